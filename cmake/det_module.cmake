@@ -1,0 +1,47 @@
+# det_module(<name> [PURE] SOURCES ... [TESTS ...] [DEPS ...] [LINK ...])
+#
+# One folder, one library, one namespace. DEPS are the modules that this one
+# may include; LINK are third-party targets. A PURE module computes: it may
+# depend only on PURE modules and on libraries that do no I/O.
+#
+# Headers of modules outside DEPS are not on the include path, so a breach of
+# the dependency rule (docs/architecture.md) does not compile. Dependencies of
+# dependencies are private for the same reason unless they are listed, too.
+set(DET_PURE_LIBRARIES fmt::fmt yaml-cpp Boost::json tl::expected)
+
+function(det_module name)
+  cmake_parse_arguments(ARG "PURE" "" "SOURCES;TESTS;DEPS;LINK" ${ARGN})
+
+  foreach(library IN LISTS ARG_LINK)
+    if(ARG_PURE AND NOT library IN_LIST DET_PURE_LIBRARIES)
+      message(FATAL_ERROR "${name} is PURE: it cannot link ${library}")
+    endif()
+  endforeach()
+  foreach(dep IN LISTS ARG_DEPS)
+    get_target_property(dep_is_pure det_${dep} DET_PURE)
+    if(ARG_PURE AND NOT dep_is_pure)
+      message(FATAL_ERROR "${name} is PURE: it cannot depend on ${dep}, which does I/O")
+    endif()
+  endforeach()
+
+  # <build>/include/search/det/search -> src/search: the source tree stays flat
+  # while every include is spelled "det/search/...".
+  set(root ${CMAKE_BINARY_DIR}/include/${name})
+  file(MAKE_DIRECTORY ${root}/det)
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/det/${name} SYMBOLIC)
+
+  add_library(det_${name} STATIC ${ARG_SOURCES})
+  add_library(det::${name} ALIAS det_${name})
+  set_target_properties(det_${name} PROPERTIES DET_PURE "${ARG_PURE}")
+  target_include_directories(det_${name} PUBLIC ${root})
+  target_compile_options(det_${name} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Werror)
+  list(TRANSFORM ARG_DEPS PREPEND det::)
+  target_link_libraries(det_${name} PUBLIC ${ARG_DEPS} ${ARG_LINK})
+
+  if(ARG_TESTS AND DET_TESTS)
+    add_executable(det_${name}_test ${ARG_TESTS})
+    target_compile_options(det_${name}_test PRIVATE -Wall -Wextra -Wpedantic -Werror)
+    target_link_libraries(det_${name}_test PRIVATE det::${name} GTest::gtest_main GTest::gmock)
+    gtest_discover_tests(det_${name}_test TEST_PREFIX ${name}/ NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()

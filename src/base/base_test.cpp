@@ -1,0 +1,107 @@
+#include <gtest/gtest.h>
+
+#include "det/base/json.h"
+#include "det/base/random.h"
+#include "det/base/text.h"
+#include "det/base/time.h"
+
+namespace det {
+namespace {
+
+// numpy 1.26: RandomState(0) and the vectors of the documented stream.
+TEST(Random, IsNumPysLegacyStream) {
+  Random random(0);
+  EXPECT_EQ(random.bits32(), 2357136044u);
+  EXPECT_EQ(random.bits32(), 2546248239u);
+  EXPECT_EQ(random.unit(), 0.7151893663724195);
+  EXPECT_EQ(random.below(10), 3);
+  EXPECT_EQ(random.below(std::int64_t{1} << 31), 1537364731);
+}
+
+TEST(Random, ContinuesFromItsState) {
+  Random random(7);
+  for (int i = 0; i < 1000; ++i) random.bits32();
+  Random copy(random.state());
+  EXPECT_EQ(copy.bits64(), random.bits64());
+}
+
+TEST(Random, AChoiceOfOneDrawsNothing) {
+  Random random(3);
+  const auto before = random.state();
+  EXPECT_EQ(random.below(1), 0);
+  EXPECT_EQ(random.state(), before);
+}
+
+TEST(Time, IsWrittenAndReadAsRfc3339) {
+  const Time time{1'767'323'045'123'456};
+  EXPECT_EQ(to_rfc3339(time), "2026-01-02T03:04:05.123456Z");
+  EXPECT_EQ(parse_rfc3339("2026-01-02T03:04:05.123456Z"), time);
+  EXPECT_EQ(parse_rfc3339("2026-01-02T04:04:05.123456789+01:00"), time);
+}
+
+TEST(Time, RefusesWhatIsNotATime) {
+  for (const char* text : {"", "yesterday", "2026-13-01T00:00:00Z", "2026-01-02T03:04:05", "2026-01-02T03:04:05Zx"})
+    EXPECT_FALSE(parse_rfc3339(text)) << text;
+}
+
+TEST(Text, SizesGoInStepsOf1024) {
+  EXPECT_EQ(human_size(0), "0.0B");
+  EXPECT_EQ(human_size(2560), "2.5KB");
+  EXPECT_EQ(human_size(std::int64_t{95} * 1024 * 1024), "95.0MB");
+}
+
+TEST(Text, Base64ReturnsTheSameBytes) {
+  for (const std::string bytes : {std::string(""), std::string("f"), std::string("fo"), std::string("foo\0\xff", 5)})
+    EXPECT_EQ(base64_decode(base64_encode(bytes)), bytes);
+  EXPECT_EQ(base64_encode("foob"), "Zm9vYg==");
+  EXPECT_FALSE(base64_decode("a*b"));
+  EXPECT_FALSE(base64_decode("abcde"));
+}
+
+TEST(Text, KnowsUtf8) {
+  EXPECT_TRUE(is_utf8("plain, \xc3\xa9, \xe2\x82\xac, \xf0\x9f\x98\x80"));
+  for (const char* text : {"\xff", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe0\x80\x80"})
+    EXPECT_FALSE(is_utf8(text));
+}
+
+struct Inner {
+  int count = 1;
+  std::optional<double> metric;
+  friend bool operator==(const Inner&, const Inner&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Inner, (), (count, metric))
+struct Outer {
+  TrialId trial;
+  std::vector<Inner> inner;
+  std::map<TrialId, std::string> names;
+  friend bool operator==(const Outer&, const Outer&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Outer, (), (trial, inner, names))
+
+TEST(Json, ReturnsTheSameStruct) {
+  const Outer outer{.trial = TrialId{7}, .inner = {{.count = 2, .metric = 0.5}, {}}, .names = {{TrialId{1}, "a"}}};
+  EXPECT_EQ(json::from_json<Outer>(json::to_json(outer)), outer);
+}
+
+TEST(Json, NamesThePathOfAnError) {
+  const auto read = json::from_json<Outer>(*json::parse(R"({"inner":[{},{"count":"x"}]})"));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message(), "inner[1].count: expected an integer in range");
+}
+
+TEST(Json, CarriesNumbersThatJsonLacks) {
+  Inner inner{.metric = std::numeric_limits<double>::infinity()};
+  EXPECT_EQ(json::serialize(json::to_json(inner)), R"({"count":1,"metric":"Infinity"})");
+  EXPECT_EQ(json::from_json<Inner>(json::to_json(inner)), inner);
+}
+
+TEST(Json, ReadsThePythonSpellingOfNonFiniteNumbers) {
+  const auto read = json::parse(R"({"a": NaN, "b": [-Infinity, "NaN in a string"]})");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(json::serialize(*read), R"({"a":"NaN","b":["-Infinity","NaN in a string"]})");
+}
+
+TEST(Json, RefusesNestingWithoutEnd) { EXPECT_FALSE(json::parse(std::string(100'000, '['))); }
+
+}  // namespace
+}  // namespace det

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "det/base/error.h"
+
+namespace det {
+
+std::vector<std::string> split(std::string_view text, char separator);
+std::string_view trim(std::string_view text);
+std::string to_lower(std::string_view text);
+
+/// Bytes as people read them, in steps of 1024: "2.5KB", "512.0B".
+std::string human_size(std::int64_t bytes);
+
+/// RFC 4648 base64 with padding.
+std::string base64_encode(std::string_view bytes);
+/// Accepts padding or none; refuses every other character.
+Result<std::string> base64_decode(std::string_view text);
+
+/// Whether `text` is well-formed UTF-8 (no surrogates, no overlong forms).
+bool is_utf8(std::string_view text);
+
+/// How many single-character edits lie between two words; for "did you mean".
+int edit_distance(std::string_view a, std::string_view b);
+
+}  // namespace det
