@@ -51,7 +51,7 @@ TEST(Text, SizesGoInStepsOf1024) {
 }
 
 TEST(Text, Base64ReturnsTheSameBytes) {
-  for (const std::string bytes : {std::string(""), std::string("f"), std::string("fo"), std::string("foo\0\xff", 5)})
+  for (const auto& bytes : {std::string(""), std::string("f"), std::string("fo"), std::string("foo\0\xff", 5)})
     EXPECT_EQ(base64_decode(base64_encode(bytes)), bytes);
   EXPECT_EQ(base64_encode("foob"), "Zm9vYg==");
   EXPECT_FALSE(base64_decode("a*b"));
