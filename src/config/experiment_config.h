@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "det/base/json.h"
+#include "det/base/time.h"
+#include "det/config/hyperparameter.h"
+
+namespace det::config {
+
+/// Which generation a configuration is written in; decides the semantics of its
+/// searcher and of the upper end of integer hyperparameters.
+enum class Generation { Steps, Length, Time };  ///< max_steps; max_length; max_time
+
+enum class Unit { Batches, Records, Epochs, Unitless };
+BOOST_DESCRIBE_ENUM(Unit, Batches, Records, Epochs, Unitless)
+
+struct Length {
+  Unit unit = Unit::Batches;
+  std::int64_t count = 0;
+  friend bool operator==(const Length&, const Length&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Length, (), (unit, count))
+
+enum class CheckpointPolicy { Best, All, None };
+
+struct Searcher {
+  std::string name;  ///< single, random, grid, adaptive_asha, …
+  std::string metric;
+  bool smaller_is_better = true;
+  std::optional<std::int64_t> source_trial_id;
+  std::optional<std::string> source_checkpoint_uuid;
+  /// Gen1 `max_steps: n` is {Batches, n * scheduling_unit}: the shim of experiment-config.md §16.
+  Length max_length;
+  std::int64_t max_trials = 1;
+  std::int64_t max_concurrent_trials = 0;  ///< 0: no limit.
+  json::object fields;                     ///< The whole section, defaulted, for the other methods.
+};
+
+struct Resources {
+  std::int64_t slots_per_trial = 1;
+  std::optional<std::int64_t> max_slots;
+  double weight = 1;
+  std::optional<int> priority;
+  std::string resource_pool;
+  bool single_node = false;
+  std::int64_t shm_size_bytes = 4294967296;
+};
+
+/// `shared_fs`, `directory`, `s3`, …; the fields of the type are in `fields`.
+struct CheckpointStorage {
+  std::string type;
+  std::string host_path;       ///< shared_fs
+  std::string storage_path;    ///< shared_fs: relative to host_path or inside it; may be empty
+  std::string container_path;  ///< directory
+  std::int64_t save_experiment_best = 0;
+  std::int64_t save_trial_best = 1;
+  std::int64_t save_trial_latest = 1;
+  json::object fields;
+};
+
+/// What the platform reads of an experiment's configuration, typed. Everything
+/// else (data, environment, optimizations, …) stays in `document`.
+struct ExperimentConfig {
+  Generation generation = Generation::Length;
+  std::string name;
+  std::string description;
+  std::vector<std::string> labels;
+  std::string entrypoint;  ///< "model_def:MNistTrial", or a shell command; empty if absent
+  Hyperparameters hyperparameters;
+  Searcher searcher;
+  Resources resources;
+  CheckpointStorage checkpoint_storage;
+  CheckpointPolicy checkpoint_policy = CheckpointPolicy::Best;
+  Length min_validation_period;  ///< count 0: off
+  Length min_checkpoint_period;  ///< count 0: off
+  bool perform_initial_validation = false;
+  std::int64_t records_per_epoch = 0;
+  std::int64_t scheduling_unit = 100;
+  std::int64_t max_restarts = 5;
+  std::uint32_t experiment_seed = 0;
+  std::optional<std::int64_t> preemption_timeout_seconds;
+  std::string workspace;
+  std::string project;
+  /// The complete, defaulted document as the API returns it and as the trial receives it:
+  /// constants among hyperparameters as {"type":"const","val":x}, secrets in clear.
+  json::object document;
+};
+
+/// What lies under the user's document, lowest precedence first (experiment-config.md §13).
+struct Layers {
+  json::object master;                       ///< the master's own defaults, e.g. checkpoint_storage
+  std::optional<std::string> template_yaml;  ///< `--template`
+  std::string user_yaml;
+};
+
+/// Facts of the world that resolving needs, since it reads no clock and draws no names itself.
+struct Circumstances {
+  Time now;                  ///< seeds the experiment when no seed is given
+  std::string pet_name;      ///< for "Experiment (calm-grey-heron)" when no name is given
+  std::optional<std::set<std::string>> resource_pools;  ///< unknown pools are refused when given
+};
+
+struct Resolved {
+  ExperimentConfig config;
+  std::vector<std::string> warnings;
+};
+
+/// Parses, checks, merges and defaults. On failure returns every problem, each
+/// with the path and, where the document has it, the line:
+/// "<config>.searcher.max_trials (line 7): 0 is not at least 1".
+tl::expected<Resolved, std::vector<Error>> resolve(const Layers& layers, const Circumstances& circumstances);
+
+/// Reads a document that `resolve` made (from the store) back into its typed form.
+Result<ExperimentConfig> from_document(const json::object& document);
+
+/// The JSON Schema (2020-12) of what a user may write, as the master serves it.
+const json::object& experiment_schema();
+
+/// The document with secrets (access keys, connection strings, data.secrets) replaced by "********".
+json::object masked(const json::object& document);
+
+/// `length` in batches: records and epochs are divided by the global batch size, rounded down (§15).
+std::int64_t to_batches(const Length& length, std::int64_t global_batch_size, std::int64_t records_per_epoch);
+
+}  // namespace det::config
