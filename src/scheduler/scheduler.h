@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "det/base/time.h"
+
+namespace det::scheduler {
+
+/// One schedulable device of an agent.
+struct Slot {
+  int id = 0;
+  bool enabled = true;
+  bool used = false;
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+struct Agent {
+  std::string id;
+  std::vector<Slot> slots;
+  bool enabled = true;
+  bool draining = false;         ///< takes nothing new
+  int zero_slot_max = 100;       ///< tasks without slots that it may run at once
+  int zero_slot_running = 0;
+  friend bool operator==(const Agent&, const Agent&) = default;
+};
+
+/// Slots asked for, and held if it runs already.
+struct Request {
+  std::string allocation_id;
+  std::string group;             ///< the job: one experiment, or one task that is not a trial
+  int slots = 1;
+  bool single_agent = false;
+  bool preemptible = true;
+  std::set<std::string> blocked_agents;
+  int priority = 42;             ///< 1 to 99, lower is more important
+  double weight = 1;
+  std::optional<int> slots_max;  ///< of the whole group
+  Time submitted;                ///< of the job
+  Time requested;                ///< of this allocation
+  bool running = false;          ///< holds slots now (also while it is being preempted)
+  bool releasing = false;        ///< already asked to give them back
+};
+
+struct Share {
+  std::string agent;
+  std::vector<int> slots;        ///< empty for a task without slots
+  friend bool operator==(const Share&, const Share&) = default;
+};
+
+struct Placement {
+  std::string allocation_id;
+  std::vector<Share> shares;     ///< all of them start together or not at all; in rank order
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+/// What to do now. Everything not named stays as it is.
+struct Plan {
+  std::vector<Placement> start;
+  std::vector<std::string> preempt;
+  /// Why each request that is not placed waits, in words for its owner.
+  std::map<std::string, std::string> waiting;
+};
+
+/// Which waiting requests of one pool start where, and which running ones give way.
+///
+/// Pure: the same pool and requests give the same plan, whatever their order in
+/// memory. Nothing is kept between calls; the caller holds the state.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  virtual Plan plan(std::span<const Agent> agents, std::span<const Request> requests) const = 0;
+};
+
+enum class Fitting { Best, Worst };
+
+/// First in, first out by (submitted, requested, allocation id), with gangs: the
+/// head of the line that does not fit holds back those behind it that need slots.
+std::unique_ptr<Scheduler> make_fifo(Fitting fitting);
+
+/// Whether `request` could run on this pool if nothing else did; if not, why not.
+std::optional<std::string> never_fits(std::span<const Agent> agents, const Request& request);
+
+}  // namespace det::scheduler

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "det/base/json.h"
+#include "det/base/random.h"
+#include "det/config/experiment_config.h"
+
+namespace det::search {
+
+/// Names a trial between its creation by the search and its row in the store:
+/// a UUID drawn from the search's own stream.
+using RequestId = std::string;
+
+/// Start a trial with these hyperparameters.
+struct Create {
+  static constexpr const char* kName = "Create";
+  RequestId request_id;
+  std::int64_t trial_seed = 0;  ///< in [0, 2^31)
+  json::object hparams;         ///< sampled values by name; nested maps stay nested
+  friend bool operator==(const Create&, const Create&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Create, (), (request_id, trial_seed, hparams))
+
+/// Train until `length` units in total, then validate and report.
+struct ValidateAfter {
+  static constexpr const char* kName = "ValidateAfter";
+  RequestId request_id;
+  std::int64_t length = 0;
+  friend bool operator==(const ValidateAfter&, const ValidateAfter&) = default;
+};
+BOOST_DESCRIBE_STRUCT(ValidateAfter, (), (request_id, length))
+
+/// No more operations for this trial: it ends once it has done those it has.
+struct Close {
+  static constexpr const char* kName = "Close";
+  RequestId request_id;
+  friend bool operator==(const Close&, const Close&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Close, (), (request_id))
+
+/// The search is over. Always the last operation, and given once.
+struct Shutdown {
+  static constexpr const char* kName = "Shutdown";
+  bool cancel = false;   ///< every trial was cancelled by its user
+  bool failure = false;  ///< every trial failed
+  friend bool operator==(const Shutdown&, const Shutdown&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Shutdown, (), (cancel, failure))
+
+using Operation = std::variant<Create, ValidateAfter, Close, Shutdown>;
+using Operations = std::vector<Operation>;
+
+enum class ExitedReason { Errored, UserCanceled, InvalidHp, InitInvalidHp, UserRequestedStop };
+BOOST_DESCRIBE_ENUM(ExitedReason, Errored, UserCanceled, InvalidHp, InitInvalidHp, UserRequestedStop)
+
+/// Decides which trials an experiment runs, how far each trains, and which to stop.
+///
+/// A method is told what happened and answers with what to do next. It does no
+/// I/O, reads no clock and keeps no hidden state, so a search can be simulated
+/// in microseconds, replayed from its snapshot, and tested without a cluster.
+///
+/// Order of calls: `start` once, first; then for each trial it created
+/// `trial_created` once, `validation_completed` once for each ValidateAfter,
+/// possibly `trial_exited_early` once, and `trial_closed` once, last.
+///
+/// Determinism: two instances given the same stream and the same calls return
+/// equal operations.
+///
+/// Threads: not safe; the experiment that owns it calls it from one strand.
+class SearchMethod {
+ public:
+  virtual ~SearchMethod() = default;
+
+  virtual Operations start(Random& random) = 0;
+  virtual Operations trial_created(const RequestId& trial, Random& random);
+  /// `metric` is oriented so that smaller is better; NaN ranks worst. `length` is the total so far.
+  virtual Operations validation_completed(const RequestId& trial, double metric, std::int64_t length,
+                                          Random& random);
+  virtual Operations trial_exited_early(const RequestId& trial, ExitedReason reason, Random& random);
+  virtual Operations trial_closed(const RequestId& trial, Random& random);
+
+  /// Fraction done, from 0 to 1. `units`: how far each known trial has trained.
+  virtual double progress(const std::map<RequestId, double>& units,
+                          const std::set<RequestId>& closed) const = 0;
+
+  /// Everything that `restore` needs to go on exactly as the original would.
+  virtual json::value snapshot() const = 0;
+  virtual Result<void> restore(const json::value& snapshot) = 0;
+};
+
+/// The method that the configuration names, for its generation. Methods that this
+/// build does not have are answered with Unimplemented and the list of those that it has.
+Result<std::unique_ptr<SearchMethod>> make_search_method(const config::ExperimentConfig& config);
+
+}  // namespace det::search
