@@ -1,0 +1,333 @@
+// Who runs where: requests, placements, preemption, and the end of allocations.
+
+#include <algorithm>
+
+#include "det/cluster/cluster.h"
+#include "det/cluster/step.h"
+
+namespace det::cluster {
+namespace {
+
+using experiment::AllocationState;
+using experiment::Exit;
+
+constexpr std::int64_t kPreemptionTimeoutSeconds = 3600;
+constexpr int kGoneStatus = 80;  // docs/reference/protocols.md §2
+
+std::string describe(const api::RankExit& exit) {
+  if (!exit.reason.empty()) return fmt::format("rank {}: {}", exit.rank, exit.reason);
+  if (exit.signal != 0) return fmt::format("rank {} was ended by signal {}", exit.rank, exit.signal);
+  return fmt::format("rank {} exited with status {}", exit.rank, exit.code);
+}
+
+bool holds_slots(const Allocation& allocation, const std::string& agent) {
+  if (allocation.agents_ended.contains(agent)) return false;
+  return std::any_of(allocation.record.shares.begin(), allocation.record.shares.end(),
+                     [&](const auto& share) { return share.agent == agent; });
+}
+
+}  // namespace
+
+void Cluster::request(experiment::Experiment& experiment, const experiment::RequestAllocation& wanted, Step& step) {
+  const auto& trial = *experiment.trial(wanted.trial);
+  Allocation allocation;
+  allocation.record = {.id = wanted.allocation_id,
+                       .task_id = trial.record.task_id,
+                       .experiment_id = experiment.record().id,
+                       .trial_id = wanted.trial,
+                       .run_id = trial.record.run_id,
+                       .requested = step.now};
+  allocation.slots = static_cast<int>(experiment.config().resources.slots_per_trial);
+  step.effects.push_back(PutAllocation{allocation.record});
+  allocations_.insert_or_assign(wanted.allocation_id, std::move(allocation));
+  step.place = true;
+}
+
+void Cluster::preempt(const std::string& id, Step& step) {
+  auto* allocation = live_allocation(id);
+  if (allocation == nullptr) return;
+  if (allocation->record.state == AllocationState::Pending)
+    return end(*allocation, {.kind = Exit::Kind::Stopped, .preempted = true, .reason = "withdrawn"}, step);
+  if (allocation->preempt) return;
+  allocation->preempt = true;
+  const auto seconds = live(allocation->record.experiment_id)->config().preemption_timeout_seconds;
+  allocation->preempt_deadline = step.now + seconds.value_or(kPreemptionTimeoutSeconds) * kSecond;
+  allocation->record.state = AllocationState::Terminating;
+  step.effects.push_back(PutAllocation{allocation->record});
+  step.effects.push_back(WakeAllocation{id});
+}
+
+void Cluster::kill(const std::string& id, Step& step) {
+  auto* allocation = live_allocation(id);
+  if (allocation == nullptr) return;
+  if (allocation->record.state == AllocationState::Pending)
+    return end(*allocation, {.kind = Exit::Kind::Stopped, .preempted = false, .reason = "withdrawn"}, step);
+  allocation->kill = true;
+  allocation->record.state = AllocationState::Terminating;
+  step.effects.push_back(PutAllocation{allocation->record});
+  step.effects.push_back(WakeAllocation{id});
+  wake_agents(*allocation, step);
+}
+
+void Cluster::wake_agents(const Allocation& allocation, Step& step) {
+  for (const auto& share : allocation.record.shares) step.effects.push_back(WakeAgent{share.agent});
+}
+
+// The allocation is over: its token is dead from here on, and its id is never used again.
+void Cluster::end(Allocation& ended, const Exit& exit, Step& step) {
+  const auto allocation = std::move(allocations_.extract(ended.record.id).mapped());
+  auto record = allocation.record;
+  record.state = AllocationState::Terminated;
+  record.end_time = step.now;
+  record.exit_reason = exit.reason;
+  step.effects.push_back(PutAllocation{record});
+  step.effects.push_back(WakeAllocation{record.id});
+  wake_agents(allocation, step);
+  waiting_.erase(record.id);
+  step.place = true;
+  live(record.experiment_id)->allocation_ended(record.trial_id, exit, step.context());
+  settle(record.experiment_id, step);
+}
+
+void Cluster::end_if_all_ended(Allocation& allocation, Step& step) {
+  for (const auto& share : allocation.record.shares)
+    if (!allocation.agents_ended.contains(share.agent)) return;
+  Exit exit{.kind = Exit::Kind::Clean, .preempted = allocation.preempt, .reason = allocation.failure};
+  if (allocation.lost) exit.kind = Exit::Kind::Infrastructure;
+  else if (!allocation.failure.empty()) exit.kind = allocation.kill && allocation.failure == "killed" ? Exit::Kind::Stopped : Exit::Kind::Failed;
+  end(allocation, exit, step);
+}
+
+Outcome Cluster::on(const AllocationStarted& event, Step& step) {
+  auto* allocation = live_allocation(event.allocation_id);
+  if (allocation == nullptr || !holds_slots(*allocation, event.agent)) return {};
+  allocation->agents_running.insert(event.agent);
+  if (allocation->agents_running.size() == allocation->record.shares.size() &&
+      allocation->record.state < AllocationState::Running) {
+    allocation->record.state = AllocationState::Running;
+    step.effects.push_back(PutAllocation{allocation->record});
+  }
+  return {};
+}
+
+Outcome Cluster::on(const AllocationExited& event, Step& step) {
+  auto* allocation = live_allocation(event.allocation_id);
+  if (allocation == nullptr || !holds_slots(*allocation, event.agent)) return {};
+  allocation->agents_ended.insert(event.agent);
+  step.place = true;
+  for (const auto& exit : event.exits) {
+    if (exit.code == 0 && exit.signal == 0) continue;
+    if (exit.code == kGoneStatus && exit.signal == 0) allocation->lost = true;
+    else if (allocation->failure.empty()) allocation->failure = allocation->kill ? "killed" : describe(exit);
+  }
+  if (event.exits.empty() && allocation->failure.empty()) allocation->lost = true;  // it never started
+  // One share that failed or vanished takes the rest of the gang with it.
+  if ((!allocation->failure.empty() || allocation->lost) && !allocation->kill) {
+    allocation->kill = true;
+    wake_agents(*allocation, step);
+  }
+  end_if_all_ended(*allocation, step);
+  return {};
+}
+
+Outcome Cluster::on(const PreemptionExpired& event, Step& step) {
+  auto* allocation = live_allocation(event.allocation_id);
+  if (allocation == nullptr || allocation->kill) return {};
+  step.effects.push_back(LogNote{allocation->record.task_id, event.allocation_id,
+                                 "the trial did not give its slots back in time (preemption_timeout) and is killed"});
+  kill(event.allocation_id, step);
+  return {};
+}
+
+// ---- agents ----------------------------------------------------------------
+
+Outcome Cluster::on(const AgentJoined& event, Step& step) {
+  auto [found, fresh] = agents_.try_emplace(event.agent);
+  auto& agent = found->second;
+  if (fresh) agent.registered = step.now;
+  agent.id = event.agent;
+  agent.resource_pool = event.resource_pool;
+  agent.hostname = event.hostname;
+  agent.version = event.version;
+  agent.slots = event.slots;
+  agent.connected = true;
+  step.place = true;
+  return {};
+}
+
+Outcome Cluster::on(const AgentLost& event, Step& step) {
+  const auto found = agents_.find(event.agent);
+  if (found == agents_.end() || !found->second.connected) return {};
+  found->second.connected = false;
+  step.place = true;
+  std::vector<std::string> hit;
+  for (const auto& [id, allocation] : allocations_)
+    if (holds_slots(allocation, event.agent)) hit.push_back(id);
+  for (const auto& id : hit) {
+    auto& allocation = allocations_.at(id);
+    allocation.agents_ended.insert(event.agent);
+    allocation.lost = true;
+    allocation.failure = fmt::format("agent {} was lost", event.agent);
+    allocation.kill = true;
+    step.effects.push_back(LogNote{allocation.record.task_id, id, allocation.failure + "; the trial will run again elsewhere"});
+    wake_agents(allocation, step);
+    end_if_all_ended(allocation, step);
+  }
+  return {};
+}
+
+Outcome Cluster::on(const AgentSet& event, Step& step) {
+  const auto found = agents_.find(event.agent);
+  if (found == agents_.end())
+    return refuse(Error(ErrorCode::NotFound, fmt::format("agent '{}' not found", event.agent)));
+  auto& agent = found->second;
+  if (event.slot) {
+    if (std::none_of(agent.slots.begin(), agent.slots.end(), [&](const auto& slot) { return slot.id == *event.slot; }))
+      return refuse(Error(ErrorCode::NotFound, fmt::format("agent '{}' has no slot {}", event.agent, *event.slot)));
+    if (event.enabled) agent.disabled_slots.erase(*event.slot);
+    else agent.disabled_slots.insert(*event.slot);
+  } else {
+    agent.enabled = event.enabled;
+    agent.draining = !event.enabled && event.drain;
+  }
+  step.place = true;
+  if (event.enabled || event.drain) return {};
+  // What runs on what was disabled gives way; it resumes elsewhere.
+  std::vector<std::string> hit;
+  for (const auto& [id, allocation] : allocations_)
+    for (const auto& share : allocation.record.shares)
+      if (share.agent == event.agent &&
+          (!event.slot || std::find(share.slots.begin(), share.slots.end(), *event.slot) != share.slots.end()))
+        hit.push_back(id);
+  for (const auto& id : hit) preempt(id, step);
+  return {};
+}
+
+// ---- placement -------------------------------------------------------------
+
+void Cluster::place(Step& step) {
+  step.place = false;
+  std::set<std::string> pools;
+  for (const auto& [id, agent] : agents_) pools.insert(agent.resource_pool);
+  for (const auto& [id, allocation] : allocations_)
+    pools.insert(experiment(allocation.record.experiment_id)->config().resources.resource_pool);
+  waiting_.clear();
+  for (const auto& pool : pools) place_pool(pool, step);
+}
+
+void Cluster::place_pool(const std::string& pool, Step& step) {
+  std::vector<scheduler::Agent> agents;
+  std::map<std::string, std::set<int>> used;
+  for (const auto& [id, allocation] : allocations_)
+    for (const auto& share : allocation.record.shares)
+      if (!allocation.agents_ended.contains(share.agent)) used[share.agent].insert(share.slots.begin(), share.slots.end());
+  for (const auto& [id, agent] : agents_) {
+    if (agent.resource_pool != pool || !agent.connected) continue;
+    scheduler::Agent entry{.id = id, .slots = {}, .enabled = agent.enabled, .draining = agent.draining};
+    for (const auto& slot : agent.slots)
+      entry.slots.push_back({.id = slot.id, .enabled = !agent.disabled_slots.contains(slot.id), .used = used[id].contains(slot.id)});
+    agents.push_back(std::move(entry));
+  }
+  std::vector<scheduler::Request> requests;
+  for (const auto& [id, allocation] : allocations_) {
+    const auto& owner = *experiment(allocation.record.experiment_id);
+    const auto& resources = owner.config().resources;
+    if (resources.resource_pool != pool) continue;
+    scheduler::Request request{.allocation_id = id,
+                               .group = owner.record().job_id,
+                               .slots = allocation.slots,
+                               .single_agent = resources.single_node,
+                               .priority = resources.priority.value_or(42),
+                               .weight = resources.weight,
+                               .submitted = owner.record().start_time,
+                               .requested = allocation.record.requested,
+                               .running = allocation.record.state != AllocationState::Pending,
+                               .releasing = allocation.preempt || allocation.kill};
+    if (resources.max_slots) request.slots_max = static_cast<int>(*resources.max_slots);
+    requests.push_back(std::move(request));
+  }
+  const auto plan = scheduler_->plan(agents, requests);
+  for (const auto& placement : plan.start) {
+    auto& allocation = allocations_.at(placement.allocation_id);
+    allocation.record.state = AllocationState::Assigned;
+    allocation.record.start_time = step.now;
+    for (const auto& share : placement.shares) allocation.record.shares.push_back({.agent = share.agent, .slots = share.slots});
+    const auto& trial = *experiment(allocation.record.experiment_id)->trial(allocation.record.trial_id);
+    step.effects.push_back(PutAllocation{allocation.record});
+    step.effects.push_back(RewindTrial{trial.record.id, allocation.record.run_id, trial.checkpoint_batches});
+    step.effects.push_back(LogNote{allocation.record.task_id, placement.allocation_id,
+                                   fmt::format("trial {} (run {}) starts on agent {}", trial.record.id,
+                                               allocation.record.run_id, placement.shares.front().agent)});
+    wake_agents(allocation, step);
+  }
+  for (const auto& id : plan.preempt) preempt(id, step);
+  for (const auto& [id, reason] : plan.waiting) waiting_.emplace(id, reason);
+}
+
+std::string Cluster::waiting_reason(const std::string& id) const {
+  const auto found = waiting_.find(id);
+  return found == waiting_.end() ? "" : found->second;
+}
+
+std::set<std::string> Cluster::resource_pools() const {
+  std::set<std::string> pools = {"default"};
+  for (const auto& [id, agent] : agents_) pools.insert(agent.resource_pool);
+  return pools;
+}
+
+// ---- what an agent is told and says ----------------------------------------
+
+std::vector<api::DesiredAllocation> Cluster::desired(const std::string& agent) const {
+  std::vector<api::DesiredAllocation> all;
+  for (const auto& [id, allocation] : allocations_) {
+    if (!holds_slots(allocation, agent)) continue;
+    const auto& owner = *experiment(allocation.record.experiment_id);
+    const auto& trial = *owner.trial(allocation.record.trial_id);
+    api::DesiredAllocation entry{.allocation_id = id, .task_id = allocation.record.task_id, .token = {},
+                                 .experiment_id = owner.record().id, .trial_id = trial.record.id,
+                                 .run_id = static_cast<int>(allocation.record.run_id)};
+    int rank = 0;
+    for (std::size_t i = 0; i < allocation.record.shares.size(); ++i) {
+      const auto& share = allocation.record.shares[i];
+      const int count = std::max<int>(1, static_cast<int>(share.slots.size()));
+      if (share.agent == agent) {
+        entry.slot_ids = share.slots;
+        entry.rank_start = rank;
+        entry.container_rank = static_cast<int>(i);
+      }
+      rank += count;
+    }
+    entry.size = rank;
+    entry.model_definition = owner.record().model_definition;
+    entry.framework = "pytorch";
+    entry.kill = allocation.kill;
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+bool Cluster::exit_is_known(const std::string& id, const std::string& agent) const {
+  const auto* allocation = this->allocation(id);
+  return allocation == nullptr || !holds_slots(*allocation, agent);
+}
+
+bool Cluster::joins(const std::string& agent, const api::SyncRequest& request) const {
+  const auto found = agents_.find(agent);
+  return found == agents_.end() || !found->second.connected || found->second.slots != request.slots ||
+         found->second.resource_pool != request.resource_pool || found->second.version != request.version;
+}
+
+std::vector<Event> Cluster::news(const std::string& agent, const api::SyncRequest& request) const {
+  std::vector<Event> events;
+  for (const auto& report : request.allocations) {
+    const auto* known = allocation(report.allocation_id);
+    if (known == nullptr || !holds_slots(*known, agent)) continue;
+    if (report.state == api::AllocationState::exited)
+      events.push_back(AllocationExited{report.allocation_id, agent, report.exits});
+    else if (report.state == api::AllocationState::running && !known->agents_running.contains(agent))
+      events.push_back(AllocationStarted{report.allocation_id, agent});
+  }
+  return events;
+}
+
+}  // namespace det::cluster

@@ -1,0 +1,262 @@
+#include "det/cluster/cluster.h"
+
+#include <algorithm>
+
+#include "det/cluster/step.h"
+
+namespace det::cluster {
+namespace {
+
+struct Saved {
+  std::int64_t epoch = 0, next_experiment = 1, next_trial = 1;
+  std::vector<Agent> agents;
+  std::vector<Allocation> allocations;
+  std::vector<json::value> experiments;
+};
+BOOST_DESCRIBE_STRUCT(Saved, (), (epoch, next_experiment, next_trial, agents, allocations, experiments))
+
+// What of a record is worth a row of its own right away; progress in steps of 1 %.
+std::string digest(const experiment::ExperimentRecord& r) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", static_cast<int>(r.state), static_cast<int>(r.progress * 100), r.error,
+                     r.name, r.description, r.notes, fmt::join(r.labels, ","));
+}
+
+}  // namespace
+
+Cluster::Cluster() : scheduler_(scheduler::make_fifo(scheduler::Fitting::Best)) {}
+
+Result<Cluster> Cluster::restore(const json::value& snapshot) {
+  DET_TRY(const auto saved, json::from_json<Saved>(snapshot));
+  Cluster cluster;
+  cluster.epoch_ = saved.epoch;
+  cluster.next_experiment_ = saved.next_experiment;
+  cluster.next_trial_ = saved.next_trial;
+  for (const auto& agent : saved.agents) cluster.agents_.emplace(agent.id, agent);
+  for (const auto& allocation : saved.allocations) cluster.allocations_.emplace(allocation.record.id, allocation);
+  for (const auto& value : saved.experiments) {
+    DET_TRY(auto experiment, experiment::Experiment::restore(value));
+    const auto id = experiment.record().id;
+    for (const auto& [trial, _] : experiment.trials()) cluster.experiment_of_.emplace(trial, id);
+    cluster.experiments_.emplace(id, std::move(experiment));
+  }
+  return cluster;
+}
+
+json::value Cluster::snapshot() const {
+  Saved saved{.epoch = epoch_, .next_experiment = next_experiment_, .next_trial = next_trial_};
+  for (const auto& [id, agent] : agents_) saved.agents.push_back(agent);
+  for (const auto& [id, allocation] : allocations_) saved.allocations.push_back(allocation);
+  for (const auto& [id, experiment] : experiments_) saved.experiments.push_back(experiment.snapshot());
+  return json::to_json(saved);
+}
+
+Outcome Cluster::handle(const Event& event, Time now) {
+  Step step{.now = now, .next_trial = next_trial_};
+  auto outcome = std::visit([&](const auto& e) { return on(e, step); }, event);
+  if (outcome.refused) return outcome;
+  while (step.place) place(step);
+  for (const auto id : step.touched) {
+    const auto* experiment = this->experiment(id);
+    if (experiment == nullptr) continue;
+    const auto text = digest(experiment->record());
+    if (auto& written = written_[id]; written != text) {
+      written = text;
+      step.effects.push_back(PutExperiment{experiment->record()});
+    }
+  }
+  outcome.effects = std::move(step.effects);
+  return outcome;
+}
+
+std::vector<Event> Cluster::due(Time now) const {
+  std::vector<Event> events;
+  for (const auto& [id, allocation] : allocations_)
+    if (allocation.preempt_deadline && *allocation.preempt_deadline <= now && !allocation.kill)
+      events.push_back(PreemptionExpired{id});
+  return events;
+}
+
+const Allocation* Cluster::allocation(const std::string& id) const {
+  const auto found = allocations_.find(id);
+  return found == allocations_.end() ? nullptr : &found->second;
+}
+
+const experiment::Experiment* Cluster::experiment(ExperimentId id) const {
+  const auto found = experiments_.find(id);
+  return found == experiments_.end() ? nullptr : &found->second;
+}
+
+const experiment::Trial* Cluster::trial(TrialId id) const {
+  const auto found = experiment_of_.find(id);
+  return found == experiment_of_.end() ? nullptr : experiments_.at(found->second).trial(id);
+}
+
+experiment::Experiment* Cluster::live(ExperimentId id) {
+  const auto found = experiments_.find(id);
+  return found == experiments_.end() ? nullptr : &found->second;
+}
+
+Allocation* Cluster::live_allocation(const std::string& id) {
+  const auto found = allocations_.find(id);
+  return found == allocations_.end() ? nullptr : &found->second;
+}
+
+Outcome Cluster::refuse(Error error) const { return {.refused = std::move(error), .experiment = {}, .effects = {}}; }
+
+// ---- experiments -----------------------------------------------------------
+
+Outcome Cluster::on(const MasterStarted& event, Step& step) {
+  epoch_ = event.epoch;
+  step.place = true;
+  return {};
+}
+
+Outcome Cluster::on(const ExperimentSubmitted& event, Step& step) {
+  auto config = config::from_document(event.record.config);
+  if (!config) return refuse(config.error());
+  auto record = event.record;
+  record.id = ExperimentId{next_experiment_};
+  auto experiment = experiment::Experiment::create(std::move(record), *std::move(config));
+  if (!experiment) return refuse(experiment.error());
+  const ExperimentId id{next_experiment_++};
+  experiments_.emplace(id, *std::move(experiment)).first->second.start(event.activate, step.context());
+  settle(id, step);
+  return {.refused = {}, .experiment = id, .effects = {}};
+}
+
+Outcome Cluster::on(const ExperimentCommanded& event, Step& step) {
+  auto* experiment = live(event.id);
+  if (experiment == nullptr) return refuse(Error(ErrorCode::NotFound, fmt::format("experiment {} not found", event.id)));
+  const auto context = step.context();
+  const auto done = event.verb == Verb::Activate ? experiment->activate(context)
+                    : event.verb == Verb::Pause  ? experiment->pause(context)
+                    : event.verb == Verb::Cancel ? experiment->cancel(context)
+                                                 : experiment->kill(context);
+  if (!done) return refuse(done.error());
+  settle(event.id, step);
+  return {};
+}
+
+Outcome Cluster::on(const ExperimentPatched& event, Step& step) {
+  auto* experiment = live(event.id);
+  if (experiment == nullptr) return refuse(Error(ErrorCode::NotFound, fmt::format("experiment {} not found", event.id)));
+  auto& record = experiment->mutable_record();
+  if (event.name) record.name = *event.name;
+  if (event.description) record.description = *event.description;
+  if (event.notes) record.notes = *event.notes;
+  if (event.labels) record.labels = *event.labels;
+  step.touched.insert(event.id);
+  return {};
+}
+
+Outcome Cluster::on(const TrialKilled& event, Step& step) {
+  const auto found = experiment_of_.find(event.trial);
+  if (found == experiment_of_.end())
+    return refuse(Error(ErrorCode::NotFound, fmt::format("trial {} not found", event.trial)));
+  const auto done = live(found->second)->kill_trial(event.trial, step.context());
+  if (!done) return refuse(done.error());
+  settle(found->second, step);
+  return {};
+}
+
+Outcome Cluster::on(const CheckpointsCollected& event, Step&) {
+  auto* experiment = live(event.id);
+  if (experiment == nullptr || !experiment->finished()) return {};
+  for (const auto& [trial, _] : experiment->trials()) experiment_of_.erase(trial);
+  experiments_.erase(event.id);
+  written_.erase(event.id);
+  return {};
+}
+
+// Carries out what the experiment wants, until it wants nothing more.
+void Cluster::settle(ExperimentId id, Step& step) {
+  auto& experiment = *live(id);
+  step.touched.insert(id);
+  for (auto effects = experiment.take_effects(); !effects.empty(); effects = experiment.take_effects()) {
+    for (const auto& effect : effects) {
+      if (const auto* wanted = std::get_if<experiment::RequestAllocation>(&effect)) {
+        request(experiment, *wanted, step);
+      } else if (const auto* give_way = std::get_if<experiment::PreemptAllocation>(&effect)) {
+        preempt(give_way->allocation_id, step);
+      } else if (const auto* stop = std::get_if<experiment::KillAllocation>(&effect)) {
+        kill(stop->allocation_id, step);
+      } else if (const auto* changed = std::get_if<experiment::OperationsChanged>(&effect)) {
+        step.effects.push_back(WakeTrial{changed->trial});
+      } else if (const auto* note = std::get_if<experiment::Note>(&effect)) {
+        const auto* trial = experiment.trial(note->trial);
+        step.effects.push_back(LogNote{trial->record.task_id, trial->allocation, note->text});
+      } else {
+        step.effects.push_back(CollectCheckpoints{id});
+      }
+    }
+  }
+  for (const auto trial : experiment.take_changed_trials()) {
+    experiment_of_.emplace(trial, id);
+    step.effects.push_back(PutTrial{experiment.trial(trial)->record});
+  }
+}
+
+// ---- what trials report ----------------------------------------------------
+
+namespace {
+Error gone(const std::string& allocation_id) {
+  return Error(ErrorCode::Gone, fmt::format("allocation {} is over", allocation_id));
+}
+}  // namespace
+
+Outcome Cluster::on(const OperationCompleted& event, Step& step) {
+  const auto* allocation = live_allocation(event.allocation_id);
+  if (allocation == nullptr) return refuse(gone(event.allocation_id));
+  const auto id = allocation->record.experiment_id;
+  const auto done =
+      live(id)->operation_completed(allocation->record.trial_id, event.batches, event.metric, step.context());
+  if (!done) return refuse(done.error());
+  settle(id, step);
+  return {};
+}
+
+Outcome Cluster::on(const TrialProgressed& event, Step& step) {
+  const auto* allocation = live_allocation(event.allocation_id);
+  if (allocation == nullptr) return refuse(gone(event.allocation_id));
+  live(allocation->record.experiment_id)->progressed(allocation->record.trial_id, event.batches, event.runner_state);
+  settle(allocation->record.experiment_id, step);
+  return {};
+}
+
+Outcome Cluster::on(const ValidationReported& event, Step& step) {
+  const auto* allocation = live_allocation(event.allocation_id);
+  if (allocation == nullptr) return refuse(gone(event.allocation_id));
+  live(allocation->record.experiment_id)->validated(allocation->record.trial_id, event.batches, event.metric);
+  settle(allocation->record.experiment_id, step);
+  return {};
+}
+
+Outcome Cluster::on(const CheckpointReported& event, Step& step) {
+  const auto* allocation = live_allocation(event.record.allocation_id);
+  if (allocation == nullptr) return refuse(gone(event.record.allocation_id));
+  auto record = event.record;
+  record.experiment_id = allocation->record.experiment_id;
+  record.trial_id = allocation->record.trial_id;
+  record.task_id = allocation->record.task_id;
+  step.effects.push_back(PutCheckpoint{record});
+  live(record.experiment_id)->checkpointed(record.trial_id, record.uuid, record.batches);
+  settle(record.experiment_id, step);
+  return {};
+}
+
+Outcome Cluster::on(const EarlyExitReported& event, Step& step) {
+  const auto* allocation = live_allocation(event.allocation_id);
+  if (allocation == nullptr) return refuse(gone(event.allocation_id));
+  live(allocation->record.experiment_id)->exiting_early(allocation->record.trial_id, event.reason);
+  settle(allocation->record.experiment_id, step);
+  return {};
+}
+
+Outcome Cluster::on(const PreemptionAcknowledged& event, Step&) {
+  auto* allocation = live_allocation(event.allocation_id);
+  if (allocation == nullptr) return refuse(gone(event.allocation_id));
+  allocation->acknowledged = true;
+  return {};
+}
+
+}  // namespace det::cluster

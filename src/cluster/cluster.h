@@ -1,0 +1,141 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "det/cluster/events.h"
+#include "det/scheduler/scheduler.h"
+
+namespace det::cluster {
+
+/// A machine that runs, or ran, an agent.
+struct Agent {
+  std::string id, resource_pool, hostname, version;
+  std::vector<api::SlotReport> slots;
+  std::set<int> disabled_slots;
+  bool enabled = true;
+  bool draining = false;
+  bool connected = true;  ///< joined, and not lost since
+  Time registered;
+};
+BOOST_DESCRIBE_STRUCT(Agent, (), (id, resource_pool, hostname, version, slots, disabled_slots, enabled, draining,
+                                  connected, registered))
+
+/// One run of a trial on slots, wanted or granted. Gone from memory once it ended.
+struct Allocation {
+  experiment::AllocationRecord record;
+  int slots = 1;
+  std::set<std::string> agents_running, agents_ended;
+  bool preempt = false;                 ///< asked to give its slots back
+  bool acknowledged = false;            ///< it said that it does
+  bool kill = false;                    ///< to be ended at once
+  bool lost = false;                    ///< a machine that it ran on is lost
+  std::string failure;                  ///< of the rank that failed first, in words
+  std::optional<Time> preempt_deadline;
+};
+BOOST_DESCRIBE_STRUCT(Allocation, (), (record, slots, agents_running, agents_ended, preempt, acknowledged, kill, lost,
+                                       failure, preempt_deadline))
+
+/// What follows from an event. When `refused` holds something, nothing changed.
+struct Outcome {
+  std::optional<Error> refused;
+  ExperimentId experiment;  ///< the one that was submitted
+  std::vector<Effect> effects;
+};
+
+/// Everything that the master decides: experiments, who runs where, and who is told what.
+///
+/// `handle` is the only way in which it changes. It does no I/O and reads no
+/// clock, so that events and their times are all there is: remembered in order
+/// and handled again, they give the same cluster (I-9). The master and the
+/// simulator drive the same class.
+///
+/// Experiments that are over are forgotten once their checkpoints are collected;
+/// their rows stay in the store.
+///
+/// Threads: not safe; one strand.
+class Cluster {
+ public:
+  Cluster();
+
+  static Result<Cluster> restore(const json::value& snapshot);
+  json::value snapshot() const;
+
+  Outcome handle(const Event& event, Time now);
+
+  /// Events that time alone brings about: call now and then and handle what it returns.
+  std::vector<Event> due(Time now) const;
+
+  std::int64_t epoch() const { return epoch_; }
+  const std::map<std::string, Agent>& agents() const { return agents_; }
+  const std::map<std::string, Allocation>& allocations() const { return allocations_; }
+  const std::map<ExperimentId, experiment::Experiment>& experiments() const { return experiments_; }
+
+  const Allocation* allocation(const std::string& id) const;
+  const experiment::Experiment* experiment(ExperimentId id) const;
+  const experiment::Trial* trial(TrialId id) const;
+  /// Why the allocation waits, in words; empty when it does not.
+  std::string waiting_reason(const std::string& allocation_id) const;
+  /// Pools that agents ever joined, and "default".
+  std::set<std::string> resource_pools() const;
+
+  /// All that shall run on `agent`, without tokens. Pure: same state, same answer.
+  std::vector<api::DesiredAllocation> desired(const std::string& agent) const;
+  /// Whether the agent may forget the exit of this allocation.
+  bool exit_is_known(const std::string& allocation_id, const std::string& agent) const;
+  /// Whether the report is news, so that it must become an AgentJoined.
+  bool joins(const std::string& agent, const api::SyncRequest& request) const;
+  /// The allocations' news in an agent's report, as events, in order.
+  std::vector<Event> news(const std::string& agent, const api::SyncRequest& request) const;
+
+ private:
+  struct Step;
+  Outcome refuse(Error error) const;
+  experiment::Experiment* live(ExperimentId id);
+  Allocation* live_allocation(const std::string& id);
+
+  Outcome on(const MasterStarted&, Step&);
+  Outcome on(const ExperimentSubmitted&, Step&);
+  Outcome on(const ExperimentCommanded&, Step&);
+  Outcome on(const ExperimentPatched&, Step&);
+  Outcome on(const TrialKilled&, Step&);
+  Outcome on(const CheckpointsCollected&, Step&);
+  Outcome on(const AgentJoined&, Step&);
+  Outcome on(const AgentLost&, Step&);
+  Outcome on(const AgentSet&, Step&);
+  Outcome on(const AllocationStarted&, Step&);
+  Outcome on(const AllocationExited&, Step&);
+  Outcome on(const PreemptionExpired&, Step&);
+  Outcome on(const OperationCompleted&, Step&);
+  Outcome on(const TrialProgressed&, Step&);
+  Outcome on(const ValidationReported&, Step&);
+  Outcome on(const CheckpointReported&, Step&);
+  Outcome on(const EarlyExitReported&, Step&);
+  Outcome on(const PreemptionAcknowledged&, Step&);
+
+  void settle(ExperimentId id, Step& step);
+  void request(experiment::Experiment& experiment, const experiment::RequestAllocation& wanted, Step& step);
+  void preempt(const std::string& id, Step& step);
+  void kill(const std::string& id, Step& step);
+  void end(Allocation& allocation, const experiment::Exit& exit, Step& step);
+  void end_if_all_ended(Allocation& allocation, Step& step);
+  void place(Step& step);
+  void place_pool(const std::string& pool, Step& step);
+  void wake_agents(const Allocation& allocation, Step& step);
+
+  std::int64_t epoch_ = 0;
+  std::int64_t next_experiment_ = 1;
+  std::int64_t next_trial_ = 1;
+  std::map<std::string, Agent> agents_;
+  std::map<std::string, Allocation> allocations_;
+  std::map<ExperimentId, experiment::Experiment> experiments_;
+  std::map<TrialId, ExperimentId> experiment_of_;          // derived from experiments_
+  std::map<ExperimentId, std::string> written_;            // what PutExperiment last said, to say it no oftener than needed
+  std::map<std::string, std::string> waiting_;             // derived: reasons of the last plan
+  std::unique_ptr<scheduler::Scheduler> scheduler_;
+};
+
+}  // namespace det::cluster

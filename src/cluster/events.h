@@ -1,0 +1,179 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "det/api/agent.h"
+#include "det/experiment/experiment.h"
+
+/// What can happen to the cluster, and what follows from it.
+namespace det::cluster {
+
+// Events. Each is remembered with its time before anything follows from it, and
+// replaying them gives the same cluster again. The name of an event is for ever.
+
+/// First after each start of a master.
+struct MasterStarted {
+  static constexpr const char* kName = "MasterStarted";
+  std::int64_t epoch = 0;
+};
+BOOST_DESCRIBE_STRUCT(MasterStarted, (), (epoch))
+
+/// `record` without id and state; they are given here.
+struct ExperimentSubmitted {
+  static constexpr const char* kName = "ExperimentSubmitted";
+  experiment::ExperimentRecord record;
+  bool activate = true;
+};
+BOOST_DESCRIBE_STRUCT(ExperimentSubmitted, (), (record, activate))
+
+enum class Verb { Activate, Pause, Cancel, Kill };
+BOOST_DESCRIBE_ENUM(Verb, Activate, Pause, Cancel, Kill)
+
+struct ExperimentCommanded {
+  static constexpr const char* kName = "ExperimentCommanded";
+  ExperimentId id;
+  Verb verb = Verb::Activate;
+};
+BOOST_DESCRIBE_STRUCT(ExperimentCommanded, (), (id, verb))
+
+/// What decides nothing: names, labels, notes. Only for experiments that are not over.
+struct ExperimentPatched {
+  static constexpr const char* kName = "ExperimentPatched";
+  ExperimentId id;
+  std::optional<std::string> name, description, notes;
+  std::optional<std::vector<std::string>> labels;
+};
+BOOST_DESCRIBE_STRUCT(ExperimentPatched, (), (id, name, description, notes, labels))
+
+struct TrialKilled {
+  static constexpr const char* kName = "TrialKilled";
+  TrialId trial;
+};
+BOOST_DESCRIBE_STRUCT(TrialKilled, (), (trial))
+
+/// The checkpoints of a finished experiment were collected: forget the experiment.
+struct CheckpointsCollected {
+  static constexpr const char* kName = "CheckpointsCollected";
+  ExperimentId id;
+};
+BOOST_DESCRIBE_STRUCT(CheckpointsCollected, (), (id))
+
+/// An agent came, came back, or shows other slots than before.
+struct AgentJoined {
+  static constexpr const char* kName = "AgentJoined";
+  std::string agent, resource_pool, hostname, version;
+  std::vector<api::SlotReport> slots;
+};
+BOOST_DESCRIBE_STRUCT(AgentJoined, (), (agent, resource_pool, hostname, version, slots))
+
+/// No word of it for longer than its lease, and the time to kill, last.
+struct AgentLost {
+  static constexpr const char* kName = "AgentLost";
+  std::string agent;
+};
+BOOST_DESCRIBE_STRUCT(AgentLost, (), (agent))
+
+/// Enables or disables an agent, or one slot of it.
+struct AgentSet {
+  static constexpr const char* kName = "AgentSet";
+  std::string agent;
+  std::optional<int> slot;
+  bool enabled = true;
+  bool drain = false;  ///< when disabling: what runs there may finish
+};
+BOOST_DESCRIBE_STRUCT(AgentSet, (), (agent, slot, enabled, drain))
+
+/// All processes of the allocation's share on this agent run.
+struct AllocationStarted {
+  static constexpr const char* kName = "AllocationStarted";
+  std::string allocation_id, agent;
+};
+BOOST_DESCRIBE_STRUCT(AllocationStarted, (), (allocation_id, agent))
+
+/// All processes of the allocation's share on this agent ended, and their logs are stored.
+struct AllocationExited {
+  static constexpr const char* kName = "AllocationExited";
+  std::string allocation_id, agent;
+  std::vector<api::RankExit> exits;
+};
+BOOST_DESCRIBE_STRUCT(AllocationExited, (), (allocation_id, agent, exits))
+
+/// The allocation did not give its slots back in the time that it has for that.
+struct PreemptionExpired {
+  static constexpr const char* kName = "PreemptionExpired";
+  std::string allocation_id;
+};
+BOOST_DESCRIBE_STRUCT(PreemptionExpired, (), (allocation_id))
+
+// What a trial's process reports. Each names its allocation: one that is over is
+// answered Gone and changes nothing (I-10).
+struct OperationCompleted {
+  static constexpr const char* kName = "OperationCompleted";
+  std::string allocation_id;
+  std::int64_t batches = 0;
+  double metric = 0;
+};
+BOOST_DESCRIBE_STRUCT(OperationCompleted, (), (allocation_id, batches, metric))
+
+struct TrialProgressed {
+  static constexpr const char* kName = "TrialProgressed";
+  std::string allocation_id;
+  std::int64_t batches = 0;  ///< 0: not said
+  std::string runner_state;  ///< empty: not said
+};
+BOOST_DESCRIBE_STRUCT(TrialProgressed, (), (allocation_id, batches, runner_state))
+
+struct ValidationReported {
+  static constexpr const char* kName = "ValidationReported";
+  std::string allocation_id;
+  std::int64_t batches = 0;
+  double metric = 0;
+};
+BOOST_DESCRIBE_STRUCT(ValidationReported, (), (allocation_id, batches, metric))
+
+struct CheckpointReported {
+  static constexpr const char* kName = "CheckpointReported";
+  experiment::CheckpointRecord record;
+};
+BOOST_DESCRIBE_STRUCT(CheckpointReported, (), (record))
+
+struct EarlyExitReported {
+  static constexpr const char* kName = "EarlyExitReported";
+  std::string allocation_id;
+  search::ExitedReason reason = search::ExitedReason::InvalidHp;
+};
+BOOST_DESCRIBE_STRUCT(EarlyExitReported, (), (allocation_id, reason))
+
+struct PreemptionAcknowledged {
+  static constexpr const char* kName = "PreemptionAcknowledged";
+  std::string allocation_id;
+};
+BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id))
+
+using Event = std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched, TrialKilled,
+                           CheckpointsCollected, AgentJoined, AgentLost, AgentSet, AllocationStarted, AllocationExited,
+                           PreemptionExpired, OperationCompleted, TrialProgressed, ValidationReported,
+                           CheckpointReported, EarlyExitReported, PreemptionAcknowledged>;
+
+// Effects: rows to write with the event, and who has to be told once it is durable.
+struct PutExperiment { experiment::ExperimentRecord record; };
+struct PutTrial { experiment::TrialRecord record; };
+struct PutAllocation { experiment::AllocationRecord record; };
+struct PutCheckpoint { experiment::CheckpointRecord record; };
+/// The next run of the trial starts at `batches`: reports beyond are of runs that did not last.
+struct RewindTrial { TrialId trial; std::int64_t run_id = 0; std::int64_t batches = 0; };
+/// A line for the log of the trial's task.
+struct LogNote { std::string task_id, allocation_id, text; };
+struct WakeAgent { std::string agent; };            ///< its desired set changed
+struct WakeTrial { TrialId trial; };                ///< its operations changed
+struct WakeAllocation { std::string allocation; };  ///< it shall give way, or is over
+/// The experiment is over: collect its checkpoints, then say CheckpointsCollected.
+struct CollectCheckpoints { ExperimentId id; };
+
+using Effect = std::variant<PutExperiment, PutTrial, PutAllocation, PutCheckpoint, RewindTrial, LogNote, WakeAgent,
+                            WakeTrial, WakeAllocation, CollectCheckpoints>;
+
+}  // namespace det::cluster

@@ -1,0 +1,333 @@
+#include "det/experiment/experiment.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace det::experiment {
+namespace {
+
+struct Saved {
+  ExperimentRecord record;
+  std::vector<Trial> trials;
+  json::value searcher;
+};
+BOOST_DESCRIBE_STRUCT(Saved, (), (record, trials, searcher))
+
+std::int64_t global_batch_size(const json::object& hparams) {
+  const auto* size = hparams.if_contains("global_batch_size");
+  const auto number = size == nullptr ? std::nullopt : json::to_int64(*size);
+  return number.value_or(1);
+}
+
+bool all_completed(const Trial& trial) {
+  return std::all_of(trial.operations.begin(), trial.operations.end(), [](const auto& o) { return o.completed; });
+}
+
+bool better(double candidate, double best, bool smaller_is_better) {
+  if (std::isnan(candidate)) return false;
+  if (std::isnan(best)) return true;
+  return smaller_is_better ? candidate < best : candidate > best;
+}
+
+const char* verb_state(State state) {
+  return state == State::Active ? "active" : state == State::Paused ? "paused" : is_stopping(state) ? "stopping" : "finished";
+}
+
+}  // namespace
+
+Experiment::Experiment(ExperimentRecord record, config::ExperimentConfig config, search::Searcher searcher)
+    : record_(std::move(record)), config_(std::move(config)), searcher_(std::move(searcher)) {}
+
+Result<Experiment> Experiment::create(ExperimentRecord record, config::ExperimentConfig config) {
+  DET_TRY(auto searcher, search::Searcher::make(config));
+  return Experiment(std::move(record), std::move(config), std::move(searcher));
+}
+
+Result<Experiment> Experiment::restore(const json::value& snapshot) {
+  DET_TRY(auto saved, json::from_json<Saved>(snapshot));
+  DET_TRY(auto config, config::from_document(saved.record.config));
+  DET_TRY(auto searcher, search::Searcher::restore(config, saved.searcher));
+  Experiment experiment(std::move(saved.record), std::move(config), std::move(searcher));
+  for (auto& trial : saved.trials) {
+    experiment.requests_.emplace(trial.record.request_id, trial.record.id);
+    experiment.trials_.emplace(trial.record.id, std::move(trial));
+  }
+  return experiment;
+}
+
+json::value Experiment::snapshot() const {
+  Saved saved{.record = record_, .trials = {}, .searcher = searcher_.snapshot()};
+  for (const auto& [id, trial] : trials_) saved.trials.push_back(trial);
+  return json::to_json(saved);
+}
+
+const Trial* Experiment::trial(TrialId id) const {
+  const auto found = trials_.find(id);
+  return found == trials_.end() ? nullptr : &found->second;
+}
+
+Trial* Experiment::find(TrialId id) {
+  const auto found = trials_.find(id);
+  return found == trials_.end() ? nullptr : &found->second;
+}
+
+std::vector<Effect> Experiment::take_effects() { return std::exchange(effects_, {}); }
+std::set<TrialId> Experiment::take_changed_trials() { return std::exchange(changed_, {}); }
+
+void Experiment::start(bool activate, Context context) {
+  record_.state = activate ? State::Active : State::Paused;
+  record_.start_time = context.now;
+  perform(searcher_.start(), context);
+}
+
+Result<void> Experiment::refuse(const char* verb) const {
+  return failed_precondition("experiment {} is {}; it cannot be {}", record_.id, verb_state(record_.state), verb);
+}
+
+Result<void> Experiment::activate(Context) {
+  if (record_.state == State::Active) return {};
+  if (record_.state != State::Paused) return refuse("activated");
+  record_.state = State::Active;
+  for (auto& [id, trial] : trials_) want_slots(trial);
+  return {};
+}
+
+Result<void> Experiment::pause(Context) {
+  if (record_.state == State::Paused) return {};
+  if (record_.state != State::Active) return refuse("paused");
+  record_.state = State::Paused;
+  give_back_all();
+  return {};
+}
+
+Result<void> Experiment::cancel(Context context) {
+  if (is_stopping(record_.state) || record_.state == State::Canceled) return {};
+  if (finished()) return refuse("canceled");
+  stop(State::StoppingCanceled, context);
+  return {};
+}
+
+Result<void> Experiment::kill(Context context) {
+  if (record_.state == State::StoppingKilled || record_.state == State::Canceled) return {};
+  if (finished()) return refuse("killed");
+  stop(State::StoppingKilled, context);
+  return {};
+}
+
+Result<void> Experiment::kill_trial(TrialId id, Context context) {
+  auto* trial = find(id);
+  if (trial == nullptr) return not_found("trial {} not found", id);
+  if (is_terminal(trial->record.state)) return {};
+  trial->early_exit = search::ExitedReason::UserCanceled;
+  trial->record.state = State::StoppingKilled;
+  changed_.insert(id);
+  if (trial->allocation.empty()) {
+    exit_early(*trial, search::ExitedReason::UserCanceled, State::Canceled, context);
+  } else {
+    effects_.push_back(KillAllocation{trial->allocation});
+  }
+  return {};
+}
+
+// Every trial gives its slots back: asked when the state allows to wait for a
+// checkpoint, at once when the user said kill.
+void Experiment::give_back_all() {
+  for (auto& [id, trial] : trials_) {
+    if (trial.allocation.empty()) continue;
+    if (record_.state == State::StoppingKilled) effects_.push_back(KillAllocation{trial.allocation});
+    else effects_.push_back(PreemptAllocation{trial.allocation});
+  }
+}
+
+void Experiment::stop(State stopping, Context context) {
+  record_.state = stopping;
+  give_back_all();
+  for (auto& [id, trial] : trials_)
+    if (trial.allocation.empty() && !is_terminal(trial.record.state)) end_trial(trial, State::Canceled, context);
+  end_if_done(context.now);
+}
+
+void Experiment::perform(const search::Operations& operations, Context context) {
+  for (const auto& operation : operations) {
+    if (const auto* create = std::get_if<search::Create>(&operation)) {
+      if (!is_stopping(record_.state)) create_trial(*create, context);
+    } else if (const auto* after = std::get_if<search::ValidateAfter>(&operation)) {
+      if (!requests_.contains(after->request_id)) continue;  // of a trial that a stop kept from being created
+      auto& trial = by_request(after->request_id);
+      if (is_terminal(trial.record.state)) continue;
+      const config::Length length{.unit = config_.searcher.max_length.unit, .count = after->length};
+      const auto batches = config::to_batches(length, global_batch_size(trial.record.hparams), config_.records_per_epoch);
+      trial.operations.push_back({.length = after->length, .batches = std::max<std::int64_t>(batches, 1)});
+      effects_.push_back(OperationsChanged{trial.record.id});
+      want_slots(trial);
+    } else if (const auto* close = std::get_if<search::Close>(&operation)) {
+      if (!requests_.contains(close->request_id)) continue;
+      auto& trial = by_request(close->request_id);
+      trial.closed = true;
+      effects_.push_back(OperationsChanged{trial.record.id});
+      if (trial.allocation.empty() && all_completed(trial) && !is_terminal(trial.record.state))
+        end_trial(trial, State::Completed, context);
+    } else {
+      const auto& shutdown = std::get<search::Shutdown>(operation);
+      if (!is_stopping(record_.state))
+        record_.state = shutdown.failure  ? State::StoppingError
+                        : shutdown.cancel ? State::StoppingCanceled
+                                          : State::StoppingCompleted;
+      if (shutdown.failure && record_.error.empty()) record_.error = "every trial of the experiment failed";
+    }
+  }
+  end_if_done(context.now);
+}
+
+void Experiment::create_trial(const search::Create& create, Context context) {
+  const TrialId id{context.next_trial_id++};
+  Trial trial;
+  trial.record = {.id = id,
+                  .experiment_id = record_.id,
+                  .request_id = create.request_id,
+                  .task_id = fmt::format("{}.{}", record_.id, create.request_id),
+                  .hparams = create.hparams,
+                  .seed = create.trial_seed,
+                  .start_time = context.now};
+  if (config_.searcher.source_checkpoint_uuid) trial.record.warm_start_checkpoint = *config_.searcher.source_checkpoint_uuid;
+  requests_.emplace(create.request_id, id);
+  trials_.emplace(id, std::move(trial));
+  changed_.insert(id);
+  perform(searcher_.trial_created(create.request_id), context);
+}
+
+Trial& Experiment::by_request(const search::RequestId& request) { return trials_.at(requests_.at(request)); }
+
+void Experiment::want_slots(Trial& trial) {
+  if (record_.state != State::Active || trial.record.state != State::Active || !trial.allocation.empty()) return;
+  if (trial.operations.empty() || (all_completed(trial) && !trial.closed)) return;  // nothing to do for now
+  ++trial.record.run_id;
+  trial.allocation = fmt::format("{}.{}", trial.record.task_id, trial.record.run_id);
+  changed_.insert(trial.record.id);
+  effects_.push_back(RequestAllocation{trial.record.id, trial.allocation});
+}
+
+Result<void> Experiment::operation_completed(TrialId id, std::int64_t batches, double metric, Context context) {
+  auto* trial = find(id);
+  if (trial == nullptr) return not_found("trial {} not found", id);
+  for (auto& operation : trial->operations) {
+    if (operation.batches != batches) continue;
+    if (operation.completed) return {};
+    operation.completed = true;
+    trial->record.batches = std::max(trial->record.batches, batches);
+    changed_.insert(id);
+    perform(searcher_.validation_completed(trial->record.request_id, metric, operation.length), context);
+    return {};
+  }
+  return invalid_argument("trial {} has no operation that ends at {} batches", id, batches);
+}
+
+void Experiment::progressed(TrialId id, std::int64_t batches, const std::string& runner_state) {
+  auto* trial = find(id);
+  if (trial == nullptr) return;
+  if (!runner_state.empty()) trial->record.runner_state = runner_state;
+  if (batches > 0) {
+    trial->record.batches = batches;
+    double units = static_cast<double>(batches);
+    const auto size = static_cast<double>(global_batch_size(trial->record.hparams));
+    if (config_.searcher.max_length.unit == config::Unit::Records) units *= size;
+    if (config_.searcher.max_length.unit == config::Unit::Epochs && config_.records_per_epoch > 0)
+      units *= size / static_cast<double>(config_.records_per_epoch);
+    searcher_.set_trial_progress(trial->record.request_id, units);
+    record_.progress = searcher_.progress();
+  }
+  changed_.insert(id);
+}
+
+void Experiment::validated(TrialId id, std::int64_t, double metric) {
+  auto* trial = find(id);
+  if (trial == nullptr) return;
+  auto& best = trial->record.best_metric;
+  if (!best || better(metric, *best, config_.searcher.smaller_is_better)) best = metric;
+  changed_.insert(id);
+}
+
+void Experiment::checkpointed(TrialId id, const std::string& uuid, std::int64_t batches) {
+  auto* trial = find(id);
+  if (trial == nullptr) return;
+  trial->record.latest_checkpoint = uuid;
+  trial->checkpoint_batches = batches;
+  changed_.insert(id);
+}
+
+void Experiment::exiting_early(TrialId id, search::ExitedReason reason) {
+  auto* trial = find(id);
+  if (trial != nullptr && !is_terminal(trial->record.state) && !trial->early_exit) trial->early_exit = reason;
+}
+
+void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context) {
+  auto* trial = find(id);
+  if (trial == nullptr || trial->allocation.empty()) return;
+  trial->allocation.clear();
+  trial->record.runner_state.clear();
+  changed_.insert(id);
+  if (is_terminal(trial->record.state)) return;
+
+  const bool done = trial->closed && all_completed(*trial);
+  if (trial->early_exit && (exit.kind != Exit::Kind::Infrastructure || trial->record.state == State::StoppingKilled)) {
+    const auto reason = *trial->early_exit;
+    exit_early(*trial, reason, reason == search::ExitedReason::UserCanceled ? State::Canceled : State::Completed, context);
+  } else if (exit.kind == Exit::Kind::Clean && done) {
+    end_trial(*trial, State::Completed, context);
+  } else if (is_stopping(record_.state)) {
+    end_trial(*trial, record_.state == State::StoppingError ? State::Error : State::Canceled, context);
+  } else if (exit.kind == Exit::Kind::Failed || (exit.kind == Exit::Kind::Clean && !exit.preempted)) {
+    failed(*trial, exit, context);
+  } else {
+    want_slots(*trial);
+  }
+  end_if_done(context.now);
+}
+
+void Experiment::failed(Trial& trial, const Exit& exit, Context context) {
+  const std::string reason = exit.kind == Exit::Kind::Clean
+                                 ? "the trial's process ended although its training was not complete"
+                                 : exit.reason;
+  ++trial.record.restarts;
+  if (trial.record.restarts > config_.max_restarts) {
+    trial.record.error = fmt::format("{}; it was restarted {} times (max_restarts)", reason, config_.max_restarts);
+    effects_.push_back(Note{trial.record.id, fmt::format("trial {} failed: {}", trial.record.id, trial.record.error)});
+    exit_early(trial, search::ExitedReason::Errored, State::Error, context);
+    return;
+  }
+  effects_.push_back(Note{trial.record.id,
+                          fmt::format("trial {} failed: {}; restarting it from {} (restart {} of {})", trial.record.id,
+                                      reason,
+                                      trial.record.latest_checkpoint.empty()
+                                          ? std::string("the beginning")
+                                          : "checkpoint " + trial.record.latest_checkpoint,
+                                      trial.record.restarts, config_.max_restarts)});
+  want_slots(trial);
+}
+
+void Experiment::exit_early(Trial& trial, search::ExitedReason reason, State state, Context context) {
+  perform(searcher_.trial_exited_early(trial.record.request_id, reason), context);
+  end_trial(trial, state, context);
+}
+
+void Experiment::end_trial(Trial& trial, State state, Context context) {
+  if (is_terminal(trial.record.state)) return;
+  trial.record.state = state;
+  trial.record.end_time = context.now;
+  changed_.insert(trial.record.id);
+  perform(searcher_.trial_closed(trial.record.request_id), context);
+}
+
+void Experiment::end_if_done(Time now) {
+  if (!is_stopping(record_.state)) return;
+  for (const auto& [id, trial] : trials_)
+    if (!is_terminal(trial.record.state)) return;
+  record_.state = record_.state == State::StoppingCompleted ? State::Completed
+                  : record_.state == State::StoppingError   ? State::Error
+                                                            : State::Canceled;
+  record_.end_time = now;
+  if (record_.state == State::Completed) record_.progress = 1;
+  effects_.push_back(Ended{});
+}
+
+}  // namespace det::experiment

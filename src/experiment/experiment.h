@@ -1,0 +1,151 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "det/config/experiment_config.h"
+#include "det/experiment/records.h"
+#include "det/search/searcher.h"
+
+namespace det::experiment {
+
+/// How far a trial shall train, in total: what the search asked for, and the same in batches.
+struct TrialOperation {
+  std::int64_t length = 0;  ///< in the searcher's units
+  std::int64_t batches = 0;
+  bool completed = false;
+  friend bool operator==(const TrialOperation&, const TrialOperation&) = default;
+};
+BOOST_DESCRIBE_STRUCT(TrialOperation, (), (length, batches, completed))
+
+/// One trial as its experiment sees it: its row, and what the row does not show.
+struct Trial {
+  TrialRecord record;
+  std::vector<TrialOperation> operations;  ///< ascending
+  bool closed = false;                     ///< the search wants nothing more of it
+  std::string allocation;                  ///< id of the live one; empty if none
+  std::int64_t checkpoint_batches = 0;     ///< of record.latest_checkpoint
+  std::optional<search::ExitedReason> early_exit;  ///< said by the trial itself, or its user
+};
+BOOST_DESCRIBE_STRUCT(Trial, (), (record, operations, closed, allocation, checkpoint_batches, early_exit))
+
+/// How an allocation ended.
+struct Exit {
+  enum class Kind {
+    Clean,           ///< every process ended with status 0
+    Failed,          ///< a process of the user's ended otherwise
+    Infrastructure,  ///< the machine, the agent or the platform was lost: not the trial's fault
+    Stopped,         ///< ended because we asked for it to be ended at once
+  };
+  Kind kind = Kind::Clean;
+  bool preempted = false;  ///< it was asked to give its slots back
+  std::string reason;      ///< in words
+};
+
+// What an experiment wants done.
+/// Slots for this trial. Answered later by `allocation_ended`.
+struct RequestAllocation {
+  TrialId trial;
+  std::string allocation_id;
+};
+/// Ask the trial to checkpoint and give its slots back; withdraw the request if it still waits.
+struct PreemptAllocation {
+  std::string allocation_id;
+};
+/// End the trial's processes at once.
+struct KillAllocation {
+  std::string allocation_id;
+};
+/// The trial's operations changed, or it was closed.
+struct OperationsChanged {
+  TrialId trial;
+};
+/// A line for the trial's log.
+struct Note {
+  TrialId trial;
+  std::string text;
+};
+/// The experiment is terminal.
+struct Ended {};
+using Effect = std::variant<RequestAllocation, PreemptAllocation, KillAllocation, OperationsChanged, Note, Ended>;
+
+/// The life of one experiment, from its first trial to its last.
+///
+/// It decides and never acts: each call changes the state and leaves effects,
+/// records to be remembered and nothing else behind. So it is driven alike by
+/// a test, by the simulator and by the master.
+///
+/// Repetition: every report may come twice or late; the second changes nothing.
+///
+/// Threads: not safe; one strand.
+class Experiment {
+ public:
+  /// Time, and the ids that the experiment may take for new trials.
+  struct Context {
+    Time now;
+    std::int64_t& next_trial_id;
+  };
+
+  /// `record`: id, names, owner, times; its state is set here. `config` must be what `record.config` holds.
+  static Result<Experiment> create(ExperimentRecord record, config::ExperimentConfig config);
+  static Result<Experiment> restore(const json::value& snapshot);
+  json::value snapshot() const;
+
+  /// First call, once: asks the search for its first trials.
+  void start(bool activate, Context context);
+
+  // Commands of users; wrong ones are refused with FailedPrecondition and change nothing.
+  Result<void> activate(Context context);
+  Result<void> pause(Context context);
+  Result<void> cancel(Context context);
+  Result<void> kill(Context context);
+  Result<void> kill_trial(TrialId trial, Context context);
+
+  // Reports of the trial's live allocation.
+  Result<void> operation_completed(TrialId trial, std::int64_t batches, double metric, Context context);
+  void progressed(TrialId trial, std::int64_t batches, const std::string& runner_state);
+  void validated(TrialId trial, std::int64_t batches, double metric);
+  void checkpointed(TrialId trial, const std::string& uuid, std::int64_t batches);
+  void exiting_early(TrialId trial, search::ExitedReason reason);
+  void allocation_ended(TrialId trial, const Exit& exit, Context context);
+
+  const ExperimentRecord& record() const { return record_; }
+  ExperimentRecord& mutable_record() { return record_; }  ///< for name, labels, notes …: what decides nothing
+  const config::ExperimentConfig& config() const { return config_; }
+  const std::map<TrialId, Trial>& trials() const { return trials_; }
+  const Trial* trial(TrialId id) const;
+  bool finished() const { return is_terminal(record_.state); }
+
+  /// Effects since the last call, in order.
+  std::vector<Effect> take_effects();
+  /// Trials whose record changed since the last call.
+  std::set<TrialId> take_changed_trials();
+
+ private:
+  Experiment(ExperimentRecord record, config::ExperimentConfig config, search::Searcher searcher);
+  Result<void> refuse(const char* verb) const;
+  Trial* find(TrialId id);
+  void perform(const search::Operations& operations, Context context);
+  void create_trial(const search::Create& create, Context context);
+  Trial& by_request(const search::RequestId& request);
+  void want_slots(Trial& trial);
+  void give_back_all();
+  void stop(State stopping, Context context);
+  void failed(Trial& trial, const Exit& exit, Context context);
+  void exit_early(Trial& trial, search::ExitedReason reason, State state, Context context);
+  void end_trial(Trial& trial, State state, Context context);
+  void end_if_done(Time now);
+
+  ExperimentRecord record_;
+  config::ExperimentConfig config_;
+  search::Searcher searcher_;
+  std::map<TrialId, Trial> trials_;
+  std::map<search::RequestId, TrialId> requests_;
+  std::vector<Effect> effects_;
+  std::set<TrialId> changed_;
+};
+
+}  // namespace det::experiment
