@@ -7,54 +7,56 @@
 #include <string>
 #include <vector>
 
+#include "det/base/id.h"
 #include "det/base/json.h"
+#include "det/base/time.h"
 
 /// The objects of the public API, as existing clients of `/api/v1` read them.
 ///
-/// On the wire the members are spelled in lowerCamelCase (http/wire.h). Integers that
-/// are strings on the wire (64-bit ones in the original's encoding) are strings here.
-/// Times are RFC 3339 texts.
+/// On the wire the members are spelled in lowerCamelCase, 64-bit integers are strings,
+/// ids are numbers and times are RFC 3339 (http/wire.h).
 namespace det::api {
 
 struct Empty {};
 BOOST_DESCRIBE_STRUCT(Empty, (), ())
 
 struct Pagination {
-  std::int64_t offset = 0, limit = 0, start_index = 0, end_index = 0, total = 0;
+  std::int32_t offset = 0, limit = 0, start_index = 0, end_index = 0, total = 0;
 };
 BOOST_DESCRIBE_STRUCT(Pagination, (), (offset, limit, start_index, end_index, total))
 
 struct Experiment {
-  std::int64_t id = 0;
+  ExperimentId id;
   std::string name, description;
   std::vector<std::string> labels;
-  std::string notes, start_time;
-  std::optional<std::string> end_time;
+  std::string notes;
+  Time start_time;
+  std::optional<Time> end_time;
   std::string state;
   bool archived = false;
-  std::int64_t num_trials = 0;
-  std::vector<std::int64_t> trial_ids;
+  std::int32_t num_trials = 0;
+  std::vector<TrialId> trial_ids;
   std::string display_name;
-  std::int64_t user_id = 0;
+  UserId user_id;
   std::string username, resource_pool, searcher_type, searcher_metric;
   json::value hyperparameters;
   std::string job_id;
-  std::optional<std::int64_t> forked_from;
+  std::optional<ExperimentId> forked_from;
   double progress = 0;
-  std::int64_t project_id = 1;
+  std::int32_t project_id = 1;
   std::string project_name = "Uncategorized";
-  std::int64_t project_owner_id = 1, workspace_id = 1;
+  std::int32_t project_owner_id = 1, workspace_id = 1;
   std::string workspace_name = "Uncategorized";
   bool parent_archived = false;
   json::value config;
   std::string original_config;
-  std::int64_t checkpoint_count = 0;
-  std::string checkpoint_size = "0";
+  std::int32_t checkpoint_count = 0;
+  std::int64_t checkpoint_size = 0;
   std::optional<double> best_trial_searcher_metric;
-  std::optional<std::int64_t> best_trial_id;
+  std::optional<TrialId> best_trial_id;
   bool unmanaged = false;
-  std::optional<std::int64_t> duration;
-  std::int64_t model_definition_size = 0;
+  std::optional<std::int32_t> duration;
+  std::int32_t model_definition_size = 0;
   std::string error;           ///< ours: why it is in state ERROR
   std::string waiting_reason;  ///< ours: why it does not run yet
 };
@@ -72,41 +74,43 @@ struct Metrics {
 BOOST_DESCRIBE_STRUCT(Metrics, (), (avg_metrics, batch_metrics))
 
 struct MetricsWorkload {
-  std::string end_time;
+  Time end_time;
   Metrics metrics;
-  std::int64_t num_inputs = 0, total_batches = 0;
+  std::int32_t num_inputs = 0, total_batches = 0;
 };
 BOOST_DESCRIBE_STRUCT(MetricsWorkload, (), (end_time, metrics, num_inputs, total_batches))
 
 struct CheckpointWorkload {
-  std::string uuid, end_time, state;
-  std::map<std::string, std::string> resources;
-  std::int64_t total_batches = 0;
+  std::string uuid, state;
+  Time end_time;
+  std::map<std::string, std::int64_t> resources;
+  std::int32_t total_batches = 0;
   json::value metadata;
 };
 BOOST_DESCRIBE_STRUCT(CheckpointWorkload, (), (uuid, end_time, state, resources, total_batches, metadata))
 
 struct Trial {
-  std::int64_t id = 0, experiment_id = 0;
-  std::string start_time;
-  std::optional<std::string> end_time;
+  TrialId id;
+  ExperimentId experiment_id;
+  Time start_time;
+  std::optional<Time> end_time;
   std::string state;
-  std::int64_t restarts = 0;
+  std::int32_t restarts = 0;
   json::object hparams;
-  std::int64_t total_batches_processed = 0;
+  std::int32_t total_batches_processed = 0;
   std::optional<MetricsWorkload> best_validation, latest_validation;
   std::optional<CheckpointWorkload> best_checkpoint;
   std::string runner_state;
   double wall_clock_time = 0;
   std::string warm_start_checkpoint_uuid, task_id;
   std::vector<std::string> task_ids;
-  std::string total_checkpoint_size = "0";
-  std::int64_t checkpoint_count = 0;
+  std::int64_t total_checkpoint_size = 0;
+  std::int32_t checkpoint_count = 0;
   json::object summary_metrics;
   std::optional<double> searcher_metric_value;
   std::string error;           ///< ours
   std::string waiting_reason;  ///< ours
-  std::int64_t target_batches = 0;  ///< ours: how far it shall train, as far as the search has said
+  std::int32_t target_batches = 0;  ///< ours: how far it shall train, as far as the search has said
 };
 BOOST_DESCRIBE_STRUCT(Trial, (), (id, experiment_id, start_time, end_time, state, restarts, hparams,
                       total_batches_processed, best_validation, latest_validation, best_checkpoint, runner_state,
@@ -120,7 +124,8 @@ struct Workload {
 BOOST_DESCRIBE_STRUCT(Workload, (), (training, validation, checkpoint))
 
 struct CheckpointTraining {
-  std::optional<std::int64_t> trial_id, experiment_id;
+  std::optional<TrialId> trial_id;
+  std::optional<ExperimentId> experiment_id;
   json::value experiment_config, hparams;
   std::optional<Metrics> training_metrics, validation_metrics;
   std::optional<double> searcher_metric;
@@ -129,30 +134,32 @@ BOOST_DESCRIBE_STRUCT(CheckpointTraining, (), (trial_id, experiment_id, experime
                       validation_metrics, searcher_metric))
 
 struct Checkpoint {
-  std::string task_id, allocation_id, uuid, report_time;
-  std::map<std::string, std::string> resources;
+  std::string task_id, allocation_id, uuid;
+  Time report_time;
+  std::map<std::string, std::int64_t> resources;
   json::object metadata;
   std::string state;
-  std::optional<std::int64_t> storage_id;
+  std::optional<std::int32_t> storage_id;
   CheckpointTraining training;
 };
 BOOST_DESCRIBE_STRUCT(Checkpoint, (), (task_id, allocation_id, uuid, report_time, resources, metadata, state,
                       storage_id, training))
 
 struct User {
-  std::int64_t id = 0;
+  UserId id;
   std::string username;
   bool admin = false, active = true;
   json::value agent_user_group;
-  std::string display_name, modified_at;
+  std::string display_name;
+  Time modified_at;
   bool remote = false;
-  std::optional<std::string> last_auth_at;
+  std::optional<Time> last_auth_at;
 };
 BOOST_DESCRIBE_STRUCT(User, (), (id, username, admin, active, agent_user_group, display_name, modified_at, remote,
                       last_auth_at))
 
 struct Device {
-  std::int64_t id = 0;
+  std::int32_t id = 0;
   std::string brand, uuid, type;
 };
 BOOST_DESCRIBE_STRUCT(Device, (), (id, brand, uuid, type))
@@ -172,8 +179,8 @@ struct Slot {
 BOOST_DESCRIBE_STRUCT(Slot, (), (id, device, enabled, draining, container))
 
 struct DeviceStats {
-  std::int64_t total = 0, disabled = 0, draining = 0;
-  std::map<std::string, std::int64_t> states;
+  std::int32_t total = 0, disabled = 0, draining = 0;
+  std::map<std::string, std::int32_t> states;
 };
 BOOST_DESCRIBE_STRUCT(DeviceStats, (), (total, disabled, draining, states))
 struct SlotStats {
@@ -182,7 +189,8 @@ struct SlotStats {
 BOOST_DESCRIBE_STRUCT(SlotStats, (), (type_stats, brand_stats))
 
 struct Agent {
-  std::string id, registered_time;
+  std::string id;
+  Time registered_time;
   std::map<std::string, Slot> slots;
   std::map<std::string, SlotContainer> containers;
   std::vector<std::string> addresses;
@@ -195,8 +203,10 @@ BOOST_DESCRIBE_STRUCT(Agent, (), (id, registered_time, slots, containers, addres
                       resource_pools, slot_stats))
 
 struct LogLine {
-  std::string id, timestamp, message, level;
-  std::optional<std::int64_t> trial_id;
+  std::int64_t id = 0;
+  Time timestamp;
+  std::string message, level;
+  std::optional<TrialId> trial_id;
   std::string task_id, allocation_id, log, source, stdtype, agent_id, container_id;
   std::optional<int> rank_id;
 };

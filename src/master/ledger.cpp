@@ -1,0 +1,171 @@
+#include "det/master/ledger.h"
+
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace det::master {
+namespace {
+
+constexpr std::int64_t kEventsPerSnapshot = 20'000;
+constexpr std::int64_t kEventsPerRead = 5'000;
+
+experiment::LogRecord own_line(const cluster::LogNote& note, Time now) {
+  return {.id = 0, .task_id = note.task_id, .allocation_id = note.allocation_id, .source = "master",
+          .stdtype = "stdout", .level = "INFO", .log = note.text, .timestamp = now};
+}
+
+}  // namespace
+
+/// One coroutine that waits for a key.
+class Waiter {
+ public:
+  Waiter(asio::any_io_executor executor, std::chrono::milliseconds limit) : timer(executor, limit) {}
+  asio::steady_timer timer;
+};
+
+Ledger::Ledger(asio::any_io_executor strand, store::Store& store, Clock clock)
+    : strand_(std::move(strand)), store_(store), clock_(std::move(clock)) {}
+
+Time Ledger::now() {
+  last_ = std::max(last_, clock_());
+  return last_;
+}
+
+Result<void> Ledger::restore() {
+  if (auto snapshot = store_.latest_snapshot()) {
+    DET_TRY(cluster_, cluster::Cluster::restore(snapshot->body));
+    sequence_ = snapshot_sequence_ = snapshot->sequence;
+  }
+  while (true) {
+    const auto events = store_.events_after(sequence_, kEventsPerRead);
+    if (events.empty()) break;
+    for (const auto& event : events) {
+      DET_TRY(const auto body, json::from_json<cluster::Event>(event.body));
+      const auto outcome = cluster_.handle(body, event.time);
+      if (outcome.refused)
+        return fail(ErrorCode::Internal, "event {} was accepted once and is refused now: {}", event.sequence,
+                    outcome.refused->message());
+      sequence_ = event.sequence;
+      last_ = std::max(last_, event.time);
+    }
+  }
+  const cluster::Event started = cluster::MasterStarted{cluster_.epoch() + 1};
+  const auto time = now();
+  auto outcome = cluster_.handle(started, time);
+  auto changes = rows(outcome.effects, time);
+  changes.push_back(store::AppendEvent{{++sequence_, time, json::to_json(started)}});
+  store_.commit(std::move(changes), [] {});
+  store_.flush();
+  if (sequence_ - snapshot_sequence_ > 1000) save_snapshot();
+  return {};
+}
+
+std::vector<ExperimentId> Ledger::awaiting_collection() const {
+  std::vector<ExperimentId> ids;
+  for (const auto& [id, experiment] : cluster_.experiments())
+    if (experiment.finished()) ids.push_back(id);
+  return ids;
+}
+
+std::vector<store::Change> Ledger::rows(const std::vector<cluster::Effect>& effects, Time now) const {
+  std::vector<store::Change> changes;
+  for (const auto& effect : effects) {
+    if (const auto* e = std::get_if<cluster::PutExperiment>(&effect)) changes.push_back(store::PutExperiment{e->record});
+    else if (const auto* t = std::get_if<cluster::PutTrial>(&effect)) changes.push_back(store::PutTrial{t->record});
+    else if (const auto* a = std::get_if<cluster::PutAllocation>(&effect)) changes.push_back(store::PutAllocation{a->record});
+    else if (const auto* c = std::get_if<cluster::PutCheckpoint>(&effect)) changes.push_back(store::PutCheckpoint{c->record});
+    else if (const auto* r = std::get_if<cluster::RewindTrial>(&effect)) changes.push_back(store::RewindTrial{r->trial, r->run_id, r->batches});
+    else if (const auto* n = std::get_if<cluster::LogNote>(&effect)) changes.push_back(store::AddOwnLogs{{own_line(*n, now)}});
+  }
+  return changes;
+}
+
+asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, std::vector<store::Change> also) {
+  const auto time = now();
+  auto outcome = cluster_.handle(event, time);
+  if (outcome.refused) co_return tl::unexpected(*std::move(outcome.refused));
+  auto changes = rows(outcome.effects, time);
+  changes.push_back(store::AppendEvent{{++sequence_, time, json::to_json(event)}});
+  for (auto& change : also) changes.push_back(std::move(change));
+  for (const auto& effect : outcome.effects)
+    if (const auto* wake = std::get_if<cluster::WakeAgent>(&effect)) ++versions_[wake->agent];
+  if (sequence_ - snapshot_sequence_ >= kEventsPerSnapshot) save_snapshot();
+  co_await commit(std::move(changes));
+  act(outcome.effects);
+  co_return Handled{outcome.experiment};
+}
+
+void Ledger::act(const std::vector<cluster::Effect>& effects) {
+  for (const auto& effect : effects) {
+    if (const auto* agent = std::get_if<cluster::WakeAgent>(&effect)) ring(agent_key(agent->agent));
+    else if (const auto* trial = std::get_if<cluster::WakeTrial>(&effect)) ring(trial_key(trial->trial));
+    else if (const auto* allocation = std::get_if<cluster::WakeAllocation>(&effect)) ring(allocation_key(allocation->allocation));
+    else if (const auto* note = std::get_if<cluster::LogNote>(&effect)) ring(task_log_key(note->task_id));
+    else if (const auto* put = std::get_if<cluster::PutExperiment>(&effect)) ring(experiment_key(put->record.id));
+    else if (const auto* trial_row = std::get_if<cluster::PutTrial>(&effect)) {
+      ring(experiment_key(trial_row->record.experiment_id));
+      ring(task_log_key(trial_row->record.task_id));
+    } else if (const auto* collect = std::get_if<cluster::CollectCheckpoints>(&effect)) {
+      if (collect_) collect_(collect->id);
+    }
+  }
+}
+
+asio::awaitable<void> Ledger::write(std::vector<store::Change> changes) { co_await commit(std::move(changes)); }
+
+asio::awaitable<void> Ledger::durable() {
+  if (done_ == queued_) co_return;
+  std::vector<store::Change> nothing;
+  co_await commit(std::move(nothing));
+}
+
+asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes) {
+  ++queued_;
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
+      [this](auto handler, std::vector<store::Change> batch) {
+        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+        store_.commit(std::move(batch), [this, shared, strand = strand_] {
+          asio::post(strand, [this, shared] {
+            ++done_;
+            std::move(*shared)();
+          });
+        });
+      },
+      asio::use_awaitable, std::move(changes));
+}
+
+asio::awaitable<void> Ledger::wait(std::string key, std::chrono::milliseconds limit) {
+  const auto waiter = std::make_shared<Waiter>(strand_, limit);
+  const auto at = waiters_.emplace(key, waiter);
+  struct Leave {
+    std::multimap<std::string, std::shared_ptr<Waiter>>& waiters;
+    std::multimap<std::string, std::shared_ptr<Waiter>>::iterator at;
+    ~Leave() { waiters.erase(at); }
+  } leave{waiters_, at};
+  boost::system::error_code ended;
+  co_await waiter->timer.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+}
+
+void Ledger::ring(const std::string& key) {
+  const auto [first, last] = waiters_.equal_range(key);
+  for (auto it = first; it != last; ++it) it->second->timer.cancel();
+}
+
+std::int64_t Ledger::desired_version(const std::string& agent) const {
+  const auto found = versions_.find(agent);
+  return found == versions_.end() ? 0 : found->second;
+}
+
+void Ledger::save_snapshot() {
+  snapshot_sequence_ = sequence_;
+  std::vector<store::Change> changes;
+  changes.push_back(store::SaveSnapshot{{sequence_, cluster_.snapshot()}});
+  store_.commit(std::move(changes), [] {});
+}
+
+}  // namespace det::master

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "det/cluster/cluster.h"
+#include "det/cluster/liveness.h"
+#include "det/store/store.h"
+
+namespace det::master {
+
+namespace asio = boost::asio;
+
+/// The cluster with its memory: decide, remember, act, acknowledge, in that order.
+///
+/// `handle` decides at once, on the strand, and queues the event with all rows that
+/// follow from it as one commit. Its caller goes on, and those who wait for what
+/// changed are woken, only when the commit is durable. A reply that shows the
+/// cluster's state must be made first and sent after `durable()`, so that nobody
+/// ever sees what a crash could take back (I-2).
+///
+/// Threads: everything on the executor given, which is the master's one strand.
+class Ledger {
+ public:
+  using Clock = std::function<Time()>;
+
+  Ledger(asio::any_io_executor strand, store::Store& store, Clock clock);
+
+  /// Reads the newest snapshot and the events after it, and begins a new epoch.
+  /// Blocks until that is durable. An error means that the store cannot be understood.
+  Result<void> restore();
+
+  const cluster::Cluster& cluster() const { return cluster_; }
+  Time now();  ///< never earlier than the last event
+
+  struct Handled {
+    ExperimentId experiment;  ///< that was submitted
+  };
+  /// Decides, remembers together with `also`, and returns once durable. A refusal
+  /// leaves no trace, and `also` is not written.
+  asio::awaitable<Result<Handled>> handle(cluster::Event event, std::vector<store::Change> also = {});
+  /// Remembers what decides nothing.
+  asio::awaitable<void> write(std::vector<store::Change> changes);
+  /// Returns once all that was decided before the call is durable.
+  asio::awaitable<void> durable();
+
+  /// Returns when `key` rings or after `limit`. Keys: agent_key, trial_key, allocation_key, log_key, metric_key.
+  asio::awaitable<void> wait(std::string key, std::chrono::milliseconds limit);
+  void ring(const std::string& key);
+  static std::string agent_key(const std::string& id) { return "agent " + id; }
+  static std::string trial_key(TrialId id) { return "trial " + std::to_string(id.value()); }
+  static std::string allocation_key(const std::string& id) { return "allocation " + id; }
+  static std::string task_log_key(const std::string& id) { return "log " + id; }
+  static std::string metric_key(TrialId id) { return "metric " + std::to_string(id.value()); }
+  static std::string experiment_key(ExperimentId id) { return "experiment " + std::to_string(id.value()); }
+
+  /// Grows whenever the agent's desired set changes; comparable within an epoch.
+  std::int64_t desired_version(const std::string& agent) const;
+
+  /// Called for each experiment whose checkpoints are due for collection, after
+  /// durability, and for those that a restart found waiting for it.
+  void on_collect(std::function<void(ExperimentId)> collect) { collect_ = std::move(collect); }
+  std::vector<ExperimentId> awaiting_collection() const;
+
+  /// Saves a snapshot of the cluster, so that a restart reads little.
+  void save_snapshot();
+
+ private:
+  std::vector<store::Change> rows(const std::vector<cluster::Effect>& effects, Time now) const;
+  void act(const std::vector<cluster::Effect>& effects);
+  asio::awaitable<void> commit(std::vector<store::Change> changes);
+
+  asio::any_io_executor strand_;
+  store::Store& store_;
+  Clock clock_;
+  cluster::Cluster cluster_;
+  Time last_{};
+  std::int64_t sequence_ = 0;           ///< of the last event
+  std::int64_t snapshot_sequence_ = 0;
+  std::int64_t queued_ = 0, done_ = 0;  ///< commits
+  std::map<std::string, std::int64_t> versions_;
+  std::multimap<std::string, std::shared_ptr<class Waiter>> waiters_;
+  std::function<void(ExperimentId)> collect_;
+};
+
+}  // namespace det::master
