@@ -94,9 +94,7 @@ asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, st
   for (auto& change : also) changes.push_back(std::move(change));
   for (const auto& effect : outcome.effects)
     if (const auto* wake = std::get_if<cluster::WakeAgent>(&effect)) ++versions_[wake->agent];
-  if (sequence_ - snapshot_sequence_ >= kEventsPerSnapshot) save_snapshot();
-  co_await commit(std::move(changes));
-  act(outcome.effects);
+  co_await commit(std::move(changes), std::move(outcome.effects));
   co_return Handled{outcome.experiment};
 }
 
@@ -116,27 +114,35 @@ void Ledger::act(const std::vector<cluster::Effect>& effects) {
   }
 }
 
-asio::awaitable<void> Ledger::write(std::vector<store::Change> changes) { co_await commit(std::move(changes)); }
+asio::awaitable<void> Ledger::write(std::vector<store::Change> changes) { 
+  std::vector<cluster::Effect> nothing;
+  co_await commit(std::move(changes), std::move(nothing));
+}
 
 asio::awaitable<void> Ledger::durable() {
   if (done_ == queued_) co_return;
   std::vector<store::Change> nothing;
-  co_await commit(std::move(nothing));
+  co_await write(std::move(nothing));
 }
 
-asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes) {
-  ++queued_;
+// The effects are acted upon when the commit is durable, whether or not the
+// caller is still there: a client that hangs up takes nothing back.
+asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes, std::vector<cluster::Effect> effects) {
   co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
-      [this](auto handler, std::vector<store::Change> batch) {
-        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-        store_.commit(std::move(batch), [this, shared, strand = strand_] {
-          asio::post(strand, [this, shared] {
+      [this](auto handler, std::vector<store::Change> batch, std::vector<cluster::Effect> then) {
+        auto resume = std::make_shared<decltype(handler)>(std::move(handler));
+        auto act_on = std::make_shared<std::vector<cluster::Effect>>(std::move(then));
+        ++queued_;
+        store_.commit(std::move(batch), [this, resume, act_on, strand = strand_] {
+          asio::post(strand, [this, resume, act_on] {
             ++done_;
-            std::move(*shared)();
+            act(*act_on);
+            std::move (*resume)();
           });
         });
+        if (sequence_ - snapshot_sequence_ >= kEventsPerSnapshot) save_snapshot();
       },
-      asio::use_awaitable, std::move(changes));
+      asio::use_awaitable, std::move(changes), std::move(effects));
 }
 
 asio::awaitable<void> Ledger::wait(std::string key, std::chrono::milliseconds limit) {

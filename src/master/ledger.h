@@ -74,7 +74,7 @@ class Ledger {
  private:
   std::vector<store::Change> rows(const std::vector<cluster::Effect>& effects, Time now) const;
   void act(const std::vector<cluster::Effect>& effects);
-  asio::awaitable<void> commit(std::vector<store::Change> changes);
+  asio::awaitable<void> commit(std::vector<store::Change> changes, std::vector<cluster::Effect> effects);
 
   asio::any_io_executor strand_;
   store::Store& store_;

@@ -1,0 +1,141 @@
+// What agents call: docs/reference/protocols.md §3.
+
+#include "det/base/text.h"
+#include "det/master/environment.h"
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+struct Sync : api::SyncRequest {
+  std::string agent_id;
+};
+BOOST_DESCRIBE_STRUCT(Sync, (api::SyncRequest), (agent_id))
+struct Logs : api::LogBatch {
+  std::string agent_id;
+};
+BOOST_DESCRIBE_STRUCT(Logs, (api::LogBatch), (agent_id))
+
+/// The newest call of each agent; an older one that still waits answers at once.
+using Calls = std::map<std::string, std::pair<std::string, std::int64_t>>;
+
+api::SyncReply reply_to(Services& s, const Sync& request) {
+  const auto& cluster = s.ledger.cluster();
+  api::SyncReply reply{.epoch = cluster.epoch(),
+                       .sequence = request.sequence,
+                       .version = s.ledger.desired_version(request.agent_id),
+                       .lease_milliseconds = cluster::kLeaseSeconds * 1000,
+                       .cluster_id = s.cluster_id,
+                       .desired = cluster.desired(request.agent_id)};
+  for (auto& allocation : reply.desired) {
+    allocation.token = s.auth.task_token(allocation.allocation_id);
+    allocation.environment = task_environment(s, allocation);
+  }
+  for (const auto& report : request.allocations)
+    if (report.state == api::AllocationState::exited && cluster.exit_is_known(report.allocation_id, request.agent_id))
+      reply.acknowledged.push_back(report.allocation_id);
+  return reply;
+}
+
+asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context context, Sync request) {
+  if (const auto allowed = require_agent(context.principal); !allowed) co_return tl::unexpected(allowed.error());
+  if (!api::is_name(request.agent_id)) co_return invalid_argument("'{}' cannot name an agent", request.agent_id);
+  if (auto wrong = api::problem(request)) co_return tl::unexpected(*std::move(wrong));
+  const auto agent = request.agent_id;
+  auto& newest = calls[agent];
+  if (newest.first == request.session && newest.second > request.sequence)
+    co_return failed_precondition("call {} of agent '{}' came after call {}", request.sequence, agent, newest.second);
+  newest = {request.session, request.sequence};
+  s.ledger.ring(Ledger::agent_key(agent));
+  s.liveness.heard(agent, s.ledger.now());
+
+  if (s.ledger.cluster().joins(agent, request)) {
+    cluster::Event joined = cluster::AgentJoined{agent, request.resource_pool, request.hostname, request.version, request.slots};
+    const auto done = co_await s.ledger.handle(std::move(joined));
+    if (!done) co_return tl::unexpected(done.error());
+  }
+  // Another call may have told the same meanwhile: each event is asked for anew.
+  while (true) {
+    auto news = s.ledger.cluster().news(agent, request);
+    if (news.empty()) break;
+    const auto done = co_await s.ledger.handle(std::move(news.front()));
+    if (!done) co_return tl::unexpected(done.error());
+  }
+
+  const auto deadline = deadline_after(static_cast<double>(request.wait_milliseconds) / 1000);
+  while (true) {
+    auto reply = reply_to(s, request);
+    const bool superseded = calls[agent] != std::pair(request.session, request.sequence);
+    const bool news = reply.epoch != request.known_epoch || reply.version != request.known_version || !reply.acknowledged.empty();
+    if (news || superseded || until(deadline).count() == 0) {
+      co_await s.ledger.durable();
+      co_return reply;
+    }
+    co_await s.ledger.wait(Ledger::agent_key(agent), until(deadline));
+  }
+}
+
+asio::awaitable<Result<Empty>> logs(Services& s, Context context, Logs request) {
+  if (const auto allowed = require_agent(context.principal); !allowed) co_return tl::unexpected(allowed.error());
+  if (auto wrong = api::problem(static_cast<const api::LogBatch&>(request))) co_return tl::unexpected(*std::move(wrong));
+  const auto task = request.allocation_id.substr(0, request.allocation_id.rfind('.'));
+  std::vector<store::Change> changes;
+  store::AddLogs* open = nullptr;
+  std::int64_t next = 0;
+  for (auto& entry : request.entries) {
+    const auto stream = fmt::format("{}/{}/{}", request.allocation_id, entry.rank, entry.stdtype);
+    if (open == nullptr || open->stream != stream || next != entry.sequence) {
+      changes.push_back(store::AddLogs{.stream = stream, .first_sequence = entry.sequence, .lines = {}});
+      open = &std::get<store::AddLogs>(changes.back());
+    }
+    next = entry.sequence + 1;
+    if (entry.encoding == "base64") {
+      auto bytes = base64_decode(entry.log);
+      if (!bytes) co_return tl::unexpected(bytes.error());
+      entry.log = *std::move(bytes);
+    }
+    open->lines.push_back({.task_id = task, .allocation_id = request.allocation_id, .agent_id = request.agent_id,
+                           .rank = entry.rank, .source = "task", .stdtype = entry.stdtype, .level = entry.level,
+                           .log = std::move(entry.log), .partial = entry.partial, .timestamp = entry.timestamp});
+  }
+  co_await s.ledger.write(std::move(changes));
+  s.ledger.ring(Ledger::task_log_key(task));
+  co_return Empty{};
+}
+
+asio::awaitable<http::Response> model_definition(Services& s, http::Request request) {
+  const auto principal = co_await s.auth.authenticate(request);
+  if (!principal) co_return http::error_response(principal.error());
+  if (const auto allowed = require_agent(*principal); !allowed) co_return http::error_response(allowed.error());
+  const auto digest = request.parameters["digest"];
+  auto archive = co_await blocking(s, [&s, digest] { return s.store.model_definition(digest); });
+  if (!archive) co_return http::error_response(Error(ErrorCode::NotFound, fmt::format("model definition {} not found", digest)));
+  http::Response response;
+  response.headers.set("Content-Type", "application/gzip");
+  response.body = *std::move(archive);
+  co_return response;
+}
+
+}  // namespace
+
+void add_agent_routes(http::Router& router, Services& s) {
+  const std::string tag = "Agents";
+  const auto calls = std::make_shared<Calls>();
+  router.add<Sync, api::SyncReply>(
+      Verb::Post, "/api/v1/agents/{agentId}/sync",
+      [&s, calls](Context c, Sync r) { return sync(s, *calls, std::move(c), std::move(r)); },
+      Doc{.summary = "An agent says what it has and is told what it shall have", .tag = tag});
+  router.add<Logs, Empty>(
+      Verb::Post, "/api/v1/agents/{agentId}/logs",
+      [&s](Context c, Logs r) { return logs(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Lines that tasks wrote; durable when answered, each stored once", .tag = tag});
+  router.add_raw(Verb::Get, "/api/v1/agents/{agentId}/model_definitions/{digest}",
+                 [&s](http::Request r) { return model_definition(s, std::move(r)); });
+}
+
+}  // namespace det::master

@@ -1,0 +1,198 @@
+#include "det/master/auth.h"
+
+#include <sodium.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "det/base/text.h"
+
+namespace det::master {
+namespace {
+
+constexpr std::int64_t kSessionSeconds = 7 * 24 * 3600;
+constexpr std::string_view kTaskPrefix = "det_task_";
+constexpr std::string_view kPasswordSalt = "GubPEmmotfiK9TMD6Zdw";  // of the API, not a secret
+
+std::string hex(const unsigned char* bytes, std::size_t size) {
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i) text += fmt::format("{:02x}", bytes[i]);
+  return text;
+}
+
+std::string digest(std::string_view text) {
+  unsigned char hash[crypto_generichash_BYTES];
+  crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);
+  return hex(hash, sizeof hash);
+}
+
+std::string random_token(std::string_view prefix) {
+  unsigned char bytes[32];
+  randombytes_buf(bytes, sizeof bytes);
+  return fmt::format("{}{}", prefix, hex(bytes, sizeof bytes));
+}
+
+bool equal(const std::string& a, const std::string& b) {
+  return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// The form in which passwords travel; the empty one stays empty.
+std::string prehashed(const std::string& password, bool is_hashed) {
+  if (is_hashed || password.empty()) return password;
+  const std::string salted = std::string(kPasswordSalt) + password;
+  unsigned char hash[crypto_hash_sha512_BYTES];
+  crypto_hash_sha512(hash, reinterpret_cast<const unsigned char*>(salted.data()), salted.size());
+  return hex(hash, sizeof hash);
+}
+
+std::string stored_hash(const std::string& prehash) {
+  if (prehash.empty()) return "";
+  char out[crypto_pwhash_STRBYTES];
+  const int failed = crypto_pwhash_str(out, prehash.data(), prehash.size(), 2, std::size_t{64} << 20);
+  if (failed != 0) throw std::bad_alloc();
+  return out;
+}
+
+bool verify(const std::string& stored, const std::string& prehash) {
+  if (stored.empty()) return prehash.empty();
+  return crypto_pwhash_str_verify(stored.c_str(), prehash.data(), prehash.size()) == 0;
+}
+
+}  // namespace
+
+Auth::Auth(Ledger& ledger, store::Store& store, Options options)
+    : ledger_(ledger), store_(store), options_(std::move(options)) {}
+
+void Auth::load() {
+  for (auto& user : store_.users()) users_.emplace(user.id, std::move(user));
+  if (!users_.empty()) return;
+  std::vector<store::Change> changes;
+  for (const auto& [id, name, admin] : {std::tuple{1, "admin", true}, std::tuple{2, "determined", false}}) {
+    store::UserRecord user{.id = UserId{id}, .username = name, .admin = admin, .modified_at = ledger_.now()};
+    changes.push_back(store::PutUser{user});
+    users_.emplace(user.id, std::move(user));
+  }
+  store_.commit(std::move(changes), [] {});
+  store_.flush();
+}
+
+std::string Auth::task_token(const std::string& allocation_id) const {
+  unsigned char mac[crypto_generichash_BYTES];
+  crypto_generichash(mac, sizeof mac, reinterpret_cast<const unsigned char*>(allocation_id.data()), allocation_id.size(),
+                     reinterpret_cast<const unsigned char*>(options_.task_key.data()), options_.task_key.size());
+  return fmt::format("{}{}.{}", kTaskPrefix, allocation_id, hex(mac, sizeof mac));
+}
+
+asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& request) {
+  const auto token = http::bearer_token(request);
+  if (!token || token->empty()) co_return fail(ErrorCode::Unauthenticated, "token missing");
+  if (token->starts_with(kTaskPrefix)) {
+    const auto id = token->substr(kTaskPrefix.size(), token->rfind('.') - kTaskPrefix.size());
+    if (!equal(*token, task_token(id))) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
+    TaskPrincipal task{.allocation_id = id, .live = ledger_.cluster().allocation(id) != nullptr};
+    co_return std::any(Principal(std::move(task)));
+  }
+  if (equal(*token, options_.agent_token)) co_return std::any(Principal(AgentPrincipal{}));
+
+  const auto hash = digest(*token);
+  auto found = sessions_.find(hash);
+  if (found == sessions_.end()) {
+    const auto session = store_.session(hash);
+    if (!session) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
+    found = sessions_.insert_or_assign(hash, *session).first;
+  }
+  if (found->second.expires < ledger_.now()) co_return fail(ErrorCode::Unauthenticated, "the session has expired; log in again");
+  const auto user = users_.find(found->second.user);
+  if (user == users_.end()) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
+  if (!user->second.active) co_return fail(ErrorCode::PermissionDenied, "user '{}' is not active", user->second.username);
+  UserPrincipal principal{.id = user->first, .username = user->second.username, .admin = user->second.admin, .token_hash = hash};
+  co_return std::any(Principal(std::move(principal)));
+}
+
+const store::UserRecord* Auth::user(const std::string& username) const {
+  for (const auto& [id, user] : users_)
+    if (user.username == username) return &user;
+  return nullptr;
+}
+
+asio::awaitable<Result<Auth::Login>> Auth::login(std::string username, std::string password, bool is_hashed) {
+  const auto* found = user(username);
+  // An unknown user costs the same time as a wrong password.
+  static const std::string kNobody = stored_hash("nobody");
+  const bool right = verify(found != nullptr ? found->password_hash : kNobody, prehashed(password, is_hashed));
+  if (found == nullptr || !right) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
+  if (!found->active) co_return fail(ErrorCode::PermissionDenied, "user '{}' is not active", username);
+  Login login{.token = random_token("det_user_"), .user = *found};
+  store::SessionRecord session{.token_hash = digest(login.token), .user = found->id, .expires = ledger_.now() + kSessionSeconds * kSecond};
+  sessions_.insert_or_assign(session.token_hash, session);
+  std::vector<store::Change> changes;
+  changes.push_back(store::PutSession{std::move(session)});
+  co_await ledger_.write(std::move(changes));
+  co_return login;
+}
+
+asio::awaitable<void> Auth::logout(std::string token_hash) {
+  sessions_.erase(token_hash);
+  std::vector<store::Change> changes;
+  changes.push_back(store::DeleteSession{std::move(token_hash)});
+  co_await ledger_.write(std::move(changes));
+}
+
+asio::awaitable<Result<store::UserRecord>> Auth::create_user(std::string username, bool admin, bool active,
+                                                             std::string password, bool is_hashed) {
+  if (trim(username).empty()) co_return invalid_argument("the user name is empty");
+  if (user(username) != nullptr) co_return invalid_argument("user '{}' already exists", username);
+  store::UserRecord record{.id = UserId{users_.rbegin()->first.value() + 1}, .username = username, .admin = admin,
+                           .active = active, .password_hash = stored_hash(prehashed(password, is_hashed)), .modified_at = ledger_.now()};
+  users_.emplace(record.id, record);
+  std::vector<store::Change> changes;
+  changes.push_back(store::PutUser{record});
+  co_await ledger_.write(std::move(changes));
+  co_return record;
+}
+
+asio::awaitable<Result<store::UserRecord>> Auth::change_user(store::UserRecord record, std::optional<std::string> password, bool is_hashed) {
+  const auto* other = user(record.username);
+  if (other != nullptr && other->id != record.id) co_return invalid_argument("user '{}' already exists", record.username);
+  if (password) record.password_hash = stored_hash(prehashed(*password, is_hashed));
+  record.modified_at = ledger_.now();
+  users_.insert_or_assign(record.id, record);
+  std::vector<store::Change> changes;
+  changes.push_back(store::PutUser{record});
+  co_await ledger_.write(std::move(changes));
+  co_return record;
+}
+
+std::vector<std::string> Auth::users_without_password() const {
+  std::vector<std::string> names;
+  for (const auto& [id, user] : users_)
+    if (user.active && user.password_hash.empty()) names.push_back(user.username);
+  return names;
+}
+
+Result<UserPrincipal> require_user(const std::any& principal) {
+  const auto& who = std::any_cast<const Principal&>(principal);
+  if (const auto* user = std::get_if<UserPrincipal>(&who)) return *user;
+  return fail(ErrorCode::PermissionDenied, "this call is for users; a task or agent may not make it");
+}
+
+Result<UserPrincipal> require_admin(const std::any& principal) {
+  DET_TRY(auto user, require_user(principal));
+  if (!user.admin) return fail(ErrorCode::PermissionDenied, "user '{}' is not an administrator", user.username);
+  return user;
+}
+
+Result<std::string> require_task(const std::any& principal) {
+  const auto& who = std::any_cast<const Principal&>(principal);
+  const auto* task = std::get_if<TaskPrincipal>(&who);
+  if (task == nullptr) return fail(ErrorCode::PermissionDenied, "only the processes of a trial may make this call");
+  if (!task->live) return fail(ErrorCode::Gone, "allocation {} is over", task->allocation_id);
+  return task->allocation_id;
+}
+
+Result<void> require_agent(const std::any& principal) {
+  if (std::holds_alternative<AgentPrincipal>(std::any_cast<const Principal&>(principal))) return {};
+  return fail(ErrorCode::PermissionDenied, "only agents may make this call");
+}
+
+}  // namespace det::master

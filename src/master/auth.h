@@ -1,0 +1,84 @@
+#pragma once
+
+#include <any>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "det/http/message.h"
+#include "det/master/ledger.h"
+
+namespace det::master {
+
+/// A person, logged in.
+struct UserPrincipal {
+  UserId id;
+  std::string username;
+  bool admin = false;
+  std::string token_hash;
+};
+/// The processes of one allocation. They may report for it, and nothing else.
+struct TaskPrincipal {
+  std::string allocation_id;
+  bool live = false;  ///< false: the allocation is over, and its token dead
+};
+/// An agent.
+struct AgentPrincipal {};
+
+using Principal = std::variant<UserPrincipal, TaskPrincipal, AgentPrincipal>;
+
+/// Who a request comes from.
+///
+/// Users: passwords arrive hashed once by the client (or are, here) and are kept as
+/// argon2id; session tokens are random, kept as hashes, and last seven days. Task tokens
+/// are a keyed hash of the allocation's id: they need no row, and die with the allocation.
+/// Agents show the token of the file `agent.token` in the master's directory.
+class Auth {
+ public:
+  struct Options {
+    std::string task_key;     ///< secret of this cluster
+    std::string agent_token;
+  };
+
+  Auth(Ledger& ledger, store::Store& store, Options options);
+
+  /// Users from the store; the first start creates `admin` and `determined` with empty passwords.
+  void load();
+
+  std::string task_token(const std::string& allocation_id) const;
+  asio::awaitable<Result<std::any>> authenticate(const http::Request& request);
+
+  struct Login {
+    std::string token;
+    store::UserRecord user;
+  };
+  /// `password` as in the API: hashed by the client when `is_hashed`.
+  asio::awaitable<Result<Login>> login(std::string username, std::string password, bool is_hashed);
+  asio::awaitable<void> logout(std::string token_hash);
+
+  const std::map<UserId, store::UserRecord>& users() const { return users_; }
+  const store::UserRecord* user(const std::string& username) const;
+  asio::awaitable<Result<store::UserRecord>> create_user(std::string username, bool admin, bool active,
+                                                         std::string password, bool is_hashed);
+  asio::awaitable<Result<store::UserRecord>> change_user(store::UserRecord record, std::optional<std::string> password,
+                                                         bool is_hashed);
+  /// Names of active users whose password is empty.
+  std::vector<std::string> users_without_password() const;
+
+ private:
+  Ledger& ledger_;
+  store::Store& store_;
+  Options options_;
+  std::map<UserId, store::UserRecord> users_;
+  std::map<std::string, store::SessionRecord> sessions_;  // those seen since the start
+};
+
+/// What the call needs, or an error that says who is missing.
+Result<UserPrincipal> require_user(const std::any& principal);
+Result<UserPrincipal> require_admin(const std::any& principal);
+/// The live allocation that speaks. Gone when it is over; PermissionDenied for anyone else.
+Result<std::string> require_task(const std::any& principal);
+Result<void> require_agent(const std::any& principal);
+
+}  // namespace det::master

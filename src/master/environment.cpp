@@ -1,0 +1,47 @@
+#include "det/master/environment.h"
+
+namespace det::master {
+namespace {
+
+// environment.environment_variables: a list of "K=V", or such a list for each
+// device type. DET_* names are ours and cannot be set.
+void add_users_own(const json::object& config, std::map<std::string, std::string>& environment) {
+  const auto* section = config.if_contains("environment");
+  if (section == nullptr || !section->is_object()) return;
+  const auto* variables = section->get_object().if_contains("environment_variables");
+  if (variables != nullptr && variables->is_object()) variables = variables->get_object().if_contains("cpu");
+  if (variables == nullptr || !variables->is_array()) return;
+  for (const auto& item : variables->get_array()) {
+    if (!item.is_string()) continue;
+    const std::string text(item.get_string());
+    const auto at = text.find('=');
+    const auto name = text.substr(0, at);
+    if (name.empty() || name.starts_with("DET_")) continue;
+    environment[name] = at == std::string::npos ? "" : text.substr(at + 1);
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> task_environment(Services& s, const api::DesiredAllocation& allocation) {
+  const auto& experiment = *s.ledger.cluster().experiment(allocation.experiment_id);
+  const auto& trial = *experiment.trial(allocation.trial_id);
+  std::map<std::string, std::string> environment;
+  add_users_own(experiment.record().config, environment);
+  const auto user = s.auth.users().find(experiment.record().owner);
+  environment["DET_TASK_TYPE"] = "TRIAL";
+  environment["DET_USER"] = user == s.auth.users().end() ? "determined" : user->second.username;
+  environment["DET_TRIAL_SEED"] = std::to_string(trial.record.seed);
+  environment["DET_STEPS_COMPLETED"] = std::to_string(trial.checkpoint_batches);
+  environment["DET_HPARAMS"] = json::serialize(trial.record.hparams);
+  environment["DET_EXPERIMENT_CONFIG"] = json::serialize(experiment.record().config);
+  if (!trial.record.latest_checkpoint.empty()) {
+    environment["DET_LATEST_CHECKPOINT"] = trial.record.latest_checkpoint;
+  } else if (!trial.record.warm_start_checkpoint.empty()) {
+    environment["DET_LATEST_CHECKPOINT"] = trial.record.warm_start_checkpoint;
+    environment["DET_WARM_START"] = "1";
+  }
+  return environment;
+}
+
+}  // namespace det::master

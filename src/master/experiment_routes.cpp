@@ -1,0 +1,278 @@
+// Experiments as users see and command them.
+
+#include "det/base/text.h"
+#include "det/master/collector.h"
+#include "det/master/objects.h"
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using experiment::ExperimentRecord;
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+struct ListQuery {
+  std::vector<std::string> states, users, labels;
+  std::vector<UserId> user_ids;
+  std::optional<bool> archived;
+  std::string name, description, sort_by, order_by;
+  std::optional<std::int32_t> project_id;
+  std::int32_t offset = 0, limit = 0;
+};
+BOOST_DESCRIBE_STRUCT(ListQuery, (), (states, users, labels, user_ids, archived, name, description, sort_by, order_by,
+                                      project_id, offset, limit))
+struct ListReply {
+  std::vector<api::Experiment> experiments;
+  api::Pagination pagination;
+};
+BOOST_DESCRIBE_STRUCT(ListReply, (), (experiments, pagination))
+struct ById {
+  ExperimentId id;
+};
+BOOST_DESCRIBE_STRUCT(ById, (), (id))
+struct OneReply {
+  api::Experiment experiment;
+  json::value job_summary;
+  json::value config;
+};
+BOOST_DESCRIBE_STRUCT(OneReply, (), (experiment, job_summary, config))
+
+struct PatchRequest {
+  ExperimentId id;
+  std::optional<std::string> name, description, notes;
+  std::optional<std::vector<std::string>> labels;
+};
+BOOST_DESCRIBE_STRUCT(PatchRequest, (), (id, name, description, notes, labels))
+struct LabelRequest {
+  ExperimentId id;
+  std::string label;
+};
+BOOST_DESCRIBE_STRUCT(LabelRequest, (), (id, label))
+struct LabelReply {
+  std::vector<std::string> labels;
+};
+BOOST_DESCRIBE_STRUCT(LabelReply, (), (labels))
+struct PatchReply {
+  api::Experiment experiment;
+};
+BOOST_DESCRIBE_STRUCT(PatchReply, (), (experiment))
+struct ModelDefinitionReply {
+  std::string b64_tgz;
+};
+BOOST_DESCRIBE_STRUCT(ModelDefinitionReply, (), (b64_tgz))
+
+Error no_experiment(ExperimentId id) { return Error(ErrorCode::NotFound, fmt::format("experiment '{}' not found", id)); }
+
+/// The newest record: the live one, else the stored one.
+asio::awaitable<Result<ExperimentRecord>> find(Services& s, ExperimentId id) {
+  if (const auto* live = s.ledger.cluster().experiment(id)) co_return live->record();
+  auto record = co_await blocking(s, [&s, id] { return s.store.experiment(id); });
+  if (!record || record->state == experiment::State::Deleted) co_return tl::unexpected(no_experiment(id));
+  co_return *std::move(record);
+}
+
+store::ExperimentSort sort_of(const std::string& name) {
+  using S = store::ExperimentSort;
+  static const std::map<std::string, S> kSorts = {
+      {"SORT_BY_ID", S::Id}, {"SORT_BY_NAME", S::Name}, {"SORT_BY_DESCRIPTION", S::Description}, {"SORT_BY_STATE", S::State},
+      {"SORT_BY_START_TIME", S::StartTime}, {"SORT_BY_END_TIME", S::EndTime}, {"SORT_BY_PROGRESS", S::Progress},
+      {"SORT_BY_USER", S::Owner}, {"SORT_BY_RESOURCE_POOL", S::ResourcePool}, {"SORT_BY_ARCHIVED", S::Archived},
+      {"SORT_BY_NUM_TRIALS", S::NumTrials}, {"SORT_BY_FORKED_FROM", S::ForkedFrom}, {"SORT_BY_PROJECT_ID", S::ProjectId},
+      {"SORT_BY_CHECKPOINT_COUNT", S::CheckpointCount}, {"SORT_BY_CHECKPOINT_SIZE", S::CheckpointSize},
+      {"SORT_BY_SEARCHER_METRIC_VAL", S::BestMetric}};
+  const auto found = kSorts.find(name);
+  return found == kSorts.end() ? S::Id : found->second;
+}
+
+asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery in) {
+  store::ExperimentQuery query;
+  auto states = parse_states(in.states);
+  if (!states) co_return tl::unexpected(states.error());
+  query.states = *std::move(states);
+  query.archived = in.archived;
+  query.name = in.name;
+  query.description = in.description;
+  query.labels = in.labels;
+  query.owners = in.user_ids;
+  for (auto name : in.users) {
+    if (name == "me") {
+      const auto me = require_user(context.principal);
+      if (me) name = me->username;
+    }
+    const auto* user = s.auth.user(name);
+    query.owners.push_back(user != nullptr ? user->id : UserId{-1});
+  }
+  if (in.project_id) query.project_id = *in.project_id;
+  query.sort = sort_of(in.sort_by);
+  query.page.descending = in.order_by == "ORDER_BY_DESC";
+  query.page.offset = in.offset;
+  query.page.limit = std::max(in.limit, 0);
+  if (in.offset < 0) {  // counts from the end
+    const auto total = (co_await blocking(s, [&s, query] {
+      auto only_count = query;
+      only_count.page = {.offset = 0, .limit = 1};
+      return s.store.list_experiments(only_count);
+    })).total;
+    query.page.offset = std::max<std::int64_t>(0, total + in.offset);
+  }
+  const auto found = co_await blocking(s, [&s, query] { return s.store.list_experiments(query); });
+  ListReply reply;
+  for (const auto& record : found.experiments) reply.experiments.push_back(to_api(s, record));
+  const auto begin = std::min(query.page.offset, found.total);
+  reply.pagination = {.offset = in.offset, .limit = in.limit, .start_index = static_cast<std::int32_t>(begin),
+                      .end_index = static_cast<std::int32_t>(begin + static_cast<std::int64_t>(found.experiments.size())),
+                      .total = static_cast<std::int32_t>(found.total)};
+  co_await s.ledger.durable();
+  co_return reply;
+}
+
+asio::awaitable<Result<api::Experiment>> one(Services& s, ExperimentId id) {
+  const auto record = co_await find(s, id);
+  if (!record) co_return tl::unexpected(record.error());
+  auto experiment = to_api(s, *record);
+  store::ExperimentQuery query;
+  query.ids = {id};
+  const auto [summary, trials] = co_await blocking(s, [&s, query, id] { return std::pair(s.store.list_experiments(query), s.store.trials(id)); });
+  if (!summary.experiments.empty()) {
+    const auto sums = to_api(s, summary.experiments.front());
+    experiment.num_trials = sums.num_trials;
+    experiment.checkpoint_count = sums.checkpoint_count;
+    experiment.checkpoint_size = sums.checkpoint_size;
+    experiment.best_trial_searcher_metric = sums.best_trial_searcher_metric;
+    experiment.best_trial_id = sums.best_trial_id;
+  }
+  for (const auto& trial : trials) experiment.trial_ids.push_back(trial.id);
+  co_await s.ledger.durable();
+  co_return experiment;
+}
+
+asio::awaitable<Result<Empty>> command(Services& s, Context context, ExperimentId id, cluster::Verb verb) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  if (s.ledger.cluster().experiment(id) == nullptr) {
+    const auto record = co_await find(s, id);
+    if (!record) co_return tl::unexpected(record.error());
+    const bool ending = verb == cluster::Verb::Cancel || verb == cluster::Verb::Kill;
+    if (ending && record->state == experiment::State::Canceled) co_return Empty{};
+    static constexpr const char* kDone[] = {"activated", "paused", "canceled", "killed"};
+    co_return failed_precondition("experiment {} is finished ({}); it cannot be {}", id, state_name(s, *record), kDone[static_cast<int>(verb)]);
+  }
+  cluster::Event event = cluster::ExperimentCommanded{id, verb};
+  const auto done = co_await s.ledger.handle(std::move(event));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return Empty{};
+}
+
+/// Changes a record, live or stored.
+asio::awaitable<Result<api::Experiment>> patch(Services& s, PatchRequest request) {
+  if (s.ledger.cluster().experiment(request.id) != nullptr) {
+    cluster::Event event = cluster::ExperimentPatched{request.id, request.name, request.description, request.notes, request.labels};
+    const auto done = co_await s.ledger.handle(std::move(event));
+    if (!done) co_return tl::unexpected(done.error());
+  } else {
+    auto record = co_await find(s, request.id);
+    if (!record) co_return tl::unexpected(record.error());
+    if (request.name) record->name = *request.name;
+    if (request.description) record->description = *request.description;
+    if (request.notes) record->notes = *request.notes;
+    if (request.labels) record->labels = *request.labels;
+    std::vector<store::Change> changes;
+    changes.push_back(store::PutExperiment{*std::move(record)});
+    co_await s.ledger.write(std::move(changes));
+  }
+  co_return co_await one(s, request.id);
+}
+
+asio::awaitable<Result<Empty>> archive(Services& s, Context context, ExperimentId id, bool archived) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  auto record = co_await find(s, id);
+  if (!record) co_return tl::unexpected(record.error());
+  if (!experiment::is_terminal(record->state))
+    co_return failed_precondition("experiment {} is {}; only finished experiments can be archived", id, state_name(s, *record));
+  if (s.ledger.cluster().experiment(id) != nullptr) co_await s.collector.finished(id);
+  record->archived = archived;
+  std::vector<store::Change> changes;
+  changes.push_back(store::PutExperiment{*std::move(record)});
+  co_await s.ledger.write(std::move(changes));
+  co_return Empty{};
+}
+
+asio::awaitable<Result<Empty>> remove(Services& s, Context context, ExperimentId id) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  auto record = co_await find(s, id);
+  if (!record) co_return tl::unexpected(record.error());
+  if (!experiment::is_terminal(record->state))
+    co_return failed_precondition("experiment {} is {}; cancel or kill it before you delete it", id, state_name(s, *record));
+  if (s.ledger.cluster().experiment(id) != nullptr) co_await s.collector.finished(id);
+  record->state = experiment::State::Deleting;
+  std::vector<store::Change> changes;
+  changes.push_back(store::PutExperiment{*record});
+  co_await s.ledger.write(std::move(changes));
+  s.collector.delete_experiment(*record);
+  co_return Empty{};
+}
+
+}  // namespace
+
+void add_experiment_routes(http::Router& router, Services& s) {
+  const std::string tag = "Experiments";
+  router.add<ListQuery, ListReply>(Verb::Get, "/api/v1/experiments",
+      [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
+      Doc{.summary = "List experiments", .tag = tag});
+  router.add<ById, OneReply>(Verb::Get, "/api/v1/experiments/{id}",
+      [&s](Context, ById q) -> asio::awaitable<Result<OneReply>> {
+        auto experiment = co_await one(s, q.id);
+        if (!experiment) co_return tl::unexpected(experiment.error());
+        OneReply reply{.experiment = *std::move(experiment), .job_summary = nullptr, .config = nullptr};
+        reply.config = reply.experiment.config;
+        co_return reply;
+      },
+      Doc{.summary = "One experiment", .tag = tag, .errors = {ErrorCode::NotFound}});
+  for (const auto& [word, verb] : {std::pair{"activate", cluster::Verb::Activate}, std::pair{"pause", cluster::Verb::Pause},
+                                   std::pair{"cancel", cluster::Verb::Cancel}, std::pair{"kill", cluster::Verb::Kill}})
+    router.add<ById, Empty>(Verb::Post, fmt::format("/api/v1/experiments/{{id}}/{}", word),
+        [&s, verb = verb](Context c, ById q) { return command(s, std::move(c), q.id, verb); },
+        Doc{.summary = fmt::format("{} the experiment", word), .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+  for (const auto& [word, archived] : {std::pair{"archive", true}, std::pair{"unarchive", false}})
+    router.add<ById, Empty>(Verb::Post, fmt::format("/api/v1/experiments/{{id}}/{}", word),
+        [&s, archived = archived](Context c, ById q) { return archive(s, std::move(c), q.id, archived); },
+        Doc{.summary = fmt::format("{} the experiment", word), .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+  router.add<ById, Empty>(Verb::Delete, "/api/v1/experiments/{id}",
+      [&s](Context c, ById q) { return remove(s, std::move(c), q.id); },
+      Doc{.summary = "Delete a finished experiment and its checkpoints", .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+  router.add<PatchRequest, PatchReply>(Verb::Patch, "/api/v1/experiments/{id}",
+      [&s](Context c, PatchRequest r) -> asio::awaitable<Result<PatchReply>> {
+        if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
+        auto experiment = co_await patch(s, std::move(r));
+        if (!experiment) co_return tl::unexpected(experiment.error());
+        co_return PatchReply{*std::move(experiment)};
+      },
+      Doc{.summary = "Change name, description, notes or labels", .tag = tag, .errors = {ErrorCode::NotFound}});
+  for (const bool put : {true, false})
+    router.add<LabelRequest, LabelReply>(put ? Verb::Put : Verb::Delete, "/api/v1/experiments/{id}/labels/{label}",
+        [&s, put](Context c, LabelRequest r) -> asio::awaitable<Result<LabelReply>> {
+          if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
+          const auto record = co_await find(s, r.id);
+          if (!record) co_return tl::unexpected(record.error());
+          std::set<std::string> labels(record->labels.begin(), record->labels.end());
+          if (put) labels.insert(r.label);
+          else labels.erase(r.label);
+          PatchRequest change{.id = r.id, .labels = std::vector<std::string>(labels.begin(), labels.end())};
+          const auto experiment = co_await patch(s, std::move(change));
+          if (!experiment) co_return tl::unexpected(experiment.error());
+          co_return LabelReply{experiment->labels};
+        },
+        Doc{.summary = put ? "Add a label" : "Remove a label", .tag = tag, .errors = {ErrorCode::NotFound}});
+  router.add<ById, ModelDefinitionReply>(Verb::Get, "/api/v1/experiments/{id}/model_def",
+      [&s](Context, ById q) -> asio::awaitable<Result<ModelDefinitionReply>> {
+        const auto record = co_await find(s, q.id);
+        if (!record) co_return tl::unexpected(record.error());
+        const auto archive = co_await blocking(s, [&s, digest = record->model_definition] { return s.store.model_definition(digest); });
+        co_return ModelDefinitionReply{archive ? base64_encode(*archive) : ""};
+      },
+      Doc{.summary = "The submitted files as a base64 tar.gz", .tag = tag, .errors = {ErrorCode::NotFound}});
+}
+
+}  // namespace det::master

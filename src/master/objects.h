@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "det/api/objects.h"
+#include "det/master/services.h"
+
+/// From rows of the store to objects of the API.
+namespace det::master {
+
+/// "STATE_RUNNING": Active is shown as QUEUED, STARTING or RUNNING by what its allocations do.
+std::string state_name(Services& s, const experiment::ExperimentRecord& record);
+std::string state_name(Services& s, const store::ExperimentSummary& record);
+std::string state_name(Services& s, const experiment::TrialRecord& record);
+std::string state_name(experiment::CheckpointState state);
+/// States whose names a query gives; several of them mean Active.
+Result<std::vector<experiment::State>> parse_states(const std::vector<std::string>& names);
+
+api::Experiment to_api(Services& s, const experiment::ExperimentRecord& record);
+api::Experiment to_api(Services& s, const store::ExperimentSummary& record);
+api::User to_api(const store::UserRecord& record);
+api::MetricsWorkload to_api(const experiment::MetricRecord& record, bool with_batches);
+api::CheckpointWorkload to_workload(const experiment::CheckpointRecord& record);
+
+/// Reads the store: call it on the pool. `config` is the experiment's document.
+api::Trial read_trial(store::Store& store, const experiment::TrialRecord& record, const json::object& config);
+/// What of a trial only the strand knows: state, waiting reason, target. Call it on the strand.
+void complete_trial(Services& s, const experiment::TrialRecord& record, api::Trial& trial);
+
+/// Whether `candidate` is a better searcher metric than `best`; NaN never is.
+bool better(double candidate, double best, bool smaller_is_better);
+/// searcher.metric and searcher.smaller_is_better of a configuration document.
+struct SearcherMetric {
+  std::string name;
+  bool smaller_is_better = true;
+};
+SearcherMetric searcher_metric(const json::object& config);
+std::optional<double> value_of(const experiment::MetricRecord& record, const std::string& metric);
+
+/// Which part of `total` items a page is; negative offsets count from the end.
+struct Span {
+  std::size_t begin = 0, end = 0;
+  api::Pagination pagination;
+};
+Span page_of(std::size_t total, std::int32_t offset, std::int32_t limit);
+
+}  // namespace det::master

@@ -1,0 +1,332 @@
+// What the processes of a trial call: docs/reference/protocols.md §2.
+
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+struct OperationQuery {
+  TrialId trial_id;
+  std::int32_t known = 0;
+  double timeout_seconds = 60;
+};
+BOOST_DESCRIBE_STRUCT(OperationQuery, (), (trial_id, known, timeout_seconds))
+struct OperationItem {
+  std::int64_t length = 0;
+  bool completed = false;
+};
+BOOST_DESCRIBE_STRUCT(OperationItem, (), (length, completed))
+struct OperationReply {
+  std::vector<OperationItem> operations;
+  bool closed = false;
+  std::string unit = "batches";
+};
+BOOST_DESCRIBE_STRUCT(OperationReply, (), (operations, closed, unit))
+
+struct ValidateAfter {
+  std::int64_t length = 0;
+};
+BOOST_DESCRIBE_STRUCT(ValidateAfter, (), (length))
+struct CompletedOp {
+  ValidateAfter validate_after;
+};
+BOOST_DESCRIBE_STRUCT(CompletedOp, (), (validate_after))
+struct CompletedRequest {
+  TrialId trial_id;
+  CompletedOp op;
+  double searcher_metric = 0;
+  static bool required(std::string_view name) { return name == "op" || name == "searcher_metric"; }
+};
+BOOST_DESCRIBE_STRUCT(CompletedRequest, (), (trial_id, op, searcher_metric))
+
+struct ReportedMetrics {
+  json::object avg_metrics;
+  json::array batch_metrics;
+  static bool required(std::string_view name) { return name == "avg_metrics"; }
+};
+BOOST_DESCRIBE_STRUCT(ReportedMetrics, (), (avg_metrics, batch_metrics))
+struct TrialMetrics {
+  TrialId trial_id;
+  std::int32_t trial_run_id = 0;
+  std::int64_t steps_completed = 0;
+  std::optional<Time> report_time;
+  ReportedMetrics metrics;
+  static bool required(std::string_view name) { return name == "metrics"; }
+};
+BOOST_DESCRIBE_STRUCT(TrialMetrics, (), (trial_id, trial_run_id, steps_completed, report_time, metrics))
+struct MetricsRequest {
+  TrialId trial_id;
+  std::string group;
+  TrialMetrics metrics;
+  static bool required(std::string_view name) { return name == "group" || name == "metrics"; }
+};
+BOOST_DESCRIBE_STRUCT(MetricsRequest, (), (trial_id, group, metrics))
+
+struct ProgressRequest {
+  TrialId trial_id;
+  double progress = 0;
+  bool is_raw = false;
+};
+BOOST_DESCRIBE_STRUCT(ProgressRequest, (), (trial_id, progress, is_raw))
+struct EarlyExitRequest {
+  TrialId trial_id;
+  std::string reason;
+};
+BOOST_DESCRIBE_STRUCT(EarlyExitRequest, (), (trial_id, reason))
+struct RunnerRequest {
+  TrialId trial_id;
+  std::string state;
+};
+BOOST_DESCRIBE_STRUCT(RunnerRequest, (), (trial_id, state))
+
+struct CheckpointRequest {
+  std::string uuid, task_id, allocation_id;
+  std::optional<Time> report_time;
+  std::map<std::string, std::int64_t> resources;
+  json::object metadata;
+  std::string state = "STATE_COMPLETED";
+  static bool required(std::string_view name) { return name == "uuid"; }
+};
+BOOST_DESCRIBE_STRUCT(CheckpointRequest, (), (uuid, task_id, allocation_id, report_time, resources, metadata, state))
+
+struct PreemptionQuery {
+  std::string allocation_id;
+  double timeout_seconds = 0;
+};
+BOOST_DESCRIBE_STRUCT(PreemptionQuery, (), (allocation_id, timeout_seconds))
+struct PreemptionReply {
+  bool preempt = false;
+};
+BOOST_DESCRIBE_STRUCT(PreemptionReply, (), (preempt))
+struct AllocationRequest {
+  std::string allocation_id;
+};
+BOOST_DESCRIBE_STRUCT(AllocationRequest, (), (allocation_id))
+struct BestQuery {
+  ExperimentId experiment_id;
+};
+BOOST_DESCRIBE_STRUCT(BestQuery, (), (experiment_id))
+struct BestReply {
+  double metric = 0;
+};
+BOOST_DESCRIBE_STRUCT(BestReply, (), (metric))
+
+/// The allocation that speaks, checked to be of the trial that it speaks for.
+Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, TrialId trial) {
+  DET_TRY(const auto id, require_task(principal));
+  const auto* allocation = s.ledger.cluster().allocation(id);
+  if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
+  if (allocation->record.trial_id != trial)
+    return fail(ErrorCode::PermissionDenied, "allocation {} is of trial {}, not of trial {}", id, allocation->record.trial_id, trial);
+  return allocation;
+}
+
+Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, const std::string& named) {
+  DET_TRY(const auto id, require_task(principal));
+  if (id != named) return fail(ErrorCode::PermissionDenied, "allocation {} cannot speak for allocation {}", id, named);
+  return s.ledger.cluster().allocation(id);
+}
+
+asio::awaitable<Result<OperationReply>> operations(Services& s, Context context, OperationQuery query) {
+  const auto deadline = deadline_after(query.timeout_seconds);
+  while (true) {
+    const auto allocation = speaker(s, context.principal, query.trial_id);
+    if (!allocation) co_return tl::unexpected(allocation.error());
+    const auto* trial = s.ledger.cluster().trial(query.trial_id);
+    OperationReply reply{.operations = {}, .closed = trial->closed};
+    for (const auto& operation : trial->operations) reply.operations.push_back({operation.batches, operation.completed});
+    const bool news = reply.closed || static_cast<std::int32_t>(reply.operations.size()) > query.known;
+    if (news || until(deadline).count() == 0) {
+      co_await s.ledger.durable();
+      co_return reply;
+    }
+    co_await s.ledger.wait(Ledger::trial_key(query.trial_id), until(deadline));
+    if (s.ledger.cluster().allocation((*allocation)->record.id) == nullptr)
+      co_return fail(ErrorCode::Gone, "the allocation is over");
+  }
+}
+
+asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequest request) {
+  const auto found = speaker(s, context.principal, request.trial_id);
+  if (!found) co_return tl::unexpected(found.error());
+  const auto& allocation = **found;
+  if (request.group.empty() || request.group.size() > 256 || request.group.find('.') != std::string::npos)
+    co_return invalid_argument("group is '{}'; a metric group needs a name without a dot, at most 256 bytes", request.group);
+  if (request.metrics.trial_run_id != 0 && request.metrics.trial_run_id != allocation.record.run_id)
+    co_return fail(ErrorCode::AlreadyExists, "run {} of trial {} reports, but run {} is the current one",
+                   request.metrics.trial_run_id, request.trial_id, allocation.record.run_id);
+  if (request.metrics.steps_completed < 0)
+    co_return invalid_argument("stepsCompleted is {}; it cannot be negative", request.metrics.steps_completed);
+  experiment::MetricRecord record{.trial_id = request.trial_id,
+                                  .run_id = allocation.record.run_id,
+                                  .group = request.group,
+                                  .batches = request.metrics.steps_completed,
+                                  .avg_metrics = std::move(request.metrics.metrics.avg_metrics),
+                                  .batch_metrics = std::move(request.metrics.metrics.batch_metrics),
+                                  .report_time = request.metrics.report_time.value_or(s.ledger.now())};
+  const auto id = allocation.record.id;
+  const auto& config = s.ledger.cluster().experiment(allocation.record.experiment_id)->config();
+  std::optional<cluster::Event> event;
+  if (record.group == "training") event = cluster::TrialProgressed{id, record.batches, ""};
+  if (record.group == "validation") {
+    const auto* metric = record.avg_metrics.if_contains(config.searcher.metric);
+    const auto number = metric == nullptr ? std::nullopt : json::to_double(*metric);
+    if (number) event = cluster::ValidationReported{id, record.batches, *number};
+  }
+  if (s.store.overloaded()) co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
+  // Reports that go forward cannot contradict what is stored; others are compared first.
+  auto& newest = s.newest_report[{request.trial_id, record.run_id, record.group}];
+  if (record.batches <= newest || newest == 0) {
+    const auto fits = co_await blocking(s, [&s, record] { return s.store.check_metrics(record); });
+    if (!fits) co_return tl::unexpected(fits.error());
+    if (s.ledger.cluster().allocation(id) == nullptr) co_return fail(ErrorCode::Gone, "allocation {} is over", id);
+  }
+  newest = std::max(newest, record.batches);
+  std::vector<store::Change> changes;
+  changes.push_back(store::AddMetrics{std::move(record)});
+  if (event) {
+    const auto done = co_await s.ledger.handle(*std::move(event), std::move(changes));
+    if (!done) co_return tl::unexpected(done.error());
+  } else {
+    co_await s.ledger.write(std::move(changes));
+  }
+  s.ledger.ring(Ledger::metric_key(request.trial_id));
+  co_return Empty{};
+}
+
+asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, CheckpointRequest request) {
+  const auto id = require_task(context.principal);
+  if (!id) co_return tl::unexpected(id.error());
+  if (request.uuid.empty() || request.uuid.find('/') != std::string::npos)
+    co_return invalid_argument("uuid is '{}'; a checkpoint needs a uuid", request.uuid);
+  if (const auto known = co_await blocking(s, [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); });
+      known && known->allocation_id != *id)
+    co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", request.uuid);
+  const auto* steps = request.metadata.if_contains("steps_completed");
+  experiment::CheckpointRecord record{.uuid = request.uuid, .allocation_id = *id,
+                                      .batches = steps == nullptr ? 0 : json::to_int64(*steps).value_or(0),
+                                      .resources = std::move(request.resources),
+                                      .metadata = std::move(request.metadata),
+                                      .report_time = request.report_time.value_or(s.ledger.now())};
+  cluster::Event event = cluster::CheckpointReported{std::move(record)};
+  const auto done = co_await s.ledger.handle(std::move(event));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return Empty{};
+}
+
+asio::awaitable<Result<PreemptionReply>> preemption(Services& s, Context context, PreemptionQuery query) {
+  const auto deadline = deadline_after(query.timeout_seconds);
+  while (true) {
+    const auto found = speaker(s, context.principal, query.allocation_id);
+    if (!found) co_return tl::unexpected(found.error());
+    const auto* allocation = s.ledger.cluster().allocation(query.allocation_id);
+    if (allocation == nullptr) co_return fail(ErrorCode::Gone, "allocation {} is over", query.allocation_id);
+    if (allocation->preempt || allocation->kill || until(deadline).count() == 0) {
+      PreemptionReply reply{allocation->preempt || allocation->kill};
+      co_await s.ledger.durable();
+      co_return reply;
+    }
+    co_await s.ledger.wait(Ledger::allocation_key(query.allocation_id), until(deadline));
+  }
+}
+
+/// Handles one event for which the reply says nothing.
+asio::awaitable<Result<Empty>> report(Services& s, cluster::Event event) {
+  const auto done = co_await s.ledger.handle(std::move(event));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return Empty{};
+}
+
+asio::awaitable<Result<Empty>> early_exit(Services& s, Context context, EarlyExitRequest request) {
+  const auto allocation = speaker(s, context.principal, request.trial_id);
+  if (!allocation) co_return tl::unexpected(allocation.error());
+  cluster::EarlyExitReported event{(*allocation)->record.id, search::ExitedReason::InvalidHp};
+  if (request.reason == "EXITED_REASON_USER_REQUESTED_STOP") event.reason = search::ExitedReason::UserRequestedStop;
+  else if (request.reason == "EXITED_REASON_INIT_INVALID_HP") event.reason = search::ExitedReason::InitInvalidHp;
+  else if (request.reason != "EXITED_REASON_INVALID_HP")
+    co_return invalid_argument("reason is '{}'; it must be EXITED_REASON_INVALID_HP, EXITED_REASON_INIT_INVALID_HP or EXITED_REASON_USER_REQUESTED_STOP", request.reason);
+  co_return co_await report(s, cluster::Event(event));
+}
+
+}  // namespace
+
+void add_report_routes(http::Router& router, Services& s) {
+  const std::string tag = "Trial processes";
+  router.add<OperationQuery, OperationReply>(
+      Verb::Get, "/api/v1/trials/{trialId}/searcher/operation",
+      [&s](Context c, OperationQuery q) { return operations(s, std::move(c), std::move(q)); },
+      Doc{.summary = "How far the trial shall train; waits for more", .tag = tag, .errors = {ErrorCode::Gone}});
+  router.add<CompletedRequest, Empty>(
+      Verb::Post, "/api/v1/trials/{trialId}/searcher/completed_operation",
+      [&s](Context c, CompletedRequest r) -> asio::awaitable<Result<Empty>> {
+        const auto allocation = speaker(s, c.principal, r.trial_id);
+        if (!allocation) co_return tl::unexpected(allocation.error());
+        cluster::OperationCompleted event{(*allocation)->record.id, r.op.validate_after.length, r.searcher_metric};
+        co_return co_await report(s, cluster::Event(event));
+      },
+      Doc{.summary = "The trial trained so far and validated", .tag = tag, .errors = {ErrorCode::Gone}});
+  router.add<MetricsRequest, Empty>(
+      Verb::Post, "/api/v1/trials/{trialId}/metrics",
+      [&s](Context c, MetricsRequest r) { return metrics(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Report metrics; durable when answered", .tag = tag, .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
+  router.add<ProgressRequest, Empty>(
+      Verb::Post, "/api/v1/trials/{trialId}/progress",
+      [&s](Context c, ProgressRequest r) -> asio::awaitable<Result<Empty>> {
+        const auto allocation = speaker(s, c.principal, r.trial_id);
+        if (!allocation) co_return tl::unexpected(allocation.error());
+        co_return Empty{};  // progress is told by the batches of training reports
+      },
+      Doc{.summary = "Progress of the trial, from 0 to 1", .tag = tag, .errors = {ErrorCode::Gone}});
+  router.add<EarlyExitRequest, Empty>(
+      Verb::Post, "/api/v1/trials/{trialId}/early_exit",
+      [&s](Context c, EarlyExitRequest r) { return early_exit(s, std::move(c), std::move(r)); },
+      Doc{.summary = "The trial ends before its time", .tag = tag, .errors = {ErrorCode::Gone}});
+  router.add<RunnerRequest, Empty>(
+      Verb::Post, "/api/v1/trials/{trialId}/runner/metadata",
+      [&s](Context c, RunnerRequest r) -> asio::awaitable<Result<Empty>> {
+        const auto allocation = speaker(s, c.principal, r.trial_id);
+        if (!allocation) co_return tl::unexpected(allocation.error());
+        cluster::TrialProgressed event{(*allocation)->record.id, 0, r.state};
+        co_return co_await report(s, cluster::Event(event));
+      },
+      Doc{.summary = "What the trial does right now", .tag = tag, .errors = {ErrorCode::Gone}});
+  router.add<CheckpointRequest, Empty>(
+      Verb::Post, "/api/v1/checkpoints",
+      [&s](Context c, CheckpointRequest r) { return checkpoint(s, std::move(c), std::move(r)); },
+      Doc{.summary = "A checkpoint is complete in storage", .tag = tag, .errors = {ErrorCode::Gone}});
+  router.add<PreemptionQuery, PreemptionReply>(
+      Verb::Get, "/api/v1/allocations/{allocationId}/signals/preemption",
+      [&s](Context c, PreemptionQuery q) { return preemption(s, std::move(c), std::move(q)); },
+      Doc{.summary = "Whether to give the slots back; waits for it", .tag = tag, .errors = {ErrorCode::Gone}});
+  router.add<AllocationRequest, Empty>(
+      Verb::Post, "/api/v1/allocations/{allocationId}/signals/ack_preemption",
+      [&s](Context c, AllocationRequest r) -> asio::awaitable<Result<Empty>> {
+        const auto allocation = speaker(s, c.principal, r.allocation_id);
+        if (!allocation) co_return tl::unexpected(allocation.error());
+        co_return co_await report(s, cluster::Event(cluster::PreemptionAcknowledged{r.allocation_id}));
+      },
+      Doc{.summary = "The task will give its slots back", .tag = tag, .errors = {ErrorCode::Gone}});
+  router.add<BestQuery, BestReply>(
+      Verb::Get, "/api/v1/experiments/{experimentId}/searcher/best_searcher_validation_metric",
+      [&s](Context, BestQuery q) -> asio::awaitable<Result<BestReply>> {
+        const auto* experiment = s.ledger.cluster().experiment(q.experiment_id);
+        if (experiment == nullptr) co_return not_found("experiment {} not found", q.experiment_id);
+        std::optional<double> best;
+        const bool smaller = experiment->config().searcher.smaller_is_better;
+        for (const auto& [id, trial] : experiment->trials()) {
+          const auto& metric = trial.record.best_metric;
+          if (metric && (!best || (smaller ? *metric < *best : *metric > *best))) best = metric;
+        }
+        if (!best) co_return not_found("experiment {} has no validation yet", q.experiment_id);
+        co_await s.ledger.durable();
+        co_return BestReply{*best};
+      },
+      Doc{.summary = "The best searcher metric so far", .tag = tag, .errors = {ErrorCode::NotFound}});
+}
+
+}  // namespace det::master

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "det/http/router.h"
+#include "det/master/auth.h"
+#include "det/master/ledger.h"
+
+namespace det::master {
+
+class Collector;
+
+/// What the handlers of the API work with. One of each in a master.
+struct Services {
+  Ledger& ledger;
+  store::Store& store;
+  Auth& auth;
+  Collector& collector;
+  cluster::Liveness& liveness;
+  asio::thread_pool& pool;
+  json::object defaults;       ///< under every experiment's configuration: checkpoint_storage …
+  std::string cluster_id, cluster_name, master_id, version;
+  bool launch_error = false;   ///< refuse what no agent could ever run
+  /// Batches of the newest report of each (trial, run, group) since the start.
+  std::map<std::tuple<TrialId, std::int64_t, std::string>, std::int64_t> newest_report{};
+};
+
+template <class F>
+asio::awaitable<std::invoke_result_t<F>> call(F work) {
+  co_return work();
+}
+
+/// Runs blocking work on the pool, and continues on the strand.
+template <class F>
+asio::awaitable<std::invoke_result_t<F>> blocking(Services& s, F work) {
+  co_return co_await asio::co_spawn(s.pool, call(std::move(work)), asio::use_awaitable);
+}
+
+/// Until when a long poll may wait: the caller's wish, at most a minute and a half.
+inline std::chrono::steady_clock::time_point deadline_after(double seconds) {
+  const auto bounded = std::clamp(seconds, 0.0, 90.0);
+  return std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(bounded * 1000));
+}
+inline std::chrono::milliseconds until(std::chrono::steady_clock::time_point deadline) {
+  const auto left = deadline - std::chrono::steady_clock::now();
+  return std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(left));
+}
+
+// The routes, a file each.
+void add_agent_routes(http::Router& router, Services& s);       ///< for agents
+void add_report_routes(http::Router& router, Services& s);      ///< for the processes of trials
+void add_experiment_routes(http::Router& router, Services& s);
+void add_submit_routes(http::Router& router, Services& s);
+void add_trial_routes(http::Router& router, Services& s);
+void add_checkpoint_routes(http::Router& router, Services& s);
+void add_log_routes(http::Router& router, Services& s);
+void add_user_routes(http::Router& router, Services& s);
+void add_cluster_routes(http::Router& router, Services& s);
+void add_template_routes(http::Router& router, Services& s);
+
+}  // namespace det::master
