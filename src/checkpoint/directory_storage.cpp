@@ -1,0 +1,312 @@
+#include "det/checkpoint/directory_storage.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+
+namespace det::checkpoint {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Runs `body` and turns its Failure into a result that says which checkpoint it was about.
+template <typename Body>
+auto guarded(const std::string& uuid, Body body) -> Result<std::invoke_result_t<Body&>> {
+  try {
+    if constexpr (std::is_void_v<std::invoke_result_t<Body&>>) {
+      body();
+      return {};
+    } else {
+      return body();
+    }
+  } catch (Failure& failure) {
+    if (uuid.empty()) return tl::unexpected(std::move(failure.error));
+    return tl::unexpected(std::move(failure.error).within("checkpoint " + uuid));
+  }
+}
+
+bool is_checkpoint_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+  };
+  return !name.empty() && name.size() <= 128 && name.front() != '.' && std::ranges::all_of(name, allowed);
+}
+
+void check_name(const std::string& uuid) {
+  if (!is_checkpoint_name(uuid))
+    throw Failure(Error(ErrorCode::InvalidArgument,
+                        "not a checkpoint's uuid: it must consist of 1 to 128 letters, digits and \"-_.\" and not "
+                        "begin with a dot"));
+}
+
+/// Adds to "no space left" what the reader needs to act on it.
+void explain_no_space(Failure& failure, const fs::path& root, const std::vector<Member>& members) {
+  if (failure.error.code() != ErrorCode::ResourceExhausted) return;
+  std::int64_t needed = 0;
+  for (const auto& member : members) needed += member.bytes;
+  struct statvfs space {};
+  std::string free = "an unknown number of";
+  if (::statvfs(root.c_str(), &space) == 0) free = std::to_string(space.f_bavail * space.f_frsize);
+  failure.error = Error(failure.error.code(), fmt::format("{} (the checkpoint has {} bytes, {} bytes are free in {})",
+                                                          failure.error.message(), needed, free, root.string()));
+}
+
+/// Whether `name` is what an interrupted save or removal leaves behind.
+bool is_leftover(const std::string& name) {
+  return name.starts_with('.') && (name.find(".partial-") != std::string::npos || name.ends_with(".deleted") ||
+                                   name.starts_with(".probe-"));
+}
+
+}  // namespace
+
+DirectoryStorage::DirectoryStorage(fs::path root, fs::path within)
+    : root_(std::move(root)), within_(std::move(within)) {}
+
+std::string DirectoryStorage::shown(const std::string& name) const { return (root_ / name).string(); }
+
+fs::path DirectoryStorage::path(const std::string& uuid) const { return root_ / uuid; }
+
+void DirectoryStorage::check_within(const Fd& root) const {
+  if (within_.empty()) return;
+  std::error_code failure;
+  const auto real = fs::read_symlink(fmt::format("/proc/self/fd/{}", root.get()), failure);
+  if (failure) throw_errno("find out where " + root_.string() + " is", failure.value());
+  const auto outer = fs::canonical(within_, failure);
+  if (failure) throw_errno("find out where " + within_.string() + " is", failure.value());
+  const auto relative = real.lexically_relative(outer);
+  if (relative.empty() || *relative.begin() == "..")
+    throw Failure(Error(ErrorCode::PermissionDenied,
+                        fmt::format("checkpoint storage {} leads through a symbolic link to {}, which is outside {}",
+                                    root_.string(), real.string(), within_.string())));
+}
+
+Fd DirectoryStorage::open_root() const {
+  std::error_code failure;
+  fs::create_directories(root_, failure);
+  if (failure) throw_errno("create checkpoint storage " + root_.string(), failure.value());
+  Fd root(::open(root_.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
+  if (!root) throw_errno("open checkpoint storage " + root_.string(), errno);
+  check_within(root);
+  return root;
+}
+
+std::optional<Fd> DirectoryStorage::find_root() const {
+  Fd root(::open(root_.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
+  if (!root && errno == ENOENT) return std::nullopt;
+  if (!root) throw_errno("open checkpoint storage " + root_.string(), errno);
+  check_within(root);
+  return root;
+}
+
+void DirectoryStorage::write_partial(int root, const std::string& partial, const fs::path& source,
+                                     Manifest& manifest) const {
+  const auto members = scan(source);
+  try {
+    create_directory(root, partial, shown(partial));
+    const Fd target = open_directory_beneath(root, partial, shown(partial));
+    for (const auto& member : members) {
+      if (member.name == kManifestName) continue;  // came along with files copied out of another checkpoint
+      const auto shown_target = shown(partial + "/" + member.name);
+      if (member.is_directory()) {
+        create_directory(target.get(), member.name, shown_target);
+        manifest.directories.insert(member.name);
+        continue;
+      }
+      const auto from = (source / member.name).string();
+      const Fd in(::open(from.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+      if (!in) throw_errno("read " + from, errno);
+      const Fd out = create_file(target.get(), member.name, shown_target);
+      const auto copied = copy_and_hash(in.get(), out.get(), from, shown_target);
+      sync(out.get(), shown_target);
+      manifest.files[member.name] = {.size = copied.bytes, .sha256 = copied.sha256};
+    }
+    write_text(target.get(), kManifestName, encode(manifest), shown(partial + "/" + kManifestName));
+    for (const auto& name : manifest.directories)
+      sync(open_directory_beneath(target.get(), name, shown(partial + "/" + name)).get(), shown(partial + "/" + name));
+    sync(target.get(), shown(partial));
+  } catch (Failure& failure) {
+    explain_no_space(failure, root_, members);
+    throw;
+  }
+}
+
+Result<Resources> DirectoryStorage::save(const fs::path& directory, const std::string& uuid) {
+  return guarded(uuid, [&] {
+    check_name(uuid);
+    const Fd root = open_root();
+    const auto partial = fmt::format(".{}.partial-{}", uuid, new_uuid());
+    Manifest manifest;
+    try {
+      write_partial(root.get(), partial, directory, manifest);
+      // A rename never replaces a directory that has anything in it, so an
+      // earlier checkpoint cannot be lost here, nor in a race.
+      if (::renameat(root.get(), partial.c_str(), root.get(), uuid.c_str()) == 0) {
+        sync(root.get(), root_.string());
+        return resources(manifest);
+      }
+      if (errno != ENOTEMPTY && errno != EEXIST) throw_errno("rename " + shown(partial) + " to " + shown(uuid), errno);
+      if (read_manifest(root.get(), uuid) != manifest)
+        throw Failure(Error(ErrorCode::AlreadyExists, shown(uuid) + " exists with other content"));
+      sync(root.get(), root_.string());  // who made it may have crashed before this
+      remove_tree(root.get(), partial, shown(partial));
+      return resources(manifest);
+    } catch (const Failure&) {
+      try {
+        remove_tree(root.get(), partial, shown(partial));
+      } catch (const Failure&) {  // the first failure matters more; sweep() finds the rest
+      }
+      throw;
+    }
+  });
+}
+
+Manifest DirectoryStorage::read_manifest(int root, const std::string& uuid) const {
+  if (!exists_beneath(root, uuid, root_.string()))
+    throw Failure(Error(ErrorCode::NotFound, "there is no such checkpoint in " + root_.string()));
+  const auto name = uuid + "/" + kManifestName;
+  if (!exists_beneath(root, name, root_.string()))
+    throw Failure(Error(ErrorCode::FailedPrecondition, shown(name) + " is missing: the checkpoint is damaged"));
+  const Fd file = open_file_beneath(root, name, shown(name));
+  auto manifest = decode(read_text(file.get(), shown(name)));
+  if (!manifest)
+    throw Failure(Error(ErrorCode::FailedPrecondition, shown(name) + " is damaged: " + manifest.error().message()));
+  return *std::move(manifest);
+}
+
+Manifest DirectoryStorage::read_checkpoint(const std::string& uuid, const fs::path& target) const {
+  check_name(uuid);
+  const auto root = find_root();
+  if (!root) throw Failure(Error(ErrorCode::NotFound, "there is no checkpoint storage at " + root_.string()));
+  auto manifest = read_manifest(root->get(), uuid);
+  const Fd checkpoint = open_directory_beneath(root->get(), uuid, shown(uuid));
+  Fd out;
+  if (!target.empty()) {
+    out = Fd(::open(target.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
+    if (!out) throw_errno("open directory " + target.string(), errno);
+    for (const auto& name : manifest.directories)  // sorted: parents come first
+      create_directory(out.get(), name, (target / name).string());
+  }
+  for (const auto& [name, expected] : manifest.files) {
+    const auto from = shown(uuid + "/" + name);
+    const auto to = (target / name).string();
+    const Fd in = [&] {
+      try {
+        return open_file_beneath(checkpoint.get(), name, from);
+      } catch (Failure& failure) {
+        if (failure.error.code() != ErrorCode::NotFound) throw;
+        throw Failure(Error(ErrorCode::FailedPrecondition, from + " is missing: the checkpoint is damaged"));
+      }
+    }();
+    const Fd file = out ? create_file(out.get(), name, to) : Fd();
+    const auto copied = copy_and_hash(in.get(), file.get(), from, to);
+    if (copied.bytes != expected.size)
+      throw Failure(Error(ErrorCode::FailedPrecondition, fmt::format("{} is damaged: it has {} bytes, saved were {}",
+                                                                     from, copied.bytes, expected.size)));
+    if (copied.sha256 != expected.sha256)
+      throw Failure(Error(ErrorCode::FailedPrecondition,
+                          fmt::format("{} is damaged: its SHA-256 is {}, saved was {}", from, copied.sha256,
+                                      expected.sha256)));
+  }
+  return manifest;
+}
+
+Result<Resources> DirectoryStorage::verify(const std::string& uuid) {
+  return guarded(uuid, [&] { return resources(read_checkpoint(uuid, {})); });
+}
+
+Result<Resources> DirectoryStorage::restore(const std::string& uuid, const fs::path& directory) {
+  return guarded(uuid, [&] {
+    std::error_code failure;
+    const bool created = fs::create_directories(directory, failure);
+    if (failure) throw_errno("create directory " + directory.string(), failure.value());
+    if (!created && !fs::is_empty(directory, failure))
+      throw Failure(Error(ErrorCode::FailedPrecondition, directory.string() + " is not empty"));
+    try {
+      return resources(read_checkpoint(uuid, directory));
+    } catch (const Failure&) {
+      for (const auto& entry : fs::directory_iterator(directory, failure)) fs::remove_all(entry.path(), failure);
+      if (created) fs::remove(directory, failure);
+      throw;
+    }
+  });
+}
+
+Result<void> DirectoryStorage::remove(const std::string& uuid) {
+  return guarded(uuid, [&] {
+    check_name(uuid);
+    const auto root = find_root();
+    if (!root) return;
+    const auto deleted = "." + uuid + ".deleted";
+    remove_tree(root->get(), deleted, shown(deleted));  // of a removal that was interrupted
+    if (::renameat(root->get(), uuid.c_str(), root->get(), deleted.c_str()) != 0) {
+      if (errno == ENOENT) return;
+      throw_errno("delete " + shown(uuid), errno);
+    }
+    sync(root->get(), root_.string());
+    remove_tree(root->get(), deleted, shown(deleted));
+  });
+}
+
+Result<bool> DirectoryStorage::exists(const std::string& uuid) {
+  return guarded(uuid, [&] {
+    check_name(uuid);
+    const auto root = find_root();
+    return root && exists_beneath(root->get(), uuid + "/" + kManifestName, root_.string());
+  });
+}
+
+Result<std::vector<std::string>> DirectoryStorage::list() {
+  return guarded("", [&] {
+    std::vector<std::string> uuids;
+    const auto root = find_root();
+    if (!root) return uuids;
+    for (auto& name : names_in(root->get(), root_.string()))
+      if (is_checkpoint_name(name) && exists_beneath(root->get(), name + "/" + kManifestName, root_.string()))
+        uuids.push_back(std::move(name));
+    return uuids;
+  });
+}
+
+Result<std::int64_t> DirectoryStorage::sweep(std::chrono::seconds age) {
+  return guarded("", [&] {
+    std::int64_t swept = 0;
+    const auto root = find_root();
+    if (!root) return swept;
+    const std::int64_t now = std::time(nullptr);
+    for (const auto& name : names_in(root->get(), root_.string())) {
+      if (!is_leftover(name) || newest_change(root->get(), name, shown(name)) > now - age.count()) continue;
+      remove_tree(root->get(), name, shown(name));
+      ++swept;
+    }
+    return swept;
+  });
+}
+
+Result<void> DirectoryStorage::probe() {
+  return guarded("", [&] {
+    const Fd root = open_root();
+    const auto name = ".probe-" + new_uuid();
+    try {
+      write_text(root.get(), name, name, shown(name));
+      const Fd file = open_file_beneath(root.get(), name, shown(name));
+      if (read_text(file.get(), shown(name)) != name)
+        throw Failure(Error(ErrorCode::Unavailable, shown(name) + " reads back other than it was written"));
+    } catch (const Failure&) {
+      ::unlinkat(root.get(), name.c_str(), 0);
+      throw;
+    }
+    remove_tree(root.get(), name, shown(name));
+  });
+}
+
+std::unique_ptr<Storage> directory_storage(fs::path root) {
+  return std::make_unique<DirectoryStorage>(std::move(root));
+}
+
+}  // namespace det::checkpoint

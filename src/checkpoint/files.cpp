@@ -1,0 +1,243 @@
+#include "det/checkpoint/files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sodium.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "det/base/text.h"
+
+namespace det::checkpoint {
+
+namespace {
+
+constexpr int kDepthMax = 100;
+constexpr std::size_t kBufferBytes = 1 << 20;
+
+std::string joined(const std::string& directory, const std::string& name) {
+  return directory.ends_with('/') ? directory + name : directory + "/" + name;
+}
+
+}  // namespace
+
+void throw_errno(const std::string& doing, int error_number) {
+  const auto code = [&] {
+    switch (error_number) {
+      case ENOENT: return ErrorCode::NotFound;
+      case EACCES:
+      case EPERM:
+      case EROFS: return ErrorCode::PermissionDenied;
+      case ENOSPC:
+      case EDQUOT:
+      case EFBIG: return ErrorCode::ResourceExhausted;
+      default: return ErrorCode::Unavailable;
+    }
+  }();
+  throw Failure(Error(code, fmt::format("cannot {}: {}", doing, std::strerror(error_number))));
+}
+
+Fd::~Fd() {
+  if (number_ >= 0) ::close(number_);
+}
+
+Fd open_directory_beneath(int parent, const std::string& name, const std::string& shown) {
+  Fd at(::openat(parent, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC));
+  if (!at) throw_errno("open " + shown, errno);
+  for (const auto& part : split(name, '/')) {
+    if (part.empty()) continue;
+    Fd next(::openat(at.get(), part.c_str(), O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!next) throw_errno("open directory " + shown, errno);
+    at = std::move(next);
+  }
+  return at;
+}
+
+Fd open_file_beneath(int parent, const std::string& name, const std::string& shown) {
+  const auto slash = name.rfind('/');
+  const Fd directory = open_directory_beneath(parent, slash == std::string::npos ? "" : name.substr(0, slash), shown);
+  const auto last = slash == std::string::npos ? name : name.substr(slash + 1);
+  Fd file(::openat(directory.get(), last.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file) throw_errno("open " + shown, errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_errno("read " + shown, errno);
+  if (!S_ISREG(status.st_mode)) throw Failure(Error(ErrorCode::FailedPrecondition, shown + " is not a regular file"));
+  return file;
+}
+
+Fd create_file(int parent, const std::string& name, const std::string& shown) {
+  Fd file(::openat(parent, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file) throw_errno("create " + shown, errno);
+  return file;
+}
+
+void create_directory(int parent, const std::string& name, const std::string& shown) {
+  if (::mkdirat(parent, name.c_str(), 0777) != 0) throw_errno("create directory " + shown, errno);
+}
+
+void write_text(int parent, const std::string& name, const std::string& text, const std::string& shown) {
+  const Fd file = create_file(parent, name, shown);
+  for (std::size_t at = 0; at < text.size();) {
+    const auto put = ::write(file.get(), text.data() + at, text.size() - at);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) throw_errno("write " + shown, errno);
+    at += static_cast<std::size_t>(put);
+  }
+  sync(file.get(), shown);
+}
+
+std::string read_text(int file, const std::string& shown) {
+  std::string text;
+  std::string buffer(64 * 1024, '\0');
+  while (true) {
+    const auto got = ::read(file, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_errno("read " + shown, errno);
+    if (got == 0) return text;
+    text.append(buffer, 0, static_cast<std::size_t>(got));
+  }
+}
+
+bool exists_beneath(int parent, const std::string& name, const std::string& shown) {
+  struct stat status {};
+  if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  throw_errno("look for " + joined(shown, name), errno);
+}
+
+std::vector<std::string> names_in(int directory, const std::string& shown) {
+  // Its own position in the directory: a descriptor made by dup would share it.
+  const int copy = ::openat(directory, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+  if (copy < 0) throw_errno("list " + shown, errno);
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(copy), ::closedir);
+  if (listing == nullptr) throw_errno("list " + shown, errno);
+  std::vector<std::string> names;
+  while (true) {
+    errno = 0;
+    const auto* entry = ::readdir(listing.get());
+    if (entry == nullptr && errno != 0) throw_errno("list " + shown, errno);
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+void remove_tree(int parent, const std::string& name, const std::string& shown) {
+  if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return;
+  if (errno != EISDIR && errno != EPERM) throw_errno("delete " + shown, errno);
+  const Fd directory(::openat(parent, name.c_str(), O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory && errno == ENOENT) return;
+  if (!directory) throw_errno("delete " + shown, errno);
+  for (const auto& member : names_in(directory.get(), shown))
+    remove_tree(directory.get(), member, joined(shown, member));
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) throw_errno("delete " + shown, errno);
+}
+
+void sync(int file, const std::string& shown) {
+  if (::fsync(file) != 0) throw_errno("write " + shown + " to the disk", errno);
+}
+
+std::int64_t newest_change(int parent, const std::string& name, const std::string& shown) {
+  struct stat status {};
+  if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return 0;
+    throw_errno("look at " + shown, errno);
+  }
+  std::int64_t newest = status.st_mtim.tv_sec;
+  if (!S_ISDIR(status.st_mode)) return newest;
+  const Fd directory = open_directory_beneath(parent, name, shown);
+  for (const auto& member : names_in(directory.get(), shown))
+    newest = std::max(newest, newest_change(directory.get(), member, joined(shown, member)));
+  return newest;
+}
+
+Copied copy_and_hash(int source, int target, const std::string& shown_source, const std::string& shown_target) {
+  // A shared copy is instant; it is then read back to hash what is really there.
+  const bool shared = target >= 0 && ::ioctl(target, FICLONE, source) == 0;
+  const int from = shared ? target : source;
+  if (::lseek(from, 0, SEEK_SET) < 0) throw_errno("read " + shown_source, errno);
+  ::posix_fadvise(from, 0, 0, POSIX_FADV_SEQUENTIAL);
+
+  crypto_hash_sha256_state hash;
+  DET_ASSERT(sodium_init() >= 0);
+  crypto_hash_sha256_init(&hash);
+  Copied copied;
+  const auto buffer = std::make_unique_for_overwrite<unsigned char[]>(kBufferBytes);
+  while (true) {
+    const auto got = ::read(from, buffer.get(), kBufferBytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_errno("read " + shown_source, errno);
+    if (got == 0) break;
+    crypto_hash_sha256_update(&hash, buffer.get(), static_cast<unsigned long long>(got));
+    for (ssize_t written = 0; target >= 0 && !shared && written < got;) {
+      const auto put = ::write(target, buffer.get() + written, static_cast<std::size_t>(got - written));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) throw_errno("write " + shown_target, errno);
+      written += put;
+    }
+    copied.bytes += got;
+  }
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
+  crypto_hash_sha256_final(&hash, digest.data());
+  for (const auto byte : digest) copied.sha256 += fmt::format("{:02x}", byte);
+  return copied;
+}
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& shown, const char* why) {
+  throw Failure(Error(ErrorCode::InvalidArgument, fmt::format("{} cannot be saved in a checkpoint: {}", shown, why)));
+}
+
+void scan_into(int directory, const std::string& shown, const std::string& prefix, int depth,
+               std::vector<Member>& members) {
+  if (depth > kDepthMax) refuse(shown, "it lies more than 100 directories deep");
+  for (const auto& name : names_in(directory, shown)) {
+    const auto path = joined(shown, name);
+    if (!is_utf8(name)) refuse(path, "its name is not UTF-8");
+    struct stat status {};
+    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) throw_errno("read " + path, errno);
+    if (S_ISLNK(status.st_mode)) {
+      if (::fstatat(directory, name.c_str(), &status, 0) != 0) refuse(path, "it is a symbolic link to nothing");
+      if (!S_ISREG(status.st_mode)) refuse(path, "it is a symbolic link to something that is not a regular file");
+    }
+    if (S_ISREG(status.st_mode)) {
+      members.push_back({prefix + name, status.st_size});
+    } else if (S_ISDIR(status.st_mode)) {
+      members.push_back({prefix + name + "/", 0});
+      const Fd child = open_directory_beneath(directory, name, path);
+      scan_into(child.get(), path, prefix + name + "/", depth + 1, members);
+    } else {
+      refuse(path, "it is neither a regular file nor a directory");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Member> scan(const std::filesystem::path& directory) {
+  const Fd root(::open(directory.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
+  if (!root) throw_errno("open directory " + directory.string(), errno);
+  std::vector<Member> members;
+  scan_into(root.get(), directory.string(), "", 1, members);
+  return members;
+}
+
+bool is_member_name(std::string_view name) {
+  if (name.ends_with('/')) name.remove_suffix(1);
+  if (name.empty() || name.find('\0') != std::string_view::npos) return false;
+  return std::ranges::none_of(split(name, '/'),
+                              [](const auto& part) { return part.empty() || part == "." || part == ".."; });
+}
+
+}  // namespace det::checkpoint

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <boost/describe.hpp>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "det/base/error.h"
+#include "det/checkpoint/storage.h"
+
+namespace det::checkpoint {
+
+/// The manifest's file name in a checkpoint's directory. Belongs to the
+/// storage: never saved or restored as a member.
+inline constexpr const char* kManifestName = ".det-manifest.json";
+
+struct ManifestFile {
+  std::int64_t size = 0;
+  std::string sha256;
+  friend bool operator==(const ManifestFile&, const ManifestFile&) = default;
+};
+BOOST_DESCRIBE_STRUCT(ManifestFile, (), (size, sha256))
+
+/// What a checkpoint consists of, so that damage is found before it is used.
+struct Manifest {
+  std::int64_t version = 1;
+  std::map<std::string, ManifestFile> files;
+  std::set<std::string> directories;  ///< each ends in "/"
+  friend bool operator==(const Manifest&, const Manifest&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Manifest, (), (version, files, directories))
+
+std::string encode(const Manifest& manifest);
+/// Refuses names that leave the directory and versions newer than this.
+Result<Manifest> decode(const std::string& text);
+
+Resources resources(const Manifest& manifest);
+
+}  // namespace det::checkpoint

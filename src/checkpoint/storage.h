@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "det/base/error.h"
+#include "det/config/experiment_config.h"
+
+namespace det::checkpoint {
+
+/// What a checkpoint consists of: name relative to its directory -> bytes.
+/// Names of directories end in "/" and have 0 bytes.
+using Resources = std::map<std::string, std::int64_t>;
+
+/// Where the files of checkpoints live: a directory each, named by its uuid.
+///
+/// A checkpoint is there completely or not at all, whatever happened while it
+/// was saved: a crash, a full disk. What an interrupted save or removal left
+/// behind is invisible; `sweep` clears it.
+///
+/// Threads: safe, also between processes and machines that share the storage.
+class Storage {
+ public:
+  virtual ~Storage() = default;
+
+  /// Copies the directory and answers once the copy is durable. Saving the
+  /// same content under the same uuid again succeeds, other content fails with
+  /// AlreadyExists. Symbolic links to files are followed; a link to anything
+  /// else, a socket, a pipe or a device is refused by its name. Without space: ResourceExhausted.
+  virtual Result<Resources> save(const std::filesystem::path& directory, const std::string& uuid) = 0;
+
+  /// Copies into a directory that is empty or does not exist yet. Every file
+  /// is compared with what was saved; the first that differs is named
+  /// (FailedPrecondition), and nothing is left in the directory. No such uuid: NotFound.
+  virtual Result<Resources> restore(const std::string& uuid, const std::filesystem::path& directory) = 0;
+
+  /// Reads everything and compares as `restore` does.
+  virtual Result<Resources> verify(const std::string& uuid) = 0;
+
+  /// Already gone is success.
+  virtual Result<void> remove(const std::string& uuid) = 0;
+
+  virtual Result<bool> exists(const std::string& uuid) = 0;
+  virtual Result<std::vector<std::string>> list() = 0;
+
+  /// Where a process on this machine can read the files in place.
+  virtual std::filesystem::path path(const std::string& uuid) const = 0;
+
+  /// Deletes what interrupted saves and removals left, if nothing in it
+  /// changed for `age`. Returns how many there were.
+  virtual Result<std::int64_t> sweep(std::chrono::seconds age) = 0;
+
+  /// Writes, reads and deletes a file under a random name, so that a trial
+  /// learns at its start, not at its end, that it cannot save.
+  virtual Result<void> probe() = 0;
+};
+
+/// Checkpoints below a directory, which is created when needed.
+std::unique_ptr<Storage> directory_storage(std::filesystem::path root);
+
+/// The storage of a configuration. `container_root` is where host_path is
+/// mounted for a process in a container, else empty.
+Result<std::unique_ptr<Storage>> open_storage(const config::CheckpointStorage& config,
+                                              const std::filesystem::path& container_root = {});
+
+/// The directory that `shared_fs` means: storage_path is relative to host_path,
+/// or absolute and inside it, after "." and ".." are resolved. Compares whole
+/// components: /data-secret is not inside /data.
+Result<std::filesystem::path> shared_fs_root(const std::string& host_path, const std::string& storage_path,
+                                             const std::filesystem::path& container_root = {});
+
+/// A random (version 4) uuid. Leaves every seeded stream alone.
+std::string new_uuid();
+
+}  // namespace det::checkpoint
