@@ -1,0 +1,280 @@
+#pragma once
+
+#include <any>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "det/base/error.h"
+#include "det/base/json.h"
+#include "det/http/message.h"
+#include "det/http/route_table.h"
+#include "det/http/status.h"
+#include "det/http/wire.h"
+
+namespace det::http {
+
+/// A request or response without content.
+struct Empty {};
+BOOST_DESCRIBE_STRUCT(Empty, (), ())
+
+/// What the document says about a route beyond its types.
+struct Doc {
+  std::string summary;
+  std::string tag;
+  std::vector<ErrorCode> errors;  ///< Besides those that every route may answer with.
+  bool open = false;              ///< Needs no login.
+  /// The member of In that is the whole request body; empty: all members that
+  /// are not in the path.
+  std::string body_member;
+};
+
+/// The request behind a typed call, for the few handlers that need it.
+struct Context {
+  Context(std::shared_ptr<const Request> r, std::any p)
+      : request(std::move(r)), principal(std::move(p)), reply_headers(std::make_shared<Headers>()) {}
+
+  std::shared_ptr<const Request> request;
+  std::any principal;                      ///< What the router's authenticator returned.
+  std::shared_ptr<Headers> reply_headers;  ///< Sent with a good reply: cookies.
+
+  /// Requires: the route is not open and the authenticator returns a P.
+  template <class P>
+  const P& as() const {
+    const auto* found = std::any_cast<P>(&principal);
+    DET_ASSERT(found != nullptr);
+    return *found;
+  }
+};
+
+/// Sends the items of a stream, one JSON object a line: {"result":{…}}.
+template <class Item>
+class ItemWriter {
+ public:
+  explicit ItemWriter(StreamWriter& writer) : writer_(&writer) {}
+  /// False: the client is gone; stop.
+  asio::awaitable<bool> write(const Item& item) {
+    json::object line;
+    line["result"] = to_wire(item);
+    return writer_->write(json::serialize(line) + "\n");
+  }
+  /// Whether the client is still there.
+  asio::awaitable<bool> alive() { return writer_->write(std::string()); }
+
+ private:
+  StreamWriter* writer_;
+};
+
+/// Finds the handler of a request, reads its typed input, writes its typed
+/// output, and describes all of it in an OpenAPI 3.0 document that cannot
+/// drift because it is made from the same types.
+///
+///   router.add<GetTrial, TrialReply>(Verb::Get, "/api/v1/trials/{trialId}", handler, doc);
+///
+/// Members of In named in the path are read from there; the others from the
+/// query (GET, DELETE) or the JSON body (POST, PUT, PATCH). `handler` is an
+/// `asio::awaitable<Result<Out>>(Context, In)`.
+///
+/// Below /api/v1 an unknown path or method is answered 501 as in the original;
+/// elsewhere with 404 and 405. HEAD is served by the GET route. The document
+/// itself is served at /api/v1/api.swagger.json and /api/v1/openapi.json.
+///
+/// Add all routes first. The router must outlive the calls of `handle`.
+class Router {
+ public:
+  using RawHandler = std::function<asio::awaitable<Response>(Request)>;
+  /// Says who calls, or why the call is refused.
+  using Authenticator = std::function<asio::awaitable<Result<std::any>>(const Request&)>;
+
+  Router(std::string title, std::string version);
+
+  /// Asked before every route that is not open.
+  void authenticate(Authenticator authenticator) { authenticator_ = std::move(authenticator); }
+
+  template <class In, class Out, class F>
+  void add(Verb verb, const std::string& path, F handler, const Doc& doc);
+
+  /// The handler is an `asio::awaitable<Result<void>>(Context, In, ItemWriter<Item>&)`.
+  /// An error before the first item sets the status; a later one is a last line.
+  template <class In, class Item, class F>
+  void add_stream(Verb verb, const std::string& path, F handler, const Doc& doc);
+
+  /// A handler that reads and writes HTTP itself; `operation` goes into the
+  /// document as it is, and without one the route is not in it. A path that
+  /// ends in "/{rest...}" takes everything below. Open unless `doc` says so.
+  void add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation = {}, bool open = true);
+
+  asio::awaitable<Response> handle(Request request) const;
+
+  /// The document. Deterministic: paths and schemas in alphabetical order.
+  json::object openapi() const;
+
+ private:
+  using Serve = std::function<asio::awaitable<Response>(Context)>;
+  struct Entry {
+    Serve serve;
+    bool open = false;
+  };
+  struct Parameter {
+    std::string name;
+    json::object schema;
+    bool in_path = false;
+  };
+
+  void insert(Verb verb, const std::string& path, Serve serve, bool open);
+  void describe(Verb verb, const std::string& path, const Doc& doc, std::vector<Parameter> parameters,
+                std::optional<json::object> body, json::object reply, bool streams);
+  template <class In>
+  void describe_typed(Verb verb, const std::string& path, const Doc& doc, json::object reply, bool streams);
+
+  std::string title_;
+  std::string version_;
+  Authenticator authenticator_;
+  RouteTable table_;
+  std::vector<Entry> entries_;
+  Schemas schemas_;
+  std::map<std::string, json::object> paths_;
+};
+
+/// Reads In from path parameters, query and body.
+template <class In>
+Result<In> read_input(const Request& request, bool has_body, const std::string& body_member) {
+  In in{};
+  if (has_body && !request.body.empty()) {
+    DET_TRY(auto body, json::parse(request.body));
+    if (!body_member.empty()) {
+      json::object whole;
+      whole[camel_case(body_member)] = std::move(body);
+      body = std::move(whole);
+    } else if constexpr (requires { In::required(""); }) {
+      // A required member may come from the path; the body need not repeat it.
+      if (body.is_object())
+        for (const auto& [name, text] : request.parameters)
+          if (!body.get_object().contains(name)) body.get_object()[name] = text;
+    }
+    if (auto error = read_wire(body, in, "")) return tl::unexpected(*std::move(error));
+  }
+  std::optional<Error> error;
+  const auto& names = wire_names<In>();
+  std::size_t i = 0;
+  boost::mp11::mp_for_each<json::Members<In>>([&](auto d) {
+    const auto& name = names[i++];
+    using Member = std::remove_cvref_t<decltype(in.*d.pointer)>;
+    if constexpr (text_readable<Member>()) {
+      if (error) return;
+      if (const auto found = request.parameters.find(name); found != request.parameters.end()) {
+        error = read_text(std::span(&found->second, 1), in.*d.pointer, name);
+        return;
+      }
+      if (!has_body) {
+        if (const auto& values = request.query.all(name); !values.empty()) {
+          error = read_text(std::span<const std::string>(values), in.*d.pointer, name);
+          return;
+        }
+      }
+    }
+    if constexpr (requires { In::required(d.name); }) {
+      const bool read_from_body = has_body && !request.body.empty();
+      if (!error && !read_from_body && In::required(d.name)) error = json::path_error(name, "is required");
+    }
+  });
+  if (error) return tl::unexpected(*std::move(error));
+  return in;
+}
+
+inline bool has_body(Verb verb) { return verb == Verb::Post || verb == Verb::Put || verb == Verb::Patch; }
+inline bool wants_pretty(const Request& request) {
+  const auto* text = request.query.find("pretty");
+  return text != nullptr && *text != "false" && *text != "0";
+}
+
+template <class In, class Out, class F>
+asio::awaitable<Response> serve_typed(const F& handler, Context context, bool body, const std::string& body_member) {
+  auto in = read_input<In>(*context.request, body, body_member);
+  if (!in) co_return error_response(in.error());
+  Context passed = context;
+  auto out = co_await handler(std::move(passed), *std::move(in));
+  if (!out) co_return error_response(out.error());
+  auto response = json_response(to_wire_text(*out, wants_pretty(*context.request)));
+  for (const auto& [name, value] : *context.reply_headers) response.headers.add(name, value);
+  co_return response;
+}
+
+/// Runs a stream's handler so that an early failure still has a status.
+Response stream_response(std::function<asio::awaitable<Result<void>>(StreamWriter&)> body);
+
+template <class In, class Item, class F>
+asio::awaitable<Result<void>> run_stream(const F& handler, Context context, In in, StreamWriter& writer) {
+  ItemWriter<Item> items(writer);
+  co_return co_await handler(std::move(context), std::move(in), items);
+}
+
+template <class In, class Item, class F>
+asio::awaitable<Response> serve_stream(const F& handler, Context context, bool body, const std::string& body_member) {
+  auto in = read_input<In>(*context.request, body, body_member);
+  if (!in) {
+    auto response = error_response(in.error());
+    response.body = stream_error_body(in.error());
+    co_return response;
+  }
+  co_return stream_response(
+      [&handler, context = std::move(context), in = *std::move(in)](StreamWriter& writer) {
+        return run_stream<In, Item>(handler, context, in, writer);
+      });
+}
+
+template <class In>
+void Router::describe_typed(Verb verb, const std::string& path, const Doc& doc, json::object reply, bool streams) {
+  std::vector<Parameter> parameters;
+  std::optional<json::object> body;
+  const auto in_path = path_parameters(path);
+  const auto is_in_path = [&](const std::string& name) {
+    return std::find(in_path.begin(), in_path.end(), name) != in_path.end();
+  };
+  bool members_in_body = false;
+  std::size_t bound = 0;
+  boost::mp11::mp_for_each<json::Members<In>>([&](auto d) {
+    using Member = std::remove_cvref_t<decltype(std::declval<In&>().*d.pointer)>;
+    const auto name = camel_case(d.name);
+    if (is_in_path(name)) {
+      DET_ASSERT(text_readable<Member>());
+      ++bound;
+      parameters.push_back(Parameter{name, schemas_.of<Member>(), true});
+    } else if (!has_body(verb)) {
+      DET_ASSERT(text_readable<Member>());
+      parameters.push_back(Parameter{name, schemas_.of<Member>(), false});
+    } else if (!doc.body_member.empty()) {
+      if (camel_case(doc.body_member) == name) body = schemas_.of<Member>();
+    } else {
+      members_in_body = true;
+    }
+  });
+  DET_ASSERT(bound == in_path.size());  // every path parameter is a member of In
+  if (members_in_body) body = schemas_.of<In>();
+  describe(verb, path, doc, std::move(parameters), std::move(body), std::move(reply), streams);
+}
+
+template <class In, class Out, class F>
+void Router::add(Verb verb, const std::string& path, F handler, const Doc& doc) {
+  describe_typed<In>(verb, path, doc, schemas_.of<Out>(), false);
+  insert(verb, path,
+         [handler = std::move(handler), body = has_body(verb), member = doc.body_member](Context context) {
+           return serve_typed<In, Out>(handler, std::move(context), body, member);
+         },
+         doc.open);
+}
+
+template <class In, class Item, class F>
+void Router::add_stream(Verb verb, const std::string& path, F handler, const Doc& doc) {
+  json::object item{{"type", "object"}, {"properties", json::object{{"result", schemas_.of<Item>()}}}};
+  describe_typed<In>(verb, path, doc, std::move(item), true);
+  insert(verb, path,
+         [handler = std::move(handler), body = has_body(verb), member = doc.body_member](Context context) {
+           return serve_stream<In, Item>(handler, std::move(context), body, member);
+         },
+         doc.open);
+}
+
+}  // namespace det::http
