@@ -78,6 +78,11 @@ struct Outer {
 };
 BOOST_DESCRIBE_STRUCT(Outer, (), (trial, inner, names))
 
+double parse_double(const std::string& text) {
+  const auto parsed = json::parse("[" + text + "]");
+  return parsed ? parsed->at(0).to_number<double>() : NAN;
+}
+
 TEST(Json, ReturnsTheSameStruct) {
   const Outer outer{.trial = TrialId{7}, .inner = {{.count = 2, .metric = 0.5}, {}}, .names = {{TrialId{1}, "a"}}};
   EXPECT_EQ(json::from_json<Outer>(json::to_json(outer)), outer);
@@ -99,6 +104,27 @@ TEST(Json, ReadsThePythonSpellingOfNonFiniteNumbers) {
   const auto read = json::parse(R"({"a": NaN, "b": [-Infinity, "NaN in a string"]})");
   ASSERT_TRUE(read);
   EXPECT_EQ(json::serialize(*read), R"({"a":"NaN","b":["-Infinity","NaN in a string"]})");
+}
+
+TEST(Json, EveryDoubleIsReadAsItWasWritten) {
+  Random random(0);
+  for (int i = 0; i < 100'000; ++i) {
+    const double number = std::ldexp(random.unit() - 0.5, static_cast<int>(random.below(600)) - 300);
+    ASSERT_EQ(parse_double(json::serialize(number)), number);
+    ASSERT_EQ(parse_double(fmt::format("{:.17g}", number)), number);
+  }
+  for (const double number : {5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 1e22, 1e23, -0.0})
+    EXPECT_EQ(parse_double(json::serialize(number)), number);
+}
+
+TEST(Json, NumbersStayIntegersOrDoubles) {
+  EXPECT_EQ(json::serialize(*json::parse("[1, -1, 9223372036854775807, 18446744073709551615, 1.0, 1e2]")),
+            "[1,-1,9223372036854775807,18446744073709551615,1E0,1E2]");
+}
+
+TEST(Json, RefusesWhatFollowsTheValue) {
+  EXPECT_TRUE(json::parse(" {} \n"));
+  for (const char* text : {"{} x", "1 2", "", " ", "[1", "{\"a\":", "tru", "\"abc"}) EXPECT_FALSE(json::parse(text)) << text;
 }
 
 TEST(Json, RefusesNestingWithoutEnd) { EXPECT_FALSE(json::parse(std::string(100'000, '['))); }
