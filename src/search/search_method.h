@@ -1,10 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -61,6 +58,10 @@ using Operations = std::vector<Operation>;
 enum class ExitedReason { Errored, UserCanceled, InvalidHp, InitInvalidHp, UserRequestedStop };
 BOOST_DESCRIBE_ENUM(ExitedReason, Errored, UserCanceled, InvalidHp, InitInvalidHp, UserRequestedStop)
 
+constexpr bool says_invalid_hyperparameters(ExitedReason reason) {
+  return reason == ExitedReason::InvalidHp || reason == ExitedReason::InitInvalidHp;
+}
+
 /// Decides which trials an experiment runs, how far each trains, and which to stop.
 ///
 /// A method is told what happened and answers with what to do next. It does no
@@ -69,7 +70,9 @@ BOOST_DESCRIBE_ENUM(ExitedReason, Errored, UserCanceled, InvalidHp, InitInvalidH
 ///
 /// Order of calls: `start` once, first; then for each trial it created
 /// `trial_created` once, `validation_completed` once for each ValidateAfter,
-/// possibly `trial_exited_early` once, and `trial_closed` once, last.
+/// possibly `trial_exited_early` once, and `trial_closed` once, last. Nobody
+/// speaks of a trial after that: a method may forget it, so that what a search
+/// holds grows with the trials that are open and not with those that were.
 ///
 /// Determinism: two instances given the same stream and the same calls return
 /// equal operations.
@@ -87,9 +90,10 @@ class SearchMethod {
   virtual Operations trial_exited_early(const RequestId& trial, ExitedReason reason, Random& random);
   virtual Operations trial_closed(const RequestId& trial, Random& random);
 
-  /// Fraction done, from 0 to 1. `units`: how far each known trial has trained.
-  virtual double progress(const std::map<RequestId, double>& units,
-                          const std::set<RequestId>& closed) const = 0;
+  /// The trial has trained `units` in total. Only `progress` may depend on it.
+  virtual void trial_progressed(const RequestId& trial, double units);
+  /// Fraction done, from 0 to 1. In constant time: it is asked after every event.
+  virtual double progress() const = 0;
 
   /// Everything that `restore` needs to go on exactly as the original would.
   virtual json::value snapshot() const = 0;

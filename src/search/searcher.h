@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <optional>
+
 #include "det/search/search_method.h"
 
 namespace det::search {
@@ -7,6 +10,12 @@ namespace det::search {
 /// A search method with its stream and the bookkeeping that all methods share
 /// (searchers.md §4.2): orients the metric, ignores what is told twice, keeps
 /// progress, and says when the search is over.
+///
+/// Whatever it is told about a trial that it did not ask for or that is closed
+/// changes nothing, so a caller may tell again what it is not sure to have told.
+/// A closed trial is forgotten: memory and snapshot grow with the open trials only.
+///
+/// Threads: not safe.
 class Searcher {
  public:
   static Result<Searcher> make(const config::ExperimentConfig& config);
@@ -14,31 +23,50 @@ class Searcher {
 
   Operations start();
   Operations trial_created(const RequestId& trial);
-  /// `metric` as the user reported it. Told twice for the same length: no operations.
+  /// `metric` as the user reported it; NaN counts as the worst. Told twice for the same
+  /// length, or for a length that the search did not ask for: no operations.
   Operations validation_completed(const RequestId& trial, double metric, std::int64_t length);
   Operations trial_exited_early(const RequestId& trial, ExitedReason reason);
   Operations trial_closed(const RequestId& trial);
 
   void set_trial_progress(const RequestId& trial, double units);
-  double progress() const;  ///< 0 to 1; NaN and infinity become 0
+  double progress() const { return book_.progress; }  ///< 0 to 1, never less than before
   json::value snapshot() const;
+
+  std::int64_t trials_requested() const { return book_.trials_requested; }
+  std::int64_t trials_closed() const { return book_.trials_closed; }
 
  private:
   Searcher(const config::ExperimentConfig& config, std::unique_ptr<SearchMethod> method);
-  Operations finished_if_all_closed(Operations operations);
 
-  struct Bookkeeping {
-    std::int64_t trials_requested = 0;
-    std::set<RequestId> created, closed;
-    std::map<RequestId, ExitedReason> exits;
-    std::map<RequestId, double> units;
-    std::map<RequestId, std::int64_t> validated;  ///< the greatest length told
-    bool shutdown = false;
-    BOOST_DESCRIBE_CLASS(Bookkeeping, (), (trials_requested, created, closed, exits, units, validated, shutdown), (), ())
+  struct Open {
+    bool created = false;
+    std::optional<ExitedReason> exit;
+    std::vector<std::int64_t> asked;  ///< lengths of the ValidateAfter that are not completed
+    std::int64_t validated = 0;       ///< the greatest length told
+    BOOST_DESCRIBE_CLASS(Open, (), (created, exit, asked, validated), (), ())
   };
+  struct Bookkeeping {
+    bool started = false;
+    bool shutdown = false;
+    std::int64_t trials_requested = 0;
+    std::int64_t trials_closed = 0;
+    std::int64_t failures = 0;  ///< trials that exited with Errored
+    std::int64_t cancels = 0;   ///< trials that exited with UserCanceled
+    double progress = 0;
+    std::map<RequestId, Open> open;
+    BOOST_DESCRIBE_CLASS(Bookkeeping, (),
+                         (started, shutdown, trials_requested, trials_closed, failures, cancels, progress,
+                          open),
+                         (), ())
+  };
+  Open* find_running(const RequestId& trial);
+  Operations recorded(Operations operations);
+
   std::unique_ptr<SearchMethod> method_;
   Random random_;
   bool smaller_is_better_ = true;
+  bool hears_every_validation_ = false;  ///< with `max_time` trials validate when they like
   Bookkeeping book_;
 };
 

@@ -1,0 +1,136 @@
+#include "det/search/preview.h"
+
+#include <map>
+
+#include "det/search/searcher.h"
+
+namespace det::search {
+
+namespace {
+
+/// A cluster that trains in no time: one operation of a random trial after another,
+/// those of one trial in order.
+class Simulation {
+ public:
+  Simulation(Searcher searcher, std::uint32_t world_seed)
+      : searcher_(std::move(searcher)), world_(world_seed) {}
+
+  Result<Preview> run() {
+    if (searcher_.progress() != 0)
+      return fail(ErrorCode::Internal, "initial searcher progress started at {}", searcher_.progress());
+    auto taken = take(searcher_.start());
+    while (taken && !ready_.empty()) taken = step(static_cast<std::size_t>(world_.up_to(ready_.size() - 1)));
+    if (!taken) return tl::unexpected(std::move(taken).error());
+    if (!open_.empty() || !shutdown_)
+      return fail(ErrorCode::Internal, "{} trials are open and the searcher asks nothing of them",
+                  open_.size());
+    if (searcher_.progress() != 1)
+      return fail(ErrorCode::Internal, "the search ended with progress {}; must be 1", searcher_.progress());
+    return result();
+  }
+
+ private:
+  struct Trial {
+    bool created = false;
+    bool closing = false;
+    bool ready = true;  // is in ready_
+    std::vector<std::int64_t> lengths;
+    std::size_t validated = 0;  // how many of the lengths
+
+    /// A trial that nobody told how far to train ends by itself.
+    bool ends() const { return validated == lengths.size() && (closing || lengths.empty()); }
+    bool waits() const { return validated == lengths.size() && !ends(); }
+  };
+
+  Result<void> step(std::size_t at) {
+    const auto id = ready_[at];
+    auto& trial = open_.at(id);
+    if (!trial.created) {
+      trial.created = true;
+      return take(searcher_.trial_created(id));
+    }
+    if (trial.ends()) {
+      ++rows_[trial.lengths];
+      open_.erase(id);
+      drop_ready(at);
+      return take(searcher_.trial_closed(id));
+    }
+    const auto length = trial.lengths[trial.validated++];
+    if (trial.waits()) {
+      trial.ready = false;
+      drop_ready(at);
+    }
+    searcher_.set_trial_progress(id, static_cast<double>(length));
+    return take(searcher_.validation_completed(id, world_.unit(), length));
+  }
+
+  void drop_ready(std::size_t at) {
+    ready_[at] = ready_.back();
+    ready_.pop_back();
+  }
+
+  Result<void> take(const Operations& operations) {
+    for (const auto& operation : operations) {
+      if (shutdown_) return fail(ErrorCode::Internal, "the searcher went on after it had shut down");
+      if (const auto* create = std::get_if<Create>(&operation)) {
+        open_.try_emplace(create->request_id);
+        ready_.push_back(create->request_id);
+        ++created_;
+      } else if (const auto* after = std::get_if<ValidateAfter>(&operation)) {
+        open_.at(after->request_id).lengths.push_back(after->length);
+        wake(after->request_id);
+      } else if (const auto* close = std::get_if<Close>(&operation)) {
+        open_.at(close->request_id).closing = true;
+        wake(close->request_id);
+      } else {
+        shutdown_ = true;
+        if (!open_.empty())
+          return fail(ErrorCode::Internal, "searcher shutdown prematurely: {} trials are open", open_.size());
+      }
+    }
+    if (searcher_.progress() < progress_)
+      return fail(ErrorCode::Internal, "searcher progress dropped from {} to {}", progress_,
+                  searcher_.progress());
+    progress_ = searcher_.progress();
+    return {};
+  }
+
+  void wake(const RequestId& id) {
+    auto& trial = open_.at(id);
+    if (!trial.ready) ready_.push_back(id);
+    trial.ready = true;
+  }
+
+  Result<Preview> result() const {
+    Preview preview;
+    for (const auto& [lengths, trials] : rows_) {
+      preview.rows.push_back({.trials = trials, .lengths = lengths});
+      preview.trials += trials;
+      if (!lengths.empty()) preview.length += trials * lengths.back();
+    }
+    if (preview.trials != created_)
+      return fail(ErrorCode::Internal, "more trials created than completed: {} and {}", created_,
+                  preview.trials);
+    return preview;
+  }
+
+  Searcher searcher_;
+  Random world_;
+  std::map<RequestId, Trial> open_;
+  std::vector<RequestId> ready_;  // open ones with something to do
+  std::map<std::vector<std::int64_t>, std::int64_t> rows_;
+  std::int64_t created_ = 0;
+  double progress_ = 0;
+  bool shutdown_ = false;
+};
+
+}  // namespace
+
+Result<Preview> preview(const config::ExperimentConfig& config, std::uint32_t world_seed) {
+  auto seeded = config;
+  seeded.experiment_seed = 0;
+  DET_TRY(auto searcher, Searcher::make(seeded));
+  return Simulation(std::move(searcher), world_seed).run();
+}
+
+}  // namespace det::search

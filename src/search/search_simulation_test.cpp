@@ -1,0 +1,201 @@
+// Runs whole searches against a pretend cluster, thousands of times, each from a
+// seed. Trials progress and report in a random order, are told twice, late and
+// with NaN, go back to a checkpoint, crash, call their hyperparameters invalid,
+// are cancelled; the master restarts from a snapshot at any moment. The
+// properties below must hold whatever happens. A failing seed replays exactly:
+//
+//     DET_SEED=8191 ctest -R SearchSimulation
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "det/search/searcher.h"
+#include "det/search/testing.h"
+
+namespace det::search {
+namespace {
+
+config::ExperimentConfig random_config(Random& world) {
+  const char* names[] = {"single", "random", "grid"};
+  auto config = testing::search_config(names[world.below(3)], 1 + world.below(30), world.below(8));
+  config.experiment_seed = world.bits32();
+  config.searcher.max_length.count = 1 + world.below(1000);
+  config.searcher.smaller_is_better = world.below(2) == 0;
+  const config::Generation generations[] = {config::Generation::Steps, config::Generation::Length,
+                                            config::Generation::Time};
+  config.generation = generations[world.below(3)];
+  config.scheduling_unit = 1 + world.below(100);
+  if (config.generation == config::Generation::Time && world.below(2) == 0)
+    config.searcher.max_length.count = 0;
+  config.hyperparameters =
+      config.searcher.name == "grid" ? testing::small_grid() : testing::documented_space();
+  return config;
+}
+
+class World {
+ public:
+  explicit World(std::uint32_t seed)
+      : world_(seed), config_(random_config(world_)), searcher_(*Searcher::make(config_)) {}
+
+  void run() {
+    perform(searcher_.start());
+    for (int events = 0; !open_.empty(); ++events) {
+      ASSERT_LT(events, 100'000) << "the search does not end";
+      if (world_.below(10) == 0) restart();
+      happen();
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_EQ(shutdowns_, 1);
+    EXPECT_EQ(searcher_.progress(), 1.0);
+    EXPECT_EQ(closed_ - replaced_, expected_trials());
+    EXPECT_EQ(last_.failure, failed_ == closed_);
+    EXPECT_EQ(last_.cancel, canceled_ == closed_);
+  }
+
+ private:
+  struct Trial {
+    std::vector<std::int64_t> lengths;
+    std::size_t done = 0;
+    double units = 0;
+    bool closing = false;
+    bool exited = false;
+  };
+
+  std::int64_t expected_trials() const {
+    if (config_.searcher.name == "single") return 1;
+    return config_.searcher.name == "grid" ? 6 : config_.searcher.max_trials;
+  }
+
+  // From its snapshot, by way of its text, the search goes on as if nothing had
+  // happened. The old one stays beside it for a while: both must say the same.
+  void restart() {
+    auto restored = Searcher::restore(config_, *json::parse(json::serialize(searcher_.snapshot())));
+    ASSERT_TRUE(restored) << restored.error().message();
+    ASSERT_EQ(restored->snapshot(), searcher_.snapshot());
+    shadow_ = std::move(searcher_);
+    searcher_ = *std::move(restored);
+  }
+
+  template <typename Tell>
+  void tell(Tell tell) {
+    const auto operations = tell(searcher_);
+    if (shadow_) {
+      EXPECT_EQ(tell(*shadow_), operations) << "the restored search decided otherwise";
+    }
+    perform(operations);
+    // What is told twice changes nothing.
+    if (world_.below(10) != 0) return;
+    EXPECT_TRUE(tell(searcher_).empty());
+    if (shadow_) {
+      EXPECT_TRUE(tell(*shadow_).empty());
+    }
+  }
+
+  void happen() {
+    auto it = open_.begin();
+    std::advance(it, world_.below(static_cast<std::int64_t>(open_.size())));
+    const auto id = it->first;
+    auto& trial = it->second;
+    const auto chance = world_.below(100);
+    if (trial.exited || (trial.done == trial.lengths.size() && (trial.closing || trial.lengths.empty())))
+      return close(id);
+    if (chance < 4) return exit(id, trial, ExitedReason(world_.below(5)));
+    if (chance < 8) {  // back to a checkpoint
+      trial.units *= world_.unit();
+      return;
+    }
+    if (chance < 12) {  // a validation that nobody asked for
+      const auto early = world_.below(trial.done < trial.lengths.size() ? trial.lengths[trial.done] : 1);
+      tell([&](Searcher& s) { return s.validation_completed(id, 0, early); });
+      return;
+    }
+    if (chance < 60 && trial.done < trial.lengths.size()) {
+      const auto target = static_cast<double>(trial.lengths[trial.done]);
+      trial.units += world_.unit() * (target - trial.units) * 1.1;  // may overshoot a little
+      searcher_.set_trial_progress(id, trial.units);
+      if (shadow_) shadow_->set_trial_progress(id, trial.units);
+      return perform({});
+    }
+    if (trial.done == trial.lengths.size()) return;
+    const auto length = trial.lengths[trial.done++];
+    const double metrics[] = {world_.unit(), NAN, INFINITY, -INFINITY, 0, std::numeric_limits<double>::max()};
+    const double metric = metrics[world_.below(6)];
+    tell([&](Searcher& s) { return s.validation_completed(id, metric, length); });
+  }
+
+  void exit(const RequestId& id, Trial& trial, ExitedReason reason) {
+    trial.exited = true;
+    failed_ += reason == ExitedReason::Errored;
+    canceled_ += reason == ExitedReason::UserCanceled;
+    replaced_ += config_.searcher.name == "random" && says_invalid_hyperparameters(reason);
+    tell([&](Searcher& s) { return s.trial_exited_early(id, reason); });
+  }
+
+  void close(const RequestId& id) {
+    open_.erase(id);
+    ++closed_;
+    const auto name = id;
+    tell([&](Searcher& s) { return s.trial_closed(name); });
+  }
+
+  void perform(const Operations& operations) {
+    std::vector<RequestId> created;
+    for (const auto& operation : operations) {
+      EXPECT_EQ(shutdowns_, 0) << "the search went on after its shutdown";
+      if (const auto* create = std::get_if<Create>(&operation)) {
+        EXPECT_TRUE(ids_.insert(create->request_id).second) << "a request id was used again";
+        EXPECT_GE(create->trial_seed, 0);
+        EXPECT_LT(create->trial_seed, std::int64_t{1} << 31);
+        open_.try_emplace(create->request_id);
+        created.push_back(create->request_id);
+      } else if (const auto* after = std::get_if<ValidateAfter>(&operation)) {
+        ASSERT_TRUE(open_.contains(after->request_id)) << "asked something of a closed trial";
+        open_[after->request_id].lengths.push_back(after->length);
+      } else if (const auto* close = std::get_if<Close>(&operation)) {
+        ASSERT_TRUE(open_.contains(close->request_id)) << "closed a trial that is not open";
+        EXPECT_FALSE(open_[close->request_id].closing) << "closed a trial twice";
+        EXPECT_FALSE(open_[close->request_id].exited) << "closed a trial that has exited";
+        open_[close->request_id].closing = true;
+      } else {
+        ++shutdowns_;
+        last_ = std::get<Shutdown>(operation);
+        EXPECT_TRUE(open_.empty()) << "shut down with trials open";
+      }
+    }
+    const auto limit =
+        config_.generation == config::Generation::Steps ? 0 : config_.searcher.max_concurrent_trials;
+    EXPECT_TRUE(limit == 0 || static_cast<std::int64_t>(open_.size()) <= limit);
+    EXPECT_GE(searcher_.progress(), progress_) << "progress dropped";
+    EXPECT_LE(searcher_.progress(), 1.0);
+    progress_ = searcher_.progress();
+    for (const auto& id : created) tell([&](Searcher& s) { return s.trial_created(id); });
+  }
+
+  Random world_;
+  config::ExperimentConfig config_;
+  Searcher searcher_;
+  std::optional<Searcher> shadow_;
+  std::map<RequestId, Trial> open_;
+  std::set<RequestId> ids_;
+  std::int64_t closed_ = 0, replaced_ = 0, failed_ = 0, canceled_ = 0;
+  int shutdowns_ = 0;
+  Shutdown last_;
+  double progress_ = 0;
+};
+
+void simulate(std::uint32_t seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  World(seed).run();
+}
+
+TEST(SearchSimulation, EverySearchEndsAndKeepsItsPromises) {
+  if (const char* seed = std::getenv("DET_SEED"))
+    return simulate(static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10)));
+  for (std::uint32_t seed = 0; seed < 3000 && !::testing::Test::HasFailure(); ++seed) simulate(seed);
+}
+
+}  // namespace
+}  // namespace det::search
