@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "det/base/error.h"
+
+namespace det::agent {
+
+/// Puts `content` in the place of what `path` holds, so that a reader sees the
+/// old or the new, never a part. With `sync` it is on disk when this returns.
+std::optional<Error> replace_file(const std::filesystem::path& path, const std::string& content, bool sync);
+std::optional<Error> sync_directory(const std::filesystem::path& path);
+
+/// NotFound when there is no such file; another code when it cannot be read.
+Result<std::string> read_small_file(const std::filesystem::path& path, std::size_t bytes_max = 16 << 20);
+
+/// Field 22 of /proc/<pid>/stat; absent when there is no such process.
+std::optional<std::int64_t> process_start_time(std::int64_t pid);
+
+}  // namespace det::agent
