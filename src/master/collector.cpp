@@ -1,0 +1,149 @@
+#include "det/master/collector.h"
+
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "det/checkpoint/gc.h"
+#include "det/checkpoint/storage.h"
+#include "det/config/experiment_config.h"
+
+namespace det::master {
+namespace {
+
+using experiment::CheckpointRecord;
+
+template <class F>
+asio::awaitable<std::invoke_result_t<F>> call(F work) {
+  co_return work();
+}
+
+void log_failure(std::exception_ptr failure) {
+  if (!failure) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    spdlog::error("collecting checkpoints: {}", error.what());
+  }
+}
+
+/// Deletes the files of one checkpoint, wherever its experiment's configuration says they are.
+Result<void> remove_files(store::Store& store, const CheckpointRecord& checkpoint) {
+  const auto record = store.experiment(checkpoint.experiment_id);
+  if (!record) return {};
+  DET_TRY(const auto config, config::from_document(record->config));
+  DET_TRY(const auto storage, checkpoint::open_storage(config.checkpoint_storage));
+  return storage->remove(checkpoint.uuid);
+}
+
+/// Checkpoints that others need: sources of warm starts of live experiments.
+std::set<std::string> pinned(const cluster::Cluster& cluster) {
+  std::set<std::string> uuids;
+  for (const auto& [id, experiment] : cluster.experiments())
+    for (const auto& [trial_id, trial] : experiment.trials()) {
+      uuids.insert(trial.record.warm_start_checkpoint);
+      if (!experiment.finished()) uuids.insert(trial.record.latest_checkpoint);
+    }
+  return uuids;
+}
+
+}  // namespace
+
+std::vector<CheckpointRecord> collectable(store::Store& store, const experiment::ExperimentRecord& record,
+                                          const std::set<std::string>& pinned) {
+  const auto config = config::from_document(record.config);
+  if (!config) return {};
+  std::map<TrialId, std::map<std::int64_t, double>> metric_at;
+  for (const auto& trial : store.trials(record.id))
+    for (const auto& report : store.metrics({.trial = trial.id, .group = "validation"}))
+      if (const auto* value = report.avg_metrics.if_contains(config->searcher.metric))
+        if (const auto number = json::to_double(*value)) metric_at[trial.id][report.batches] = *number;
+  std::map<std::string, CheckpointRecord> by_uuid;
+  std::vector<checkpoint::Candidate> candidates;
+  std::int64_t sequence = 0;
+  for (const auto& checkpoint : store.checkpoints_of_experiment(record.id)) {
+    if (checkpoint.state != experiment::CheckpointState::Completed) continue;
+    checkpoint::Candidate candidate{.uuid = checkpoint.uuid, .trial = checkpoint.trial_id, .sequence = sequence++};
+    const auto& metrics = metric_at[checkpoint.trial_id];
+    if (const auto found = metrics.find(checkpoint.batches); found != metrics.end()) candidate.metric = found->second;
+    candidate.pinned = pinned.contains(checkpoint.uuid);
+    candidates.push_back(std::move(candidate));
+    by_uuid.emplace(checkpoint.uuid, checkpoint);
+  }
+  const auto& storage = config->checkpoint_storage;
+  const checkpoint::Retention retention{.experiment_best = storage.save_experiment_best,
+                                        .trial_best = storage.save_trial_best,
+                                        .trial_latest = storage.save_trial_latest};
+  std::vector<CheckpointRecord> chosen;
+  for (const auto& uuid : checkpoint::to_delete(candidates, retention, config->searcher.smaller_is_better))
+    chosen.push_back(by_uuid.at(uuid));
+  return chosen;
+}
+
+Collector::Collector(asio::any_io_executor strand, Ledger& ledger, store::Store& store, asio::thread_pool& pool)
+    : strand_(std::move(strand)), ledger_(ledger), store_(store), pool_(pool) {}
+
+void Collector::collect(ExperimentId id) {
+  if (at_work_.insert(id).second) asio::co_spawn(strand_, collect_now(id), log_failure);
+}
+
+void Collector::delete_experiment(experiment::ExperimentRecord record) {
+  asio::co_spawn(strand_, delete_now(std::move(record)), log_failure);
+}
+
+asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> checkpoints) {
+  std::vector<store::Change> changes;
+  for (auto& checkpoint : checkpoints) {
+    auto work = [this, checkpoint] { return remove_files(store_, checkpoint); };
+    const auto removed = co_await asio::co_spawn(pool_, call(std::move(work)), asio::use_awaitable);
+    if (!removed) co_return removed;
+    checkpoint.state = experiment::CheckpointState::Deleted;
+    checkpoint.resources.clear();
+    changes.push_back(store::PutCheckpoint{checkpoint});
+  }
+  co_await ledger_.write(std::move(changes));
+  co_return Result<void>{};
+}
+
+asio::awaitable<void> Collector::collect_now(ExperimentId id) {
+  const auto* experiment = ledger_.cluster().experiment(id);
+  if (experiment == nullptr) co_return;
+  auto keep = pinned(ledger_.cluster());
+  auto choose = [this, record = experiment->record(), keep] { return collectable(store_, record, keep); };
+  auto chosen = co_await asio::co_spawn(pool_, call(std::move(choose)), asio::use_awaitable);
+  const auto count = chosen.size();
+  const auto removed = co_await remove(std::move(chosen));
+  if (!removed) spdlog::warn("experiment {}: a checkpoint could not be deleted and stays: {}", id, removed.error().message());
+  else if (count > 0) spdlog::info("experiment {}: deleted {} checkpoints that its policy does not keep", id, count);
+  cluster::Event done = cluster::CheckpointsCollected{id};
+  co_await ledger_.handle(std::move(done));
+  at_work_.erase(id);
+  ledger_.ring(Ledger::experiment_key(id));
+}
+
+asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record) {
+  auto list = [this, id = record.id] { return store_.checkpoints_of_experiment(id); };
+  auto all = co_await asio::co_spawn(pool_, call(std::move(list)), asio::use_awaitable);
+  std::erase_if(all, [](const auto& checkpoint) { return checkpoint.state == experiment::CheckpointState::Deleted; });
+  const auto removed = co_await remove(std::move(all));
+  std::vector<store::Change> changes;
+  if (removed) {
+    changes.push_back(store::DeleteExperiment{record.id});
+  } else {
+    record.state = experiment::State::DeleteFailed;
+    record.error = removed.error().message();
+    spdlog::warn("experiment {} could not be deleted: {}", record.id, record.error);
+    changes.push_back(store::PutExperiment{record});
+  }
+  co_await ledger_.write(std::move(changes));
+  ledger_.ring(Ledger::experiment_key(record.id));
+}
+
+asio::awaitable<void> Collector::finished(ExperimentId id) {
+  while (ledger_.cluster().experiment(id) != nullptr)
+    co_await ledger_.wait(Ledger::experiment_key(id), std::chrono::milliseconds(1000));
+}
+
+}  // namespace det::master

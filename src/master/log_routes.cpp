@@ -1,0 +1,141 @@
+// Logs of trials and tasks, stored and live.
+
+#include "det/base/text.h"
+#include "det/master/log_text.h"
+#include "det/master/objects.h"
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::ItemWriter;
+using http::Verb;
+
+constexpr std::int64_t kLinesPerRead = 2'000;
+
+struct Filter {
+  std::int32_t limit = 0;
+  bool follow = false;
+  std::string order_by, search_text;
+  std::vector<std::string> agent_ids, container_ids, sources, stdtypes, levels;
+  std::vector<int> rank_ids;
+  std::optional<Time> timestamp_before, timestamp_after;
+};
+BOOST_DESCRIBE_STRUCT(Filter, (), (limit, follow, order_by, search_text, agent_ids, container_ids, sources, stdtypes,
+                                   levels, rank_ids, timestamp_before, timestamp_after))
+struct TrialLogs : Filter {
+  TrialId trial_id;
+};
+BOOST_DESCRIBE_STRUCT(TrialLogs, (Filter), (trial_id))
+struct TaskLogs : Filter {
+  std::string task_id;
+};
+BOOST_DESCRIBE_STRUCT(TaskLogs, (Filter), (task_id))
+
+std::string replace_invalid(std::string_view bytes) {
+  if (is_utf8(bytes)) return std::string(bytes);
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size();) {
+    std::size_t length = std::min<std::size_t>(4, bytes.size() - i);
+    while (length > 1 && !is_utf8(bytes.substr(i, length))) --length;
+    if (is_utf8(bytes.substr(i, length))) {
+      text += bytes.substr(i, length);
+    } else {
+      text += "\xef\xbf\xbd";
+      length = 1;
+    }
+    i += length;
+  }
+  return text;
+}
+
+store::LogQuery to_query(const Filter& filter, const std::string& task) {
+  store::LogQuery query{.task_id = task};
+  query.limit = filter.limit;
+  query.descending = filter.order_by == "ORDER_BY_DESC";
+  query.agent_ids = filter.agent_ids;
+  query.container_ids = filter.container_ids;
+  query.sources = filter.sources;
+  query.stdtypes = filter.stdtypes;
+  for (const auto& level : filter.levels) query.levels.push_back(level.starts_with("LOG_LEVEL_") ? level.substr(10) : level);
+  query.rank_ids = filter.rank_ids;
+  query.before = filter.timestamp_before;
+  query.after = filter.timestamp_after;
+  query.search = filter.search_text;
+  return query;
+}
+
+/// Whether nothing more will be written to the log: the task's trial is over.
+asio::awaitable<bool> ended(Services& s, TrialId trial) {
+  if (const auto* live = s.ledger.cluster().trial(trial))
+    co_return experiment::is_terminal(live->record.state) && live->allocation.empty();
+  co_return true;
+}
+
+asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::string task, std::optional<TrialId> trial,
+                                   ItemWriter<api::LogLine>& out) {
+  auto query = to_query(filter, task);
+  std::int64_t left = filter.limit > 0 ? filter.limit : std::numeric_limits<std::int64_t>::max();
+  while (true) {
+    // Asked before the read: what was written before the end is then read for sure.
+    const bool last = !filter.follow || !trial || co_await ended(s, *trial);
+    query.limit = query.descending ? filter.limit : std::min(left, kLinesPerRead);
+    const auto lines = co_await blocking(s, [&s, query] { return s.store.logs(query); });
+    for (const auto& line : lines) {
+      const auto item = to_api(line, trial);
+      if (!co_await out.write(item)) co_return Result<void>{};
+      query.after_id = std::max(query.after_id, line.id);
+      --left;
+    }
+    const bool more = !query.descending && static_cast<std::int64_t>(lines.size()) == kLinesPerRead;
+    if (left <= 0 || query.descending) co_return Result<void>{};
+    if (more) continue;
+    if (last) co_return Result<void>{};
+    co_await s.ledger.wait(Ledger::task_log_key(task), std::chrono::milliseconds(15'000));
+    if (!co_await out.alive()) co_return Result<void>{};
+  }
+}
+
+}  // namespace
+
+api::LogLine to_api(const experiment::LogRecord& r, std::optional<TrialId> trial) {
+  api::LogLine line;
+  line.id = r.id;
+  line.timestamp = r.timestamp;
+  line.level = r.level.empty() ? "LOG_LEVEL_UNSPECIFIED" : "LOG_LEVEL_" + r.level;
+  line.trial_id = trial;
+  line.task_id = r.task_id;
+  line.allocation_id = r.allocation_id;
+  line.log = replace_invalid(r.log) + "\n";
+  line.source = r.source;
+  line.stdtype = r.stdtype;
+  line.agent_id = r.agent_id;
+  line.container_id = r.container_id;
+  line.rank_id = r.rank;
+  const auto container = fmt::format("{:8}", r.container_id.empty() ? r.allocation_id.substr(r.allocation_id.find('.') + 1, 8) : r.container_id.substr(0, 8));
+  const auto rank = r.rank ? fmt::format(" [rank={}]", *r.rank) : "";
+  const auto level = r.level.empty() ? "" : r.level + ": ";
+  line.message = fmt::format("[{}] {}{} || {}{}", to_rfc3339(r.timestamp), container, rank, level, line.log);
+  return line;
+}
+
+void add_log_routes(http::Router& router, Services& s) {
+  router.add_stream<TrialLogs, api::LogLine>(Verb::Get, "/api/v1/trials/{trialId}/logs",
+      [&s](Context, TrialLogs in, ItemWriter<api::LogLine>& out) -> asio::awaitable<Result<void>> {
+        const auto trial = co_await blocking(s, [&s, id = in.trial_id] { return s.store.trial(id); });
+        if (!trial) co_return not_found("trial '{}' not found", in.trial_id);
+        co_return co_await send(s, in, trial->task_id, trial->id, out);
+      },
+      Doc{.summary = "The trial's log; `follow` waits for more until it is over", .tag = "Logs", .errors = {ErrorCode::NotFound}});
+  router.add_stream<TaskLogs, api::LogLine>(Verb::Get, "/api/v1/tasks/{taskId}/logs",
+      [&s](Context, TaskLogs in, ItemWriter<api::LogLine>& out) -> asio::awaitable<Result<void>> {
+        const auto trial = co_await blocking(s, [&s, id = in.task_id] { return s.store.trial_of_task(id); });
+        if (!trial) co_return not_found("task '{}' not found", in.task_id);
+        co_return co_await send(s, in, trial->task_id, trial->id, out);
+      },
+      Doc{.summary = "A task's log; `follow` waits for more until it is over", .tag = "Logs", .errors = {ErrorCode::NotFound}});
+}
+
+}  // namespace det::master

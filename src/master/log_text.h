@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "det/api/objects.h"
+#include "det/experiment/records.h"
+
+namespace det::master {
+
+/// The line as the API sends it. `log` and `message` end in a newline; bytes that are not
+/// UTF-8 are shown as U+FFFD (the store keeps them as they were written).
+api::LogLine to_api(const experiment::LogRecord& record, std::optional<TrialId> trial);
+
+}  // namespace det::master

@@ -1,0 +1,210 @@
+// Submitting experiments: configuration, files, template; and previewing searches.
+
+#include <sodium.h>
+
+#include "det/checkpoint/storage.h"
+#include "det/config/experiment_config.h"
+#include "det/config/yaml.h"
+#include "det/master/model_definition.h"
+#include "det/master/names.h"
+#include "det/master/objects.h"
+#include "det/search/preview.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Verb;
+
+// Its member `template` is a keyword in C++: see template_of.
+struct CreateRequest {
+  std::string config;
+  std::vector<SubmittedFile> model_definition;
+  bool activate = true;
+  bool validate_only = false;
+  std::optional<ExperimentId> parent_id;
+  std::int32_t project_id = 1;
+  bool unmanaged = false;
+  static bool required(std::string_view name) { return name == "config"; }
+};
+BOOST_DESCRIBE_STRUCT(CreateRequest, (), (config, model_definition, activate, validate_only, parent_id, project_id, unmanaged))
+struct CreateReply {
+  api::Experiment experiment;
+  json::value config;
+  std::vector<std::string> warnings;
+};
+BOOST_DESCRIBE_STRUCT(CreateReply, (), (experiment, config, warnings))
+
+struct PreviewRequest {
+  json::value config;
+  std::int32_t seed = 0;
+};
+BOOST_DESCRIBE_STRUCT(PreviewRequest, (), (config, seed))
+struct SearchUnit {
+  std::string name;
+  std::int32_t value = 0;
+  bool max_length = false;
+};
+BOOST_DESCRIBE_STRUCT(SearchUnit, (), (name, value, max_length))
+struct TrialSummary {
+  std::int32_t count = 0;
+  SearchUnit unit;
+  std::vector<std::int32_t> lengths;  ///< ours: where each of these trials validates
+};
+BOOST_DESCRIBE_STRUCT(TrialSummary, (), (count, unit, lengths))
+struct SearchSummary {
+  json::value config;
+  std::vector<TrialSummary> trials;
+};
+BOOST_DESCRIBE_STRUCT(SearchSummary, (), (config, trials))
+struct PreviewReply {
+  SearchSummary summary;
+};
+BOOST_DESCRIBE_STRUCT(PreviewReply, (), (summary))
+
+Result<config::Resolved> resolve(Services& s, const std::string& yaml, const std::string& template_name) {
+  config::Layers layers{.master = s.defaults, .template_yaml = std::nullopt, .user_yaml = yaml};
+  if (!template_name.empty()) {
+    for (const auto& known : s.store.templates())
+      if (known.name == template_name) layers.template_yaml = known.yaml;
+    if (!layers.template_yaml) return not_found("template '{}' not found", template_name);
+  }
+  const config::Circumstances circumstances{.now = s.ledger.now(), .pet_name = pet_name(), .resource_pools = s.ledger.cluster().resource_pools()};
+  auto resolved = config::resolve(layers, circumstances);
+  if (!resolved) return tl::unexpected(join_errors(resolved.error()));
+  return *std::move(resolved);
+}
+
+/// A warm start needs its checkpoint now, not when the trial starts.
+Result<void> find_warm_start(Services& s, config::Resolved& resolved) {
+  auto& searcher = resolved.config.searcher;
+  std::string uuid;
+  if (searcher.source_trial_id) {
+    const auto trial = s.store.trial(TrialId{*searcher.source_trial_id});
+    if (!trial || trial->latest_checkpoint.empty()) return invalid_argument("no checkpoint found for source trial {}", *searcher.source_trial_id);
+    uuid = trial->latest_checkpoint;
+  } else if (searcher.source_checkpoint_uuid) {
+    uuid = *searcher.source_checkpoint_uuid;
+  } else {
+    return {};
+  }
+  const auto checkpoint = s.store.checkpoint(uuid);
+  if (!checkpoint || checkpoint->state != experiment::CheckpointState::Completed) return invalid_argument("no checkpoint found with UUID {}", uuid);
+  resolved.config.document["searcher"].as_object()["source_checkpoint_uuid"] = uuid;
+  return {};
+}
+
+/// What the cluster as it is now could never run, in words.
+std::optional<std::string> never_fits(Services& s, const config::ExperimentConfig& config) {
+  std::vector<scheduler::Agent> agents;
+  for (const auto& [id, agent] : s.ledger.cluster().agents()) {
+    if (agent.resource_pool != config.resources.resource_pool || !agent.connected) continue;
+    scheduler::Agent entry{.id = id};
+    for (const auto& slot : agent.slots) entry.slots.push_back({.id = slot.id});
+    agents.push_back(std::move(entry));
+  }
+  if (agents.empty()) return std::nullopt;  // none has come yet
+  const scheduler::Request request{.allocation_id = "", .group = "", .slots = static_cast<int>(config.resources.slots_per_trial),
+                                   .single_agent = config.resources.single_node};
+  return scheduler::never_fits(agents, request);
+}
+
+std::string template_of(const http::Request& request) {
+  const auto body = json::parse(request.body);
+  if (!body || !body->is_object()) return "";
+  const auto* name = body->get_object().if_contains("template");
+  return name != nullptr && name->is_string() ? std::string(name->get_string()) : "";
+}
+
+asio::awaitable<Result<CreateReply>> create(Services& s, Context context, CreateRequest request) {
+  const auto user = require_user(context.principal);
+  if (!user) co_return tl::unexpected(user.error());
+  if (request.unmanaged) co_return fail(ErrorCode::Unimplemented, "unmanaged experiments are not supported by this master");
+  if (request.config.size() > (std::size_t{1} << 20)) co_return invalid_argument("the configuration has {} bytes; at most 1 MiB is allowed", request.config.size());
+  const auto template_name = template_of(*context.request);
+  auto resolved = resolve(s, request.config, template_name);
+  if (!resolved) co_return tl::unexpected(resolved.error());
+  if (const auto found = find_warm_start(s, *resolved); !found) co_return tl::unexpected(found.error());
+  std::vector<std::string> warnings;
+  if (const auto reason = never_fits(s, resolved->config)) {
+    if (s.launch_error) co_return invalid_argument("slots requested exceeds cluster capacity: {}", *reason);
+    warnings.emplace_back("LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED");
+  }
+  auto packed = co_await blocking(s, [files = std::move(request.model_definition)] { return pack(files); });
+  if (!packed) co_return tl::unexpected(packed.error());
+
+  const auto& config = resolved->config;
+  experiment::ExperimentRecord record{.name = config.name, .description = config.description, .notes = "", .labels = config.labels};
+  record.config = config.document;
+  record.original_config = request.config;
+  record.model_definition = packed->digest;
+  record.model_definition_bytes = static_cast<std::int64_t>(packed->archive.size());
+  record.owner = user->id;
+  record.job_id = checkpoint::new_uuid();
+  record.resource_pool = config.resources.resource_pool;
+  record.start_time = s.ledger.now();
+  record.forked_from = request.parent_id;
+  record.project_id = request.project_id;
+  CreateReply reply{.experiment = {}, .config = config::masked(config.document), .warnings = std::move(warnings)};
+  if (request.validate_only) {
+    reply.experiment = to_api(s, record);
+    co_return reply;
+  }
+  std::vector<store::Change> also;
+  also.push_back(store::PutModelDefinition{packed->digest, std::move(packed->archive)});
+  cluster::Event event = cluster::ExperimentSubmitted{std::move(record), request.activate};
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(also));
+  if (!done) co_return tl::unexpected(done.error());
+  const auto* live = s.ledger.cluster().experiment(done->experiment);
+  if (live != nullptr) {
+    reply.experiment = to_api(s, live->record());
+    for (const auto& [id, trial] : live->trials()) reply.experiment.trial_ids.push_back(id);
+    reply.experiment.num_trials = static_cast<std::int32_t>(live->trials().size());
+  } else {
+    reply.experiment.id = done->experiment;
+  }
+  co_return reply;
+}
+
+asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, PreviewRequest request) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  const auto text = request.config.is_string() ? std::string(request.config.get_string()) : json::serialize(request.config);
+  const auto has_searcher = config::parse_yaml(text);
+  if (has_searcher && (!has_searcher->value.is_object() || !has_searcher->value.get_object().contains("searcher")))
+    co_return invalid_argument("invalid experiment configuration; missing searcher");
+  auto resolved = resolve(s, text, "");
+  if (!resolved) co_return tl::unexpected(resolved.error());
+  const auto config = resolved->config;
+  const auto played = co_await blocking(s, [config, seed = request.seed] { return search::preview(config, static_cast<std::uint32_t>(seed)); });
+  if (!played) co_return tl::unexpected(played.error());
+  const auto& length = config.searcher.max_length;
+  PreviewReply reply;
+  reply.summary.config = config.document.at("searcher");
+  for (const auto& row : played->rows) {
+    TrialSummary summary{.count = static_cast<std::int32_t>(row.trials), .unit = {}, .lengths = {}};
+    for (const auto value : row.lengths) summary.lengths.push_back(static_cast<std::int32_t>(value));
+    const auto last = row.lengths.empty() ? 0 : row.lengths.back();
+    static constexpr const char* kUnits[] = {"batches", "records", "epochs", ""};
+    summary.unit = {.name = kUnits[static_cast<int>(length.unit)], .value = static_cast<std::int32_t>(last), .max_length = row.lengths.empty()};
+    reply.summary.trials.push_back(std::move(summary));
+  }
+  co_return reply;
+}
+
+}  // namespace
+
+void add_submit_routes(http::Router& router, Services& s) {
+  router.add<CreateRequest, CreateReply>(Verb::Post, "/api/v1/experiments",
+      [&s](Context c, CreateRequest r) { return create(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Submit an experiment; `template` names a template", .tag = "Experiments", .errors = {ErrorCode::NotFound}});
+  router.add<PreviewRequest, PreviewReply>(Verb::Post, "/api/v1/preview-hp-search",
+      [&s](Context c, PreviewRequest r) { return preview(s, std::move(c), std::move(r)); },
+      Doc{.summary = "What a search would do, without doing it", .tag = "Experiments"});
+  router.add_raw(Verb::Get, "/api/v1/schemas/experiment-config",
+      [](http::Request) -> asio::awaitable<http::Response> {
+        co_return http::json_response(json::serialize(config::experiment_schema()));
+      });
+}
+
+}  // namespace det::master

@@ -1,0 +1,247 @@
+// Trials as users see them: rows, metrics, workloads.
+
+#include <algorithm>
+
+#include "det/master/objects.h"
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::ItemWriter;
+using http::Verb;
+
+struct OfExperiment {
+  ExperimentId experiment_id;
+  std::vector<std::string> states;
+  std::string sort_by, order_by;
+  std::int32_t offset = 0, limit = 0;
+};
+BOOST_DESCRIBE_STRUCT(OfExperiment, (), (experiment_id, states, sort_by, order_by, offset, limit))
+struct TrialsReply {
+  std::vector<api::Trial> trials;
+  api::Pagination pagination;
+};
+BOOST_DESCRIBE_STRUCT(TrialsReply, (), (trials, pagination))
+struct ByTrial {
+  TrialId trial_id;
+};
+BOOST_DESCRIBE_STRUCT(ByTrial, (), (trial_id))
+struct ById {
+  TrialId id;
+};
+BOOST_DESCRIBE_STRUCT(ById, (), (id))
+struct TrialReply {
+  api::Trial trial;
+};
+BOOST_DESCRIBE_STRUCT(TrialReply, (), (trial))
+
+struct WorkloadsQuery {
+  TrialId trial_id;
+  std::int32_t offset = 0, limit = 0;
+  std::string order_by, filter, group, metric_type;
+  bool include_batch_metrics = false;
+};
+BOOST_DESCRIBE_STRUCT(WorkloadsQuery, (), (trial_id, offset, limit, order_by, filter, group, metric_type, include_batch_metrics))
+struct WorkloadsReply {
+  std::vector<api::Workload> workloads;
+  api::Pagination pagination;
+};
+BOOST_DESCRIBE_STRUCT(WorkloadsReply, (), (workloads, pagination))
+
+struct MetricsQuery {
+  std::vector<TrialId> trial_ids;
+  std::string group;
+};
+BOOST_DESCRIBE_STRUCT(MetricsQuery, (), (trial_ids, group))
+struct MetricsReport {
+  TrialId trial_id;
+  Time end_time;
+  std::int32_t trial_run_id = 0, total_batches = 0, id = 0;
+  bool archived = false;
+  std::string group;
+  json::object metrics;
+};
+BOOST_DESCRIBE_STRUCT(MetricsReport, (), (trial_id, end_time, trial_run_id, total_batches, id, archived, group, metrics))
+struct MetricsReply {
+  std::vector<MetricsReport> metrics;
+};
+BOOST_DESCRIBE_STRUCT(MetricsReply, (), (metrics))
+
+/// The rows of one experiment or trial, read on the pool, completed on the strand.
+asio::awaitable<std::vector<api::Trial>> complete(Services& s, std::vector<experiment::TrialRecord> records) {
+  const auto read = [&s, records] {
+    std::vector<api::Trial> trials;
+    std::map<ExperimentId, json::object> configs;
+    for (const auto& record : records) {
+      if (!configs.contains(record.experiment_id)) {
+        const auto experiment = s.store.experiment(record.experiment_id);
+        configs[record.experiment_id] = experiment ? experiment->config : json::object{};
+      }
+      trials.push_back(read_trial(s.store, record, configs[record.experiment_id]));
+    }
+    return trials;
+  };
+  auto trials = co_await blocking(s, read);
+  for (std::size_t i = 0; i < trials.size(); ++i) complete_trial(s, records[i], trials[i]);
+  co_await s.ledger.durable();
+  co_return trials;
+}
+
+asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
+  using S = store::TrialSort;
+  static const std::map<std::string, S> kSorts = {{"SORT_BY_ID", S::Id}, {"SORT_BY_START_TIME", S::StartTime}, {"SORT_BY_END_TIME", S::EndTime},
+      {"SORT_BY_STATE", S::State}, {"SORT_BY_BATCHES_PROCESSED", S::Batches}, {"SORT_BY_RESTARTS", S::Restarts},
+      {"SORT_BY_BEST_VALIDATION_METRIC", S::BestMetric}};
+  auto states = parse_states(in.states);
+  if (!states) co_return tl::unexpected(states.error());
+  store::TrialQuery query{.experiment = in.experiment_id, .states = *std::move(states)};
+  if (const auto found = kSorts.find(in.sort_by); found != kSorts.end()) query.sort = found->second;
+  query.page = {.offset = std::max(in.offset, 0), .limit = std::max(in.limit, 0), .descending = in.order_by == "ORDER_BY_DESC"};
+  const auto known = co_await blocking(s, [&s, id = in.experiment_id] { return s.store.experiment(id).has_value(); });
+  if (!known) co_return not_found("experiment '{}' not found", in.experiment_id);
+  auto found = co_await blocking(s, [&s, query] { return s.store.list_trials(query); });
+  TrialsReply reply;
+  const auto count = found.trials.size();
+  reply.trials = co_await complete(s, std::move(found.trials));
+  reply.pagination = {.offset = in.offset, .limit = in.limit, .start_index = static_cast<std::int32_t>(query.page.offset),
+                      .end_index = static_cast<std::int32_t>(query.page.offset + static_cast<std::int64_t>(count)),
+                      .total = static_cast<std::int32_t>(found.total)};
+  co_return reply;
+}
+
+asio::awaitable<Result<TrialReply>> one(Services& s, TrialId id) {
+  auto record = co_await blocking(s, [&s, id] { return s.store.trial(id); });
+  if (!record) co_return not_found("trial '{}' not found", id);
+  std::vector<experiment::TrialRecord> records;
+  records.push_back(*std::move(record));
+  auto trials = co_await complete(s, std::move(records));
+  co_return TrialReply{std::move(trials.front())};
+}
+
+/// Everything that the trial did, ordered by batches: training, then validation, then checkpoint.
+std::vector<api::Workload> read_workloads(store::Store& store, const WorkloadsQuery& in) {
+  std::vector<std::pair<std::tuple<std::int64_t, int>, api::Workload>> rows;
+  for (const auto& report : store.metrics({.trial = in.trial_id})) {
+    const bool training = report.group == "training";
+    if (!training && report.group != "validation") continue;
+    if (!in.group.empty() && report.group != in.group) continue;
+    if (in.filter == "FILTER_OPTION_VALIDATION" && training) continue;
+    if (in.filter == "FILTER_OPTION_CHECKPOINT") continue;
+    api::Workload workload;
+    (training ? workload.training : workload.validation) = to_api(report, in.include_batch_metrics);
+    rows.emplace_back(std::tuple(report.batches, training ? 0 : 1), std::move(workload));
+  }
+  if (in.group.empty() && in.filter != "FILTER_OPTION_VALIDATION")
+    for (const auto& checkpoint : store.checkpoints_of_trial(in.trial_id)) {
+      api::Workload workload;
+      workload.checkpoint = to_workload(checkpoint);
+      rows.emplace_back(std::tuple(checkpoint.batches, 2), std::move(workload));
+    }
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (in.order_by == "ORDER_BY_DESC") std::reverse(rows.begin(), rows.end());
+  std::vector<api::Workload> workloads;
+  for (auto& [key, workload] : rows) workloads.push_back(std::move(workload));
+  return workloads;
+}
+
+asio::awaitable<Result<WorkloadsReply>> workloads(Services& s, WorkloadsQuery in) {
+  const auto known = co_await blocking(s, [&s, id = in.trial_id] { return s.store.trial(id).has_value(); });
+  if (!known) co_return not_found("trial '{}' not found", in.trial_id);
+  auto all = co_await blocking(s, [&s, in] { return read_workloads(s.store, in); });
+  const auto span = page_of(all.size(), in.offset, in.limit);
+  WorkloadsReply reply{.workloads = {}, .pagination = span.pagination};
+  for (auto i = span.begin; i < span.end; ++i) reply.workloads.push_back(std::move(all[i]));
+  co_return reply;
+}
+
+MetricsReport to_report(const experiment::MetricRecord& r) {
+  MetricsReport report{.trial_id = r.trial_id, .end_time = r.report_time, .trial_run_id = static_cast<std::int32_t>(r.run_id),
+                       .total_batches = static_cast<std::int32_t>(r.batches), .id = 0, .archived = false, .group = r.group, .metrics = {}};
+  report.metrics[r.group == "validation" ? "validation_metrics" : "avg_metrics"] = r.avg_metrics;
+  if (!r.batch_metrics.empty()) report.metrics["batch_metrics"] = r.batch_metrics;
+  return report;
+}
+
+asio::awaitable<Result<void>> stream_metrics(Services& s, std::vector<TrialId> trials, std::string group, ItemWriter<MetricsReply>& out) {
+  for (const auto id : trials) {
+    store::MetricQuery query{.trial = id, .group = std::nullopt, .after_batches = -1, .limit = 1000};
+    if (!group.empty()) query.group = group;
+    while (true) {
+      const auto reports = co_await blocking(s, [&s, query] { return s.store.metrics(query); });
+      if (reports.empty()) break;
+      MetricsReply reply;
+      for (const auto& report : reports) reply.metrics.push_back(to_report(report));
+      query.after_batches = reports.back().batches;
+      if (!co_await out.write(reply)) co_return Result<void>{};
+    }
+  }
+  co_return Result<void>{};
+}
+
+struct Follow {
+  TrialId trial_id;
+};
+BOOST_DESCRIBE_STRUCT(Follow, (), (trial_id))
+
+/// Every report of a trial, and new ones as they come, until it is over. Ours, for live charts.
+asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter<MetricsReply>& out) {
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t> sent;  // (group, batches) -> run
+  std::int64_t after = -1;
+  while (true) {
+    const auto* live = s.ledger.cluster().trial(id);
+    const bool over = live == nullptr || experiment::is_terminal(live->record.state);
+    const auto reports = co_await blocking(s, [&s, id, after] { return s.store.metrics({.trial = id, .group = std::nullopt, .after_batches = after}); });
+    MetricsReply reply;
+    for (const auto& report : reports)
+      if (auto [at, fresh] = sent.try_emplace({report.group, report.batches}, report.run_id); fresh || at->second != report.run_id) {
+        at->second = report.run_id;
+        reply.metrics.push_back(to_report(report));
+      }
+    if (!reply.metrics.empty() && !co_await out.write(reply)) co_return Result<void>{};
+    if (over) co_return Result<void>{};
+    co_await s.ledger.wait(Ledger::metric_key(id), std::chrono::milliseconds(2'000));
+    if (!co_await out.alive()) co_return Result<void>{};
+  }
+}
+
+}  // namespace
+
+void add_trial_routes(http::Router& router, Services& s) {
+  const std::string tag = "Trials";
+  const std::vector<ErrorCode> missing = {ErrorCode::NotFound};
+  router.add<OfExperiment, TrialsReply>(Verb::Get, "/api/v1/experiments/{experimentId}/trials",
+      [&s](Context, OfExperiment q) { return list(s, std::move(q)); }, Doc{.summary = "The trials of an experiment", .tag = tag, .errors = missing});
+  router.add<ByTrial, TrialReply>(Verb::Get, "/api/v1/trials/{trialId}",
+      [&s](Context, ByTrial q) { return one(s, q.trial_id); }, Doc{.summary = "One trial", .tag = tag, .errors = missing});
+  router.add<WorkloadsQuery, WorkloadsReply>(Verb::Get, "/api/v1/trials/{trialId}/workloads",
+      [&s](Context, WorkloadsQuery q) { return workloads(s, std::move(q)); }, Doc{.summary = "What the trial did, by batches", .tag = tag, .errors = missing});
+  router.add<ById, Empty>(Verb::Post, "/api/v1/trials/{id}/kill",
+      [&s](Context c, ById q) -> asio::awaitable<Result<Empty>> {
+        if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
+        if (s.ledger.cluster().trial(q.id) == nullptr) {
+          const auto known = co_await blocking(s, [&s, id = q.id] { return s.store.trial(id).has_value(); });
+          if (!known) co_return not_found("trial '{}' not found", q.id);
+          co_return Empty{};  // it is over already
+        }
+        cluster::Event event = cluster::TrialKilled{q.id};
+        const auto done = co_await s.ledger.handle(std::move(event));
+        if (!done) co_return tl::unexpected(done.error());
+        co_return Empty{};
+      },
+      Doc{.summary = "Kill the trial", .tag = tag, .errors = missing});
+  for (const auto& [path, group] : {std::pair{"trial_metrics", ""}, std::pair{"training_metrics", "training"}, std::pair{"validation_metrics", "validation"}})
+    router.add_stream<MetricsQuery, MetricsReply>(Verb::Get, fmt::format("/api/v1/trials/metrics/{}", path),
+        [&s, group = std::string(group)](Context, MetricsQuery q, ItemWriter<MetricsReply>& out) {
+          return stream_metrics(s, q.trial_ids, group.empty() ? q.group : group, out);
+        },
+        Doc{.summary = "Reports of several trials", .tag = tag});
+  router.add_stream<Follow, MetricsReply>(Verb::Get, "/api/v1/trials/{trialId}/metrics/follow",
+      [&s](Context, Follow q, ItemWriter<MetricsReply>& out) { return follow_metrics(s, q.trial_id, out); },
+      Doc{.summary = "All reports of a trial, and new ones as they come", .tag = tag});
+}
+
+}  // namespace det::master
