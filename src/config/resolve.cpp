@@ -1,0 +1,108 @@
+#include <utility>
+
+#include "det/config/check.h"
+#include "det/config/defaults.h"
+#include "det/config/experiment_config.h"
+#include "det/config/merge.h"
+#include "det/config/report.h"
+#include "det/config/rules.h"
+#include "det/config/schema.h"
+#include "det/config/yaml.h"
+
+namespace det::config {
+
+namespace {
+
+constexpr std::string_view kConfig = "<config>";
+constexpr std::string_view kTemplate = "<template>";
+constexpr std::string_view kMaster = "<master>";
+
+/// One layer as written, and its own problems.
+struct Layer {
+  std::string_view name;
+  Document document;
+  bool usable = true;
+};
+
+Layer read_layer(std::string_view name, std::string_view yaml, Report& all) {
+  Layer layer{name, {}, true};
+  const Document nothing;
+  Report report({{name, &nothing}});
+  auto parsed = parse_yaml(yaml);
+  if (parsed) {
+    layer.document = *std::move(parsed);
+    if (layer.document.value.is_null()) layer.document.value.emplace_object();
+    if (!layer.document.value.is_object()) {
+      report.add({}, "the document is not a map of fields such as \"searcher:\"");
+      layer.usable = false;
+    }
+  } else {
+    for (auto& problem : parsed.error()) report.add(0, std::move(problem));
+    layer.usable = false;
+  }
+  if (!layer.usable) layer.document = Document{json::object{}, {}};
+  all.absorb(report);
+  return layer;
+}
+
+void check(const Layer& layer, const json::value& below, Report& all) {
+  Report report({{layer.name, &layer.document}});
+  check_layer(schema::experiment(), layer.document.value, below, report);
+  all.absorb(report);
+}
+
+// Names that a document goes by: description was the name in older releases.
+void name_experiment(json::object& document, Generation generation, const Circumstances& circumstances) {
+  const auto unnamed = fmt::format("Experiment ({})", circumstances.pet_name);
+  const auto empty = [&](const char* key) {
+    const auto* found = document.if_contains(key);
+    return found == nullptr || found->is_null() || (found->is_string() && found->get_string().empty());
+  };
+  const auto* description = document.if_contains("description");
+  const bool no_description = description == nullptr || description->is_null();
+  if (empty("name")) document["name"] = empty("description") ? json::value(unnamed) : document["description"];
+  if (generation == Generation::Steps && no_description) document["description"] = document["name"];
+}
+
+void seed_experiment(json::object& document, const Circumstances& circumstances) {
+  auto& reproducibility = document["reproducibility"].get_object();
+  if (reproducibility.contains("experiment_seed")) return;
+  const auto seconds = static_cast<std::uint64_t>(circumstances.now.microseconds / kSecond);
+  reproducibility["experiment_seed"] = static_cast<std::int64_t>(seconds & 0xffffffffu);
+}
+
+}  // namespace
+
+tl::expected<Resolved, std::vector<Error>> resolve(const Layers& layers, const Circumstances& circumstances) {
+  Layer master{kMaster, {layers.master, {}}, true};
+  Report all({{kConfig, &master.document}});
+  Layer base = layers.template_yaml ? read_layer(kTemplate, *layers.template_yaml, all) : Layer{kTemplate, {json::object{}, {}}, true};
+  Layer user = read_layer(kConfig, layers.user_yaml, all);
+
+  check(master, nullptr, all);
+  const auto below = merge(schema::experiment(), base.document.value, master.document.value);
+  if (base.usable) check(base, master.document.value, all);
+  if (user.usable) check(user, below, all);
+  // What a document that cannot be read lacks is not known.
+  if (!user.usable || !base.usable) return tl::unexpected(all.errors());
+
+  Resolved resolved;
+  const auto merged = merge(schema::experiment(), user.document.value, below).get_object();
+  const auto generation = generation_of(merged);
+  auto document = with_defaults(merged, generation);
+  Report report({{kConfig, &user.document}, {kTemplate, &base.document}, {kMaster, &master.document}});
+  check_complete(schema::experiment(), merged, report);
+  check_rules({document, merged, generation, circumstances, report, resolved.warnings});
+  all.absorb(report);
+  if (!all.empty()) return tl::unexpected(all.errors());
+
+  translate_steps(document, generation);
+  name_experiment(document, generation, circumstances);
+  seed_experiment(document, circumstances);
+  auto config = from_document(document);
+  if (!config) return tl::unexpected(std::vector{std::move(config).error()});
+  resolved.config = *std::move(config);
+  return resolved;
+}
+
+}  // namespace det::config

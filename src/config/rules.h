@@ -1,0 +1,45 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "det/config/experiment_config.h"
+#include "det/config/report.h"
+
+namespace det::config {
+
+/// What the rules look at: a document with defaults whose single values may
+/// still be wrong. Rules pass over those; check_layer has reported them.
+struct Subject {
+  const json::object& document;
+  const json::object& merged;  ///< The same before defaults: what people wrote.
+  Generation generation;
+  const Circumstances& circumstances;
+  Report& report;
+  std::vector<std::string>& warnings;
+
+  const json::value* find(std::initializer_list<std::string_view> path) const;
+  const json::object* section(std::initializer_list<std::string_view> path) const;
+  std::optional<std::int64_t> integer(std::initializer_list<std::string_view> path) const;
+  std::string_view text(std::initializer_list<std::string_view> path) const;
+};
+
+/// The fields against one another, section by section.
+void check_rules(const Subject& subject);
+void check_searcher(const Subject& subject);
+void check_hyperparameters(const Subject& subject);
+void check_storage(const Subject& subject);
+void check_environment(const Subject& subject);
+
+enum class EntrypointKind { Absent, TrialClass, Command };
+/// "module.submodule:ClassName" is a trial class, anything else a command.
+EntrypointKind entrypoint_kind(const json::value* entrypoint);
+
+/// How many steps a grid takes through this hyperparameter; 0 where `count` is missing.
+std::int64_t grid_points(const json::object& hyperparameter);
+
+const json::value* find_member(const json::object& object, std::string_view key);  ///< Null is absent.
+
+}  // namespace det::config
