@@ -1,0 +1,148 @@
+"""Finds the trial class that an experiment configuration names."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import inspect
+import pathlib
+import re
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from determined._trial import Trial
+from determined.common import check
+
+_FORM = re.compile(r"([A-Za-z0-9_.]*):([A-Za-z0-9_.]+)")
+
+
+def is_trial_entrypoint(entrypoint: object) -> bool:
+    """Whether an entrypoint names a class, rather than a command to run."""
+    return entrypoint is None or (isinstance(entrypoint, str) and _FORM.fullmatch(entrypoint) is not None)
+
+
+def load_trial_class(entrypoint: str | None, directory: str) -> type[Trial]:
+    """The class behind ``module:Name``; ``directory`` is the model definition and must be importable from.
+
+    ``:Name`` and an absent entrypoint mean the directory itself as a package, through its ``__init__.py``; without a
+    name it must expose exactly one trial class.
+
+    Raises:
+        CheckFailedError: there is no such class, or it is not a trial; the message names what there is.
+    """
+    if entrypoint is None:
+        return _only_trial(import_directory(directory), directory)
+    match = _FORM.fullmatch(entrypoint)
+    if match is None:
+        check.fail(f"entrypoint {entrypoint!r}", "module:Name, such as model_def:MyTrial")
+        raise AssertionError  # fail() never returns
+    module_name, path = match.groups()
+    module = _import(module_name, entrypoint, directory) if module_name else import_directory(directory)
+    found: Any = module
+    for name in path.split("."):
+        if not hasattr(found, name):
+            check.fail(
+                f"entrypoint {entrypoint!r}, but {module.__name__} has no {path}",
+                "the name of a trial class",
+                _known(module),
+            )
+        found = getattr(found, name)
+    if not (isinstance(found, type) and issubclass(found, Trial)):
+        check.fail(
+            f"entrypoint {entrypoint!r}, which is a {type(found).__name__}", "a subclass of det.Trial", _known(module)
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def _import(name: str, entrypoint: str, directory: str) -> ModuleType:
+    root = name.split(".")[0]
+    forget(root)
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (name == error.name or name.startswith(error.name + ".")):
+            raise
+        modules = sorted(path.stem for path in pathlib.Path(directory).glob("*.py") if path.stem != "__init__")
+        check.fail(
+            f"entrypoint {entrypoint!r}, but there is no module {error.name}",
+            "a module of the model definition",
+            f"it has: {', '.join(modules) or 'no modules'}",
+        )
+        raise AssertionError from None
+
+
+def forget(root: str) -> None:
+    """Drops a module and what is below it, so that another model definition can bring one of the same name."""
+    for name in [n for n in sys.modules if n == root or n.startswith(root + ".")]:
+        if not name.startswith("determined"):
+            del sys.modules[name]
+
+
+def import_directory(directory: str) -> ModuleType:
+    """Imports a model definition as a package, from its ``__init__.py``."""
+    path = pathlib.Path(directory).resolve()
+    init = path / "__init__.py"
+    if not init.is_file():
+        check.fail(
+            "an entrypoint without a module",
+            "an __init__.py in the model definition",
+            "or name the module: entrypoint: model_def:MyTrial",
+        )
+    name = re.sub(r"\W", "_", path.name) or "model_definition"
+    if name in sys.modules and not getattr(sys.modules[name], "__file__", "") == str(init):
+        name = f"{name}_model_definition"
+    forget(name)
+    spec = importlib.util.spec_from_file_location(name, init, submodule_search_locations=[str(path)])
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _trials(module: ModuleType) -> dict[str, type[Trial]]:
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type)
+        and issubclass(value, Trial)
+        and not inspect.isabstract(value)
+        and not value.__module__.startswith("determined.")
+    }
+
+
+def _known(module: ModuleType) -> str:
+    names = ", ".join(sorted(_trials(module))) or "none"
+    return f"trial classes in {module.__name__}: {names}"
+
+
+def _only_trial(module: ModuleType, directory: str) -> type[Trial]:
+    trials = set(_trials(module).values())
+    if len(trials) != 1:
+        check.fail(
+            f"no entrypoint and an __init__.py with {len(trials)} trial classes",
+            "exactly one, or an entrypoint in the configuration",
+            _known(module),
+        )
+    return trials.pop()
+
+
+@contextlib.contextmanager
+def importable(directory: str) -> Iterator[None]:
+    """Modules of ``directory`` can be imported by plain name inside; afterwards they are forgotten again."""
+    path, before = list(sys.path), dict(sys.modules)
+    own = {entry.stem for entry in pathlib.Path(directory).iterdir() if entry.suffix == ".py" or entry.is_dir()}
+    for name in own:
+        forget(name)
+    sys.path.insert(0, directory)
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        for name in own:
+            forget(name)
+        sys.modules.update({name: module for name, module in before.items() if name.split(".")[0] in own})

@@ -1,0 +1,142 @@
+"""What one process of a trial is told at its start."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from determined import _hyperparameters
+from determined._experiment_config import ExperimentConfig
+
+logger = logging.getLogger("determined")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EnvContext:
+    """The facts of this process: whose trial it is, with which values, at which rank.
+
+    ``global_batch_size`` is the effective one: the slots share the requested one evenly, and what does not divide is
+    dropped with a warning.
+    """
+
+    experiment_config: ExperimentConfig
+    hparams: dict[str, Any]
+    trial_seed: int
+    experiment_id: int = 1
+    trial_id: int = 1
+    trial_run_id: int = 1
+    managed_training: bool = True
+    test_mode: bool = False
+    container_gpus: tuple[str, ...] = ()
+    use_gpu: bool = True
+    latest_checkpoint: str | None = None
+    warm_start: bool = False
+    rank: int = 0
+    local_rank: int = 0
+    size: int = 1
+    local_size: int = 1
+    global_batch_size: int = dataclasses.field(init=False)
+    per_slot_batch_size: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        per_slot, effective = split_batch(
+            self.hparams, self.size, native_parallel=self.experiment_config.native_parallel_enabled()
+        )
+        object.__setattr__(self, "per_slot_batch_size", per_slot)
+        object.__setattr__(self, "global_batch_size", effective)
+
+    @staticmethod
+    def from_environment(environment: Mapping[str, str]) -> EnvContext:
+        """Reads the ``DET_*`` variables that the agent sets.
+
+        Raises:
+            ValueError: a variable is missing or is not what it should be.
+        """
+        config = ExperimentConfig(_json(environment, "DET_EXPERIMENT_CONFIG"))
+        size = _integer(environment, "DET_SIZE", 1)
+        return EnvContext(
+            experiment_config=config,
+            hparams=_json(environment, "DET_HPARAMS"),
+            trial_seed=_integer(environment, "DET_TRIAL_SEED"),
+            experiment_id=_integer(environment, "DET_EXPERIMENT_ID"),
+            trial_id=_integer(environment, "DET_TRIAL_ID"),
+            trial_run_id=_integer(environment, "DET_TRIAL_RUN_ID", 1),
+            latest_checkpoint=environment.get("DET_LATEST_CHECKPOINT") or None,
+            warm_start=environment.get("DET_WARM_START", "") == "1",
+            rank=_integer(environment, "DET_RANK", 0),
+            local_rank=_integer(environment, "DET_LOCAL_RANK", 0),
+            size=size,
+            local_size=_integer(environment, "DET_LOCAL_SIZE", size),
+        )
+
+    @staticmethod
+    def for_debugging(config: Mapping[str, Any], *, managed: bool, hparams: dict[str, Any] | None = None) -> EnvContext:
+        """An environment outside the platform: one slot, and values drawn from the ranges of the configuration.
+
+        What only a cluster gives a meaning to (``resources``, ``optimizations``, storage, mounts) is left out.
+        """
+        ignored = ("bind_mounts", "checkpoint_storage", "environment", "resources", "optimizations")
+        kept = ExperimentConfig({key: value for key, value in config.items() if key not in ignored})
+        dropped = [key for key in ignored if key in config]
+        if dropped:
+            logger.info("not used outside a cluster: %s", ", ".join(dropped))
+        seed = kept.experiment_seed()
+        if hparams is None:
+            hparams = _hyperparameters.sample(config.get("hyperparameters") or {}, seed)
+        return EnvContext(
+            experiment_config=kept, hparams=hparams, trial_seed=seed, managed_training=managed, test_mode=managed
+        )
+
+
+def split_batch(hparams: Mapping[str, Any], slots: int, *, native_parallel: bool = False) -> tuple[int, int]:
+    """The batch size of one slot, and what all slots train on together."""
+    if "global_batch_size" not in hparams:
+        raise AssertionError("hyperparameters.global_batch_size is missing; every trial needs it")
+    wanted = hparams["global_batch_size"]
+    if not isinstance(wanted, int) or isinstance(wanted, bool):
+        raise AssertionError(f"hyperparameters.global_batch_size is {wanted!r}; must be a whole number")
+    if wanted < slots or wanted < 1:
+        raise AssertionError(
+            f"hyperparameters.global_batch_size is {wanted}; must be at least the number of slots, {slots}"
+        )
+    if "batch_size" in hparams:
+        logger.warning("hyperparameters.batch_size has no meaning here; the batch size is global_batch_size")
+    if native_parallel:
+        return wanted, wanted
+    per_slot = wanted // slots
+    if per_slot * slots != wanted:
+        logger.warning(
+            "hyperparameters.global_batch_size is %d, which %d slots can't share evenly; it is taken as %d",
+            wanted,
+            slots,
+            per_slot * slots,
+        )
+    return per_slot, per_slot * slots
+
+
+def _integer(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
+    text = environment.get(name, "")
+    if not text:
+        if default is None:
+            raise ValueError(f"environment variable {name} is missing; it is set by the agent that starts a trial")
+        return default
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"environment variable {name} is {text!r}; must be a whole number") from None
+
+
+def _json(environment: Mapping[str, str], name: str) -> dict[str, Any]:
+    text = environment.get(name, "")
+    if not text:
+        raise ValueError(f"environment variable {name} is missing; it is set by the agent that starts a trial")
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"environment variable {name} is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"environment variable {name} holds a {type(value).__name__}; must be a JSON object")
+    return value

@@ -1,0 +1,60 @@
+"""Shows a user what went wrong: their code, not ours."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from types import TracebackType
+
+from determined.common.check import CheckFailedError
+from determined.errors import InvalidExperimentException
+
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def explain(error: BaseException) -> str:
+    """The error as text for the trial's log: for broken rules the rule first, always without our own frames."""
+    if isinstance(error, SystemExit):
+        error = InvalidExperimentException(
+            f"the model definition called sys.exit({error.code!r}); remove it: the platform ends the process"
+        ).with_traceback(error.__traceback__)
+    if isinstance(error, (CheckFailedError, InvalidExperimentException)):
+        where = _frames(error.__traceback__)
+        text = str(error)
+        return f"{text}\n\nin\n{where}" if where else text
+    lines = traceback.format_exception(type(error), error, _without_ours(error.__traceback__))
+    return "".join(lines).rstrip()
+
+
+def _is_ours(tb: TracebackType) -> bool:
+    name = tb.tb_frame.f_code.co_filename
+    return os.path.abspath(name).startswith(_OURS) or name.startswith("<frozen")
+
+
+def _frames(tb: TracebackType | None) -> str:
+    theirs = _without_ours(tb)
+    if theirs is None or _is_ours(theirs):
+        return ""
+    return "".join(traceback.format_tb(theirs)).rstrip()
+
+
+def _without_ours(tb: TracebackType | None) -> TracebackType | None:
+    """A traceback without our frames; all of it where there are no others."""
+    frames = []
+    at = tb
+    while at is not None:
+        if not _is_ours(at):
+            frames.append(at)
+        at = at.tb_next
+    if not frames:
+        return tb
+    rest: TracebackType | None = None
+    for frame in reversed(frames):
+        rest = TracebackType(rest, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return rest
+
+
+def report(error: BaseException) -> None:
+    sys.stdout.flush()
+    print(explain(error), file=sys.stderr, flush=True)

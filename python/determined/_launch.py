@@ -1,0 +1,77 @@
+"""From a model definition to a running trial, in this process."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from typing import Any
+
+from determined import _entrypoint
+from determined._env import EnvContext
+from determined._source import SourceSnapshot
+from determined._train_context import TrialContext
+from determined._trial import Trial, TrialController
+from determined.common import check
+from determined.errors import InvalidConfigurationException
+
+_TORCH_SEED_AT_IMPORT = 67280421310721
+
+
+def enter(directory: str) -> str:
+    """Makes a model definition the working directory and the first place to import from."""
+    path = os.path.abspath(directory)
+    os.chdir(path)
+    sys.path[:] = [path, *(entry for entry in sys.path if entry not in ("", path))]
+    return path
+
+
+def threads(environment: dict[str, str]) -> int:
+    """How many threads this slot has: what the agent says, else all processors of the process."""
+    text = environment.get("OMP_NUM_THREADS", "").split(",")[0]
+    return int(text) if text.isdigit() and int(text) > 0 else len(os.sched_getaffinity(0))
+
+
+def load(env: EnvContext, directory: str) -> type[Trial]:
+    """The trial class of a model definition, imported under generators in a known state."""
+    entrypoint = env.experiment_config.get("entrypoint")
+    if not _entrypoint.is_trial_entrypoint(entrypoint):
+        raise InvalidConfigurationException(
+            entrypoint, f"entrypoint is {entrypoint!r}; must be module:Name, such as model_def:MyTrial"
+        )
+    _seed_for_import(env.trial_seed)
+    return _entrypoint.load_trial_class(entrypoint, directory)
+
+
+def _seed_for_import(seed: int) -> None:
+    """What modules draw while they are imported does not depend on what this process did before."""
+    random.seed(seed)
+    try:
+        import numpy as np
+    except ImportError:
+        return
+    np.random.seed(seed % 2**32)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.default_generator.manual_seed(_TORCH_SEED_AT_IMPORT)
+
+
+def controller_class(trial_class: type[Trial]) -> type[TrialController]:
+    found = trial_class.trial_controller_class
+    if found is None:
+        check.fail(
+            f"{trial_class.__name__}, which has no trial_controller_class",
+            "a subclass of a framework's trial, such as determined.pytorch.PyTorchTrial",
+        )
+        raise AssertionError
+    return found
+
+
+def build(
+    trial_class: type[Trial], env: EnvContext, *, source: SourceSnapshot | None
+) -> tuple[TrialContext, TrialController]:
+    """Seeds, then builds context, trial and controller, in this order: initial weights follow from the seed alone."""
+    kind = controller_class(trial_class)
+    kind.prepare_process(env, threads(dict(os.environ)))
+    context = trial_class.trial_context_class(env)
+    trial: Any = trial_class(context)
+    return context, kind(trial, context, source)

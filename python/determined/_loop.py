@@ -1,0 +1,229 @@
+"""The life of a trial: ask what is next, do it, report it. What is next is decided by the runtime's rules."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from determined import _metrics
+from determined._runtime_api import Action, CheckpointStorage, Client, LoopConfig, LoopState, NextAction
+from determined._train_context import TrialContext
+from determined._trial import TrialController
+from determined._version import __version__
+
+logger = logging.getLogger("determined")
+
+WAIT_SECONDS = 5.0
+
+
+class Rules(Protocol):
+    """The part of ``determined._runtime`` that decides; a module is one."""
+
+    LoopConfig: Callable[..., LoopConfig]
+    LoopState: Any
+    next_action: NextAction
+
+
+def loop_config(rules: Rules, context: TrialContext) -> LoopConfig:
+    """The loop's part of the experiment configuration, in batches."""
+    config = context.get_experiment_config()
+    batch = context.env.hparams["global_batch_size"]
+    return rules.LoopConfig(
+        scheduling_unit=1 if context.env.test_mode else config.scheduling_unit(),
+        min_validation_period=config.period_in_batches("min_validation_period", batch),
+        min_checkpoint_period=config.period_in_batches("min_checkpoint_period", batch),
+        checkpoint_policy=config.checkpoint_policy(),
+        perform_initial_validation=config.perform_initial_validation(),
+        smaller_is_better=config.smaller_is_better(),
+    )
+
+
+class Loop:
+    """Runs one trial in this process, from its checkpoint (if any) to its end or to a pause.
+
+    A restarted trial goes on from the state *in its checkpoint*, never from what the master knows: it may train and
+    report again what is known already, with the same numbers.
+    """
+
+    def __init__(
+        self,
+        *,
+        context: TrialContext,
+        controller: TrialController,
+        client: Client,
+        storage: CheckpointStorage,
+        rules: Rules,
+        new_uuid: Callable[[], str],
+    ) -> None:
+        self._context = context
+        self._controller = controller
+        self._client = client
+        self._storage = storage
+        self._rules = rules
+        self._new_uuid = new_uuid
+        self._config = loop_config(rules, context)
+        self._state: LoopState = rules.LoopState()
+        self._searcher_metric: float | None = None
+        self._lengths: list[int] = []
+        self._closed = False
+        self._reported_state = ""
+
+    @property
+    def state(self) -> LoopState:
+        return self._state
+
+    def start(self) -> None:
+        """Loads the checkpoint that the trial goes on from and makes everything ready for the first action."""
+        env = self._context.env
+        with self._checkpoint_directory(env.latest_checkpoint) as directory:
+            loop = self._controller.start(directory, env.latest_checkpoint, weights_only=env.warm_start)
+        if loop is not None:
+            self._state = self._rules.LoopState.from_dict(loop["state"])
+            self._searcher_metric = loop["searcher_metric"]
+            logger.info("going on after batch %d", self._state.batches_trained)
+
+    def run(self) -> None:
+        """Does one action after the other until there is none left."""
+        while self.step():
+            pass
+
+    def step(self) -> bool:
+        """Decides and does one action; False after the last."""
+        action = self._rules.next_action(
+            self._config,
+            self._state,
+            self._lengths,
+            self._closed,
+            self._client.preempt_requested(),
+            self._context.get_stop_requested(),
+        )
+        if action.kind == "exit":
+            self._exit(action)
+            return False
+        _ACTIONS[action.kind](self, action)
+        return True
+
+    def _train(self, action: Action) -> None:
+        self._report_state("training")
+        averages, batches = self._controller.train(action.batches)
+        self._state.batches_trained += action.batches
+        trained = self._state.batches_trained
+        self._client.report_training(trained, _metrics.to_json(averages), _metrics.to_json(batches))
+        if self._lengths and self._lengths[-1] > 0:
+            self._client.report_progress(min(1.0, trained / self._lengths[-1]))
+
+    def _validate(self, action: Action) -> None:
+        self._report_state("validating")
+        state = self._state
+        metrics = _metrics.check_validation(self._controller.validate(), logger.warning)
+        value = _metrics.searcher_value(self._context.get_experiment_config().get_searcher_metric(), metrics)
+        best = self._client.best_validation()
+        self._client.report_validation(state.batches_trained, _metrics.to_json(metrics))
+        smaller = self._config.smaller_is_better
+        self._searcher_metric = value
+        state.batches_validated = state.batches_trained
+        state.validation_is_best = not math.isnan(value) and not _better(best, value, smaller)
+        if not math.isnan(value) and not _better(state.best, value, smaller):
+            state.best = value
+
+    def _checkpoint(self, action: Action) -> None:
+        self._report_state("checkpointing")
+        state = self._state
+        state.batches_checkpointed = state.batches_trained
+        uuid = self._new_uuid()
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="checkpoint-"))
+        try:
+            kind = self._controller.save(
+                str(directory), {"state": state.to_dict(), "searcher_metric": self._searcher_metric}
+            )
+            reported = {"steps_completed": state.batches_trained, **kind}
+            described = _metrics.to_json(self._describe(reported))
+            (directory / "metadata.json").write_text(described + "\n")
+            resources = self._storage.save(str(directory), uuid)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+        self._client.report_checkpoint(uuid, state.batches_trained, resources, _metrics.to_json(reported))
+        logger.info("checkpoint %s after batch %d (%s)", uuid, state.batches_trained, action.reason)
+        self._controller.stored(uuid)
+
+    def _describe(self, reported: Mapping[str, Any]) -> dict[str, Any]:
+        """What ``metadata.json`` says, so that the files alone tell what they are."""
+        env = self._context.env
+        return {
+            "determined_version": __version__,
+            "experiment_id": env.experiment_id,
+            "trial_id": env.trial_id,
+            "hparams": env.hparams,
+            "experiment_config": env.experiment_config,
+            **reported,
+            "metadata": {},
+        }
+
+    def _complete_operation(self, action: Action) -> None:
+        value = self._searcher_metric
+        if value is None or math.isnan(value):
+            name = self._context.get_experiment_config().get_searcher_metric()
+            raise ValueError(
+                f"validation metric {name!r} is {value} after batch {self._state.batches_trained}; "
+                "the searcher can't compare it"
+            )
+        self._client.complete_operation(action.length, value)
+        self._state.operations_done += 1
+
+    def _wait(self, action: Action) -> None:
+        if self._lengths:
+            self._report_state("waiting")
+        operations = self._client.operations(len(self._lengths), WAIT_SECONDS)
+        self._lengths = list(operations.lengths)
+        self._closed = operations.closed
+
+    def _exit(self, action: Action) -> None:
+        self._client.flush()
+        if action.preempted:
+            logger.info("paused after batch %d", self._state.batches_trained)
+            self._client.acknowledge_preemption()
+        elif self._context.get_stop_requested():
+            self._client.report_early_exit("EXITED_REASON_USER_REQUESTED_STOP")
+        else:
+            logger.info("finished after batch %d", self._state.batches_trained)
+
+    def _report_state(self, state: str) -> None:
+        if state != self._reported_state:
+            self._client.report_state(state)
+            self._reported_state = state
+
+    @contextlib.contextmanager
+    def _checkpoint_directory(self, uuid: str | None) -> Iterator[str | None]:
+        """The files of a checkpoint: in place where the storage is a file system, else fetched for a moment."""
+        if uuid is None:
+            yield None
+            return
+        place = self._storage.path(uuid)
+        if place is not None:
+            yield place
+            return
+        with tempfile.TemporaryDirectory(prefix="checkpoint-") as directory:
+            self._storage.restore(uuid, directory)
+            yield directory
+
+
+def _better(left: float | None, right: float, smaller_is_better: bool) -> bool:
+    """Whether ``left`` beats ``right``. Equal values do not beat each other."""
+    if left is None or math.isnan(left):
+        return False
+    return left < right if smaller_is_better else left > right
+
+
+_ACTIONS: Mapping[str, Callable[[Loop, Action], None]] = {
+    "train": Loop._train,
+    "validate": Loop._validate,
+    "checkpoint": Loop._checkpoint,
+    "complete_operation": Loop._complete_operation,
+    "wait": Loop._wait,
+}

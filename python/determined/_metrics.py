@@ -1,0 +1,111 @@
+"""Metrics on their way to the master: plain values, averages, JSON."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import json
+import math
+import numbers
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def to_json(metrics: Any) -> str:
+    """Metrics as JSON text. NaN and infinities become strings, which is how the platform writes them.
+
+    Raises:
+        TypeError: a value has no JSON form; the message says which.
+    """
+    try:
+        return json.dumps(metrics, allow_nan=False, default=_plain)
+    except ValueError:
+        return json.dumps(_finite(metrics), allow_nan=False, default=lambda value: _finite(_plain(value)))
+
+
+def _plain(value: Any) -> Any:
+    """The JSON form of what ``json`` does not know: NumPy, times, enumerators, ids, and what has ``__json__``."""
+    if hasattr(value, "__json__"):
+        return value.__json__()
+    if isinstance(value, enum.Enum):
+        return value.name
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if hasattr(value, "tolist"):  # NumPy's arrays and scalars
+        return value.tolist()
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode(errors="replace")
+    raise TypeError(f"metrics hold a {type(value).__name__}, which can't be reported; return numbers, tensors or text")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    if isinstance(value, (str, int, bool)) or value is None:
+        return value
+    return _finite(_plain(value))
+
+
+def averages(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The mean of each metric over batches, each batch with the same weight; None where it has none."""
+    if not rows:
+        return {}
+    return {name: _average([row[name] for row in rows if row[name] is not None]) for name in rows[0]}
+
+
+def _average(values: list[Any]) -> float | None:
+    if not values:
+        return None
+    if all(type(value) in (float, int, bool) for value in values):
+        return float(sum(values) / len(values))
+    try:
+        import numpy as np
+
+        return float(np.mean(np.array(values, dtype=float)))
+    except (ValueError, TypeError):
+        return None
+
+
+def searcher_value(name: str | None, metrics: Mapping[str, Any]) -> float:
+    """The validation metric that the searcher goes by.
+
+    Raises:
+        ValueError: the metric is missing or is not a number; the message lists what there is.
+    """
+    if name is None:
+        raise ValueError("searcher.metric is missing in the experiment configuration")
+    if name not in metrics:
+        found = ", ".join(sorted(metrics)) or "none"
+        raise ValueError(f"searcher.metric is {name!r}, but the validation returned: {found}")
+    value = metrics[name]
+    if getattr(value, "ndim", 0) != 0 or isinstance(value, (str, bytes, Mapping, list, tuple)) or value is None:
+        raise ValueError(f"validation metric {name!r} is {value!r}; the searcher needs a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"validation metric {name!r} is {value!r}; the searcher needs a number") from None
+
+
+def check_validation(metrics: Mapping[str, Any], warn: Any) -> dict[str, Any]:
+    """The validation metrics that can be reported: no None, and no raw bytes, which are dropped with a warning."""
+    missing = [name for name, value in metrics.items() if value is None]
+    if missing:
+        raise ValueError(f"validation metrics without a value: {', '.join(missing)}")
+    kept = {}
+    for name, value in metrics.items():
+        if isinstance(value, (bytes, bytearray)):
+            warn("validation metric %r holds bytes; it is not reported", name)
+        else:
+            kept[name] = value
+    return kept

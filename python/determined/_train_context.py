@@ -1,0 +1,118 @@
+"""What a trial can ask about itself."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from determined._distributed import DistributedContext
+from determined._env import EnvContext
+from determined._experiment_config import ExperimentConfig
+
+logger = logging.getLogger("determined")
+
+Self = TypeVar("Self", bound="TrialContext")
+
+
+class TrialContext:
+    """The trial's view of the platform: hyperparameters, data configuration, seed, ranks.
+
+    Every trial is handed one as the only argument of its constructor, usually kept as ``self.context``.
+    """
+
+    def __init__(self, env: EnvContext, distributed: DistributedContext | None = None) -> None:
+        self.env = env
+        self.distributed = distributed or DistributedContext(
+            rank=env.rank, size=env.size, local_rank=env.local_rank, local_size=env.local_size
+        )
+        self._stop_requested = False
+        self._initial_batch = 0
+
+    @classmethod
+    def from_config(cls: type[Self], config: Mapping[str, Any]) -> Self:
+        """A context outside the platform, for debugging.
+
+        Hyperparameters with a range get a random value of it. Nothing is reported and nothing saved.
+
+        Example::
+
+            context = PyTorchTrialContext.from_config({"hyperparameters": {"global_batch_size": 32, "lr": 0.1}})
+            trial = MyTrial(context)
+        """
+        return cls(EnvContext.for_debugging(config, managed=False))
+
+    def get_hparam(self, name: str) -> Any:
+        """The value of a hyperparameter in this trial.
+
+        Raises:
+            ValueError: the experiment configuration has no such hyperparameter.
+        """
+        if name not in self.env.hparams:
+            known = ", ".join(sorted(self.env.hparams)) or "none"
+            raise ValueError(
+                f"hyperparameter {name!r} is not in the hyperparameters section of the experiment "
+                f"configuration; known are: {known}"
+            )
+        if name == "global_batch_size":
+            logger.warning(
+                "use context.get_per_slot_batch_size() or context.get_global_batch_size() for the batch size: "
+                "they take the number of slots into account"
+            )
+        return self.env.hparams[name]
+
+    def get_hparams(self) -> dict[str, Any]:
+        """All hyperparameters by name."""
+        return self.env.hparams
+
+    def get_data_config(self) -> dict[str, Any]:
+        """The ``data`` section of the experiment configuration."""
+        return self.env.experiment_config.get_data()
+
+    def get_experiment_config(self) -> ExperimentConfig:
+        return self.env.experiment_config
+
+    def get_experiment_id(self) -> int:
+        """The experiment's id; 1 outside the platform."""
+        return self.env.experiment_id
+
+    def get_trial_id(self) -> int:
+        """The trial's id; 1 outside the platform."""
+        return self.env.trial_id
+
+    def get_trial_seed(self) -> int:
+        return self.env.trial_seed
+
+    def get_global_batch_size(self) -> int:
+        """How many records all slots train on together in one batch."""
+        return self.env.global_batch_size
+
+    def get_per_slot_batch_size(self) -> int:
+        """How many records this slot trains on in one batch: the ``batch_size`` to give to a data loader."""
+        return self.env.per_slot_batch_size
+
+    def get_initial_batch(self) -> int:
+        """How many batches were trained before this process started."""
+        return self._initial_batch
+
+    def get_stop_requested(self) -> bool:
+        return self._stop_requested
+
+    def set_stop_requested(self, stop_requested: bool) -> None:
+        """Asks to end this trial: what is being trained is finished and saved, then the trial is over."""
+        if not isinstance(stop_requested, bool):
+            raise AssertionError(f"stop_requested is {stop_requested!r}; must be True or False")
+        logger.info("the trial asked %s", "to stop" if stop_requested else "not to stop after all")
+        self._stop_requested = stop_requested
+
+    def get_rank(self) -> int:
+        return self.distributed.get_rank()
+
+    def get_local_rank(self) -> int:
+        return self.distributed.get_local_rank()
+
+    def get_size(self) -> int:
+        return self.distributed.get_size()
+
+    def get_num_agents(self) -> int:
+        return self.distributed.get_num_agents()

@@ -1,0 +1,73 @@
+"""Errors that users meet.
+
+:class:`InvalidExperimentException` derives from ``BaseException``: user code that catches ``Exception`` must not
+swallow the news that its own set-up is unusable.
+"""
+
+from __future__ import annotations
+
+from determined.common.check import CheckFailedError
+
+
+class InvalidExperimentException(BaseException):
+    """The model definition cannot be run as it is."""
+
+
+class InvalidDataTypeException(InvalidExperimentException):
+    """Data of a type that the framework's trial does not take."""
+
+    def __init__(self, data_type: type, message: str) -> None:
+        super().__init__(f"data of type {data_type.__name__}: {message}")
+        self.data_type = data_type
+
+
+class InvalidConfigurationException(InvalidExperimentException):
+    """A configuration that the trial cannot be run with."""
+
+    def __init__(self, configuration: object, message: str) -> None:
+        super().__init__(message)
+        self.configuration = configuration
+
+
+class InternalException(Exception):
+    """The library was used out of order."""
+
+
+class StopLoadingImplementation(Exception):
+    """Ends a user's script once its trial is known."""
+
+
+class WorkerFinishedGracefully(Exception):
+    """Leaves a loop that the framework owns when the platform asks for the end."""
+
+
+class WorkerError(Exception):
+    """Another process of the trial died."""
+
+
+class SkipWorkloadException(Exception):
+    """The current workload is not to be reported."""
+
+
+class InvalidHP(Exception):
+    """Raise it when a combination of hyperparameters cannot work: the searcher then goes on without this trial."""
+
+    def __init__(self, msg: str = "the hyperparameters of this trial cannot be used") -> None:
+        if not isinstance(msg, str):
+            raise TypeError(f"InvalidHP takes a str, not a {type(msg).__name__}")
+        super().__init__(msg)
+        self.msg = msg
+
+
+__all__ = [
+    "CheckFailedError",
+    "InternalException",
+    "InvalidConfigurationException",
+    "InvalidDataTypeException",
+    "InvalidExperimentException",
+    "InvalidHP",
+    "SkipWorkloadException",
+    "StopLoadingImplementation",
+    "WorkerError",
+    "WorkerFinishedGracefully",
+]

@@ -1,0 +1,20 @@
+"""Where a trial's output goes: ``print`` to stdout, line by line; logging to stderr."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+
+
+def set_up(*, debug: bool = False) -> None:
+    """Sends every line on its way at once, and all logging from INFO on (DEBUG with ``debug``) to stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)
+    logging.basicConfig(
+        level=logging.DEBUG if debug else logging.INFO,
+        stream=sys.stderr,
+        format="%(levelname)s: %(name)s: %(message)s",
+        force=True,
+    )

@@ -1,0 +1,45 @@
+"""Trials outside the platform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from determined import _local_run
+from determined._env import EnvContext
+from determined._trial import Trial
+
+
+def create_trial_instance(
+    trial_def: type[Trial],
+    checkpoint_dir: str | None = None,
+    config: Mapping[str, Any] | None = None,
+    hparams: dict[str, Any] | None = None,
+) -> Trial:
+    """A trial with a context outside the platform: nothing is reported, and ``wrap_model`` and the like only record.
+
+    ``checkpoint_dir`` has no effect; calls from older code pass it.
+
+    Example::
+
+        trial = create_trial_instance(MyTrial, hparams={"global_batch_size": 32, "lr": 0.1})
+        batch = next(iter(trial.build_training_data_loader()))
+    """
+    env = EnvContext.for_debugging(config or {}, managed=False, hparams=hparams)
+    instance: Any = trial_def(trial_def.trial_context_class(env))
+    return instance  # type: ignore[no-any-return]
+
+
+def test_one_batch(
+    trial_class: type[Trial] | None = None, config: Mapping[str, Any] | None = None, **former: Any
+) -> None:
+    """Trains one batch, validates, saves and loads the trial in this process, without a master."""
+    from determined import _runtime
+
+    found = trial_class or former.get("trial_def")
+    if found is None:
+        raise TypeError("test_one_batch() needs trial_class")
+    _local_run.test_one_batch(found, config or {}, rules=_runtime)
+
+
+test_one_batch.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's

@@ -1,0 +1,283 @@
+"""The context of PyTorch trials."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+
+from determined._distributed import DistributedContext
+from determined._env import EnvContext
+from determined._train_context import TrialContext
+from determined.common import check
+from determined.errors import InternalException, InvalidExperimentException
+from determined.pytorch import _device, _mixed_precision
+from determined.pytorch._experimental import PyTorchExperimentalContext
+from determined.pytorch._lr_scheduler import LRScheduler, StepMode
+from determined.pytorch._metric_reducer import MetricReducers
+
+logger = logging.getLogger("determined.pytorch")
+
+Model = TypeVar("Model", bound=nn.Module)
+Optimizer = TypeVar("Optimizer", bound=torch.optim.Optimizer)
+Scheduler = TypeVar("Scheduler")
+
+
+class PyTorchTrialContext(TrialContext):
+    """Registers models, optimizers and schedulers, so that they are placed, distributed, saved and restored.
+
+    Example::
+
+        def __init__(self, context):
+            self.context = context
+            self.model = context.wrap_model(Net())
+            self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.1))
+
+        def train_batch(self, batch, epoch_idx, batch_idx):
+            loss = self.model(batch).mean()
+            self.context.backward(loss)
+            self.context.step_optimizer(self.optimizer)
+            return {"loss": loss}
+    """
+
+    def __init__(self, env: EnvContext, distributed: DistributedContext | None = None) -> None:
+        super().__init__(env, distributed)
+        config = env.experiment_config
+        self.models: list[nn.Module] = []
+        self.optimizers: list[torch.optim.Optimizer] = []
+        self.lr_schedulers: list[LRScheduler] = []
+        self.device = self._choose_device()
+        self.n_gpus = 1 if self.device.type == "cuda" else 0
+        self.experimental = PyTorchExperimentalContext(self)
+        self.reducers = MetricReducers()
+        self.aggregation_frequency = config.get_aggregation_frequency()
+        self.average_aggregated_gradients = config.average_aggregated_gradients()
+        self.epoch_length: int | None = None
+        self.batch_index: int | None = None
+        self.scaler: Any = None
+        self.automatic_amp = False
+        self.auto_to_device = True
+        self.reproducible_data = True
+        self._apex_called = False
+        self._scaler_stepped = False
+
+    def _choose_device(self) -> torch.device:
+        if not (self.env.managed_training and self.env.use_gpu and torch.cuda.is_available()):
+            return torch.device("cpu")
+        device = torch.device("cuda", self.distributed.get_local_rank() if self.distributed.get_size() > 1 else 0)
+        torch.cuda.set_device(device)
+        return device
+
+    def wrap_model(self, model: Model) -> Model:
+        """Registers a model and moves it to this slot's device. Returns the model to use from now on."""
+        check.is_instance(model, nn.Module, "wrap_model() takes a model")
+        if self.env.managed_training:
+            check.false(self._apex_called, "wrap_model() must come before configure_apex_amp()")
+            model = model.to(self.device)
+            if self.automatic_amp:
+                _mixed_precision.autocast_forward(model, self.device.type)
+        self.models.append(model)
+        return model
+
+    def wrap_optimizer(self, optimizer: Optimizer, backward_passes_per_step: int = 1) -> Optimizer:
+        """Registers an optimizer. Returns the optimizer to use from now on.
+
+        ``backward_passes_per_step`` says how often ``backward`` is called for each step of this optimizer.
+        """
+        check.gt_eq(backward_passes_per_step, 1, "backward_passes_per_step of wrap_optimizer()")
+        if self.env.managed_training:
+            check.false(self._apex_called, "wrap_optimizer() must come before configure_apex_amp()")
+        self.optimizers.append(optimizer)
+        return optimizer
+
+    def wrap_lr_scheduler(self, lr_scheduler: Scheduler, step_mode: StepMode, frequency: int = 1) -> Scheduler:
+        """Registers a learning rate scheduler and says when it steps. Returns the scheduler itself."""
+        if isinstance(lr_scheduler, LRScheduler):
+            check.fail("an LRScheduler", "the scheduler of PyTorch inside it", "wrap_lr_scheduler() wraps it itself")
+        self.register_lr_scheduler(LRScheduler(lr_scheduler, step_mode, frequency))
+        return lr_scheduler
+
+    def register_lr_scheduler(self, wrapper: LRScheduler) -> None:
+        inner = wrapper.scheduler
+        if isinstance(inner, torch.optim.lr_scheduler.ReduceLROnPlateau) and (
+            wrapper.step_mode is not StepMode.MANUAL_STEP
+        ):
+            raise InvalidExperimentException(
+                "ReduceLROnPlateau needs a metric for its step; use LRScheduler.StepMode.MANUAL_STEP and call its "
+                "step() yourself, for instance in on_validation_end() of a callback"
+            )
+        optimizer = getattr(inner, "optimizer", None)
+        if optimizer is not None and not any(optimizer is known for known in self.optimizers):
+            check.fail(
+                "a scheduler over an optimizer that is not wrapped",
+                "one over an optimizer that wrap_optimizer() returned",
+                "wrap the optimizer first, and build the scheduler with the result",
+            )
+        self.lr_schedulers.append(wrapper)
+
+    def wrap_scaler(self, scaler: Any) -> Any:
+        """Registers a ``GradScaler``, so that it is saved and restored. The user scales, unscales and updates."""
+        if not self.env.managed_training:
+            return scaler
+        check.is_none(self.scaler, "wrap_scaler() can be called once")
+        check.eq(len(self.models), 0, "wrap_scaler() must come before the first wrap_model()")
+        check.eq(self.device.type, "cuda", "a GradScaler needs a GPU")
+        self.scaler = scaler
+        return scaler
+
+    def wrap_reducer(
+        self, reducer: Any, name: str | None = None, for_training: bool = True, for_validation: bool = True
+    ) -> Any:
+        """Registers a metric that is reduced by its own rule.
+
+        ``reducer`` is a :class:`MetricReducer`, or a function that gets the list of all values given to the ``update``
+        method of the returned object. Without ``name`` it must return a dict of metrics.
+        """
+        return self.reducers.wrap(reducer, name, for_training, for_validation)
+
+    def to_device(self, data: Any) -> Any:
+        """Moves arrays and tensors, in any nesting, to this slot's device."""
+        return _device.to_device(data, self.device)
+
+    def backward(
+        self,
+        loss: torch.Tensor,
+        gradient: torch.Tensor | None = None,
+        retain_graph: bool = False,
+        create_graph: bool = False,
+    ) -> None:
+        """Computes gradients, as ``loss.backward()`` does."""
+        if self.automatic_amp:
+            loss = self.scaler.scale(loss)
+        loss.backward(gradient, retain_graph=retain_graph, create_graph=create_graph)
+
+    def step_optimizer(
+        self,
+        optimizer: torch.optim.Optimizer,
+        clip_grads: Callable[[Any], Any] | None = None,
+        auto_zero_grads: bool = True,
+        scaler: Any = None,
+    ) -> None:
+        """Steps an optimizer and sets its gradients to zero.
+
+        With ``optimizations.aggregation_frequency`` k it acts on every k-th batch only. ``clip_grads`` gets the list
+        of the optimizer's parameters just before the step.
+        """
+        frequency = self.aggregation_frequency
+        if frequency > 1:
+            if not auto_zero_grads:
+                check.fail(
+                    "auto_zero_grads=False", "True", f"optimizations.aggregation_frequency is {frequency}, above 1"
+                )
+            if not self.is_update_batch():
+                return
+            if self.average_aggregated_gradients:
+                gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+                if gradients:
+                    torch._foreach_div_(gradients, frequency)
+        if clip_grads is not None:
+            if self.automatic_amp:
+                self.scaler.unscale_(optimizer)
+            clip_grads([p for group in optimizer.param_groups for p in group["params"]])
+        if self.automatic_amp and scaler is None:
+            self.scaler.step(optimizer)
+            self._scaler_stepped = True
+        elif scaler is not None:
+            scaler.step(optimizer)
+        else:
+            optimizer.step()
+        if auto_zero_grads:
+            optimizer.zero_grad()
+
+    def is_update_batch(self) -> bool:
+        """Whether optimizers step at the current batch."""
+        if self.batch_index is None or not self.env.managed_training:
+            return True
+        return (self.batch_index + 1) % self.aggregation_frequency == 0
+
+    def end_batch(self) -> None:
+        """After ``train_batch``: what automatic mixed precision still has to do."""
+        if self._scaler_stepped:
+            self._scaler_stepped = False
+            self.scaler.update()
+
+    def use_automatic_amp(self) -> None:
+        if not self.env.managed_training:
+            return
+        self.wrap_scaler(torch.amp.GradScaler(self.device.type))
+        self.automatic_amp = True
+
+    def configure_apex_amp(
+        self,
+        models: Any,
+        optimizers: Any,
+        enabled: bool = True,
+        opt_level: str = "O1",
+        **ignored: Any,
+    ) -> tuple[Any, Any]:
+        """Turns on mixed precision, for code written for Apex, which is no longer developed.
+
+        ``O0`` trains in float32; ``O1`` is PyTorch's own mixed precision, which took Apex's place: the forward pass
+        under autocast, and dynamic scaling of the loss. ``O2`` and ``O3`` have no counterpart and are refused.
+        """
+        if not self.env.managed_training:
+            return models, optimizers
+        check.false(self._apex_called, "configure_apex_amp() can be called once")
+        check.is_none(self.scaler, "configure_apex_amp() and a GradScaler exclude each other")
+        check.is_in(opt_level, ("O0", "O1", "O2", "O3"), "opt_level of configure_apex_amp()")
+        self._apex_called = True
+        if not enabled or opt_level == "O0":
+            return models, optimizers
+        check.eq(self.device.type, "cuda", "mixed precision needs a GPU")
+        check.is_in(
+            opt_level, ("O1",), "O2 and O3 exist only in Apex, which PyTorch's mixed precision has replaced; use O1"
+        )
+        if ignored:
+            logger.info("options of Apex that mixed precision does not need: %s", ", ".join(sorted(ignored)))
+        for model in self.models:
+            _mixed_precision.autocast_forward(model, self.device.type)
+        self.scaler = torch.amp.GradScaler(self.device.type)
+        self.automatic_amp = True
+        return models, optimizers
+
+    def _position(self, question: str) -> tuple[int, int]:
+        if self.batch_index is None or self.epoch_length is None:
+            raise InternalException(f"context.{question} has an answer only while a batch is trained")
+        return self.batch_index, self.epoch_length
+
+    def is_epoch_start(self) -> bool:
+        """Whether the current batch is the first of an epoch."""
+        batch, length = self._position("is_epoch_start()")
+        return batch % length == 0
+
+    def is_epoch_end(self) -> bool:
+        """Whether the current batch is the last of an epoch."""
+        batch, length = self._position("is_epoch_end()")
+        return (batch + 1) % length == 0
+
+    def current_train_epoch(self) -> int:
+        """The epoch of the current batch, from 0."""
+        batch, length = self._position("current_train_epoch()")
+        return batch // length
+
+    def current_train_batch(self) -> int:
+        """The current batch, from 0, over the whole trial."""
+        return self._position("current_train_batch()")[0]
+
+    def get_model(self) -> nn.Module:
+        """The trial's only model."""
+        check.len_eq(self.models, 1, "context.get_model() needs exactly one model")
+        return self.models[0]
+
+    def get_optimizer(self) -> torch.optim.Optimizer:
+        """The trial's only optimizer."""
+        check.len_eq(self.optimizers, 1, "context.get_optimizer() needs exactly one optimizer")
+        return self.optimizers[0]
+
+    def get_lr_scheduler(self) -> LRScheduler | None:
+        """The trial's only learning rate scheduler, or None."""
+        check.lt_eq(len(self.lr_schedulers), 1, "context.get_lr_scheduler() needs at most one scheduler")
+        return self.lr_schedulers[0] if self.lr_schedulers else None

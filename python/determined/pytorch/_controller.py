@@ -1,0 +1,268 @@
+"""Drives a PyTorch trial: trains batches, validates, saves, restores."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from determined import _metrics
+from determined._env import EnvContext
+from determined._source import SourceSnapshot
+from determined._trial import TrialController
+from determined.common import check
+from determined.pytorch import _device, _loading, _rng, _state
+from determined.pytorch._collect import Collector, plain
+from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._data import DataLoader
+from determined.pytorch._generation import Calls, check_class, prepare
+from determined.pytorch._reducer import reduce_batches
+from determined.pytorch._trial import PyTorchTrial
+
+_MOVED_HYPERPARAMETERS = ("aggregation_frequency", "gradient_compression", "grad_updates_size_file")
+
+
+class PyTorchTrialController(TrialController):
+    """One for each trial and process."""
+
+    def __init__(
+        self, trial: PyTorchTrial, context: PyTorchTrialContext, source: SourceSnapshot | None = None
+    ) -> None:
+        check_class(type(trial))
+        for name in _MOVED_HYPERPARAMETERS:
+            check.not_in(name, context.env.hparams, f"{name} is set in the section optimizations, not here")
+        self._trial = trial
+        self._context = context
+        self._source = source
+        self._calls: Calls = prepare(trial, context)
+        self._callbacks = self._calls.callbacks
+        self._trained = 0
+        self._workloads = 0
+        self._batches: Iterator[Any] | None = None
+        self._training: Any = None
+        self._validation: Any = None
+        self._epoch_length = 0
+        self._started = False
+
+    @classmethod
+    def prepare_process(cls, env: EnvContext, threads: int) -> None:
+        torch.set_num_threads(threads)
+        # Two runs with one seed give the same numbers wherever PyTorch knows how; where it does not, it warns once.
+        # A trial that prefers speed calls torch.use_deterministic_algorithms(False) in its constructor.
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+        _rng.seed_all(env.trial_seed)
+
+    def start(self, checkpoint: str | None, uuid: str | None, *, weights_only: bool) -> dict[str, Any] | None:
+        state, rest = _state.read(checkpoint) if checkpoint else ({}, {})
+        loop = None if weights_only else rest.get("loop")
+        self._trained = int(loop["state"]["batches_trained"]) if loop else 0
+        self._workloads = int(rest.get("workloads", 0)) if loop else 0
+        self._context._initial_batch = self._trained
+        self._callbacks.call("on_trial_startup", self._trained, uuid)
+        self._started = True
+        self._build_loaders()
+        if checkpoint:
+            self._callbacks.call("on_checkpoint_load_start", state)
+            _state.load_models(self._context, state)
+            if not weights_only:
+                self._restore(state, rest)
+        self._callbacks.call("on_training_start")
+        if not weights_only and "rng_state" in rest:
+            _rng.restore(rest["rng_state"])
+        return loop
+
+    def _restore(self, state: dict[str, Any], rest: dict[str, Any]) -> None:
+        context = self._context
+        _state.load_optimizers(context, state)
+        if context.scaler is not None and "scaler_state_dict" in rest:
+            context.scaler.load_state_dict(rest["scaler_state_dict"])
+        if "gradients" in rest:
+            _state.restore_gradients(context, rest["gradients"])
+        self._callbacks.load_state_dict(state["callbacks"])
+
+    def _build_loaders(self) -> None:
+        trial, context = self._trial, self._context
+        for method in ("build_training_data_loader", "build_validation_data_loader"):
+            loader = getattr(trial, method)()
+            if not isinstance(loader, DataLoader) and context.reproducible_data:
+                raise RuntimeError(
+                    f"{type(trial).__name__}.{method}() returned a {type(loader).__module__}.{type(loader).__name__}; "
+                    "must be a determined.pytorch.DataLoader, or call "
+                    "context.experimental.disable_dataset_reproducibility_checks() in the constructor"
+                )
+            if method == "build_training_data_loader":
+                self._training = loader
+            else:
+                self._validation = loader
+        ranks = context.distributed
+        self._epoch_length = _loading.training_length(self._training, replicas=ranks.size, rank=ranks.rank)
+        context.epoch_length = self._epoch_length
+        seed = context.env.trial_seed
+        if self._calls.evaluate_batch is not None:
+            self._validation = _loading.validation_loader(
+                self._validation, seed=seed, replicas=ranks.size, rank=ranks.rank
+            )
+
+    def train(self, batches: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        context, callbacks = self._context, self._callbacks
+        self._workloads += 1
+        context.reducers.reset()
+        for model in context.models:
+            model.train()
+        callbacks.call("on_train_step_start", self._workloads)
+        collector = Collector("train_batch()")
+        with torch.enable_grad():
+            self._train_batches(batches, collector)
+        rows = collector.finish()
+        averages = _metrics.averages(rows)
+        for name, value in context.reducers.reduce(context.distributed, training=True).items():
+            averages[name] = plain(value)
+        callbacks.call("on_train_step_end", self._workloads, averages)
+        callbacks.call("on_training_workload_end", averages, rows)
+        return averages, rows
+
+    def _train_batches(self, batches: int, collector: Collector) -> None:
+        context, callbacks, length = self._context, self._callbacks, self._epoch_length
+        train_batch, device = self._calls.train_batch, context.device
+        source = self._training_batches()
+        for index in range(self._trained, self._trained + batches):
+            epoch, in_epoch = divmod(index, length)
+            batch = next(source)
+            if context.auto_to_device:
+                batch = _device.to_device(batch, device)
+            context.batch_index = index
+            if in_epoch == 0:
+                callbacks.call("on_training_epoch_start", epoch)
+            result = train_batch(batch, epoch, index)
+            context.end_batch()
+            if isinstance(result, torch.Tensor):
+                result = {"loss": result}
+            elif not isinstance(result, dict):
+                check.fail(
+                    f"a {type(result).__name__}",
+                    "a dict or a tensor",
+                    f"result of {type(self._trial).__name__}.train_batch()",
+                )
+            if context.lr_schedulers and context.is_update_batch():
+                for scheduler in context.lr_schedulers:
+                    scheduler.after_update(index, aggregation=context.aggregation_frequency, epoch_length=length)
+            collector.add(result, index)
+            if in_epoch == length - 1:
+                callbacks.call("on_training_epoch_end", epoch)
+            self._trained = index + 1
+
+    def _training_batches(self) -> Iterator[Any]:
+        if self._batches is None:
+            ranks = self._context.distributed
+            self._batches = _loading.training_iterator(
+                self._training,
+                seed=self._context.env.trial_seed,
+                start=self._trained,
+                replicas=ranks.size,
+                rank=ranks.rank,
+            )
+        return self._batches
+
+    def validate(self) -> dict[str, Any]:
+        context, callbacks = self._context, self._callbacks
+        with _rng.untouched():
+            context.reducers.reset()
+            for model in context.models:
+                model.eval()
+            callbacks.call("on_validation_step_start")
+            callbacks.call("on_validation_start")
+            with torch.no_grad():
+                metrics = (
+                    self._evaluate_batches() if self._calls.evaluate_batch is not None else self._evaluate_whole_set()
+                )
+            for name, value in context.reducers.reduce(context.distributed, training=False).items():
+                metrics[name] = plain(value)
+            callbacks.call("on_validation_step_end", metrics)
+            callbacks.call("on_validation_end", metrics)
+        return metrics
+
+    def _evaluate_batches(self) -> dict[str, Any]:
+        context, callbacks, evaluate = self._context, self._callbacks, self._calls.evaluate_batch
+        assert evaluate is not None
+        callbacks.call("on_validation_epoch_start")
+        collector = Collector("evaluate_batch()")
+        for index, batch in enumerate(self._validation):
+            if context.auto_to_device:
+                batch = _device.to_device(batch, context.device)
+            result = evaluate(batch, index)
+            self._check_validation_result(result, "evaluate_batch")
+            collector.add(result, index)
+            if context.env.test_mode:
+                break
+        rows = collector.finish()
+        if not rows:
+            check.fail("no validation batches", "at least one")
+        callbacks.call("on_validation_epoch_end", rows)
+        return dict(reduce_batches(self._trial.evaluation_reducer(), rows))
+
+    def _evaluate_whole_set(self) -> dict[str, Any]:
+        evaluate = self._calls.evaluate_full_dataset
+        assert evaluate is not None
+        loader = _loading.whole_validation_loader(self._validation, seed=self._context.env.trial_seed)
+        result = evaluate(loader)
+        self._check_validation_result(result, "evaluate_full_dataset")
+        return {name: plain(value) for name, value in result.items()}
+
+    def _check_validation_result(self, result: Any, method: str) -> None:
+        if not isinstance(result, dict):
+            check.fail(
+                f"a {type(result).__name__}",
+                "a dict from metric name to value",
+                f"result of {type(self._trial).__name__}.{method}()",
+            )
+
+    def save(self, directory: str, loop: dict[str, Any]) -> dict[str, Any]:
+        context, callbacks = self._context, self._callbacks
+        with _rng.untouched():
+            rest: dict[str, Any] = {
+                "format": 1,
+                "loop": loop,
+                "workloads": self._workloads,
+                "rng_state": _rng.state(),
+                "gradients": _state.gradients(context),
+            }
+            if context.scaler is not None:
+                rest["scaler_state_dict"] = context.scaler.state_dict()
+            state = _state.user_state(context, callbacks.state_dict())
+            callbacks.call("on_checkpoint_save_start", state)
+            _state.write(directory, state, rest)
+            self._write_definition(pathlib.Path(directory))
+            callbacks.call("on_checkpoint_end", directory)
+            callbacks.call("on_checkpoint_write_end", directory)
+        return {"framework": f"torch-{torch.__version__.split('+')[0]}", "format": "pickle"}
+
+    def _write_definition(self, directory: pathlib.Path) -> None:
+        """The source and what it takes to build the trial again without the platform."""
+        env = self._context.env
+        trial_class = type(self._trial)
+        described = {
+            "trial_type": "PyTorchTrial",
+            "trial_cls_spec": f"{trial_class.__module__}:{trial_class.__qualname__}",
+            "experiment_config": env.experiment_config,
+            "hparams": env.hparams,
+        }
+        (directory / "load_data.json").write_text(json.dumps(described, indent=2) + "\n")
+        if self._source is not None:
+            self._source.write(directory / "code")
+
+    def stored(self, uuid: str) -> None:
+        with _rng.untouched():
+            self._callbacks.call("on_checkpoint_upload_end", uuid)
+
+    def close(self) -> None:
+        self._batches = None  # ends the loader's worker processes
+        if self._started:
+            self._started = False
+            self._callbacks.call("on_trial_shutdown")
+
+
+PyTorchTrial.trial_controller_class = PyTorchTrialController

@@ -1,0 +1,67 @@
+"""Moving batches: nested structures of arrays and tensors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, TypeAlias, Union
+
+import numpy as np
+import torch
+
+logger = logging.getLogger("determined.pytorch")
+
+TorchData: TypeAlias = Union[dict[str, torch.Tensor], "list[Any]", "tuple[Any, ...]", torch.Tensor]  # noqa: UP007
+"""What a data loader yields and ``train_batch`` gets: tensors, or dicts, lists and tuples of them."""
+
+_NUMERIC = frozenset("fciub")
+_warned: set[str] = set()
+
+
+def to_device(data: Any, device: torch.device | str) -> Any:
+    """The same structure with every array as a tensor and every tensor on the device.
+
+    Dicts, lists and tuples keep their shape. Anything with a ``to`` method is moved. What cannot be moved (strings,
+    numbers, None) stays as it is, with one warning for each type.
+    """
+    if isinstance(data, torch.Tensor):
+        return data.to(device, non_blocking=True)
+    if isinstance(data, Mapping):
+        return {key: to_device(value, device) for key, value in data.items()}
+    if isinstance(data, list):
+        return [to_device(value, device) for value in data]
+    if isinstance(data, tuple):
+        return tuple(to_device(value, device) for value in data)
+    if isinstance(data, np.ndarray) and data.dtype.kind in _NUMERIC:
+        return torch.from_numpy(data).to(device, non_blocking=True)
+    move = getattr(data, "to", None)
+    if callable(move):
+        return move(device)
+    _warn_once(data)
+    return data
+
+
+def _warn_once(data: Any) -> None:
+    kind = f"numpy array of {data.dtype}" if isinstance(data, np.ndarray) else type(data).__name__
+    if kind not in _warned:
+        _warned.add(kind)
+        logger.warning("batches hold a %s, which can't be moved to a device; it is passed on as it is", kind)
+
+
+def data_length(data: Any) -> int:
+    """How many records a batch holds: the length of the first array or tensor in it.
+
+    Raises:
+        ValueError: a dict, list or tuple in it is empty.
+        TypeError: there is neither array nor tensor.
+    """
+    if isinstance(data, (torch.Tensor, np.ndarray)):
+        return len(data)
+    if isinstance(data, (Mapping, list, tuple)):
+        if not data:
+            raise ValueError(f"the batch holds an empty {type(data).__name__}, so it has no number of records")
+        return data_length(next(iter(data.values())) if isinstance(data, Mapping) else data[0])
+    raise TypeError(
+        f"the batch holds a {type(data).__name__} where an array or a tensor is needed to count records; "
+        "override get_batch_length() for batches of your own type"
+    )

@@ -1,0 +1,87 @@
+"""Builds a trial again from the files of a checkpoint, anywhere."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import torch
+
+from determined import _entrypoint
+from determined._env import EnvContext
+from determined._experiment_config import ExperimentConfig
+from determined.common import check
+from determined.pytorch import _generation, _state
+from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._trial import PyTorchTrial
+
+
+def load_trial_from_checkpoint_path(
+    path: str,
+    trial_class: type[PyTorchTrial] | None = None,
+    trial_kwargs: dict[str, Any] | None = None,
+    torch_load_kwargs: dict[str, Any] | None = None,
+    **kwargs: Any,
+) -> PyTorchTrial:
+    """The trial of a checkpoint, with its weights, optimizers and schedulers, outside the platform.
+
+    The class is that of the checkpoint's own source (``code/``) unless ``trial_class`` is given; ``trial_kwargs`` may
+    replace ``hparams`` and ``exp_conf``. Models are where the trial keeps them; ``trial.context.models`` has all.
+    Everything is on the CPU unless ``torch_load_kwargs`` (or ``map_location=…``) says otherwise.
+
+    Example::
+
+        trial = load_trial_from_checkpoint_path("checkpoints/6d3b…")
+        trial.model.eval()
+    """
+    root = pathlib.Path(path)
+    described = _description(root)
+    changes = trial_kwargs or {}
+    env = EnvContext(
+        experiment_config=ExperimentConfig(changes.get("exp_conf") or described["experiment_config"]),
+        hparams=dict(changes.get("hparams") or described["hparams"]),
+        trial_seed=0,
+        managed_training=False,
+    )
+    context = PyTorchTrialContext(env)
+    if trial_class is None:
+        code = root / "code"
+        if not code.is_dir():
+            check.fail(f"checkpoint {root.name} without code/", "the trial's source in it", "or pass trial_class")
+        with _entrypoint.importable(str(code)):
+            found = _entrypoint.load_trial_class(described["trial_cls_spec"], str(code))
+            if not issubclass(found, PyTorchTrial):
+                check.fail(f"a {found.__name__} in the checkpoint", "a PyTorchTrial")
+                raise AssertionError
+            return _build(found, context, root, {**(torch_load_kwargs or {}), **kwargs})
+    return _build(trial_class, context, root, {**(torch_load_kwargs or {}), **kwargs})
+
+
+def _build(
+    trial_class: type[PyTorchTrial], context: PyTorchTrialContext, root: pathlib.Path, options: dict[str, Any]
+) -> PyTorchTrial:
+    trial = trial_class(context)
+    if not hasattr(trial, "context"):
+        trial.context = context
+    calls = _generation.prepare(trial, context)
+    state, _rest = _state.read(str(root), **options)
+    calls.callbacks.call("on_checkpoint_load_start", state)
+    _state.load_models(context, state)
+    _state.load_optimizers(context, state)
+    device = options.get("map_location")
+    if isinstance(device, (str, torch.device)):
+        for model in context.models:
+            model.to(device)
+    return trial
+
+
+def _description(root: pathlib.Path) -> dict[str, Any]:
+    """What the checkpoint says of itself, in ``load_data.json`` or, from older times, ``metadata.json``."""
+    for name in ("load_data.json", "metadata.json"):
+        if (root / name).is_file():
+            described = json.loads((root / name).read_text())
+            if "experiment_config" in described and "hparams" in described:
+                described.setdefault("trial_cls_spec", described["experiment_config"].get("entrypoint"))
+                return dict(described)
+    raise FileNotFoundError(f"{root} has no load_data.json; it is not a checkpoint of a trial, or not a complete one")

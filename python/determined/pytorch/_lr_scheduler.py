@@ -1,0 +1,109 @@
+"""When a learning rate scheduler steps."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from typing import Any
+
+from determined.common import check
+
+
+class StepMode(enum.Enum):
+    """Specifies when and how ``scheduler.step()`` is called."""
+
+    STEP_EVERY_EPOCH = 1
+    """After every training epoch, without arguments."""
+    STEP_EVERY_BATCH = 2
+    """After every training batch, without arguments."""
+    MANUAL_STEP = 3
+    """Never: the user decides when to call ``step()`` and with what."""
+    STEP_EVERY_OPTIMIZER_STEP = 4
+    """After every step of the optimizer, without arguments."""
+
+
+class LRScheduler:
+    """Says when a learning rate scheduler of PyTorch steps, and keeps its state in checkpoints.
+
+    The classic generation returns one from ``create_lr_scheduler``; the context generation calls
+    ``context.wrap_lr_scheduler``. With ``frequency`` n only every n-th batch, epoch or optimizer step counts.
+    """
+
+    StepMode = StepMode
+
+    def __init__(self, scheduler: Any, step_mode: StepMode, frequency: int = 1) -> None:
+        if scheduler is None:
+            check.fail("None", "a scheduler of torch.optim.lr_scheduler", "LRScheduler wraps a scheduler")
+        if not isinstance(step_mode, StepMode):
+            check.fail(repr(step_mode), "a member of LRScheduler.StepMode", "step_mode of LRScheduler")
+        if not isinstance(frequency, int) or frequency < 1:
+            check.fail(repr(frequency), "a whole number of at least 1", "frequency of LRScheduler")
+        self._scheduler = scheduler
+        self._step_mode = step_mode
+        self._frequency = frequency
+
+    @property
+    def scheduler(self) -> Any:
+        """The wrapped scheduler."""
+        return self._scheduler
+
+    @property
+    def step_mode(self) -> StepMode:
+        return self._step_mode
+
+    @property
+    def frequency(self) -> int:
+        return self._frequency
+
+    def get_lr(self) -> list[Any]:
+        """What the wrapped scheduler's ``get_lr()`` computes; PyTorch means ``get_last_lr()`` for reading."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return list(self._scheduler.get_lr())
+
+    def get_last_lr(self) -> list[Any]:
+        """The learning rates in use, one for each parameter group."""
+        return list(self._scheduler.get_last_lr())
+
+    def step(self, *args: Any, **kwargs: Any) -> None:
+        """Steps the wrapped scheduler; for manual mode."""
+        if self._step_mode is not StepMode.MANUAL_STEP:
+            check.fail(
+                f"a call of LRScheduler.step() in mode {self._step_mode.name}",
+                "no call",
+                "the platform steps this scheduler; use LRScheduler.StepMode.MANUAL_STEP to step it yourself",
+            )
+        self._scheduler.step(*args, **kwargs)
+
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self._scheduler.state_dict())
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._scheduler.load_state_dict(state)
+
+    def after_update(self, batch: int, *, aggregation: int, epoch_length: int) -> None:
+        """Called after the optimizers stepped at training batch ``batch`` (from 0)."""
+        for _ in range(steps_due(self._step_mode, self._frequency, batch, aggregation, epoch_length)):
+            self._scheduler.step()
+
+
+def steps_due(mode: StepMode, frequency: int, batch: int, aggregation: int, epoch_length: int) -> int:
+    """How often a scheduler steps after the update at ``batch``.
+
+    Every batch and every epoch counts once, at the update that closes it: with aggregation 4 a scheduler for batches
+    steps four times at each update.
+    """
+    if mode is StepMode.STEP_EVERY_BATCH:
+        return (batch + 1) // frequency - (batch + 1 - aggregation) // frequency
+    if mode is StepMode.STEP_EVERY_OPTIMIZER_STEP:
+        return 1 if (batch + 1) % frequency == 0 else 0
+    if mode is StepMode.STEP_EVERY_EPOCH:
+        ended_before_this = _epochs_closed_before(batch, epoch_length)
+        ended_before_next = _epochs_closed_before(batch + aggregation, epoch_length)
+        return ended_before_next // frequency - ended_before_this // frequency
+    return 0
+
+
+def _epochs_closed_before(update: int, epoch_length: int) -> int:
+    """Epochs complete before the update at batch ``update`` is made."""
+    return update // epoch_length

@@ -1,0 +1,64 @@
+"""How the metrics of many batches become one number."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from determined.common import check
+
+
+class Reducer(enum.Enum):
+    """The methods of reducing a metric over batches and slots."""
+
+    AVG = 1
+    SUM = 2
+    MAX = 3
+    MIN = 4
+
+
+_FUNCTIONS = {Reducer.AVG: np.mean, Reducer.SUM: np.sum, Reducer.MAX: np.max, Reducer.MIN: np.min}
+
+
+def reduce_values(reducer: Reducer, values: Sequence[Any]) -> float:
+    """One number from the values of all batches: over all elements of them, every batch with the same weight."""
+    return float(_FUNCTIONS[reducer](np.array(values)))
+
+
+def reduce_ranks(reducer: Reducer, values: Sequence[float], batches: Sequence[int]) -> float:
+    """One number from what each rank reduced; an average counts each rank by its number of batches."""
+    if reducer is Reducer.AVG:
+        return float(np.average(np.array(values), weights=batches))
+    return reduce_values(reducer, values)
+
+
+def reducers_by_name(choice: Reducer | Mapping[str, Reducer], names: Sequence[str]) -> dict[str, Reducer]:
+    """What ``evaluation_reducer()`` returned, for every metric."""
+    if isinstance(choice, Reducer):
+        return dict.fromkeys(names, choice)
+    if not isinstance(choice, Mapping):
+        check.fail(
+            f"a {type(choice).__name__}", "a Reducer or a dict from metric to Reducer", "result of evaluation_reducer()"
+        )
+    if set(choice) != set(names):
+        check.fail(
+            f"reducers for {sorted(choice)}",
+            f"reducers for exactly the metrics {sorted(names)}",
+            "evaluation_reducer() must name what evaluate_batch() returns",
+        )
+    for name, reducer in choice.items():
+        if not isinstance(reducer, Reducer):
+            check.fail(f"a {type(reducer).__name__}", "a Reducer", f"evaluation_reducer()[{name!r}]")
+    return dict(choice)
+
+
+def reduce_batches(
+    choice: Reducer | Mapping[str, Reducer], per_batch: Sequence[Mapping[str, Any]]
+) -> dict[str, float]:
+    """The metrics of a validation from those of its batches."""
+    names = list(per_batch[0]) if per_batch else []
+    reducers = reducers_by_name(choice, names)
+    return {name: reduce_values(reducers[name], [metrics[name] for metrics in per_batch]) for name in names}

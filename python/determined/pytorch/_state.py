@@ -1,0 +1,108 @@
+"""What a PyTorch checkpoint holds.
+
+``state-dict.pth`` is a dict with four keys, for users: ``models_state_dict``, ``optimizers_state_dict``,
+``lr_schedulers_state_dict`` (lists in the order of wrapping) and ``callbacks``. ``trial-state.pth`` holds what else a
+trial needs to go on as if it had never stopped: random generators, gradients that are not yet applied, the gradient
+scaler, the loop. Older checkpoints, with one file and other names, can be read.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import torch
+
+from determined.common import check
+from determined.pytorch._context import PyTorchTrialContext
+
+STATE_FILE = "state-dict.pth"
+TRIAL_FILE = "trial-state.pth"
+_STATE_FILES = (STATE_FILE, "state_dict.pth", "determined/state_dict.pth", "pedl/state_dict.pth", "checkpoint.pt")
+_SINGLE = {
+    "model_state_dict": "models_state_dict",
+    "optimizer_state_dict": "optimizers_state_dict",
+    "lr_scheduler": "lr_schedulers_state_dict",
+}
+
+
+def user_state(context: PyTorchTrialContext, callbacks: dict[str, Any]) -> dict[str, Any]:
+    """The documented part of a checkpoint."""
+    return {
+        "models_state_dict": [model.state_dict() for model in context.models],
+        "optimizers_state_dict": [optimizer.state_dict() for optimizer in context.optimizers],
+        "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
+        "callbacks": callbacks,
+    }
+
+
+def read(directory: str, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The documented part and the rest, from any generation of checkpoint."""
+    root = pathlib.Path(directory)
+    found = next((root / name for name in _STATE_FILES if (root / name).is_file()), None)
+    if found is None:
+        raise FileNotFoundError(f"checkpoint {root.name} has no {STATE_FILE}; it is not one of a PyTorch trial")
+    state = _load(found, options)
+    for single, plural in _SINGLE.items():
+        if plural not in state:
+            state[plural] = [state.pop(single)] if single in state else []
+    state.setdefault("callbacks", {})
+    rest = _load(root / TRIAL_FILE, {}) if (root / TRIAL_FILE).is_file() else {}
+    for name in ("rng_state", "scaler_state_dict"):
+        if name in state:
+            rest.setdefault(name, state.pop(name))
+    return state, rest
+
+
+def write(directory: str, state: dict[str, Any], rest: dict[str, Any]) -> None:
+    root = pathlib.Path(directory)
+    torch.save(state, root / STATE_FILE)
+    torch.save(rest, root / TRIAL_FILE)
+
+
+def _load(path: pathlib.Path, options: dict[str, Any]) -> dict[str, Any]:
+    state = torch.load(path, **{"map_location": "cpu", "weights_only": False, **options})
+    check.is_instance(state, dict, f"content of {path.name} in the checkpoint")
+    return dict(state)
+
+
+def load_models(context: PyTorchTrialContext, state: dict[str, Any]) -> None:
+    _load_each("models", context.models, state["models_state_dict"])
+
+
+def load_optimizers(context: PyTorchTrialContext, state: dict[str, Any]) -> None:
+    _load_each("optimizers", context.optimizers, state["optimizers_state_dict"])
+    _load_each("learning rate schedulers", context.lr_schedulers, state["lr_schedulers_state_dict"])
+
+
+def _load_each(kind: str, things: list[Any], states: list[Any]) -> None:
+    if len(things) != len(states):
+        check.fail(
+            f"a checkpoint with {len(states)} {kind}",
+            f"{len(things)}, as this trial has",
+            "a trial goes on only with what it was saved with",
+        )
+    for thing, state in zip(things, states, strict=True):
+        thing.load_state_dict(state)
+
+
+def gradients(context: PyTorchTrialContext) -> list[torch.Tensor | None]:
+    """Gradients that no step has used yet, for every parameter in a fixed order."""
+    return [None if p.grad is None else p.grad.detach().clone() for p in _parameters(context)]
+
+
+def restore_gradients(context: PyTorchTrialContext, saved: list[torch.Tensor | None]) -> None:
+    for parameter, gradient in zip(_parameters(context), saved, strict=True):
+        parameter.grad = None if gradient is None else gradient.to(parameter.device)
+
+
+def _parameters(context: PyTorchTrialContext) -> list[torch.nn.Parameter]:
+    seen: dict[int, torch.nn.Parameter] = {}
+    for model in context.models:
+        for parameter in model.parameters():
+            seen.setdefault(id(parameter), parameter)
+    for optimizer in context.optimizers:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                seen.setdefault(id(parameter), parameter)
+    return list(seen.values())

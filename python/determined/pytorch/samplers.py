@@ -1,0 +1,180 @@
+"""Samplers to build a data order from: shuffle, then repeat, then shard, then batch, then skip.
+
+The data loader of :mod:`determined.pytorch` does all of this by itself; these are for trials that bring a sampler of
+their own. Each passes ``set_epoch`` on to what it wraps.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import torch.utils.data
+
+
+def set_epoch(sampler: Any, epoch: int) -> bool:
+    """Tells a sampler which epoch comes next, where it has a way to hear that."""
+    tell = getattr(sampler, "set_epoch", None)
+    if not callable(tell):
+        return False
+    tell(epoch)
+    return True
+
+
+def sharded_length(length: int, replicas: int, rank: int) -> int:
+    """How many of ``length`` things rank ``rank`` gets when they are dealt out in turn."""
+    return length // replicas + (1 if length % replicas > rank else 0)
+
+
+class _Wrapper:
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def set_epoch(self, epoch: int) -> None:
+        set_epoch(self._inner, epoch)
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+
+class _Repeat(_Wrapper):
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            empty = True
+            for item in self._inner:
+                empty = False
+                yield item
+            if empty:
+                return
+
+
+class _Distribute(_Wrapper):
+    def __init__(self, inner: Any, num_workers: int, rank: int) -> None:
+        super().__init__(inner)
+        if num_workers < 1:
+            raise ValueError(f"num_workers is {num_workers}; must be at least 1")
+        if not 0 <= rank < num_workers:
+            raise ValueError(f"rank is {rank}; must be from 0 to {num_workers - 1}")
+        self._replicas = num_workers
+        self._rank = rank
+
+    def __len__(self) -> int:
+        return sharded_length(len(self._inner), self._replicas, self._rank)
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.islice(iter(self._inner), self._rank, None, self._replicas)
+
+
+class _Skip(_Wrapper):
+    def __init__(self, inner: Any, skip: int) -> None:
+        super().__init__(inner)
+        if skip < 0:
+            raise ValueError(f"skip is {skip}; must not be negative")
+        self._skip = skip
+
+    def __len__(self) -> int:
+        return max(0, len(self._inner) - self._skip)
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.islice(iter(self._inner), self._skip, None)
+
+
+class _Shuffle(_Wrapper):
+    """Shuffles with ``numpy.random.RandomState``; every epoch's order follows from the seed and the epoch alone."""
+
+    def __init__(self, inner: Any, seed: int) -> None:
+        super().__init__(inner)
+        self._seed = seed
+        self._epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        super().set_epoch(epoch)
+        self._epoch = epoch
+
+    def __iter__(self) -> Iterator[Any]:
+        chance = np.random.RandomState([self._seed % 2**32, self._epoch])
+        self._epoch += 1
+        items = list(self._inner)
+        chance.shuffle(order := list(range(len(items))))
+        return (items[i] for i in order)
+
+
+class RepeatSampler(_Repeat, torch.utils.data.Sampler[Any]):
+    """Starts again at every end, for ever. Its length stays that of one round."""
+
+    def __init__(self, sampler: Iterable[Any]) -> None:
+        super().__init__(sampler)
+
+
+class RepeatBatchSampler(_Repeat, torch.utils.data.Sampler[Any]):
+    """As :class:`RepeatSampler`, for batches."""
+
+    def __init__(self, batch_sampler: Iterable[Any]) -> None:
+        super().__init__(batch_sampler)
+
+
+class DistributedSampler(_Distribute, torch.utils.data.Sampler[Any]):
+    """Every ``num_workers``-th record, from ``rank`` on."""
+
+    def __init__(self, sampler: Iterable[Any], num_workers: int, rank: int) -> None:
+        super().__init__(sampler, num_workers, rank)
+
+
+class DistributedBatchSampler(_Distribute, torch.utils.data.Sampler[Any]):
+    """Every ``num_workers``-th batch, from ``rank`` on."""
+
+    def __init__(
+        self, batch_sampler: Iterable[Any], num_workers: int | None = None, rank: int = 0, *, num_replicas: int = 1
+    ) -> None:
+        super().__init__(batch_sampler, num_replicas if num_workers is None else num_workers, rank)
+
+
+class SkipSampler(_Skip, torch.utils.data.Sampler[Any]):
+    """Leaves out the first ``skip`` records."""
+
+    def __init__(self, sampler: Iterable[Any], skip: int) -> None:
+        super().__init__(sampler, skip)
+
+
+class SkipBatchSampler(_Skip, torch.utils.data.Sampler[Any]):
+    """Leaves out the first ``skip`` batches. With ``same_length`` its length stays that of what it wraps."""
+
+    def __init__(self, batch_sampler: Iterable[Any], skip: int, same_length: bool = False) -> None:
+        super().__init__(batch_sampler, skip)
+        self._same_length = same_length
+
+    def __len__(self) -> int:
+        return len(self._inner) if self._same_length else super().__len__()
+
+
+class ReproducibleShuffleSampler(_Shuffle, torch.utils.data.Sampler[Any]):
+    """Another order of the same records in every epoch, from a seed."""
+
+    def __init__(self, sampler: Iterable[Any], seed: int) -> None:
+        super().__init__(sampler, seed)
+
+
+class ReproducibleShuffleBatchSampler(_Shuffle, torch.utils.data.Sampler[Any]):
+    """Another order of the same batches in every epoch, from a seed."""
+
+    def __init__(self, batch_sampler: Iterable[Any], seed: int) -> None:
+        super().__init__(batch_sampler, seed)
+
+
+def adapt_batch_sampler(
+    batch_sampler: Iterable[Any], repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0
+) -> Any:
+    """Repeats, shards and skips, in this order."""
+    adapted: Any = batch_sampler
+    if repeat:
+        adapted = RepeatBatchSampler(adapted)
+    if num_replicas > 1:
+        adapted = DistributedBatchSampler(adapted, num_replicas, rank)
+    if skip > 0:
+        adapted = SkipBatchSampler(adapted, skip)
+    return adapted
