@@ -2,6 +2,8 @@
 // that the machine allows and with none, so most tests run both ways.
 #include "det/agent/shim.h"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 
 #include "det/agent/testing.h"
@@ -328,6 +330,7 @@ TEST(ShimIsolation, OfAnOrdinaryUserWorksThroughAUserNamespace) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     const bool changed = ::setgid(65534) == 0 && ::setuid(65534) == 0;
+    ::prctl(PR_SET_DUMPABLE, 1);  // As after an exec; else /proc/self belongs to root.
     const auto works = changed ? isolation_that_works() : std::vector<std::string>{};
     std::ofstream(home / "works") << json::serialize(json::to_json(works));
     ::_exit(0);
