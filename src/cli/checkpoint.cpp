@@ -1,0 +1,99 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "det/base/text.h"
+#include "det/cli/command.h"
+#include "det/cli/download.h"
+#include "det/cli/experiment.h"
+#include "det/cli/format.h"
+#include "det/cli/output.h"
+
+namespace det::cli {
+namespace {
+
+Result<json::value> find_checkpoint(Session& session, const std::string& uuid) {
+  DET_TRY(const auto answer, session.get("/api/v1/checkpoints/" + url_encode(uuid)));
+  return at(answer, "checkpoint");
+}
+
+json::array one(const json::value& v) {
+  json::array list;
+  list.push_back(v);
+  return list;
+}
+
+Action define_describe_checkpoint(CLI::App& app) {
+  const auto uuid = std::make_shared<std::string>();
+  const auto form = std::make_shared<OutputForm>();
+  app.add_option("uuid", *uuid, "which checkpoint")->type_name("UUID")->required();
+  add_output_flags(app, *form);
+  return [uuid, form](Session& session) -> Result<int> {
+    DET_TRY(const auto checkpoint, find_checkpoint(session, *uuid));
+    show(session.console(), *form, checkpoint, checkpoint_table(one(checkpoint)));
+    return 0;
+  };
+}
+
+Action define_download_checkpoint(CLI::App& app) {
+  struct Options {
+    std::string uuid;
+    std::string directory;
+    bool quiet = false;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("uuid", options->uuid, "which checkpoint")->type_name("UUID")->required();
+  app.add_option("-o,--output-dir", options->directory, "where to put it (checkpoints/<uuid>)")->type_name("DIR");
+  app.add_flag("-q,--quiet", options->quiet, "print the path only");
+  return [options](Session& session) -> Result<int> {
+    DET_TRY(const auto checkpoint, find_checkpoint(session, options->uuid));
+    const auto directory = options->directory.empty() ? std::filesystem::path("checkpoints") / text_at(checkpoint, "uuid")
+                                                      : std::filesystem::path(options->directory);
+    if (auto done = download_checkpoint(session, checkpoint, directory); !done) return tl::unexpected(done.error());
+    auto& console = session.console();
+    if (options->quiet) {
+      console.write_line(directory.string());
+    } else {
+      console.line("Local checkpoint path:\n{}\n", std::filesystem::absolute(directory).string());
+      console.write(checkpoint_table(one(checkpoint)).text());
+    }
+    return 0;
+  };
+}
+
+Action define_delete_checkpoints(CLI::App& app) {
+  struct Options {
+    std::string uuids;
+    bool yes = false;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("uuids", options->uuids, "which checkpoints, separated by commas")->type_name("UUIDS")->required();
+  app.add_flag("-y,--yes", options->yes, "do not ask");
+  return [options](Session& session) -> Result<int> {
+    if (!options->yes && !session.console().confirm("This deletes the files of these checkpoints for good. Do you wish to proceed?")) {
+      session.console().line("Stopping deletion of checkpoints.");
+      return 0;
+    }
+    json::array uuids;
+    for (const auto& uuid : split(options->uuids, ',')) uuids.push_back(json::value(trim(uuid)));
+    json::object body;
+    body["checkpointUuids"] = std::move(uuids);
+    DET_TRY(const auto answer, session.del("/api/v1/checkpoints", body));
+    session.console().line("Deletion of checkpoints {} is in progress", options->uuids);
+    return 0;
+  };
+}
+
+}  // namespace
+
+Command checkpoint_commands() {
+  return {.names = {"checkpoint", "c"},
+          .help = "manage checkpoints",
+          .example = "det checkpoint list 7 --best 3\ndet checkpoint download 4afa9ec2-5d8e-4e2f-a7a1-2b6c1c3dd1de",
+          .children = {{{"list", "ls"}, "list checkpoints of experiment", "det checkpoint list 7 --best 3", define_list_checkpoints},
+                       {{"describe"}, "describe checkpoint", "", define_describe_checkpoint},
+                       {{"download"}, "download checkpoint", "det checkpoint download UUID -o /tmp/model", define_download_checkpoint},
+                       {{"delete"}, "delete checkpoints", "det checkpoint delete UUID,UUID --yes", define_delete_checkpoints}}};
+}
+
+}  // namespace det::cli

@@ -1,0 +1,67 @@
+#include "det/cli/command.h"
+
+#include <algorithm>
+
+#include "det/base/text.h"
+
+namespace det::cli {
+
+const Command* find_child(const Command& group, std::string_view name) {
+  for (const auto& child : group.children)
+    if (std::find(child.names.begin(), child.names.end(), name) != child.names.end()) return &child;
+  return nullptr;
+}
+
+std::string unknown_command(const Command& group, const std::string& path, const std::string& word) {
+  auto text = fmt::format("'{}' is no command of {}.", word, path);
+  const std::string* nearest = nullptr;
+  int distance_min = static_cast<int>(word.size() + 2) / 3 + 1;
+  for (const auto& child : group.children) {
+    for (const auto& name : child.names) {
+      const int distance = name.starts_with(word) && word.size() > 1 ? 1 : edit_distance(word, name);
+      if (distance >= distance_min) continue;
+      distance_min = distance;
+      nearest = &name;
+    }
+  }
+  if (nearest != nullptr) text += fmt::format(" Did you mean '{}'?", *nearest);
+  return text;
+}
+
+std::string group_help(const Command& group, const std::string& path) {
+  auto children = group.children;
+  std::sort(children.begin(), children.end(), [](const auto& a, const auto& b) { return a.names[0] < b.names[0]; });
+  std::size_t width = 0;
+  std::vector<std::string> names;
+  for (const auto& child : children) {
+    auto name = child.names[0];
+    for (std::size_t i = 1; i < child.names.size(); ++i) name += (i == 1 ? " (" : ", ") + child.names[i];
+    if (child.names.size() > 1) name += ')';
+    width = std::max(width, name.size());
+    names.push_back(std::move(name));
+  }
+  std::string text = fmt::format("usage: {} COMMAND ...\n\n{}\n\ncommands:\n", path, group.help);
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    const bool is_default = children[i].names[0] == group.default_child;
+    text += fmt::format("  {:<{}}  {}{}\n", names[i], width, children[i].help, is_default ? " (default)" : "");
+  }
+  if (!group.example.empty()) {
+    text += "\nexamples:\n";
+    for (const auto& line : split(group.example, '\n')) text += "  " + line + '\n';
+  }
+  text += fmt::format("\nMore about a command: {} COMMAND --help\n", path);
+  return text;
+}
+
+Command root_command() {
+  return {.names = {"det"},
+          .help = "Determined: train deep-learning models",
+          .example = "det up                                 a master and an agent right here\n"
+                     "det experiment create const.yaml . -f  train, and watch\n"
+                     "det experiment list",
+          .children = {experiment_commands(), trial_commands(), checkpoint_commands(), agent_commands(), slot_commands(), master_commands(),
+                       user_commands(), template_commands(), job_commands(), task_commands(), dev_commands(), preview_search_command(),
+                       version_command()}};
+}
+
+}  // namespace det::cli

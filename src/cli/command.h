@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "det/base/error.h"
+#include "det/cli/session.h"
+
+namespace CLI {
+class App;
+}
+
+namespace det::cli {
+
+/// Runs a command after its arguments were read; returns the exit code.
+using Action = std::function<Result<int>(Session&)>;
+
+/// A command, or a group of commands: the tree that users type their way down.
+///
+/// `det experiment list` finds the group `experiment` and in it the command
+/// `list`; only that command's flags are ever built, so that the size of the
+/// tree costs no start-up time.
+struct Command {
+  std::vector<std::string> names;  ///< The full name, then the aliases.
+  std::string help;                ///< "list experiments"; also in "Failed to list experiments: …".
+  std::string example;             ///< Lines that a user can paste; may be empty.
+
+  /// Adds a command's arguments and says what to do with them. Null for a group.
+  Action (*define)(CLI::App&) = nullptr;
+
+  std::vector<Command> children = {};
+  std::string default_child = {};  ///< What the group does when called bare; empty: its help.
+};
+
+/// Everything but what main adds.
+Command root_command();
+
+Command experiment_commands();
+Command trial_commands();
+Command checkpoint_commands();
+Command agent_commands();
+Command slot_commands();
+Command master_commands();
+Command user_commands();
+Command template_commands();
+Command job_commands();
+Command task_commands();
+Command dev_commands();
+Command preview_search_command();
+Command version_command();
+
+/// The child of that name or alias, or null.
+const Command* find_child(const Command& group, std::string_view name);
+
+/// `'lst' is no command of det experiment. Did you mean 'list'?`
+std::string unknown_command(const Command& group, const std::string& path, const std::string& word);
+
+/// What `det experiment --help` prints.
+std::string group_help(const Command& group, const std::string& path);
+
+}  // namespace det::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "det/cli/session.h"
+#include "det/cli/table.h"
+
+namespace det::cli {
+
+/// How to rank checkpoints.
+struct CheckpointOrder {
+  std::string metric;                     ///< Empty: the searcher's.
+  std::optional<bool> smaller_is_better;  ///< Absent: as the experiment's configuration says.
+};
+
+/// The `count` best of these checkpoints, best first; deleted ones and those
+/// without the metric are left out.
+json::array best_checkpoints(const json::array& checkpoints, std::size_t count, const CheckpointOrder& order);
+
+/// Brings the files of a checkpoint (as the API describes it) into `directory`,
+/// which appears complete or not at all. Reads shared storage directly where
+/// this machine sees it, else asks the master. A directory that holds a
+/// checkpoint already is left as it is. Adds metadata.json where there is none.
+Result<void> download_checkpoint(Session& session, const json::value& checkpoint, const std::filesystem::path& directory);
+
+/// Experiment, trial, batches, time, UUID, metrics and metadata, one row each.
+Table checkpoint_table(const json::array& checkpoints);
+
+}  // namespace det::cli

@@ -1,0 +1,134 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "det/base/text.h"
+#include "det/cli/download.h"
+#include "det/cli/experiment.h"
+#include "det/cli/format.h"
+#include "det/cli/output.h"
+
+namespace det::cli {
+namespace {
+
+struct ListOptions {
+  bool all = false;
+  bool show_project = false;
+  std::int64_t limit = 200;
+  std::int64_t offset = 0;
+  std::string pages = "all";
+  OutputForm form;
+};
+
+Result<int> list(Session& session, const ListOptions& options) {
+  QueryItems query;
+  if (!options.all) {
+    DET_TRY(const auto user, session.user());
+    query = {{"archived", "false"}, {"users", user}};
+  }
+  json::array experiments;
+  if (options.pages == "1") {
+    query.emplace_back("limit", std::to_string(options.limit));
+    query.emplace_back("offset", std::to_string(options.offset));
+    DET_TRY(const auto page, session.get("/api/v1/experiments", query));
+    experiments = list_at(page, "experiments");
+  } else {
+    DET_TRY(experiments, session.pages("/api/v1/experiments", query, "experiments", options.limit));
+  }
+  std::vector<std::string> headers = {"ID", "Owner", "Name", "Parent ID", "State", "Progress", "Started", "Ended", "Resource Pool"};
+  if (options.show_project) headers.insert(headers.begin(), {"Workspace", "Project"});
+  if (options.all) headers.push_back("Archived");
+  Table table(headers);
+  for (const auto& experiment : experiments) {
+    // Configurations of early releases have a description and no name.
+    const auto& name = text_at(experiment, "name").empty() ? at(experiment, "description") : at(experiment, "name");
+    std::vector<json::value> row = {at(experiment, "id"), at(experiment, "username"), name, at(experiment, "forkedFrom"),
+                                    state_cell(at(experiment, "state")), percent_cell(at(experiment, "progress")),
+                                    time_cell(at(experiment, "startTime")), time_cell(at(experiment, "endTime")),
+                                    at(experiment, "resourcePool")};
+    if (options.show_project) row.insert(row.begin(), {at(experiment, "workspaceName"), at(experiment, "projectName")});
+    if (options.all) row.push_back(at(experiment, "archived"));
+    table.add(std::move(row));
+  }
+  show(session.console(), options.form, experiments, table);
+  return 0;
+}
+
+Result<int> list_trials(Session& session, std::int64_t id, const OutputForm& form) {
+  DET_TRY(const auto trials, session.pages(experiment_path(id) + "/trials", {}, "trials", 1000));
+  Table table({"Trial ID", "State", "H-Params", "Started", "Ended", "# of Batches"});
+  for (const auto& trial : trials)
+    table.add({at(trial, "id"), state_cell(at(trial, "state")), json::value(json::pretty(at(trial, "hparams"), 4)),
+               time_cell(at(trial, "startTime")), time_cell(at(trial, "endTime")), at(trial, "totalBatchesProcessed")});
+  show(session.console(), form, trials, table);
+  return 0;
+}
+
+Result<int> list_checkpoints(Session& session, std::int64_t id, std::optional<std::size_t> best, const OutputForm& form) {
+  DET_TRY(const auto experiment, session.get(experiment_path(id)));
+  DET_TRY(auto checkpoints, session.pages(experiment_path(id) + "/checkpoints", {}, "checkpoints", 1000));
+  const auto& searcher = at(experiment, "experiment.config.searcher");
+  const auto& smaller = at(searcher, "smaller_is_better");
+  if (best) checkpoints = best_checkpoints(checkpoints, *best, {.metric = "", .smaller_is_better = !smaller.is_bool() || smaller.get_bool()});
+  Table table({"Trial ID", "# of Batches", "State", fmt::format("Validation Metric\n({})", text_at(searcher, "metric")), "UUID",
+               "Resources", "Size"});
+  for (const auto& checkpoint : checkpoints) {
+    const auto& resources = at(checkpoint, "resources");
+    std::string files;
+    std::int64_t bytes = 0;
+    if (resources.is_object()) {
+      for (const auto& [name, size] : resources.get_object()) {
+        files += (files.empty() ? "" : "\n") + std::string(name);
+        bytes += json::to_int64(size).value_or(0);
+      }
+    }
+    table.add({at(checkpoint, "training.trialId"), at(checkpoint, "metadata.steps_completed"), state_cell(at(checkpoint, "state")),
+               at(checkpoint, "training.searcherMetric"), at(checkpoint, "uuid"), json::value(files), json::value(human_size(bytes))});
+  }
+  show(session.console(), form, checkpoints, table);
+  return 0;
+}
+
+}  // namespace
+
+Action define_list(CLI::App& app) {
+  const auto options = std::make_shared<ListOptions>();
+  app.add_flag("-a,--all", options->all, "archived ones and those of other users, too");
+  app.add_flag("--show_project,--show-project", options->show_project, "show workspace and project");
+  app.add_option("--limit", options->limit, "experiments a page (200)")->type_name("N")->check(CLI::PositiveNumber);
+  app.add_option("--offset", options->offset, "with --pages 1: how many to skip")->type_name("N");
+  app.add_option("--pages", options->pages, "one page or all (all)")->type_name("{1,all}")->check(CLI::IsMember({"1", "all"}));
+  add_output_flags(app, options->form);
+  return [options](Session& session) { return list(session, *options); };
+}
+
+Action define_list_trials(CLI::App& app) {
+  const auto id = std::make_shared<std::int64_t>();
+  const auto form = std::make_shared<OutputForm>();
+  app.add_option("experiment_id", *id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  add_output_flags(app, *form);
+  return [id, form](Session& session) { return list_trials(session, *id, *form); };
+}
+
+Action define_list_checkpoints(CLI::App& app) {
+  const auto id = std::make_shared<std::int64_t>();
+  const auto best = std::make_shared<std::optional<std::size_t>>();
+  const auto form = std::make_shared<OutputForm>();
+  app.add_option("experiment_id", *id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("--best", *best, "only the N best by the searcher's metric")->type_name("N");
+  add_output_flags(app, *form);
+  return [id, best, form](Session& session) { return list_checkpoints(session, *id, *best, *form); };
+}
+
+Action define_config(CLI::App& app) {
+  const auto id = std::make_shared<std::int64_t>();
+  const auto form = std::make_shared<OutputForm>();
+  app.add_option("experiment_id", *id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  add_document_flags(app, *form);
+  return [id, form](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.get(experiment_path(*id)));
+    show_document(session.console(), *form, at(answer, "experiment.config"));
+    return 0;
+  };
+}
+
+}  // namespace det::cli

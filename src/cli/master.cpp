@@ -1,0 +1,107 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "det/cli/command.h"
+#include "det/cli/format.h"
+#include "det/cli/output.h"
+#include "det/http/client.h"
+#include "det/http/status.h"
+
+namespace det::cli {
+namespace {
+
+Result<json::value> anonymous_get(Session& session, const std::string& path) {
+  http::Call call;
+  call.path = path;
+  DET_TRY(const auto reply, session.exchange_anonymous(std::move(call)));
+  if (!reply.ok()) return tl::unexpected(http::error_of(reply.status, reply.body));
+  return json::parse(reply.body);
+}
+
+Action define_info(CLI::App& app) {
+  const auto form = std::make_shared<OutputForm>();
+  add_document_flags(app, *form);
+  return [form](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, anonymous_get(session, "/api/v1/master"));
+    show_document(session.console(), *form, answer);
+    return 0;
+  };
+}
+
+Action define_master_config(CLI::App& app) {
+  const auto form = std::make_shared<OutputForm>();
+  add_document_flags(app, *form);
+  return [form](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.get("/api/v1/master/config"));
+    show_document(session.console(), *form, at(answer, "config"));
+    return 0;
+  };
+}
+
+// "2026-01-02T03:04:05.123456Z [INFO]: text"
+void show_master_entry(Console& console, const json::value& entry, bool as_json) {
+  if (as_json) return console.write_line(json::serialize(entry));
+  auto level = text_at(entry, "level");
+  if (level.starts_with("LOG_LEVEL_")) level.erase(0, 10);
+  console.log_line(fmt::format("{} [{}]: {}", text_at(entry, "timestamp"), level, text_at(entry, "message")));
+}
+
+Action define_master_logs(CLI::App& app) {
+  struct Options {
+    bool follow = false;
+    bool json = false;
+    std::optional<int> tail;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_flag("-f,--follow", options->follow, "show new lines as they come");
+  app.add_option("--tail", options->tail, "only the last N lines")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_flag("--json", options->json, "one JSON object a line");
+  return [options](Session& session) -> Result<int> {
+    QueryItems query;
+    if (options->tail) query.emplace_back("offset", std::to_string(-*options->tail));
+    if (options->follow) query.emplace_back("follow", "true");
+    auto& console = session.console();
+    auto read = session.stream("/api/v1/master/logs", query, [&](const json::value& result) {
+      show_master_entry(console, at(result, "logEntry"), options->json);
+      if (options->follow) console.flush();
+      return true;
+    });
+    if (!read) return tl::unexpected(read.error());
+    return 0;
+  };
+}
+
+Action define_version(CLI::App& app) {
+  const auto form = std::make_shared<OutputForm>();
+  add_document_flags(app, *form);
+  return [form](Session& session) -> Result<int> {
+    json::object document;
+    document["client"] = {{"version", DET_VERSION}};
+    DET_TRY(const auto url, session.master_url());
+    document["master_address"] = url;
+    const auto master = anonymous_get(session, "/info");
+    json::object known;
+    for (const auto* name : {"cluster_id", "master_id", "version"})
+      known[name] = master ? at(*master, name) : json::value(nullptr);
+    document["master"] = std::move(known);
+    show_document(session.console(), *form, document);
+    return 0;
+  };
+}
+
+}  // namespace
+
+Command master_commands() {
+  return {.names = {"master"},
+          .help = "ask the master about itself",
+          .example = "det master info\ndet master logs -f",
+          .children = {{{"info"}, "show information about the master", "", define_info},
+                       {{"config"}, "show configuration of the master", "det master config --json", define_master_config},
+                       {{"logs"}, "show logs of the master", "det master logs -f --tail 20", define_master_logs}}};
+}
+
+Command version_command() {
+  return {.names = {"version"}, .help = "show versions of the client and the master", .example = "", .define = define_version};
+}
+
+}  // namespace det::cli
