@@ -54,21 +54,34 @@ struct PutExperiment { ExperimentRecord record; };
 struct PutTrial { TrialRecord record; };
 struct PutAllocation { AllocationRecord record; };
 struct PutCheckpoint { CheckpointRecord record; };
-/// A report equal to one that is stored changes nothing; new names are merged into it.
-struct AddMetrics { MetricRecord record; };
-/// A new run of the trial starts at `batches`: reports beyond it vanish from all reads.
+/// A report equal to one that is stored changes nothing; new names are merged into
+/// it. Where two reports of the same (trial, group, batches) differ, the later run
+/// is right and replaces the report of the earlier run; within one run the value that was
+/// stored first stays. What was not stored, for that reason or because the report is of
+/// a run before the last RewindTrial, is told to `refused`, on the writer's thread,
+/// before `done`. See also Store::check_metrics.
+struct AddMetrics {
+  MetricRecord record;
+  std::function<void(const Error&)> refused = nullptr;
+};
+/// A new run of the trial starts at `batches`: what earlier runs reported beyond it
+/// vanishes from all reads (it is archived), and what they report from now on is refused.
 struct RewindTrial { TrialId trial; std::int64_t run_id = 0; std::int64_t batches = 0; };
-/// Lines of one stream; those whose sequence is stored already are dropped (I-5).
+/// Lines of one stream, all of one task; those whose sequence is stored already are
+/// dropped (I-5). A gap is accepted: what is missing can never come.
 struct AddLogs { std::string stream; std::int64_t first_sequence = 0; std::vector<LogRecord> lines; };
 /// Lines of our own (scheduling messages), without a stream.
 struct AddOwnLogs { std::vector<LogRecord> lines; };
+/// Goes into the same commit as the first experiment that has it: a definition
+/// without an experiment is deleted with the next one that was the last to have it.
 struct PutModelDefinition { std::string digest; std::string archive; };
 struct PutUser { UserRecord record; };
 struct PutSession { SessionRecord record; };
 struct DeleteSession { std::string token_hash; };
 struct PutTemplate { TemplateRecord record; };
 struct DeleteTemplate { std::string name; };
-/// The experiment and all that belongs to it.
+/// The experiment and all that belongs to it. It vanishes from all reads at once; metrics
+/// and log lines leave the disk little by little.
 struct DeleteExperiment { ExperimentId id; };
 struct PutSetting { std::string key; std::string value; };
 
@@ -93,7 +106,61 @@ struct MetricQuery {
   TrialId trial;
   std::optional<std::string> group;
   std::int64_t after_batches = -1;
-  std::int64_t limit = 0;
+  std::int64_t limit = 0;  ///< 0: all; reports of the last batch count come together, even beyond it
+};
+
+/// How a list is ordered; ties by id, in the same direction.
+enum class ExperimentSort { Id, Name, Description, State, StartTime, EndTime, Progress, Owner, ResourcePool, Archived,
+                            ForkedFrom, ProjectId, NumTrials, CheckpointCount, CheckpointSize, BestMetric };
+enum class TrialSort { Id, State, StartTime, EndTime, Batches, Restarts, BestMetric };
+
+/// Which experiments to list; a condition left empty lets all through.
+struct ExperimentQuery {
+  std::vector<experiment::State> states;
+  std::optional<bool> archived;
+  std::string name, description;    ///< substrings, without regard to the case of ASCII letters
+  std::vector<std::string> labels;  ///< all of them
+  std::vector<UserId> owners;
+  std::optional<std::int64_t> project_id;
+  std::vector<ExperimentId> ids, not_ids;
+  std::optional<ExperimentId> min_id, max_id;
+  ExperimentSort sort = ExperimentSort::Id;
+  Page page;
+};
+/// An experiment as lists show it: without its configuration, with sums over its trials.
+struct ExperimentSummary {
+  ExperimentId id;
+  experiment::State state = experiment::State::Paused;
+  std::string name, description, notes;
+  std::vector<std::string> labels;
+  std::int64_t model_definition_bytes = 0;
+  UserId owner;
+  std::string job_id, resource_pool;
+  Time start_time;
+  std::optional<Time> end_time;
+  double progress = 0;
+  bool archived = false;
+  std::optional<ExperimentId> forked_from;
+  std::string error;
+  std::int64_t project_id = 1;
+  std::string searcher, searcher_metric;  ///< searcher.name and searcher.metric of the configuration
+  std::int64_t num_trials = 0, checkpoint_count = 0, checkpoint_bytes = 0;  ///< deleted checkpoints do not count
+  std::optional<double> best_metric;
+  TrialId best_trial;  ///< 0: none has validated
+};
+struct ExperimentList {
+  std::int64_t total = 0;  ///< that match, on all pages
+  std::vector<ExperimentSummary> experiments;
+};
+struct TrialQuery {
+  ExperimentId experiment;
+  std::vector<experiment::State> states;
+  TrialSort sort = TrialSort::Id;
+  Page page;
+};
+struct TrialList {
+  std::int64_t total = 0;
+  std::vector<TrialRecord> trials;
 };
 
 /// What the platform remembers.
@@ -105,8 +172,13 @@ struct MetricQuery {
 /// kernel did after a failed sync cannot be known (reliability.md §2.2). Only
 /// a full disk is answered by waiting and trying again, with `on_stall` told.
 ///
+/// The queue is bounded. While more than 64 MiB wait, `overloaded` is true, and reports
+/// and log lines should be answered with 503 so that their senders try later. At
+/// 1 GiB `commit` itself blocks until there is room.
+///
 /// Reads: blocking, on the caller's thread, from read-only connections; they see
-/// at least everything whose `done` was called before.
+/// at least everything whose `done` was called before. A read that fails throws an
+/// exception (std::runtime_error); it never looks like an empty answer.
 ///
 /// Threads: all members may be called from any thread.
 class Store {
@@ -116,6 +188,7 @@ class Store {
   virtual void commit(std::vector<Change> changes, std::function<void()> done) = 0;
   /// Blocks until everything queued before is durable.
   virtual void flush() = 0;
+  virtual bool overloaded() const = 0;
 
   // What a restarted master needs.
   virtual std::optional<Snapshot> latest_snapshot() = 0;
@@ -123,7 +196,9 @@ class Store {
 
   virtual std::vector<ExperimentRecord> experiments() = 0;  ///< all, ascending by id
   virtual std::optional<ExperimentRecord> experiment(ExperimentId id) = 0;
+  virtual ExperimentList list_experiments(const ExperimentQuery& query) = 0;
   virtual std::vector<TrialRecord> trials(ExperimentId id) = 0;
+  virtual TrialList list_trials(const TrialQuery& query) = 0;
   virtual std::optional<TrialRecord> trial(TrialId id) = 0;
   virtual std::optional<TrialRecord> trial_of_task(const std::string& task_id) = 0;
   virtual std::vector<AllocationRecord> allocations(const std::string& task_id) = 0;
@@ -132,6 +207,12 @@ class Store {
   virtual std::optional<CheckpointRecord> checkpoint(const std::string& uuid) = 0;
   virtual std::vector<MetricRecord> metrics(const MetricQuery& query) = 0;  ///< ascending by (batches, group)
   virtual std::optional<MetricRecord> latest_metrics(TrialId trial, const std::string& group) = 0;
+  /// What AddMetrics would refuse, as the answer to its sender: InvalidArgument for a name that is
+  /// repeated with another value, AlreadyExists for a report of an earlier run that comes too late.
+  virtual Result<void> check_metrics(const MetricRecord& record) = 0;
+  /// Per group ("avg_metrics" for training, "validation_metrics", otherwise the group's name) and name:
+  /// {"count","sum","min","max","mean","last","type":"number"}, or {"last","type"} for what is no number.
+  virtual json::object summary_metrics(TrialId trial) = 0;
   virtual std::vector<LogRecord> logs(const LogQuery& query) = 0;
   virtual std::optional<std::string> model_definition(const std::string& digest) = 0;
   virtual std::vector<UserRecord> users() = 0;
@@ -142,10 +223,12 @@ class Store {
 
 struct SqliteOptions {
   std::filesystem::path path;
+  /// Called on the writer's thread.
   std::function<void(const std::string&)> on_stall;  ///< told once when the disk is full, and again when it is not
 };
 
-/// Opens or creates the database, holds a lock on it, and brings its schema up to date.
+/// Opens or creates the database, holds a lock on it, and brings its schema up to date. The
+/// destructor finishes what is queued; while the disk is full it gives up what was not acknowledged.
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
 
 }  // namespace det::store

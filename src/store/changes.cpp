@@ -1,0 +1,109 @@
+#include "det/store/changes.h"
+
+#include "det/store/event_rows.h"
+#include "det/store/experiment_rows.h"
+#include "det/store/trial_rows.h"
+#include "det/store/user_rows.h"
+
+namespace det::store {
+
+namespace {
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+std::size_t bytes_of(const json::value& value) {
+  std::size_t bytes = sizeof value;
+  if (value.is_string()) bytes += value.get_string().size();
+  if (value.is_array())
+    for (const auto& item : value.get_array()) bytes += bytes_of(item);
+  if (value.is_object())
+    for (const auto& [key, item] : value.get_object()) bytes += key.size() + bytes_of(item);
+  return bytes;
+}
+std::size_t bytes_of(const json::object& members) {
+  std::size_t bytes = 0;
+  for (const auto& [key, item] : members) bytes += key.size() + bytes_of(item);
+  return bytes;
+}
+std::size_t bytes_of(const std::vector<LogRecord>& lines) {
+  std::size_t bytes = 0;
+  for (const auto& line : lines) bytes += sizeof line + line.log.size() + line.task_id.size() + line.allocation_id.size();
+  return bytes;
+}
+
+}  // namespace
+
+ChangeWriter::ChangeWriter(Connection& connection)
+    : connection_(connection), last_sequence_(read_last_sequence(connection)), metrics_(connection), logs_(connection) {}
+
+void ChangeWriter::apply(const Change& change) {
+  std::visit(
+      Overloaded{
+          [&](const AppendEvent& c) { apply_one(c); },
+          [&](const SaveSnapshot& c) { save_snapshot(connection_, c.snapshot); },
+          [&](const PutExperiment& c) { put_experiment(connection_, c.record); },
+          [&](const PutTrial& c) { put_trial(connection_, c.record); },
+          [&](const PutAllocation& c) { put_allocation(connection_, c.record); },
+          [&](const PutCheckpoint& c) { put_checkpoint(connection_, c.record); },
+          [&](const AddMetrics& c) { apply_one(c); },
+          [&](const RewindTrial& c) { metrics_.rewind(c); },
+          [&](const AddLogs& c) { logs_.add(c); },
+          [&](const AddOwnLogs& c) { logs_.add(c); },
+          [&](const PutModelDefinition& c) { put_model_definition(connection_, c); },
+          [&](const PutUser& c) { put_user(connection_, c.record); },
+          [&](const PutSession& c) { put_session(connection_, c.record); },
+          [&](const DeleteSession& c) { delete_session(connection_, c.token_hash); },
+          [&](const PutTemplate& c) { put_template(connection_, c.record); },
+          [&](const DeleteTemplate& c) { delete_template(connection_, c.name); },
+          [&](const DeleteExperiment& c) { delete_experiment(connection_, c.id); },
+          [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
+      },
+      change);
+}
+
+void ChangeWriter::apply_one(const AppendEvent& append) {
+  DET_ASSERT(append.event.sequence > last_sequence_);
+  append_event(connection_, append.event);
+  last_sequence_ = append.event.sequence;
+}
+
+void ChangeWriter::apply_one(const AddMetrics& add) {
+  auto stored = metrics_.add(add.record);
+  if (stored || !add.refused) return;
+  refusals_.push_back([&add, error = std::move(stored).error()] { add.refused(error); });
+}
+
+void ChangeWriter::forget() {
+  last_sequence_ = read_last_sequence(connection_);
+  metrics_.forget();
+  logs_.forget();
+  refusals_.clear();
+}
+
+std::size_t approximate_bytes(const Change& change) {
+  constexpr std::size_t kRow = 512;
+  return std::visit(
+      Overloaded{
+          [](const AppendEvent& c) { return kRow + bytes_of(c.event.body); },
+          [](const SaveSnapshot& c) { return kRow + bytes_of(c.snapshot.body); },
+          [](const PutExperiment& c) { return kRow + bytes_of(c.record.config) + c.record.original_config.size(); },
+          [](const PutTrial& c) { return kRow + bytes_of(c.record.hparams); },
+          [](const PutCheckpoint& c) { return kRow + c.record.resources.size() * 128 + bytes_of(c.record.metadata); },
+          [](const AddMetrics& c) {
+            std::size_t bytes = kRow + bytes_of(c.record.avg_metrics);
+            for (const auto& batch : c.record.batch_metrics) bytes += bytes_of(batch);
+            return bytes;
+          },
+          [](const AddLogs& c) { return kRow + bytes_of(c.lines); },
+          [](const AddOwnLogs& c) { return kRow + bytes_of(c.lines); },
+          [](const PutModelDefinition& c) { return kRow + c.archive.size(); },
+          [](const PutTemplate& c) { return kRow + c.record.yaml.size(); },
+          [](const auto&) { return kRow; },
+      },
+      change);
+}
+
+}  // namespace det::store

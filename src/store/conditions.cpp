@@ -1,0 +1,48 @@
+#include "det/store/conditions.h"
+
+#include <algorithm>
+
+namespace det::store {
+
+void Conditions::add(std::string_view sql, Value value) {
+  begin();
+  text_ += fmt::format("{}\n", sql);
+  values_.push_back(std::move(value));
+}
+
+void Conditions::add_in(std::string_view column, std::vector<Value> values, bool negated) {
+  if (values.empty()) return;
+  begin();
+  // The values travel as one JSON parameter: no limit on their number, and one statement text for all.
+  text_ += fmt::format("{} {}IN (SELECT value FROM json_each(?))\n", column, negated ? "NOT " : "");
+  json::array list;
+  for (const auto& value : values) {
+    if (const auto* number = std::get_if<std::int64_t>(&value)) list.emplace_back(*number);
+    else list.emplace_back(std::get<std::string>(value));
+  }
+  values_.emplace_back(boost::json::serialize(list));
+}
+
+void Conditions::bind(Query& query) const {
+  for (const auto& value : values_) std::visit([&](const auto& v) { query.bind(v); }, value);
+}
+
+std::int64_t count_rows(Connection& connection, std::string_view table, const Conditions& conditions) {
+  Query query(connection, OneTimeSql{fmt::format("SELECT COUNT(*) FROM {}\n{}", table, conditions.where())});
+  conditions.bind(query);
+  query.next();
+  return query.get<std::int64_t>();
+}
+
+std::string order_by(std::string_view column, bool descending) {
+  const char* direction = descending ? "DESC" : "ASC";
+  return column == "id" ? fmt::format("ORDER BY id {}", direction)
+                        : fmt::format("ORDER BY {0} {1}, id {1}", column, direction);
+}
+
+void bind_page(Query& query, const Page& page, std::int64_t total) {
+  const auto offset = page.offset < 0 ? std::max<std::int64_t>(0, total + page.offset) : page.offset;
+  query.bind(page.limit > 0 ? page.limit : std::int64_t{-1}, offset);
+}
+
+}  // namespace det::store

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "det/base/json.h"
+
+/// The encoding of JSON documents in the store.
+///
+/// Text would be readable, but the parser we use brings one in five doubles
+/// back a bit off, cannot hold NaN, and is slow. This is compact (names are
+/// written once per document, doubles that are floats take four bytes), keeps
+/// every double to the bit, and decodes what it encoded to an equal document.
+///
+/// Format 1: the byte 1, then a value: a tag byte and its content. Counts and
+/// integers are base-128 varints, the latter zigzag. A name is 0, its length and
+/// its bytes at first, and its number (from 1, in order of appearance) after that.
+namespace det::store {
+
+/// Stored bytes that are not a document: the file is damaged.
+class DamagedDocument : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+std::string encode_document(const json::value& value);
+/// Throws DamagedDocument.
+json::value decode_document(std::string_view bytes);
+
+/// Whether both encode to the same bytes: NaN equals NaN, 1 does not equal 1.0.
+bool same_document(const json::value& a, const json::value& b);
+
+}  // namespace det::store

@@ -1,0 +1,99 @@
+#include "det/store/listing.h"
+
+#include "det/base/text.h"
+#include "det/store/conditions.h"
+
+namespace det::store {
+
+namespace {
+
+constexpr std::string_view kNumTrials = "(SELECT COUNT(*) FROM trials WHERE experiment_id = experiments.id)";
+constexpr std::string_view kCheckpointCount =
+    "(SELECT COUNT(*) FROM checkpoints WHERE experiment_id = experiments.id AND state <> 'Deleted')";
+constexpr std::string_view kCheckpointBytes =
+    "(SELECT COALESCE(SUM(bytes), 0) FROM checkpoints WHERE experiment_id = experiments.id AND state <> 'Deleted')";
+// A metric that is not a number is the text 'NaN': it ranks worse than every number.
+constexpr std::string_view kBestMetric = R"sql((
+  SELECT best_metric FROM trials
+  WHERE experiment_id = experiments.id AND best_metric IS NOT NULL
+  ORDER BY typeof(best_metric) = 'text', CASE WHEN smaller_is_better THEN best_metric ELSE -best_metric END, id
+  LIMIT 1))sql";
+constexpr std::string_view kBestTrial = R"sql((
+  SELECT id FROM trials
+  WHERE experiment_id = experiments.id AND best_metric IS NOT NULL
+  ORDER BY typeof(best_metric) = 'text', CASE WHEN smaller_is_better THEN best_metric ELSE -best_metric END, id
+  LIMIT 1))sql";
+
+std::string_view column_of(ExperimentSort sort) {
+  switch (sort) {
+    case ExperimentSort::Id: return "id";
+    case ExperimentSort::Name: return "name";
+    case ExperimentSort::Description: return "description";
+    case ExperimentSort::State: return "state";
+    case ExperimentSort::StartTime: return "start_time";
+    case ExperimentSort::EndTime: return "end_time";
+    case ExperimentSort::Progress: return "progress";
+    case ExperimentSort::Owner: return "owner";
+    case ExperimentSort::ResourcePool: return "resource_pool";
+    case ExperimentSort::Archived: return "archived";
+    case ExperimentSort::ForkedFrom: return "forked_from";
+    case ExperimentSort::ProjectId: return "project_id";
+    case ExperimentSort::NumTrials: return kNumTrials;
+    case ExperimentSort::CheckpointCount: return kCheckpointCount;
+    case ExperimentSort::CheckpointSize: return kCheckpointBytes;
+    case ExperimentSort::BestMetric: return kBestMetric;
+  }
+  return "id";
+}
+
+Conditions conditions_of(const ExperimentQuery& query) {
+  Conditions conditions;
+  conditions.add_in("state", names_of(query.states));
+  if (query.archived) conditions.add("archived = ?", std::int64_t{*query.archived});
+  if (!query.name.empty()) conditions.add("instr(lower(name), ?) > 0", to_lower(query.name));
+  if (!query.description.empty()) conditions.add("instr(lower(description), ?) > 0", to_lower(query.description));
+  for (const auto& label : query.labels)
+    conditions.add("id IN (SELECT experiment_id FROM experiment_labels WHERE label = ?)", label);
+  conditions.add_in("owner", numbers_of(query.owners));
+  if (query.project_id) conditions.add("project_id = ?", *query.project_id);
+  conditions.add_in("id", numbers_of(query.ids));
+  conditions.add_in("id", numbers_of(query.not_ids), true);
+  if (query.min_id) conditions.add("id >= ?", query.min_id->value());
+  if (query.max_id) conditions.add("id <= ?", query.max_id->value());
+  return conditions;
+}
+
+ExperimentSummary read_row(Query& query) {
+  ExperimentSummary r;
+  std::optional<TrialId> best_trial;
+  query.read(r.id, r.state, r.name, r.description, r.notes, Document{r.labels}, r.model_definition_bytes, r.owner,
+             r.job_id, r.resource_pool, r.start_time, r.end_time, r.progress, r.archived, r.forked_from, r.error,
+             r.project_id, r.searcher, r.searcher_metric, r.num_trials, r.checkpoint_count, r.checkpoint_bytes,
+             r.best_metric, best_trial);
+  r.best_trial = best_trial.value_or(TrialId());
+  return r;
+}
+
+}  // namespace
+
+ExperimentList read_experiment_list(Connection& connection, const ExperimentQuery& wanted) {
+  const auto conditions = conditions_of(wanted);
+  ExperimentList list;
+  list.total = count_rows(connection, "experiments", conditions);
+  // The inner query chooses the page; only its rows pay for the sums.
+  const auto column = column_of(wanted.sort);
+  Query query(connection, OneTimeSql{fmt::format(R"sql(
+SELECT id, state, name, description, notes, labels, model_definition_bytes, owner, job_id, resource_pool, start_time,
+       end_time, progress, archived, forked_from, error, project_id, searcher, searcher_metric,
+       {}, {}, {}, {}, {}
+FROM (SELECT * FROM experiments {} {}) AS experiments
+{}
+)sql", kNumTrials, kCheckpointCount, kCheckpointBytes, kBestMetric, kBestTrial, conditions.where(),
+      order_by(column, wanted.page.descending) + kLimit, order_by(column, wanted.page.descending))});
+  conditions.bind(query);
+  bind_page(query, wanted.page, list.total);
+  list.experiments = collect<ExperimentSummary>(query, read_row);
+  return list;
+}
+
+}  // namespace det::store

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "det/store/sqlite.h"
+#include "det/store/store.h"
+
+namespace det::store {
+
+/// One page of the experiments that match. Reads no configuration.
+ExperimentList read_experiment_list(Connection& connection, const ExperimentQuery& query);
+
+}  // namespace det::store

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "det/store/sqlite.h"
+#include "det/store/store.h"
+
+/// Metric reports. A row is named by (trial, group, batches) and belongs to one
+/// run: that of the last report which did not agree with what an earlier run said.
+namespace det::store {
+
+/// What a report adds to the one that is stored under its name.
+struct MergedReport {
+  bool changed = false;
+  json::object avg_metrics;
+  json::array batch_metrics;
+};
+/// Fails with InvalidArgument where both hold the same name with different values.
+Result<MergedReport> merge_reports(const MetricRecord& stored, const MetricRecord& report);
+
+/// Writes reports, on the writer's connection.
+class MetricWriter {
+ public:
+  explicit MetricWriter(Connection& connection) : connection_(connection) {}
+
+  /// Fails as Store::check_metrics says; what does not contradict is stored even then.
+  Result<void> add(const MetricRecord& report);
+  void rewind(const RewindTrial& rewind);
+  /// Forgets what it remembers of the database, after a rollback.
+  void forget();
+
+ private:
+  std::int64_t current_run(TrialId trial);
+  void replace(const MetricRecord& stored, const MetricRecord& report);
+  void note_new_row(const MetricRecord& report);
+
+  struct Curve {
+    TrialId trial;
+    std::string group;
+    friend auto operator<=>(const Curve&, const Curve&) = default;
+  };
+  Connection& connection_;
+  std::unordered_map<std::int64_t, std::int64_t> runs_;  // of trials, as in metric_runs
+  std::map<Curve, int> unsummed_;                        // rows since the sums of a curve were advanced
+};
+
+/// Ascending by name.
+std::vector<std::string> read_metric_groups(Connection& connection, TrialId trial);
+std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery& query);
+std::optional<MetricRecord> read_latest_metrics(Connection& connection, TrialId trial, const std::string& group);
+/// See Store::check_metrics.
+Result<void> check_report(Connection& connection, const MetricRecord& report);
+
+}  // namespace det::store

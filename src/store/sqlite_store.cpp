@@ -1,0 +1,119 @@
+#include "det/store/sqlite_store.h"
+
+#include "det/store/event_rows.h"
+#include "det/store/experiment_rows.h"
+#include "det/store/file_lock.h"
+#include "det/store/listing.h"
+#include "det/store/metric_summary.h"
+#include "det/store/migrations.h"
+#include "det/store/reader_pool.h"
+#include "det/store/trial_rows.h"
+#include "det/store/user_rows.h"
+
+namespace det::store {
+
+namespace {
+
+class SqliteStore final : public Store {
+ public:
+  SqliteStore(FileLock lock, std::unique_ptr<Connection> connection, const std::filesystem::path& path,
+              WriterOptions options)
+      : lock_(std::move(lock)), connection_(std::move(connection)), writer_(*connection_, std::move(options)), readers_(path) {}
+
+  void commit(std::vector<Change> changes, std::function<void()> done) override {
+    writer_.commit(std::move(changes), std::move(done));
+  }
+  void flush() override { writer_.flush(); }
+  bool overloaded() const override { return writer_.overloaded(); }
+
+  std::optional<Snapshot> latest_snapshot() override { return read(read_latest_snapshot); }
+  std::vector<Event> events_after(std::int64_t sequence, std::int64_t limit) override {
+    return read(read_events_after, sequence, limit);
+  }
+  std::vector<ExperimentRecord> experiments() override { return read(read_experiments); }
+  std::optional<ExperimentRecord> experiment(ExperimentId id) override { return read(read_experiment, id); }
+  ExperimentList list_experiments(const ExperimentQuery& query) override { return read(read_experiment_list, query); }
+  std::vector<TrialRecord> trials(ExperimentId id) override { return read(read_trials, id); }
+  TrialList list_trials(const TrialQuery& query) override { return read(read_trial_list, query); }
+  std::optional<TrialRecord> trial(TrialId id) override { return read(read_trial, id); }
+  std::optional<TrialRecord> trial_of_task(const std::string& task_id) override {
+    return read(read_trial_of_task, task_id);
+  }
+  std::vector<AllocationRecord> allocations(const std::string& task_id) override {
+    return read(read_allocations, task_id);
+  }
+  std::vector<CheckpointRecord> checkpoints_of_experiment(ExperimentId id) override {
+    return read(read_checkpoints_of_experiment, id);
+  }
+  std::vector<CheckpointRecord> checkpoints_of_trial(TrialId id) override { return read(read_checkpoints_of_trial, id); }
+  std::optional<CheckpointRecord> checkpoint(const std::string& uuid) override { return read(read_checkpoint, uuid); }
+  std::vector<MetricRecord> metrics(const MetricQuery& query) override { return read(read_metrics, query); }
+  std::optional<MetricRecord> latest_metrics(TrialId trial, const std::string& group) override {
+    return read(read_latest_metrics, trial, group);
+  }
+  Result<void> check_metrics(const MetricRecord& record) override { return read(check_report, record); }
+  json::object summary_metrics(TrialId trial) override { return read(read_summary, trial); }
+  std::vector<LogRecord> logs(const LogQuery& query) override { return read(read_logs, query); }
+  std::optional<std::string> model_definition(const std::string& digest) override {
+    return read(read_model_definition, digest);
+  }
+  std::vector<UserRecord> users() override { return read(read_users); }
+  std::optional<SessionRecord> session(const std::string& token_hash) override { return read(read_session, token_hash); }
+  std::vector<TemplateRecord> templates() override { return read(read_templates); }
+  std::optional<std::string> setting(const std::string& key) override { return read(read_setting, key); }
+
+ private:
+  template <class Answer, class... Parameters, class... Arguments>
+  Answer read(Answer (*function)(Connection&, Parameters...), const Arguments&... arguments) {
+    return readers_.read([&](Connection& connection) { return function(connection, arguments...); });
+  }
+
+  // In this order: the readers close first, so that the writer's connection is the
+  // last and cleans up; the lock goes when all is closed.
+  FileLock lock_;
+  std::unique_ptr<Connection> connection_;
+  Writer writer_;
+  ReaderPool readers_;
+};
+
+Result<void> make_directory(const std::filesystem::path& path) {
+  if (!path.has_parent_path()) return {};
+  std::error_code failure;
+  std::filesystem::create_directories(path.parent_path(), failure);
+  if (failure)
+    return fail(ErrorCode::Unavailable, "cannot create the directory {}: {}", path.parent_path().string(),
+                failure.message());
+  return {};
+}
+
+void require_wal(Connection& connection) {
+  Query query(connection, OneTimeSql{"PRAGMA journal_mode = WAL"});
+  query.next();
+  if (const auto mode = query.get<std::string>(); mode != "wal")
+    throw std::runtime_error(fmt::format("the file system cannot hold a write-ahead log (journal mode is '{}')", mode));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& path, WriterOptions options) {
+  if (auto made = make_directory(path); !made) return tl::unexpected(std::move(made).error());
+  DET_TRY(auto lock, FileLock::acquire(path));
+  try {
+    auto connection = std::make_unique<Connection>(path, Connection::Mode::Write);
+    if (auto migrated = migrate(*connection, built_in_migrations()); !migrated)
+      return tl::unexpected(std::move(migrated).error().within(path.string()));
+    require_wal(*connection);
+    options.name = path.string();
+    return std::make_unique<SqliteStore>(std::move(lock), std::move(connection), path, std::move(options));
+  } catch (const std::runtime_error& error) {
+    return fail(ErrorCode::Unavailable, "cannot open {}: {}", path.string(), error.what());
+  }
+}
+
+Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
+  WriterOptions writer;
+  writer.on_stall = std::move(options.on_stall);
+  return open_sqlite(options.path, std::move(writer));
+}
+
+}  // namespace det::store
