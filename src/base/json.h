@@ -66,8 +66,9 @@ concept Sequence = requires(T t) { t.push_back(typename T::value_type{}); } && !
 template <class T>
 using Members = bd::describe_members<T, bd::mod_public | bd::mod_inherited>;
 
-/// Parses text with bounded depth; duplicates keep the last. Never throws.
-Result<value> parse(std::string_view text, std::size_t depth_max = 64);
+/// Parses text with bounded depth; duplicates keep the last. Never throws. The depth leaves
+/// room for a configuration of 64 levels inside an envelope.
+Result<value> parse(std::string_view text, std::size_t depth_max = 128);
 /// Compact text; safe for any depth that `parse` accepts.
 std::string serialize(const value& v);
 /// Text indented by `indent` spaces, keys in the order held.

@@ -232,7 +232,9 @@ class Checker {
     }
   }
 
-  std::string unknown(const Type& type, std::string_view tag, std::string_view key, const Path& path) const {
+  std::string unknown(const Type& type, std::string_view tag, std::string_view key, const Path& path) {
+    // Looking for what was meant takes its time; a document that is wrong all over gets no more advice.
+    if (++unknown_ > 100) return "unknown field";
     std::vector<std::string> holders;
     for (const auto& member : type.members)
       if (member.name != tag && schema::find_field(member.fields, key) != nullptr) holders.push_back(member.name);
@@ -257,6 +259,7 @@ class Checker {
 
   const Type& root_;
   Report& report_;
+  int unknown_ = 0;
 };
 
 void complete(const Type& unresolved, const json::value& value, const Path& path, Report& report) {

@@ -17,7 +17,7 @@ constexpr std::string_view kConfig = "<config>";
 constexpr std::string_view kTemplate = "<template>";
 constexpr std::string_view kMaster = "<master>";
 
-/// One layer as written, and its own problems.
+/// One layer as written.
 struct Layer {
   std::string_view name;
   Document document;
@@ -28,17 +28,16 @@ Layer read_layer(std::string_view name, std::string_view yaml, Report& all) {
   Layer layer{name, {}, true};
   const Document nothing;
   Report report({{name, &nothing}});
-  auto parsed = parse_yaml(yaml);
-  if (parsed) {
-    layer.document = *std::move(parsed);
+  auto decoded = decode_yaml(yaml);
+  for (auto& problem : decoded.problems) report.add(0, std::move(problem));
+  layer.usable = decoded.document.has_value();
+  if (layer.usable) {
+    layer.document = *std::move(decoded.document);
     if (layer.document.value.is_null()) layer.document.value.emplace_object();
     if (!layer.document.value.is_object()) {
       report.add({}, "the document is not a map of fields such as \"searcher:\"");
       layer.usable = false;
     }
-  } else {
-    for (auto& problem : parsed.error()) report.add(0, std::move(problem));
-    layer.usable = false;
   }
   if (!layer.usable) layer.document = Document{json::object{}, {}};
   all.absorb(report);

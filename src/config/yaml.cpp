@@ -65,6 +65,7 @@ class Builder final : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
     const bool plain = tag == "?";
+    if (text.find('\0') != std::string::npos) stop(mark.line + 1, "the character U+0000 is not accepted in a text");
     if (expects_key()) {
       check_tag(mark, tag, {"!!str"});
       return take_key(text, mark.line + 1, plain, anchor);
@@ -330,24 +331,32 @@ std::optional<int> Document::line(const Path& path) const {
 }
 
 tl::expected<Document, std::vector<Problem>> parse_yaml(std::string_view text, const YamlLimits& limits) {
+  auto decoded = decode_yaml(text, limits);
+  if (!decoded.problems.empty()) return tl::unexpected(std::move(decoded.problems));
+  return *std::move(decoded.document);
+}
+
+Decoded decode_yaml(std::string_view text, const YamlLimits& limits) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  if (auto problem = check_bytes(text, limits)) return tl::unexpected(std::vector{*std::move(problem)});
+  if (auto problem = check_bytes(text, limits)) return {std::nullopt, {*std::move(problem)}};
 
   Builder builder(text, limits);
+  bool complete = false;
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
+    complete = true;
   } catch (const Stop& stop) {
     builder.problems.push_back(stop.problem);
   } catch (const YAML::Exception& error) {
     builder.problems.push_back({{}, error.mark.line + 1, fmt::format("not valid YAML: {} (column {})", shown(error.msg), error.mark.column + 1)});
   }
-  if (!builder.problems.empty()) return tl::unexpected(std::move(builder.problems));
-  if (!builder.root) return Document{};
-  return Document{std::move(builder.root->value), std::move(builder.root->lines)};
+  Decoded decoded{std::nullopt, std::move(builder.problems)};
+  if (complete) decoded.document = builder.root ? Document{std::move(builder.root->value), std::move(builder.root->lines)} : Document{};
+  return decoded;
 }
 
 Result<json::value> parse_yaml_value(std::string_view text) {

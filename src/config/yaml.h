@@ -49,8 +49,17 @@ struct YamlLimits {
 /// Refused, each with its line: duplicate keys, tags other than the core ones
 /// (`!!str`, `!!int`, `!!float`, `!!bool`, `!!null`, `!!map`, `!!seq`), keys that
 /// are not text, aliases that contain themselves, several documents in one text,
-/// bytes that are not UTF-8, control characters. An empty text is null.
+/// bytes that are not UTF-8, control characters, the character U+0000 however it
+/// is written. An empty text is null.
 tl::expected<Document, std::vector<Problem>> parse_yaml(std::string_view text, const YamlLimits& limits = {});
+
+/// The same for those who look for further problems in what could be read: of
+/// duplicate keys the first is kept, refused scalars have a likely value.
+struct Decoded {
+  std::optional<Document> document;  ///< None where the text could not be read to its end.
+  std::vector<Problem> problems;
+};
+Decoded decode_yaml(std::string_view text, const YamlLimits& limits = {});
 
 /// One value as written on a command line: "1e-4", "[1, 2]", "{batches: 100}", "some text".
 Result<json::value> parse_yaml_value(std::string_view text);
@@ -65,7 +74,7 @@ std::string emit_yaml(const json::value& value);
 
 /// What an unquoted scalar means. A string is what remains.
 struct PlainScalar {
-  json::value value;
+  json::value value;    ///< Of a refused scalar: what was probably meant.
   std::string refusal;  ///< Not empty: why the scalar is not accepted, and what to write instead.
 };
 PlainScalar read_plain_scalar(std::string_view text);

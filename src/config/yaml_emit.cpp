@@ -14,7 +14,7 @@ namespace {
 bool is_safe_plain(std::string_view text) {
   if (text.empty() || text.size() > 200) return false;
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '/'; };
-  const auto inner = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == ' ' || c == '(' || c == ')' || c == '+'; };
+  const auto inner = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == ' ' || c == '(' || c == ')' || c == '+' || c == '='; };
   if (!letter(text.front()) || text.back() == ' ') return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     // "model_def:MNistTrial": a colon is plain unless a space follows.

@@ -21,9 +21,7 @@ bool all_of(std::string_view text, std::string_view allowed) {
   return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
 }
 
-PlainScalar refused(std::string_view text, std::string_view why) {
-  return {nullptr, fmt::format("{} {}", shown(text), why)};
-}
+PlainScalar refused(std::string_view text, std::string_view why) { return {1, fmt::format("{} {}", shown(text), why)}; }
 
 PlainScalar integer(std::string_view text, bool negative, std::string digits, int base) {
   std::erase(digits, '_');
@@ -78,10 +76,12 @@ PlainScalar read_plain_scalar(std::string_view text) {
     return integer(text, negative, std::string(number.substr(2)), 2);
   if (all_of(number, "0123456789_")) {
     const auto first = number.find_first_not_of("0_");
-    if (number.size() > 1 && number.front() == '0')
-      return refused(text, fmt::format("is ambiguous, for some programs read a leading 0 as octal: write {} for the integer, "
-                                       "or quote it to make it text",
-                                       first == std::string_view::npos ? "0" : shown(number.substr(first))));
+    if (number.size() > 1 && number.front() == '0') {
+      const auto meant = first == std::string_view::npos ? "0" : number.substr(first);
+      return {integer(meant, negative, std::string(meant), 10).value,
+              fmt::format("{} is ambiguous, for some programs read a leading 0 as octal: write {}{} for the integer, or quote it to make it text",
+                          shown(text), negative ? "-" : "", shown(meant))};
+    }
     return integer(text, negative, std::string(number), 10);
   }
   if (!is_decimal(number)) return as_text;
