@@ -189,18 +189,17 @@ BOOST_DESCRIBE_STRUCT(Follow, (), (trial_id))
 
 /// Every report of a trial, and new ones as they come, until it is over. Ours, for live charts.
 asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter<MetricsReply>& out) {
-  std::map<std::pair<std::string, std::int64_t>, std::int64_t> sent;  // (group, batches) -> run
+  std::set<std::pair<std::string, std::int64_t>> sent;  // (group, batches); a later run repeats equal values
   std::int64_t after = -1;
   while (true) {
     const auto* live = s.ledger.cluster().trial(id);
     const bool over = live == nullptr || experiment::is_terminal(live->record.state);
     const auto reports = co_await blocking(s, [&s, id, after] { return s.store.metrics({.trial = id, .group = std::nullopt, .after_batches = after}); });
     MetricsReply reply;
-    for (const auto& report : reports)
-      if (auto [at, fresh] = sent.try_emplace({report.group, report.batches}, report.run_id); fresh || at->second != report.run_id) {
-        at->second = report.run_id;
-        reply.metrics.push_back(to_report(report));
-      }
+    for (const auto& report : reports) {
+      if (sent.emplace(report.group, report.batches).second) reply.metrics.push_back(to_report(report));
+      after = std::max(after, report.batches - 1);  // another group may still report at the same batches
+    }
     if (!reply.metrics.empty() && !co_await out.write(reply)) co_return Result<void>{};
     if (over) co_return Result<void>{};
     co_await s.ledger.wait(Ledger::metric_key(id), std::chrono::milliseconds(2'000));

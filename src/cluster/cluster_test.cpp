@@ -1,0 +1,197 @@
+#include "det/cluster/cluster.h"
+
+#include <gtest/gtest.h>
+
+namespace det::cluster {
+namespace {
+
+/// A cluster, its time, and the effects of the last event.
+struct Bench {
+  Outcome handle(Event event) {
+    auto outcome = cluster.handle(event, Time{clock += kSecond});
+    events.emplace_back(std::move(event), Time{clock});
+    return outcome;
+  }
+  Outcome submit(const std::string& more = "") {
+    config::Layers layers;
+    layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/checkpoints"}};
+    layers.user_yaml = "searcher: {name: single, metric: loss, max_length: {batches: 100}}\nentrypoint: m:T\n"
+                       "hyperparameters: {global_batch_size: 1}\nreproducibility: {experiment_seed: 3}\n" + more;
+    const auto resolved = config::resolve(layers, {.now = {}, .pet_name = "bench", .resource_pools = std::nullopt});
+    if (!resolved) throw std::runtime_error(join_errors(resolved.error()).message());
+    ExperimentSubmitted event;
+    event.record.config = resolved->config.document;
+    event.record.job_id = fmt::format("job-{}", clock);
+    event.record.resource_pool = "default";
+    return handle(event);
+  }
+  void join(const std::string& agent, int slots) {
+    AgentJoined event{.agent = agent, .resource_pool = "default", .hostname = agent, .version = "1", .slots = {}};
+    for (int i = 0; i < slots; ++i) event.slots.push_back({.id = i});
+    handle(event);
+  }
+  std::string allocation(int experiment = 1) const {
+    return cluster.experiment(ExperimentId{experiment})->trials().begin()->second.allocation;
+  }
+
+  std::int64_t clock = 0;
+  Cluster cluster;
+  std::vector<std::pair<Event, Time>> events;
+};
+
+AllocationExited exited(const std::string& allocation, const std::string& agent, int code) {
+  return {allocation, agent, {{.rank = 0, .code = code}}};
+}
+
+TEST(Cluster, AnExperimentWaitsForAnAgentAndStartsWhenOneComes) {
+  Bench bench;
+  bench.submit();
+  EXPECT_FALSE(bench.cluster.waiting_reason(bench.allocation()).empty());
+  bench.join("a", 1);
+  const auto desired = bench.cluster.desired("a");
+  ASSERT_EQ(desired.size(), 1u);
+  EXPECT_EQ(desired[0].slot_ids, std::vector{0});
+  EXPECT_EQ(bench.cluster.waiting_reason(bench.allocation()), "");
+}
+
+TEST(Cluster, SecondInTheQueueWaitsUntilTheFirstIsDone) {
+  Bench bench;
+  bench.join("a", 1);
+  bench.submit();
+  bench.submit();
+  EXPECT_EQ(bench.cluster.desired("a").size(), 1u);
+  const auto first = bench.allocation(1);
+  bench.handle(OperationCompleted{first, 100, 0.5});
+  bench.handle(exited(first, "a", 0));
+  ASSERT_EQ(bench.cluster.desired("a").size(), 1u);
+  EXPECT_EQ(bench.cluster.desired("a")[0].experiment_id, ExperimentId{2});
+}
+
+TEST(Cluster, AGangStartsTogetherAndOneFailureEndsItAll) {
+  Bench bench;
+  bench.join("a", 2);
+  bench.join("b", 2);
+  bench.submit("resources: {slots_per_trial: 4}\n");
+  const auto id = bench.allocation();
+  ASSERT_EQ(bench.cluster.desired("a").size(), 1u);
+  ASSERT_EQ(bench.cluster.desired("b").size(), 1u);
+  EXPECT_EQ(bench.cluster.desired("a")[0].size, 4);
+  EXPECT_EQ(bench.cluster.desired("b")[0].rank_start, 2);
+  bench.handle(AllocationExited{id, "b", {{.rank = 2, .code = 1}, {.rank = 3, .code = 143, .signal = 15}}});
+  ASSERT_EQ(bench.cluster.desired("a").size(), 1u);
+  EXPECT_TRUE(bench.cluster.desired("a")[0].kill);
+  bench.handle(AllocationExited{id, "a", {{.rank = 0, .code = 143, .signal = 15}, {.rank = 1, .code = 143, .signal = 15}}});
+  const auto& trial = *bench.cluster.trial(TrialId{1});
+  EXPECT_EQ(trial.record.restarts, 1);
+  EXPECT_NE(trial.allocation, id);
+}
+
+TEST(Cluster, ADeadAllocationChangesNothing) {
+  Bench bench;
+  bench.join("a", 1);
+  bench.submit();
+  const auto dead = bench.allocation();
+  bench.handle(exited(dead, "a", 1));
+  const auto before = json::serialize(bench.cluster.snapshot());
+  CheckpointReported checkpoint;
+  checkpoint.record.allocation_id = dead;
+  for (const Event& event : {Event(OperationCompleted{dead, 100, 0.1}), Event(TrialProgressed{dead, 50, ""}), Event(ValidationReported{dead, 50, 0.1}),
+                             Event(checkpoint), Event(PreemptionAcknowledged{dead}), Event(EarlyExitReported{dead, search::ExitedReason::InvalidHp})}) {
+    const auto outcome = bench.cluster.handle(event, Time{bench.clock});
+    ASSERT_TRUE(outcome.refused);
+    EXPECT_EQ(outcome.refused->code(), ErrorCode::Gone);
+  }
+  EXPECT_EQ(json::serialize(bench.cluster.snapshot()), before);
+}
+
+TEST(Cluster, ALostAgentsTrialsRunAgainElsewhereAndAreNotCharged) {
+  Bench bench;
+  bench.join("a", 1);
+  bench.submit();
+  bench.join("b", 1);
+  bench.handle(AgentLost{"a"});
+  EXPECT_TRUE(bench.cluster.desired("a").empty());
+  ASSERT_EQ(bench.cluster.desired("b").size(), 1u);
+  EXPECT_EQ(bench.cluster.trial(TrialId{1})->record.restarts, 0);
+}
+
+TEST(Cluster, AProcessThatTheMasterSentAwayIsNotCharged) {
+  Bench bench;
+  bench.join("a", 1);
+  bench.submit();
+  bench.handle(exited(bench.allocation(), "a", 80));
+  EXPECT_EQ(bench.cluster.trial(TrialId{1})->record.restarts, 0);
+}
+
+TEST(Cluster, ATrialThatDoesNotGiveWayInItsTimeIsKilled) {
+  Bench bench;
+  bench.join("a", 1);
+  bench.submit("preemption_timeout: 5\n");
+  bench.handle(ExperimentCommanded{ExperimentId{1}, Verb::Pause});
+  EXPECT_TRUE(bench.cluster.due(Time{bench.clock + 4 * kSecond}).empty());
+  const auto due = bench.cluster.due(Time{bench.clock + 5 * kSecond});
+  ASSERT_EQ(due.size(), 1u);
+  bench.handle(due[0]);
+  EXPECT_TRUE(bench.cluster.desired("a")[0].kill);
+  EXPECT_TRUE(bench.cluster.due(Time{bench.clock + 60 * kSecond}).empty()) << "once is enough";
+}
+
+TEST(Cluster, ADisabledAgentGivesUpWhatItRunsUnlessItDrains) {
+  Bench drained;
+  drained.join("a", 1);
+  drained.submit();
+  drained.handle(AgentSet{.agent = "a", .slot = std::nullopt, .enabled = false, .drain = true});
+  EXPECT_FALSE(drained.cluster.allocation(drained.allocation())->preempt);
+
+  Bench disabled;
+  disabled.join("a", 1);
+  disabled.submit();
+  disabled.handle(AgentSet{.agent = "a", .slot = std::nullopt, .enabled = false, .drain = false});
+  EXPECT_TRUE(disabled.cluster.allocation(disabled.allocation())->preempt);
+}
+
+TEST(Cluster, ExitsAreAcknowledgedOnceKnownAndUnknownOnesAtOnce) {
+  Bench bench;
+  bench.join("a", 1);
+  bench.submit();
+  const auto id = bench.allocation();
+  EXPECT_FALSE(bench.cluster.exit_is_known(id, "a"));
+  bench.handle(exited(id, "a", 1));
+  EXPECT_TRUE(bench.cluster.exit_is_known(id, "a"));
+  EXPECT_TRUE(bench.cluster.exit_is_known("9.never.1", "a"));
+}
+
+TEST(Cluster, ReplayGivesTheSameClusterBitForBit) {
+  Bench bench;
+  bench.join("a", 2);
+  bench.submit();
+  bench.submit("resources: {slots_per_trial: 2}\n");
+  bench.handle(ExperimentCommanded{ExperimentId{1}, Verb::Pause});
+  bench.handle(exited(bench.allocation(1), "a", 0));
+  bench.handle(AgentLost{"a"});
+  bench.join("a", 2);
+  bench.handle(ExperimentCommanded{ExperimentId{1}, Verb::Activate});
+  Cluster again;
+  for (const auto& [event, time] : bench.events) {
+    const auto read = json::from_json<Event>(json::to_json(event));
+    ASSERT_TRUE(read) << read.error().message();
+    again.handle(*read, time);
+  }
+  EXPECT_EQ(json::serialize(again.snapshot()), json::serialize(bench.cluster.snapshot()));
+  const auto restored = Cluster::restore(bench.cluster.snapshot());
+  ASSERT_TRUE(restored) << restored.error().message();
+  EXPECT_EQ(json::serialize(restored->snapshot()), json::serialize(bench.cluster.snapshot()));
+}
+
+TEST(Cluster, ForgetsAnExperimentOnceItsCheckpointsAreCollected) {
+  Bench bench;
+  bench.submit();
+  bench.handle(ExperimentCommanded{ExperimentId{1}, Verb::Kill});
+  EXPECT_NE(bench.cluster.experiment(ExperimentId{1}), nullptr);
+  bench.handle(CheckpointsCollected{ExperimentId{1}});
+  EXPECT_EQ(bench.cluster.experiment(ExperimentId{1}), nullptr);
+  EXPECT_EQ(bench.cluster.trial(TrialId{1}), nullptr);
+}
+
+}  // namespace
+}  // namespace det::cluster

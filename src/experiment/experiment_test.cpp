@@ -1,0 +1,219 @@
+#include "det/experiment/experiment.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace det::experiment {
+namespace {
+
+constexpr const char* kSingle = "searcher: {name: single, metric: loss, max_length: {batches: 200}}\n";
+constexpr const char* kRandom = "searcher: {name: random, metric: loss, max_trials: 3, max_concurrent_trials: 1, max_length: {batches: 100}}\n";
+
+/// An experiment, with time and ids, and what it asked for last.
+struct Bench {
+  explicit Bench(const std::string& text, bool activate = true) : experiment(make(text)) {
+    experiment.start(activate, context());
+    effects = experiment.take_effects();
+  }
+
+  static Experiment make(const std::string& text) {
+    config::Layers layers;
+    layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/checkpoints"}};
+    layers.user_yaml = text + "entrypoint: m:T\nmax_restarts: 1\nhyperparameters: {global_batch_size: 8}\nreproducibility: {experiment_seed: 1}\n";
+    const auto resolved = config::resolve(layers, {.now = {}, .pet_name = "bench", .resource_pools = std::nullopt});
+    if (!resolved) throw std::runtime_error(join_errors(resolved.error()).message());
+    ExperimentRecord record{.id = ExperimentId{1}};
+    record.config = resolved->config.document;
+    return *Experiment::create(record, resolved->config);
+  }
+
+  Experiment::Context context() { return {.now = Time{++clock}, .next_trial_id = next_trial}; }
+  const Trial& trial(int id) { return *experiment.trial(TrialId{id}); }
+  template <class T>
+  int count() const {
+    return static_cast<int>(std::count_if(effects.begin(), effects.end(), [](const auto& e) { return std::holds_alternative<T>(e); }));
+  }
+  void end(int id, const Exit& exit) {
+    experiment.allocation_ended(TrialId{id}, exit, context());
+    effects = experiment.take_effects();
+  }
+  void complete(int id, std::int64_t batches) {
+    ASSERT_TRUE(experiment.operation_completed(TrialId{id}, batches, 0.5, context()));
+    effects = experiment.take_effects();
+  }
+
+  std::int64_t clock = 0;
+  std::int64_t next_trial = 1;
+  Experiment experiment;
+  std::vector<Effect> effects;
+};
+
+const Exit kClean{};
+const Exit kCrash{.kind = Exit::Kind::Failed, .reason = "rank 0 exited with status 1"};
+const Exit kLost{.kind = Exit::Kind::Infrastructure, .reason = "agent a was lost"};
+const Exit kPreempted{.kind = Exit::Kind::Clean, .preempted = true};
+
+TEST(Experiment, AsksForSlotsForItsTrialAtOnce) {
+  Bench bench(kSingle);
+  EXPECT_EQ(bench.count<RequestAllocation>(), 1);
+  EXPECT_EQ(bench.trial(1).operations.front().batches, 200);
+  EXPECT_EQ(bench.trial(1).allocation, bench.trial(1).record.task_id + ".1");
+}
+
+TEST(Experiment, IsCompletedWhenItsTrialDidEverythingAndLeft) {
+  Bench bench(kSingle);
+  bench.complete(1, 200);
+  EXPECT_EQ(bench.experiment.record().state, State::Active) << "the process still runs";
+  bench.end(1, kClean);
+  EXPECT_EQ(bench.trial(1).record.state, State::Completed);
+  EXPECT_EQ(bench.experiment.record().state, State::Completed);
+  EXPECT_EQ(bench.count<Ended>(), 1);
+}
+
+TEST(Experiment, ANewTrialFollowsOneThatEnded) {
+  Bench bench(kRandom);
+  EXPECT_EQ(bench.experiment.trials().size(), 1u);
+  bench.complete(1, 100);
+  bench.end(1, kClean);
+  EXPECT_EQ(bench.experiment.trials().size(), 2u);
+  EXPECT_EQ(bench.count<RequestAllocation>(), 1);
+}
+
+TEST(Experiment, RestartsACrashedTrialFromItsLatestCheckpointAtMostMaxRestartsTimes) {
+  Bench bench(kSingle);
+  bench.experiment.checkpointed(TrialId{1}, "uuid-1", 100);
+  bench.end(1, kCrash);
+  EXPECT_EQ(bench.trial(1).record.restarts, 1);
+  EXPECT_EQ(bench.count<RequestAllocation>(), 1);
+  EXPECT_EQ(bench.trial(1).record.run_id, 2);
+  EXPECT_EQ(bench.trial(1).record.latest_checkpoint, "uuid-1");
+  bench.end(1, kCrash);
+  EXPECT_EQ(bench.trial(1).record.state, State::Error);
+  EXPECT_EQ(bench.trial(1).record.error, "rank 0 exited with status 1; it was restarted 1 times (max_restarts)");
+  EXPECT_EQ(bench.experiment.record().state, State::Error) << "every trial failed";
+}
+
+TEST(Experiment, TheLossOfAMachineIsNoFailureOfTheTrial) {
+  Bench bench(kSingle);
+  for (int i = 0; i < 10; ++i) bench.end(1, kLost);
+  EXPECT_EQ(bench.trial(1).record.restarts, 0);
+  EXPECT_EQ(bench.trial(1).record.state, State::Active);
+}
+
+TEST(Experiment, AProcessThatLeavesBeforeItsTrialIsDoneFailed) {
+  Bench bench(kSingle);
+  bench.end(1, kClean);
+  EXPECT_EQ(bench.trial(1).record.restarts, 1);
+}
+
+TEST(Experiment, PauseGivesSlotsBackAndActivateAsksAgain) {
+  Bench bench(kSingle);
+  ASSERT_TRUE(bench.experiment.pause(bench.context()));
+  bench.effects = bench.experiment.take_effects();
+  EXPECT_EQ(bench.count<PreemptAllocation>(), 1);
+  bench.end(1, kPreempted);
+  EXPECT_EQ(bench.count<RequestAllocation>(), 0);
+  ASSERT_TRUE(bench.experiment.activate(bench.context()));
+  bench.effects = bench.experiment.take_effects();
+  EXPECT_EQ(bench.count<RequestAllocation>(), 1);
+  EXPECT_EQ(bench.trial(1).record.restarts, 0);
+}
+
+TEST(Experiment, ActivatedBeforeThePausedTrialLeftItAsksAgainOnceItHas) {
+  Bench bench(kSingle);
+  ASSERT_TRUE(bench.experiment.pause(bench.context()));
+  ASSERT_TRUE(bench.experiment.activate(bench.context()));
+  bench.experiment.take_effects();
+  bench.end(1, kPreempted);
+  EXPECT_EQ(bench.count<RequestAllocation>(), 1);
+}
+
+TEST(Experiment, CancelLetsTrialsSaveAndKillDoesNot) {
+  Bench cancel(kSingle);
+  ASSERT_TRUE(cancel.experiment.cancel(cancel.context()));
+  cancel.effects = cancel.experiment.take_effects();
+  EXPECT_EQ(cancel.count<PreemptAllocation>(), 1);
+  cancel.end(1, kPreempted);
+  EXPECT_EQ(cancel.experiment.record().state, State::Canceled);
+
+  Bench kill(kSingle);
+  ASSERT_TRUE(kill.experiment.kill(kill.context()));
+  kill.effects = kill.experiment.take_effects();
+  EXPECT_EQ(kill.count<KillAllocation>(), 1);
+  kill.end(1, {.kind = Exit::Kind::Stopped});
+  EXPECT_EQ(kill.experiment.record().state, State::Canceled);
+}
+
+TEST(Experiment, APausedExperimentThatIsCanceledEndsAtOnce) {
+  Bench bench(kSingle, /*activate=*/false);
+  ASSERT_TRUE(bench.experiment.cancel(bench.context()));
+  EXPECT_EQ(bench.experiment.record().state, State::Canceled);
+}
+
+TEST(Experiment, RefusesCommandsThatItsStateRulesOut) {
+  Bench bench(kSingle);
+  bench.complete(1, 200);
+  bench.end(1, kClean);
+  for (const auto& refused : {bench.experiment.pause(bench.context()), bench.experiment.activate(bench.context()),
+                              bench.experiment.cancel(bench.context()), bench.experiment.kill(bench.context())}) {
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), ErrorCode::FailedPrecondition);
+  }
+}
+
+TEST(Experiment, WhatIsReportedTwiceChangesNothing) {
+  Bench bench(kRandom);
+  bench.complete(1, 100);
+  const auto before = json::serialize(bench.experiment.snapshot());
+  ASSERT_TRUE(bench.experiment.operation_completed(TrialId{1}, 100, 0.9, bench.context()));
+  EXPECT_TRUE(bench.experiment.take_effects().empty());
+  EXPECT_EQ(json::serialize(bench.experiment.snapshot()), before);
+}
+
+TEST(Experiment, AnOperationThatWasNeverGivenIsRefused) {
+  Bench bench(kSingle);
+  const auto refused = bench.experiment.operation_completed(TrialId{1}, 77, 0.1, bench.context());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "trial 1 has no operation that ends at 77 batches");
+}
+
+TEST(Experiment, ATrialWithAnInvalidHyperparameterEndsWithoutRestart) {
+  Bench bench(kRandom);
+  bench.experiment.exiting_early(TrialId{1}, search::ExitedReason::InvalidHp);
+  bench.end(1, kCrash);
+  EXPECT_EQ(bench.trial(1).record.restarts, 0);
+  EXPECT_TRUE(is_terminal(bench.trial(1).record.state));
+  EXPECT_EQ(bench.experiment.record().state, State::Active) << "the search goes on";
+}
+
+TEST(Experiment, AKilledTrialDoesNotComeBack) {
+  Bench bench(kSingle);
+  ASSERT_TRUE(bench.experiment.kill_trial(TrialId{1}, bench.context()));
+  bench.effects = bench.experiment.take_effects();
+  EXPECT_EQ(bench.count<KillAllocation>(), 1);
+  bench.end(1, {.kind = Exit::Kind::Stopped});
+  EXPECT_EQ(bench.trial(1).record.state, State::Canceled);
+  EXPECT_EQ(bench.experiment.record().state, State::Canceled);
+}
+
+TEST(Experiment, GoesOnFromItsSnapshotAsIfNothingHadHappened) {
+  Bench bench(kRandom);
+  bench.complete(1, 100);
+  auto copy = Experiment::restore(bench.experiment.snapshot());
+  ASSERT_TRUE(copy) << copy.error().message();
+  auto ids = bench.next_trial;
+  copy->allocation_ended(TrialId{1}, kClean, {.now = Time{50}, .next_trial_id = ids});
+  bench.experiment.allocation_ended(TrialId{1}, kClean, {.now = Time{50}, .next_trial_id = bench.next_trial});
+  EXPECT_EQ(json::serialize(copy->snapshot()), json::serialize(bench.experiment.snapshot()));
+}
+
+TEST(Experiment, LengthsInRecordsAndEpochsBecomeBatches) {
+  Bench records("searcher: {name: single, metric: loss, max_length: {records: 807}}\n");
+  EXPECT_EQ(records.trial(1).operations.front().batches, 100) << "807 / 8, rounded down";
+  Bench epochs("searcher: {name: single, metric: loss, max_length: {epochs: 2}}\nrecords_per_epoch: 80\n");
+  EXPECT_EQ(epochs.trial(1).operations.front().batches, 20);
+}
+
+}  // namespace
+}  // namespace det::experiment

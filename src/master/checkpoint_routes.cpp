@@ -1,0 +1,231 @@
+// Checkpoints as users see them.
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "det/checkpoint/storage.h"
+#include "det/master/collector.h"
+#include "det/master/objects.h"
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using experiment::CheckpointRecord;
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+struct OfExperiment {
+  ExperimentId id;
+  std::vector<std::string> states;
+  std::string sort_by_attr, sort_by_metric, order_by;
+  std::int32_t offset = 0, limit = 0;
+};
+BOOST_DESCRIBE_STRUCT(OfExperiment, (), (id, states, sort_by_attr, sort_by_metric, order_by, offset, limit))
+struct OfTrial {
+  TrialId id;
+  std::vector<std::string> states;
+  std::string sort_by_attr, sort_by_metric, order_by;
+  std::int32_t offset = 0, limit = 0;
+};
+BOOST_DESCRIBE_STRUCT(OfTrial, (), (id, states, sort_by_attr, sort_by_metric, order_by, offset, limit))
+struct CheckpointsReply {
+  std::vector<api::Checkpoint> checkpoints;
+  api::Pagination pagination;
+};
+BOOST_DESCRIBE_STRUCT(CheckpointsReply, (), (checkpoints, pagination))
+struct ByUuid {
+  std::string uuid;
+};
+BOOST_DESCRIBE_STRUCT(ByUuid, (), (uuid))
+struct CheckpointReply {
+  api::Checkpoint checkpoint;
+};
+BOOST_DESCRIBE_STRUCT(CheckpointReply, (), (checkpoint))
+struct DeleteRequest {
+  std::vector<std::string> checkpoint_uuids;
+  static bool required(std::string_view) { return true; }
+};
+BOOST_DESCRIBE_STRUCT(DeleteRequest, (), (checkpoint_uuids))
+
+/// Joins a checkpoint with its trial and the reports at the same number of batches.
+api::Checkpoint read_one(store::Store& store, const CheckpointRecord& r) {
+  api::Checkpoint c{.task_id = r.task_id, .allocation_id = r.allocation_id, .uuid = r.uuid, .report_time = r.report_time,
+                    .resources = r.resources, .metadata = r.metadata, .state = state_name(r.state)};
+  if (!c.metadata.contains("steps_completed")) c.metadata["steps_completed"] = r.batches;
+  c.training.trial_id = r.trial_id;
+  c.training.experiment_id = r.experiment_id;
+  if (const auto experiment = store.experiment(r.experiment_id)) {
+    c.training.experiment_config = config::masked(experiment->config);
+    const auto metric = searcher_metric(experiment->config);
+    for (const auto& report : store.metrics({.trial = r.trial_id, .group = std::nullopt, .after_batches = r.batches - 1, .limit = 1})) {
+      if (report.batches != r.batches) continue;
+      api::Metrics metrics{.avg_metrics = report.avg_metrics, .batch_metrics = {}};
+      if (report.group == "training") c.training.training_metrics = std::move(metrics);
+      if (report.group == "validation") {
+        c.training.validation_metrics = std::move(metrics);
+        c.training.searcher_metric = value_of(report, metric.name);
+      }
+    }
+  }
+  if (const auto trial = store.trial(r.trial_id)) c.training.hparams = trial->hparams;
+  return c;
+}
+
+template <class In>
+Result<CheckpointsReply> page(store::Store& store, std::vector<CheckpointRecord> records, const In& in) {
+  std::vector<api::Checkpoint> all;
+  for (const auto& record : records) {
+    const auto state = state_name(record.state);
+    if (in.states.empty() || std::find(in.states.begin(), in.states.end(), state) != in.states.end()) all.push_back(read_one(store, record));
+  }
+  const auto batches = [](const api::Checkpoint& c) { return json::to_int64(c.metadata.at("steps_completed")).value_or(0); };
+  const auto metric = [&](const api::Checkpoint& c) {
+    if (!in.sort_by_metric.empty() && c.training.validation_metrics) {
+      const auto* value = c.training.validation_metrics->avg_metrics.if_contains(in.sort_by_metric);
+      if (const auto number = value == nullptr ? std::nullopt : json::to_double(*value)) return *number;
+    } else if (in.sort_by_metric.empty() && c.training.searcher_metric) {
+      return *c.training.searcher_metric;
+    }
+    return std::numeric_limits<double>::infinity();  // those without go last
+  };
+  const bool by_metric = !in.sort_by_metric.empty() || in.sort_by_attr == "SORT_BY_SEARCHER_METRIC";
+  std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+    if (by_metric) return metric(a) < metric(b);
+    if (in.sort_by_attr == "SORT_BY_UUID") return a.uuid < b.uuid;
+    if (in.sort_by_attr == "SORT_BY_BATCH_NUMBER") return batches(a) < batches(b);
+    if (in.sort_by_attr == "SORT_BY_TRIAL_ID") return a.training.trial_id < b.training.trial_id;
+    return a.report_time < b.report_time;
+  });
+  if (in.order_by == "ORDER_BY_DESC") {
+    const auto last = std::find_if(all.begin(), all.end(), [&](const auto& c) { return by_metric && std::isinf(metric(c)); });
+    std::reverse(all.begin(), last);
+  }
+  const auto span = page_of(all.size(), in.offset, in.limit);
+  CheckpointsReply reply{.checkpoints = {}, .pagination = span.pagination};
+  for (auto i = span.begin; i < span.end; ++i) reply.checkpoints.push_back(std::move(all[i]));
+  return reply;
+}
+
+la_ssize_t append(archive*, void* client, const void* buffer, std::size_t length) {
+  static_cast<std::string*>(client)->append(static_cast<const char*>(buffer), length);
+  return static_cast<la_ssize_t>(length);
+}
+
+/// Sends the checkpoint's files as tar.gz, a few MiB of memory whatever their size.
+asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, std::vector<std::string> names, http::StreamWriter& writer) {
+  std::string buffer;
+  std::unique_ptr<archive, int (*)(archive*)> out(archive_write_new(), archive_write_free);
+  archive_write_add_filter_gzip(out.get());
+  archive_write_set_options(out.get(), "gzip:compression-level=1");
+  archive_write_set_format_pax_restricted(out.get());
+  archive_write_set_bytes_in_last_block(out.get(), 1);
+  archive_write_open(out.get(), &buffer, nullptr, append, nullptr);
+  for (const auto& name : names) {
+    const bool directory = name.ends_with('/');
+    std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(archive_entry_new(), archive_entry_free);
+    archive_entry_set_pathname_utf8(entry.get(), name.c_str());
+    archive_entry_set_filetype(entry.get(), directory ? AE_IFDIR : AE_IFREG);
+    archive_entry_set_perm(entry.get(), directory ? 0755 : 0644);
+    if (!directory) archive_entry_set_size(entry.get(), static_cast<la_int64_t>(std::filesystem::file_size(root / name)));
+    archive_write_header(out.get(), entry.get());
+    if (directory) continue;
+    std::ifstream file(root / name, std::ios::binary);
+    std::vector<char> block(1 << 20);
+    while (file) {
+      co_await blocking(s, [&] {
+        file.read(block.data(), static_cast<std::streamsize>(block.size()));
+        archive_write_data(out.get(), block.data(), static_cast<std::size_t>(file.gcount()));
+        return 0;
+      });
+      if (buffer.size() < (std::size_t{1} << 18)) continue;
+      if (!co_await writer.write(std::exchange(buffer, {}))) co_return;
+    }
+  }
+  archive_write_close(out.get());
+  co_await writer.write(std::move(buffer));
+}
+
+asio::awaitable<http::Response> download(Services& s, http::Request request) {
+  const auto principal = co_await s.auth.authenticate(request);
+  if (!principal) co_return http::error_response(principal.error());
+  const auto uuid = request.parameters["uuid"];
+  const auto record = co_await blocking(s, [&s, uuid] { return s.store.checkpoint(uuid); });
+  if (!record || record->state == experiment::CheckpointState::Deleted)
+    co_return http::error_response(Error(ErrorCode::NotFound, fmt::format("checkpoint '{}' not found", uuid)));
+  const auto experiment = co_await blocking(s, [&s, id = record->experiment_id] { return s.store.experiment(id); });
+  const auto config = experiment ? config::from_document(experiment->config) : Result<config::ExperimentConfig>(not_found("experiment of checkpoint {} not found", uuid));
+  if (!config) co_return http::error_response(config.error());
+  const auto storage = checkpoint::open_storage(config->checkpoint_storage);
+  if (!storage) co_return http::error_response(storage.error());
+  const auto there = (*storage)->exists(uuid);
+  if (!there) co_return http::error_response(there.error());
+  if (!*there) co_return http::error_response(Error(ErrorCode::NotFound, fmt::format("the files of checkpoint '{}' are not in storage", uuid)));
+  std::vector<std::string> names;
+  for (const auto& [name, bytes] : record->resources) names.push_back(name);
+  http::Response response;
+  response.headers.set("Content-Type", "application/gzip");
+  response.headers.set("Content-Disposition", fmt::format("attachment; filename=\"{}.tar.gz\"", uuid));
+  response.stream = [&s, root = (*storage)->path(uuid), names](http::StreamWriter& writer) { return stream_archive(s, root, names, writer); };
+  co_return response;
+}
+
+asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteRequest request) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  std::vector<CheckpointRecord> chosen;
+  for (const auto& uuid : request.checkpoint_uuids) {
+    const auto record = co_await blocking(s, [&s, uuid] { return s.store.checkpoint(uuid); });
+    if (!record) co_return not_found("checkpoint '{}' not found", uuid);
+    if (const auto* trial = s.ledger.cluster().trial(record->trial_id);
+        trial != nullptr && trial->record.latest_checkpoint == uuid && !experiment::is_terminal(trial->record.state))
+      co_return failed_precondition("checkpoint {} is the latest of trial {}, which is not finished and resumes from it", uuid, record->trial_id);
+    if (record->state != experiment::CheckpointState::Deleted) chosen.push_back(*record);
+  }
+  const auto removed = co_await s.collector.remove(std::move(chosen));
+  if (!removed) co_return tl::unexpected(removed.error());
+  co_return Empty{};
+}
+
+}  // namespace
+
+void add_checkpoint_routes(http::Router& router, Services& s) {
+  const std::string tag = "Checkpoints";
+  const std::vector<ErrorCode> missing = {ErrorCode::NotFound};
+  router.add<OfExperiment, CheckpointsReply>(Verb::Get, "/api/v1/experiments/{id}/checkpoints",
+      [&s](Context, OfExperiment q) -> asio::awaitable<Result<CheckpointsReply>> {
+        co_return co_await blocking(s, [&s, q]() -> Result<CheckpointsReply> {
+          if (!s.store.experiment(q.id)) return not_found("experiment '{}' not found", q.id);
+          return page(s.store, s.store.checkpoints_of_experiment(q.id), q);
+        });
+      },
+      Doc{.summary = "The checkpoints of an experiment", .tag = tag, .errors = missing});
+  router.add<OfTrial, CheckpointsReply>(Verb::Get, "/api/v1/trials/{id}/checkpoints",
+      [&s](Context, OfTrial q) -> asio::awaitable<Result<CheckpointsReply>> {
+        co_return co_await blocking(s, [&s, q]() -> Result<CheckpointsReply> {
+          if (!s.store.trial(q.id)) return not_found("trial '{}' not found", q.id);
+          return page(s.store, s.store.checkpoints_of_trial(q.id), q);
+        });
+      },
+      Doc{.summary = "The checkpoints of a trial", .tag = tag, .errors = missing});
+  router.add<ByUuid, CheckpointReply>(Verb::Get, "/api/v1/checkpoints/{uuid}",
+      [&s](Context, ByUuid q) -> asio::awaitable<Result<CheckpointReply>> {
+        co_return co_await blocking(s, [&s, q]() -> Result<CheckpointReply> {
+          const auto record = s.store.checkpoint(q.uuid);
+          if (!record) return not_found("checkpoint '{}' not found", q.uuid);
+          return CheckpointReply{read_one(s.store, *record)};
+        });
+      },
+      Doc{.summary = "One checkpoint", .tag = tag, .errors = missing});
+  router.add<DeleteRequest, Empty>(Verb::Delete, "/api/v1/checkpoints",
+      [&s](Context c, DeleteRequest r) { return remove(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Delete checkpoints", .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+  router.add_raw(Verb::Get, "/checkpoints/{uuid}", [&s](http::Request r) { return download(s, std::move(r)); });
+}
+
+}  // namespace det::master

@@ -1,0 +1,208 @@
+#include "det/master/master.h"
+
+#include <fcntl.h>
+#include <sodium.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <fstream>
+
+#include "det/checkpoint/storage.h"
+#include "det/http/server.h"
+#include "det/master/collector.h"
+#include "det/master/services.h"
+#include "det/master/web.h"
+
+namespace det::master {
+namespace {
+
+constexpr std::size_t kUploadBytesMax = std::size_t{128} << 20;
+constexpr std::size_t kReportBytesMax = std::size_t{16} << 20;
+
+Time wall_clock() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return Time{std::chrono::duration_cast<std::chrono::microseconds>(now).count()};
+}
+
+std::string random_hex() {
+  unsigned char bytes[32];
+  randombytes_buf(bytes, sizeof bytes);
+  std::string text;
+  for (const auto byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+/// A setting of the store, made at the first start.
+std::string setting(store::Store& store, const std::string& key, std::string (*make)()) {
+  if (auto known = store.setting(key)) return *std::move(known);
+  auto value = make();
+  std::vector<store::Change> changes;
+  changes.push_back(store::PutSetting{key, value});
+  store.commit(std::move(changes), [] {});
+  store.flush();
+  return value;
+}
+
+/// The token of agents, in a file that only its owner can read.
+Result<std::string> agent_token(const std::filesystem::path& file) {
+  if (std::ifstream in(file); in) {
+    std::string token;
+    std::getline(in, token);
+    if (!token.empty()) return token;
+  }
+  const auto token = "det_agent_" + random_hex();
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0 || ::write(fd, token.data(), token.size()) != static_cast<ssize_t>(token.size()) || ::fsync(fd) != 0)
+    return fail(ErrorCode::Unavailable, "the agents' token cannot be written to {}", file.string());
+  ::close(fd);
+  return token;
+}
+
+std::size_t body_limit(const http::Request& head) {
+  if (head.path == "/api/v1/experiments") return kUploadBytesMax;
+  if (head.path.ends_with("/metrics") || head.path.ends_with("/logs")) return kReportBytesMax;
+  return std::size_t{1} << 20;
+}
+
+class Server final : public Master {
+ public:
+  Server(asio::any_io_executor strand, MasterOptions options, std::unique_ptr<store::Store> store, std::string token)
+      : strand_(strand),
+        options_(std::move(options)),
+        store_(std::move(store)),
+        agent_token_(std::move(token)),
+        pool_(4),
+        ledger_(strand, *store_, wall_clock),
+        auth_(ledger_, *store_, {.task_key = setting(*store_, "task_key", random_hex), .agent_token = agent_token_}),
+        collector_(strand, ledger_, *store_, pool_),
+        liveness_(wall_clock()),
+        services_{ledger_, *store_, auth_, collector_, liveness_, pool_},
+        router_("Determined", DET_VERSION),
+        server_(strand, [this](http::Request request) { return router_.handle(std::move(request)); }, server_options()),
+        ticker_(strand) {}
+
+  ~Server() override { pool_.join(); }
+
+  Result<void> restore() {
+    DET_TRY([[maybe_unused]] const auto restored, ledger_.restore().map([] { return true; }));
+    liveness_ = cluster::Liveness(ledger_.now());
+    auth_.load();
+    services_.defaults = options_.defaults;
+    if (!services_.defaults.contains("checkpoint_storage"))
+      services_.defaults["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", (options_.directory / "checkpoints").string()}};
+    services_.cluster_id = setting(*store_, "cluster_id", checkpoint::new_uuid);
+    services_.cluster_name = options_.cluster_name;
+    services_.master_id = checkpoint::new_uuid();
+    services_.version = DET_VERSION;
+    services_.launch_error = options_.launch_error;
+    ledger_.on_collect([this](ExperimentId id) { collector_.collect(id); });
+    add_routes();
+    return {};
+  }
+
+  Result<void> listen() override {
+    boost::system::error_code not_an_address;
+    const auto address = asio::ip::make_address(options_.address, not_an_address);
+    if (not_an_address) return invalid_argument("'{}' is not an address to listen on; give one like 127.0.0.1 or 0.0.0.0", options_.address);
+    if (const auto open = auth_.users_without_password(); !address.is_loopback() && !open.empty())
+      return failed_precondition(
+          "the master does not listen on {}, where other machines could reach it, while these users have no password: {}. "
+          "Start it on 127.0.0.1, set passwords with 'det -u admin user change-password NAME' or deactivate the users, and start again",
+          options_.address, fmt::join(open, ", "));
+    DET_TRY([[maybe_unused]] const auto listening, server_.listen(options_.address, options_.port).map([] { return true; }));
+    for (const auto id : ledger_.awaiting_collection()) collector_.collect(id);
+    asio::co_spawn(strand_, tick(), [](std::exception_ptr failure) {
+      if (failure) std::rethrow_exception(failure);
+    });
+    return {};
+  }
+
+  std::uint16_t port() const override { return server_.port(); }
+  const std::string& agent_token() const override { return agent_token_; }
+  json::object openapi() const override { return router_.openapi(); }
+
+  asio::awaitable<void> stop() override {
+    stopping_ = true;
+    ticker_.cancel();
+    co_await server_.stop(std::chrono::milliseconds(1'000));
+    ledger_.save_snapshot();
+    co_await ledger_.durable();
+  }
+
+ private:
+  static http::ServerOptions server_options() {
+    http::ServerOptions options;
+    options.body_limit = body_limit;
+    return options;
+  }
+
+  void add_routes() {
+    router_.authenticate([this](const http::Request& request) { return auth_.authenticate(request); });
+    add_agent_routes(router_, services_);
+    add_report_routes(router_, services_);
+    add_submit_routes(router_, services_);
+    add_experiment_routes(router_, services_);
+    add_trial_routes(router_, services_);
+    add_checkpoint_routes(router_, services_);
+    add_log_routes(router_, services_);
+    add_user_routes(router_, services_);
+    add_cluster_routes(router_, services_);
+    add_template_routes(router_, services_);
+    add_web(router_);
+  }
+
+  /// What time brings about: lost agents, preemptions that took too long.
+  asio::awaitable<void> tick() {
+    while (!stopping_) {
+      const auto now = ledger_.now();
+      std::vector<cluster::Event> events = ledger_.cluster().due(now);
+      for (const auto& agent : liveness_.lost(ledger_.cluster().agents(), now)) {
+        spdlog::warn("agent {} was not heard for {} s and is taken for lost", agent, cluster::kLostSeconds);
+        events.push_back(cluster::AgentLost{agent});
+      }
+      for (auto& event : events) co_await ledger_.handle(std::move(event));
+      ticker_.expires_after(std::chrono::seconds(1));
+      boost::system::error_code ended;
+      co_await ticker_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+    }
+  }
+
+  asio::any_io_executor strand_;
+  MasterOptions options_;
+  std::unique_ptr<store::Store> store_;
+  std::string agent_token_;
+  asio::thread_pool pool_;
+  Ledger ledger_;
+  Auth auth_;
+  Collector collector_;
+  cluster::Liveness liveness_;
+  Services services_;
+  http::Router router_;
+  http::Server server_;
+  asio::steady_timer ticker_;
+  bool stopping_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, MasterOptions options) {
+  if (sodium_init() < 0) return fail(ErrorCode::Internal, "libsodium does not start");
+  std::error_code failed;
+  std::filesystem::create_directories(options.directory, failed);
+  if (failed) return fail(ErrorCode::Unavailable, "the directory {} cannot be made: {}", options.directory.string(), failed.message());
+  store::SqliteOptions where{.path = options.directory / "determined.db",
+                             .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};
+  DET_TRY(auto store, store::open_sqlite(std::move(where)));
+  DET_TRY(auto token, det::master::agent_token(options.directory / "agent.token"));
+  auto server = std::make_unique<Server>(strand, std::move(options), std::move(store), std::move(token));
+  DET_TRY([[maybe_unused]] const auto restored, server->restore().map([] { return true; }));
+  return server;
+}
+
+}  // namespace det::master

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "det/base/error.h"
+#include "det/base/json.h"
+
+namespace det::master {
+
+struct MasterOptions {
+  std::filesystem::path directory;       ///< everything that the master keeps
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 8080;             ///< 0: any free one
+  std::string cluster_name = "determined";
+  /// Under every experiment's configuration. Without checkpoint_storage there, checkpoints
+  /// go to `<directory>/checkpoints`.
+  json::object defaults;
+  bool launch_error = false;             ///< refuse experiments that no agent could ever run
+};
+
+/// The server: the API, and everything behind it.
+///
+/// Order of calls: `open`, `listen`, then let the executor run; `co_await stop()` once.
+/// Threads: `strand` must be an executor on which one thread runs, or a strand.
+class Master {
+ public:
+  /// Opens the store, restores the cluster and begins a new epoch. Blocks.
+  static Result<std::unique_ptr<Master>> open(boost::asio::any_io_executor strand, MasterOptions options);
+  virtual ~Master() = default;
+
+  /// Starts to serve. Refuses an address that others can reach while a user has no password.
+  virtual Result<void> listen() = 0;
+  virtual std::uint16_t port() const = 0;
+  /// What agents show; also in `<directory>/agent.token`.
+  virtual const std::string& agent_token() const = 0;
+  /// Ends open calls, makes everything durable, and saves a snapshot.
+  virtual boost::asio::awaitable<void> stop() = 0;
+  /// The API as the server describes it.
+  virtual json::object openapi() const = 0;
+};
+
+}  // namespace det::master

@@ -1,0 +1,96 @@
+// Templates: partial configurations that lie under a user's own.
+
+#include "det/config/yaml.h"
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+struct Template {
+  std::string name;
+  json::value config;
+  std::int32_t workspace_id = 1;
+};
+BOOST_DESCRIBE_STRUCT(Template, (), (name, config, workspace_id))
+struct ListQuery {
+  std::string name;
+  std::int32_t offset = 0, limit = 0;
+};
+BOOST_DESCRIBE_STRUCT(ListQuery, (), (name, offset, limit))
+struct ListReply {
+  std::vector<Template> templates;
+};
+BOOST_DESCRIBE_STRUCT(ListReply, (), (templates))
+struct ByName {
+  std::string template_name;
+};
+BOOST_DESCRIBE_STRUCT(ByName, (), (template_name))
+struct PutRequest {
+  std::string template_name;
+  json::value config;
+  static bool required(std::string_view name) { return name == "config"; }
+};
+BOOST_DESCRIBE_STRUCT(PutRequest, (), (template_name, config))
+
+/// The stored text as JSON for clients; it was checked when it was stored.
+Template to_api(const store::TemplateRecord& record) {
+  const auto document = config::parse_yaml(record.yaml);
+  return {.name = record.name, .config = document ? document->value : json::value(nullptr)};
+}
+
+asio::awaitable<Result<Empty>> put(Services& s, Context context, PutRequest request) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  const auto text = request.config.is_string() ? std::string(request.config.get_string()) : json::serialize(request.config);
+  const auto document = config::parse_yaml(text);
+  if (!document) co_return invalid_argument("template '{}': {}", request.template_name, document.error().front().text);
+  if (!document->value.is_object()) co_return invalid_argument("template '{}' is not a map of configuration fields", request.template_name);
+  std::vector<store::Change> changes;
+  changes.push_back(store::PutTemplate{{request.template_name, text}});
+  co_await s.ledger.write(std::move(changes));
+  co_return Empty{};
+}
+
+}  // namespace
+
+void add_template_routes(http::Router& router, Services& s) {
+  const std::string tag = "Templates";
+  router.add<ListQuery, ListReply>(Verb::Get, "/api/v1/templates",
+      [&s](Context, ListQuery q) -> asio::awaitable<Result<ListReply>> {
+        const auto all = co_await blocking(s, [&s] { return s.store.templates(); });
+        ListReply reply;
+        for (const auto& record : all)
+          if (record.name.find(q.name) != std::string::npos) reply.templates.push_back(to_api(record));
+        co_return reply;
+      },
+      Doc{.summary = "List templates", .tag = tag});
+  router.add<ByName, json::object>(Verb::Get, "/api/v1/templates/{templateName}",
+      [&s](Context, ByName q) -> asio::awaitable<Result<json::object>> {
+        const auto all = co_await blocking(s, [&s] { return s.store.templates(); });
+        for (const auto& record : all)
+          if (record.name == q.template_name) co_return json::object{{"template", http::to_wire(to_api(record))}};
+        co_return not_found("template '{}' not found", q.template_name);
+      },
+      Doc{.summary = "One template", .tag = tag, .errors = {ErrorCode::NotFound}});
+  for (const auto verb : {Verb::Post, Verb::Put})
+    router.add<PutRequest, Empty>(verb, "/api/v1/templates/{templateName}",
+        [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r)); }, Doc{.summary = "Create or replace a template", .tag = tag});
+  router.add<PutRequest, Empty>(Verb::Patch, "/api/v1/templates/{templateName}",
+      [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Replace a template's configuration", .tag = tag, .body_member = "config"});
+  router.add<ByName, Empty>(Verb::Delete, "/api/v1/templates/{templateName}",
+      [&s](Context c, ByName q) -> asio::awaitable<Result<Empty>> {
+        if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
+        std::vector<store::Change> changes;
+        changes.push_back(store::DeleteTemplate{q.template_name});
+        co_await s.ledger.write(std::move(changes));
+        co_return Empty{};
+      },
+      Doc{.summary = "Remove a template", .tag = tag});
+}
+
+}  // namespace det::master

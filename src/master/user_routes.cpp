@@ -1,0 +1,163 @@
+// Users and log-in.
+
+#include "det/master/objects.h"
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+struct LoginRequest {
+  std::string username, password;
+  bool is_hashed = false;
+  static bool required(std::string_view name) { return name == "username"; }
+};
+BOOST_DESCRIBE_STRUCT(LoginRequest, (), (username, password, is_hashed))
+struct LoginReply {
+  std::string token;
+  api::User user;
+};
+BOOST_DESCRIBE_STRUCT(LoginReply, (), (token, user))
+struct UserReply {
+  api::User user;
+};
+BOOST_DESCRIBE_STRUCT(UserReply, (), (user))
+struct UsersQuery {
+  std::int32_t offset = 0, limit = 0;
+  std::optional<bool> active, admin;
+  std::string name;
+};
+BOOST_DESCRIBE_STRUCT(UsersQuery, (), (offset, limit, active, admin, name))
+struct UsersReply {
+  std::vector<api::User> users;
+  api::Pagination pagination;
+};
+BOOST_DESCRIBE_STRUCT(UsersReply, (), (users, pagination))
+struct NewUser {
+  std::string username, display_name;
+  bool admin = false, active = true;
+  static bool required(std::string_view name) { return name == "username"; }
+};
+BOOST_DESCRIBE_STRUCT(NewUser, (), (username, display_name, admin, active))
+struct CreateRequest {
+  NewUser user;
+  std::string password;
+  bool is_hashed = false;
+  static bool required(std::string_view name) { return name == "user"; }
+};
+BOOST_DESCRIBE_STRUCT(CreateRequest, (), (user, password, is_hashed))
+struct ByUser {
+  UserId user_id;
+};
+BOOST_DESCRIBE_STRUCT(ByUser, (), (user_id))
+struct ByName {
+  std::string username;
+};
+BOOST_DESCRIBE_STRUCT(ByName, (), (username))
+struct PatchRequest {
+  UserId user_id;
+  std::optional<std::string> username, display_name, password;
+  std::optional<bool> admin, active;
+  bool is_hashed = false;
+};
+BOOST_DESCRIBE_STRUCT(PatchRequest, (), (user_id, username, display_name, password, admin, active, is_hashed))
+
+asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequest request) {
+  const auto caller = require_user(context.principal);
+  if (!caller) co_return tl::unexpected(caller.error());
+  const auto found = s.auth.users().find(request.user_id);
+  if (found == s.auth.users().end()) co_return not_found("user {} not found", request.user_id);
+  const bool own = caller->id == request.user_id;
+  const bool only_own_things = !request.username && !request.admin && !request.active;
+  if (!caller->admin && !(own && only_own_things))
+    co_return fail(ErrorCode::PermissionDenied, "user '{}' is not an administrator", caller->username);
+  auto record = found->second;
+  if (request.username) record.username = *request.username;
+  if (request.display_name) record.display_name = *request.display_name;
+  if (request.admin) record.admin = *request.admin;
+  if (request.active) record.active = *request.active;
+  const auto changed = co_await s.auth.change_user(std::move(record), request.password, request.is_hashed);
+  if (!changed) co_return tl::unexpected(changed.error());
+  co_return UserReply{to_api(*changed)};
+}
+
+}  // namespace
+
+void add_user_routes(http::Router& router, Services& s) {
+  const std::string tag = "Users";
+  router.add<LoginRequest, LoginReply>(Verb::Post, "/api/v1/auth/login",
+      [&s](Context c, LoginRequest r) -> asio::awaitable<Result<LoginReply>> {
+        auto login = co_await s.auth.login(r.username, r.password, r.is_hashed);
+        if (!login) co_return tl::unexpected(login.error());
+        c.reply_headers->add("Set-Cookie", fmt::format("auth={}; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800", login->token));
+        co_return LoginReply{login->token, to_api(login->user)};
+      },
+      Doc{.summary = "Log in", .tag = tag, .errors = {ErrorCode::Unauthenticated}, .open = true});
+  router.add<Empty, Empty>(Verb::Post, "/api/v1/auth/logout",
+      [&s](Context c, Empty) -> asio::awaitable<Result<Empty>> {
+        const auto user = require_user(c.principal);
+        if (!user) co_return tl::unexpected(user.error());
+        co_await s.auth.logout(user->token_hash);
+        c.reply_headers->add("Set-Cookie", "auth=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0");
+        co_return Empty{};
+      },
+      Doc{.summary = "Log out", .tag = tag});
+  router.add<Empty, UserReply>(Verb::Get, "/api/v1/me",
+      [&s](Context c, Empty) -> asio::awaitable<Result<UserReply>> {
+        // A task acts as its owner.
+        if (const auto task = require_task(c.principal)) {
+          const auto& allocation = *s.ledger.cluster().allocation(*task);
+          const auto owner = s.ledger.cluster().experiment(allocation.record.experiment_id)->record().owner;
+          co_return UserReply{to_api(s.auth.users().at(owner))};
+        }
+        const auto user = require_user(c.principal);
+        if (!user) co_return tl::unexpected(user.error());
+        co_return UserReply{to_api(s.auth.users().at(user->id))};
+      },
+      Doc{.summary = "Who calls", .tag = tag});
+  router.add<UsersQuery, UsersReply>(Verb::Get, "/api/v1/users",
+      [&s](Context, UsersQuery q) -> asio::awaitable<Result<UsersReply>> {
+        std::vector<api::User> all;
+        for (const auto& [id, user] : s.auth.users()) {
+          if (q.active && user.active != *q.active) continue;
+          if (q.admin && user.admin != *q.admin) continue;
+          if (user.username.find(q.name) != std::string::npos) all.push_back(to_api(user));
+        }
+        const auto span = page_of(all.size(), q.offset, q.limit);
+        UsersReply reply{.users = {all.begin() + static_cast<std::ptrdiff_t>(span.begin), all.begin() + static_cast<std::ptrdiff_t>(span.end)},
+                         .pagination = span.pagination};
+        co_return reply;
+      },
+      Doc{.summary = "List users", .tag = tag});
+  router.add<CreateRequest, UserReply>(Verb::Post, "/api/v1/users",
+      [&s](Context c, CreateRequest r) -> asio::awaitable<Result<UserReply>> {
+        if (const auto admin = require_admin(c.principal); !admin) co_return tl::unexpected(admin.error());
+        const auto user = co_await s.auth.create_user(r.user.username, r.user.admin, r.user.active, r.password, r.is_hashed);
+        if (!user) co_return tl::unexpected(user.error());
+        co_return UserReply{to_api(*user)};
+      },
+      Doc{.summary = "Create a user", .tag = tag, .errors = {ErrorCode::PermissionDenied}});
+  router.add<ByUser, UserReply>(Verb::Get, "/api/v1/users/{userId}",
+      [&s](Context, ByUser q) -> asio::awaitable<Result<UserReply>> {
+        const auto found = s.auth.users().find(q.user_id);
+        if (found == s.auth.users().end()) co_return not_found("user {} not found", q.user_id);
+        co_return UserReply{to_api(found->second)};
+      },
+      Doc{.summary = "One user", .tag = tag, .errors = {ErrorCode::NotFound}});
+  router.add<ByName, UserReply>(Verb::Get, "/api/v1/users/{username}/by-username",
+      [&s](Context, ByName q) -> asio::awaitable<Result<UserReply>> {
+        const auto* user = s.auth.user(q.username);
+        if (user == nullptr) co_return not_found("user '{}' not found", q.username);
+        co_return UserReply{to_api(*user)};
+      },
+      Doc{.summary = "One user, by name", .tag = tag, .errors = {ErrorCode::NotFound}});
+  router.add<PatchRequest, UserReply>(Verb::Patch, "/api/v1/users/{userId}",
+      [&s](Context c, PatchRequest r) { return patch(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Change a user", .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
+}
+
+}  // namespace det::master

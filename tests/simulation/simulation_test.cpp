@@ -1,0 +1,89 @@
+// Thousands of whole lives of the platform, each from a seed, with faults; see world.h.
+// A failing seed replays exactly:   DET_SEED=8191 det_simulation_test
+// More of them:                     DET_SEEDS=100000 det_simulation_test
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "world.h"
+
+namespace det::simulation {
+namespace {
+
+std::string report(std::uint64_t seed, const Verdict& verdict) {
+  auto text = fmt::format("seed {}: {}\nreplay it with DET_SEED={}\nthe last events:\n", seed, *verdict.violation, seed);
+  for (const auto& event : verdict.last_events) text += "  " + event + "\n";
+  return text;
+}
+
+std::uint64_t number(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+TEST(Simulation, NoSeedBreaksAnInvariant) {
+  if (std::getenv("DET_SEED") != nullptr) {
+    const auto seed = number("DET_SEED", 0);
+    const auto verdict = simulate(seed);
+    ASSERT_FALSE(verdict.violation) << report(seed, verdict);
+    return;
+  }
+  const auto seeds = number("DET_SEEDS", 2000);
+  std::uint64_t counted = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const auto verdict = simulate(seed);
+    ASSERT_FALSE(verdict.violation) << report(seed, verdict);
+    counted += verdict.faults > 0 && verdict.events >= 200 ? 1 : 0;
+  }
+  RecordProperty("seeds_that_count", static_cast<int>(counted));
+  EXPECT_GT(counted * 10, seeds * 7) << "too many seeds were void: no fault, or fewer than 200 events";
+}
+
+TEST(Simulation, TheSameSeedGivesTheSameRun) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto first = simulate(seed);
+    const auto second = simulate(seed);
+    EXPECT_EQ(first.trace, second.trace) << "seed " << seed;
+    EXPECT_EQ(first.events, second.events) << "seed " << seed;
+  }
+}
+
+struct Planted {
+  const char* name;
+  Mutant mutant;
+  std::uint64_t seeds;  ///< within so many it must be found
+};
+class PlantedFault : public testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedFault, IsFound) {
+  const auto& planted = GetParam();
+  for (std::uint64_t seed = 1; seed <= planted.seeds; ++seed)
+    if (const auto verdict = simulate(seed, planted.mutant); verdict.violation) {
+      std::printf("found by seed %llu: %s\n", static_cast<unsigned long long>(seed), verdict.violation->c_str());
+      return;
+    }
+  FAIL() << "not found in " << planted.seeds << " seeds: the simulated world is too kind";
+}
+
+// clang-format off
+INSTANTIATE_TEST_SUITE_P(, PlantedFault, testing::Values(
+    //       name                                mutant                                     seeds
+    Planted{"acknowledge_before_sync",           Mutant::AcknowledgeBeforeSync,             300},
+    Planted{"no_epoch_or_sequence_check",        Mutant::NoEpochOrSequenceCheck,            500},
+    Planted{"dead_token_accepted",               Mutant::DeadTokenAccepted,                 500},
+    Planted{"collection_ignores_pins",           Mutant::CollectionIgnoresPins,             100},
+    Planted{"restart_forgets_running_work",      Mutant::RestartForgetsRunningWork,         500},
+    Planted{"start_said_once",                   Mutant::StartSaidOnce,                     300},
+    Planted{"duplicate_exit_counted",            Mutant::DuplicateExitCounted,              300},
+    Planted{"duplicate_metric_stored",           Mutant::DuplicateMetricStored,             300},
+    Planted{"checkpoint_reported_before_upload", Mutant::CheckpointReportedBeforeUpload,    100},
+    Planted{"slot_reused_before_lease",          Mutant::SlotReusedBeforeLease,             500},
+    Planted{"resume_from_the_beginning",         Mutant::ResumeFromTheBeginning,            100},
+    Planted{"loop_state_from_the_master",        Mutant::LoopStateFromTheMaster,            300},
+    Planted{"agent_forgets_what_it_started",     Mutant::AgentForgetsWhatItStarted,         300}),
+    [](const auto& info) { return info.param.name; });
+// clang-format on
+
+}  // namespace
+}  // namespace det::simulation

@@ -1,0 +1,252 @@
+#include "world.h"
+
+#include <algorithm>
+
+#include "det/config/experiment_config.h"
+
+namespace det::simulation {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1000;
+constexpr std::int64_t kMinute = 60 * kSecond;
+
+// Small experiments of every kind that this build searches.
+const std::vector<json::object>& documents() {
+  static const auto made = [] {
+    constexpr const char* kTexts[] = {
+        "searcher: {name: single, metric: loss, max_length: {batches: 400}}\n",
+        "searcher: {name: single, metric: loss, max_steps: 3}\nresources: {slots_per_trial: 2}\nmin_validation_period: 1\n",
+        "searcher: {name: random, metric: loss, max_trials: 4, max_length: {batches: 150}, max_concurrent_trials: 2}\nmin_checkpoint_period: {batches: 60}\n",
+        "searcher: {name: grid, metric: loss, max_length: {batches: 90}, max_concurrent_trials: 3}\nscheduling_unit: 25\ncheckpoint_policy: all\n",
+        "searcher: {name: single, metric: loss, max_length: {batches: 300}}\nresources: {slots_per_trial: 4}\ncheckpoint_policy: none\nmin_validation_period: {batches: 70}\nperform_initial_validation: true\n",
+    };
+    std::vector<json::object> documents;
+    for (const auto* text : kTexts) {
+      config::Layers layers;
+      layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/simulated"}};
+      layers.user_yaml = std::string(text) +
+                         "entrypoint: model:Trial\nmax_restarts: 1000\nreproducibility: {experiment_seed: 1}\n"
+                         "hyperparameters: {global_batch_size: 1, lr: {type: double, minval: 0, maxval: 1, count: 3}}\n";
+      const auto resolved = config::resolve(layers, {.now = {}, .pet_name = "simulated", .resource_pools = std::nullopt});
+      if (!resolved) throw std::runtime_error("simulation: " + join_errors(resolved.error()).message());
+      documents.push_back(resolved->config.document);
+    }
+    return documents;
+  }();
+  return made;
+}
+
+}  // namespace
+
+World::World(std::uint64_t seed, Mutant planted) : random(static_cast<std::uint32_t>(seed)), mutant(planted) {}
+
+void World::after(std::int64_t microseconds, std::function<void()> what) {
+  queue_.push({now + std::max<std::int64_t>(microseconds, 1), order_++, std::move(what)});
+}
+
+void World::broken(const std::string& rule, const std::string& what) const { throw Violation{rule + ": " + what}; }
+
+void World::note(std::string text) {
+  for (const char c : text) trace_ = (trace_ ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  trace_ ^= static_cast<std::uint64_t>(now.microseconds);
+  recent_.push_back(fmt::format("{:.3f} {}", static_cast<double>(now.microseconds) / kSecond, text));
+  if (recent_.size() > 200) recent_.pop_front();
+}
+
+void World::send(const std::string& from, const std::string& to, std::function<void()> deliver) {
+  if (cut_off_.contains(from) || cut_off_.contains(to)) return;
+  int copies = 1;
+  auto delay = between(1, 20) * kMillisecond;
+  if (!calm()) {
+    if (chance(faults.drop)) return void(++fault_count);
+    if (chance(faults.duplicate)) copies = 2, ++fault_count;
+    if (chance(faults.late)) delay = between(100, 45'000) * kMillisecond, ++fault_count;
+  }
+  for (int i = 0; i < copies; ++i) after(delay + i * between(0, 5000) * kMillisecond, deliver);
+}
+
+// Swarm: a random subset of the kinds, each with a random rate.
+void World::plan_faults() {
+  const auto draw = [&](double most) { return chance(0.5) ? most * random.unit() : 0.0; };
+  faults = {.drop = draw(0.1), .duplicate = draw(0.1), .late = draw(0.05), .master_crashes = draw(6), .agent_crashes = draw(6),
+            .machine_losses = draw(1.5), .process_crashes = draw(6), .partitions = draw(2), .slow_syncs = draw(0.3)};
+  faults_end = now + between(30, 120) * kSecond;
+  const auto strike = [&](double per_minute, std::function<void()> what) {
+    if (per_minute <= 0) return;
+    auto again = std::make_shared<std::function<void()>>();
+    const auto pause = [this, per_minute] { return static_cast<std::int64_t>(-std::log(1 - random.unit()) * static_cast<double>(kMinute) / per_minute); };
+    *again = [this, what, again, pause] {
+      if (calm()) return;
+      ++fault_count;
+      what();
+      after(pause(), *again);
+    };
+    after(pause(), *again);
+  };
+  const auto any_agent = [this]() -> SimAgent& {
+    auto it = agents.begin();
+    std::advance(it, random.below(static_cast<std::int64_t>(agents.size())));
+    return *it->second;
+  };
+  strike(faults.master_crashes, [this] {
+    if (!master->alive()) return;
+    note("master crashes");
+    master->crash();
+    after(between(10, 40'000) * kMillisecond, [this] {
+      note("master starts");
+      master->start();
+      check_master_start();
+    });
+  });
+  const auto restart_agent = [this](SimAgent& agent) {
+    after(between(10, 60'000) * kMillisecond, [this, &agent] {
+      note("agent starts: " + agent.id());
+      agent.start();
+    });
+  };
+  strike(faults.agent_crashes, [this, any_agent, restart_agent] {
+    auto& agent = any_agent();
+    if (!agent.alive()) return;
+    note("agent crashes: " + agent.id());
+    agent.crash();
+    restart_agent(agent);
+  });
+  strike(faults.machine_losses, [this, any_agent, restart_agent] {
+    auto& agent = any_agent();
+    if (!agent.alive()) return;
+    note("machine lost: " + agent.id());
+    agent.lose_machine();
+    restart_agent(agent);
+  });
+  strike(faults.process_crashes, [this, any_agent] {
+    auto& agent = any_agent();
+    for (const auto& [key, process] : agent.processes())
+      if (process->alive && chance(0.5)) {
+        ++real_failures[process->trial];
+        return end_process(process, 1, 0);
+      }
+  });
+  strike(faults.partitions, [this, any_agent] {
+    const auto id = any_agent().id();
+    note("cut off: " + id);
+    cut_off_.insert(id);
+    after(between(1, 60) * kSecond, [this, id] { cut_off_.erase(id); });
+  });
+}
+
+void World::plan_users() {
+  submissions_left_ = static_cast<int>(between(1, 4));
+  const int count = submissions_left_;
+  for (int i = 0; i < count; ++i)
+    after(between(1, 20'000) * kMillisecond, [this] {
+      experiment::ExperimentRecord record;
+      record.config = documents()[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(documents().size())))];
+      record.config["reproducibility"].as_object()["experiment_seed"] = random.below(1'000'000);
+      record.name = "simulated";
+      record.job_id = random.uuid();
+      record.resource_pool = "default";
+      auto attempt = std::make_shared<std::function<void()>>();
+      *attempt = [this, record, attempt] {
+        if (!master->alive()) return after(kSecond, *attempt);
+        --submissions_left_;
+        master->submit(record, [this](const Reply& reply) { note(fmt::format("submitted {}", reply.experiment)); });
+      };
+      (*attempt)();
+    });
+  // Commands at random moments; in the end everything is activated again.
+  const auto commands = between(0, 5);
+  for (std::int64_t i = 0; i < commands; ++i)
+    after(between(1, 60) * kSecond, [this] {
+      if (!master->alive() || master->cluster().experiments().empty()) return;
+      auto it = master->cluster().experiments().begin();
+      std::advance(it, random.below(static_cast<std::int64_t>(master->cluster().experiments().size())));
+      constexpr cluster::Verb kVerbs[] = {cluster::Verb::Pause, cluster::Verb::Pause, cluster::Verb::Activate, cluster::Verb::Activate, cluster::Verb::Cancel, cluster::Verb::Kill};
+      const auto verb = kVerbs[random.below(chance(0.2) ? 6 : 4)];
+      note(fmt::format("command {} to {}", static_cast<int>(verb), it->first));
+      master->command(cluster::ExperimentCommanded{it->first, verb}, [](const Reply&) {});
+    });
+}
+
+Verdict World::run() {
+  Verdict verdict;
+  try {
+    master = std::make_unique<SimMaster>(*this);
+    const auto count = between(1, 3);
+    bool large = false;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto slots = static_cast<int>(between(1, 4));
+      large = large || slots == 4;
+      const auto id = fmt::format("agent{}", i);
+      agents[id] = std::make_unique<SimAgent>(*this, id, i + 1 == count && !large ? 4 : slots,
+                                              chance(0.5) ? agent::OnDisconnect::Continue : agent::OnDisconnect::Stop);
+    }
+    now = Time{1'700'000'000 * kSecond};
+    master->start();
+    for (auto& [id, agent] : agents) agent->start();
+    plan_faults();
+    plan_users();
+    const auto limit = faults_end + 120 * kMinute;
+    bool activated = false;
+    while (!queue_.empty()) {
+      auto event = std::move(const_cast<Event&>(queue_.top()));
+      queue_.pop();
+      now = event.time;
+      ++events_;
+      event.what();
+      if (calm() && !activated && master->alive()) {
+        activated = true;
+        cut_off_.clear();
+        std::vector<ExperimentId> paused;
+        for (const auto& [id, experiment] : master->cluster().experiments())
+          if (experiment.record().state == experiment::State::Paused) paused.push_back(id);
+        for (const auto id : paused) master->command(cluster::ExperimentCommanded{id, cluster::Verb::Activate}, [](const Reply&) {});
+      }
+      if (activated && events_ % 64 == 0 && all_over()) break;
+      if (now > limit) broken("I-15", "an experiment does not end although the faults ended two hours ago");
+      if (events_ > 400'000) broken("I-15", "the world does not come to rest");
+    }
+    check_end();
+  } catch (const Violation& violation) {
+    verdict.violation = violation.text;
+  }
+  verdict.faults = fault_count;
+  verdict.events = events_;
+  verdict.trace = trace_;
+  verdict.last_events.assign(recent_.begin(), recent_.end());
+  return verdict;
+}
+
+bool World::all_over() const {
+  return submissions_left_ == 0 && master->alive() && master->cluster().experiments().empty() && durable == disk.size();
+}
+
+// I-1: what was acknowledged is there.
+void World::check_master_start() {
+  for (const auto& [trial, group, batches] : acknowledged_metrics)
+    if (!tables.metrics.contains({trial, group, batches}))
+      broken("I-1", fmt::format("the acknowledged {} report of trial {} at {} batches is lost", group, trial, batches));
+  for (const auto& uuid : acknowledged_checkpoints)
+    if (!tables.checkpoints.contains(uuid)) broken("I-1", "the acknowledged checkpoint " + uuid + " is lost");
+  for (const auto id : acknowledged_experiments)
+    if (!tables.experiments.contains(id)) broken("I-1", fmt::format("the acknowledged experiment {} is lost", id));
+}
+
+void World::check_end() {
+  check_master_start();
+  for (const auto& [id, record] : tables.experiments)
+    if (!experiment::is_terminal(record.state)) broken("I-15", fmt::format("experiment {} is not terminal", id));
+  for (const auto& [id, trial] : tables.trials) {
+    if (!experiment::is_terminal(trial.state)) broken("I-15", fmt::format("trial {} is not terminal", id));
+    if (trial.restarts > real_failures[id]) broken("I-6", fmt::format("trial {} was restarted {} times for {} failures", id, trial.restarts, real_failures[id]));
+  }
+  for (const auto& [key, row] : tables.metrics) {
+    const auto& [trial, group, batches] = key;
+    if (row.copies != 1) broken("I-4", fmt::format("the {} report of trial {} at {} batches is stored {} times", group, trial, batches, row.copies));
+    if (row.value != undisturbed(tables.trials.at(trial).seed, batches))
+      broken("I-14", fmt::format("the {} report of trial {} at {} batches differs from an undisturbed run", group, trial, batches));
+  }
+}
+
+Verdict simulate(std::uint64_t seed, Mutant mutant) { return World(seed, mutant).run(); }
+
+}  // namespace det::simulation
