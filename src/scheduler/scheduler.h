@@ -25,8 +25,8 @@ struct Agent {
   std::string id;
   std::vector<Slot> slots;
   bool enabled = true;
-  bool draining = false;         ///< takes nothing new
-  int zero_slot_max = 100;       ///< tasks without slots that it may run at once
+  bool draining = false;    ///< takes nothing new
+  int zero_slot_max = 100;  ///< tasks without slots that it may run at once
   int zero_slot_running = 0;
   friend bool operator==(const Agent&, const Agent&) = default;
 };
@@ -34,12 +34,12 @@ struct Agent {
 /// Slots asked for, and held if it runs already.
 struct Request {
   std::string allocation_id;
-  std::string group;             ///< the job: one experiment, or one task that is not a trial
+  std::string group;  ///< the job: one experiment, or one task that is not a trial
   int slots = 1;
   bool single_agent = false;
   bool preemptible = true;
   std::set<std::string> blocked_agents;
-  int priority = 42;             ///< 1 to 99, lower is more important
+  int priority = 42;  ///< 1 to 99, lower is more important
   double weight = 1;
   std::optional<int> slots_max;  ///< of the whole group
   Time submitted;                ///< of the job
@@ -50,13 +50,13 @@ struct Request {
 
 struct Share {
   std::string agent;
-  std::vector<int> slots;        ///< empty for a task without slots
+  std::vector<int> slots;  ///< empty for a task without slots
   friend bool operator==(const Share&, const Share&) = default;
 };
 
 struct Placement {
   std::string allocation_id;
-  std::vector<Share> shares;     ///< all of them start together or not at all; in rank order
+  std::vector<Share> shares;  ///< all of them start together or not at all; in rank order
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
@@ -78,13 +78,28 @@ class Scheduler {
   virtual Plan plan(std::span<const Agent> agents, std::span<const Request> requests) const = 0;
 };
 
+/// Best fills agents up, so that whole ones stay free for large requests; Worst spreads.
 enum class Fitting { Best, Worst };
+
+struct FittingOptions {
+  Fitting fitting = Fitting::Best;
+  /// A request larger than every agent normally takes agents of one size; with this also of several.
+  bool heterogeneous = false;
+};
 
 /// First in, first out by (submitted, requested, allocation id), with gangs: the
 /// head of the line that does not fit holds back those behind it that need slots.
+///
+/// Not in that line, and so holding nobody back: requests without slots (each starts
+/// as soon as it fits), requests of a group that uses all of its slots_max, and
+/// requests that never fit. Preempts nothing.
+std::unique_ptr<Scheduler> make_fifo(const FittingOptions& options);
 std::unique_ptr<Scheduler> make_fifo(Fitting fitting);
 
 /// Whether `request` could run on this pool if nothing else did; if not, why not.
+/// Agents and slots that are disabled or draining now do not count.
 std::optional<std::string> never_fits(std::span<const Agent> agents, const Request& request);
+std::optional<std::string> never_fits(std::span<const Agent> agents, const Request& request,
+                                      const FittingOptions& options);
 
 }  // namespace det::scheduler

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "det/scheduler/scheduler.h"
+
+namespace det::scheduler {
+
+/// The agents of a pool while a plan is made: finds where a request fits and
+/// takes the slots (scheduler.md §3).
+///
+/// First all slots on one agent; else, for more than one slot, whole idle agents
+/// of one size that divides the request; else, if allowed, of several sizes. Equal
+/// scores go to the agent whose id is first in byte order, which is stable over
+/// restarts and easy to predict.
+///
+/// Agents are indexed by free slots, so that a request costs the logarithm of the
+/// number of agents and not the number.
+class Pool {
+ public:
+  Pool(std::span<const Agent> agents, const FittingOptions& options);
+  /// The same agents with nothing running on them.
+  static Pool empty(std::span<const Agent> agents, const FittingOptions& options);
+
+  bool fits(const Request& request) const { return !find(request).empty(); }
+  /// Where `request` fits now, with its slots taken; nullopt if nowhere, and nothing is changed.
+  std::optional<std::vector<Share>> place(const Request& request);
+
+  // What a waiting request's owner wants to know.
+  int agents() const { return agents_usable_; }  ///< that take something new
+  int agents_unusable() const {
+    return static_cast<int>(agents_.size()) - agents_usable_;
+  }                                     ///< disabled or draining
+  int slots() const { return slots_; }  ///< of usable agents
+  int free_slots() const { return free_slots_; }
+  int free_slots_on_one_max() const { return by_free_.empty() ? 0 : by_free_.rbegin()->first; }
+  bool has(const std::string& agent) const;
+
+ private:
+  struct Place {
+    std::string id;
+    std::vector<int> free;  ///< ids of free slots, descending: the lowest is taken first, from the back
+    int total = 0;          ///< slots that it has
+    int used = 0;
+    int zero_free = 0;
+    int zero_max = 0;
+  };
+  /// Higher is better; then the lower index, which is the lower id.
+  struct Rank {
+    double score = 0;
+    std::size_t place = 0;
+    friend bool operator<(const Rank& a, const Rank& b) {
+      return a.score != b.score ? a.score > b.score : a.place < b.place;
+    }
+  };
+  using Ranks = std::set<Rank>;
+
+  double slot_score(const Place& place) const;
+  double zero_score(const Place& place) const;
+  void add_to_index(std::size_t at);
+  void remove_from_index(std::size_t at);
+  std::vector<std::size_t> find(const Request& request) const;  ///< the agents to use; none: it does not fit
+  Share take(std::size_t at, int slots);
+  std::optional<std::size_t> best_shared(const Request& request) const;
+  std::optional<std::size_t> best_zero(const Request& request) const;
+  std::vector<std::size_t> whole_agents(const Request& request) const;
+  bool blocked(const Request& request, std::size_t at) const;
+
+  FittingOptions options_;
+  std::vector<Place> agents_;     ///< ascending by id
+  std::map<int, Ranks> by_free_;  ///< agents with free slots, by their number
+  std::map<int, std::set<std::size_t>, std::greater<>>
+      idle_;    ///< agents with no slot used, by size, largest first
+  Ranks zero_;  ///< agents with room for a task without slots
+  int agents_usable_ = 0;
+  int slots_ = 0;
+  int free_slots_ = 0;
+};
+
+}  // namespace det::scheduler

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "det/scheduler/scheduler.h"
+
+namespace det::scheduler {
+
+/// The requests that do not run, by submission of the job, then of the allocation, then allocation id.
+std::vector<const Request*> queue_of(std::span<const Request> requests);
+
+/// How many slots each group uses, against its slots_max.
+///
+/// Within a group the first request that has to wait holds back those behind it:
+/// a small trial does not overtake a large one of its own experiment.
+///
+/// Refers to the requests given; they must outlive it.
+class GroupLimits {
+ public:
+  explicit GroupLimits(std::span<const Request> requests);
+
+  /// Why the limit keeps `request` waiting, if it does.
+  std::optional<std::string> why_not(const Request& request);
+  void started(const Request& request);
+
+ private:
+  struct Group {
+    std::int64_t slots = 0;
+    bool held = false;
+  };
+  std::unordered_map<std::string_view, Group> groups_;  // only looked up: its order decides nothing
+};
+
+}  // namespace det::scheduler

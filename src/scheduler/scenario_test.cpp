@@ -1,0 +1,192 @@
+// Plays the scenarios: what a pool looks like, and below the line what the plan
+// must be, all of it. Each is also played with agents and requests in many other
+// orders in memory, which must change nothing.
+//
+//   scheduler  fifo fitting=worst heterogeneous=yes       (fifo fitting=best if absent)
+//   agents     NAME slots=N zero=N disabled=0,1 enabled=no draining=yes  NAME …
+//   running    NAME slots=N on=AGENT or on=AGENT:0,1 group=G max=N releasing=yes
+//   request    NAME slots=N group=G max=N priority=N blocked=A,B single=yes submitted=T requested=T
+//   ---
+//   start      NAME AGENT:0,1 AGENT:0,1                   (AGENT alone: no slots)
+//   preempt    NAME
+//   wait       NAME reason, word for word
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "det/base/random.h"
+#include "det/base/text.h"
+#include "det/scheduler/scheduler.h"
+#include "det/scheduler/testing.h"
+
+namespace det::scheduler {
+
+void PrintTo(const Placement& placement, std::ostream* out) {
+  *out << placement.allocation_id;
+  for (const auto& share : placement.shares) {
+    *out << " " << share.agent << ":";
+    for (const int slot : share.slots) *out << slot << ",";
+  }
+}
+
+namespace {
+
+struct Scenario {
+  FittingOptions options;
+  std::vector<Agent> agents;
+  std::vector<Request> requests;
+  std::vector<Placement> start;
+  std::vector<std::string> preempt;
+  std::map<std::string, std::string> waiting;
+};
+
+std::vector<int> numbers(const std::string& text) {
+  std::vector<int> all;
+  for (const auto& one : split(text, ',')) all.push_back(std::stoi(one));
+  return all;
+}
+
+Share share(const std::string& text) {
+  const auto parts = split(text, ':');
+  return {.agent = parts[0], .slots = parts.size() > 1 ? numbers(parts[1]) : std::vector<int>{}};
+}
+
+class Reader {
+ public:
+  Scenario read(std::istream& file) {
+    for (std::string line; std::getline(file, line);) {
+      line = line.substr(0, line.find('#'));
+      std::istringstream words(line);
+      std::string verb, name;
+      if (!(words >> verb)) continue;
+      ++time_;
+      if (verb == "---") continue;
+      if (verb == "scheduler") read_scheduler(words);
+      else if (verb == "agents") read_agents(words);
+      else if (verb == "running" || verb == "request") read_request(words, verb == "running");
+      else if (words >> name; verb == "start") read_start(words, name);
+      else if (verb == "preempt") scenario_.preempt.push_back(name);
+      else if (verb == "wait") scenario_.waiting[name] = trim(line.substr(static_cast<std::size_t>(words.tellg())));
+      else ADD_FAILURE() << "unknown word: " << line;
+    }
+    return std::move(scenario_);
+  }
+
+ private:
+  void read_scheduler(std::istream& words) {
+    std::string word;
+    words >> word;
+    EXPECT_EQ(word, "fifo");
+    while (words >> word) {
+      if (word == "fitting=worst") scenario_.options.fitting = Fitting::Worst;
+      else if (word == "heterogeneous=yes") scenario_.options.heterogeneous = true;
+      else ADD_FAILURE() << "unknown option: " << word;
+    }
+  }
+
+  void read_agents(std::istream& words) {
+    for (std::string word; words >> word;) {
+      const auto parts = split(word, '=');
+      if (parts.size() == 1) {
+        scenario_.agents.push_back({.id = word});
+        continue;
+      }
+      auto& agent = scenario_.agents.back();
+      if (parts[0] == "slots") agent = testing::agent(agent.id, std::stoi(parts[1]));
+      else if (parts[0] == "zero") agent.zero_slot_max = std::stoi(parts[1]);
+      else if (parts[0] == "enabled") agent.enabled = parts[1] == "yes";
+      else if (parts[0] == "draining") agent.draining = parts[1] == "yes";
+      else if (parts[0] == "disabled") for (const int slot : numbers(parts[1])) agent.slots.at(static_cast<std::size_t>(slot)).enabled = false;
+      else ADD_FAILURE() << "unknown property of an agent: " << word;
+    }
+  }
+
+  void read_request(std::istream& words, bool running) {
+    std::string word;
+    words >> word;
+    auto request = testing::request(word, 1);
+    request.submitted = request.requested = {time_};
+    request.running = running;
+    std::string on;
+    while (words >> word) {
+      const auto parts = split(word, '=');
+      const auto& value = parts.at(1);
+      if (parts[0] == "slots") request.slots = std::stoi(value);
+      else if (parts[0] == "on") on = value;
+      else if (parts[0] == "group") request.group = value;
+      else if (parts[0] == "max") request.slots_max = std::stoi(value);
+      else if (parts[0] == "priority") request.priority = std::stoi(value);
+      else if (parts[0] == "blocked") for (auto& agent : split(value, ',')) request.blocked_agents.insert(agent);
+      else if (parts[0] == "single") request.single_agent = value == "yes";
+      else if (parts[0] == "releasing") request.releasing = value == "yes";
+      else if (parts[0] == "submitted") request.submitted = request.requested = {std::stoi(value)};
+      else if (parts[0] == "requested") request.requested = {std::stoi(value)};
+      else ADD_FAILURE() << "unknown property of a request: " << word;
+    }
+    if (!on.empty()) occupy(share(on), request.slots);
+    scenario_.requests.push_back(std::move(request));
+  }
+
+  void occupy(const Share& held, int slots) {
+    const auto agent = std::ranges::find(scenario_.agents, held.agent, &Agent::id);
+    ASSERT_NE(agent, scenario_.agents.end()) << held.agent << " is not an agent of this scenario";
+    for (auto& slot : agent->slots) {
+      const bool named = std::ranges::count(held.slots, slot.id) > 0;
+      if (held.slots.empty() ? slots > 0 && !slot.used : named) {
+        slot.used = true;
+        --slots;
+      }
+    }
+    EXPECT_EQ(slots, 0) << "no room on " << held.agent;
+  }
+
+  void read_start(std::istream& words, const std::string& name) {
+    Placement placement{.allocation_id = name, .shares = {}};
+    for (std::string word; words >> word;) placement.shares.push_back(share(word));
+    scenario_.start.push_back(std::move(placement));
+  }
+
+  Scenario scenario_;
+  std::int64_t time_ = 0;
+};
+
+template <typename T>
+void shuffle(std::vector<T>& items, Random& random) {
+  for (std::size_t i = items.size(); i > 1; --i)
+    std::swap(items[i - 1], items[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+}
+
+class Scenarios : public ::testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(Scenarios, GoAsWritten) {
+  std::ifstream file(GetParam());
+  auto scenario = Reader().read(file);
+  Random random(1);
+  for (int order = 0; order < 20 && !HasFailure(); ++order) {
+    const auto plan = make_fifo(scenario.options)->plan(scenario.agents, scenario.requests);
+    EXPECT_THAT(plan.start, ::testing::UnorderedElementsAreArray(scenario.start));
+    EXPECT_THAT(plan.preempt, ::testing::UnorderedElementsAreArray(scenario.preempt));
+    EXPECT_THAT(plan.waiting, ::testing::ElementsAreArray(scenario.waiting));
+    shuffle(scenario.agents, random);
+    shuffle(scenario.requests, random);
+  }
+}
+
+std::vector<std::filesystem::path> scenario_files() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(DET_SCENARIOS))
+    if (entry.path().extension() == ".scenario") files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+INSTANTIATE_TEST_SUITE_P(, Scenarios, ::testing::ValuesIn(scenario_files()),
+                         [](const auto& info) { return info.param.stem().string(); });
+
+}  // namespace
+}  // namespace det::scheduler

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "det/scheduler/scheduler.h"
+
+/// Agents and requests for the tests of this module.
+namespace det::scheduler::testing {
+
+inline Agent agent(std::string id, int slots, int used = 0, int zero_max = 100, int zero_running = 0) {
+  Agent agent{.id = std::move(id), .zero_slot_max = zero_max, .zero_slot_running = zero_running};
+  for (int i = 0; i < slots; ++i) agent.slots.push_back({.id = i, .used = i < used});
+  return agent;
+}
+
+/// Idle agents of these sizes, named a00, a01, … in order.
+inline std::vector<Agent> idle_agents(const std::vector<int>& sizes) {
+  std::vector<Agent> agents;
+  for (const int size : sizes) {
+    const auto n = std::to_string(agents.size());
+    agents.push_back(agent("a" + std::string(n.size() < 2 ? "0" : "") + n, size));
+  }
+  return agents;
+}
+
+inline Request request(std::string id, int slots) {
+  return {.allocation_id = id, .group = id, .slots = slots};
+}
+
+}  // namespace det::scheduler::testing
