@@ -8,8 +8,8 @@ from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined._hyperparameters import Categorical, Constant, Double, Integer, Log
-from determined._trial import Trial, TrialController
 from determined._train_context import TrialContext
+from determined._trial import Trial, TrialController
 from determined._version import __version__
 from determined.errors import InvalidHP
 

@@ -93,7 +93,7 @@ def import_directory(directory: str) -> ModuleType:
             "or name the module: entrypoint: model_def:MyTrial",
         )
     name = re.sub(r"\W", "_", path.name) or "model_definition"
-    if name in sys.modules and not getattr(sys.modules[name], "__file__", "") == str(init):
+    if name in sys.modules and getattr(sys.modules[name], "__file__", "") != str(init):
         name = f"{name}_model_definition"
     forget(name)
     spec = importlib.util.spec_from_file_location(name, init, submodule_search_locations=[str(path)])

@@ -30,7 +30,9 @@ class LocalClient:
     Everything reported is kept in ``reports``, in order: ``(kind, batches, value)``.
     """
 
-    def __init__(self, lengths: Sequence[int], *, preempt_after: int | None = None, smaller_is_better: bool = True) -> None:
+    def __init__(
+        self, lengths: Sequence[int], *, preempt_after: int | None = None, smaller_is_better: bool = True
+    ) -> None:
         self._lengths = list(lengths)
         self._completed: dict[int, float] = {}
         self._preempt_after = preempt_after
@@ -102,7 +104,9 @@ class DirectoryStorage:
         shutil.copytree(directory, temporary, dirs_exist_ok=True)
         os.replace(temporary, self._root / uuid)
         return {
-            str(path.relative_to(directory)) + ("/" if path.is_dir() else ""): 0 if path.is_dir() else path.stat().st_size
+            str(path.relative_to(directory)) + ("/" if path.is_dir() else ""): 0
+            if path.is_dir()
+            else path.stat().st_size
             for path in sorted(pathlib.Path(directory).rglob("*"))
         }
 

@@ -40,11 +40,13 @@ def read_config(path: str) -> dict[str, Any]:
 
 def _read_yaml(text: str, path: str) -> Any:
     try:
-        import yaml
+        import yaml  # type: ignore[import-untyped]
     except ImportError:
-        raise ValueError("reading YAML needs the package PyYAML; install it, or pass the configuration as JSON") from None
+        raise ValueError(
+            "reading YAML needs the package PyYAML; install it, or pass the configuration as JSON"
+        ) from None
 
-    class Loader(yaml.SafeLoader):
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
         """YAML 1.2 writes 1e-4 for a number."""
 
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(_FLOAT.pattern + r"\Z"), list("-+.0123456789"))

@@ -25,9 +25,12 @@ WAIT_SECONDS = 5.0
 class Rules(Protocol):
     """The part of ``determined._runtime`` that decides; a module is one."""
 
-    LoopConfig: Callable[..., LoopConfig]
-    LoopState: Any
-    next_action: NextAction
+    @property
+    def LoopConfig(self) -> Callable[..., LoopConfig]: ...  # noqa: N802
+    @property
+    def LoopState(self) -> Any: ...  # noqa: N802
+    @property
+    def next_action(self) -> NextAction: ...
 
 
 def loop_config(rules: Rules, context: TrialContext) -> LoopConfig:

@@ -3,8 +3,8 @@
 The runtime is the pybind11 module over ``src/trial``. This file is the contract between the two: the module implements
 exactly these names, and :mod:`determined._local` implements ``Client`` and ``CheckpointStorage`` without a master.
 
-**The rules of** ``next_action`` (first match wins; ``unsaved`` means ``batches_trained > max(batches_checkpointed, 0)``,
-``validated`` means ``batches_validated == batches_trained``; the table is ``python/tests/loop_table.json``):
+**The rules of** ``next_action`` (first match wins; ``unsaved`` means
+``batches_trained > max(batches_checkpointed, 0)``, ``validated`` means ``batches_validated == batches_trained``; the table is ``python/tests/loop_table.json``):
 
 1. ``preempt`` or ``stop_requested``: ``checkpoint`` (reason ``"preempt"`` or ``"stop"``) if unsaved, else
    ``exit`` with ``preempted = preempt``.
@@ -35,8 +35,8 @@ Metrics travel as JSON objects. JSON knows no NaN: the runtime is handed the str
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 ActionKind = Literal["train", "validate", "checkpoint", "complete_operation", "wait", "exit"]
 CheckpointPolicy = Literal["best", "all", "none"]
@@ -159,5 +159,9 @@ class Action(Protocol):
     def preempted(self) -> bool: ...
 
 
-NextAction = Callable[[LoopConfig, LoopState, Sequence[int], bool, bool, bool], Action]
-"""``next_action(config, state, lengths, closed, preempt, stop_requested)``, pure."""
+class NextAction(Protocol):
+    """Pure."""
+
+    def __call__(
+        self, config: Any, state: Any, lengths: Sequence[int], closed: bool, preempt: bool, stop_requested: bool
+    ) -> Action: ...

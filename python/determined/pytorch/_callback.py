@@ -128,7 +128,8 @@ class Callbacks:
         hooks = [name for name in vars(PyTorchCallback) if name.startswith("on_")]
         self._hooks = {hook: [getattr(c, hook) for c in self.by_name.values() if overrides(c, hook)] for hook in hooks}
         self._hooks["on_training_epoch_start"] = [
-            hook if _takes_argument(hook) else _without_argument(hook) for hook in self._hooks["on_training_epoch_start"]
+            hook if _takes_argument(hook) else _without_argument(hook)
+            for hook in self._hooks["on_training_epoch_start"]
         ]
         for former, name in _FORMER.items():
             if self._hooks[former]:

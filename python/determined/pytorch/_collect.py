@@ -48,7 +48,7 @@ class Collector:
                 f"the metrics {sorted(self._keys)} of the batches before",
                 f"{self._method} must return the same metrics for every batch",
             )
-        row = {}
+        row: dict[str, Any] = {}
         for name, value in metrics.items():
             if type(value) is float:
                 row[name] = value

@@ -152,7 +152,7 @@ class PyTorchTrialContext(TrialContext):
         """Computes gradients, as ``loss.backward()`` does."""
         if self.automatic_amp:
             loss = self.scaler.scale(loss)
-        loss.backward(gradient, retain_graph=retain_graph, create_graph=create_graph)
+        torch.autograd.backward(loss, gradient, retain_graph, create_graph)
 
     def step_optimizer(
         self,
@@ -207,7 +207,7 @@ class PyTorchTrialContext(TrialContext):
     def use_automatic_amp(self) -> None:
         if not self.env.managed_training:
             return
-        self.wrap_scaler(torch.amp.GradScaler(self.device.type))
+        self.wrap_scaler(torch.amp.grad_scaler.GradScaler(self.device.type))
         self.automatic_amp = True
 
     def configure_apex_amp(
@@ -239,7 +239,7 @@ class PyTorchTrialContext(TrialContext):
             logger.info("options of Apex that mixed precision does not need: %s", ", ".join(sorted(ignored)))
         for model in self.models:
             _mixed_precision.autocast_forward(model, self.device.type)
-        self.scaler = torch.amp.GradScaler(self.device.type)
+        self.scaler = torch.amp.grad_scaler.GradScaler(self.device.type)
         self.automatic_amp = True
         return models, optimizers
 

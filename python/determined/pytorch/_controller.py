@@ -28,9 +28,7 @@ _MOVED_HYPERPARAMETERS = ("aggregation_frequency", "gradient_compression", "grad
 class PyTorchTrialController(TrialController):
     """One for each trial and process."""
 
-    def __init__(
-        self, trial: PyTorchTrial, context: PyTorchTrialContext, source: SourceSnapshot | None = None
-    ) -> None:
+    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext, source: SourceSnapshot | None = None) -> None:
         check_class(type(trial))
         for name in _MOVED_HYPERPARAMETERS:
             check.not_in(name, context.env.hparams, f"{name} is set in the section optimizations, not here")

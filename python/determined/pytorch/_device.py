@@ -11,7 +11,7 @@ import torch
 
 logger = logging.getLogger("determined.pytorch")
 
-TorchData: TypeAlias = Union[dict[str, torch.Tensor], "list[Any]", "tuple[Any, ...]", torch.Tensor]  # noqa: UP007
+TorchData: TypeAlias = Union[dict[str, torch.Tensor], "list[Any]", "tuple[Any, ...]", torch.Tensor]
 """What a data loader yields and ``train_batch`` gets: tensors, or dicts, lists and tuples of them."""
 
 _NUMERIC = frozenset("fciub")

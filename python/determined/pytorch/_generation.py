@@ -176,7 +176,7 @@ def _prepare_classic(trial: Any, context: PyTorchTrialContext) -> Calls:
     )
 
 
-def _classic_clipping(context: PyTorchTrialContext, callbacks: Callbacks) -> Callable[[Any], None] | None:
+def _classic_clipping(context: PyTorchTrialContext, callbacks: Callbacks) -> Callable[[Any], Any] | None:
     """Clipping as the first generation asks for it: by callbacks, else by hyperparameters."""
     if callbacks.has("on_before_optimizer_step"):
         return lambda parameters: callbacks.call("on_before_optimizer_step", parameters)
@@ -185,7 +185,7 @@ def _classic_clipping(context: PyTorchTrialContext, callbacks: Callbacks) -> Cal
     if norm is not None and value is not None:
         check.fail("the hyperparameters clip_grad_l2_norm and clip_grad_val", "at most one of them")
     if norm is not None:
-        return lambda parameters: nn.utils.clip_grad_norm_(parameters, norm) and None
+        return lambda parameters: nn.utils.clip_grad_norm_(parameters, norm)
     if value is not None:
         return lambda parameters: nn.utils.clip_grad_value_(parameters, value)
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import warnings
-from typing import Any
+from typing import Any, TypeAlias
 
 from determined.common import check
 
@@ -22,6 +22,9 @@ class StepMode(enum.Enum):
     """After every step of the optimizer, without arguments."""
 
 
+_StepMode = StepMode
+
+
 class LRScheduler:
     """Says when a learning rate scheduler of PyTorch steps, and keeps its state in checkpoints.
 
@@ -29,9 +32,9 @@ class LRScheduler:
     ``context.wrap_lr_scheduler``. With ``frequency`` n only every n-th batch, epoch or optimizer step counts.
     """
 
-    StepMode = StepMode
+    StepMode: TypeAlias = StepMode
 
-    def __init__(self, scheduler: Any, step_mode: StepMode, frequency: int = 1) -> None:
+    def __init__(self, scheduler: Any, step_mode: _StepMode, frequency: int = 1) -> None:
         if scheduler is None:
             check.fail("None", "a scheduler of torch.optim.lr_scheduler", "LRScheduler wraps a scheduler")
         if not isinstance(step_mode, StepMode):
@@ -48,7 +51,7 @@ class LRScheduler:
         return self._scheduler
 
     @property
-    def step_mode(self) -> StepMode:
+    def step_mode(self) -> _StepMode:
         return self._step_mode
 
     @property

@@ -33,4 +33,4 @@ def autocast_forward(model: nn.Module, device_type: str) -> None:
             answer = plain(*args, **kwargs)
         return to_float(answer)
 
-    model.forward = forward  # type: ignore[method-assign]
+    model.forward = forward

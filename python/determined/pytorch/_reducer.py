@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,12 @@ class Reducer(enum.Enum):
     MIN = 4
 
 
-_FUNCTIONS = {Reducer.AVG: np.mean, Reducer.SUM: np.sum, Reducer.MAX: np.max, Reducer.MIN: np.min}
+_FUNCTIONS: dict[Reducer, Callable[[Any], Any]] = {
+    Reducer.AVG: np.mean,
+    Reducer.SUM: np.sum,
+    Reducer.MAX: np.max,
+    Reducer.MIN: np.min,
+}
 
 
 def reduce_values(reducer: Reducer, values: Sequence[Any]) -> float:
@@ -55,9 +60,7 @@ def reducers_by_name(choice: Reducer | Mapping[str, Reducer], names: Sequence[st
     return dict(choice)
 
 
-def reduce_batches(
-    choice: Reducer | Mapping[str, Reducer], per_batch: Sequence[Mapping[str, Any]]
-) -> dict[str, float]:
+def reduce_batches(choice: Reducer | Mapping[str, Reducer], per_batch: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """The metrics of a validation from those of its batches."""
     names = list(per_batch[0]) if per_batch else []
     reducers = reducers_by_name(choice, names)

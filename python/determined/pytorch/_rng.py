@@ -32,7 +32,7 @@ def state() -> dict[str, Any]:
         "np_rng_state": np.random.get_state(),
         "random_rng_state": random.getstate(),
     }
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         saved["gpu_rng_state"] = torch.cuda.get_rng_state()
     return saved
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from determined._trial import Trial
 from determined._train_context import TrialContext
+from determined._trial import Trial
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._device import data_length
 from determined.pytorch._reducer import Reducer
@@ -20,10 +20,10 @@ class PyTorchTrial(Trial):
 
     There are two generations, told apart by the methods of the subclass:
 
-    - *context*: the constructor wraps models and optimizers with ``context.wrap_model`` and ``context.wrap_optimizer``;
+    - *context*: the constructor wraps models and optimizers (``context.wrap_model``, ``context.wrap_optimizer``);
       ``train_batch(batch, epoch_idx, batch_idx)`` calls ``context.backward`` and ``context.step_optimizer``.
-    - *classic*: ``build_model()`` and ``optimizer(model)`` return them, ``create_lr_scheduler(optimizer)`` may return an
-      :class:`LRScheduler`; ``train_batch(batch, model, epoch_idx, batch_idx)`` and ``evaluate_batch(batch, model)`` get
+    - *classic*: ``build_model()`` and ``optimizer(model)`` return them, ``create_lr_scheduler(optimizer)`` may return
+      an :class:`LRScheduler`; ``train_batch(batch, model, epoch_idx, batch_idx)`` and ``evaluate_batch(batch, model)`` get
       the model, and the platform goes backward and steps with the ``loss`` of the result.
     """
 

@@ -1,0 +1,180 @@
+"""The warm worker: has imported the framework already, and forks a trial for every request.
+
+``python -m determined.exec.warm`` with a Unix socket (SOCK_SEQPACKET, listening or connected) as file descriptor 3.
+Request: ``{"directory": "<task directory with spec.json>"}``. Answer: ``{"pid": 1234}``, the shim's, or
+``{"error": "…"}``. The worker ends when the socket's other end does, and takes no running trial with it.
+
+Nothing of the worker may show in a trial: it has one thread, one environment at start, no device context; the fork takes
+its environment, working directory, arguments and import path anew, and every generator is seeded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_SOCKET = 3
+_MESSAGE_BYTES = 64 * 1024
+_LOOK_SECONDS = 1.0
+
+
+def main() -> int:
+    """Warms up, then serves requests until the agent is gone."""
+    try:
+        from determined import _runtime
+    except ImportError as error:
+        print(f"the trial runtime is not installed: {error}", file=sys.stderr)
+        return 1
+    warm_up()
+    count = threads_of_this_process()
+    if count != 1:
+        print(f"the warm worker has {count} threads; must have 1 to fork", file=sys.stderr)
+        return 1
+    serve(socket.socket(fileno=_SOCKET), _runtime.run_shim)
+    return 0
+
+
+def warm_up() -> None:
+    """Imports what a PyTorch trial imports and takes one small step, on one thread and on the CPU."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # the pool of a fork is the fork's own
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # looking for a GPU must not open one here
+    import torch
+
+    torch.set_num_threads(1)
+    import determined.exec.trial
+    import determined.pytorch  # noqa: F401
+
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.Flatten(), torch.nn.Linear(8, 2))
+    for optimizer in (torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), torch.optim.Adam(model.parameters())):
+        loss = torch.nn.functional.cross_entropy(model(torch.zeros(2, 1, 4, 4)), torch.zeros(2, dtype=torch.long))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    gc.collect()
+    gc.freeze()  # what is here now is never looked at again, so that forks share its memory
+
+
+def threads_of_this_process() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def serve(listener: socket.socket, run_shim: Callable[[str, Callable[[], int]], Any]) -> None:
+    """Answers requests one after the other; returns when nobody can ask any more."""
+    listening = bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+    peers = [] if listening else [listener]
+    parent = os.getppid()
+    while listening or peers:
+        ready, _, _ = select.select(([listener] if listening else []) + peers, [], [], _LOOK_SECONDS)
+        _reap()
+        if os.getppid() != parent:
+            return
+        for at in ready:
+            if listening and at is listener:
+                peers.append(listener.accept()[0])
+                continue
+            request = at.recv(_MESSAGE_BYTES)
+            if not request:
+                at.close()
+                peers.remove(at)
+                continue
+            answer = _answer(request, [listener, *peers], run_shim)
+            try:
+                at.send(json.dumps(answer).encode())
+            except OSError:
+                at.close()
+                peers.remove(at)
+
+
+def _answer(
+    request: bytes, sockets: list[socket.socket], run_shim: Callable[[str, Callable[[], int]], Any]
+) -> dict[str, Any]:
+    try:
+        directory = json.loads(request)["directory"]
+        if not (pathlib.Path(directory) / "spec.json").is_file():
+            return {"error": f"{directory} has no spec.json"}
+    except (ValueError, KeyError, TypeError) as error:
+        return {"error": f"a request must be a JSON object with the key directory: {error}"}
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        return {"error": f"cannot start a process: {error.strerror}"}
+    if pid == 0:
+        _become_shim(directory, sockets, run_shim)
+    return {"pid": pid}
+
+
+def _become_shim(
+    directory: str, sockets: list[socket.socket], run_shim: Callable[[str, Callable[[], int]], Any]
+) -> None:
+    status: Any = 1
+    try:
+        for one in sockets:
+            one.close()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        status = run_shim(directory, run_task)
+    finally:
+        os._exit(status if isinstance(status, int) else 0)
+
+
+def run_task() -> int:
+    """The trial, in a process that has the task's environment and working directory already."""
+    import atexit
+
+    from determined import _failure
+    from determined.exec import trial
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    take_environment()
+    sys.argv = [trial.__file__]
+    take_import_path()
+    status = 1
+    try:
+        status = trial.main()
+    except BaseException as error:
+        _failure.report(error)
+    try:
+        atexit._run_exitfuncs()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return status
+
+
+def take_environment() -> None:
+    """Makes ``os.environ`` what the process's environment is by now: Python copies it only at its start."""
+    environ = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
+    entries = []
+    index = 0
+    while environ[index] is not None:
+        entries.append(environ[index])
+        index += 1
+    os.environ.clear()
+    for entry in entries:
+        name, _, value = entry.partition(b"=")
+        os.environb[name] = value
+
+
+def take_import_path() -> None:
+    """The import path as a new interpreter would build it from this environment."""
+    extra = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    kept = [entry for entry in sys.path if entry not in ("", _OWN_DIRECTORY)]
+    sys.path[:] = [os.getcwd(), *(entry for entry in extra if entry not in kept), *kept]
+
+
+_OWN_DIRECTORY = os.getcwd()
+"""Where the worker was started; ``python -m`` puts it first into the import path."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
