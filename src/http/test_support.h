@@ -1,0 +1,71 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "det/http/client.h"
+#include "det/http/server.h"
+
+/// A real server on a thread of its own and a raw socket to talk to it.
+namespace det::http::test {
+
+using namespace std::chrono_literals;
+
+class RunningServer {
+ public:
+  explicit RunningServer(Handler handler, ServerOptions options = {});
+  ~RunningServer();
+
+  std::uint16_t port() const { return port_; }
+  Url url() const;
+  /// Runs `task` on the server's thread and returns what it returns.
+  std::size_t connections();
+  /// Calls Server::stop and waits for it.
+  void stop(std::chrono::milliseconds grace);
+
+ private:
+  asio::io_context context_{1};
+  std::unique_ptr<Server> server_;
+  std::thread thread_;
+  std::uint16_t port_ = 0;
+  bool stopped_ = false;
+};
+
+/// A plain blocking TCP connection.
+class RawSocket {
+ public:
+  explicit RawSocket(std::uint16_t port);
+  ~RawSocket();
+  RawSocket(const RawSocket&) = delete;
+  RawSocket& operator=(const RawSocket&) = delete;
+  RawSocket(RawSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+  bool send(std::string_view bytes);
+  void close_sending();
+  void reset();  ///< Closes with RST.
+  /// What arrives until the other side closes, or `limit` has passed.
+  std::string read_all(std::chrono::milliseconds limit = 5s);
+  /// What arrives until `end` has come, the other side closes or the limit passes.
+  std::string read_until(std::string_view end, std::chrono::milliseconds limit = 5s);
+
+ private:
+  int fd_ = -1;
+};
+
+/// Sends the bytes on a new connection and returns all of the answer.
+std::string talk(std::uint16_t port, std::string_view bytes);
+/// "HTTP/1.1 400 …" -> 400; 0 where there is no answer.
+int status_in(std::string_view answer);
+
+/// Waits until the condition holds, at most `limit`; whether it held.
+bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = 5s);
+
+/// Answers "<method> <path>" and, for a body, its size.
+asio::awaitable<Response> echo(Request request);
+
+}  // namespace det::http::test
