@@ -22,10 +22,12 @@ REQUIRED_METHODS = ("build_training_data_loader", "build_validation_data_loader"
 
 def _own_method(trial_class: type, name: str) -> Any:
     """The method as the user's class or a base of it defines it, None where only ours does."""
+    ours = PyTorchTrial.__dict__.get(name)
     for base in trial_class.__mro__:
-        if base is PyTorchTrial:
+        method = base.__dict__.get(name)
+        if base is PyTorchTrial or (ours is not None and method is ours):
             return None
-        if callable(method := base.__dict__.get(name)):
+        if callable(method):
             return method
     return None
 

@@ -1,0 +1,304 @@
+"""Both generations of trials, and what is told to those that are neither."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+import torch
+from harness import Run, train
+from torch import nn
+from trials import ClassicTrial, ContextTrial, Points
+
+from determined import errors
+from determined.common.check import CheckFailedError
+from determined.pytorch import ClipGradsL2Norm, ClipGradsL2Value, DataLoader, PyTorchTrial
+
+
+def test_both_generations_of_one_model_give_the_same_numbers(tmp_path: pathlib.Path) -> None:
+    classic, context = (train(kind, tmp_path, 20) for kind in (ClassicTrial, ContextTrial))
+    assert classic.numbers() == context.numbers()
+    assert classic.weights() == context.weights()
+
+
+def test_the_loop_gives_the_numbers_of_a_bare_loop(tmp_path: pathlib.Path) -> None:
+    class Plain(ContextTrial):
+        def __init__(self, context: Any) -> None:
+            self.context = context
+            self.model = context.wrap_model(nn.Linear(2, 2))
+            self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.1))
+
+    run = train(Plain, tmp_path, 10)
+    torch.manual_seed(run.env.trial_seed)
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = [*torch.utils.data.DataLoader(Points(28), batch_size=4)] * 2
+    losses = []
+    for inputs, labels in batches[:10]:
+        loss = nn.functional.cross_entropy(model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    reported = run.numbers()[("training", 10)]
+    assert [row["loss"] for row in reported["batch_metrics"]] == losses
+    assert reported["avg_metrics"]["loss"] == pytest.approx(sum(losses) / 10)
+
+
+def test_an_attribute_called_optimizer_does_not_make_a_trial_classic(tmp_path: pathlib.Path) -> None:
+    run = train(ContextTrial, tmp_path, 1)
+    assert isinstance(run.trial.optimizer, torch.optim.Optimizer)
+
+
+def test_aggregation_averages_the_gradients_of_several_batches(tmp_path: pathlib.Path) -> None:
+    class Sum(ContextTrial):
+        def __init__(self, context: Any) -> None:
+            self.context = context
+            self.model = context.wrap_model(nn.Linear(1, 1, bias=False))
+            self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=1.0))
+            self.model.weight.data.fill_(0.0)
+
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            self.context.backward(self.model(torch.tensor([[float(batch_idx)]])).sum())
+            self.context.step_optimizer(self.optimizer)
+            return {"weight": self.model.weight.item()}
+
+    for average, step in ((True, (0 + 1 + 2) / 3), (False, 0 + 1 + 2)):
+        optimizations = {"aggregation_frequency": 3, "average_aggregated_gradients": average}
+        run = Run(Sum, tmp_path, lengths=[4], config={"optimizations": optimizations}).start()
+        _, rows = run.controller.train(4)
+        assert [row["weight"] for row in rows] == pytest.approx([0.0, 0.0, -step, -step])
+
+
+@pytest.mark.parametrize("result", [{"loss": torch.tensor(1.0)}, torch.tensor(1.0)])
+def test_the_context_generation_may_return_a_tensor_or_a_dict(result: Any, tmp_path: pathlib.Path) -> None:
+    class Constant(ContextTrial):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            return result
+
+    assert train(Constant, tmp_path, 1).numbers()[("training", 1)]["avg_metrics"] == {"loss": 1.0}
+
+
+def test_batch_idx_and_epoch_idx_count_over_the_whole_trial(tmp_path: pathlib.Path) -> None:
+    seen: list[Any] = []
+
+    class Counting(ContextTrial):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            context = self.context
+            assert (context.current_train_epoch(), context.current_train_batch()) == (epoch_idx, batch_idx)
+            seen.append((epoch_idx, batch_idx, context.is_epoch_start(), context.is_epoch_end()))
+            return super().train_batch(batch, epoch_idx, batch_idx)
+
+    first = Run(Counting, tmp_path, lengths=[16], config={"scheduling_unit": 5}, preempt_after=10).start().finish()
+    resumed = Run(Counting, tmp_path, lengths=[16], checkpoint=first.drop()).start()
+    assert resumed.context.get_initial_batch() == 10
+    resumed.finish()
+    assert seen == [(i // 7, i, i % 7 == 0, i % 7 == 6) for i in range(16)]
+
+
+def test_positions_have_no_answer_before_the_first_batch(tmp_path: pathlib.Path) -> None:
+    run = Run(ContextTrial, tmp_path, lengths=[1])
+    with pytest.raises(errors.InternalException, match="is_epoch_start"):
+        run.context.is_epoch_start()  # type: ignore[attr-defined]
+
+
+def test_evaluate_full_dataset_gets_the_whole_set(tmp_path: pathlib.Path) -> None:
+    class Whole(ContextTrial):
+        evaluate_batch = PyTorchTrial.evaluate_batch  # type: ignore[assignment]
+
+        def evaluate_full_dataset(self, data_loader: Any) -> Any:
+            assert not torch.is_grad_enabled()
+            return {"val_loss": torch.tensor(float(len(data_loader.dataset)))}
+
+    assert train(Whole, tmp_path, 1).numbers()[("validation", 1)] == {"val_loss": 12.0}
+
+
+def test_evaluate_batch_gets_its_number_where_it_asks_for_it(tmp_path: pathlib.Path) -> None:
+    class Numbered(ContextTrial):
+        def evaluate_batch(self, batch: Any, batch_idx: int) -> Any:  # type: ignore[override]
+            return {"val_loss": float(batch_idx)}
+
+    class ByPosition(ContextTrial):
+        def evaluate_batch(self, batch: Any, number: int) -> Any:  # type: ignore[override]
+            return {"val_loss": float(number)}
+
+    for kind in (Numbered, ByPosition):
+        assert train(kind, tmp_path, 1).numbers()[("validation", 1)] == {"val_loss": 1.0}
+
+
+def test_classic_trials_clip_by_callbacks_or_hyperparameters(tmp_path: pathlib.Path) -> None:
+    norms: list[float] = []
+
+    class Watched(torch.optim.SGD):
+        def step(self, closure: Any = None) -> None:
+            gradients = [p.grad for group in self.param_groups for p in group["params"]]
+            norms.append(torch.cat([g.flatten() for g in gradients]).norm().item())
+
+    class Clipped(ClassicTrial):
+        def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+            return Watched(model.parameters(), lr=0.1)
+
+        def build_callbacks(self) -> dict[str, Any]:
+            norm = self.context.get_hparams().get("norm")
+            return {"clip": ClipGradsL2Norm(norm), "more": ClipGradsL2Value(1.0)} if norm else {}
+
+    train(Clipped, tmp_path, 3, config={"hyperparameters": {"norm": 0.01}})
+    train(Clipped, tmp_path, 3, config={"hyperparameters": {"clip_grad_l2_norm": 0.01}})
+    train(Clipped, tmp_path, 3, config={"hyperparameters": {"clip_grad_val": 1e-9}})
+    assert norms[:6] == pytest.approx([0.01] * 6, rel=1e-3)
+    assert max(norms[6:]) < 1e-7
+    with pytest.raises(CheckFailedError, match="at most one"):
+        train(Clipped, tmp_path, 1, config={"hyperparameters": {"clip_grad_val": 1, "clip_grad_l2_norm": 1}})
+
+
+def refused(methods: dict[str, Any], *bases: type) -> type:
+    return type("Refused", bases or (ContextTrial,), methods)
+
+
+def build_model(self: Any) -> nn.Module:
+    return nn.Linear(2, 2)
+
+
+def optimizer(self: Any, model: nn.Module) -> Any:
+    return torch.optim.SGD(model.parameters(), lr=1)
+
+
+def train_with_model(self: Any, batch: Any, model: Any, epoch_idx: int, batch_idx: int) -> Any:
+    return {"loss": model(batch[0]).sum()}
+
+
+def train_without_model(self: Any, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+    return {}
+
+
+def nothing(self: Any, *arguments: Any) -> None:
+    return None
+
+
+REFUSED = {
+    "both evaluate methods": (refused({"evaluate_full_dataset": lambda self, data_loader: {}}), "both of evaluate_batch"),
+    "no evaluate method": (
+        refused(
+            {
+                "build_training_data_loader": nothing,
+                "build_validation_data_loader": nothing,
+                "train_batch": train_without_model,
+            },
+            PyTorchTrial,
+        ),
+        "neither of evaluate_batch",
+    ),
+    "no optimizer method": (refused({"build_model": build_model}, ContextTrial), "without optimizer"),
+    "no build_model method": (refused({"optimizer": optimizer}, ContextTrial), "without build_model"),
+    "classic without model": (refused({"train_batch": train_without_model}, ClassicTrial), "without the parameter model"),
+    "context with model": (refused({"train_batch": train_with_model}), "with the parameter model"),
+    "both ways": (
+        refused({"build_model": build_model, "optimizer": optimizer, "train_batch": train_with_model}),
+        "build_model.. and with wrapped",
+    ),
+    "nothing wrapped": (refused({"__init__": nothing}), r"no call of context.wrap_model"),
+    "no model": (refused({"build_model": nothing}, ClassicTrial), "result of Refused.build_model"),
+    "no optimizer": (refused({"optimizer": nothing}, ClassicTrial), "result of Refused.optimizer"),
+    "no scheduler": (
+        refused({"create_lr_scheduler": lambda self, optimizer: optimizer}, ClassicTrial),
+        "result of Refused.create_lr_scheduler",
+    ),
+    "callbacks that are no dict": (refused({"build_callbacks": lambda self: []}), "result of Refused.build_callbacks"),
+    "no loss": (
+        refused({"train_batch": lambda self, batch, model, epoch_idx, batch_idx: {"error": 1.0}}, ClassicTrial),
+        "the key 'loss'",
+    ),
+    "text for a result": (
+        refused({"train_batch": lambda self, batch, model, epoch_idx, batch_idx: "text"}, ClassicTrial),
+        "Got a str, expected a tensor or a dict",
+    ),
+    "text for a result of the context generation": (
+        refused({"train_batch": lambda self, batch, epoch_idx, batch_idx: "text"}),
+        "Got a str, expected a dict or a tensor",
+    ),
+    "no dict from evaluate_batch": (
+        refused({"evaluate_batch": lambda self, batch: 1.0}),
+        "Got a float, expected a dict",
+    ),
+    "metrics that change": (
+        refused({"train_batch": lambda self, batch, epoch_idx, batch_idx: {f"m{batch_idx}": 1.0}}),
+        "at batch 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_trial_that_breaks_a_rule_is_told_which(why: str, tmp_path: pathlib.Path) -> None:
+    kind, text = REFUSED[why]
+    with pytest.raises(CheckFailedError, match=text) as caught:
+        train(kind, tmp_path, 2)
+    assert str(caught.value).startswith("CHECK FAILED!")
+
+
+def test_a_missing_method_is_named(tmp_path: pathlib.Path) -> None:
+    kind = type("Half", (PyTorchTrial,), {"evaluate_batch": nothing})
+    with pytest.raises((CheckFailedError, TypeError), match="train_batch"):
+        train(kind, tmp_path, 1)
+
+
+def test_hyperparameters_that_moved_are_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(CheckFailedError, match="section optimizations"):
+        train(ContextTrial, tmp_path, 1, config={"hyperparameters": {"aggregation_frequency": 2}})
+
+
+def test_gradients_cannot_be_kept_with_aggregation(tmp_path: pathlib.Path) -> None:
+    class Keeping(ContextTrial):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            self.context.step_optimizer(self.optimizer, auto_zero_grads=False)
+            return {}
+
+    train(Keeping, tmp_path, 1)
+    with pytest.raises(CheckFailedError, match="aggregation_frequency is 2"):
+        train(Keeping, tmp_path, 1, config={"optimizations": {"aggregation_frequency": 2}})
+
+
+def test_another_loader_is_refused_unless_the_trial_takes_care_of_it(tmp_path: pathlib.Path) -> None:
+    class Foreign(ContextTrial):
+        def build_training_data_loader(self) -> DataLoader:
+            return torch.utils.data.DataLoader(Points(8), batch_size=4)  # type: ignore[return-value]
+
+    class Knowing(Foreign):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            context.experimental.disable_dataset_reproducibility_checks()
+
+    with pytest.raises(RuntimeError, match="disable_dataset_reproducibility_checks"):
+        train(Foreign, tmp_path, 1)
+    assert ("training", 5) in train(Knowing, tmp_path, 5).numbers()
+
+
+def test_mixed_precision_needs_a_gpu_and_says_so(tmp_path: pathlib.Path) -> None:
+    class Amp(ContextTrial):
+        def __init__(self, context: Any) -> None:
+            context.experimental.use_amp()
+
+    class Apex(ContextTrial):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            context.configure_apex_amp(self.model, self.optimizer, opt_level=context.get_hparam("level"))
+
+    with pytest.raises(CheckFailedError, match="needs a GPU"):
+        train(Amp, tmp_path, 1)
+    with pytest.raises(CheckFailedError, match="needs a GPU"):
+        train(Apex, tmp_path, 1, config={"hyperparameters": {"level": "O1"}})
+    train(Apex, tmp_path, 1, config={"hyperparameters": {"level": "O0"}})
+
+
+def test_a_trial_that_asks_to_stop_is_saved_and_ends(tmp_path: pathlib.Path) -> None:
+    class Tired(ContextTrial):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            if batch_idx == 5:
+                self.context.set_stop_requested(True)
+            return super().train_batch(batch, epoch_idx, batch_idx)
+
+    run = train(Tired, tmp_path, 30, config={"scheduling_unit": 4})
+    assert run.client.early_exit == "EXITED_REASON_USER_REQUESTED_STOP"
+    assert [(kind, batches) for kind, batches, _ in run.client.reports][-1] == ("checkpoint", 8)
+    with pytest.raises(AssertionError, match="True or False"):
+        run.context.set_stop_requested(1)  # type: ignore[arg-type]
