@@ -127,13 +127,14 @@ class Init {
     ::close(options_.socket);
     ::close(options_.output[0]);
     ::close(options_.output[1]);
-    if (spec_.command.empty()) {
+    if (options_.task) {
       for (std::size_t signal = 1; signal < options_.dispositions.size(); ++signal)
         ::sigaction(static_cast<int>(signal), &options_.dispositions[signal], nullptr);
-      const int code = options_.task ? options_.task() : kNotFoundStatus;
+      const int code = options_.task();
       std::fflush(nullptr);
       ::_exit(code);
     }
+    if (spec_.command.empty()) ::_exit(kNotFoundStatus);
     std::vector<char*> arguments;
     for (const auto& argument : spec_.command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);

@@ -25,7 +25,7 @@ namespace det::agent {
 
 /// `spec.json`: what to run, written by the agent before the start.
 struct ShimSpec {
-  std::vector<std::string> command;                ///< Empty: call the function given to run_shim.
+  std::vector<std::string> command;                ///< Used where run_shim got no function.
   std::map<std::string, std::string> environment;  ///< All of it; nothing is inherited.
   std::string working_directory;
   std::string startup_hook;  ///< A shell script, sourced first; empty: none. Once for all ranks that share `shared_directory`.
@@ -74,8 +74,9 @@ BOOST_DESCRIBE_STRUCT(ShimExit, (), (code, signal, reason, time))
 /// and whoever removes the ticket first knows that it never will.
 ///
 /// Requires: a process with one thread, which leaves when this returns.
-/// `task` runs in a child of the init, in its namespaces, with the spec's
-/// environment and working directory in place; what it returns is the exit status.
+/// `task`, if given, runs in place of the spec's command, in a child of the
+/// init, in its namespaces, with the spec's environment and working directory in
+/// place; what it returns is the exit status.
 int run_shim(const std::filesystem::path& directory, std::function<int()> task = {});
 
 /// The environment of this process as it is now. In `task`, language runtimes

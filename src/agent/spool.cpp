@@ -93,6 +93,7 @@ Result<std::vector<SpoolFrame>> SpoolReader::read(std::size_t bytes_max) {
     const bool complete = ::access(file(position_.segment + 1).c_str(), F_OK) == 0;
     const int fd = ::open(file(position_.segment).c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
+      if (errno != ENOENT && !frames.empty()) break;
       if (errno != ENOENT) return fail(ErrorCode::Unavailable, "cannot read {}: {}", file(position_.segment).string(), std::strerror(errno));
       if (!complete) break;
       position_ = {position_.segment + 1, 0};
@@ -102,13 +103,16 @@ Result<std::vector<SpoolFrame>> SpoolReader::read(std::size_t bytes_max) {
     const auto got = ::pread(fd, buffer.data(), buffer.size(), position_.offset);
     const int error = errno;
     ::close(fd);
+    if (got < 0 && !frames.empty()) break;
     if (got < 0) return fail(ErrorCode::Unavailable, "cannot read {}: {}", file(position_.segment).string(), std::strerror(error));
     std::size_t at = 0;
     const auto end = static_cast<std::size_t>(got);
     while (end - at >= kHeaderBytes && total < bytes_max) {
       const auto length = static_cast<std::uint32_t>(load(buffer.data() + at + 8, 4));
-      if (length == 0 || length > kFrameBytesMax)
+      if (length == 0 || length > kFrameBytesMax) {
+        if (!frames.empty()) return frames;  // What is good first; the next call says it.
         return fail(ErrorCode::Internal, "{} is damaged at byte {}", file(position_.segment).string(), position_.offset);
+      }
       if (end - at - kHeaderBytes < length) break;
       auto& frame = frames.emplace_back();
       frame.time = Time{static_cast<std::int64_t>(load(buffer.data() + at, 8))};

@@ -1,0 +1,325 @@
+#include "det/agent/daemon.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "det/agent/agent.h"
+#include "det/agent/files.h"
+#include "det/base/text.h"
+#include "det/http/status.h"
+#include "det/http/wire.h"
+
+namespace det::agent {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kRetryMin{100};
+constexpr milliseconds kRetryMax{5'000};
+constexpr milliseconds kLogPause{100};
+constexpr milliseconds kAnswerPatience{15'000};
+constexpr int kInFlightMax = 4;
+constexpr std::size_t kModelBytesMax = 200 << 20;
+
+Time monotonic() {
+  return Time{std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now().time_since_epoch()).count()};
+}
+Time wall_clock() {
+  return Time{std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch()).count()};
+}
+
+std::string random_session() {
+  std::string bytes(16, '\0');
+  if (::getentropy(bytes.data(), bytes.size()) != 0) bytes = std::to_string(monotonic().microseconds) + std::to_string(::getpid());
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+http::Call post(std::string path, std::string body) {
+  http::Call call;
+  call.method = "POST";
+  call.path = std::move(path);
+  call.headers.set("Content-Type", "application/json");
+  call.body = std::move(body);
+  return call;
+}
+
+}  // namespace
+
+Result<AgentOptions> complete(AgentOptions options) {
+  if (options.agent_id.empty()) {
+    char name[256] = {};
+    options.agent_id = ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+  }
+  if (!api::is_name(options.agent_id))
+    return invalid_argument("agent id \"{}\": only letters, digits, \".\", \"_\" and \"-\" are allowed, and no dot first", options.agent_id);
+  if (options.state_dir.empty()) return invalid_argument("the agent needs a state directory: --state-dir");
+  std::error_code error;
+  options.state_dir = std::filesystem::absolute(options.state_dir, error).lexically_normal();
+  if (options.slots && *options.slots < 0) return invalid_argument("slots is {}; must be at least 0", *options.slots);
+  DET_TRY(const auto url, http::parse_url(options.master_url));
+  options.master_url = url.text() + url.prefix;
+  if (options.token.empty() && !options.token_file.empty()) {
+    const auto text = read_small_file(options.token_file, 64 * 1024);
+    if (!text) return tl::unexpected(Error(text.error()).within("the agent's token"));
+    options.token = trim(*text);
+  }
+  return options;
+}
+
+Daemon::Daemon(asio::any_io_executor executor, AgentOptions options, Machine machine, http::Url master)
+    : executor_(executor), options_(std::move(options)), machine_(std::move(machine)), tasks_(options_.state_dir),
+      client_(executor, std::move(master)), inbox_bell_(executor), quiet_bell_(executor), deadline_bell_(executor),
+      coroutines_(executor) {}
+
+asio::awaitable<Result<void>> Daemon::run() {
+  if (auto opened = tasks_.open(); !opened) co_return opened;
+  auto memory = tasks_.read_memory();
+  if (!memory && memory.error().code() != ErrorCode::NotFound) co_return tl::unexpected(memory.error());
+  ReconcilerOptions decisions;
+  decisions.session = random_session();
+  for (const auto& slot : machine_.slots) decisions.slots.insert(slot.id);
+  decisions.on_disconnect = options_.on_disconnect;
+  reconciler_.emplace(std::move(decisions), memory ? *memory : Memory{});
+  remembered_ = reconciler_->memory_revision();
+  coroutines_.spawn(decide());
+  if (auto adopted = co_await adopt_all(); !adopted) {
+    co_await coroutines_.stop();
+    co_return adopted;
+  }
+  coroutines_.spawn(watch_deadlines());
+  coroutines_.spawn(keep_in_touch());
+  start_warm_workers();
+
+  co_await asio::this_coro::throw_if_cancelled(false);
+  while (!coroutines_.failure()) {
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none) break;
+    co_await coroutines_.changed().wait();
+  }
+  co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+  if (!live_.empty()) spdlog::info("the agent stops; {} allocation(s) run on and are found again when it starts", live_.size());
+  co_await coroutines_.stop();
+  client_.close();
+  pool_.join();
+  if (coroutines_.failure()) std::rethrow_exception(coroutines_.failure());
+  co_return Result<void>();
+}
+
+void Daemon::happened(Event event) {
+  inbox_.push_back(std::move(event));
+  inbox_bell_.ring();
+}
+
+asio::awaitable<void> Daemon::decide() {
+  while (true) {
+    co_await inbox_bell_.wait();
+    deciding_ = true;
+    while (!inbox_.empty()) {
+      Actions actions;
+      while (!inbox_.empty()) {
+        const auto event = std::move(inbox_.front());
+        inbox_.pop_front();
+        for (auto& action : event()) actions.push_back(std::move(action));
+      }
+      // Whatever was decided together is written down together, before any of it is done.
+      for (auto pause = kRetryMin; remembered_ != reconciler_->memory_revision(); pause = std::min(pause * 2, kRetryMax)) {
+        const auto revision = reconciler_->memory_revision();
+        const auto written = co_await on_pool(pool_, [this, memory = reconciler_->memory()] { return tasks_.write_memory(memory); });
+        if (written) {
+          remembered_ = revision;
+        } else {
+          spdlog::error("the agent cannot write down what it runs, and starts nothing until it can: {}", written.error().message());
+          asio::steady_timer timer(executor_, pause);
+          co_await timer.async_wait(asio::use_awaitable);
+        }
+      }
+      for (const auto& action : actions) perform(action);
+    }
+    deciding_ = false;
+    deadline_bell_.ring();
+    quiet_bell_.ring();
+  }
+}
+
+void Daemon::perform(const Action& action) {
+  if (const auto* wanted = std::get_if<Start>(&action)) {
+    spdlog::info("starting {}", wanted->allocation.allocation_id);
+    coroutines_.spawn(start(add_task(wanted->allocation.allocation_id), wanted->allocation));
+  } else if (const auto* asked = std::get_if<Terminate>(&action)) {
+    signal(asked->allocation_id, SIGTERM);
+  } else if (const auto* killed = std::get_if<Kill>(&action)) {
+    spdlog::warn("{} did not end within its grace period and is killed", killed->allocation_id);
+    signal(killed->allocation_id, SIGKILL);
+  } else if (const auto* forgotten = std::get_if<Forget>(&action)) {
+    const auto id = forgotten->allocation_id;
+    live_.erase(id);
+    coroutines_.spawn([](Daemon& self, std::string name) -> asio::awaitable<void> {
+      const auto removed = co_await on_pool(self.pool_, [&tasks = self.tasks_, name] { return tasks.remove(name); });
+      if (!removed) spdlog::warn("{}", removed.error().message());  // Deleted at the next start.
+    }(*this, id));
+  }
+}
+
+asio::awaitable<void> Daemon::watch_deadlines() {
+  while (true) {
+    const auto next = reconciler_->next_deadline();
+    const auto now = monotonic();
+    if (next && *next <= now) {
+      happened([this] { return reconciler_->on_time(monotonic()); });
+      co_await deadline_bell_.wait(milliseconds(100));
+    } else if (next) {
+      co_await deadline_bell_.wait(std::chrono::microseconds(*next - now));
+    } else {
+      co_await deadline_bell_.wait();
+    }
+  }
+}
+
+asio::awaitable<void> Daemon::keep_in_touch() {
+  auto pause = kRetryMin;
+  while (true) {
+    // Nothing is reported that a crash could take back.
+    while (!quiet() || in_flight_ >= kInFlightMax) co_await quiet_bell_.wait();
+    const auto reported = reconciler_->report_revision();
+    auto request = reconciler_->next_request(monotonic(), options_.wait_milliseconds);
+    request.version = DET_VERSION;
+    request.hostname = machine_.hostname;
+    request.resource_pool = options_.resource_pool;
+    request.slots = machine_.slots;
+    for (auto& allocation : request.allocations) allocation.addresses = {machine_.address};
+    const auto sequence = request.sequence;
+    ++in_flight_;
+    coroutines_.spawn(exchange(std::move(request)));
+    // The master holds a request until it has news; ours cannot wait for that.
+    while (answered_ < sequence && reconciler_->report_revision() == reported) co_await quiet_bell_.wait();
+    if (answered_ >= sequence && last_failed_) {
+      asio::steady_timer timer(executor_, pause);
+      co_await timer.async_wait(asio::use_awaitable);
+      pause = std::min(pause * 2, kRetryMax);
+    } else {
+      pause = kRetryMin;
+    }
+  }
+}
+
+asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
+  auto call = post(fmt::format("/api/v1/agents/{}/sync", http::percent_encode(options_.agent_id)), http::to_wire_text(request));
+  call.timeout = milliseconds(options_.wait_milliseconds) + kAnswerPatience;
+  const auto sequence = request.sequence;
+  const auto reply = co_await this->call(std::move(call));
+  std::string trouble;
+  if (!reply) {
+    trouble = reply.error().message();
+  } else if (!reply->ok()) {
+    trouble = http::error_of(reply->status, reply->body).message();
+  } else if (auto answer = http::from_wire_text<api::SyncReply>(reply->body); !answer) {
+    trouble = "its answer is not understood: " + answer.error().message();
+  } else {
+    happened([this, answer = *std::move(answer)] {
+      auto actions = reconciler_->on_reply(answer, monotonic());
+      if (reconciler_->last_dropped() == Dropped::ForeignCluster)
+        spdlog::error("the master is of another cluster than the allocations of this agent; it must end them first, or use another --state-dir");
+      if (reconciler_->last_dropped() == Dropped::OldEpoch) spdlog::warn("an answer of an older master was dropped");
+      return actions;
+    });
+  }
+  --in_flight_;
+  answered_ = std::max(answered_, sequence);
+  last_failed_ = !trouble.empty();
+  heard(trouble);
+  quiet_bell_.ring();
+}
+
+void Daemon::heard(const std::string& trouble) {
+  if (!trouble.empty()) {
+    if (trouble != trouble_) spdlog::warn("cannot talk with the master at {}: {}. Running trials go on; trying again", options_.master_url, trouble);
+    connected_ = false;
+  } else if (!connected_) {
+    spdlog::info("agent {} is connected to the master at {}", options_.agent_id, options_.master_url);
+    connected_ = true;
+    if (options_.on_connected) std::exchange(options_.on_connected, nullptr)();
+  }
+  trouble_ = trouble;
+}
+
+asio::awaitable<Result<http::Reply>> Daemon::call(http::Call call) {
+  if (!options_.token.empty()) call.headers.set("Authorization", "Bearer " + options_.token);
+  co_return co_await client_.request(std::move(call));
+}
+
+asio::awaitable<Result<void>> Daemon::fetch_model(std::string digest) {
+  http::Call call;
+  call.path = fmt::format("/api/v1/agents/{}/model_definitions/{}", http::percent_encode(options_.agent_id), http::percent_encode(digest));
+  call.timeout = milliseconds(120'000);
+  auto reply = co_await this->call(std::move(call));
+  if (!reply) co_return tl::unexpected(reply.error());
+  if (!reply->ok()) co_return tl::unexpected(http::error_of(reply->status, reply->body));
+  if (reply->body.size() > kModelBytesMax)
+    co_return fail(ErrorCode::ResourceExhausted, "the model definition has {}; at most {}",
+                   human_size(static_cast<std::int64_t>(reply->body.size())), human_size(kModelBytesMax));
+  co_return co_await on_pool(pool_, [this, digest, body = std::move(reply->body)] { return tasks_.keep_model(digest, body); });
+}
+
+asio::awaitable<void> Daemon::ship(TaskPtr task, std::vector<int> ranks) {
+  LogShipper shipper(tasks_.allocation(task->id), task->id, std::move(ranks));
+  if (auto opened = shipper.open(); !opened) {
+    // A damaged file must not hold back the exit; the lines that it knew of are with the master or lost.
+    spdlog::error("the logs of {} cannot be shipped: {}", task->id, opened.error().message());
+    happened([this, id = task->id] { return reconciler_->logs_shipped(id); });
+    co_return;
+  }
+  auto pause = kRetryMin;
+  while (true) {
+    const auto ended = task->ended;
+    auto batch = co_await on_pool(pool_, [&shipper, ended] { return shipper.next(ended, wall_clock()); });
+    if (!batch) {
+      spdlog::error("the logs of {} cannot be prepared: {}", task->id, batch.error().message());
+    } else if (*batch) {
+      const bool delivered = co_await deliver(**batch);
+      if (delivered) {
+        shipper.delivered();
+        pause = kRetryMin;
+        continue;
+      }
+    } else if (shipper.finished(ended)) {
+      break;
+    } else {
+      co_await task->news.wait(kLogPause);
+      continue;
+    }
+    asio::steady_timer timer(executor_, pause);
+    co_await timer.async_wait(asio::use_awaitable);
+    pause = std::min(pause * 2, kRetryMax);
+  }
+  happened([this, id = task->id] { return reconciler_->logs_shipped(id); });
+}
+
+asio::awaitable<bool> Daemon::deliver(const api::LogBatch& batch) {
+  const auto reply = co_await call(post(fmt::format("/api/v1/agents/{}/logs", http::percent_encode(options_.agent_id)), http::to_wire_text(batch)));
+  if (!reply) co_return false;  // keep_in_touch() says it.
+  if (reply->ok()) co_return true;
+  const int status = reply->status;
+  const bool for_ever = status == 400 || status == 404 || status == 410 || status == 413 || status == 422;
+  spdlog::warn("the master refuses {} log lines of {}{}: {}", batch.entries.size(), batch.allocation_id,
+               for_ever ? ", which are dropped" : "", http::error_of(status, reply->body).message());
+  co_return for_ever;
+}
+
+asio::awaitable<Result<void>> run_agent(AgentOptions given, Machine machine) {
+  auto options = complete(std::move(given));
+  if (!options) co_return tl::unexpected(options.error());
+  auto url = http::parse_url(options->master_url);
+  if (!url) co_return tl::unexpected(url.error());
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  const auto executor = co_await asio::this_coro::executor;
+  Daemon daemon(executor, *std::move(options), std::move(machine), *std::move(url));
+  co_return co_await daemon.run();
+}
+
+}  // namespace det::agent

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "det/agent/async.h"
+#include "det/agent/logs.h"
+#include "det/agent/options.h"
+#include "det/agent/process.h"
+#include "det/agent/reconcile.h"
+#include "det/agent/tasks.h"
+#include "det/agent/warm.h"
+#include "det/http/client.h"
+
+namespace det::agent {
+
+/// The shell around a Reconciler: carries its actions out and its reports to
+/// the master. What happens is put into an inbox; one coroutine takes it from
+/// there, asks the reconciler, writes its memory down, and only then acts.
+class Daemon {
+ public:
+  Daemon(asio::any_io_executor executor, AgentOptions options, Machine machine, http::Url master);
+  asio::awaitable<Result<void>> run();
+
+ private:
+  /// An allocation that this agent runs, or ships the last logs of.
+  struct Task {
+    Task(const asio::any_io_executor& executor, std::string name) : id(std::move(name)), news(executor) {}
+    std::string id;
+    std::map<int, Process> running;  ///< By rank: the shims.
+    std::set<int> ended;             ///< Ranks whose spools are complete.
+    bool stopping = false;           ///< SIGTERM was asked for.
+    bool killing = false;
+    Bell news;                       ///< A rank ended.
+  };
+  using TaskPtr = std::shared_ptr<Task>;
+  using Event = std::function<Actions()>;
+
+  // daemon.cpp: decide, remember, act; and the talk with the master.
+  void happened(Event event);
+  bool quiet() const { return inbox_.empty() && !deciding_; }
+  asio::awaitable<void> decide();
+  void perform(const Action& action);
+  asio::awaitable<void> watch_deadlines();
+  asio::awaitable<void> keep_in_touch();
+  asio::awaitable<void> exchange(api::SyncRequest request);
+  void heard(const std::string& trouble);
+  asio::awaitable<Result<http::Reply>> call(http::Call call);
+  asio::awaitable<Result<void>> fetch_model(std::string digest);
+  asio::awaitable<void> ship(TaskPtr task, std::vector<int> ranks);
+  asio::awaitable<bool> deliver(const api::LogBatch& batch);
+
+  // daemon_tasks.cpp: processes.
+  asio::awaitable<Result<void>> adopt_all();
+  asio::awaitable<void> adopt(std::string id, Remembered remembered, bool machine_restarted);
+  asio::awaitable<void> adopt_rank(TaskPtr task, int rank);
+  asio::awaitable<void> start(TaskPtr task, api::DesiredAllocation wanted);
+  asio::awaitable<Result<void>> prepare(TaskPtr task, api::DesiredAllocation wanted);
+  asio::awaitable<void> launch(TaskPtr task, int rank, std::string framework);
+  asio::awaitable<void> watch(TaskPtr task, int rank, pid_t pid, std::optional<std::int64_t> start_time);
+  asio::awaitable<void> settle(TaskPtr task, int rank);
+  asio::awaitable<void> give_up(TaskPtr task, int rank, int code, int signal, std::string reason);
+  void rank_ended(const TaskPtr& task, int rank, const ShimExit& exit);
+  void signal(const std::string& id, int number);
+  TaskPtr add_task(const std::string& id);
+  void start_warm_workers();
+
+  asio::any_io_executor executor_;
+  AgentOptions options_;
+  Machine machine_;
+  Tasks tasks_;
+  http::AsyncClient client_;
+  asio::thread_pool pool_{2};
+  std::optional<Reconciler> reconciler_;
+  std::map<std::string, TaskPtr> live_;
+  std::map<std::string, std::unique_ptr<WarmWorker>> warm_;
+
+  std::deque<Event> inbox_;
+  bool deciding_ = false;
+  std::uint64_t remembered_ = 0;  ///< The memory revision on disk.
+  Bell inbox_bell_;
+  Bell quiet_bell_;     ///< The inbox was emptied; a reply came or failed.
+  Bell deadline_bell_;  ///< The next deadline may have changed.
+  std::int64_t answered_ = 0;  ///< The highest sequence that has ended, well or not.
+  int in_flight_ = 0;
+  bool connected_ = false;
+  bool last_failed_ = false;
+  std::string trouble_;  ///< What was last said about the master.
+  Coroutines coroutines_;
+};
+
+}  // namespace det::agent

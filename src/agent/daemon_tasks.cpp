@@ -1,0 +1,266 @@
+// The processes of the daemon: starting them, finding them again, seeing them end.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "det/agent/daemon.h"
+
+namespace det::agent {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kRetryMin{200};
+constexpr milliseconds kRetryMax{5'000};
+constexpr int kBeginLooks = 400;  // Of 10 ms: how long a shim may take to say who it is.
+constexpr int kEndLooks = 500;    // Of 10 ms: how long the kernel may take to end a killed task.
+
+std::vector<int> ranks_of(int first, int count) {
+  std::vector<int> ranks;
+  for (int i = 0; i < count; ++i) ranks.push_back(first + i);
+  return ranks;
+}
+
+asio::awaitable<void> rest(milliseconds time) {
+  asio::steady_timer timer(co_await asio::this_coro::executor, time);
+  co_await timer.async_wait(asio::use_awaitable);
+}
+
+Result<bool> yes(bool value) { return value; }
+
+}  // namespace
+
+Daemon::TaskPtr Daemon::add_task(const std::string& id) {
+  return live_[id] = std::make_shared<Task>(executor_, id);
+}
+
+void Daemon::signal(const std::string& id, int number) {
+  const auto found = live_.find(id);
+  if (found == live_.end()) return;
+  auto& task = *found->second;
+  task.stopping = true;
+  task.killing = task.killing || number == SIGKILL;
+  for (auto& [rank, process] : task.running) process.signal(number);
+  task.news.ring();
+}
+
+asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted) {
+  const auto ranks = ranks_of(wanted.rank_start, static_cast<int>(std::max<std::size_t>(wanted.slot_ids.size(), 1)));
+  const auto prepared = co_await prepare(task, wanted);
+  for (const int rank : ranks) {
+    if (!prepared) {
+      co_await give_up(task, rank, 1, 0, "the trial could not be started: " + prepared.error().message());
+    } else if (task->stopping) {
+      co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "ended before it was started");
+    } else {
+      const auto laid = co_await on_pool(pool_, [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); });
+      if (laid) co_await launch(task, rank, wanted.framework);
+      else co_await give_up(task, rank, 1, 0, "the trial could not be started: " + laid.error().message());
+    }
+  }
+  if (prepared) happened([this, id = task->id] { return reconciler_->running(id); });
+  coroutines_.spawn(ship(task, ranks));
+}
+
+asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocation wanted) {
+  // The master may be away just now, or the disk full: neither is the trial's fault.
+  for (auto pause = kRetryMin;; pause = std::min(pause * 2, kRetryMax)) {
+    if (task->stopping) co_return Result<void>();
+    Result<void> result;
+    if (!wanted.model_definition.empty() && !tasks_.model(wanted.model_definition)) result = co_await fetch_model(wanted.model_definition);
+    if (result) {
+      const auto cluster = reconciler_->memory().cluster_id;
+      result = co_await on_pool(pool_, [this, wanted, cluster] { return tasks_.prepare(wanted, options_, machine_, cluster); });
+      if (result) co_return result;
+    }
+    if (result.error().code() != ErrorCode::Unavailable) co_return result;
+    spdlog::warn("{} waits for its start: {}", task->id, result.error().message());
+    co_await task->news.wait(pause);
+  }
+}
+
+asio::awaitable<void> Daemon::give_up(TaskPtr task, int rank, int code, int signal, std::string reason) {
+  ShimExit exit;
+  exit.code = code;
+  exit.signal = signal;
+  exit.reason = std::move(reason);
+  const auto written =
+      co_await on_pool(pool_, [this, id = task->id, rank, exit] { return tasks_.write_exit(id, rank, exit.code, exit.signal, exit.reason); });
+  if (!written) spdlog::error("{}", written.error().message());
+  rank_ended(task, rank, exit);
+}
+
+void Daemon::rank_ended(const TaskPtr& task, int rank, const ShimExit& exit) {
+  task->running.erase(rank);
+  task->ended.insert(rank);
+  task->news.ring();
+  spdlog::info("{} rank {} has ended with {}{}", task->id, rank,
+               exit.signal != 0 ? fmt::format("signal {}", exit.signal) : fmt::format("status {}", exit.code),
+               exit.reason.empty() ? "" : ": " + exit.reason);
+  api::RankExit report;
+  report.rank = rank;
+  report.code = exit.code;
+  report.signal = exit.signal;
+  report.reason = exit.reason;
+  happened([this, id = task->id, report] {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return reconciler_->exited(id, report, Time{std::chrono::duration_cast<std::chrono::microseconds>(now).count()});
+  });
+}
+
+asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framework) {
+  const auto directory = tasks_.rank(task->id, rank);
+  if (const auto warm = warm_.find(framework); warm != warm_.end()) {
+    if (warm->second->ready()) {
+      const auto pid = co_await warm->second->start(directory);
+      if (pid) {
+        coroutines_.spawn(watch(task, rank, *pid, std::nullopt));
+        co_return;
+      }
+      spdlog::warn("{} rank {} starts cold: {}", task->id, rank, pid.error().message());
+      if (!tasks_.take_ticket(task->id, rank)) {  // It was forked after all.
+        coroutines_.spawn(adopt_rank(task, rank));
+        co_return;
+      }
+      const auto laid = co_await on_pool(pool_, [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); });
+      if (!laid) co_return co_await give_up(task, rank, 1, 0, "the trial could not be started: " + laid.error().message());
+    } else {
+      spdlog::info("{} rank {} starts cold: the warm worker for {} is not ready", task->id, rank, framework);
+    }
+  }
+  auto command = options_.shim_command;
+  command.push_back(directory);
+  const auto pid = start_detached(command);
+  if (pid) coroutines_.spawn(watch(task, rank, *pid, std::nullopt));
+  else if (tasks_.take_ticket(task->id, rank)) co_await give_up(task, rank, 127, 0, pid.error().message());
+}
+
+asio::awaitable<void> Daemon::watch(TaskPtr task, int rank, pid_t pid, std::optional<std::int64_t> start_time) {
+  auto process = Process::open(executor_, pid, start_time);
+  if (process) {
+    auto [at, fresh] = task->running.insert_or_assign(rank, *std::move(process));
+    if (task->stopping) at->second.signal(task->killing ? SIGKILL : SIGTERM);
+    co_await at->second.ended();
+  } else if (process.error().code() != ErrorCode::NotFound) {
+    // No descriptors left, most likely: look at it from time to time instead.
+    spdlog::error("{} rank {}: {}", task->id, rank, process.error().message());
+    while (process_alive(pid)) co_await rest(milliseconds(200));
+  }
+  co_await settle(task, rank);
+}
+
+/// The shim has ended: what became of the rank?
+asio::awaitable<void> Daemon::settle(TaskPtr task, int rank) {
+  auto found = tasks_.look(task->id, rank);
+  if (found.state == FoundRank::State::Ended) co_return rank_ended(task, rank, found.exit);
+  if (tasks_.take_ticket(task->id, rank)) {
+    if (task->stopping) co_return co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "ended before it was started");
+    co_return co_await give_up(task, rank, 127, 0, "the trial could not be started: " + options_.shim_command.front() + " ended at once");
+  }
+  // Killed. Its slot is free only when nothing of the task is left.
+  for (int i = 0; i < kEndLooks && found.shim.taskPid > 0 && process_alive(found.shim.taskPid); ++i) co_await rest(milliseconds(10));
+  const auto cleaned = co_await on_pool(pool_, [cgroup = found.shim.cgroup, id = task->id] {
+    end_cgroup(cgroup);
+    end_processes_of(id);
+    return yes(true);
+  });
+  ShimExit exit;
+  exit.signal = task->stopping && !task->killing ? SIGTERM : SIGKILL;
+  exit.code = 128 + exit.signal;
+  if (!task->stopping || !cleaned) exit.reason = "the process above the trial was killed";
+  rank_ended(task, rank, exit);
+}
+
+asio::awaitable<Result<void>> Daemon::adopt_all() {
+  auto restarted = co_await on_pool(pool_, [this] { return tasks_.machine_restarted(); });
+  if (!restarted) co_return tl::unexpected(restarted.error());
+  const auto memory = reconciler_->memory();
+  for (const auto& [id, remembered] : memory.allocations) co_await adopt(id, remembered, *restarted);
+  for (const auto& id : tasks_.allocations()) {
+    if (memory.allocations.contains(id)) continue;
+    const auto removed = co_await on_pool(pool_, [this, id] { return tasks_.remove(id); });
+    if (!removed) spdlog::warn("{}", removed.error().message());
+  }
+  co_return Result<void>();
+}
+
+asio::awaitable<void> Daemon::adopt(std::string id, Remembered remembered, bool machine_restarted) {
+  const auto ranks = ranks_of(remembered.rank_start, remembered.ranks);
+  auto task = add_task(id);
+  std::vector<int> open;
+  bool began = remembered.running || !remembered.exits.empty();
+  for (const auto& exit : remembered.exits) task->ended.insert(exit.rank);
+  for (const int rank : ranks) {
+    if (task->ended.contains(rank)) continue;
+    open.push_back(rank);
+    const auto state = tasks_.look(id, rank).state;
+    // Taking the ticket decides it: a shim on its way finds none, and ends.
+    if (state != FoundRank::State::Absent && !(state == FoundRank::State::Waiting && !began && tasks_.take_ticket(id, rank))) began = true;
+  }
+  if (!began && !machine_restarted) {
+    spdlog::info("{} had not begun when the agent ended", id);
+    live_.erase(id);
+    const auto removed = co_await on_pool(pool_, [this, id] { return tasks_.remove(id); });
+    if (!removed) spdlog::warn("{}", removed.error().message());
+    happened([this, id] { return reconciler_->not_started(id, Time{}); });
+    co_return;
+  }
+  for (const int rank : open) {
+    const auto state = tasks_.look(id, rank).state;
+    if (state == FoundRank::State::Ended) co_await settle(task, rank);
+    else if (machine_restarted) co_await give_up(task, rank, 137, SIGKILL, "the machine was restarted");
+    else coroutines_.spawn(adopt_rank(task, rank));
+  }
+  if (!open.empty()) happened([this, id] { return reconciler_->running(id); });
+  if (!remembered.shipped) coroutines_.spawn(ship(task, ranks));
+}
+
+asio::awaitable<void> Daemon::adopt_rank(TaskPtr task, int rank) {
+  for (int i = 0; i < kBeginLooks; ++i) {
+    const auto found = tasks_.look(task->id, rank);
+    switch (found.state) {
+      case FoundRank::State::Running:
+        spdlog::info("{} rank {} runs on as process {}", task->id, rank, found.shim.pid);
+        co_return co_await watch(task, rank, static_cast<pid_t>(found.shim.pid), found.shim.startTime);
+      case FoundRank::State::Ended:
+      case FoundRank::State::Killed:
+        co_return co_await settle(task, rank);
+      case FoundRank::State::Absent:
+      case FoundRank::State::Waiting: {
+        // The agent ended between the starts of two ranks: go on with this one.
+        const auto laid = co_await on_pool(pool_, [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); });
+        if (laid) co_return co_await launch(task, rank, "");
+        co_return co_await give_up(task, rank, 1, 0, "the trial could not be started: " + laid.error().message());
+      }
+      case FoundRank::State::Beginning:
+        co_await rest(milliseconds(10));
+    }
+  }
+  co_await settle(task, rank);
+}
+
+void Daemon::start_warm_workers() {
+  for (const auto& framework : options_.warm_frameworks) {
+    WarmOptions warm;
+    warm.framework = framework;
+    warm.command = {options_.python};
+    warm.command.insert(warm.command.end(), options_.warm_command.begin(), options_.warm_command.end());
+    // What a trial's process has from its very start, since a fork cannot have it later.
+    warm.environment = inherited_environment(process_environment());
+    warm.environment.merge(malloc_environment());
+    warm.environment["PYTHONHASHSEED"] = "0";
+    warm.environment["PYTHONUNBUFFERED"] = "1";
+    warm.environment["OMP_NUM_THREADS"] = "1";
+    if (!options_.python_path.empty()) warm.environment["PYTHONPATH"] = options_.python_path;
+    warm.directory = options_.state_dir / "worker";
+    warm.log = options_.state_dir / fmt::format("worker-{}.log", framework);
+    std::error_code error;
+    std::filesystem::create_directories(warm.directory, error);
+    auto& worker = warm_[framework] = std::make_unique<WarmWorker>(executor_, std::move(warm));
+    coroutines_.spawn(worker->run());
+  }
+}
+
+}  // namespace det::agent

@@ -1,0 +1,207 @@
+#include "det/agent/tasks.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+
+#include "det/agent/archive.h"
+#include "det/agent/files.h"
+#include "det/agent/process.h"
+#include "det/agent/spool.h"
+#include "det/base/json.h"
+
+namespace det::agent {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kModelsMax = 64;
+constexpr const char* kHook = "startup-hook.sh";
+
+Time wall_clock() {
+  return Time{std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch()).count()};
+}
+
+Result<void> done(std::optional<Error> error) {
+  if (error) return tl::unexpected(*std::move(error));
+  return {};
+}
+
+Result<void> make_directory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) return {};
+  const auto code = error == std::errc::no_space_on_device ? ErrorCode::ResourceExhausted : ErrorCode::Unavailable;
+  return fail(code, "cannot make the directory {}: {}", path.string(), error.message());
+}
+
+template <class T>
+Result<T> read_json(const fs::path& path) {
+  DET_TRY(const auto text, read_small_file(path));
+  const auto value = json::parse(text).and_then([](const json::value& v) { return json::from_json<T>(v); });
+  if (!value) return fail(ErrorCode::Internal, "{} is damaged: {}", path.string(), value.error().message());
+  return *value;
+}
+
+}  // namespace
+
+Tasks::~Tasks() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+Result<void> Tasks::open() {
+  for (const char* part : {"models", "tasks"})
+    if (auto made = make_directory(state_dir_ / part); !made) return made;
+  std::error_code error;
+  fs::permissions(state_dir_, fs::perms::owner_all, error);
+  const auto path = state_dir_ / "lock";
+  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock_ < 0) return fail(ErrorCode::Unavailable, "cannot open {}: {}", path.string(), std::strerror(errno));
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
+    return failed_precondition("another agent uses the directory {}; stop it, or give this one its own with --state-dir", state_dir_.string());
+  return {};
+}
+
+Result<Memory> Tasks::read_memory() const { return read_json<Memory>(state_dir_ / "agent.json"); }
+
+Result<void> Tasks::write_memory(const Memory& memory) const {
+  return done(replace_file(state_dir_ / "agent.json", json::serialize(json::to_json(memory)), true));
+}
+
+Result<bool> Tasks::machine_restarted() const {
+  DET_TRY(const auto now, read_small_file("/proc/sys/kernel/random/boot_id"));
+  const auto before = read_small_file(state_dir_ / "boot");
+  if (before && *before == now) return false;
+  if (auto error = replace_file(state_dir_ / "boot", now, true)) return tl::unexpected(*std::move(error));
+  return before.has_value();
+}
+
+std::optional<fs::path> Tasks::model(const std::string& digest) const {
+  const auto path = state_dir_ / "models" / (digest + ".tar.gz");
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  fs::last_write_time(path, fs::file_time_type::clock::now(), error);
+  return path;
+}
+
+Result<void> Tasks::keep_model(const std::string& digest, const std::string& archive) const {
+  if (auto error = replace_file(state_dir_ / "models" / (digest + ".tar.gz"), archive, false)) return tl::unexpected(*std::move(error));
+  std::vector<std::pair<fs::file_time_type, fs::path>> kept;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(state_dir_ / "models", error)) kept.emplace_back(entry.last_write_time(error), entry.path());
+  std::ranges::sort(kept);
+  for (std::size_t i = 0; i + kModelsMax < kept.size(); ++i) fs::remove(kept[i].second, error);
+  return {};
+}
+
+Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions& options, const Machine& machine,
+                            const std::string& cluster_id) const {
+  const auto directory = allocation(a.allocation_id);
+  std::error_code error;
+  fs::remove_all(directory, error);
+  const auto work = directory / "work";
+  if (auto made = make_directory(work); !made) return made;
+  if (!a.model_definition.empty()) {
+    const auto archive = model(a.model_definition);
+    if (!archive) return not_found("model definition {} is not here", a.model_definition);
+    if (auto unpacked = unpack(*archive, work); !unpacked) return tl::unexpected(std::move(unpacked.error()).within("model definition"));
+  }
+  Environment own = process_environment();
+  const auto inherited = inherited_environment(own);
+  ShimSpec spec;
+  spec.command = {options.python};
+  spec.command.insert(spec.command.end(), options.trial_command.begin(), options.trial_command.end());
+  spec.working_directory = work;
+  spec.shared_directory = directory;
+  if (fs::is_regular_file(work / kHook, error)) spec.startup_hook = work / kHook;
+  spec.isolation = isolation_for(a, options, machine);
+  spec.hide = fs::canonical(state_dir_, error);
+  spec.show = {fs::canonical(work, error)};
+  const auto ranks = static_cast<int>(std::max<std::size_t>(a.slot_ids.size(), 1));
+  for (int i = 0; i < ranks; ++i) {
+    const int number = a.rank_start + i;
+    spec.environment = task_environment(a, number, options, machine, cluster_id, work, inherited);
+    spec.cgroup = fmt::format("det-{}-{}", a.allocation_id, number);
+    if (auto made = make_directory(rank(a.allocation_id, number)); !made) return made;
+    if (auto failure = replace_file(rank(a.allocation_id, number) / "spec.json", json::serialize(json::to_json(spec)), false))
+      return tl::unexpected(*std::move(failure));
+  }
+  return {};
+}
+
+Result<void> Tasks::lay_ticket(const std::string& id, int number) const {
+  return done(replace_file(rank(id, number) / "start", "", false));
+}
+
+bool Tasks::take_ticket(const std::string& id, int number) const {
+  const auto directory = rank(id, number);
+  return ::rename((directory / "start").c_str(), (directory / "cancelled").c_str()) == 0;
+}
+
+FoundRank Tasks::look(const std::string& id, int number) const {
+  FoundRank found;
+  const auto directory = rank(id, number);
+  const auto shim = read_json<ShimState>(directory / "shim.json");
+  if (shim) found.shim = *shim;
+  // Asked before exit.json is: a shim that ends in between has written it.
+  const bool lives = shim && process_start_time(shim->pid) == shim->startTime && process_alive(shim->pid);
+  std::error_code error;
+  if (auto exit = read_json<ShimExit>(directory / "exit.json")) {
+    found.exit = *std::move(exit);
+    found.state = FoundRank::State::Ended;
+  } else if (shim) {
+    found.state = lives ? FoundRank::State::Running : FoundRank::State::Killed;
+  } else if (fs::exists(directory / "started", error)) {
+    found.state = FoundRank::State::Beginning;
+  } else if (fs::exists(directory / "start", error)) {
+    found.state = FoundRank::State::Waiting;
+  }
+  return found;
+}
+
+Result<void> Tasks::write_exit(const std::string& id, int number, int code, int signal, const std::string& reason) const {
+  const auto directory = rank(id, number);
+  if (auto made = make_directory(directory); !made) return made;
+  const auto now = wall_clock();
+  if (!reason.empty() && !fs::exists(directory / "stderr.0")) {
+    const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    SpoolWriter(fd, "stderr").append(now, "[determined] " + reason + "\n");
+    ::close(fd);
+  }
+  ShimExit exit;
+  exit.code = code;
+  exit.signal = signal;
+  exit.reason = reason;
+  exit.time = now;
+  return done(replace_file(directory / "exit.json", json::serialize(json::to_json(exit)), true));
+}
+
+std::set<std::string> Tasks::allocations() const {
+  std::set<std::string> ids;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(state_dir_ / "tasks", error)) ids.insert(entry.path().filename().string());
+  return ids;
+}
+
+Result<void> Tasks::remove(const std::string& id) const {
+  const auto directory = allocation(id);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const auto shim = read_json<ShimState>(entry.path() / "shim.json");
+    if (!shim) continue;
+    if (process_start_time(shim->pid) == shim->startTime) ::kill(static_cast<pid_t>(shim->pid), SIGKILL);
+    end_cgroup(shim->cgroup);
+  }
+  fs::remove_all(directory, error);
+  if (error) return fail(ErrorCode::Unavailable, "cannot delete {}: {}", directory.string(), error.message());
+  return {};
+}
+
+}  // namespace det::agent

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "det/agent/environment.h"
+#include "det/agent/options.h"
+#include "det/agent/reconcile.h"
+#include "det/agent/shim.h"
+#include "det/base/error.h"
+
+namespace det::agent {
+
+/// What the files of one rank say about it.
+struct FoundRank {
+  enum class State {
+    Absent,     ///< No ticket and no trace: it never began.
+    Waiting,    ///< The ticket is still there: it has not begun.
+    Beginning,  ///< The ticket is taken; the shim has not said who it is yet.
+    Running,
+    Ended,      ///< exit.json is there.
+    Killed,     ///< The shim is gone without exit.json.
+  };
+  State state = State::Absent;
+  ShimState shim;
+  ShimExit exit;
+};
+
+/// The agent's directory: memory, model definitions, and a directory for each
+/// allocation. Blocking; safe from one thread at a time for each allocation.
+///
+///     lock, agent.json, boot, token, worker-<framework>.log
+///     models/<digest>.tar.gz
+///     tasks/<allocation>/work, logs.json, <rank>/…
+class Tasks {
+ public:
+  explicit Tasks(std::filesystem::path state_dir) : state_dir_(std::move(state_dir)) {}
+
+  /// Makes the directory and locks it against a second agent; held until the
+  /// process ends. Fails with a sentence for the person who started it.
+  Result<void> open();
+  ~Tasks();
+  Tasks(const Tasks&) = delete;
+  Tasks& operator=(const Tasks&) = delete;
+
+  /// NotFound at the very first start; another error must stop the agent.
+  Result<Memory> read_memory() const;
+  Result<void> write_memory(const Memory& memory) const;
+  /// Whether the machine was started anew since this was last called.
+  Result<bool> machine_restarted() const;
+
+  std::filesystem::path allocation(const std::string& id) const { return state_dir_ / "tasks" / id; }
+  std::filesystem::path rank(const std::string& id, int rank) const { return allocation(id) / std::to_string(rank); }
+  const std::filesystem::path& state_dir() const { return state_dir_; }
+
+  /// The archive of a model definition, if it is kept here.
+  std::optional<std::filesystem::path> model(const std::string& digest) const;
+  Result<void> keep_model(const std::string& digest, const std::string& archive) const;
+
+  /// Makes the directory of an allocation with a fresh copy of the model
+  /// definition and the specs of all its ranks, but no tickets. What a crash
+  /// left there is deleted first. Requires: no process of it ever began.
+  Result<void> prepare(const api::DesiredAllocation& allocation, const AgentOptions& options, const Machine& machine,
+                       const std::string& cluster_id) const;
+  /// Lays the ticket: from now on a shim may begin.
+  Result<void> lay_ticket(const std::string& id, int rank) const;
+  /// Takes the ticket away; true if the rank had not begun and now never will.
+  bool take_ticket(const std::string& id, int rank) const;
+  FoundRank look(const std::string& id, int rank) const;
+  /// Puts down an exit that no shim wrote, with a line in the rank's log.
+  Result<void> write_exit(const std::string& id, int rank, int code, int signal, const std::string& reason) const;
+
+  /// All allocations that have a directory.
+  std::set<std::string> allocations() const;
+  /// Deletes the files; whatever still runs of it is killed first.
+  Result<void> remove(const std::string& id) const;
+
+ private:
+  std::filesystem::path state_dir_;
+  int lock_ = -1;
+};
+
+}  // namespace det::agent
