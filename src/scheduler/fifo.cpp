@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "det/scheduler/pool.h"
@@ -25,9 +27,20 @@ class Pass {
     if (ahead_ > 0 || !start(request)) wait(request, in_line(request));
   }
 
-  Plan plan() && { return std::move(plan_); }
+  Plan plan() && {
+    // In ascending order an entry goes to the end of the map at once; in the queue's order
+    // each would be searched for, which takes longer than all the rest of a plan.
+    std::ranges::sort(waiting_, {}, &Waiting::id);
+    for (auto& [id, why] : waiting_) plan_.waiting.emplace_hint(plan_.waiting.end(), id, std::move(why));
+    return std::move(plan_);
+  }
 
  private:
+  struct Waiting {
+    std::string_view id;
+    std::string why;
+  };
+
   bool start(const Request& request) {
     auto shares = pool_.place(request);
     if (!shares) return false;
@@ -37,7 +50,7 @@ class Pass {
   }
 
   void wait(const Request& request, std::string why) {
-    plan_.waiting.emplace(request.allocation_id, std::move(why));
+    waiting_.push_back({.id = request.allocation_id, .why = std::move(why)});
   }
 
   /// Takes the next place in the line and says what it waits for. Once there is a
@@ -55,6 +68,7 @@ class Pass {
   GroupLimits groups_;
   std::unordered_map<int, std::string> reasons_;  // by slots; only looked up
   std::int64_t ahead_ = 0;                        // requests in the line so far
+  std::vector<Waiting> waiting_;
   Plan plan_;
 };
 

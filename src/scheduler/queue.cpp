@@ -3,20 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "det/scheduler/waiting.h"
 
 namespace det::scheduler {
 
 std::vector<const Request*> queue_of(std::span<const Request> requests) {
-  std::vector<const Request*> queue;
-  queue.reserve(requests.size());
+  // The times lie beside the pointers, so that sorting does not jump through memory.
+  struct Entry {
+    Time submitted, requested;
+    const Request* request;
+  };
+  std::vector<Entry> entries;
+  entries.reserve(requests.size());
   for (const auto& request : requests)
-    if (!request.running) queue.push_back(&request);
-  std::ranges::sort(queue, {}, [](const Request* r) {
-    return std::tuple(r->submitted, r->requested, std::string_view(r->allocation_id));
+    if (!request.running) entries.push_back({request.submitted, request.requested, &request});
+  std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+    if (a.submitted != b.submitted) return a.submitted < b.submitted;
+    if (a.requested != b.requested) return a.requested < b.requested;
+    return a.request->allocation_id < b.request->allocation_id;
   });
+  std::vector<const Request*> queue;
+  queue.reserve(entries.size());
+  for (const auto& entry : entries) queue.push_back(entry.request);
   return queue;
 }
 
