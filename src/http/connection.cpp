@@ -121,8 +121,11 @@ asio::awaitable<void> Connection::run() {
 }
 
 asio::awaitable<void> Connection::serve() {
-  while (co_await serve_one()) {
-    if (finishing_ || settings_->stopping) co_return;
+  // Not `while (co_await …) { … co_return; }`: g++ 12.2 at -O1 makes a trap of it.
+  bool again = true;
+  while (again) {
+    const bool answered = co_await serve_one();
+    again = answered && !finishing_ && !settings_->stopping;
   }
 }
 
