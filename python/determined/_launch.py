@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import sys
@@ -14,8 +15,6 @@ from determined._train_context import TrialContext
 from determined._trial import Trial, TrialController
 from determined.common import check
 from determined.errors import InvalidConfigurationException
-
-_TORCH_SEED_AT_IMPORT = 67280421310721
 
 
 def enter(directory: str) -> str:
@@ -32,27 +31,32 @@ def threads(environment: dict[str, str]) -> int:
     return int(text) if text.isdigit() and int(text) > 0 else len(os.sched_getaffinity(0))
 
 
-def load(env: EnvContext, directory: str) -> type[Trial]:
-    """The trial class of a model definition, imported under generators in a known state."""
+def load(env: EnvContext, source: SourceSnapshot) -> type[Trial]:
+    """The trial class of a model definition, imported under generators in a known state.
+
+    So what its modules draw while they are imported depends neither on chance nor on what this process did before.
+    """
     entrypoint = env.experiment_config.get("entrypoint")
     if not _entrypoint.is_trial_entrypoint(entrypoint):
         raise InvalidConfigurationException(
             entrypoint, f"entrypoint is {entrypoint!r}; must be module:Name, such as model_def:MyTrial"
         )
-    _seed_for_import(env.trial_seed)
-    return _entrypoint.load_trial_class(entrypoint, directory)
+    random.seed(env.trial_seed)
+    if (numpy := _imported("numpy", source)) is not None:
+        numpy.random.seed(env.trial_seed % 2**32)
+    if (torch := _imported("torch", source)) is not None:
+        torch.default_generator.manual_seed(env.trial_seed)
+    return _entrypoint.load_trial_class(entrypoint, source.root)
 
 
-def _seed_for_import(seed: int) -> None:
-    """What modules draw while they are imported does not depend on what this process did before."""
-    random.seed(seed)
-    try:
-        import numpy as np
-    except ImportError:
-        return
-    np.random.seed(seed % 2**32)
-    if (torch := sys.modules.get("torch")) is not None:
-        torch.default_generator.manual_seed(_TORCH_SEED_AT_IMPORT)
+def _imported(name: str, source: SourceSnapshot) -> Any:
+    """A module that the model definition is going to import, imported already; None where it never speaks of it."""
+    if name in sys.modules or source.mentions(name):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            return None
+    return None
 
 
 def controller_class(trial_class: type[Trial]) -> type[TrialController]:

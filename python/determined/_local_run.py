@@ -71,8 +71,8 @@ def test_one_batch(
     env = EnvContext.for_debugging(config, managed=True)
     source = SourceSnapshot(directory) if directory else None
     if trial_class is None:
-        assert directory is not None
-        trial_class = _launch.load(env, directory)
+        assert source is not None
+        trial_class = _launch.load(env, source)
     with tempfile.TemporaryDirectory(prefix="determined-test-") as place:
         storage = DirectoryStorage(place)
         client = LocalClient([1], smaller_is_better=env.experiment_config.smaller_is_better())

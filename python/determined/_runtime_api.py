@@ -106,7 +106,10 @@ class CheckpointStorage(Protocol):
         """Fetches a checkpoint into an empty directory."""
 
     def path(self, uuid: str) -> str | None:
-        """A directory to read from in place, where the storage is a file system."""
+        """A directory to read from in place, where the storage is a file system.
+
+        The real one also has ``probe()``, which raises where nothing can be saved.
+        """
 
 
 class LoopConfig(Protocol):

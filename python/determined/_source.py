@@ -32,6 +32,14 @@ class SourceSnapshot:
             else:
                 self._large.append(relative)
 
+    @property
+    def root(self) -> str:
+        return str(self._root)
+
+    def mentions(self, word: str) -> bool:
+        """Whether a word occurs in any Python file."""
+        return any(word.encode() in text for path, text in self._contents.items() if path.suffix == ".py")
+
     def write(self, target: pathlib.Path) -> None:
         """Writes the source below ``target``, which must not exist."""
         target.mkdir()

@@ -48,7 +48,9 @@ class OwnSampler(torch.utils.data.Sampler[int]):
         return iter([(i + self.rounds) % self.count for i in range(self.count)])
 
 
-def training(loader: DataLoader, start: int, count: int, *, seed: int = 1, replicas: int = 1, rank: int = 0) -> list[Any]:
+def training(
+    loader: DataLoader, start: int, count: int, *, seed: int = 1, replicas: int = 1, rank: int = 0
+) -> list[Any]:
     batches = _loading.training_iterator(loader, seed=seed, start=start, replicas=replicas, rank=rank)
     return [batch.tolist() for batch in itertools.islice(batches, count)]
 

@@ -177,7 +177,10 @@ def nothing(self: Any, *arguments: Any) -> None:
 
 
 REFUSED = {
-    "both evaluate methods": (refused({"evaluate_full_dataset": lambda self, data_loader: {}}), "both of evaluate_batch"),
+    "both evaluate methods": (
+        refused({"evaluate_full_dataset": lambda self, data_loader: {}}),
+        "both of evaluate_batch",
+    ),
     "no evaluate method": (
         refused(
             {
@@ -191,7 +194,10 @@ REFUSED = {
     ),
     "no optimizer method": (refused({"build_model": build_model}, ContextTrial), "without optimizer"),
     "no build_model method": (refused({"optimizer": optimizer}, ContextTrial), "without build_model"),
-    "classic without model": (refused({"train_batch": train_without_model}, ClassicTrial), "without the parameter model"),
+    "classic without model": (
+        refused({"train_batch": train_without_model}, ClassicTrial),
+        "without the parameter model",
+    ),
     "context with model": (refused({"train_batch": train_with_model}), "with the parameter model"),
     "both ways": (
         refused({"build_model": build_model, "optimizer": optimizer, "train_batch": train_with_model}),

@@ -117,7 +117,7 @@ def test_numbers_that_json_lacks_may_stand_bare(master: Master) -> None:
 def test_gone_is_an_exception_of_its_own(master: Master) -> None:
     client = _runtime.Client.from_environment()
     master.gone = True
-    with pytest.raises(_runtime.Gone, match="allocation 7.a.1 has ended"):
+    with pytest.raises(_runtime.Gone, match=r"allocation 7\.a\.1 has ended"):
         client.report_validation(1, "{}")
     with pytest.raises(_runtime.Gone):
         client.preempt_requested()

@@ -135,9 +135,7 @@ class EverythingTrial(ContextTrial):
         return {"plateau": Plateau(self.optimizer)}
 
     def build_training_data_loader(self) -> DataLoader:
-        return DataLoader(
-            Points(27, noise=True), batch_size=self.batch_size, shuffle=True, num_workers=self.workers
-        )
+        return DataLoader(Points(27, noise=True), batch_size=self.batch_size, shuffle=True, num_workers=self.workers)
 
     def build_validation_data_loader(self) -> DataLoader:
         return DataLoader(Points(12, noise=True), batch_size=self.batch_size, shuffle=True, num_workers=self.workers)

@@ -14,7 +14,7 @@ from typing import Any
 from determined import _failure, _launch
 from determined._env import EnvContext
 from determined._loop import Loop
-from determined._runtime_api import EXIT_GONE, CheckpointStorage, Client
+from determined._runtime_api import EXIT_GONE, Client
 from determined._source import SourceSnapshot
 from determined.errors import InvalidConfigurationException, InvalidHP
 from determined.exec import _output
@@ -65,18 +65,18 @@ def _run(client: Client, runtime: Any) -> int:
         raise InvalidConfigurationException(
             env.size, f"resources.slots_per_trial is {env.size}; this version trains a PyTorch trial on one slot"
         )
-    directory = _launch.enter(os.environ.get("DET_WORKDIR") or os.getcwd())
-    source = SourceSnapshot(directory)
+    source = SourceSnapshot(_launch.enter(os.environ.get("DET_WORKDIR") or os.getcwd()))
+    storage = _storage(env, runtime)
     controller = None
     building = True
     try:
-        trial_class = _launch.load(env, directory)
+        trial_class = _launch.load(env, source)
         context, controller = _launch.build(trial_class, env, source=source)
         loop = Loop(
             context=context,
             controller=controller,
             client=client,
-            storage=_storage(env, runtime),
+            storage=storage,
             rules=runtime,
             new_uuid=runtime.new_uuid,
         )
@@ -92,9 +92,10 @@ def _run(client: Client, runtime: Any) -> int:
     return 0
 
 
-def _storage(env: EnvContext, runtime: Any) -> CheckpointStorage:
+def _storage(env: EnvContext, runtime: Any) -> Any:
     config = env.experiment_config.get("checkpoint_storage")
-    storage: CheckpointStorage = runtime.CheckpointStorage.from_config_json(json.dumps(config), _CONTAINER_ROOT)
+    storage = runtime.CheckpointStorage.from_config_json(json.dumps(config), _CONTAINER_ROOT)
+    storage.probe()  # better now than after hours of training
     return storage
 
 

@@ -1,0 +1,140 @@
+"""Metrics on their way to the master, and what the searcher's metric must be."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import json
+import math
+import pathlib
+import uuid
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from harness import train
+from trials import ContextTrial
+
+from determined import _metrics
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Own:
+    def __json__(self) -> Any:
+        return {"own": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.5, 0.5),
+        (np.float32(0.5), 0.5),
+        (np.int64(3), 3),
+        (np.array([[1, 2]]), [[1, 2]]),
+        (True, True),
+        (np.bool_(True), True),
+        (math.nan, "NaN"),
+        (-math.inf, "-Infinity"),
+        ([math.inf, 1.0], ["Infinity", 1.0]),
+        (np.array([math.nan]), ["NaN"]),
+        (np.float64("nan"), "NaN"),
+        (np.float32("inf"), "Infinity"),
+        (Colour.RED, "RED"),
+        (datetime.datetime(2020, 1, 2), "2020-01-02T00:00:00"),
+        (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (Own(), {"own": 1}),
+        (None, None),
+        ("text", "text"),
+    ],
+)
+def test_values_and_their_json(value: Any, text: Any) -> None:
+    assert json.loads(_metrics.to_json({"m": value})) == {"m": text}
+    assert json.loads(_metrics.to_json({"m": value, "n": math.nan})) == {"m": text, "n": "NaN"}
+
+
+def test_what_has_no_json_is_named() -> None:
+    with pytest.raises(TypeError, match="metrics hold a object"):
+        _metrics.to_json({"m": object()})
+
+
+@pytest.mark.parametrize(
+    ("values", "average"),
+    [
+        ([1.0, 2.0, 6.0], 3.0),
+        ([1, None, 2], 1.5),
+        ([None, None], None),
+        ([np.array([1.0, 3.0]), np.array([5.0, 7.0])], 4.0),
+        ([np.array([1.0]), np.array([1.0, 2.0])], None),
+        (["a", "b"], None),
+        ([np.float32(1), 2.0], 1.5),
+        ([math.inf, 1.0], math.inf),
+    ],
+)
+def test_averages_weigh_every_batch_the_same(values: list[Any], average: Any) -> None:
+    assert _metrics.averages([{"m": value} for value in values]) == {"m": average}
+
+
+def trial(metrics: dict[str, Any]) -> type:
+    return type("Fixed", (ContextTrial,), {"evaluate_batch": lambda self, batch: metrics})
+
+
+@pytest.mark.parametrize(
+    ("metrics", "error", "text"),
+    [
+        ({"a": 1.0, "b": 2.0}, ValueError, "searcher.metric is 'val_loss', but the validation returned: a, b"),
+        ({"val_loss": math.nan}, ValueError, "'val_loss' is nan after batch 1; the searcher can't compare it"),
+    ],
+)
+def test_the_searchers_metric_must_be_there_and_a_number(
+    metrics: dict[str, Any], error: type[Exception], text: str, tmp_path: pathlib.Path
+) -> None:
+    with pytest.raises(error, match=text):
+        train(trial(metrics), tmp_path, 1)
+
+
+@pytest.mark.parametrize("value", [[1.0, 2.0], np.array([1.0, 2.0]), "text", {"a": 1}])
+def test_the_searchers_metric_must_be_one_number(value: Any) -> None:
+    with pytest.raises(ValueError, match="the searcher needs a number"):
+        _metrics.searcher_value("m", {"m": value})
+    assert _metrics.searcher_value("m", {"m": np.array(2.0)}) == 2.0
+
+
+def test_a_validation_metric_of_none_is_an_error_and_bytes_are_dropped() -> None:
+    warnings: list[Any] = []
+    with pytest.raises(ValueError, match="without a value: b"):
+        _metrics.check_validation({"a": 1, "b": None}, print)
+    assert _metrics.check_validation({"a": 1, "b": b"x"}, lambda *args: warnings.append(args)) == {"a": 1}
+    assert warnings
+
+
+def test_nan_in_other_metrics_is_reported(tmp_path: pathlib.Path) -> None:
+    run = train(trial({"val_loss": 1.0, "other": math.nan}), tmp_path, 1)
+    assert run.numbers()[("validation", 1)] == {"val_loss": 1.0, "other": "NaN"}
+
+
+def test_batch_metrics_keep_their_shape(tmp_path: pathlib.Path) -> None:
+    class Shapes(ContextTrial):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            return {"scalar": torch.tensor(0.1), "vector": torch.tensor([1.0, 3.0]), "half": torch.tensor(1).bfloat16()}
+
+    reported = train(Shapes, tmp_path, 2).numbers()[("training", 2)]
+    assert reported["batch_metrics"] == [{"scalar": pytest.approx(0.1), "vector": [1.0, 3.0], "half": 1.0}] * 2
+    assert reported["avg_metrics"] == {"scalar": pytest.approx(0.1), "vector": 2.0, "half": 1.0}
+
+
+def test_a_value_that_the_trial_changes_later_is_reported_as_it_was(tmp_path: pathlib.Path) -> None:
+    class Running(ContextTrial):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            self.total = torch.zeros(2)
+
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            self.total += 1
+            return {"total": self.total}
+
+    reported = train(Running, tmp_path, 2).numbers()[("training", 2)]
+    assert reported["batch_metrics"] == [{"total": [1.0, 1.0]}, {"total": [2.0, 2.0]}]
