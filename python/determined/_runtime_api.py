@@ -4,7 +4,8 @@ The runtime is the pybind11 module over ``src/trial``. This file is the contract
 exactly these names, and :mod:`determined._local` implements ``Client`` and ``CheckpointStorage`` without a master.
 
 **The rules of** ``next_action`` (first match wins; ``unsaved`` means
-``batches_trained > max(batches_checkpointed, 0)``, ``validated`` means ``batches_validated == batches_trained``; the table is ``python/tests/loop_table.json``):
+``batches_trained > max(batches_checkpointed, 0)``,
+``validated`` means ``batches_validated == batches_trained``; the table is ``python/tests/loop_table.json``):
 
 1. ``preempt`` or ``stop_requested``: ``checkpoint`` (reason ``"preempt"`` or ``"stop"``) if unsaved, else
    ``exit`` with ``preempted = preempt``.

@@ -4,8 +4,8 @@
 Request: ``{"directory": "<task directory with spec.json>"}``. Answer: ``{"pid": 1234}``, the shim's, or
 ``{"error": "…"}``. The worker ends when the socket's other end does, and takes no running trial with it.
 
-Nothing of the worker may show in a trial: it has one thread, one environment at start, no device context; the fork takes
-its environment, working directory, arguments and import path anew, and every generator is seeded.
+Nothing of the worker may show in a trial: it has one thread, one environment at start, no device context; the fork
+takes its environment, working directory, arguments and import path anew, and every generator is seeded.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def warm_up() -> None:
     model = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.Flatten(), torch.nn.Linear(8, 2))
     for optimizer in (torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), torch.optim.Adam(model.parameters())):
         loss = torch.nn.functional.cross_entropy(model(torch.zeros(2, 1, 4, 4)), torch.zeros(2, dtype=torch.long))
-        loss.backward()
+        torch.autograd.backward(loss)
         optimizer.step()
         optimizer.zero_grad()
     gc.collect()

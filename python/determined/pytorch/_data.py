@@ -15,8 +15,8 @@ class DataLoader:
     """A drop-in replacement for ``torch.utils.data.DataLoader``, with the same arguments.
 
     A trial returns one from ``build_training_data_loader`` and ``build_validation_data_loader``. The platform then
-    gives every slot its share of the batches, repeats the training data for ever, and goes on at the right batch after a
-    pause. The order of a shuffled epoch follows from the trial's seed and the number of the epoch; the random numbers
+    gives every slot its share of the batches, repeats the training data for ever, and goes on at the right batch after
+    a pause. The order of a shuffled epoch follows from the trial's seed and the number of the epoch; the random numbers
     of a worker (``num_workers`` above 0) from the seed, the epoch and the batch. ``batch_size`` is that of one slot:
     ``context.get_per_slot_batch_size()``.
 

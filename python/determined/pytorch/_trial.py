@@ -23,8 +23,8 @@ class PyTorchTrial(Trial):
     - *context*: the constructor wraps models and optimizers (``context.wrap_model``, ``context.wrap_optimizer``);
       ``train_batch(batch, epoch_idx, batch_idx)`` calls ``context.backward`` and ``context.step_optimizer``.
     - *classic*: ``build_model()`` and ``optimizer(model)`` return them, ``create_lr_scheduler(optimizer)`` may return
-      an :class:`LRScheduler`; ``train_batch(batch, model, epoch_idx, batch_idx)`` and ``evaluate_batch(batch, model)`` get
-      the model, and the platform goes backward and steps with the ``loss`` of the result.
+      an :class:`LRScheduler`; ``train_batch(batch, model, epoch_idx, batch_idx)`` and ``evaluate_batch(batch, model)``
+      get the model, and the platform goes backward and steps with the ``loss`` of the result.
     """
 
     trial_context_class: ClassVar[type[TrialContext]] = PyTorchTrialContext
