@@ -201,7 +201,10 @@ Actions Reconciler::exited(const std::string& id, const api::RankExit& exit, Tim
   if (entry == nullptr || exit.rank < entry->rank_start || exit.rank >= entry->rank_start + entry->ranks) return {};
   const auto at = std::ranges::lower_bound(entry->exits, exit.rank, {}, &api::RankExit::rank);
   if (at != entry->exits.end() && at->rank == exit.rank) return {};  // The first word counts.
-  entry->exits.insert(at, exit);
+  auto said = exit;
+  if (entry->lapsed && (exit.code != 0 || exit.signal != 0))
+    said = {.rank = exit.rank, .code = api::kLostStatus, .signal = 0, .reason = "ended because its agent reached no master"};
+  entry->exits.insert(at, said);
   ++memory_revision_;
   ++report_revision_;
   if (!entry->ended()) return {};
@@ -235,8 +238,14 @@ Actions Reconciler::not_started(const std::string& id, Time now) {
 Actions Reconciler::on_time(Time now) {
   Actions actions;
   if (options_.on_disconnect == OnDisconnect::Stop && lease_end_ && now >= *lease_end_) {
-    for (const auto& [id, entry] : memory_.allocations)
-      if (!entry.ended()) stop(id, entry, now, actions);
+    for (auto& [id, entry] : memory_.allocations) {
+      if (entry.ended()) continue;
+      if (!kill_at_.contains(id) && !entry.lapsed) {
+        entry.lapsed = true;
+        ++memory_revision_;
+      }
+      stop(id, entry, now, actions);
+    }
     // What the lapsed lease allowed is void: nothing of it is started any more.
     desired_.clear();
     known_version_ = 0;

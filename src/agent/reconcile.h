@@ -46,11 +46,12 @@ struct Remembered {
   double grace_seconds = 15;
   bool running = false;  ///< All its ranks were started.
   bool shipped = false;  ///< All its logs are with the master.
+  bool lapsed = false;   ///< Ended by us because no master answered: not a failure of the task.
   std::vector<api::RankExit> exits;  ///< By rank, each once.
   bool ended() const { return static_cast<int>(exits.size()) == ranks; }
   friend bool operator==(const Remembered&, const Remembered&) = default;
 };
-BOOST_DESCRIBE_STRUCT(Remembered, (), (rank_start, ranks, slot_ids, grace_seconds, running, shipped, exits))
+BOOST_DESCRIBE_STRUCT(Remembered, (), (rank_start, ranks, slot_ids, grace_seconds, running, shipped, lapsed, exits))
 
 /// The durable state of an agent: what it has ever started and not yet been
 /// told to forget, and the newest master that it has heard.

@@ -143,6 +143,10 @@ std::optional<Error> problem(const DesiredAllocation& allocation);
 std::optional<Error> problem(const SyncRequest& request);
 std::optional<Error> problem(const LogBatch& batch);
 
+/// The status of a rank that ended through no fault of its own: the master sent it away (410), its
+/// machine was lost, or its agent had no master to run it for. Never counted as a failure.
+constexpr int kLostStatus = 80;
+
 /// The longest `LogEntry::log`, before base64; longer lines come in pieces.
 constexpr std::size_t kLogPieceBytesMax = 64 * 1024;
 /// The most entries that one LogBatch may have.

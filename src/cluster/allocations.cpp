@@ -12,7 +12,6 @@ using experiment::AllocationState;
 using experiment::Exit;
 
 constexpr std::int64_t kPreemptionTimeoutSeconds = 3600;
-constexpr int kGoneStatus = 80;  // docs/reference/protocols.md §2
 
 std::string describe(const api::RankExit& exit) {
   if (!exit.reason.empty()) return fmt::format("rank {}: {}", exit.rank, exit.reason);
@@ -27,6 +26,10 @@ bool holds_slots(const Allocation& allocation, const std::string& agent) {
 }
 
 }  // namespace
+
+std::string resource_pool(const config::ExperimentConfig& config) {
+  return config.resources.resource_pool.empty() ? "default" : config.resources.resource_pool;
+}
 
 void Cluster::request(experiment::Experiment& experiment, const experiment::RequestAllocation& wanted, Step& step) {
   const auto& trial = *experiment.trial(wanted.trial);
@@ -117,7 +120,7 @@ Outcome Cluster::on(const AllocationExited& event, Step& step) {
   step.place = true;
   for (const auto& exit : event.exits) {
     if (exit.code == 0 && exit.signal == 0) continue;
-    if (exit.code == kGoneStatus && exit.signal == 0) allocation->lost = true;
+    if (exit.code == api::kLostStatus && exit.signal == 0) allocation->lost = true;
     else if (allocation->failure.empty()) allocation->failure = allocation->kill ? "killed" : describe(exit);
   }
   if (event.exits.empty() && allocation->failure.empty()) allocation->lost = true;  // it never started
@@ -210,7 +213,7 @@ void Cluster::place(Step& step) {
   std::set<std::string> pools;
   for (const auto& [id, agent] : agents_) pools.insert(agent.resource_pool);
   for (const auto& [id, allocation] : allocations_)
-    pools.insert(experiment(allocation.record.experiment_id)->config().resources.resource_pool);
+    pools.insert(resource_pool(experiment(allocation.record.experiment_id)->config()));
   waiting_.clear();
   for (const auto& pool : pools) place_pool(pool, step);
 }
@@ -232,7 +235,7 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
   for (const auto& [id, allocation] : allocations_) {
     const auto& owner = *experiment(allocation.record.experiment_id);
     const auto& resources = owner.config().resources;
-    if (resources.resource_pool != pool) continue;
+    if (resource_pool(owner.config()) != pool) continue;
     scheduler::Request request{.allocation_id = id,
                                .group = owner.record().job_id,
                                .slots = allocation.slots,

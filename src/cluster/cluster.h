@@ -46,6 +46,9 @@ struct Outcome {
   std::vector<Effect> effects;
 };
 
+/// The pool whose agents run the experiment: "default" where the configuration names none.
+std::string resource_pool(const config::ExperimentConfig& config);
+
 /// Everything that the master decides: experiments, who runs where, and who is told what.
 ///
 /// `handle` is the only way in which it changes. It does no I/O and reads no

@@ -16,7 +16,7 @@ struct Bench {
     config::Layers layers;
     layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/checkpoints"}};
     layers.user_yaml = "searcher: {name: single, metric: loss, max_length: {batches: 100}}\nentrypoint: m:T\n"
-                       "hyperparameters: {global_batch_size: 1}\nreproducibility: {experiment_seed: 3}\n" + more;
+                       "hyperparameters: {global_batch_size: 8}\nreproducibility: {experiment_seed: 3}\n" + more;
     const auto resolved = config::resolve(layers, {.now = {}, .pet_name = "bench", .resource_pools = std::nullopt});
     if (!resolved) throw std::runtime_error(join_errors(resolved.error()).message());
     ExperimentSubmitted event;

@@ -151,8 +151,8 @@ std::vector<Job> jobs(Services& s, const std::string& pool) {
   std::vector<Job> all;
   for (const auto& [id, experiment] : s.ledger.cluster().experiments()) {
     const auto& record = experiment.record();
-    if (experiment.finished() || (!pool.empty() && experiment.config().resources.resource_pool != pool)) continue;
-    Job job{.submission_time = record.start_time, .user_id = record.owner, .resource_pool = experiment.config().resources.resource_pool,
+    if (experiment.finished() || (!pool.empty() && cluster::resource_pool(experiment.config()) != pool)) continue;
+    Job job{.submission_time = record.start_time, .user_id = record.owner, .resource_pool = cluster::resource_pool(experiment.config()),
             .priority = experiment.config().resources.priority.value_or(42), .weight = experiment.config().resources.weight,
             .entity_id = std::to_string(id.value()), .job_id = record.job_id, .name = record.name, .progress = record.progress};
     if (const auto user = s.auth.users().find(record.owner); user != s.auth.users().end()) job.username = user->second.username;
@@ -237,7 +237,7 @@ void add_cluster_routes(http::Router& router, Services& s) {
           const auto& experiment = *s.ledger.cluster().experiment(allocation.record.experiment_id);
           TaskSummary task{.task_id = allocation.record.task_id, .allocation_id = id,
                            .name = fmt::format("Trial {} (Experiment {})", allocation.record.trial_id, allocation.record.experiment_id),
-                           .registered_time = allocation.record.requested, .resource_pool = experiment.config().resources.resource_pool,
+                           .registered_time = allocation.record.requested, .resource_pool = cluster::resource_pool(experiment.config()),
                            .slots_needed = allocation.slots, .resources = {}, .priority = experiment.config().resources.priority.value_or(42),
                            .state = json::bd::enum_to_string(allocation.record.state, "?"),
                            .waiting_reason = s.ledger.cluster().waiting_reason(id)};
@@ -273,7 +273,7 @@ void add_cluster_routes(http::Router& router, Services& s) {
             pool.slots_available += static_cast<std::int32_t>(agent.slots.size());
           }
           for (const auto& [id, allocation] : s.ledger.cluster().allocations())
-            if (!allocation.record.shares.empty() && s.ledger.cluster().experiment(allocation.record.experiment_id)->config().resources.resource_pool == name)
+            if (!allocation.record.shares.empty() && cluster::resource_pool(s.ledger.cluster().experiment(allocation.record.experiment_id)->config()) == name)
               pool.slots_used += allocation.slots;
           reply.resource_pools.push_back(std::move(pool));
         }

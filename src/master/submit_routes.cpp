@@ -99,7 +99,7 @@ Result<void> find_warm_start(Services& s, config::Resolved& resolved) {
 std::optional<std::string> never_fits(Services& s, const config::ExperimentConfig& config) {
   std::vector<scheduler::Agent> agents;
   for (const auto& [id, agent] : s.ledger.cluster().agents()) {
-    if (agent.resource_pool != config.resources.resource_pool || !agent.connected) continue;
+    if (agent.resource_pool != cluster::resource_pool(config) || !agent.connected) continue;
     scheduler::Agent entry{.id = id};
     for (const auto& slot : agent.slots) entry.slots.push_back({.id = slot.id});
     agents.push_back(std::move(entry));
@@ -142,7 +142,7 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   record.model_definition_bytes = static_cast<std::int64_t>(packed->archive.size());
   record.owner = user->id;
   record.job_id = checkpoint::new_uuid();
-  record.resource_pool = config.resources.resource_pool;
+  record.resource_pool = cluster::resource_pool(config);
   record.start_time = s.ledger.now();
   record.forked_from = request.parent_id;
   record.project_id = request.project_id;

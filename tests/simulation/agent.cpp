@@ -16,7 +16,6 @@ void SimAgent::start() {
   if (world_.mutant == Mutant::AgentForgetsWhatItStarted) memory_.allocations.clear();
   reconciler_ = std::make_unique<agent::Reconciler>(options, memory_);
   remembered_ = reconciler_->memory_revision();
-  call_open_ = false;
   // Finds its tasks again: those that run, and those that ended meanwhile.
   const auto known = memory_.allocations;
   for (const auto& [id, entry] : known) {
@@ -46,7 +45,7 @@ void SimAgent::lose_machine() {
   for (const auto& [key, process] : processes)
     if (process->alive) {
       process->alive = false;
-      ended_[key.first].push_back({.rank = key.second, .code = 80, .signal = 0, .reason = "the machine was lost"});
+      ended_[key.first].push_back({.rank = key.second, .code = api::kLostStatus, .signal = 0, .reason = "the machine was lost"});
     }
 }
 
@@ -65,8 +64,7 @@ void SimAgent::remember() {
 }
 
 void SimAgent::send() {
-  if (!alive() || call_open_) return;
-  call_open_ = true;
+  if (!alive()) return;
   auto request = reconciler_->next_request(world_.now, 2000);
   remember();
   reported_ = reconciler_->report_revision();
@@ -75,10 +73,9 @@ void SimAgent::send() {
   request.resource_pool = "default";
   for (int i = 0; i < slots_; ++i) request.slots.push_back({.id = i});
   const auto born = incarnation_;
-  const auto next = [this, born] {
-    if (born != incarnation_) return;
-    call_open_ = false;
-    send();
+  const auto call = ++calls_;
+  const auto next = [this, born, call] {
+    if (born == incarnation_ && call == calls_) send();
   };
   world_.send(id_, "master", [this, request, born, next] {
     if (!world_.master->alive()) return;

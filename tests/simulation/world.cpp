@@ -1,6 +1,7 @@
 #include "world.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "det/config/experiment_config.h"
 
@@ -26,7 +27,7 @@ const std::vector<json::object>& documents() {
       layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/simulated"}};
       layers.user_yaml = std::string(text) +
                          "entrypoint: model:Trial\nmax_restarts: 1000\nreproducibility: {experiment_seed: 1}\n"
-                         "hyperparameters: {global_batch_size: 1, lr: {type: double, minval: 0, maxval: 1, count: 3}}\n";
+                         "hyperparameters: {global_batch_size: 4, lr: {type: double, minval: 0, maxval: 1, count: 3}}\n";
       const auto resolved = config::resolve(layers, {.now = {}, .pet_name = "simulated", .resource_pools = std::nullopt});
       if (!resolved) throw std::runtime_error("simulation: " + join_errors(resolved.error()).message());
       documents.push_back(resolved->config.document);

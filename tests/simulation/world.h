@@ -191,7 +191,7 @@ class SimAgent {
   agent::Memory memory_;            // on its disk
   std::uint64_t remembered_ = 0, reported_ = 0;
   int incarnation_ = 0;
-  bool call_open_ = false;
+  std::int64_t calls_ = 0;
   std::map<std::pair<std::string, int>, std::shared_ptr<Process>> processes_;  // (allocation, rank), alive or ended
   std::map<std::string, std::vector<api::RankExit>> ended_;                    // exit.json files
 };

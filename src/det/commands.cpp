@@ -1,0 +1,246 @@
+#include "det/det/commands.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstdio>
+#include <fstream>
+#include <future>
+#include <iostream>
+#include <sstream>
+#include <thread>
+
+#include "det/agent/agent.h"
+#include "det/agent/shim.h"
+#include "det/agent/slots.h"
+#include "det/config/yaml.h"
+#include "det/det/paths.h"
+#include "det/master/master.h"
+
+namespace det::commands {
+namespace {
+
+namespace asio = boost::asio;
+
+void log_to_stderr(bool verbose) {
+  auto logger = spdlog::stderr_color_mt("det");
+  logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
+  logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+int failed(const Error& error) {
+  std::fprintf(stderr, "det: %s\n", error.message().c_str());
+  return 1;
+}
+
+/// Parses, or says what is wrong or asked for; then the exit code is there.
+std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return std::nullopt;
+}
+
+struct MasterFlags {
+  master::MasterOptions options{.directory = default_directory()};
+  std::string config_file;
+  bool verbose = false;
+
+  void add_to(CLI::App& app) {
+    app.add_option("--dir", options.directory, "Where everything is kept")->capture_default_str();
+    app.add_option("--host", options.address, "Address to listen on")->capture_default_str();
+    app.add_option("--port", options.port, "Port to listen on; 0 takes a free one")->capture_default_str();
+    app.add_option("--cluster-name", options.cluster_name, "Name shown to users")->capture_default_str();
+    app.add_option("--config-file", config_file, "YAML with defaults under every experiment's configuration, e.g. checkpoint_storage");
+    app.add_flag("--launch-error", options.launch_error, "Refuse experiments that no agent could ever run");
+    app.add_flag("-v,--verbose", verbose, "Log more");
+  }
+
+  Result<void> finish() {
+    std::error_code ignored;
+    options.directory = std::filesystem::absolute(options.directory, ignored);
+    if (config_file.empty()) return {};
+    std::ifstream file(config_file);
+    if (!file) return invalid_argument("the file {} cannot be read", config_file);
+    std::stringstream text;
+    text << file.rdbuf();
+    auto document = config::parse_yaml(text.str());
+    if (!document) return invalid_argument("{}: {}", config_file, document.error().front().text);
+    if (!document->value.is_object()) return invalid_argument("{} is not a map of configuration fields", config_file);
+    options.defaults = document->value.as_object();
+    return {};
+  }
+};
+
+struct AgentFlags {
+  agent::AgentOptions options;
+  bool no_isolation = false;
+  bool no_warm_worker = false;
+
+  AgentFlags() {
+    options.python = default_python();
+    options.python_path = default_python_path();
+  }
+
+  void add_to(CLI::App& app) {
+    app.add_option("--agent-id", options.agent_id, "Name of this agent; default: the host's");
+    app.add_option("--slots", options.slots, "Number of slots; default: the GPUs, else one for the CPUs");
+    app.add_option("--resource-pool", options.resource_pool, "Pool to join")->capture_default_str();
+    app.add_option("--python", options.python, "Python that runs trials")->capture_default_str();
+    app.add_option("--python-path", options.python_path, "Where the package `determined` is, if it is not installed");
+    app.add_flag("--no-isolation", no_isolation, "Run tasks without namespaces and control groups");
+    app.add_flag("--no-warm-worker", no_warm_worker, "Start every trial in a fresh process");
+  }
+
+  void finish() {
+    options.isolate = !no_isolation;
+    if (no_warm_worker) options.warm_frameworks.clear();
+  }
+};
+
+/// Serves until SIGINT or SIGTERM. `ready` is called with the port.
+int serve(master::MasterOptions options, const std::function<void(master::Master&)>& ready) {
+  asio::io_context context(1);
+  auto opened = master::Master::open(context.get_executor(), std::move(options));
+  if (!opened) return failed(opened.error());
+  auto& server = **opened;
+  if (const auto listening = server.listen(); !listening) return failed(listening.error());
+  asio::signal_set signals(context, SIGINT, SIGTERM);
+  signals.async_wait([&](boost::system::error_code cancelled, int) {
+    if (cancelled) return;
+    spdlog::info("stopping; running trials go on and report again when the master is back");
+    asio::co_spawn(context, server.stop(), [&](std::exception_ptr) { context.stop(); });
+  });
+  ready(server);
+  context.run();
+  opened->reset();
+  return 0;
+}
+
+/// Runs an agent on a thread of its own until `stop`.
+class AgentThread {
+ public:
+  AgentThread(agent::AgentOptions options, agent::Machine machine)
+      : thread_([this, options = std::move(options), machine = std::move(machine)]() mutable {
+          asio::co_spawn(context_, agent::run_agent(std::move(options), std::move(machine)),
+                         asio::bind_cancellation_slot(cancel_.slot(), [this](std::exception_ptr failure, Result<void> result) {
+                           if (!failure && !result) spdlog::error("the agent stopped: {}", result.error().message());
+                           context_.stop();
+                         }));
+          context_.run();
+        }) {}
+  ~AgentThread() {
+    asio::post(context_, [this] { cancel_.emit(asio::cancellation_type::terminal); });
+    thread_.join();
+  }
+
+ private:
+  asio::io_context context_{1};
+  asio::cancellation_signal cancel_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+int up(std::vector<std::string> arguments) {
+  CLI::App app("Start a master with an agent inside it: everything on this machine, in one directory.", "det up");
+  MasterFlags master_flags;
+  AgentFlags agent_flags;
+  master_flags.add_to(app);
+  agent_flags.add_to(app);
+  if (const auto code = parse(app, std::move(arguments))) return *code;
+  if (const auto fine = master_flags.finish(); !fine) return failed(fine.error());
+  agent_flags.finish();
+  log_to_stderr(master_flags.verbose);
+  auto machine = agent::detect_machine(agent_flags.options);  // while there is one thread
+  if (!machine) return failed(machine.error());
+  std::unique_ptr<AgentThread> agent;
+  const auto directory = master_flags.options.directory;
+  const auto address = master_flags.options.address;
+  const int code = serve(std::move(master_flags.options), [&](master::Master& server) {
+    auto options = agent_flags.options;
+    const bool any = address == "0.0.0.0" || address == "::";
+    const auto url = fmt::format("http://{}:{}", any ? "127.0.0.1" : address, server.port());
+    options.master_url = url;
+    options.token = server.agent_token();
+    options.state_dir = directory / "agent";
+    options.on_connected = [url] {
+      std::printf("Determined " DET_VERSION " is ready.\n  Watch:  %s/det/\n  Submit: det -m %s experiment create const.yaml .\n", url.c_str(), url.c_str());
+      std::fflush(stdout);
+    };
+    agent = std::make_unique<AgentThread>(std::move(options), *machine);
+  });
+  agent.reset();
+  return code;
+}
+
+int master(std::vector<std::string> arguments) {
+  CLI::App app("Start a master. Agents join it with the token that it writes to DIR/agent.token.", "det master");
+  MasterFlags flags;
+  flags.add_to(app);
+  if (const auto code = parse(app, std::move(arguments))) return *code;
+  if (const auto fine = flags.finish(); !fine) return failed(fine.error());
+  log_to_stderr(flags.verbose);
+  const auto address = flags.options.address;
+  const auto token_file = flags.options.directory / "agent.token";
+  return serve(std::move(flags.options), [&](master::Master& server) {
+    std::printf("Determined master " DET_VERSION " is ready: http://%s:%u/det/\n  Agents: det agent --master http://%s:%u --token-file %s\n",
+                address.c_str(), server.port(), address.c_str(), server.port(), token_file.c_str());
+    std::fflush(stdout);
+  });
+}
+
+int agent(std::vector<std::string> arguments) {
+  CLI::App app("Start an agent: it offers this machine's slots to a master and runs trials on them.", "det agent");
+  AgentFlags flags;
+  bool verbose = false;
+  flags.options.token_file = default_directory() / "agent.token";
+  flags.options.state_dir = default_directory() / "agent";
+  flags.add_to(app);
+  app.add_option("--master", flags.options.master_url, "URL of the master")->capture_default_str();
+  app.add_option("--token-file", flags.options.token_file, "File with the agents' token")->capture_default_str();
+  app.add_option("--dir", flags.options.state_dir, "Where the agent keeps its state")->capture_default_str();
+  app.add_option("--address", flags.options.advertised_address, "Where other machines reach this one");
+  app.add_flag("-v,--verbose", verbose, "Log more");
+  if (const auto code = parse(app, std::move(arguments))) return *code;
+  flags.finish();
+  log_to_stderr(verbose);
+  auto machine = agent::detect_machine(flags.options);
+  if (!machine) return failed(machine.error());
+  const auto url = flags.options.master_url;
+  flags.options.on_connected = [url] {
+    std::printf("Determined agent " DET_VERSION " is connected to %s\n", url.c_str());
+    std::fflush(stdout);
+  };
+  asio::io_context context(1);
+  asio::cancellation_signal cancel;
+  int code = 0;
+  asio::co_spawn(context, agent::run_agent(std::move(flags.options), *std::move(machine)),
+                 asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr failure, Result<void> result) {
+                   if (!failure && !result) code = failed(result.error());
+                   context.stop();
+                 }));
+  asio::signal_set signals(context, SIGINT, SIGTERM);
+  signals.async_wait([&](boost::system::error_code cancelled, int) {
+    if (!cancelled) cancel.emit(asio::cancellation_type::terminal);
+  });
+  context.run();
+  return code;
+}
+
+int shim(std::vector<std::string> arguments) {
+  if (arguments.size() != 1) return 2;
+  return agent::run_shim(arguments[0]);
+}
+
+}  // namespace det::commands

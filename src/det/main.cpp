@@ -1,0 +1,15 @@
+// The program: the command line, and the processes that it can become.
+
+#include "det/cli/cli.h"
+#include "det/det/commands.h"
+
+int main(int argc, char** argv) {
+  using namespace det;
+  const std::vector<cli::ExtraCommand> commands = {
+      {"up", "Start a master with an agent inside it: everything on this machine", commands::up},
+      {"master", "Start a master", commands::master},
+      {"agent", "Start an agent", commands::agent},
+      {"shim", "Run the task that a directory describes (started by agents)", commands::shim, /*hidden=*/true},
+  };
+  return cli::run(argc, argv, commands);
+}

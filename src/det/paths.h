@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace det::commands {
+
+/// `$XDG_STATE_HOME/determined`, else `~/.local/state/determined`.
+std::filesystem::path default_directory();
+
+/// `$DET_PYTHON`; else the Python beside this program, as in a virtual environment that `det`
+/// is installed in; else that of `$VIRTUAL_ENV`; else `python3`.
+std::string default_python();
+
+/// The directory with the package `determined`, where it lies beside the program or
+/// `$DET_PYTHON_PATH` names it; empty: it is installed.
+std::string default_python_path();
+
+}  // namespace det::commands
