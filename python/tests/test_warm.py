@@ -9,9 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
+from small_master import SmallMaster
+from warm_worker import WarmWorker
 
 from determined.exec import warm
 
@@ -47,6 +50,25 @@ def test_warm_and_cold_give_the_same_numbers(tmp_path: pathlib.Path) -> None:
     assert cold["threads"] == 2
     assert cold["environment"]["COLOUR"] == "of the task"
     assert cold["path"] == str(tmp_path)
+
+
+def test_a_trial_of_the_worker_reports_what_one_of_its_own_process_does(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
+    from test_exec import MODEL, environment, run_cold
+
+    (tmp_path / "definition").mkdir()
+    (tmp_path / "definition" / "model_def.py").write_text(MODEL)
+    cold, warmed = SmallMaster([9, 16]), SmallMaster([9, 16])
+    fresh = run_cold(environment(cold, tmp_path))
+    assert fresh.returncode == 0, fresh.stderr
+    worker = WarmWorker()
+    forked = worker.run(environment(warmed, tmp_path), tmp_path / "task")
+    assert (forked.returncode, forked.stdout) == (0, fresh.stdout)
+    assert warmed.numbers() == cold.numbers()
+    assert warmed.completed == cold.completed
+    assert worker.close() == 0
+    cold.close()
+    warmed.close()
 
 
 def ask(client: socket.socket, request: bytes) -> Any:
@@ -104,7 +126,7 @@ def test_a_request_starts_a_process_and_answers_with_its_number(listening: bool,
         for _ in range(200):
             if (tmp_path / "ran").exists() and (tmp_path / "ran").read_text():
                 break
-            signal.sigtimedwait([], 0.05)
+            time.sleep(0.05)
         assert (tmp_path / "ran").read_text() == str(answer["pid"])
         if listening:
             os.kill(worker.pid, signal.SIGKILL)

@@ -11,7 +11,7 @@ def set_up(*, debug: bool = False) -> None:
     """Sends every line on its way at once, and all logging from INFO on (DEBUG with ``debug``) to stderr."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)
+            stream.reconfigure(line_buffering=True, write_through=False)
     logging.basicConfig(
         level=logging.DEBUG if debug else logging.INFO,
         stream=sys.stderr,

@@ -17,7 +17,7 @@ from determined._loop import Loop
 from determined._runtime_api import EXIT_GONE, Client
 from determined._source import SourceSnapshot
 from determined.errors import InvalidConfigurationException, InvalidHP
-from determined.exec import _output
+from determined.exec import _ending, _output
 
 _CONTAINER_ROOT = "/determined_shared_fs"
 
@@ -100,4 +100,6 @@ def _storage(env: EnvContext, runtime: Any) -> Any:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    result = main()
+    _ending.wind_up()
+    os._exit(result)

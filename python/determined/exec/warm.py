@@ -138,10 +138,8 @@ def _become_shim(
 
 def run_task() -> int:
     """The trial, in a process that has the task's environment and working directory already."""
-    import atexit
-
     from determined import _failure
-    from determined.exec import trial
+    from determined.exec import _ending, trial
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     take_environment()
@@ -152,11 +150,7 @@ def run_task() -> int:
         status = trial.main()
     except BaseException as error:
         _failure.report(error)
-    try:
-        atexit._run_exitfuncs()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+    _ending.wind_up()
     return status
 
 
@@ -186,4 +180,4 @@ _OWN_DIRECTORY = os.getcwd()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    os._exit(main())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 import torch.utils.data
@@ -114,8 +114,7 @@ def _keeps_count(sampler: Any) -> bool:
     return not known and not callable(getattr(sampler, "set_epoch", None))
 
 
-@dataclasses.dataclass(frozen=True)
-class Position:
+class Position(NamedTuple):
     """Where a batch of one rank is: its number for this rank, its epoch, and its number in the epoch."""
 
     index: int
