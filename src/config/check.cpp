@@ -12,16 +12,23 @@ using schema::Field;
 using schema::Kind;
 using schema::Type;
 
-std::string quoted(std::string_view text) { return fmt::format("\"{}\"", shown(text)); }
+std::string quoted(std::string_view text) {
+  return fmt::format("\"{}\"", shown(text));
+}
 
 std::string number_text(double number) {
-  return number == std::floor(number) && std::abs(number) < 1e15 ? fmt::format("{}", static_cast<std::int64_t>(number)) : fmt::format("{}", number);
+  return number == std::floor(number) && std::abs(number) < 1e15
+             ? fmt::format("{}", static_cast<std::int64_t>(number))
+             : fmt::format("{}", number);
 }
 
 std::string join(const std::vector<std::string>& words, std::string_view quote, std::string_view last) {
   std::string out;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) out += i + 1 < words.size() ? ", " : words.size() > 2 ? fmt::format(", {} ", last) : fmt::format(" {} ", last);
+    if (i > 0)
+      out += i + 1 < words.size() ? ", "
+             : words.size() > 2   ? fmt::format(", {} ", last)
+                                  : fmt::format(" {} ", last);
     out += fmt::format("{}{}{}", quote, words[i], quote);
   }
   return out;
@@ -30,18 +37,28 @@ std::string join(const std::vector<std::string>& words, std::string_view quote, 
 std::string what_fits(const Type& unresolved) {
   const auto& type = schema::resolved(unresolved);
   switch (type.kind) {
-    case Kind::Any: return "a value";
-    case Kind::Literal: return "a literal";
-    case Kind::Null: return "null";
-    case Kind::Bool: return "true or false";
-    case Kind::Integer: return "an integer";
-    case Kind::Number: return "a number";
-    case Kind::String: return "a string";
-    case Kind::List: return "a list";
+    case Kind::Any:
+      return "a value";
+    case Kind::Literal:
+      return "a literal";
+    case Kind::Null:
+      return "null";
+    case Kind::Bool:
+      return "true or false";
+    case Kind::Integer:
+      return "an integer";
+    case Kind::Number:
+      return "a number";
+    case Kind::String:
+      return "a string";
+    case Kind::List:
+      return "a list";
     case Kind::Map:
     case Kind::Section:
-    case Kind::Union: return "a map";
-    case Kind::AnyOf: break;
+    case Kind::Union:
+      return "a map";
+    case Kind::AnyOf:
+      break;
   }
   std::vector<std::string> options;
   for (const auto& option : type.of) options.push_back(what_fits(option));
@@ -77,7 +94,8 @@ class Checker {
   Checker(const Type& root, Report& report) : root_(root), report_(report) {}
 
   /// `whole`: nothing will be merged into the value, so that what is required must be in it.
-  void check(const Type& unresolved, const json::value& value, const json::value* below, const Path& path, bool whole) {
+  void check(const Type& unresolved, const json::value& value, const json::value* below, const Path& path,
+             bool whole) {
     const auto& type = schema::resolved(unresolved);
     if (type.kind == Kind::AnyOf) {
       const auto* option = schema::alternative(type, value);
@@ -86,19 +104,27 @@ class Checker {
     if (!schema::fits_kind(type, value)) return report_.add(path, kind_problem(type, value));
     switch (type.kind) {
       case Kind::Integer:
-      case Kind::Number: return check_number(type, value, path);
-      case Kind::String: return check_string(type, value.get_string(), path);
-      case Kind::List: return check_list(type, value.get_array(), path);
-      case Kind::Map: return check_map(type, value.get_object(), path);
-      case Kind::Section: return check_section(type, value.get_object(), below, path, whole);
-      case Kind::Union: return check_union(type, value, below, path, whole);
-      default: return;
+      case Kind::Number:
+        return check_number(type, value, path);
+      case Kind::String:
+        return check_string(type, value.get_string(), path);
+      case Kind::List:
+        return check_list(type, value.get_array(), path);
+      case Kind::Map:
+        return check_map(type, value.get_object(), path);
+      case Kind::Section:
+        return check_section(type, value.get_object(), below, path, whole);
+      case Kind::Union:
+        return check_union(type, value, below, path, whole);
+      default:
+        return;
     }
   }
 
  private:
   static bool is_length(const Type& type) {
-    return type.exactly_one || std::any_of(type.of.begin(), type.of.end(), [](const Type& option) { return option.exactly_one; });
+    return type.exactly_one ||
+           std::any_of(type.of.begin(), type.of.end(), [](const Type& option) { return option.exactly_one; });
   }
 
   static std::string kind_problem(const Type& type, const json::value& value) {
@@ -109,7 +135,8 @@ class Checker {
 
   static const std::string& length_rule(const Type& type) {
     if (type.exactly_one) return type.rule;
-    return std::find_if(type.of.begin(), type.of.end(), [](const Type& option) { return option.exactly_one; })->rule;
+    return std::find_if(type.of.begin(), type.of.end(), [](const Type& option) { return option.exactly_one; })
+        ->rule;
   }
 
   void check_number(const Type& type, const json::value& value, const Path& path) {
@@ -121,9 +148,11 @@ class Checker {
       return report_.add(path, fmt::format("{} is not an integer of 64 bits", shown_value(value)));
     std::string rule, requirement;
     if (type.minimum && (number < *type.minimum || (type.minimum_excluded && number == *type.minimum))) {
-      const bool above_zero = (type.minimum_excluded && *type.minimum == 0) || (whole_number && *type.minimum == 1);
+      const bool above_zero =
+          (type.minimum_excluded && *type.minimum == 0) || (whole_number && *type.minimum == 1);
       const auto limit = number_text(*type.minimum);
-      rule = above_zero ? fmt::format("{} must be > 0", name) : fmt::format("{} must be {} {}", name, type.minimum_excluded ? ">" : ">=", limit);
+      rule = above_zero ? fmt::format("{} must be > 0", name)
+                        : fmt::format("{} must be {} {}", name, type.minimum_excluded ? ">" : ">=", limit);
       requirement = fmt::format("{} {}", type.minimum_excluded ? "greater than" : "at least", limit);
     } else if (type.maximum && number > *type.maximum) {
       rule = fmt::format("{} must be <= {}", name, number_text(*type.maximum));
@@ -131,33 +160,41 @@ class Checker {
     } else {
       return;
     }
-    report_.add(path, fmt::format("{}: {} is not {}", type.rule.empty() ? rule : type.rule, shown_value(value), requirement));
+    report_.add(path, fmt::format("{}: {} is not {}", type.rule.empty() ? rule : type.rule,
+                                  shown_value(value), requirement));
   }
 
   void check_string(const Type& type, std::string_view text, const Path& path) {
-    if (!type.choices.empty() && std::find(type.choices.begin(), type.choices.end(), text) == type.choices.end()) {
+    if (!type.choices.empty() &&
+        std::find(type.choices.begin(), type.choices.end(), text) == type.choices.end()) {
       const auto choices = join(type.choices, "", "or");
-      const auto rule = type.rule.empty() ? fmt::format("{} must be one of {}", name_of(path), choices) : type.rule;
-      return report_.add(path, fmt::format("{}: {} is not {}{}", rule, quoted(text), type.choices.size() > 1 ? "one of " : "", choices));
+      const auto rule =
+          type.rule.empty() ? fmt::format("{} must be one of {}", name_of(path), choices) : type.rule;
+      return report_.add(path, fmt::format("{}: {} is not {}{}", rule, quoted(text),
+                                           type.choices.size() > 1 ? "one of " : "", choices));
     }
     if (type.minimum && static_cast<double>(text.size()) < *type.minimum)
       return report_.add(path, fmt::format("{} must not be empty", name_of(path)));
-    if (type.accepts != nullptr && !type.accepts(text)) report_.add(path, fmt::format("{}: {}", type.rule, quoted(text)));
+    if (type.accepts != nullptr && !type.accepts(text))
+      report_.add(path, fmt::format("{}: {}", type.rule, quoted(text)));
   }
 
   void check_list(const Type& type, const json::array& list, const Path& path) {
     if (type.minimum && static_cast<double>(list.size()) < *type.minimum)
-      report_.add(path, type.rule.empty() ? fmt::format("{} must not be empty", name_of(path)) : fmt::format("{}: {} is empty", type.rule, name_of(path)));
+      report_.add(path, type.rule.empty() ? fmt::format("{} must not be empty", name_of(path))
+                                          : fmt::format("{}: {} is empty", type.rule, name_of(path)));
     for (std::size_t i = 0; i < list.size(); ++i) check(type.of.front(), list[i], nullptr, path / i, true);
   }
 
   void check_map(const Type& type, const json::object& map, const Path& path) {
     const auto& values = schema::resolved(type.of.front());
     for (const auto& [key, value] : map)
-      if (!value.is_null() || schema::fits_kind(values, value)) check(values, value, nullptr, path / std::string_view(key), true);
+      if (!value.is_null() || schema::fits_kind(values, value))
+        check(values, value, nullptr, path / std::string_view(key), true);
   }
 
-  void check_section(const Type& type, const json::object& section, const json::value* below, const Path& path, bool whole) {
+  void check_section(const Type& type, const json::object& section, const json::value* below,
+                     const Path& path, bool whole) {
     if (type.exactly_one) {
       std::size_t set = 0;
       bool known = true;
@@ -166,12 +203,14 @@ class Checker {
         ++set;
         known = known && schema::find_field(type.fields, key) != nullptr;
       }
-      if (set != 1 || !known) return report_.add(path, fmt::format("invalid length: {}: {}", shown_value(section), type.rule));
+      if (set != 1 || !known)
+        return report_.add(path, fmt::format("invalid length: {}: {}", shown_value(section), type.rule));
     }
     check_fields(type, "", section, below, path, whole);
   }
 
-  void check_union(const Type& type, const json::value& value, const json::value* below, const Path& path, bool whole) {
+  void check_union(const Type& type, const json::value& value, const json::value* below, const Path& path,
+                   bool whole) {
     const auto& object = value.get_object();
     const auto* tag = object.if_contains(type.tag);
     const bool untagged = tag == nullptr || tag->is_null() || (type.untagged != nullptr && tag->is_object());
@@ -179,7 +218,9 @@ class Checker {
     auto name = schema::tag_of(type, value);
     if (untagged && below != nullptr) name = schema::tag_of(type, *below);
     if (!untagged && schema::find_member(type, name) == nullptr) {
-      report_.add(path, path / std::string_view(type.tag), fmt::format("{}: {}{}", tag_rule(type), shown_value(*tag), suggestion(name, member_names(type))));
+      report_.add(
+          path, path / std::string_view(type.tag),
+          fmt::format("{}: {}{}", tag_rule(type), shown_value(*tag), suggestion(name, member_names(type))));
       if (type.fields.empty()) return;
     }
     check_fields(type, name, object, below, path, whole);
@@ -194,7 +235,8 @@ class Checker {
  public:
   static std::string tag_rule(const Type& type) {
     if (!type.rule.empty()) return type.rule;
-    return fmt::format("is not an object where object[\"{}\"] is one of {}", type.tag, join(member_names(type), "'", "or"));
+    return fmt::format("is not an object where object[\"{}\"] is one of {}", type.tag,
+                       join(member_names(type), "'", "or"));
   }
 
  private:
@@ -203,7 +245,8 @@ class Checker {
     return found.empty() ? "" : fmt::format("; did you mean \"{}\"?", found);
   }
 
-  void check_fields(const Type& type, std::string_view tag, const json::object& object, const json::value* below, const Path& path, bool whole) {
+  void check_fields(const Type& type, std::string_view tag, const json::object& object,
+                    const json::value* below, const Path& path, bool whole) {
     const auto* below_object = below != nullptr ? below->if_object() : nullptr;
     for (const auto& [key, value] : object) {
       if (type.kind == Kind::Union && key == type.tag) continue;
@@ -214,21 +257,27 @@ class Checker {
           if (field == nullptr) field = schema::find_field(member.fields, key);
       const auto here = path / std::string_view(key);
       if (field == nullptr) {
-        report_.add(path, here, fmt::format("additionalProperties {} not allowed: {}", quoted(key), unknown(type, tag, key, path)));
+        report_.add(path, here,
+                    fmt::format("additionalProperties {} not allowed: {}", quoted(key),
+                                unknown(type, tag, key, path)));
         continue;
       }
       if (value.is_null() && schema::resolved(field->type).kind != Kind::Any) continue;
-      check(field->type, value, below_object != nullptr ? below_object->if_contains(key) : nullptr, here, whole);
+      check(field->type, value, below_object != nullptr ? below_object->if_contains(key) : nullptr, here,
+            whole);
     }
     if (whole) require(type.fields, object, path);
-    if (const auto* member = schema::find_member(type, tag); whole && member != nullptr) require(member->fields, object, path);
+    if (const auto* member = schema::find_member(type, tag); whole && member != nullptr)
+      require(member->fields, object, path);
   }
 
   void require(const std::vector<Field>& fields, const json::object& object, const Path& path) {
     for (const auto& field : fields) {
       const auto* value = object.if_contains(field.name);
-      const bool absent = value == nullptr || (value->is_null() && schema::resolved(field.type).kind != Kind::Any);
-      if (field.is_required && absent) report_.add(path, fmt::format("{} is a required property", field.name));
+      const bool absent =
+          value == nullptr || (value->is_null() && schema::resolved(field.type).kind != Kind::Any);
+      if (field.is_required && absent)
+        report_.add(path, fmt::format("{} is a required property", field.name));
     }
   }
 
@@ -237,12 +286,15 @@ class Checker {
     if (++unknown_ > 100) return "unknown field";
     std::vector<std::string> holders;
     for (const auto& member : type.members)
-      if (member.name != tag && schema::find_field(member.fields, key) != nullptr) holders.push_back(member.name);
-    if (!holders.empty() && !tag.empty()) return fmt::format("it is a field of {}, not of {}", join(holders, "", "and"), tag);
+      if (member.name != tag && schema::find_field(member.fields, key) != nullptr)
+        holders.push_back(member.name);
+    if (!holders.empty() && !tag.empty())
+      return fmt::format("it is a field of {}, not of {}", join(holders, "", "and"), tag);
     if (path.empty()) {
       for (const auto& field : root_.fields) {
         const auto& section = schema::resolved(field.type);
-        if ((section.kind == Kind::Section || section.kind == Kind::Union) && schema::find_field(section.fields, key) != nullptr)
+        if ((section.kind == Kind::Section || section.kind == Kind::Union) &&
+            schema::find_field(section.fields, key) != nullptr)
           return fmt::format("it belongs in \"{}\"", field.name);
       }
     }
@@ -253,7 +305,8 @@ class Checker {
       for (const auto& field : member->fields) known.push_back(field.name);
     const auto found = meant(key, known);
     if (!found.empty()) return fmt::format("unknown field; did you mean \"{}\"?", found);
-    if (!path.empty() && schema::find_field(root_.fields, key) != nullptr) return "it belongs at the top level";
+    if (!path.empty() && schema::find_field(root_.fields, key) != nullptr)
+      return "it belongs at the top level";
     return "unknown field";
   }
 
@@ -265,12 +318,15 @@ class Checker {
 void complete(const Type& unresolved, const json::value& value, const Path& path, Report& report) {
   const auto& type = schema::resolved(unresolved);
   const auto* object = value.if_object();
-  if (object == nullptr || (type.kind != Kind::Section && type.kind != Kind::Union) || type.untagged != nullptr) return;
+  if (object == nullptr || (type.kind != Kind::Section && type.kind != Kind::Union) ||
+      type.untagged != nullptr)
+    return;
   const auto tag = type.kind == Kind::Union ? schema::tag_of(type, value) : std::string_view{};
   const auto* member = schema::find_member(type, tag);
   if (type.kind == Kind::Union) {
     const auto* given = object->if_contains(type.tag);
-    if (given == nullptr || given->is_null()) report.add(path, fmt::format("{}: {} is a required property", Checker::tag_rule(type), type.tag));
+    if (given == nullptr || given->is_null())
+      report.add(path, fmt::format("{}: {} is a required property", Checker::tag_rule(type), type.tag));
   }
   const auto walk = [&](const std::vector<Field>& fields) {
     for (const auto& field : fields) {
@@ -292,6 +348,8 @@ void check_layer(const Type& type, const json::value& layer, const json::value& 
   Checker(type, report).check(type, layer, &below, {}, false);
 }
 
-void check_complete(const Type& type, const json::value& merged, Report& report) { complete(type, merged, {}, report); }
+void check_complete(const Type& type, const json::value& merged, Report& report) {
+  complete(type, merged, {}, report);
+}
 
 }  // namespace det::config

@@ -18,7 +18,8 @@ constexpr std::array kStepFields = {"max_steps", "target_trial_steps", "step_bud
 json::value filled(const Type& unresolved, const json::value& value, Generation generation);
 
 json::value fallback_of(const Field& field, Generation generation) {
-  const auto& fallback = generation == Generation::Steps && field.fallback_steps ? field.fallback_steps : field.fallback;
+  const auto& fallback =
+      generation == Generation::Steps && field.fallback_steps ? field.fallback_steps : field.fallback;
   return filled(field.type, *fallback, generation);
 }
 
@@ -26,9 +27,12 @@ void fill_fields(const std::vector<Field>& fields, json::object& object, Generat
   for (const auto& field : fields) {
     auto* value = object.if_contains(field.name);
     const bool nullable = schema::resolved(field.type).kind == Kind::Any;
-    if (value != nullptr && (!value->is_null() || nullable)) *value = filled(field.type, *value, generation);
-    else if (field.fallback) object[field.name] = fallback_of(field, generation);
-    else if (value != nullptr) object.erase(field.name);
+    if (value != nullptr && (!value->is_null() || nullable))
+      *value = filled(field.type, *value, generation);
+    else if (field.fallback)
+      object[field.name] = fallback_of(field, generation);
+    else if (value != nullptr)
+      object.erase(field.name);
   }
 }
 
@@ -77,7 +81,8 @@ void gpu_to_cuda(json::object& environment, std::string_view field) {
   auto& devices = value->get_object();
   auto* gpu = devices.if_contains("gpu");
   if (gpu == nullptr) return;
-  if (auto moved = std::move(*gpu); !devices.contains("cuda") && !moved.is_null()) devices["cuda"] = std::move(moved);
+  if (auto moved = std::move(*gpu); !devices.contains("cuda") && !moved.is_null())
+    devices["cuda"] = std::move(moved);
   devices.erase("gpu");
 }
 
@@ -109,19 +114,23 @@ std::optional<json::object> in_batches(const json::value* steps, std::int64_t sc
 Generation generation_of(const json::object& document) {
   const auto* searcher = section(document, "searcher");
   if (searcher == nullptr) return Generation::Length;
-  if (std::any_of(kStepFields.begin(), kStepFields.end(), [&](const char* name) { return is_set(*searcher, name); })) return Generation::Steps;
+  if (std::any_of(kStepFields.begin(), kStepFields.end(),
+                  [&](const char* name) { return is_set(*searcher, name); }))
+    return Generation::Steps;
   return is_set(*searcher, "max_time") ? Generation::Time : Generation::Length;
 }
 
 json::object with_defaults(const json::object& merged, Generation generation) {
   auto document = merged;
   // A unit of one name is the unit of the other, and no default.
-  if (is_set(document, "batches_per_step") && !is_set(document, "scheduling_unit")) document["scheduling_unit"] = document["batches_per_step"];
+  if (is_set(document, "batches_per_step") && !is_set(document, "scheduling_unit"))
+    document["scheduling_unit"] = document["batches_per_step"];
   document = filled(schema::experiment(), document, generation).get_object();
 
   if (auto* labels = document.if_contains("labels")) {
     auto set = merge_labels(*labels, nullptr).get_array();
-    std::sort(set.begin(), set.end(), [](const auto& a, const auto& b) { return a.get_string() < b.get_string(); });
+    std::sort(set.begin(), set.end(),
+              [](const auto& a, const auto& b) { return a.get_string() < b.get_string(); });
     *labels = std::move(set);
   }
   if (auto* hyperparameters = document["hyperparameters"].if_object())
@@ -130,7 +139,8 @@ json::object with_defaults(const json::object& merged, Generation generation) {
     gpu_to_cuda(*environment, "image");
     gpu_to_cuda(*environment, "environment_variables");
   }
-  if (document["log_policies"].is_array()) document["log_policies"] = merge_log_policies(document["log_policies"], default_log_policies());
+  if (document["log_policies"].is_array())
+    document["log_policies"] = merge_log_policies(document["log_policies"], default_log_policies());
   return document;
 }
 
@@ -139,14 +149,16 @@ void translate_steps(json::object& document, Generation generation) {
   const auto scheduling_unit = (unit != nullptr ? json::to_int64(*unit) : std::nullopt).value_or(100);
   if (!is_set(document, "batches_per_step")) document["batches_per_step"] = scheduling_unit;
   for (const auto* name : {"min_validation_period", "min_checkpoint_period"})
-    if (auto length = in_batches(document.if_contains(name), scheduling_unit)) document[name] = *std::move(length);
+    if (auto length = in_batches(document.if_contains(name), scheduling_unit))
+      document[name] = *std::move(length);
 
   auto* found = document.if_contains("searcher");
   auto* searcher = found != nullptr ? found->if_object() : nullptr;
   if (searcher == nullptr || generation != Generation::Steps) return;
   const auto put = [&](std::string_view from, std::string_view to) {
     if (is_set(*searcher, to)) return;
-    if (auto length = in_batches(searcher->if_contains(from), scheduling_unit)) (*searcher)[to] = *std::move(length);
+    if (auto length = in_batches(searcher->if_contains(from), scheduling_unit))
+      (*searcher)[to] = *std::move(length);
   };
   put("max_steps", "max_length");
   put("target_trial_steps", "max_length");

@@ -17,7 +17,8 @@ using schema::Kind;
 using schema::Type;
 
 json::value number_of(double limit) {
-  return std::floor(limit) == limit && std::abs(limit) < 9e15 ? json::value(static_cast<std::int64_t>(limit)) : json::value(limit);
+  return std::floor(limit) == limit && std::abs(limit) < 9e15 ? json::value(static_cast<std::int64_t>(limit))
+                                                              : json::value(limit);
 }
 
 json::object schema_of(const Type& type, bool whole);
@@ -56,7 +57,8 @@ struct Properties {
 };
 
 json::object object_of(Properties parts, bool whole) {
-  json::object schema = {{"type", "object"}, {"properties", std::move(parts.properties)}, {"additionalProperties", false}};
+  json::object schema = {
+      {"type", "object"}, {"properties", std::move(parts.properties)}, {"additionalProperties", false}};
   if (!parts.required.empty()) schema[whole ? "required" : "eventuallyRequired"] = std::move(parts.required);
   return schema;
 }
@@ -69,7 +71,10 @@ json::object section_of(const Type& type, bool whole) {
       properties[field.name] = schema_of(field.type, true);
       for (const auto& other : type.fields)
         if (other.name != field.name) properties[other.name] = json::object{{"type", "null"}};
-      options.push_back(json::object{{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}, {"required", json::array{json::value(field.name)}}});
+      options.push_back(json::object{{"type", "object"},
+                                     {"properties", std::move(properties)},
+                                     {"additionalProperties", false},
+                                     {"required", json::array{json::value(field.name)}}});
     }
     return {{"oneOf", std::move(options)}};
   }
@@ -87,14 +92,17 @@ json::object union_of(const Type& type, bool whole) {
     parts.add(member.fields, whole);
     auto option = object_of(std::move(parts), whole);
     auto* required = option.if_contains("required");
-    if (required == nullptr) option["required"] = json::array{json::value(type.tag)};
-    else required->get_array().insert(required->get_array().begin(), json::value(type.tag));
+    if (required == nullptr)
+      option["required"] = json::array{json::value(type.tag)};
+    else
+      required->get_array().insert(required->get_array().begin(), json::value(type.tag));
     options.push_back(std::move(option));
   }
   if (type.untagged != nullptr) {
-    options.push_back(json::object{{"type", "object"},
-                                   {"properties", json::object{{type.tag, json::object{{"type", "object"}}}}},
-                                   {"additionalProperties", json::object{{"$ref", "#/$defs/hyperparameter"}}}});
+    options.push_back(
+        json::object{{"type", "object"},
+                     {"properties", json::object{{type.tag, json::object{{"type", "object"}}}}},
+                     {"additionalProperties", json::object{{"$ref", "#/$defs/hyperparameter"}}}});
   } else if (!whole) {
     // The tag may lie in a lower layer.
     Properties parts;
@@ -111,14 +119,19 @@ json::object schema_of(const Type& type, bool whole) {
   if (type.same_as != nullptr) return {{"$ref", "#/$defs/hyperparameter"}};
   json::object schema;
   switch (type.kind) {
-    case Kind::Any: return schema;
-    case Kind::Literal: return {{"not", json::object{{"type", "object"}}}};
-    case Kind::Null: return {{"type", "null"}};
-    case Kind::Bool: return {{"type", "boolean"}};
+    case Kind::Any:
+      return schema;
+    case Kind::Literal:
+      return {{"not", json::object{{"type", "object"}}}};
+    case Kind::Null:
+      return {{"type", "null"}};
+    case Kind::Bool:
+      return {{"type", "boolean"}};
     case Kind::Integer:
     case Kind::Number:
       schema["type"] = type.kind == Kind::Integer ? "integer" : "number";
-      if (type.minimum) schema[type.minimum_excluded ? "exclusiveMinimum" : "minimum"] = number_of(*type.minimum);
+      if (type.minimum)
+        schema[type.minimum_excluded ? "exclusiveMinimum" : "minimum"] = number_of(*type.minimum);
       if (type.maximum) schema["maximum"] = number_of(*type.maximum);
       break;
     case Kind::String:
@@ -136,8 +149,12 @@ json::object schema_of(const Type& type, bool whole) {
       schema["type"] = "object";
       schema["additionalProperties"] = schema_of(type.of.front(), true);
       break;
-    case Kind::Section: schema = section_of(type, whole); break;
-    case Kind::Union: schema = union_of(type, whole); break;
+    case Kind::Section:
+      schema = section_of(type, whole);
+      break;
+    case Kind::Union:
+      schema = union_of(type, whole);
+      break;
     case Kind::AnyOf: {
       json::array options;
       for (const auto& option : type.of) options.push_back(schema_of(option, whole));

@@ -16,8 +16,10 @@ void mask_fields(const std::vector<schema::Field>& fields, json::object& object)
   for (const auto& field : fields) {
     auto* value = object.if_contains(field.name);
     if (value == nullptr || value->is_null()) continue;
-    if (field.is_secret) *value = kMask;
-    else mask(field.type, *value);
+    if (field.is_secret)
+      *value = kMask;
+    else
+      mask(field.type, *value);
   }
 }
 
@@ -55,7 +57,8 @@ json::object masked(const json::object& document) {
   for (const auto* name : {"tensorboard_storage", "data_layer"})
     if (auto* section = object.if_contains(name); section != nullptr && section->is_object())
       for (const auto* key : {"access_key", "secret_key", "connection_string", "credential"})
-        if (auto* secret = section->get_object().if_contains(key); secret != nullptr && !secret->is_null()) *secret = kMask;
+        if (auto* secret = section->get_object().if_contains(key); secret != nullptr && !secret->is_null())
+          *secret = kMask;
   return std::move(object);
 }
 

@@ -56,7 +56,8 @@ json::value merge_object(const Type& type, const json::object& higher, const jso
   json::object merged;
   for (const auto& [key, value] : lower) {
     // Of another member of a union only the common fields are left.
-    const bool kept = type.kind != Kind::Union || same_member || schema::find_field(type.fields, key) != nullptr;
+    const bool kept =
+        type.kind != Kind::Union || same_member || schema::find_field(type.fields, key) != nullptr;
     if (kept) merged.emplace(key, value);
   }
   for (const auto& [key, value] : higher) {
@@ -66,8 +67,10 @@ json::value merge_object(const Type& type, const json::object& higher, const jso
       continue;
     }
     const auto* field = schema::find_field(type, tag, key);
-    if (field != nullptr) merged[key] = merge_field(*field, value, *below);
-    else if (!value.is_null()) merged[key] = value;
+    if (field != nullptr)
+      merged[key] = merge_field(*field, value, *below);
+    else if (!value.is_null())
+      merged[key] = value;
   }
   return merged;
 }
@@ -143,13 +146,15 @@ json::value merge_by_container_path(const json::value& higher, const json::value
 }
 
 json::value merge_by_proxy_port(const json::value& higher, const json::value& lower) {
-  return concatenate(higher, lower, [](const json::value& entry) { return member_text(entry, "proxy_port"); });
+  return concatenate(higher, lower,
+                     [](const json::value& entry) { return member_text(entry, "proxy_port"); });
 }
 
 json::value merge_log_policies(const json::value& higher, const json::value& lower) {
   return concatenate(higher, lower, [](const json::value& entry) {
     const auto name = member_text(entry, "name");
-    return name.empty() ? "unnamed\n" + member_text(entry, "action") + "\n" + member_text(entry, "pattern") : "named\n" + name;
+    return name.empty() ? "unnamed\n" + member_text(entry, "action") + "\n" + member_text(entry, "pattern")
+                        : "named\n" + name;
   });
 }
 
@@ -214,14 +219,20 @@ json::value merge_pod_spec(const json::value& higher, const json::value& lower) 
   }
   const auto named = [](const json::value& value) {
     const auto* list = value.if_array();
-    return list != nullptr && std::all_of(list->begin(), list->end(), [](const json::value& entry) { return !member_text(entry, "name").empty(); });
+    return list != nullptr && std::all_of(list->begin(), list->end(), [](const json::value& entry) {
+             return !member_text(entry, "name").empty();
+           });
   };
   if (!named(higher) || !named(lower)) return higher;
   auto list = lower.get_array();
   for (const auto& entry : higher.get_array()) {
-    const auto found = std::find_if(list.begin(), list.end(), [&](const json::value& other) { return member_text(other, "name") == member_text(entry, "name"); });
-    if (found == list.end()) list.push_back(entry);
-    else *found = merge_pod_spec(entry, *found);
+    const auto found = std::find_if(list.begin(), list.end(), [&](const json::value& other) {
+      return member_text(other, "name") == member_text(entry, "name");
+    });
+    if (found == list.end())
+      list.push_back(entry);
+    else
+      *found = merge_pod_spec(entry, *found);
   }
   return list;
 }

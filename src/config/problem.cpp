@@ -13,7 +13,8 @@ constexpr std::size_t kShownMax = 80;
 
 bool is_word(std::string_view key) {
   const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '/';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '/';
   };
   return !key.empty() && key.size() <= kShownMax && std::all_of(key.begin(), key.end(), plain);
 }
@@ -36,13 +37,17 @@ std::string shown(std::string_view text) {
     // Cut only between characters: a UTF-8 continuation byte is never the first to go.
     if (i >= kShownMax && (static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return out + "...";
     const auto c = static_cast<unsigned char>(text[i]);
-    if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else if (c < 0x20 || c == 0x7f) out += fmt::format("\\x{:02x}", c);
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (c < 0x20 || c == 0x7f)
+      out += fmt::format("\\x{:02x}", c);
     // U+0080..U+009F are control characters, too; terminals act on them.
     else if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0)
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[++i]));
-    else out += text[i];
+    else
+      out += text[i];
   }
   return out;
 }

@@ -22,7 +22,8 @@ std::size_t rank_of(std::string_view name) {
 
 std::string shown_value(const json::value& value) {
   if (!value.is_double()) return shown(json::serialize(value));
-  return std::isfinite(value.get_double()) ? fmt::format("{}", value.get_double()) : shown(json::serialize(json::from_double(value.get_double())));
+  return std::isfinite(value.get_double()) ? fmt::format("{}", value.get_double())
+                                           : shown(json::serialize(json::from_double(value.get_double())));
 }
 
 void Report::add(const Path& path, const Path& culprit, std::string text) {
@@ -55,20 +56,27 @@ void Report::add(std::size_t source, Problem problem) {
   entries_.push_back({rank_of(name), line, std::move(text)});
 }
 
-void Report::absorb(const Report& other) { entries_.insert(entries_.end(), other.entries_.begin(), other.entries_.end()); }
+void Report::absorb(const Report& other) {
+  entries_.insert(entries_.end(), other.entries_.begin(), other.entries_.end());
+}
 
 std::vector<Error> Report::errors() const {
   auto sorted = entries_;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) { return std::tie(a.rank, a.line) < std::tie(b.rank, b.line); });
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.rank, a.line) < std::tie(b.rank, b.line);
+  });
   std::vector<Error> errors;
   std::size_t left_out = 0;
   std::set<std::string_view> seen;
   for (const auto& entry : sorted) {
     if (!seen.insert(entry.text).second) continue;
-    if (errors.size() < kErrorsMax) errors.emplace_back(ErrorCode::InvalidArgument, entry.text);
-    else ++left_out;
+    if (errors.size() < kErrorsMax)
+      errors.emplace_back(ErrorCode::InvalidArgument, entry.text);
+    else
+      ++left_out;
   }
-  if (left_out > 0) errors.emplace_back(ErrorCode::InvalidArgument, fmt::format("and {} more problems", left_out));
+  if (left_out > 0)
+    errors.emplace_back(ErrorCode::InvalidArgument, fmt::format("and {} more problems", left_out));
   return errors;
 }
 

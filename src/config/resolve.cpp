@@ -75,7 +75,8 @@ void seed_experiment(json::object& document, const Circumstances& circumstances)
 tl::expected<Resolved, std::vector<Error>> resolve(const Layers& layers, const Circumstances& circumstances) {
   Layer master{kMaster, {layers.master, {}}, true};
   Report all({{kConfig, &master.document}});
-  Layer base = layers.template_yaml ? read_layer(kTemplate, *layers.template_yaml, all) : Layer{kTemplate, {json::object{}, {}}, true};
+  Layer base = layers.template_yaml ? read_layer(kTemplate, *layers.template_yaml, all)
+                                    : Layer{kTemplate, {json::object{}, {}}, true};
   Layer user = read_layer(kConfig, layers.user_yaml, all);
 
   check(master, nullptr, all);

@@ -39,16 +39,19 @@ std::string_view Subject::text(std::initializer_list<std::string_view> path) con
 
 EntrypointKind entrypoint_kind(const json::value* entrypoint) {
   if (entrypoint == nullptr || entrypoint->is_null()) return EntrypointKind::Absent;
-  if (const auto* words = entrypoint->if_array()) return words->empty() ? EntrypointKind::Absent : EntrypointKind::Command;
+  if (const auto* words = entrypoint->if_array())
+    return words->empty() ? EntrypointKind::Absent : EntrypointKind::Command;
   if (!entrypoint->is_string() || trim(entrypoint->get_string()).empty()) return EntrypointKind::Absent;
   const auto text = trim(entrypoint->get_string());
   const auto is_name = [](std::string_view name, std::string_view also) {
     return !name.empty() && std::all_of(name.begin(), name.end(), [&](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || also.find(c) != std::string_view::npos;
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+             also.find(c) != std::string_view::npos;
     });
   };
   const auto colon = text.find(':');
-  const bool trial_class = colon != std::string_view::npos && is_name(text.substr(0, colon), ".") && is_name(text.substr(colon + 1), "");
+  const bool trial_class = colon != std::string_view::npos && is_name(text.substr(0, colon), ".") &&
+                           is_name(text.substr(colon + 1), "");
   return trial_class ? EntrypointKind::TrialClass : EntrypointKind::Command;
 }
 
@@ -59,22 +62,31 @@ void check_entrypoint(const Subject& subject) {
   const Path path = Path{} / "entrypoint";
   const bool steps = subject.generation == Generation::Steps;
   switch (entrypoint_kind(entrypoint)) {
-    case EntrypointKind::TrialClass: return;
+    case EntrypointKind::TrialClass:
+      return;
     case EntrypointKind::Absent:
       if (entrypoint != nullptr && !entrypoint->is_string() && !entrypoint->is_array()) return;
       if (subject.section({"internal", "native"}) != nullptr) return;
-      return subject.report.add({}, path, fmt::format("{}ust specify an entrypoint that references the trial class{}: entrypoint is a required property",
-                                                      steps ? "M" : "m", steps ? "." : ""));
-    case EntrypointKind::Command: break;
+      return subject.report.add({}, path,
+                                fmt::format("{}ust specify an entrypoint that references the trial class{}: "
+                                            "entrypoint is a required property",
+                                            steps ? "M" : "m", steps ? "." : ""));
+    case EntrypointKind::Command:
+      break;
   }
   if (!entrypoint->is_string()) return;
   const std::string_view text = entrypoint->get_string();
   const bool one_word = text.find_first_of(" \t\n") == std::string_view::npos;
   // "model_def:" or "model-def:Trial" were meant to be classes; no command looks like them.
-  if (steps || (one_word && text.find(':') != std::string_view::npos && text.find('/') == std::string_view::npos))
-    return subject.report.add(path, fmt::format("entrypoint must be of the form \"module.submodule:ClassName\": \"{}\"", shown(text)));
+  if (steps ||
+      (one_word && text.find(':') != std::string_view::npos && text.find('/') == std::string_view::npos))
+    return subject.report.add(
+        path,
+        fmt::format("entrypoint must be of the form \"module.submodule:ClassName\": \"{}\"", shown(text)));
   if (one_word && text.find('/') == std::string_view::npos)
-    subject.warnings.push_back(fmt::format("entrypoint \"{}\" is run as a shell command; a trial class is written \"module:Class\"", shown(text)));
+    subject.warnings.push_back(
+        fmt::format("entrypoint \"{}\" is run as a shell command; a trial class is written \"module:Class\"",
+                    shown(text)));
 }
 
 void check_resources(const Subject& subject) {
@@ -82,15 +94,19 @@ void check_resources(const Subject& subject) {
   const auto path = Path{} / "resources";
   if (subject.generation == Generation::Steps && slots == 0)
     subject.report.add(path / "slots_per_trial", "slots_per_trial must be > 0: 0 is not greater than 0");
-  if (const auto most = subject.integer({"resources", "max_slots"}); most && slots && *most >= 0 && *most < *slots)
-    subject.report.add(path / "max_slots", fmt::format("max_slots must be >= slots_per_trial: {} is not at least {}", *most, *slots));
+  if (const auto most = subject.integer({"resources", "max_slots"});
+      most && slots && *most >= 0 && *most < *slots)
+    subject.report.add(
+        path / "max_slots",
+        fmt::format("max_slots must be >= slots_per_trial: {} is not at least {}", *most, *slots));
   const auto pool = subject.text({"resources", "resource_pool"});
   const auto& pools = subject.circumstances.resource_pools;
   if (pools && !pool.empty() && !pools->contains(std::string(pool))) {
     std::string known;
     for (const auto& name : *pools) known += (known.empty() ? "" : ", ") + name;
     subject.report.add(path / "resource_pool",
-                       fmt::format("resource pool \"{}\" not found: {}", shown(pool), known.empty() ? "there are none" : "there are " + shown(known)));
+                       fmt::format("resource pool \"{}\" not found: {}", shown(pool),
+                                   known.empty() ? "there are none" : "there are " + shown(known)));
   }
   if (!subject.text({"resources", "agent_label"}).empty())
     subject.warnings.push_back("resources.agent_label is ignored: use resources.resource_pool");
@@ -99,17 +115,23 @@ void check_resources(const Subject& subject) {
 void check_periods(const Subject& subject) {
   const auto older = find_member(subject.merged, "batches_per_step");
   const auto newer = find_member(subject.merged, "scheduling_unit");
-  if (older != nullptr && newer != nullptr && older->is_number() && newer->is_number() && *json::to_double(*older) != *json::to_double(*newer))
-    subject.report.add(Path{} / "batches_per_step",
-                       fmt::format("batches_per_step is the older name of scheduling_unit, but {} is not {}: keep one of them",
-                                   shown_value(*older), shown_value(*newer)));
+  if (older != nullptr && newer != nullptr && older->is_number() && newer->is_number() &&
+      *json::to_double(*older) != *json::to_double(*newer))
+    subject.report.add(
+        Path{} / "batches_per_step",
+        fmt::format(
+            "batches_per_step is the older name of scheduling_unit, but {} is not {}: keep one of them",
+            shown_value(*older), shown_value(*newer)));
   if (subject.generation == Generation::Steps) return;
   for (const auto* name : {"min_validation_period", "min_checkpoint_period"}) {
     const auto steps = subject.integer({name});
     if (!steps || *steps < 1) continue;
-    subject.report.add(Path{} / name, fmt::format("invalid length: {}: a length object must have one attribute named \"batches\", \"records\", or "
-                                                  "\"epochs\"; a number of steps goes with searcher.max_steps only",
-                                                  *steps));
+    subject.report.add(
+        Path{} / name,
+        fmt::format(
+            "invalid length: {}: a length object must have one attribute named \"batches\", \"records\", or "
+            "\"epochs\"; a number of steps goes with searcher.max_steps only",
+            *steps));
   }
 }
 
@@ -123,9 +145,12 @@ void check_rest(const Subject& subject) {
   const auto begin = subject.integer({"profiling", "begin_on_batch"});
   const auto end = subject.integer({"profiling", "end_after_batch"});
   if (begin && end && *begin > *end)
-    subject.report.add(Path{} / "profiling" / "begin_on_batch", fmt::format("begin_on_batch must be less than end_after_batch: {} is greater than {}", *begin, *end));
+    subject.report.add(
+        Path{} / "profiling" / "begin_on_batch",
+        fmt::format("begin_on_batch must be less than end_after_batch: {} is greater than {}", *begin, *end));
   for (const auto* name : {"data_layer", "tensorboard_storage", "security"})
-    if (find_member(subject.merged, name) != nullptr) subject.warnings.push_back(fmt::format("{} is ignored", name));
+    if (find_member(subject.merged, name) != nullptr)
+      subject.warnings.push_back(fmt::format("{} is ignored", name));
 }
 
 }  // namespace

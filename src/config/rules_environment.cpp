@@ -14,8 +14,10 @@ std::vector<std::string> components(std::string_view path) {
   std::vector<std::string> parts;
   for (auto& part : split(path, '/')) {
     if (part.empty() || part == ".") continue;
-    if (part != "..") parts.push_back(std::move(part));
-    else if (!parts.empty()) parts.pop_back();
+    if (part != "..")
+      parts.push_back(std::move(part));
+    else if (!parts.empty())
+      parts.pop_back();
   }
   return parts;
 }
@@ -23,7 +25,8 @@ std::vector<std::string> components(std::string_view path) {
 // Whole components are compared: /data-secret is not inside /data.
 bool is_inside(std::string_view path, std::string_view directory) {
   const auto outer = components(directory);
-  const auto inner = components(path.starts_with('/') ? std::string(path) : fmt::format("{}/{}", directory, path));
+  const auto inner =
+      components(path.starts_with('/') ? std::string(path) : fmt::format("{}/{}", directory, path));
   return inner.size() >= outer.size() && std::equal(outer.begin(), outer.end(), inner.begin());
 }
 
@@ -50,14 +53,18 @@ constexpr std::array<Forbidden, 14> kContainerKeys = {{
     {{"workingDirectory", "working_directory"}, "Working Dir"},
 }};
 
-constexpr std::array<Forbidden, 2> kPodKeys = {{{{"name", "name"}, "Name"}, {{"namespace", "name_space"}, "Name Space"}}};
+constexpr std::array<Forbidden, 2> kPodKeys = {
+    {{{"name", "name"}, "Name"}, {{"namespace", "name_space"}, "Name Space"}}};
 
 template <std::size_t N>
-void refuse(const Subject& subject, const json::object& object, const Path& path, const std::array<Forbidden, N>& keys, std::string_view owner) {
+void refuse(const Subject& subject, const json::object& object, const Path& path,
+            const std::array<Forbidden, N>& keys, std::string_view owner) {
   for (const auto& forbidden : keys)
     for (const auto key : std::set<std::string_view>{forbidden.keys[0], forbidden.keys[1]})
       if (find_member(object, key) != nullptr)
-        subject.report.add(path / key, fmt::format("{} {} is not configurable, set it in the experiment config", owner, forbidden.shown));
+        subject.report.add(path / key,
+                           fmt::format("{} {} is not configurable, set it in the experiment config", owner,
+                                       forbidden.shown));
 }
 
 void check_pod_spec(const Subject& subject) {
@@ -74,7 +81,8 @@ void check_pod_spec(const Subject& subject) {
     const auto at = path / "spec" / "containers" / i++;
     const auto* object = container.if_object();
     const auto* name = object != nullptr ? find_member(*object, "name") : nullptr;
-    if (name != nullptr && *name == "determined-container") refuse(subject, *object, at, kContainerKeys, "container");
+    if (name != nullptr && *name == "determined-container")
+      refuse(subject, *object, at, kContainerKeys, "container");
   }
 }
 
@@ -99,9 +107,12 @@ void check_log_policies(const Subject& subject) {
     const bool legacy = name.empty() && has_pattern && has_action;
     const bool disables = !name.empty() && !has_pattern && (built_in.contains(name) || !has_action);
     if (!legacy && !disables && (name.empty() || !has_pattern))
-      subject.report.add(path, "\"name\" must be set, and \"pattern\" is also required unless you intend to disable an existing policy");
+      subject.report.add(path,
+                         "\"name\" must be set, and \"pattern\" is also required unless you intend to "
+                         "disable an existing policy");
     if (!name.empty() && !names.insert(name).second)
-      subject.report.add(path / "name", fmt::format("log_policies have duplicated names \"{}\"", shown(name)));
+      subject.report.add(path / "name",
+                         fmt::format("log_policies have duplicated names \"{}\"", shown(name)));
   }
 }
 
@@ -113,9 +124,12 @@ void check_variables(const Subject& subject, const json::value& list, const Path
     if (!entry.is_string()) continue;
     const std::string_view text = entry.get_string();
     const auto name = text.substr(0, text.find('='));
-    if (name.empty()) subject.report.add(at, fmt::format("\"{}\" has no name before \"=\": write NAME=VALUE", shown(text)));
+    if (name.empty())
+      subject.report.add(at, fmt::format("\"{}\" has no name before \"=\": write NAME=VALUE", shown(text)));
     if (name.starts_with("DET_"))
-      subject.warnings.push_back(fmt::format("environment_variables: {} is ignored, for variables that begin with DET_ are the platform's", shown(name)));
+      subject.warnings.push_back(fmt::format(
+          "environment_variables: {} is ignored, for variables that begin with DET_ are the platform's",
+          shown(name)));
   }
 }
 
@@ -130,8 +144,10 @@ void check_storage(const Subject& subject) {
       for (const auto* name : {"storage_path", "checkpoint_path", "tensorboard_path"}) {
         const auto inner = subject.text({"checkpoint_storage", name});
         if (!inner.empty() && !is_inside(inner, host_path))
-          subject.report.add(path / name, fmt::format("{} must either be a relative directory or a subdirectory of host_path: \"{}\" is not inside \"{}\"", name,
-                                                      shown(inner), shown(host_path)));
+          subject.report.add(path / name,
+                             fmt::format("{} must either be a relative directory or a subdirectory of "
+                                         "host_path: \"{}\" is not inside \"{}\"",
+                                         name, shown(inner), shown(host_path)));
       }
     }
   }
@@ -139,8 +155,10 @@ void check_storage(const Subject& subject) {
     const bool connection = subject.find({"checkpoint_storage", "connection_string"}) != nullptr;
     const bool account = subject.find({"checkpoint_storage", "account_url"}) != nullptr;
     const bool credential = subject.find({"checkpoint_storage", "credential"}) != nullptr;
-    if (connection == account) subject.report.add(path, "Exactly one of connection_string or account_url must be set");
-    if (credential && connection) subject.report.add(path / "credential", "credential and connection_string must not both be set");
+    if (connection == account)
+      subject.report.add(path, "Exactly one of connection_string or account_url must be set");
+    if (credential && connection)
+      subject.report.add(path / "credential", "credential and connection_string must not both be set");
   }
 }
 
@@ -152,7 +170,8 @@ void check_environment(const Subject& subject) {
   if (variables == nullptr) return;
   check_variables(subject, *variables, path);
   if (const auto* devices = variables->if_object())
-    for (const auto& [device, list] : *devices) check_variables(subject, list, path / std::string_view(device));
+    for (const auto& [device, list] : *devices)
+      check_variables(subject, list, path / std::string_view(device));
 }
 
 }  // namespace det::config

@@ -42,20 +42,30 @@ void check_range(const Subject& subject, std::string_view type, const json::obje
   if (!low || !high) return;
   const auto lowest = shown_value(*find_member(leaf, "minval"));
   const auto highest = shown_value(*find_member(leaf, "maxval"));
-  if (*low > *high) return subject.report.add(path / "minval", fmt::format("minval must be less than maxval: minval is greater than maxval, {} > {}", lowest, highest));
-  if (*low == *high) return subject.report.add(path / "minval", fmt::format("minval must be less than maxval: both are {}", lowest));
+  if (*low > *high)
+    return subject.report.add(
+        path / "minval",
+        fmt::format("minval must be less than maxval: minval is greater than maxval, {} > {}", lowest,
+                    highest));
+  if (*low == *high)
+    return subject.report.add(path / "minval",
+                              fmt::format("minval must be less than maxval: both are {}", lowest));
   if (type == "int") {
     std::int64_t width = 0;
     const auto from = integer_of(leaf, "minval");
     const auto to = integer_of(leaf, "maxval");
-    if (from && to && (__builtin_sub_overflow(*to, *from, &width) || __builtin_add_overflow(width, 1, &width)))
-      subject.report.add(path / "minval", fmt::format("from {} to {} are more values than 64 bits can count", lowest, highest));
+    if (from && to &&
+        (__builtin_sub_overflow(*to, *from, &width) || __builtin_add_overflow(width, 1, &width)))
+      subject.report.add(path / "minval", fmt::format("from {} to {} are more values than 64 bits can count",
+                                                      lowest, highest));
   } else if (type == "double") {
-    if (!std::isfinite(*high - *low)) subject.report.add(path / "minval", fmt::format("from {} to {} is too wide a range", lowest, highest));
+    if (!std::isfinite(*high - *low))
+      subject.report.add(path / "minval", fmt::format("from {} to {} is too wide a range", lowest, highest));
   } else if (const auto base = number_of(leaf, "base"); base && *base > 0) {
     for (const auto* end : {"minval", "maxval"})
       if (!std::isfinite(std::pow(*base, *number_of(leaf, end))))
-        subject.report.add(path / end, fmt::format("{} to the power of {} is too large for a number", shown_value(*find_member(leaf, "base")),
+        subject.report.add(path / end, fmt::format("{} to the power of {} is too large for a number",
+                                                   shown_value(*find_member(leaf, "base")),
                                                    shown_value(*find_member(leaf, end))));
   }
 }
@@ -68,32 +78,41 @@ void find_without_count(const json::value& value, const Path& path, std::vector<
   }
   for_each_leaf(value, path, [&](std::string_view type, const json::object& leaf, const Path& at) {
     const auto* constant = find_member(leaf, "val");
-    if (type == "const" && constant != nullptr && constant->is_array()) return find_without_count(*constant, at, found);
-    if ((type == "int" || type == "double" || type == "log") && find_member(leaf, "count") == nullptr) found.push_back(at);
+    if (type == "const" && constant != nullptr && constant->is_array())
+      return find_without_count(*constant, at, found);
+    if ((type == "int" || type == "double" || type == "log") && find_member(leaf, "count") == nullptr)
+      found.push_back(at);
   });
 }
 
 void check_grid(const Subject& subject, const json::object& hyperparameters) {
   const auto path = Path{} / "hyperparameters";
   std::vector<Path> without_count;
-  for (const auto& [name, value] : hyperparameters) find_without_count(value, path / std::string_view(name), without_count);
+  for (const auto& [name, value] : hyperparameters)
+    find_without_count(value, path / std::string_view(name), without_count);
   std::sort(without_count.begin(), without_count.end());
   if (subject.generation == Generation::Steps && !without_count.empty()) {
     std::string names;
-    for (const auto& one : without_count) names += (names.empty() ? "" : ", ") + to_text(Path(one.begin() + 1, one.end()));
-    subject.report.add(path, fmt::format("these hyperparameters must specify counts for grid search: {}", names));
+    for (const auto& one : without_count)
+      names += (names.empty() ? "" : ", ") + to_text(Path(one.begin() + 1, one.end()));
+    subject.report.add(path,
+                       fmt::format("these hyperparameters must specify counts for grid search: {}", names));
   } else {
-    for (const auto& one : without_count) subject.report.add(one, "grid search is in use but count was not provided");
+    for (const auto& one : without_count)
+      subject.report.add(one, "grid search is in use but count was not provided");
   }
   if (!without_count.empty()) return;
   std::int64_t trials = 1;
   for (const auto& [name, value] : hyperparameters)
     for_each_leaf(value, {}, [&](std::string_view, const json::object& leaf, const Path&) {
       const auto points = std::max<std::int64_t>(1, grid_points(leaf));
-      if (trials <= kGridTrialsMax && __builtin_mul_overflow(trials, points, &trials)) trials = kGridTrialsMax + 1;
+      if (trials <= kGridTrialsMax && __builtin_mul_overflow(trials, points, &trials))
+        trials = kGridTrialsMax + 1;
     });
   if (trials > kGridTrialsMax)
-    subject.report.add(path, fmt::format("number of trials for grid search must be <= {}: the counts make more", kGridTrialsMax));
+    subject.report.add(
+        path,
+        fmt::format("number of trials for grid search must be <= {}: the counts make more", kGridTrialsMax));
 }
 
 /// The smallest batch size that the search can choose, or what is wrong with it.
@@ -139,17 +158,22 @@ void check_batch_size(const Subject& subject, const json::object& hyperparameter
   const auto size = batch_size_of(*value);
   if (size.wrong) {
     const auto* given = type_of(*value) == "const" ? find_member(value->get_object(), "val") : value;
-    return subject.report.add(path / "global_batch_size", fmt::format("is neither a positive integer nor an int hyperparameter: {}",
-                                                                      shown_value(given != nullptr ? *given : json::value(nullptr))));
+    return subject.report.add(path / "global_batch_size",
+                              fmt::format("is neither a positive integer nor an int hyperparameter: {}",
+                                          shown_value(given != nullptr ? *given : json::value(nullptr))));
   }
   const auto slots = subject.integer({"resources", "slots_per_trial"}).value_or(1);
   if (!size.smallest || slots < 2) return;
   if (*size.smallest < slots)
-    subject.report.add(path / "global_batch_size", fmt::format("global_batch_size must be >= slots_per_trial, for each slot gets its part: {} is not at least {}",
-                                                               *size.smallest, slots));
+    subject.report.add(path / "global_batch_size",
+                       fmt::format("global_batch_size must be >= slots_per_trial, for each slot gets its "
+                                   "part: {} is not at least {}",
+                                   *size.smallest, slots));
   else if (type_of(*value) == "const" && *size.smallest % slots != 0)
-    subject.warnings.push_back(fmt::format("hyperparameters.global_batch_size {} is not divisible by resources.slots_per_trial {}: trials train with {}",
-                                           *size.smallest, slots, *size.smallest / slots * slots));
+    subject.warnings.push_back(
+        fmt::format("hyperparameters.global_batch_size {} is not divisible by resources.slots_per_trial {}: "
+                    "trials train with {}",
+                    *size.smallest, slots, *size.smallest / slots * slots));
 }
 
 }  // namespace
@@ -166,7 +190,9 @@ std::int64_t grid_points(const json::object& hyperparameter) {
   const auto low = integer_of(hyperparameter, "minval");
   const auto high = integer_of(hyperparameter, "maxval");
   std::int64_t width = 0;
-  if (type != "int" || !low || !high || __builtin_sub_overflow(*high, *low, &width) || __builtin_add_overflow(width, 1, &width)) return *count;
+  if (type != "int" || !low || !high || __builtin_sub_overflow(*high, *low, &width) ||
+      __builtin_add_overflow(width, 1, &width))
+    return *count;
   return std::min(*count, width);
 }
 
@@ -174,9 +200,10 @@ void check_hyperparameters(const Subject& subject) {
   const auto* hyperparameters = subject.section({"hyperparameters"});
   if (hyperparameters == nullptr) return;
   for (const auto& [name, value] : *hyperparameters)
-    for_each_leaf(value, Path{} / "hyperparameters" / std::string_view(name), [&](std::string_view type, const json::object& leaf, const Path& path) {
-      check_range(subject, type, leaf, path);
-    });
+    for_each_leaf(value, Path{} / "hyperparameters" / std::string_view(name),
+                  [&](std::string_view type, const json::object& leaf, const Path& path) {
+                    check_range(subject, type, leaf, path);
+                  });
   if (subject.text({"searcher", "name"}) == "grid") check_grid(subject, *hyperparameters);
   check_batch_size(subject, *hyperparameters);
 }

@@ -63,18 +63,21 @@ void check_presence(const Subject& subject, const json::object& searcher, std::s
   if (timed && max_time != nullptr) {
     if (find_member(searcher, "time_metric") == nullptr)
       subject.report.add(path, "time_metric is a required property: it says what max_time counts");
-    if (find_member(searcher, "max_length") != nullptr) subject.report.add(path / "max_time", "max_time and max_length say the same: keep one of them");
+    if (find_member(searcher, "max_length") != nullptr)
+      subject.report.add(path / "max_time", "max_time and max_length say the same: keep one of them");
     return;
   }
   // A script may decide itself how long it trains (0.38).
   const bool script = entrypoint_kind(subject.find({"entrypoint"})) == EntrypointKind::Command;
   for (const auto& field : length_fields()) {
     if (!is_one_of(name, field.searchers)) continue;
-    if (find_member(searcher, field.steps) != nullptr || find_member(searcher, field.units) != nullptr) continue;
+    if (find_member(searcher, field.steps) != nullptr || find_member(searcher, field.units) != nullptr)
+      continue;
     if (script && is_one_of(name, {"single", "random", "grid"})) continue;
     const bool steps = subject.generation == Generation::Steps;
     subject.report.add(path, steps ? fmt::format("{} is a required property", field.steps)
-                                   : fmt::format("{} is a required property ({} in configurations in steps)", field.units, field.steps));
+                                   : fmt::format("{} is a required property ({} in configurations in steps)",
+                                                 field.units, field.steps));
   }
   if (name == "async_halving" && !has_budget(searcher) && find_member(searcher, "max_trials") == nullptr)
     subject.report.add(path, "max_trials is a required property");
@@ -89,13 +92,15 @@ void check_agreement(const Subject& subject, const json::object& searcher) {
     const auto path = Path{} / "searcher" / field.steps;
     std::int64_t batches = 0;
     if (__builtin_mul_overflow(*steps, unit, &batches)) {
-      subject.report.add(path, fmt::format("{} steps of {} batches are more than 64 bits can count", *steps, unit));
+      subject.report.add(path,
+                         fmt::format("{} steps of {} batches are more than 64 bits can count", *steps, unit));
       continue;
     }
     const auto length = length_of(find_member(searcher, field.units));
     if (length && (length->unit != "batches" || length->count != batches))
-      subject.report.add(path, fmt::format("{} is {} batches, but {} is {}: change both, or remove one", field.steps, batches, field.units,
-                                           shown_value(*find_member(searcher, field.units))));
+      subject.report.add(
+          path, fmt::format("{} is {} batches, but {} is {}: change both, or remove one", field.steps,
+                            batches, field.units, shown_value(*find_member(searcher, field.units))));
   }
 }
 
@@ -104,17 +109,24 @@ void check_budget(const Subject& subject, const json::object& searcher) {
   const auto target = number_of(searcher, "target_trial_steps");
   const auto steps = number_of(searcher, "step_budget");
   if (target && steps && *steps <= *target)
-    return subject.report.add(path / "step_budget", fmt::format("step_budget must be > target_trial_steps: {} is not greater than {}", *steps, *target));
+    return subject.report.add(
+        path / "step_budget",
+        fmt::format("step_budget must be > target_trial_steps: {} is not greater than {}", *steps, *target));
   if (steps && *steps > 50000)
-    return subject.report.add(path / "step_budget", fmt::format("step_budget must be <= 50000: {} is not at most 50000", *steps));
+    return subject.report.add(path / "step_budget",
+                              fmt::format("step_budget must be <= 50000: {} is not at most 50000", *steps));
   const auto length = length_of(find_member(searcher, "max_length"));
   const auto budget = length_of(find_member(searcher, "budget"));
   if (!length || !budget) return;
   if (length->unit != budget->unit)
-    subject.report.add(path / "budget", fmt::format("max_length and budget must be specified in terms of the same unit: {} and {}",
-                                                    length->unit.empty() ? "none" : length->unit, budget->unit.empty() ? "none" : budget->unit));
+    subject.report.add(
+        path / "budget",
+        fmt::format("max_length and budget must be specified in terms of the same unit: {} and {}",
+                    length->unit.empty() ? "none" : length->unit,
+                    budget->unit.empty() ? "none" : budget->unit));
   else if (budget->count <= length->count)
-    subject.report.add(path / "budget", fmt::format("budget must be > max_length: {} is not greater than {}", budget->count, length->count));
+    subject.report.add(path / "budget", fmt::format("budget must be > max_length: {} is not greater than {}",
+                                                    budget->count, length->count));
 }
 
 // Trial classes train in batches: other units must be convertible to them.
@@ -122,18 +134,24 @@ void check_units(const Subject& subject) {
   if (entrypoint_kind(subject.find({"entrypoint"})) == EntrypointKind::Command) return;
   const auto records_per_epoch = subject.integer({"records_per_epoch"}).value_or(0);
   const auto* batch_size = subject.find({"hyperparameters", "global_batch_size"});
-  const std::array<std::initializer_list<std::string_view>, 5> places = {
-      {{"searcher", "max_length"}, {"searcher", "budget"}, {"searcher", "length_per_round"}, {"min_validation_period"}, {"min_checkpoint_period"}}};
+  const std::array<std::initializer_list<std::string_view>, 5> places = {{{"searcher", "max_length"},
+                                                                          {"searcher", "budget"},
+                                                                          {"searcher", "length_per_round"},
+                                                                          {"min_validation_period"},
+                                                                          {"min_checkpoint_period"}}};
   for (const auto& place : places) {
     const auto length = length_of(subject.find(place));
     if (!length || length->count <= 0 || (length->unit != "records" && length->unit != "epochs")) continue;
     Path path;
     for (const auto key : place) path = path / key;
     if (length->unit == "epochs" && records_per_epoch <= 0)
-      subject.report.add(path, "must specify the top-level records_per_epoch when this field is in terms of epochs");
+      subject.report.add(
+          path, "must specify the top-level records_per_epoch when this field is in terms of epochs");
     if (batch_size == nullptr)
-      subject.report.add(Path{} / "hyperparameters",
-                         fmt::format("global_batch_size is a required property: {} is in {}, and trials train in batches", to_text(path), length->unit));
+      subject.report.add(
+          Path{} / "hyperparameters",
+          fmt::format("global_batch_size is a required property: {} is in {}, and trials train in batches",
+                      to_text(path), length->unit));
   }
 }
 

@@ -15,13 +15,27 @@ Type of_kind(Kind kind) {
 
 }  // namespace
 
-Type any() { return of_kind(Kind::Any); }
-Type literal() { return of_kind(Kind::Literal); }
-Type null() { return of_kind(Kind::Null); }
-Type boolean() { return of_kind(Kind::Bool); }
-Type integer() { return of_kind(Kind::Integer); }
-Type number() { return of_kind(Kind::Number); }
-Type string() { return of_kind(Kind::String); }
+Type any() {
+  return of_kind(Kind::Any);
+}
+Type literal() {
+  return of_kind(Kind::Literal);
+}
+Type null() {
+  return of_kind(Kind::Null);
+}
+Type boolean() {
+  return of_kind(Kind::Bool);
+}
+Type integer() {
+  return of_kind(Kind::Integer);
+}
+Type number() {
+  return of_kind(Kind::Number);
+}
+Type string() {
+  return of_kind(Kind::String);
+}
 
 Type one_of(std::vector<std::string> choices) {
   auto type = string();
@@ -74,32 +88,46 @@ Field field(std::string name, Type type, std::string about) {
 
 Type length(std::int64_t at_least) {
   const auto count = [&] { return integer().at_least(static_cast<double>(at_least)); };
-  auto type = section({field("batches", count(), "A number of batches."), field("records", count(), "A number of records."),
-                       field("epochs", count(), "A number of passes over the data; needs records_per_epoch.")})
-                  .says("a length object must have one attribute named \"batches\", \"records\", or \"epochs\"");
+  auto type =
+      section({field("batches", count(), "A number of batches."),
+               field("records", count(), "A number of records."),
+               field("epochs", count(), "A number of passes over the data; needs records_per_epoch.")})
+          .says("a length object must have one attribute named \"batches\", \"records\", or \"epochs\"");
   type.exactly_one = true;
   return type;
 }
 
-const Type& resolved(const Type& type) { return type.same_as != nullptr ? resolved(type.same_as()) : type; }
+const Type& resolved(const Type& type) {
+  return type.same_as != nullptr ? resolved(type.same_as()) : type;
+}
 
 bool fits_kind(const Type& unresolved, const json::value& value) {
   const auto& type = resolved(unresolved);
   switch (type.kind) {
-    case Kind::Any: return true;
-    case Kind::Literal: return !value.is_object();
-    case Kind::Null: return value.is_null();
-    case Kind::Bool: return value.is_bool();
+    case Kind::Any:
+      return true;
+    case Kind::Literal:
+      return !value.is_object();
+    case Kind::Null:
+      return value.is_null();
+    case Kind::Bool:
+      return value.is_bool();
     case Kind::Integer:
-      return value.is_int64() || value.is_uint64() || (value.is_double() && std::floor(value.get_double()) == value.get_double());
-    case Kind::Number: return value.is_number();
-    case Kind::String: return value.is_string();
-    case Kind::List: return value.is_array();
+      return value.is_int64() || value.is_uint64() ||
+             (value.is_double() && std::floor(value.get_double()) == value.get_double());
+    case Kind::Number:
+      return value.is_number();
+    case Kind::String:
+      return value.is_string();
+    case Kind::List:
+      return value.is_array();
     case Kind::Map:
     case Kind::Section:
-    case Kind::Union: return value.is_object();
+    case Kind::Union:
+      return value.is_object();
     case Kind::AnyOf:
-      return std::any_of(type.of.begin(), type.of.end(), [&](const Type& option) { return fits_kind(option, value); });
+      return std::any_of(type.of.begin(), type.of.end(),
+                         [&](const Type& option) { return fits_kind(option, value); });
   }
   return false;
 }
@@ -113,12 +141,14 @@ const Type* alternative(const Type& unresolved, const json::value& value) {
 }
 
 const Member* find_member(const Type& type, std::string_view name) {
-  const auto found = std::find_if(type.members.begin(), type.members.end(), [&](const Member& member) { return member.name == name; });
+  const auto found = std::find_if(type.members.begin(), type.members.end(),
+                                  [&](const Member& member) { return member.name == name; });
   return found == type.members.end() ? nullptr : &*found;
 }
 
 const Field* find_field(const std::vector<Field>& fields, std::string_view name) {
-  const auto found = std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.name == name; });
+  const auto found =
+      std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.name == name; });
   return found == fields.end() ? nullptr : &*found;
 }
 

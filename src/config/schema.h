@@ -69,15 +69,17 @@ using Merge = json::value (*)(const json::value& higher, const json::value& lowe
 struct Field {
   std::string name;
   Type type;
-  std::string about;  ///< One line for the reader of the JSON Schema.
+  std::string about;                            ///< One line for the reader of the JSON Schema.
   std::optional<json::value> fallback{};        ///< None: the field stays absent.
   std::optional<json::value> fallback_steps{};  ///< Where configurations in steps differ.
-  bool is_required = false;                     ///< After merging; in list elements and hyperparameters at once.
+  bool is_required = false;  ///< After merging; in list elements and hyperparameters at once.
   bool is_secret = false;
   Merge merge = nullptr;
 
   Field otherwise(json::value value) && { return fallback = std::move(value), std::move(*this); }
-  Field otherwise_in_steps(json::value value) && { return fallback_steps = std::move(value), std::move(*this); }
+  Field otherwise_in_steps(json::value value) && {
+    return fallback_steps = std::move(value), std::move(*this);
+  }
   Field required() && { return is_required = true, std::move(*this); }
   Field secret() && { return is_secret = true, std::move(*this); }
   Field merged_by(Merge function) && { return merge = function, std::move(*this); }

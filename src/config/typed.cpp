@@ -12,7 +12,8 @@ namespace {
 /// that is not as it should be, which only a document of other origin has.
 class Reader {
  public:
-  Reader(const json::object& object, std::string path, std::optional<Error>& error) : object_(object), path_(std::move(path)), error_(error) {}
+  Reader(const json::object& object, std::string path, std::optional<Error>& error)
+      : object_(object), path_(std::move(path)), error_(error) {}
 
   const json::value* find(std::string_view name) const {
     const auto* found = object_.if_contains(name);
@@ -27,14 +28,16 @@ class Reader {
   }
   template <class T>
   void require(std::string_view name, T& out) const {
-    if (find(name) == nullptr && !error_) error_ = Error(ErrorCode::InvalidArgument, fmt::format("{}: {} is a required property", path_, name));
+    if (find(name) == nullptr && !error_)
+      error_ = Error(ErrorCode::InvalidArgument, fmt::format("{}: {} is a required property", path_, name));
     read(name, out);
   }
 
   Reader section(std::string_view name) const {
     static const json::object kEmpty;
     const auto* found = find(name);
-    return Reader(found != nullptr && found->is_object() ? found->get_object() : kEmpty, path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name), error_);
+    return Reader(found != nullptr && found->is_object() ? found->get_object() : kEmpty,
+                  path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name), error_);
   }
 
   void fail(std::string_view name, std::string_view rule) const {
@@ -51,7 +54,8 @@ class Reader {
   std::optional<Error>& error_;
 };
 
-Length read_length(const Reader& reader, std::string_view name, std::int64_t scheduling_unit, bool is_period) {
+Length read_length(const Reader& reader, std::string_view name, std::int64_t scheduling_unit,
+                   bool is_period) {
   const auto* found = reader.find(name);
   if (found == nullptr) return {};
   if (found->is_number()) {
@@ -62,18 +66,27 @@ Length read_length(const Reader& reader, std::string_view name, std::int64_t sch
   }
   const auto section = reader.section(name);
   Length length;
-  if (section.find("records") != nullptr) length.unit = Unit::Records;
-  else if (section.find("epochs") != nullptr) length.unit = Unit::Epochs;
-  section.read(length.unit == Unit::Records ? "records" : length.unit == Unit::Epochs ? "epochs" : "batches", length.count);
+  if (section.find("records") != nullptr)
+    length.unit = Unit::Records;
+  else if (section.find("epochs") != nullptr)
+    length.unit = Unit::Epochs;
+  section.read(length.unit == Unit::Records  ? "records"
+               : length.unit == Unit::Epochs ? "epochs"
+                                             : "batches",
+               length.count);
   return length;
 }
 
-Hyperparameter read_hyperparameter(const json::value& value, const std::string& path, std::optional<Error>& error);
+Hyperparameter read_hyperparameter(const json::value& value, const std::string& path,
+                                   std::optional<Error>& error);
 
-Hyperparameters read_hyperparameters(const json::object& object, const std::string& path, std::optional<Error>& error) {
+Hyperparameters read_hyperparameters(const json::object& object, const std::string& path,
+                                     std::optional<Error>& error) {
   Hyperparameters hyperparameters;
   for (const auto& [name, value] : object)
-    hyperparameters.emplace(std::string(name), read_hyperparameter(value, fmt::format("{}.{}", path, std::string_view(name)), error));
+    hyperparameters.emplace(
+        std::string(name),
+        read_hyperparameter(value, fmt::format("{}.{}", path, std::string_view(name)), error));
   return hyperparameters;
 }
 
@@ -86,7 +99,8 @@ Range read_range(const Reader& reader) {
   return range;
 }
 
-Hyperparameter read_hyperparameter(const json::value& value, const std::string& path, std::optional<Error>& error) {
+Hyperparameter read_hyperparameter(const json::value& value, const std::string& path,
+                                   std::optional<Error>& error) {
   const auto* object = value.if_object();
   if (object == nullptr) return {Constant{value}};
   const Reader reader(*object, path, error);
@@ -128,7 +142,9 @@ Searcher read_searcher(const Reader& reader, Generation generation, std::int64_t
     searcher.max_length = read_length(reader, "max_length", scheduling_unit, false);
   }
   // The name under which releases up to 0.12.9 had synchronous halving.
-  if (searcher.name == "async_halving" && (reader.find("step_budget") != nullptr || reader.find("budget") != nullptr)) searcher.name = "sync_halving";
+  if (searcher.name == "async_halving" &&
+      (reader.find("step_budget") != nullptr || reader.find("budget") != nullptr))
+    searcher.name = "sync_halving";
   return searcher;
 }
 
@@ -142,8 +158,10 @@ Resources read_resources(const Reader& reader) {
   reader.read("is_single_node", resources.single_node);
   if (const auto* shm = reader.find("shm_size"); shm != nullptr && shm->is_string()) {
     const auto bytes = memory_size(shm->get_string());
-    if (bytes) resources.shm_size_bytes = *bytes;
-    else reader.fail("shm_size", "must be a valid memory size");
+    if (bytes)
+      resources.shm_size_bytes = *bytes;
+    else
+      reader.fail("shm_size", "must be a valid memory size");
   } else {
     reader.read("shm_size", resources.shm_size_bytes);
   }
@@ -166,7 +184,8 @@ CheckpointStorage read_storage(const Reader& reader) {
 
 // The words of an argument list as a shell would need them to get the same list.
 std::string shell_command(const json::array& words) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
   std::string command;
   for (const auto& word : words) {
     if (!command.empty()) command += ' ';
@@ -198,13 +217,16 @@ Result<ExperimentConfig> from_document(const json::object& document) {
     config.entrypoint = shell_command(entrypoint->get_array());
   else
     reader.read("entrypoint", config.entrypoint);
-  config.hyperparameters = read_hyperparameters(reader.section("hyperparameters").object(), "hyperparameters", error);
+  config.hyperparameters =
+      read_hyperparameters(reader.section("hyperparameters").object(), "hyperparameters", error);
   config.searcher = read_searcher(reader.section("searcher"), config.generation, config.scheduling_unit);
   config.resources = read_resources(reader.section("resources"));
   config.checkpoint_storage = read_storage(reader.section("checkpoint_storage"));
   std::string policy = "best";
   reader.read("checkpoint_policy", policy);
-  config.checkpoint_policy = policy == "all" ? CheckpointPolicy::All : policy == "none" ? CheckpointPolicy::None : CheckpointPolicy::Best;
+  config.checkpoint_policy = policy == "all"    ? CheckpointPolicy::All
+                             : policy == "none" ? CheckpointPolicy::None
+                                                : CheckpointPolicy::Best;
   config.min_validation_period = read_length(reader, "min_validation_period", config.scheduling_unit, true);
   config.min_checkpoint_period = read_length(reader, "min_checkpoint_period", config.scheduling_unit, true);
   reader.read("perform_initial_validation", config.perform_initial_validation);
@@ -218,7 +240,8 @@ Result<ExperimentConfig> from_document(const json::object& document) {
   return config;
 }
 
-std::int64_t to_batches(const Length& length, std::int64_t global_batch_size, std::int64_t records_per_epoch) {
+std::int64_t to_batches(const Length& length, std::int64_t global_batch_size,
+                        std::int64_t records_per_epoch) {
   if (length.unit == Unit::Batches || length.unit == Unit::Unitless) return length.count;
   DET_ASSERT(global_batch_size > 0);
   if (length.unit == Unit::Records) return length.count / global_batch_size;

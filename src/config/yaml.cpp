@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 
 #include "det/base/text.h"
@@ -63,14 +64,17 @@ class Builder final : public YAML::EventHandler {
     take(scalar(nullptr, mark), anchor);
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
     const bool plain = tag == "?";
-    if (text.find('\0') != std::string::npos) stop(mark.line + 1, "the character U+0000 is not accepted in a text");
+    if (text.find('\0') != std::string::npos)
+      stop(mark.line + 1, "the character U+0000 is not accepted in a text");
     if (expects_key()) {
       check_tag(mark, tag, {"!!str"});
       return take_key(text, mark.line + 1, plain, anchor);
     }
-    if (plain || tag == "!") return take(scalar(plain ? plain_value(mark, text) : json::value(text), mark), anchor);
+    if (plain || tag == "!")
+      return take(scalar(plain ? plain_value(mark, text) : json::value(text), mark), anchor);
     check_tag(mark, tag, {"!!str", "!!int", "!!float", "!!bool", "!!null"});
     take(scalar(tagged_value(mark, tag, text), mark), anchor);
   }
@@ -85,12 +89,14 @@ class Builder final : public YAML::EventHandler {
     take(Node(node), 0);
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     check_tag(mark, tag, {"!!seq"});
     open(mark, anchor, false);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     check_tag(mark, tag, {"!!map"});
     open(mark, anchor, true);
   }
@@ -108,8 +114,10 @@ class Builder final : public YAML::EventHandler {
   Path path() const {
     Path path;
     for (const auto& frame : frames_) {
-      if (!frame.is_map) path.emplace_back(frame.node.value.get_array().size());
-      else if (frame.key) path.emplace_back(*frame.key);
+      if (!frame.is_map)
+        path.emplace_back(frame.node.value.get_array().size());
+      else if (frame.key)
+        path.emplace_back(*frame.key);
     }
     return path;
   }
@@ -118,9 +126,15 @@ class Builder final : public YAML::EventHandler {
     nodes_ += nodes;
     bytes_ += bytes;
     if (nodes_ > limits_.nodes_max)
-      throw Stop{{{}, line, fmt::format("the document has more than {} values, those that aliases stand for included", limits_.nodes_max)}};
+      throw Stop{{{},
+                  line,
+                  fmt::format("the document has more than {} values, those that aliases stand for included",
+                              limits_.nodes_max)}};
     if (bytes_ > 4 * limits_.bytes_max)
-      throw Stop{{{}, line, fmt::format("the text that aliases stand for is larger than {}", human_size(static_cast<std::int64_t>(4 * limits_.bytes_max)))}};
+      throw Stop{{{},
+                  line,
+                  fmt::format("the text that aliases stand for is larger than {}",
+                              human_size(static_cast<std::int64_t>(4 * limits_.bytes_max)))}};
   }
 
   bool expects_key() const { return !frames_.empty() && frames_.back().is_map && !frames_.back().key; }
@@ -145,8 +159,8 @@ class Builder final : public YAML::EventHandler {
     auto value = plain_value(mark, text);
     const bool number = value.is_number();
     if (tag.ends_with(":float") && number) return json::to_double(value).value();
-    if ((tag.ends_with(":int") && number && !value.is_double()) || (tag.ends_with(":bool") && value.is_bool()) ||
-        (tag.ends_with(":null") && value.is_null()))
+    if ((tag.ends_with(":int") && number && !value.is_double()) ||
+        (tag.ends_with(":bool") && value.is_bool()) || (tag.ends_with(":null") && value.is_null()))
       return value;
     complain(mark.line + 1, fmt::format("{} is not what its tag {} says", shown(text), short_tag(tag)));
     return value;
@@ -157,11 +171,13 @@ class Builder final : public YAML::EventHandler {
     return tag.starts_with(kCore) ? "!!" + tag.substr(kCore.size()) : tag;
   }
 
-  void check_tag(const YAML::Mark& mark, const std::string& tag, std::initializer_list<std::string_view> allowed) {
+  void check_tag(const YAML::Mark& mark, const std::string& tag,
+                 std::initializer_list<std::string_view> allowed) {
     if (tag.empty() || tag == "?" || tag == "!") return;
     const auto name = short_tag(tag);
     if (std::find(allowed.begin(), allowed.end(), name) == allowed.end())
-      stop(mark.line + 1, fmt::format("the tag {} is not accepted here: write the value without it", shown(name)));
+      stop(mark.line + 1,
+           fmt::format("the tag {} is not accepted here: write the value without it", shown(name)));
   }
 
   // yaml-cpp does not say how a null was written; as a key its text counts.
@@ -195,7 +211,8 @@ class Builder final : public YAML::EventHandler {
     const auto& object = frame.node.value.get_object();
     if (const auto* found = object.find(*frame.key); found != object.end()) {
       const auto first = frame.node.lines.children[static_cast<std::size_t>(found - object.begin())].line;
-      complain(line, fmt::format("duplicate key \"{}\" (lines {} and {}): keep one of them", shown(*frame.key), first, line));
+      complain(line, fmt::format("duplicate key \"{}\" (lines {} and {}): keep one of them",
+                                 shown(*frame.key), first, line));
       frame.drop_value = true;
     }
   }
@@ -208,8 +225,10 @@ class Builder final : public YAML::EventHandler {
     frame.is_map = is_map;
     frame.anchor = anchor;
     frame.node.lines.line = mark.line + 1;
-    if (is_map) frame.node.value.emplace_object();
-    else frame.node.value.emplace_array();
+    if (is_map)
+      frame.node.value.emplace_object();
+    else
+      frame.node.value.emplace_array();
     frames_.push_back(std::move(frame));
   }
 
@@ -265,7 +284,8 @@ class Builder final : public YAML::EventHandler {
       return;
     }
     auto* list = node.value.if_array();
-    if (list == nullptr || !std::all_of(list->begin(), list->end(), [](const auto& v) { return v.is_object(); }))
+    if (list == nullptr ||
+        !std::all_of(list->begin(), list->end(), [](const auto& v) { return v.is_object(); }))
       stop(frame.key_line, "the merge key << takes a map or a list of maps");
     for (std::size_t i = 0; i < list->size(); ++i)
       frame.merged.push_back({std::move((*list)[i]), std::move(node.lines.children[i]), 0, 0, 0});
@@ -287,7 +307,10 @@ int line_of(std::string_view text, std::size_t at) {
 // at UTF-16 when it meets a zero byte.
 std::optional<Problem> check_bytes(std::string_view text, const YamlLimits& limits) {
   if (text.size() > limits.bytes_max)
-    return Problem{{}, 0, fmt::format("the document has {} bytes; at most {} are accepted", text.size(), limits.bytes_max)};
+    return Problem{
+        {},
+        0,
+        fmt::format("the document has {} bytes; at most {} are accepted", text.size(), limits.bytes_max)};
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
@@ -306,29 +329,6 @@ std::optional<Problem> check_bytes(std::string_view text, const YamlLimits& limi
 }
 
 }  // namespace
-
-std::optional<int> Document::line(const Path& path) const {
-  const auto* at = &value;
-  const auto* here = &lines;
-  for (const auto& step : path) {
-    std::size_t child = 0;
-    if (const auto* position = std::get_if<std::size_t>(&step)) {
-      if (!at->is_array() || *position >= at->get_array().size()) return std::nullopt;
-      child = *position;
-      at = &at->get_array()[child];
-    } else {
-      if (!at->is_object()) return std::nullopt;
-      const auto& object = at->get_object();
-      const auto* found = object.find(std::get<std::string>(step));
-      if (found == object.end()) return std::nullopt;
-      child = static_cast<std::size_t>(found - object.begin());
-      at = &found->value();
-    }
-    if (child >= here->children.size()) return std::nullopt;
-    here = &here->children[child];
-  }
-  return here->line;
-}
 
 tl::expected<Document, std::vector<Problem>> parse_yaml(std::string_view text, const YamlLimits& limits) {
   auto decoded = decode_yaml(text, limits);
@@ -352,40 +352,18 @@ Decoded decode_yaml(std::string_view text, const YamlLimits& limits) {
   } catch (const Stop& stop) {
     builder.problems.push_back(stop.problem);
   } catch (const YAML::Exception& error) {
-    builder.problems.push_back({{}, error.mark.line + 1, fmt::format("not valid YAML: {} (column {})", shown(error.msg), error.mark.column + 1)});
+    builder.problems.push_back(
+        {{},
+         error.mark.line + 1,
+         fmt::format("not valid YAML: {} (column {})", shown(error.msg), error.mark.column + 1)});
+  } catch (const std::runtime_error& error) {
+    builder.problems.push_back({{}, 0, fmt::format("not valid YAML: {}", shown(error.what()))});
   }
   Decoded decoded{std::nullopt, std::move(builder.problems)};
-  if (complete) decoded.document = builder.root ? Document{std::move(builder.root->value), std::move(builder.root->lines)} : Document{};
+  if (complete)
+    decoded.document =
+        builder.root ? Document{std::move(builder.root->value), std::move(builder.root->lines)} : Document{};
   return decoded;
-}
-
-Result<json::value> parse_yaml_value(std::string_view text) {
-  auto document = parse_yaml(text);
-  if (document) return std::move(document->value);
-  return invalid_argument("\"{}\": {}", shown(text), document.error().front().text);
-}
-
-Result<void> apply_option(json::object& document, std::string_view option) {
-  const auto equals = option.find('=');
-  if (equals == std::string_view::npos || equals == 0)
-    return invalid_argument("\"{}\" is not of the form key=value, such as searcher.max_trials=16", shown(option));
-  DET_TRY(auto value, parse_yaml_value(option.substr(equals + 1)));
-  auto* object = &document;
-  auto keys = split(option.substr(0, equals), '.');
-  if (keys.size() > 64) return invalid_argument("\"{}\" is nested deeper than 64 levels", shown(option));
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i].empty()) return invalid_argument("\"{}\" has an empty part in its path", shown(option));
-    auto& member = (*object)[keys[i]];
-    if (i + 1 == keys.size()) {
-      member = std::move(value);
-      break;
-    }
-    if (member.is_null()) member.emplace_object();
-    if (!member.is_object())
-      return invalid_argument("\"{}\": {} is not a section but {}", shown(option), shown(keys[i]), shown(json::serialize(member)));
-    object = &member.get_object();
-  }
-  return {};
 }
 
 }  // namespace det::config

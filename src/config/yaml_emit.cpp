@@ -13,8 +13,13 @@ namespace {
 // any character that YAML gives a meaning to.
 bool is_safe_plain(std::string_view text) {
   if (text.empty() || text.size() > 200) return false;
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '/'; };
-  const auto inner = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == ' ' || c == '(' || c == ')' || c == '+' || c == '='; };
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '/';
+  };
+  const auto inner = [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == ' ' || c == '(' || c == ')' ||
+           c == '+' || c == '=';
+  };
   if (!letter(text.front()) || text.back() == ' ') return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     // "model_def:MNistTrial": a colon is plain unless a space follows.
@@ -42,7 +47,8 @@ std::string scalar_of(const json::value& value) {
 }
 
 bool is_block(const json::value& value) {
-  return (value.is_object() && !value.get_object().empty()) || (value.is_array() && !value.get_array().empty());
+  return (value.is_object() && !value.get_object().empty()) ||
+         (value.is_array() && !value.get_array().empty());
 }
 
 void emit(const json::value& value, int indent, bool inside_line, std::string& out) {
@@ -59,7 +65,8 @@ void emit(const json::value& value, int indent, bool inside_line, std::string& o
       // A key of more than 1024 characters must be announced.
       auto key = text_of(member->key());
       const bool announced = key.size() > 1000;
-      out += announced ? "? " + key + "\n" + std::string(static_cast<std::size_t>(indent), ' ') + ":" : key + ":";
+      out += announced ? "? " + key + "\n" + std::string(static_cast<std::size_t>(indent), ' ') + ":"
+                       : key + ":";
       if (is_block(member->value())) {
         out += '\n';
         emit(member->value(), indent + (member->value().is_array() ? 0 : 2), false, out);
@@ -72,8 +79,10 @@ void emit(const json::value& value, int indent, bool inside_line, std::string& o
   for (const auto& element : value.get_array()) {
     start_line(std::exchange(first, false));
     out += "- ";
-    if (is_block(element)) emit(element, indent + 2, true, out);
-    else out += scalar_of(element) + '\n';
+    if (is_block(element))
+      emit(element, indent + 2, true, out);
+    else
+      out += scalar_of(element) + '\n';
   }
 }
 

@@ -15,13 +15,17 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 bool all_of(std::string_view text, std::string_view allowed) {
   return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
 }
 
-PlainScalar refused(std::string_view text, std::string_view why) { return {1, fmt::format("{} {}", shown(text), why)}; }
+PlainScalar refused(std::string_view text, std::string_view why) {
+  return {1, fmt::format("{} {}", shown(text), why)};
+}
 
 PlainScalar integer(std::string_view text, bool negative, std::string digits, int base) {
   std::erase(digits, '_');
@@ -64,8 +68,10 @@ PlainScalar read_plain_scalar(std::string_view text) {
   const bool negative = number.front() == '-';
   if (negative || number.front() == '+') number.remove_prefix(1);
   if (is_one_of(number, {".inf", ".Inf", ".INF"}) || is_one_of(text, {".nan", ".NaN", ".NAN"}))
-    return refused(text, "is not a finite number, and JSON, in which the configuration reaches the trial, has no other: "
-                         "write a finite number, or quote it to make it text");
+    return refused(
+        text,
+        "is not a finite number, and JSON, in which the configuration reaches the trial, has no other: "
+        "write a finite number, or quote it to make it text");
   if (number.empty() || (!is_digit(number.front()) && number.front() != '.')) return as_text;
 
   if (number.starts_with("0x") && all_of(number.substr(2), "0123456789abcdefABCDEF_"))
@@ -79,7 +85,8 @@ PlainScalar read_plain_scalar(std::string_view text) {
     if (number.size() > 1 && number.front() == '0') {
       const auto meant = first == std::string_view::npos ? "0" : number.substr(first);
       return {integer(meant, negative, std::string(meant), 10).value,
-              fmt::format("{} is ambiguous, for some programs read a leading 0 as octal: write {}{} for the integer, or quote it to make it text",
+              fmt::format("{} is ambiguous, for some programs read a leading 0 as octal: write {}{} for the "
+                          "integer, or quote it to make it text",
                           shown(text), negative ? "-" : "", shown(meant))};
     }
     return integer(text, negative, std::string(number), 10);
