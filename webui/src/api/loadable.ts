@@ -1,0 +1,67 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+import { ApiError } from "./client";
+
+/** A value that is on its way, here, or not coming. */
+export type Loadable<T> =
+  | { readonly status: "loading" }
+  | { readonly status: "loaded"; readonly value: T; readonly stale?: ApiError }
+  | { readonly status: "failed"; readonly error: ApiError };
+
+export function toApiError(cause: unknown): ApiError {
+  return cause instanceof ApiError ? cause : new ApiError(0, String(cause));
+}
+
+/** What to show after a failed refresh: the last good value with a remark, if there is one. */
+export function afterFailure<T>(before: Loadable<T>, error: ApiError): Loadable<T> {
+  if (before.status !== "loaded" || error.status === 404) return { status: "failed", error };
+  return { status: "loaded", value: before.value, stale: error };
+}
+
+/**
+ * Loads a value and loads it again every `everyMs` while the page is visible
+ * and `live` says that it may still change. `key` names what is loaded: a new
+ * key begins from nothing. Returns the value and a way to load it at once.
+ */
+export function usePolled<T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  everyMs: number,
+  live: (value: T) => boolean = () => true,
+): readonly [Loadable<T>, () => void] {
+  const [state, setState] = useState<{ key: string; value: Loadable<T> }>({ key, value: { status: "loading" } });
+  const [round, setRound] = useState(0);
+  const latest = useRef({ load, live });
+  latest.current = { load, live };
+
+  useEffect(() => {
+    const abort = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const current = (before: { key: string; value: Loadable<T> }): Loadable<T> =>
+      before.key === key ? before.value : { status: "loading" };
+    const next = (again: boolean) => {
+      if (again && !abort.signal.aborted) timer = setTimeout(() => void run(), everyMs);
+    };
+    const run = async () => {
+      if (document.hidden) return next(true);
+      try {
+        const value = await latest.current.load(abort.signal);
+        if (abort.signal.aborted) return;
+        setState({ key, value: { status: "loaded", value } });
+        next(latest.current.live(value));
+      } catch (cause) {
+        if (abort.signal.aborted) return;
+        const error = toApiError(cause);
+        setState((before) => ({ key, value: afterFailure(current(before), error) }));
+        next(error.status === 0 || error.status >= 500);
+      }
+    };
+    void run();
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
+  }, [key, everyMs, round]);
+
+  const reload = useCallback(() => setRound((n) => n + 1), []);
+  return [state.key === key ? state.value : { status: "loading" }, reload];
+}

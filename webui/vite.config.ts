@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  base: "/det/",
+  build: {
+    target: "es2022",
+    // The page's content security policy allows no inline script.
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+  },
+  server: { proxy: { "/api": "http://127.0.0.1:8080" } },
+  test: { include: ["src/**/*.test.ts"] },
+});
