@@ -17,7 +17,7 @@ BodyReader::BodyReader(const std::string& head) : parser_(std::make_unique<Parse
   parser_->body_limit(boost::none);  // the connection counts
   beast::error_code failure;
   parser_->put(asio::buffer(head), failure);
-  if (failure || !parser_->is_header_done()) fault_ = failure.message();
+  if (failure || !parser_->is_header_done()) fault_ = "its head is malformed: " + failure.message();
   parser_->eager(true);
 }
 

@@ -121,7 +121,8 @@ asio::awaitable<void> Connection::run() {
 }
 
 asio::awaitable<void> Connection::serve() {
-  // Not `while (co_await …) { … co_return; }`: g++ 12.2 at -O1 makes a trap of it.
+  // Not `while (co_await …)`: g++ 12.2 lays out the frame of a coroutine wrongly when
+  // it awaits in a condition and has no named local variable, at every -O.
   bool again = true;
   while (again) {
     const bool answered = co_await serve_one();
@@ -195,10 +196,11 @@ asio::awaitable<void> Connection::linger() {
 asio::awaitable<std::optional<HeadFault>> Connection::read_body(Incoming& incoming, std::string head) {
   const auto& options = settings_->options;
   BodyReader reader(head);
+  if (!reader.fault().empty()) co_return HeadFault{400, reader.fault()};
   reader.describe(incoming.request);
   incoming.keep_alive = reader.keep_alive();
   incoming.is_http_1_0 = reader.is_http_1_0();
-  if (!reader.fault().empty()) co_return HeadFault{400, reader.fault()};
+  if (const auto split = split_target(incoming.request); !split) co_return HeadFault{400, split.error().message()};
 
   const auto limit = std::max(options.body_max, options.body_limit ? options.body_limit(incoming.request) : 0);
   const auto too_large = [&] { return HeadFault{413, fmt::format("its body is larger than {} bytes", limit)}; };
@@ -244,10 +246,6 @@ asio::awaitable<bool> Connection::serve_one() {
   Incoming incoming;
   incoming.request.remote = remote_;
   auto fault = co_await read_body(incoming, *std::move(head));
-  if (!fault) {
-    auto query = split_target(incoming.request);
-    if (!query) fault = HeadFault{400, query.error().message()};
-  }
   if (fault) co_return co_await refuse(*std::move(fault));
 
   const bool is_head = incoming.request.method == "HEAD";

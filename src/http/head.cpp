@@ -100,7 +100,8 @@ std::optional<HeadFault> check_head(std::string_view head, const HeadLimits& lim
     if (line_end == std::string_view::npos) return fault(400, "the headers do not end in an empty line");
     const auto line = head.substr(0, line_end);
     head.remove_prefix(line_end + 2);
-    if (line.front() == ' ' || line.front() == '\t') return fault(400, "a header is folded over two lines");
+    if (line.front() == ' ' || line.front() == '\t' || head.starts_with(' ') || head.starts_with('\t'))
+      return fault(400, "a header is folded over two lines");
     const auto colon = line.find(':');
     if (colon == std::string_view::npos) return fault(400, "a header has no colon");
     const auto raw_name = line.substr(0, colon);

@@ -38,8 +38,10 @@ Result<Url> parse_url(std::string_view text) {
   if (url.host.empty()) return wrong("it names no host");
   url.port = has_scheme ? 80 : 8080;
   if (parsed->has_port() && !parsed->port().empty()) {
-    url.port = parsed->port_number();
-    if (url.port == 0) return wrong("its port must be from 1 to 65535");
+    const std::string digits = parsed->port();
+    const long port = digits.size() > 5 ? 0 : std::stol(digits);
+    if (port < 1 || port > 65535) return wrong("its port must be from 1 to 65535");
+    url.port = static_cast<std::uint16_t>(port);
   }
   url.prefix = parsed->encoded_path();
   while (url.prefix.ends_with('/')) url.prefix.pop_back();
