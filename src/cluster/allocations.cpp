@@ -113,22 +113,30 @@ Outcome Cluster::on(const AllocationStarted& event, Step& step) {
   return {};
 }
 
+// The first failure is the one that counts; it takes the rest of the gang with it.
+void Cluster::note_exit(Allocation& allocation, const api::RankExit& exit, Step& step) {
+  if (exit.code == 0 && exit.signal == 0) return;
+  if (exit.code == api::kLostStatus && exit.signal == 0) allocation.lost = allocation.lost || allocation.failure.empty();
+  else if (allocation.failure.empty()) allocation.failure = allocation.kill ? "killed" : describe(exit);
+  if (allocation.kill) return;
+  allocation.kill = true;
+  step.effects.push_back(WakeAllocation{allocation.record.id});
+  wake_agents(allocation, step);
+}
+
+Outcome Cluster::on(const RankFailed& event, Step& step) {
+  auto* allocation = live_allocation(event.allocation_id);
+  if (allocation != nullptr && holds_slots(*allocation, event.agent)) note_exit(*allocation, event.exit, step);
+  return {};
+}
+
 Outcome Cluster::on(const AllocationExited& event, Step& step) {
   auto* allocation = live_allocation(event.allocation_id);
   if (allocation == nullptr || !holds_slots(*allocation, event.agent)) return {};
   allocation->agents_ended.insert(event.agent);
   step.place = true;
-  for (const auto& exit : event.exits) {
-    if (exit.code == 0 && exit.signal == 0) continue;
-    if (exit.code == api::kLostStatus && exit.signal == 0) allocation->lost = true;
-    else if (allocation->failure.empty()) allocation->failure = allocation->kill ? "killed" : describe(exit);
-  }
   if (event.exits.empty() && allocation->failure.empty()) allocation->lost = true;  // it never started
-  // One share that failed or vanished takes the rest of the gang with it.
-  if ((!allocation->failure.empty() || allocation->lost) && !allocation->kill) {
-    allocation->kill = true;
-    wake_agents(*allocation, step);
-  }
+  for (const auto& exit : event.exits) note_exit(*allocation, exit, step);
   end_if_all_ended(*allocation, step);
   return {};
 }
@@ -329,6 +337,12 @@ std::vector<Event> Cluster::news(const std::string& agent, const api::SyncReques
       events.push_back(AllocationExited{report.allocation_id, agent, report.exits});
     else if (report.state == api::AllocationState::running && !known->agents_running.contains(agent))
       events.push_back(AllocationStarted{report.allocation_id, agent});
+    if (report.state != api::AllocationState::exited && !known->kill)
+      for (const auto& exit : report.exits)
+        if (exit.code != 0 || exit.signal != 0) {
+          events.push_back(RankFailed{report.allocation_id, agent, exit});
+          break;
+        }
   }
   return events;
 }

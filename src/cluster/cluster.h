@@ -110,6 +110,7 @@ class Cluster {
   Outcome on(const AgentLost&, Step&);
   Outcome on(const AgentSet&, Step&);
   Outcome on(const AllocationStarted&, Step&);
+  Outcome on(const RankFailed&, Step&);
   Outcome on(const AllocationExited&, Step&);
   Outcome on(const PreemptionExpired&, Step&);
   Outcome on(const OperationCompleted&, Step&);
@@ -124,6 +125,7 @@ class Cluster {
   void preempt(const std::string& id, Step& step);
   void kill(const std::string& id, Step& step);
   void end(Allocation& allocation, const experiment::Exit& exit, Step& step);
+  void note_exit(Allocation& allocation, const api::RankExit& exit, Step& step);
   void end_if_all_ended(Allocation& allocation, Step& step);
   void place(Step& step);
   void place_pool(const std::string& pool, Step& step);

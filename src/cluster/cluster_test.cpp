@@ -86,6 +86,19 @@ TEST(Cluster, AGangStartsTogetherAndOneFailureEndsItAll) {
   EXPECT_NE(trial.allocation, id);
 }
 
+TEST(Cluster, ARankThatFailsWhileOthersRunOnTheSameAgentEndsThem) {
+  Bench bench;
+  bench.join("a", 2);
+  bench.submit("resources: {slots_per_trial: 2}\n");
+  api::SyncRequest report;
+  report.allocations.push_back({.allocation_id = bench.allocation(), .state = api::AllocationState::running, .exits = {{.rank = 1, .code = 3}}});
+  for (auto& event : bench.cluster.news("a", report)) bench.handle(event);
+  EXPECT_TRUE(bench.cluster.desired("a")[0].kill);
+  EXPECT_TRUE(bench.cluster.news("a", report).empty()) << "said once";
+  bench.handle(AllocationExited{bench.allocation(), "a", {{.rank = 0, .code = 143, .signal = 15}, {.rank = 1, .code = 3}}});
+  EXPECT_EQ(bench.cluster.trial(TrialId{1})->record.restarts, 1);
+}
+
 TEST(Cluster, ADeadAllocationChangesNothing) {
   Bench bench;
   bench.join("a", 1);

@@ -93,6 +93,14 @@ struct AllocationStarted {
 };
 BOOST_DESCRIBE_STRUCT(AllocationStarted, (), (allocation_id, agent))
 
+/// One rank ended with a failure while others of its allocation still run.
+struct RankFailed {
+  static constexpr const char* kName = "RankFailed";
+  std::string allocation_id, agent;
+  api::RankExit exit;
+};
+BOOST_DESCRIBE_STRUCT(RankFailed, (), (allocation_id, agent, exit))
+
 /// All processes of the allocation's share on this agent ended, and their logs are stored.
 struct AllocationExited {
   static constexpr const char* kName = "AllocationExited";
@@ -154,7 +162,7 @@ struct PreemptionAcknowledged {
 BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id))
 
 using Event = std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched, TrialKilled,
-                           CheckpointsCollected, AgentJoined, AgentLost, AgentSet, AllocationStarted, AllocationExited,
+                           CheckpointsCollected, AgentJoined, AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited,
                            PreemptionExpired, OperationCompleted, TrialProgressed, ValidationReported,
                            CheckpointReported, EarlyExitReported, PreemptionAcknowledged>;
 

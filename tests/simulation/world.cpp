@@ -186,6 +186,7 @@ Verdict World::run() {
     for (auto& [id, agent] : agents) agent->start();
     plan_faults();
     plan_users();
+    const auto users_end = now + 61 * kSecond;
     const auto limit = faults_end + 120 * kMinute;
     bool activated = false;
     while (!queue_.empty()) {
@@ -194,7 +195,7 @@ Verdict World::run() {
       now = event.time;
       ++events_;
       event.what();
-      if (calm() && !activated && master->alive()) {
+      if (calm() && now >= users_end && !activated && master->alive()) {
         activated = true;
         cut_off_.clear();
         std::vector<ExperimentId> paused;
@@ -203,7 +204,7 @@ Verdict World::run() {
         for (const auto id : paused) master->command(cluster::ExperimentCommanded{id, cluster::Verb::Activate}, [](const Reply&) {});
       }
       if (activated && events_ % 64 == 0 && all_over()) break;
-      if (now > limit) broken("I-15", "an experiment does not end although the faults ended two hours ago");
+      if (now > limit) broken("I-15", "not everything ended although the faults ended two hours ago: " + state());
       if (events_ > 400'000) broken("I-15", "the world does not come to rest");
     }
     check_end();
@@ -215,6 +216,16 @@ Verdict World::run() {
   verdict.trace = trace_;
   verdict.last_events.assign(recent_.begin(), recent_.end());
   return verdict;
+}
+
+std::string World::state() const {
+  if (!master->alive()) return "the master is down";
+  auto text = fmt::format("{} submissions left, {} of {} commits durable", submissions_left_, durable, disk.size());
+  for (const auto& [id, experiment] : master->cluster().experiments())
+    text += fmt::format("; experiment {} {}", id, json::serialize(json::to_json(experiment.record().state)));
+  for (const auto& [id, allocation] : master->cluster().allocations())
+    text += fmt::format("; allocation {} {}{}", id, json::serialize(json::to_json(allocation.record.state)), allocation.kill ? " (kill)" : "");
+  return text;
 }
 
 bool World::all_over() const {

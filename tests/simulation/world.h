@@ -257,6 +257,7 @@ class World {
   void check_master_start();
   void check_end();
   bool all_over() const;
+  std::string state() const;
 
   struct Event {
     Time time;
