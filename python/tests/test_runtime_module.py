@@ -33,6 +33,9 @@ class Master(http.server.ThreadingHTTPServer):
         self.hold = threading.Event()
         self.hold.set()
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that closes in the middle of a long poll is no news."""
+
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
