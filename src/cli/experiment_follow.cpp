@@ -55,6 +55,7 @@ Result<int> wait(Session& session, std::int64_t id, double interval) {
     const auto state = text_at(answer, "experiment.state");
     if (is_terminal(state)) {
       session.console().line("Experiment {} terminated with state {}", id, cell_text(state_cell(json::value(state))));
+      if (const auto error = text_at(answer, "experiment.error"); !error.empty()) session.console().fail(error);
       return state == "STATE_COMPLETED" ? 0 : 1;
     }
     pace.wait();
@@ -76,9 +77,12 @@ Result<json::value> wait_for_first_trial(Session& session, std::int64_t experime
     if (!trial.is_null()) return trial;
     DET_TRY(const auto answer, session.get(experiment_path(experiment_id)));
     const auto state = text_at(answer, "experiment.state");
-    if (is_terminal(state))
-      return failed_precondition("experiment {} ended in the state {} before its first trial began", experiment_id,
-                                 cell_text(state_cell(json::value(state))));
+    if (is_terminal(state)) {
+      const auto error = text_at(answer, "experiment.error");
+      return failed_precondition("experiment {} ended in the state {} before its first trial began{}", experiment_id,
+                                 cell_text(state_cell(json::value(state))), error.empty() ? "" : ": " + error);
+    }
+    if (const auto reason = text_at(answer, "experiment.waitingReason"); !reason.empty()) session.console().status(reason);
     pace.wait();
   }
 }
@@ -98,6 +102,7 @@ Result<int> follow_first_trial(Session& session, std::int64_t experiment_id) {
   console.flush();
   DET_TRY(const auto trial, wait_for_first_trial(session, experiment_id));
   const auto id = integer_at(trial, "id");
+  console.clear_status();
   console.line("Following first trial with ID {}", id);
 
   DET_TRY(const auto experiment, session.get(experiment_path(experiment_id)));
@@ -122,6 +127,8 @@ Result<int> follow_first_trial(Session& session, std::int64_t experiment_id) {
   console.good(fmt::format("Trial log stream ended. To reopen log stream, run: det trial logs -f {}", id));
   if (state != "STATE_ERROR") return 0;
   console.fail(fmt::format("Trial {} ended in the state ERROR", id));
+  if (const auto now = session.get(experiment_path(experiment_id)); now)
+    if (const auto error = text_at(*now, "experiment.error"); !error.empty()) console.fail(error);
   return 1;
 }
 

@@ -56,17 +56,23 @@ std::string duration_text(double seconds) {
   return fmt::format("{} d {} h", whole / 86400, whole % 86400 / 3600);
 }
 
-const json::value& at(const json::value& v, std::string_view path) {
+const json::value& at(const json::object& o, std::string_view path) {
   static const json::value null;
-  const auto* here = &v;
+  const auto* members = &o;
   while (true) {
-    if (!here->is_object()) return null;
     const auto dot = path.find('.');
-    here = here->get_object().if_contains(path.substr(0, dot));
-    if (here == nullptr) return null;
-    if (dot == std::string_view::npos) return *here;
+    const auto* found = members->if_contains(path.substr(0, dot));
+    if (found == nullptr) return null;
+    if (dot == std::string_view::npos) return *found;
+    if (!found->is_object()) return null;
+    members = &found->get_object();
     path.remove_prefix(dot + 1);
   }
+}
+
+const json::value& at(const json::value& v, std::string_view path) {
+  static const json::value null;
+  return v.is_object() ? at(v.get_object(), path) : null;
 }
 
 std::string text_at(const json::value& v, std::string_view path) {

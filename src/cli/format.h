@@ -25,11 +25,14 @@ std::string duration_text(double seconds);
 
 /// The member `path` ("a.b.c"), or null where something on the way is absent.
 const json::value& at(const json::value& v, std::string_view path);
+const json::value& at(const json::object& o, std::string_view path);
+const json::value& at(json::value&& v, std::string_view path) = delete;
 /// The text there, or "".
 std::string text_at(const json::value& v, std::string_view path);
 /// The number there (64-bit integers may be texts), or 0.
 std::int64_t integer_at(const json::value& v, std::string_view path);
 /// The list there, or an empty one.
 const json::array& list_at(const json::value& v, std::string_view path);
+const json::array& list_at(json::value&& v, std::string_view path) = delete;
 
 }  // namespace det::cli
