@@ -150,7 +150,9 @@ def test_a_paused_trial_goes_on_with_the_same_numbers(run: Any, place: pathlib.P
     parts.close()
 
 
-def test_a_trial_whose_allocation_is_over_ends_with_status_80(run: Any, master: SmallMaster, place: pathlib.Path) -> None:
+def test_a_trial_whose_allocation_is_over_ends_with_status_80(
+    run: Any, master: SmallMaster, place: pathlib.Path
+) -> None:
     master.gone_after = 4
     assert run(environment(master, place)).returncode == 80
 

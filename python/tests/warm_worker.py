@@ -65,7 +65,9 @@ def spooled(task: pathlib.Path, stream: str) -> str:
     """What the shim wrote down: frames of 8 bytes time, 4 bytes length, text."""
     text = b""
     for segment in sorted(task.glob(f"{stream}*")):
-        content = b"".join(path.read_bytes() for path in ([segment] if segment.is_file() else sorted(segment.iterdir())))
+        content = b"".join(
+            path.read_bytes() for path in ([segment] if segment.is_file() else sorted(segment.iterdir()))
+        )
         at = 0
         while at < len(content):
             (length,) = struct.unpack_from("<I", content, at + 8)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import io
 import json
 import os
 import pathlib
@@ -59,6 +60,7 @@ def warm_up() -> None:
         torch.autograd.backward(loss)
         optimizer.step()
         optimizer.zero_grad()
+    torch.save(model.state_dict(), io.BytesIO())
     gc.collect()
     gc.freeze()  # what is here now is never looked at again, so that forks share its memory
 

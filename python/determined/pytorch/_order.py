@@ -115,9 +115,8 @@ def _keeps_count(sampler: Any) -> bool:
 
 
 class Position(NamedTuple):
-    """Where a batch of one rank is: its number for this rank, its epoch, and its number in the epoch."""
+    """Where a batch of one rank is: its epoch, and its number in the epoch."""
 
-    index: int
     epoch: int
     batch: int
 
@@ -126,7 +125,7 @@ def positions(epoch_length: int, *, start: int, replicas: int, rank: int) -> Ite
     """The positions of one rank's batches from its batch ``start`` on, for ever."""
     for index in itertools.count(start):
         epoch, batch = divmod(index * replicas + rank, epoch_length)
-        yield Position(index, epoch, batch)
+        yield Position(epoch, batch)
 
 
 def training_batches(epochs: Epochs, *, start: int, replicas: int, rank: int) -> Iterator[tuple[Position, Batch]]:
