@@ -113,10 +113,11 @@ Outcome Cluster::on(const AllocationStarted& event, Step& step) {
   return {};
 }
 
-// The first failure is the one that counts; it takes the rest of the gang with it.
+// The first failure takes the rest of the gang with it. A rank that was lost outweighs it: the others
+// of a gang fail because one is gone, and they are often heard first.
 void Cluster::note_exit(Allocation& allocation, const api::RankExit& exit, Step& step) {
   if (exit.code == 0 && exit.signal == 0) return;
-  if (exit.code == api::kLostStatus && exit.signal == 0) allocation.lost = allocation.lost || allocation.failure.empty();
+  if (exit.code == api::kLostStatus && exit.signal == 0) allocation.lost = true;
   else if (allocation.failure.empty()) allocation.failure = allocation.kill ? "killed" : describe(exit);
   if (allocation.kill) return;
   allocation.kill = true;

@@ -19,7 +19,10 @@ void SimAgent::start() {
   // Finds its tasks again: those that run, and those that ended meanwhile.
   const auto known = memory_.allocations;
   for (const auto& [id, entry] : known) {
-    if (entry.ended()) continue;
+    if (entry.ended()) {
+      if (!entry.shipped) ship(id);
+      continue;
+    }
     bool any = false;
     for (int i = 0; i < entry.ranks; ++i) {
       const auto found = processes_.find({id, entry.rank_start + i});
@@ -124,6 +127,10 @@ void SimAgent::tell_exit(const std::string& allocation, const api::RankExit& exi
   if (!alive()) return;
   const auto found = reconciler_->memory().allocations.find(allocation);
   if (found == reconciler_->memory().allocations.end() || !found->second.ended()) return;
+  ship(allocation);
+}
+
+void SimAgent::ship(const std::string& allocation) {
   world_.after(world_.between(1, 300) * kMillisecond, [this, allocation, born = incarnation_] {
     if (born == incarnation_ && alive()) perform(reconciler_->logs_shipped(allocation));
   });

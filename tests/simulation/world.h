@@ -180,6 +180,7 @@ class SimAgent {
   void send();
   void perform(const agent::Actions& actions);
   void remember();
+  void ship(const std::string& allocation);
   void tell_exit(const std::string& allocation, const api::RankExit& exit);
   void timer();
 
