@@ -131,7 +131,7 @@ Type searcher() {
        // Up to 0.12.9 this name meant sync_halving, and came with step_budget.
        {"async_halving",
         {num_rungs(), divisor(), steps("target_trial_steps"), steps("step_budget"), units("max_length"),
-         max_time(), time_metric(),
+         units("budget"), max_time(), time_metric(),
          field("max_trials", integer().at_least(1), "How many trials the search runs."), concurrent(),
          stop_once(), field("train_stragglers", boolean(), "Has no effect.")}},
        {"sync_halving", halving()},

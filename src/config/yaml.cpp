@@ -218,7 +218,8 @@ class Builder final : public YAML::EventHandler {
   }
 
   void open(const YAML::Mark& mark, YAML::anchor_t anchor, bool is_map) {
-    if (expects_key()) stop(mark.line + 1, "a key is a list or a map: keys must be text");
+    if (expects_key())
+      stop(mark.line + 1, "a key is a list or a map, or a bracket is left open: keys must be text");
     if (static_cast<int>(frames_.size()) >= limits_.depth_max) refuse_depth(mark.line + 1);
     count(1, 0, mark.line + 1);
     Frame frame;

@@ -244,7 +244,7 @@ TEST(Options, SayWhatIsWrongWithThem) {
   EXPECT_THAT(apply_option(document, "debug").error().message(), HasSubstr("not of the form key=value"));
   EXPECT_THAT(apply_option(document, "a..b=1").error().message(), HasSubstr("an empty part"));
   EXPECT_THAT(apply_option(document, "name.first=1").error().message(), HasSubstr("name is not a section"));
-  EXPECT_THAT(apply_option(document, "a=[1").error().message(), HasSubstr("not valid YAML"));
+  EXPECT_THAT(apply_option(document, "a=[1").error().message(), HasSubstr("a bracket is left open"));
 }
 
 TEST(ShownText, IsOneLineThatNoTerminalActsOn) {
