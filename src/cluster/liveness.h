@@ -10,8 +10,8 @@ namespace det::cluster {
 
 /// How long an agent owns what it runs, counted on its own clock from sending a heartbeat.
 constexpr std::int64_t kLeaseSeconds = 20;
-/// Without a word for so long an agent is lost: lease, one loop, the time to kill, and a margin.
-constexpr std::int64_t kLostSeconds = 32;
+/// Without a word for so long an agent is lost: its lease, the 15 s that a task has to end, and a margin.
+constexpr std::int64_t kLostSeconds = 40;
 
 /// When each agent was last heard. It is not part of the cluster's state, which time does not
 /// change: a restarted master has heard nobody yet and gives everyone the full time again.

@@ -43,6 +43,8 @@ void SimMaster::start() {
   versions_.clear();
   waiting_.clear();
   syncing_ = false;
+  std::set<std::string> running;
+  for (const auto& [id, allocation] : cluster_->allocations()) running.insert(id);
   const auto epoch = cluster_->epoch() + 1;
   apply(cluster::MasterStarted{epoch}, {});
   if (world_.mutant == Mutant::RestartForgetsRunningWork) {
@@ -51,6 +53,8 @@ void SimMaster::start() {
       for (const auto& share : allocation.record.shares) lost.push_back(cluster::AllocationExited{id, share.agent, {}});
     for (auto& event : lost) apply(std::move(event), {});
   }
+  for (const auto& id : running)
+    if (cluster_->allocation(id) == nullptr) world_.broken("I-16", "the restart of the master ended " + id);
   for (const auto& [id, experiment] : cluster_->experiments())
     if (experiment.finished())
       world_.after(kMillisecond, [this, id = id, born = incarnation_] {
@@ -226,7 +230,9 @@ void SimMaster::report_metrics(const std::string& sender, const std::string& gro
   rows.push_back(std::move(row));
   cluster::Event event = cluster::TrialProgressed{allocation, batches, ""};
   if (group == "validation") event = cluster::ValidationReported{allocation, batches, static_cast<double>(value % 1000)};
+  const bool dead = cluster_->allocation(sender) == nullptr;
   const auto answer = apply(std::move(event), std::move(rows));
+  if (dead && answer == Answer::Good) world_.broken("I-10", "a report of the dead allocation " + sender + " was accepted");
   when_durable([this, respond = std::move(respond), answer, key] {
     if (answer == Answer::Good) world_.acknowledged_metrics.insert(key);
     respond({.answer = answer});
@@ -234,8 +240,12 @@ void SimMaster::report_metrics(const std::string& sender, const std::string& gro
 }
 
 void SimMaster::report(cluster::Event event, Respond respond) {
+  bool dead = false;
   std::visit([&](auto& e) {
-    if constexpr (requires { e.allocation_id; }) e.allocation_id = speaker(e.allocation_id);
+    if constexpr (requires { e.allocation_id; }) {
+      dead = cluster_->allocation(e.allocation_id) == nullptr;
+      e.allocation_id = speaker(e.allocation_id);
+    }
   }, event);
   std::string uuid;
   if (auto* checkpoint = std::get_if<cluster::CheckpointReported>(&event)) {
@@ -247,6 +257,7 @@ void SimMaster::report(cluster::Event event, Respond respond) {
       world_.broken("I-12", "checkpoint " + uuid + " is committed and not complete");
   }
   const auto answer = apply(std::move(event), {});
+  if (dead && answer == Answer::Good) world_.broken("I-10", "a report of a dead allocation was accepted");
   when_durable([this, respond = std::move(respond), answer, uuid] {
     if (answer == Answer::Good && !uuid.empty()) world_.acknowledged_checkpoints.insert(uuid);
     respond({.answer = answer});
@@ -270,7 +281,7 @@ void SimMaster::command(cluster::Event event, Respond respond) {
 void SimMaster::tick() {
   if (!alive()) return;
   for (auto& event : cluster_->due(world_.now)) apply(std::move(event), {});
-  const auto patience = world_.mutant == Mutant::SlotReusedBeforeLease ? world_.now + 30 * kSecond : world_.now;
+  const auto patience = world_.mutant == Mutant::SlotReusedBeforeLease ? world_.now + 38 * kSecond : world_.now;
   for (const auto& agent : liveness_->lost(cluster_->agents(), patience)) apply(cluster::AgentLost{agent}, {});
   if (world_.mutant == Mutant::CollectionIgnoresPins && world_.chance(0.1)) world_.storage.clear();
   world_.after(kSecond, [this, born = incarnation_] {

@@ -67,13 +67,12 @@ void World::check_process_start(const Process& process) {
       for (const auto slot : other->slots)
         if (std::find(process.slots.begin(), process.slots.end(), slot) != process.slots.end())
           broken("I-11", fmt::format("{} and {} are on slot {} of {} at once", process.allocation, other->allocation, slot, process.agent));
-  bool justified = false;
-  for (std::size_t i = 0; i < durable && !justified; ++i)
-    for (const auto& row : {0}) {
-      (void)row;
-      justified = disk[i].sequence > 0;
-    }
-  if (!justified) broken("I-2", process.allocation + " was started before anything was durable");
+  // Where machines end what they run when they lose the master, a trial never runs twice.
+  for (const auto& [id, agent] : agents)
+    for (const auto& [key, other] : agent->processes())
+      if (other->alive && other->trial == process.trial && other->allocation != process.allocation && agent->ends_with_its_lease())
+        broken("I-3", fmt::format("trial {} runs as {} and as {}", process.trial, other->allocation, process.allocation));
+  if (durable == 0) broken("I-2", process.allocation + " was started before anything was durable");
 }
 
 void World::call(const std::shared_ptr<Process>& process, std::function<void(SimMaster&, Respond)> request, std::function<void(const Reply&)> then) {

@@ -174,6 +174,10 @@ class SimAgent {
   const std::string& id() const { return id_; }
   void process_ended(const std::shared_ptr<Process>& process, int code, int signal);
   void lose_machine();
+  /// Whether it is sure to have ended its tasks when the master gives it up.
+  bool ends_with_its_lease() const {
+    return on_disconnect_ == agent::OnDisconnect::Stop && reconciler_ != nullptr && reconciler_->lease_end().has_value();
+  }
   std::map<std::pair<std::string, int>, std::shared_ptr<Process>>& processes() { return processes_; }
 
  private:
