@@ -17,6 +17,7 @@
 #include <exception>
 #include <list>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -28,26 +29,29 @@ namespace asio = boost::asio;
 
 /// Runs `work` on a thread of the pool and continues here with what it
 /// returns, a Result. What it throws becomes an error. Cannot be cancelled.
+///
+/// Name `work` before the call and move it in: g++ 12 destroys a temporary
+/// closure in a co_await expression twice.
 template <typename F>
 asio::awaitable<std::invoke_result_t<F&>> on_pool(asio::thread_pool& pool, F work) {
   using R = std::invoke_result_t<F&>;
   const auto executor = co_await asio::this_coro::executor;
-  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(R)>(
-      [&pool, executor](auto handler, F todo) {
-        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-        auto guard = asio::make_work_guard(executor);
-        asio::post(pool, [shared, executor, guard, todo = std::move(todo)]() mutable {
-          auto result = std::make_shared<R>([&]() -> R {
-            try {
-              return todo();
-            } catch (const std::exception& error) {
-              return tl::unexpected(Error(ErrorCode::Unavailable, error.what()));
-            }
-          }());
-          asio::post(executor, [shared, result] { std::move (*shared)(std::move(*result)); });
-        });
-      },
-      asio::use_awaitable, std::move(work));
+  auto result = std::make_shared<std::optional<R>>();
+  auto todo = std::make_shared<F>(std::move(work));
+  auto initiate = [&pool, executor, result, todo](auto handler) {
+    auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+    auto guard = asio::make_work_guard(executor);
+    asio::post(pool, [shared, executor, guard, result, todo] {
+      try {
+        result->emplace((*todo)());
+      } catch (const std::exception& error) {
+        result->emplace(tl::unexpected(Error(ErrorCode::Unavailable, error.what())));
+      }
+      asio::post(executor, [shared] { std::move (*shared)(); });
+    });
+  };
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(std::move(initiate), asio::use_awaitable);
+  co_return *std::move(*result);
 }
 
 /// Something happened: wakes whoever waits. Several happenings are one.

@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kRetryMin{100};
 constexpr milliseconds kRetryMax{5'000};
+constexpr milliseconds kRequestPause{2};
 constexpr milliseconds kLogPause{100};
 constexpr milliseconds kAnswerPatience{15'000};
 constexpr int kInFlightMax = 4;
@@ -130,7 +131,8 @@ asio::awaitable<void> Daemon::decide() {
       // Whatever was decided together is written down together, before any of it is done.
       for (auto pause = kRetryMin; remembered_ != reconciler_->memory_revision(); pause = std::min(pause * 2, kRetryMax)) {
         const auto revision = reconciler_->memory_revision();
-        const auto written = co_await on_pool(pool_, [this, memory = reconciler_->memory()] { return tasks_.write_memory(memory); });
+        auto work = [this, memory = reconciler_->memory()] { return tasks_.write_memory(memory); };
+        const auto written = co_await on_pool(pool_, std::move(work));
         if (written) {
           remembered_ = revision;
         } else {
@@ -160,7 +162,8 @@ void Daemon::perform(const Action& action) {
     const auto id = forgotten->allocation_id;
     live_.erase(id);
     coroutines_.spawn([](Daemon& self, std::string name) -> asio::awaitable<void> {
-      const auto removed = co_await on_pool(self.pool_, [&tasks = self.tasks_, name] { return tasks.remove(name); });
+      auto work = [&tasks = self.tasks_, name] { return tasks.remove(name); };
+      const auto removed = co_await on_pool(self.pool_, std::move(work));
       if (!removed) spdlog::warn("{}", removed.error().message());  // Deleted at the next start.
     }(*this, id));
   }
@@ -194,6 +197,7 @@ asio::awaitable<void> Daemon::keep_in_touch() {
     request.slots = machine_.slots;
     for (auto& allocation : request.allocations) allocation.addresses = {machine_.address};
     const auto sequence = request.sequence;
+    const auto sent = std::chrono::steady_clock::now();
     ++in_flight_;
     coroutines_.spawn(exchange(std::move(request)));
     // The master holds a request until it has news; ours cannot wait for that.
@@ -204,6 +208,10 @@ asio::awaitable<void> Daemon::keep_in_touch() {
       pause = std::min(pause * 2, kRetryMax);
     } else {
       pause = kRetryMin;
+      if (std::chrono::steady_clock::now() - sent < kRequestPause) {
+        asio::steady_timer timer(executor_, kRequestPause);  // A master that never waits must not be flooded.
+        co_await timer.async_wait(asio::use_awaitable);
+      }
     }
   }
 }
@@ -263,7 +271,8 @@ asio::awaitable<Result<void>> Daemon::fetch_model(std::string digest) {
   if (reply->body.size() > kModelBytesMax)
     co_return fail(ErrorCode::ResourceExhausted, "the model definition has {}; at most {}",
                    human_size(static_cast<std::int64_t>(reply->body.size())), human_size(kModelBytesMax));
-  co_return co_await on_pool(pool_, [this, digest, body = std::move(reply->body)] { return tasks_.keep_model(digest, body); });
+  auto work = [this, digest, body = std::move(reply->body)] { return tasks_.keep_model(digest, body); };
+  co_return co_await on_pool(pool_, std::move(work));
 }
 
 asio::awaitable<void> Daemon::ship(TaskPtr task, std::vector<int> ranks) {
@@ -277,7 +286,8 @@ asio::awaitable<void> Daemon::ship(TaskPtr task, std::vector<int> ranks) {
   auto pause = kRetryMin;
   while (true) {
     const auto ended = task->ended;
-    auto batch = co_await on_pool(pool_, [&shipper, ended] { return shipper.next(ended, wall_clock()); });
+    auto work = [&shipper, ended] { return shipper.next(ended, wall_clock()); };
+    auto batch = co_await on_pool(pool_, std::move(work));
     if (!batch) {
       spdlog::error("the logs of {} cannot be prepared: {}", task->id, batch.error().message());
     } else if (*batch) {
@@ -301,7 +311,8 @@ asio::awaitable<void> Daemon::ship(TaskPtr task, std::vector<int> ranks) {
 }
 
 asio::awaitable<bool> Daemon::deliver(const api::LogBatch& batch) {
-  const auto reply = co_await call(post(fmt::format("/api/v1/agents/{}/logs", http::percent_encode(options_.agent_id)), http::to_wire_text(batch)));
+  auto request = post(fmt::format("/api/v1/agents/{}/logs", http::percent_encode(options_.agent_id)), http::to_wire_text(batch));
+  const auto reply = co_await call(std::move(request));
   if (!reply) co_return false;  // keep_in_touch() says it.
   if (reply->ok()) co_return true;
   const int status = reply->status;

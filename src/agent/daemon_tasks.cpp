@@ -55,7 +55,8 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
     } else if (task->stopping) {
       co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "ended before it was started");
     } else {
-      const auto laid = co_await on_pool(pool_, [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); });
+      auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
+      const auto laid = co_await on_pool(pool_, std::move(work));
       if (laid) co_await launch(task, rank, wanted.framework);
       else co_await give_up(task, rank, 1, 0, "the trial could not be started: " + laid.error().message());
     }
@@ -72,7 +73,8 @@ asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocati
     if (!wanted.model_definition.empty() && !tasks_.model(wanted.model_definition)) result = co_await fetch_model(wanted.model_definition);
     if (result) {
       const auto cluster = reconciler_->memory().cluster_id;
-      result = co_await on_pool(pool_, [this, wanted, cluster] { return tasks_.prepare(wanted, options_, machine_, cluster); });
+      auto work = [this, wanted, cluster] { return tasks_.prepare(wanted, options_, machine_, cluster); };
+      result = co_await on_pool(pool_, std::move(work));
       if (result) co_return result;
     }
     if (result.error().code() != ErrorCode::Unavailable) co_return result;
@@ -86,8 +88,8 @@ asio::awaitable<void> Daemon::give_up(TaskPtr task, int rank, int code, int sign
   exit.code = code;
   exit.signal = signal;
   exit.reason = std::move(reason);
-  const auto written =
-      co_await on_pool(pool_, [this, id = task->id, rank, exit] { return tasks_.write_exit(id, rank, exit.code, exit.signal, exit.reason); });
+  auto work = [this, id = task->id, rank, exit] { return tasks_.write_exit(id, rank, exit.code, exit.signal, exit.reason); };
+  const auto written = co_await on_pool(pool_, std::move(work));
   if (!written) spdlog::error("{}", written.error().message());
   rank_ended(task, rank, exit);
 }
@@ -124,7 +126,8 @@ asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framewo
         coroutines_.spawn(adopt_rank(task, rank));
         co_return;
       }
-      const auto laid = co_await on_pool(pool_, [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); });
+      auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
+      const auto laid = co_await on_pool(pool_, std::move(work));
       if (!laid) co_return co_await give_up(task, rank, 1, 0, "the trial could not be started: " + laid.error().message());
     } else {
       spdlog::info("{} rank {} starts cold: the warm worker for {} is not ready", task->id, rank, framework);
@@ -161,11 +164,12 @@ asio::awaitable<void> Daemon::settle(TaskPtr task, int rank) {
   }
   // Killed. Its slot is free only when nothing of the task is left.
   for (int i = 0; i < kEndLooks && found.shim.taskPid > 0 && process_alive(found.shim.taskPid); ++i) co_await rest(milliseconds(10));
-  const auto cleaned = co_await on_pool(pool_, [cgroup = found.shim.cgroup, id = task->id] {
+  auto clean = [cgroup = found.shim.cgroup, id = task->id] {
     end_cgroup(cgroup);
     end_processes_of(id);
     return yes(true);
-  });
+  };
+  const auto cleaned = co_await on_pool(pool_, std::move(clean));
   ShimExit exit;
   exit.signal = task->stopping && !task->killing ? SIGTERM : SIGKILL;
   exit.code = 128 + exit.signal;
@@ -174,13 +178,15 @@ asio::awaitable<void> Daemon::settle(TaskPtr task, int rank) {
 }
 
 asio::awaitable<Result<void>> Daemon::adopt_all() {
-  auto restarted = co_await on_pool(pool_, [this] { return tasks_.machine_restarted(); });
+  auto work = [this] { return tasks_.machine_restarted(); };
+  auto restarted = co_await on_pool(pool_, std::move(work));
   if (!restarted) co_return tl::unexpected(restarted.error());
   const auto memory = reconciler_->memory();
   for (const auto& [id, remembered] : memory.allocations) co_await adopt(id, remembered, *restarted);
   for (const auto& id : tasks_.allocations()) {
     if (memory.allocations.contains(id)) continue;
-    const auto removed = co_await on_pool(pool_, [this, id] { return tasks_.remove(id); });
+    auto work = [this, id] { return tasks_.remove(id); };
+    const auto removed = co_await on_pool(pool_, std::move(work));
     if (!removed) spdlog::warn("{}", removed.error().message());
   }
   co_return Result<void>();
@@ -202,7 +208,8 @@ asio::awaitable<void> Daemon::adopt(std::string id, Remembered remembered, bool 
   if (!began && !machine_restarted) {
     spdlog::info("{} had not begun when the agent ended", id);
     live_.erase(id);
-    const auto removed = co_await on_pool(pool_, [this, id] { return tasks_.remove(id); });
+    auto work = [this, id] { return tasks_.remove(id); };
+    const auto removed = co_await on_pool(pool_, std::move(work));
     if (!removed) spdlog::warn("{}", removed.error().message());
     happened([this, id] { return reconciler_->not_started(id, Time{}); });
     co_return;
@@ -230,7 +237,8 @@ asio::awaitable<void> Daemon::adopt_rank(TaskPtr task, int rank) {
       case FoundRank::State::Absent:
       case FoundRank::State::Waiting: {
         // The agent ended between the starts of two ranks: go on with this one.
-        const auto laid = co_await on_pool(pool_, [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); });
+        auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
+        const auto laid = co_await on_pool(pool_, std::move(work));
         if (laid) co_return co_await launch(task, rank, "");
         co_return co_await give_up(task, rank, 1, 0, "the trial could not be started: " + laid.error().message());
       }

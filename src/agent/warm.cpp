@@ -85,7 +85,8 @@ asio::awaitable<void> WarmWorker::live() {
   process_.emplace(*std::move(process));
   // No such directory: any answer says that the worker listens.
   const auto began = std::chrono::steady_clock::now();
-  const auto hello = co_await ask(json::serialize(json::to_json(Request{})), kWarmUpPatience);
+  auto nothing = json::serialize(json::to_json(Request{}));
+  const auto hello = co_await ask(std::move(nothing), kWarmUpPatience);
   if (hello) {
     ready_ = true;
     free_.ring();
@@ -146,7 +147,8 @@ asio::awaitable<Result<pid_t>> WarmWorker::start(std::filesystem::path directory
   busy_ = true;
   Request request;
   request.directory = directory;
-  const auto text = co_await ask(json::serialize(json::to_json(request)), kPatience);
+  auto asked = json::serialize(json::to_json(request));
+  const auto text = co_await ask(std::move(asked), kPatience);
   busy_ = false;
   free_.ring();
   if (!text) {

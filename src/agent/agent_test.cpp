@@ -1,0 +1,303 @@
+// A real agent process, a real HTTP master, real tasks; kill -9 of everything.
+#include "det/agent/agent.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+
+#include "det/agent/test_master.h"
+#include "det/agent/testing.h"
+
+namespace det::agent {
+namespace {
+
+using testing::alive;
+using testing::eventually;
+using testing::processes_with;
+
+struct Agent : ::testing::Test {
+  ~Agent() override {
+    stop(SIGKILL);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(state.path())) {
+      if (entry.path().filename() != "shim.json") continue;
+      const auto shim = json::from_json<ShimState>(json::parse(read_small_file(entry.path()).value()).value()).value();
+      if (process_start_time(shim.pid) == shim.startTime) ::kill(static_cast<pid_t>(shim.pid), SIGKILL);
+    }
+  }
+  void start(bool warm = false) {
+    const auto url = master.url();
+    pid = ::fork();
+    if (pid != 0) return;
+    if (std::getenv("DET_TEST_VERBOSE") == nullptr) {
+      const int log = ::open((state / "agent.log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+      ::dup2(log, 1);
+      ::dup2(log, 2);
+    }
+    ::execl(DET_AGENT_TEST_PROGRAM, "det-agent-test", "agent", url.c_str(), (state / "agent").c_str(), warm ? "warm" : nullptr, nullptr);
+    ::_exit(99);
+  }
+  int stop(int signal) {
+    if (pid <= 0) return -1;
+    ::kill(pid, signal);
+    int status = 0;
+    ::waitpid(std::exchange(pid, -1), &status, 0);
+    return status;
+  }
+  api::DesiredAllocation wanted(const std::string& id, const std::string& script, std::vector<int> slots = {0}) {
+    api::DesiredAllocation a;
+    a.allocation_id = id;
+    a.task_id = "7.x";
+    a.token = "trial-token";
+    a.trial_id = TrialId{12};
+    a.experiment_id = ExperimentId{7};
+    a.run_id = 1;
+    a.size = static_cast<int>(slots.size());
+    a.slot_ids = std::move(slots);
+    a.framework = "pytorch";
+    a.environment["SCRIPT"] = script;
+    return a;
+  }
+  void want(const std::string& id, const std::string& script) { master.want(wanted(id, script)); }
+  bool forgotten(const std::string& id) { return !std::filesystem::exists(state / "agent" / "tasks" / id); }
+
+  testing::TemporaryDirectory state;
+  testing::TestMaster master;
+  pid_t pid = -1;
+};
+
+TEST_F(Agent, RunsAnAllocationAndReportsItsEndWithItsLogs) {
+  start();
+  want("7.x.1", "echo hello $DET_TRIAL_ID $DET_SLOT_IDS $DET_CLUSTER_ID; echo trouble >&2; exit 3");
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  const auto report = master.report("7.x.1");
+  ASSERT_EQ(report.exits.size(), 1u);
+  EXPECT_EQ(report.exits[0].code, 3);
+  EXPECT_EQ(master.log("7.x.1"), "hello 12 [0] test-cluster\n");
+  EXPECT_EQ(master.log("7.x.1", "stderr"), "trouble\n");
+  EXPECT_EQ(master.slots().size(), 2u);
+  EXPECT_TRUE(eventually([&] { return forgotten("7.x.1"); })) << "acknowledged, so its files go";
+}
+
+TEST_F(Agent, RunsOneProcessForEachSlot) {
+  start();
+  master.want(wanted("7.x.1", "echo $DET_RANK of $DET_SIZE; exit $DET_RANK", {0, 1}));
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 0);
+  EXPECT_EQ(master.report("7.x.1").exits.at(1).code, 1);
+  EXPECT_EQ(master.log("7.x.1", "stdout", 0), "0 of 2\n");
+  EXPECT_EQ(master.log("7.x.1", "stdout", 1), "1 of 2\n");
+}
+
+TEST_F(Agent, KillNineOfTheAgentIsNotNoticedByTheTask) {
+  start();
+  want("7.x.1", "for i in $(seq 1 200); do echo line $i; sleep 0.01; done; exit 7");
+  ASSERT_TRUE(eventually([&] { return master.log("7.x.1").size() > 100; }));
+  for (int i = 0; i < 4; ++i) {
+    stop(SIGKILL);
+    start();
+    ASSERT_TRUE(eventually([&] { return master.sessions().size() == static_cast<std::size_t>(i) + 2; }));
+  }
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 7);
+  std::string expected;
+  for (int i = 1; i <= 200; ++i) expected += fmt::format("line {}\n", i);
+  EXPECT_EQ(master.log("7.x.1"), expected);
+  EXPECT_EQ(master.contradictions(), 0);
+}
+
+TEST_F(Agent, AnExitWhileTheAgentIsDownIsReportedRightLater) {
+  start();
+  want("7.x.1", "echo on; sleep 0.5; echo off; kill -SEGV $$");
+  ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "on\n"; }));
+  stop(SIGKILL);
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(state / "agent" / "tasks" / "7.x.1" / "0" / "exit.json"); }));
+  start();
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).signal, SIGSEGV);
+  EXPECT_EQ(master.log("7.x.1"), "on\noff\n");
+}
+
+TEST_F(Agent, IsKilledAtRandomMomentsAndStartsEverythingExactlyOnce) {
+  testing::TemporaryDirectory marks;
+  unsigned seed = 1;
+  start();
+  constexpr int kTasks = 12;
+  for (int i = 0; i < kTasks; ++i) {
+    want(fmt::format("7.x.{}", i), fmt::format("echo begin >> {}/{}; echo said {}; sleep 0.05; exit {}", marks.path().string(), i, i, i));
+    std::this_thread::sleep_for(std::chrono::milliseconds(seed = (seed * 1103515245 + 12345) % 40));
+    stop(SIGKILL);
+    start();
+  }
+  for (int i = 0; i < kTasks; ++i) {
+    const auto id = fmt::format("7.x.{}", i);
+    ASSERT_TRUE(eventually([&] { return master.exited(id); })) << id;
+    EXPECT_EQ(master.report(id).exits.at(0).code, i) << master.report(id).exits.at(0).reason;
+    EXPECT_EQ(master.log(id), fmt::format("said {}\n", i));
+    EXPECT_EQ(read_small_file(marks / std::to_string(i)).value_or(""), "begin\n");
+  }
+  EXPECT_EQ(master.contradictions(), 0);
+}
+
+TEST_F(Agent, AStopIsAskedForThenForced) {
+  start();
+  want("7.x.1", "trap '' TERM; echo stubborn; (setsid bash -c 'trap \"\" TERM; sleep 1000; : " + state.path().filename().string() +
+                    "-mark' &); while :; do sleep 0.1; done");
+  ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "stubborn\n"; }));
+  master.kill("7.x.1", 0.3);
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).signal, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return processes_with(state.path().filename().string() + "-mark").empty(); }, 5));
+}
+
+TEST_F(Agent, WhatIsWantedNoMoreMayEndInPeace) {
+  start();
+  want("7.x.1", "trap 'echo saved; exit 0' TERM; echo ready; while :; do sleep 0.01; done");
+  ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "ready\n"; }));
+  master.want_no_more("7.x.1");
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 0);
+  EXPECT_EQ(master.log("7.x.1"), "ready\nsaved\n");
+}
+
+TEST_F(Agent, KillNineOfTheShimIsTheEndOfTheTask) {
+  start();
+  want("7.x.1", "echo up; exec sleep 1000");
+  ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "up\n"; }));
+  const auto text = read_small_file(state / "agent" / "tasks" / "7.x.1" / "0" / "shim.json").value();
+  const auto shim = json::from_json<ShimState>(json::parse(text).value()).value();
+  ::kill(static_cast<pid_t>(shim.pid), SIGKILL);
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 137);
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "the process above the trial was killed");
+  EXPECT_FALSE(alive(shim.taskPid));
+}
+
+TEST_F(Agent, AMasterThatIsAwayDisturbsNothing) {  // V3
+  start();
+  want("7.x.1", "for i in $(seq 1 100); do echo line $i; sleep 0.005; done");
+  ASSERT_TRUE(eventually([&] { return !master.log("7.x.1").empty(); }));
+  master.set_away(true);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  master.set_away(false);
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 0);
+  EXPECT_TRUE(master.log("7.x.1").ends_with("line 100\n"));
+}
+
+TEST_F(Agent, LostAnswersStoreNothingTwice) {  // V4
+  master.lose_log_answers(2);
+  start();
+  want("7.x.1", "for i in $(seq 1 50); do echo line $i; sleep 0.02; done");
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  std::string expected;
+  for (int i = 1; i <= 50; ++i) expected += fmt::format("line {}\n", i);
+  EXPECT_EQ(master.log("7.x.1"), expected);
+  EXPECT_EQ(master.contradictions(), 0);
+}
+
+TEST_F(Agent, OddOutputArrivesByteForByte) {  // V1, V2
+  start();
+  want("7.x.1", "printf 'a\\xff\\x00b\\n'; head -c 300000 /dev/zero | tr '\\0' y; echo; printf '\\xc3'; sleep 0.3; printf '\\xa4\\n'");
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.log("7.x.1"), std::string("a\xff\0b\n", 5) + std::string(300'000, 'y') + "\n\xc3\xa4\n");
+}
+
+TEST_F(Agent, AModelDefinitionThatIsNotThereIsAnExitWithAReason) {
+  start();
+  auto a = wanted("7.x.1", "echo never");
+  a.model_definition = "gone";
+  master.want(a);
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_NE(master.report("7.x.1").exits.at(0).reason.find("no such model definition"), std::string::npos)
+      << master.report("7.x.1").exits.at(0).reason;
+  EXPECT_NE(master.log("7.x.1", "stderr").find("no such model definition"), std::string::npos);
+}
+
+TEST_F(Agent, AStopDuringTheStartIsNotADeadlock) {  // V24
+  start();
+  master.set_models_away(true);
+  auto a = wanted("7.x.1", "echo never", {0, 1});
+  a.model_definition = "digest-1";
+  master.want(a);
+  ASSERT_TRUE(eventually([&] { return master.report("7.x.1").state == api::AllocationState::starting && master.model_requests() > 0; }));
+  master.kill("7.x.1", 5);
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.size(), 2u);
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "ended before it was started");
+}
+
+TEST_F(Agent, UnpacksTheModelDefinitionAndRunsItsStartupHook) {
+  testing::TemporaryDirectory directory;
+  auto* writer = archive_write_new();
+  archive_write_add_filter_gzip(writer);
+  archive_write_set_format_pax_restricted(writer);
+  archive_write_open_filename(writer, (directory / "m").c_str());
+  for (const auto& [name, text] : std::map<std::string, std::string>{{"model.txt", "weights"}, {"startup-hook.sh", "export HOOKED=yes\necho from hook\n"}}) {
+    auto* entry = archive_entry_new();
+    archive_entry_set_pathname(entry, name.c_str());
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, 0644);
+    archive_entry_set_size(entry, static_cast<la_int64_t>(text.size()));
+    archive_write_header(writer, entry);
+    archive_write_data(writer, text.data(), text.size());
+    archive_entry_free(entry);
+  }
+  archive_write_free(writer);
+  master.set_model("digest-1", read_small_file(directory / "m").value());
+  start();
+  auto a = wanted("7.x.1", "cat model.txt; echo; echo $HOOKED; test \"$PWD\" = \"$DET_WORKDIR\" && echo home; rm model.txt");
+  a.model_definition = "digest-1";
+  master.want(a);
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.log("7.x.1"), "from hook\nweights\nyes\nhome\n");
+  a.allocation_id = "7.x.2";
+  master.want(a);
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.2"); }));
+  EXPECT_EQ(master.log("7.x.2"), "from hook\nweights\nyes\nhome\n") << "each run has its own copy";
+}
+
+TEST_F(Agent, AGracefulStopLeavesTrialsRunning) {
+  start();
+  want("7.x.1", "echo up; sleep 1; exit 4");
+  ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "up\n"; }));
+  const int status = stop(SIGTERM);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  start();
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 4);
+}
+
+TEST_F(Agent, TwoAgentsDoNotShareADirectory) {
+  start();
+  ASSERT_TRUE(eventually([&] { return master.sessions().size() == 1; }));
+  const pid_t first = std::exchange(pid, -1);
+  start();
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  pid = first;
+}
+
+TEST_F(Agent, StartsThroughTheWarmWorkerWhenItIsReady) {
+  start(true);
+  ASSERT_TRUE(eventually([&] { return read_small_file(state / "agent.log").value_or("").find("is ready") != std::string::npos; }));
+  want("7.x.1", "echo trial; exit 6");
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.log("7.x.1"), "warm\ntrial\n");
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 6);
+}
+
+TEST_F(Agent, WhatTheWarmWorkerForkedOutlivesWorkerAndAgent) {
+  start(true);
+  ASSERT_TRUE(eventually([&] { return read_small_file(state / "agent.log").value_or("").find("is ready") != std::string::npos; }));
+  want("7.x.1", "echo up; sleep 0.5; echo still; exit 6");
+  ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "warm\nup\n"; }));
+  stop(SIGKILL);
+  start(true);
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.log("7.x.1"), "warm\nup\nstill\n");
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 6);
+}
+
+}  // namespace
+}  // namespace det::agent
