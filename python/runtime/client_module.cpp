@@ -17,10 +17,19 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-std::unique_ptr<Client> from_environment() {
+/// Ending the threads of a client takes a moment in which other Python threads go on.
+struct DeleteWithoutLock {
+  void operator()(Client* client) const {
+    const py::gil_scoped_release released;
+    delete client;
+  }
+};
+using ClientHolder = std::unique_ptr<Client, DeleteWithoutLock>;
+
+ClientHolder from_environment() {
   auto options = unwrap(trial::options_from_environment([](const char* name) { return std::getenv(name); }));
   options.poll = check_signals;
-  return std::make_unique<Client>(std::move(options));
+  return ClientHolder(new Client(std::move(options)));
 }
 
 trial::Operations operations(Client& client, std::int64_t known, double timeout_seconds) {
@@ -61,7 +70,7 @@ void bind_client(py::module_& module) {
       .def_readonly("completed", &trial::Operations::completed)
       .def_readonly("closed", &trial::Operations::closed);
 
-  py::class_<Client>(module, "Client", "What a trial process says to its master and hears from it.")
+  py::class_<Client, ClientHolder>(module, "Client", "What a trial process says to its master and hears from it.")
       .def_static("from_environment", &from_environment)
       .def("operations", &operations, py::arg("known"), py::arg("timeout_seconds"))
       .def("complete_operation",

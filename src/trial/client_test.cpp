@@ -324,6 +324,17 @@ TEST_F(ClientTest, DestroyingItWaitsForNobody) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
+TEST_F(ClientTest, DestroyingItAtAnyMomentWaitsForNobody) {
+  Random random(1);
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 300; ++i) {
+    Client client(options());
+    EXPECT_EQ(client.preempt_requested(), false);  // starts the long poll
+    ::usleep(static_cast<unsigned>(random.below(1000)));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+}
+
 TEST_F(ClientTest, WhoeverWaitsIsAskedWhetherToGoOn) {
   auto impatient = options();
   impatient.poll = [] { throw std::runtime_error("interrupted by the user"); };
