@@ -36,10 +36,10 @@ Result<Reply> Client::request(Call call) {
   // A cancel that came before this call waits in the context as a task.
   while (!outcome && !failure && !state_->cancelled && state_->context.run_one() > 0) {
   }
-  if (!outcome && !failure) {
+  // Again and again: a call that had not begun yet connects only now.
+  while (!outcome && !failure) {
     state_->client.close();
-    while (!outcome && !failure && state_->context.run_one() > 0) {
-    }
+    if (state_->context.run_one() == 0) break;
   }
   if (failure) std::rethrow_exception(failure);
   if (state_->cancelled || !outcome)
