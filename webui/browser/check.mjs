@@ -71,6 +71,14 @@ try {
   assert(drawn, "a curve is drawn in its colour");
   await done("an experiment shows its metrics as curves");
 
+  const pause = page.getByRole("button", { name: "pause" });
+  if (await pause.isVisible()) {
+    await pause.click();
+    await page.getByRole("button", { name: "activate" }).click();
+    await pause.waitFor();
+    await done("and is paused and activated by its buttons");
+  }
+
   await page.getByRole("link", { name: "configuration" }).click();
   await page.getByText("As submitted").waitFor();
   assert.equal(path(), `/det/experiments/${id}/configuration`);
