@@ -217,7 +217,7 @@ asio::awaitable<void> Daemon::adopt(std::string id, Remembered remembered, bool 
   for (const int rank : open) {
     const auto state = tasks_.look(id, rank).state;
     if (state == FoundRank::State::Ended) co_await settle(task, rank);
-    else if (machine_restarted) co_await give_up(task, rank, 137, SIGKILL, "the machine was restarted");
+    else if (machine_restarted) co_await give_up(task, rank, api::kLostStatus, 0, "the machine was restarted");
     else coroutines_.spawn(adopt_rank(task, rank));
   }
   if (!open.empty()) happened([this, id] { return reconciler_->running(id); });
