@@ -35,6 +35,8 @@ struct Backend {
   std::function<Result<std::unique_ptr<Store>>(const std::filesystem::path& directory)> open;
 };
 
+inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
+
 inline const Backend kSqlite{"sqlite", [](const std::filesystem::path& directory) {
                                return open_sqlite(directory / "det.db", WriterOptions{});
                              }};

@@ -8,10 +8,10 @@
 
 /// The encoding of JSON documents in the store.
 ///
-/// Text would be readable, but the parser we use brings one in five doubles
-/// back a bit off, cannot hold NaN, and is slow. This is compact (names are
-/// written once per document, doubles that are floats take four bytes), keeps
-/// every double to the bit, and decodes what it encoded to an equal document.
+/// Text would be readable, but cannot hold NaN, is larger and slower to read. This is
+/// compact (names are written once per document, doubles that are floats take
+/// four bytes), keeps every double to the bit, and decodes what it encoded to an
+/// equal document.
 ///
 /// Format 1: the byte 1, then a value: a tag byte and its content. Counts and
 /// integers are base-128 varints, the latter zigzag. A name is 0, its length and

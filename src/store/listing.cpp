@@ -12,19 +12,21 @@ constexpr std::string_view kCheckpointCount =
     "(SELECT COUNT(*) FROM checkpoints WHERE experiment_id = experiments.id AND state <> 'Deleted')";
 constexpr std::string_view kCheckpointBytes =
     "(SELECT COALESCE(SUM(bytes), 0) FROM checkpoints WHERE experiment_id = experiments.id AND state <> 'Deleted')";
-// A metric that is not a number is the text 'NaN': it ranks worse than every number.
-constexpr std::string_view kBestMetric = R"sql((
-  SELECT best_metric FROM trials
-  WHERE experiment_id = experiments.id AND best_metric IS NOT NULL
-  ORDER BY typeof(best_metric) = 'text', CASE WHEN smaller_is_better THEN best_metric ELSE -best_metric END, id
-  LIMIT 1))sql";
-constexpr std::string_view kBestTrial = R"sql((
-  SELECT id FROM trials
-  WHERE experiment_id = experiments.id AND best_metric IS NOT NULL
-  ORDER BY typeof(best_metric) = 'text', CASE WHEN smaller_is_better THEN best_metric ELSE -best_metric END, id
-  LIMIT 1))sql";
 
-std::string_view column_of(ExperimentSort sort) {
+// A column of the best trial. A metric that is not a number is the text 'NaN': it ranks
+// worse than every number.
+std::string of_best_trial(std::string_view column) {
+  return fmt::format(R"sql(
+(CASE WHEN smaller_is_better THEN
+   (SELECT {0} FROM trials WHERE experiment_id = experiments.id AND best_metric IS NOT NULL
+    ORDER BY typeof(best_metric) = 'text', best_metric, id LIMIT 1)
+ ELSE
+   (SELECT {0} FROM trials WHERE experiment_id = experiments.id AND best_metric IS NOT NULL
+    ORDER BY typeof(best_metric) = 'text', best_metric DESC, id LIMIT 1)
+ END))sql", column);
+}
+
+std::string column_of(ExperimentSort sort) {
   switch (sort) {
     case ExperimentSort::Id: return "id";
     case ExperimentSort::Name: return "name";
@@ -38,10 +40,10 @@ std::string_view column_of(ExperimentSort sort) {
     case ExperimentSort::Archived: return "archived";
     case ExperimentSort::ForkedFrom: return "forked_from";
     case ExperimentSort::ProjectId: return "project_id";
-    case ExperimentSort::NumTrials: return kNumTrials;
-    case ExperimentSort::CheckpointCount: return kCheckpointCount;
-    case ExperimentSort::CheckpointSize: return kCheckpointBytes;
-    case ExperimentSort::BestMetric: return kBestMetric;
+    case ExperimentSort::NumTrials: return std::string(kNumTrials);
+    case ExperimentSort::CheckpointCount: return std::string(kCheckpointCount);
+    case ExperimentSort::CheckpointSize: return std::string(kCheckpointBytes);
+    case ExperimentSort::BestMetric: return of_best_trial("best_metric");
   }
   return "id";
 }
@@ -86,9 +88,10 @@ ExperimentList read_experiment_list(Connection& connection, const ExperimentQuer
 SELECT id, state, name, description, notes, labels, model_definition_bytes, owner, job_id, resource_pool, start_time,
        end_time, progress, archived, forked_from, error, project_id, searcher, searcher_metric,
        {}, {}, {}, {}, {}
-FROM (SELECT * FROM experiments {} {}) AS experiments
+FROM experiments
+WHERE id IN (SELECT id FROM experiments {} {})
 {}
-)sql", kNumTrials, kCheckpointCount, kCheckpointBytes, kBestMetric, kBestTrial, conditions.where(),
+)sql", kNumTrials, kCheckpointCount, kCheckpointBytes, of_best_trial("best_metric"), of_best_trial("id"), conditions.where(),
       order_by(column, wanted.page.descending) + kLimit, order_by(column, wanted.page.descending))});
   conditions.bind(query);
   bind_page(query, wanted.page, list.total);

@@ -11,9 +11,14 @@ namespace {
 
 constexpr int kBusyMilliseconds = 10'000;
 
-std::string describe(sqlite3* database, int code, std::string_view doing) {
+// SQLite keeps the errno of some failures only; of the others it is still in errno.
+int system_errno(sqlite3* database, int code) {
+  const int kept = database != nullptr ? sqlite3_system_errno(database) : 0;
+  return kept != 0 || (code & 0xff) != SQLITE_IOERR ? kept : errno;
+}
+
+std::string describe(sqlite3* database, int code, std::string_view doing, int cause) {
   const char* what = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
-  const int cause = database != nullptr ? sqlite3_system_errno(database) : 0;
   auto text = fmt::format("the database answered '{}' (SQLite code {}) to: {}", what, code, doing);
   if (cause != 0) text += fmt::format(" ({})", std::strerror(cause));
   return text;
@@ -22,9 +27,12 @@ std::string describe(sqlite3* database, int code, std::string_view doing) {
 }  // namespace
 
 SqliteError::SqliteError(sqlite3* database, int code, std::string_view doing)
-    : std::runtime_error(describe(database, code, doing)),
+    : SqliteError(database, code, doing, system_errno(database, code)) {}
+
+SqliteError::SqliteError(sqlite3* database, int code, std::string_view doing, int system_errno)
+    : std::runtime_error(describe(database, code, doing, system_errno)),
       code_(database != nullptr ? sqlite3_extended_errcode(database) : code),
-      system_errno_(database != nullptr ? sqlite3_system_errno(database) : 0) {}
+      system_errno_(system_errno) {}
 
 bool SqliteError::disk_full() const {
   if ((code_ & 0xff) == SQLITE_FULL) return true;

@@ -26,6 +26,7 @@ class SqliteError : public std::runtime_error {
   bool disk_full() const;
 
  private:
+  SqliteError(sqlite3* database, int code, std::string_view doing, int system_errno);
   int code_;
   int system_errno_;
 };

@@ -1,7 +1,7 @@
 -- What the platform remembers, first version.
 --
 -- Documents (BLOB columns called body, config, hparams, …) are in the encoding
--- of document.h, because text would not bring every double back exactly.
+-- of document.h, which keeps every double to the bit, NaN too, and is small.
 -- Times are microseconds since 1970. Columns of doubles hold the text 'NaN'
 -- where the number is not one, because SQLite would store NULL.
 

@@ -1,0 +1,179 @@
+// How many reports and log lines a second does the store acknowledge as durable?
+//
+//   store_bench [directory] [seconds per case]
+//
+// "waiting": each committer waits for its acknowledgement before its next report, as a trial does.
+// "pipelined": reports come faster than they are written, so that groups are as large as they get.
+// The directory should be on the disk that is to be measured; a tmpfs measures the processor only.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "det/store/sqlite_store.h"
+
+namespace {
+
+using namespace det;
+using namespace det::store;
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+std::filesystem::path directory;
+double seconds_per_case = 2;
+
+/// A store in a new file; removed at the end.
+class Scratch {
+ public:
+  explicit Scratch(WriterOptions options = {}) {
+    remove();
+    auto opened = open_sqlite(path(), std::move(options));
+    if (!opened) {
+      std::fprintf(stderr, "%s\n", opened.error().message().c_str());
+      std::exit(1);
+    }
+    store_ = *std::move(opened);
+  }
+  ~Scratch() {
+    store_.reset();
+    remove();
+  }
+  Store& operator*() { return *store_; }
+  Store* operator->() { return store_.get(); }
+
+ private:
+  static std::filesystem::path path() { return directory / "store_bench.db"; }
+  static void remove() {
+    for (const auto* suffix : {"", "-wal", "-shm", ".lock"}) std::filesystem::remove(path().string() + suffix);
+  }
+  std::unique_ptr<Store> store_;
+};
+
+experiment::MetricRecord training_report(std::int64_t trial, std::int64_t n) {
+  experiment::MetricRecord r;
+  r.trial_id = TrialId(trial);
+  r.run_id = 1;
+  r.group = "training";
+  r.batches = n * 100;
+  r.report_time = Time{n};
+  const double x = 1.0 / static_cast<double>(n + trial);
+  r.avg_metrics = {{"loss", x}, {"accuracy", 1 - x}, {"batches_per_second", 1234.5 + x}};
+  return r;
+}
+
+struct Figures {
+  double per_second = 0;
+  double p50_ms = 0, p99_ms = 0;
+};
+
+Figures figures(std::vector<double>& milliseconds, double seconds) {
+  std::sort(milliseconds.begin(), milliseconds.end());
+  const auto at = [&](double part) { return milliseconds[static_cast<std::size_t>(part * static_cast<double>(milliseconds.size() - 1))]; };
+  return {static_cast<double>(milliseconds.size()) / seconds, at(0.5), at(0.99)};
+}
+
+Figures waiting(Store& store, int committers) {
+  std::mutex mutex;
+  std::vector<double> latencies;
+  std::vector<std::thread> threads;
+  const auto start = Clock::now();
+  for (int c = 1; c <= committers; ++c)
+    threads.emplace_back([&, c] {
+      std::vector<double> own;
+      for (std::int64_t n = 1; Seconds(Clock::now() - start).count() < seconds_per_case; ++n) {
+        const auto sent = Clock::now();
+        std::atomic<bool> done = false;
+        store.commit({AddMetrics{training_report(c, n)}}, [&] {
+          done = true;
+          done.notify_one();
+        });
+        done.wait(false);
+        own.push_back(Seconds(Clock::now() - sent).count() * 1e3);
+      }
+      const std::lock_guard lock(mutex);
+      latencies.insert(latencies.end(), own.begin(), own.end());
+    });
+  for (auto& thread : threads) thread.join();
+  return figures(latencies, Seconds(Clock::now() - start).count());
+}
+
+Figures pipelined(Store& store, int trials, int in_flight_max) {
+  std::vector<double> latencies;  // only the writer's thread appends
+  std::atomic<std::int64_t> done_count = 0;
+  std::int64_t sent = 0;
+  const auto start = Clock::now();
+  while (Seconds(Clock::now() - start).count() < seconds_per_case) {
+    if (sent - done_count >= in_flight_max) {
+      std::this_thread::yield();
+      continue;
+    }
+    ++sent;
+    store.commit({AddMetrics{training_report(1 + sent % trials, 1 + sent / trials)}}, [&, at = Clock::now()] {
+      latencies.push_back(Seconds(Clock::now() - at).count() * 1e3);
+      ++done_count;
+    });
+  }
+  store.flush();
+  return figures(latencies, Seconds(Clock::now() - start).count());
+}
+
+double log_lines_per_second(Store& store, int streams, int lines_at_once) {
+  experiment::LogRecord line;
+  line.source = "task";
+  line.stdtype = "stdout";
+  line.level = "INFO";
+  line.log = "epoch 3 batch 1200: loss 0.123456, 1234.5 records per second, learning rate 0.001 (warm-up done)";
+  std::atomic<std::int64_t> waiting_count = 0;
+  std::int64_t batches = 0;
+  const auto start = Clock::now();
+  while (Seconds(Clock::now() - start).count() < seconds_per_case) {
+    if (waiting_count > 2 * streams) {
+      std::this_thread::yield();
+      continue;
+    }
+    const auto stream = batches % streams;
+    line.task_id = "task-" + std::to_string(stream);
+    ++waiting_count;
+    AddLogs logs{line.task_id, batches / streams * lines_at_once,
+                 std::vector<experiment::LogRecord>(static_cast<std::size_t>(lines_at_once), line)};
+    store.commit({std::move(logs)}, [&] { --waiting_count; });
+    ++batches;
+  }
+  store.flush();
+  return static_cast<double>(batches * lines_at_once) / Seconds(Clock::now() - start).count();
+}
+
+void show(const char* what, int n, const Figures& f) {
+  std::printf("%-46s %6d %12.0f %9.2f %9.2f\n", what, n, f.per_second, f.p50_ms, f.p99_ms);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  directory = argc > 1 ? argv[1] : std::filesystem::temp_directory_path();
+  if (argc > 2) seconds_per_case = std::atof(argv[2]);
+  std::printf("%-46s %6s %12s %9s %9s\n", "reports", "n", "per second", "p50 ms", "p99 ms");
+  for (const bool sync : {true, false}) {
+    WriterOptions grouped, single;
+    grouped.sync_every_commit = single.sync_every_commit = sync;
+    single.transaction_bytes_max = 1;
+    const char* const names[] = {sync ? "waiting committers, groups, FULL" : "waiting committers, groups, NORMAL",
+                                 sync ? "waiting committers, one commit each, FULL" : "waiting committers, one commit each, NORMAL"};
+    for (int committers = 1; committers <= 32; committers *= 2) show(names[0], committers, waiting(*Scratch(grouped), committers));
+    for (const int committers : {1, 32}) show(names[1], committers, waiting(*Scratch(single), committers));
+    for (const int trials : {1, 100, 10'000})
+      show(sync ? "pipelined (2000 in flight), n trials, FULL" : "pipelined (2000 in flight), n trials, NORMAL", trials,
+           pipelined(*Scratch(grouped), trials, 2000));
+  }
+  for (const int streams : {1, 8, 64})
+    std::printf("log lines per second, batches of 1000, %2d streams: %.0f\n", streams, log_lines_per_second(*Scratch(), streams, 1000));
+  return 0;
+}
