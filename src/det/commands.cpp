@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdio>
@@ -162,8 +164,7 @@ int up(std::vector<std::string> arguments) {
   if (const auto fine = master_flags.finish(); !fine) return failed(fine.error());
   agent_flags.finish();
   log_to_stderr(master_flags.verbose);
-  auto machine = agent::detect_machine(agent_flags.options);  // while there is one thread
-  if (!machine) return failed(machine.error());
+  const auto machine = agent::detect_machine(agent_flags.options);  // while there is one thread
   std::unique_ptr<AgentThread> agent;
   const auto directory = master_flags.options.directory;
   const auto address = master_flags.options.address;
@@ -178,7 +179,7 @@ int up(std::vector<std::string> arguments) {
       std::printf("Determined " DET_VERSION " is ready.\n  Watch:  %s/det/\n  Submit: det -m %s experiment create const.yaml .\n", url.c_str(), url.c_str());
       std::fflush(stdout);
     };
-    agent = std::make_unique<AgentThread>(std::move(options), *machine);
+    agent = std::make_unique<AgentThread>(std::move(options), machine);
   });
   agent.reset();
   return code;
@@ -215,8 +216,8 @@ int agent(std::vector<std::string> arguments) {
   if (const auto code = parse(app, std::move(arguments))) return *code;
   flags.finish();
   log_to_stderr(verbose);
-  auto machine = agent::detect_machine(flags.options);
-  if (!machine) return failed(machine.error());
+  const auto machine = agent::detect_machine(flags.options);
+  std::fputs(agent::describe(machine).c_str(), stderr);
   const auto url = flags.options.master_url;
   flags.options.on_connected = [url] {
     std::printf("Determined agent " DET_VERSION " is connected to %s\n", url.c_str());
@@ -225,7 +226,7 @@ int agent(std::vector<std::string> arguments) {
   asio::io_context context(1);
   asio::cancellation_signal cancel;
   int code = 0;
-  asio::co_spawn(context, agent::run_agent(std::move(flags.options), *std::move(machine)),
+  asio::co_spawn(context, agent::run_agent(std::move(flags.options), machine),
                  asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr failure, Result<void> result) {
                    if (!failure && !result) code = failed(result.error());
                    context.stop();

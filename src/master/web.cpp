@@ -1,10 +1,7 @@
 #include "det/master/web.h"
 
 #include "det/http/static_files.h"
-
-namespace det::webui {
-det::http::EmbeddedFiles files();
-}
+#include "webui_files.h"
 
 namespace det::master {
 
