@@ -113,7 +113,8 @@ asio::awaitable<http::Response> model_definition(Services& s, http::Request requ
   if (!principal) co_return http::error_response(principal.error());
   if (const auto allowed = require_agent(*principal); !allowed) co_return http::error_response(allowed.error());
   const auto digest = request.parameters["digest"];
-  auto archive = co_await blocking(s, [&s, digest] { return s.store.model_definition(digest); });
+  auto read = [&s, digest] { return s.store.model_definition(digest); };
+  auto archive = co_await blocking(s, std::move(read));
   if (!archive) co_return http::error_response(Error(ErrorCode::NotFound, fmt::format("model definition {} not found", digest)));
   http::Response response;
   response.headers.set("Content-Type", "application/gzip");

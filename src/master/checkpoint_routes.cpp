@@ -139,11 +139,12 @@ asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, st
     std::ifstream file(root / name, std::ios::binary);
     std::vector<char> block(1 << 20);
     while (file) {
-      co_await blocking(s, [&] {
+      auto read = [&] {
         file.read(block.data(), static_cast<std::streamsize>(block.size()));
         archive_write_data(out.get(), block.data(), static_cast<std::size_t>(file.gcount()));
         return 0;
-      });
+      };
+      co_await blocking(s, std::move(read));
       if (buffer.size() < (std::size_t{1} << 18)) continue;
       if (!co_await writer.write(std::exchange(buffer, {}))) co_return;
     }
@@ -156,10 +157,12 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
   const auto principal = co_await s.auth.authenticate(request);
   if (!principal) co_return http::error_response(principal.error());
   const auto uuid = request.parameters["uuid"];
-  const auto record = co_await blocking(s, [&s, uuid] { return s.store.checkpoint(uuid); });
+  auto read = [&s, uuid] { return s.store.checkpoint(uuid); };
+  const auto record = co_await blocking(s, std::move(read));
   if (!record || record->state == experiment::CheckpointState::Deleted)
     co_return http::error_response(Error(ErrorCode::NotFound, fmt::format("checkpoint '{}' not found", uuid)));
-  const auto experiment = co_await blocking(s, [&s, id = record->experiment_id] { return s.store.experiment(id); });
+  auto read_2 = [&s, id = record->experiment_id] { return s.store.experiment(id); };
+  const auto experiment = co_await blocking(s, std::move(read_2));
   const auto config = experiment ? config::from_document(experiment->config) : Result<config::ExperimentConfig>(not_found("experiment of checkpoint {} not found", uuid));
   if (!config) co_return http::error_response(config.error());
   const auto storage = checkpoint::open_storage(config->checkpoint_storage);
@@ -180,7 +183,8 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteReques
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   std::vector<CheckpointRecord> chosen;
   for (const auto& uuid : request.checkpoint_uuids) {
-    const auto record = co_await blocking(s, [&s, uuid] { return s.store.checkpoint(uuid); });
+    auto read = [&s, uuid] { return s.store.checkpoint(uuid); };
+    const auto record = co_await blocking(s, std::move(read));
     if (!record) co_return not_found("checkpoint '{}' not found", uuid);
     if (const auto* trial = s.ledger.cluster().trial(record->trial_id);
         trial != nullptr && trial->record.latest_checkpoint == uuid && !experiment::is_terminal(trial->record.state))
@@ -199,27 +203,30 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
   const std::vector<ErrorCode> missing = {ErrorCode::NotFound};
   router.add<OfExperiment, CheckpointsReply>(Verb::Get, "/api/v1/experiments/{id}/checkpoints",
       [&s](Context, OfExperiment q) -> asio::awaitable<Result<CheckpointsReply>> {
-        co_return co_await blocking(s, [&s, q]() -> Result<CheckpointsReply> {
+        auto read = [&s, q]() -> Result<CheckpointsReply> {
           if (!s.store.experiment(q.id)) return not_found("experiment '{}' not found", q.id);
           return page(s.store, s.store.checkpoints_of_experiment(q.id), q);
-        });
+        };
+        co_return co_await blocking(s, std::move(read));
       },
       Doc{.summary = "The checkpoints of an experiment", .tag = tag, .errors = missing});
   router.add<OfTrial, CheckpointsReply>(Verb::Get, "/api/v1/trials/{id}/checkpoints",
       [&s](Context, OfTrial q) -> asio::awaitable<Result<CheckpointsReply>> {
-        co_return co_await blocking(s, [&s, q]() -> Result<CheckpointsReply> {
+        auto read = [&s, q]() -> Result<CheckpointsReply> {
           if (!s.store.trial(q.id)) return not_found("trial '{}' not found", q.id);
           return page(s.store, s.store.checkpoints_of_trial(q.id), q);
-        });
+        };
+        co_return co_await blocking(s, std::move(read));
       },
       Doc{.summary = "The checkpoints of a trial", .tag = tag, .errors = missing});
   router.add<ByUuid, CheckpointReply>(Verb::Get, "/api/v1/checkpoints/{uuid}",
       [&s](Context, ByUuid q) -> asio::awaitable<Result<CheckpointReply>> {
-        co_return co_await blocking(s, [&s, q]() -> Result<CheckpointReply> {
+        auto read = [&s, q]() -> Result<CheckpointReply> {
           const auto record = s.store.checkpoint(q.uuid);
           if (!record) return not_found("checkpoint '{}' not found", q.uuid);
           return CheckpointReply{read_one(s.store, *record)};
-        });
+        };
+        co_return co_await blocking(s, std::move(read));
       },
       Doc{.summary = "One checkpoint", .tag = tag, .errors = missing});
   router.add<DeleteRequest, Empty>(Verb::Delete, "/api/v1/checkpoints",

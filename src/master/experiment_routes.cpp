@@ -69,7 +69,8 @@ Error no_experiment(ExperimentId id) { return Error(ErrorCode::NotFound, fmt::fo
 /// The newest record: the live one, else the stored one.
 asio::awaitable<Result<ExperimentRecord>> find(Services& s, ExperimentId id) {
   if (const auto* live = s.ledger.cluster().experiment(id)) co_return live->record();
-  auto record = co_await blocking(s, [&s, id] { return s.store.experiment(id); });
+  auto read = [&s, id] { return s.store.experiment(id); };
+  auto record = co_await blocking(s, std::move(read));
   if (!record || record->state == experiment::State::Deleted) co_return tl::unexpected(no_experiment(id));
   co_return *std::move(record);
 }
@@ -111,14 +112,16 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
   query.page.offset = in.offset;
   query.page.limit = std::max(in.limit, 0);
   if (in.offset < 0) {  // counts from the end
-    const auto total = (co_await blocking(s, [&s, query] {
+    auto read = [&s, query] {
       auto only_count = query;
       only_count.page = {.offset = 0, .limit = 1};
       return s.store.list_experiments(only_count);
-    })).total;
+    };
+    const auto total = (co_await blocking(s, std::move(read))).total;
     query.page.offset = std::max<std::int64_t>(0, total + in.offset);
   }
-  const auto found = co_await blocking(s, [&s, query] { return s.store.list_experiments(query); });
+  auto read_2 = [&s, query] { return s.store.list_experiments(query); };
+  const auto found = co_await blocking(s, std::move(read_2));
   ListReply reply;
   for (const auto& record : found.experiments) reply.experiments.push_back(to_api(s, record));
   const auto begin = std::min(query.page.offset, found.total);
@@ -135,7 +138,8 @@ asio::awaitable<Result<api::Experiment>> one(Services& s, ExperimentId id) {
   auto experiment = to_api(s, *record);
   store::ExperimentQuery query;
   query.ids = {id};
-  const auto [summary, trials] = co_await blocking(s, [&s, query, id] { return std::pair(s.store.list_experiments(query), s.store.trials(id)); });
+  auto read = [&s, query, id] { return std::pair(s.store.list_experiments(query), s.store.trials(id)); };
+  const auto [summary, trials] = co_await blocking(s, std::move(read));
   if (!summary.experiments.empty()) {
     const auto sums = to_api(s, summary.experiments.front());
     experiment.num_trials = sums.num_trials;
@@ -269,7 +273,8 @@ void add_experiment_routes(http::Router& router, Services& s) {
       [&s](Context, ById q) -> asio::awaitable<Result<ModelDefinitionReply>> {
         const auto record = co_await find(s, q.id);
         if (!record) co_return tl::unexpected(record.error());
-        const auto archive = co_await blocking(s, [&s, digest = record->model_definition] { return s.store.model_definition(digest); });
+        auto read = [&s, digest = record->model_definition] { return s.store.model_definition(digest); };
+        const auto archive = co_await blocking(s, std::move(read));
         co_return ModelDefinitionReply{archive ? base64_encode(*archive) : ""};
       },
       Doc{.summary = "The submitted files as a base64 tar.gz", .tag = tag, .errors = {ErrorCode::NotFound}});

@@ -82,7 +82,8 @@ asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::strin
     // Asked before the read: what was written before the end is then read for sure.
     const bool last = !filter.follow || !trial || co_await ended(s, *trial);
     query.limit = query.descending ? filter.limit : std::min(left, kLinesPerRead);
-    const auto lines = co_await blocking(s, [&s, query] { return s.store.logs(query); });
+    auto read = [&s, query] { return s.store.logs(query); };
+    const auto lines = co_await blocking(s, std::move(read));
     for (const auto& line : lines) {
       const auto item = to_api(line, trial);
       if (!co_await out.write(item)) co_return Result<void>{};
@@ -124,14 +125,16 @@ api::LogLine to_api(const experiment::LogRecord& r, std::optional<TrialId> trial
 void add_log_routes(http::Router& router, Services& s) {
   router.add_stream<TrialLogs, api::LogLine>(Verb::Get, "/api/v1/trials/{trialId}/logs",
       [&s](Context, TrialLogs in, ItemWriter<api::LogLine>& out) -> asio::awaitable<Result<void>> {
-        const auto trial = co_await blocking(s, [&s, id = in.trial_id] { return s.store.trial(id); });
+        auto read = [&s, id = in.trial_id] { return s.store.trial(id); };
+        const auto trial = co_await blocking(s, std::move(read));
         if (!trial) co_return not_found("trial '{}' not found", in.trial_id);
         co_return co_await send(s, in, trial->task_id, trial->id, out);
       },
       Doc{.summary = "The trial's log; `follow` waits for more until it is over", .tag = "Logs", .errors = {ErrorCode::NotFound}});
   router.add_stream<TaskLogs, api::LogLine>(Verb::Get, "/api/v1/tasks/{taskId}/logs",
       [&s](Context, TaskLogs in, ItemWriter<api::LogLine>& out) -> asio::awaitable<Result<void>> {
-        const auto trial = co_await blocking(s, [&s, id = in.task_id] { return s.store.trial_of_task(id); });
+        auto read = [&s, id = in.task_id] { return s.store.trial_of_task(id); };
+        const auto trial = co_await blocking(s, std::move(read));
         if (!trial) co_return not_found("task '{}' not found", in.task_id);
         co_return co_await send(s, in, trial->task_id, trial->id, out);
       },

@@ -182,7 +182,8 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   // Reports that go forward cannot contradict what is stored; others are compared first.
   auto& newest = s.newest_report[{request.trial_id, record.run_id, record.group}];
   if (record.batches <= newest || newest == 0) {
-    const auto fits = co_await blocking(s, [&s, record] { return s.store.check_metrics(record); });
+    auto read = [&s, record] { return s.store.check_metrics(record); };
+    const auto fits = co_await blocking(s, std::move(read));
     if (!fits) co_return tl::unexpected(fits.error());
     if (s.ledger.cluster().allocation(id) == nullptr) co_return fail(ErrorCode::Gone, "allocation {} is over", id);
   }
@@ -204,7 +205,8 @@ asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, Checkpoi
   if (!id) co_return tl::unexpected(id.error());
   if (request.uuid.empty() || request.uuid.find('/') != std::string::npos)
     co_return invalid_argument("uuid is '{}'; a checkpoint needs a uuid", request.uuid);
-  if (const auto known = co_await blocking(s, [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); });
+  auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
+  if (const auto known = co_await blocking(s, std::move(read));
       known && known->allocation_id != *id)
     co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", request.uuid);
   const auto* steps = request.metadata.if_contains("steps_completed");
@@ -308,7 +310,8 @@ void add_report_routes(http::Router& router, Services& s) {
       [&s](Context c, AllocationRequest r) -> asio::awaitable<Result<Empty>> {
         const auto allocation = speaker(s, c.principal, r.allocation_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
-        co_return co_await report(s, cluster::Event(cluster::PreemptionAcknowledged{r.allocation_id}));
+        cluster::PreemptionAcknowledged event{r.allocation_id};
+        co_return co_await report(s, cluster::Event(event));
       },
       Doc{.summary = "The task will give its slots back", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<BestQuery, BestReply>(

@@ -38,7 +38,8 @@ asio::awaitable<std::invoke_result_t<F>> call(F work) {
   co_return work();
 }
 
-/// Runs blocking work on the pool, and continues on the strand.
+/// Runs blocking work on the pool, and continues on the strand. Name `work` before the call: g++ 12
+/// destroys a temporary closure in a co_await expression twice.
 template <class F>
 asio::awaitable<std::invoke_result_t<F>> blocking(Services& s, F work) {
   co_return co_await asio::co_spawn(s.pool, call(std::move(work)), asio::use_awaitable);

@@ -131,7 +131,8 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
     if (s.launch_error) co_return invalid_argument("slots requested exceeds cluster capacity: {}", *reason);
     warnings.emplace_back("LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED");
   }
-  auto packed = co_await blocking(s, [files = std::move(request.model_definition)] { return pack(files); });
+  auto packing = [files = std::move(request.model_definition)] { return pack(files); };
+  auto packed = co_await blocking(s, std::move(packing));
   if (!packed) co_return tl::unexpected(packed.error());
 
   const auto& config = resolved->config;
@@ -176,7 +177,8 @@ asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, Prev
   auto resolved = resolve(s, text, "");
   if (!resolved) co_return tl::unexpected(resolved.error());
   const auto config = resolved->config;
-  const auto played = co_await blocking(s, [config, seed = request.seed] { return search::preview(config, static_cast<std::uint32_t>(seed)); });
+  auto play = [config, seed = request.seed] { return search::preview(config, static_cast<std::uint32_t>(seed)); };
+  const auto played = co_await blocking(s, std::move(play));
   if (!played) co_return tl::unexpected(played.error());
   const auto& length = config.searcher.max_length;
   PreviewReply reply;

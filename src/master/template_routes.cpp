@@ -61,7 +61,8 @@ void add_template_routes(http::Router& router, Services& s) {
   const std::string tag = "Templates";
   router.add<ListQuery, ListReply>(Verb::Get, "/api/v1/templates",
       [&s](Context, ListQuery q) -> asio::awaitable<Result<ListReply>> {
-        const auto all = co_await blocking(s, [&s] { return s.store.templates(); });
+        auto read = [&s] { return s.store.templates(); };
+        const auto all = co_await blocking(s, std::move(read));
         ListReply reply;
         for (const auto& record : all)
           if (record.name.find(q.name) != std::string::npos) reply.templates.push_back(to_api(record));
@@ -70,7 +71,8 @@ void add_template_routes(http::Router& router, Services& s) {
       Doc{.summary = "List templates", .tag = tag});
   router.add<ByName, json::object>(Verb::Get, "/api/v1/templates/{templateName}",
       [&s](Context, ByName q) -> asio::awaitable<Result<json::object>> {
-        const auto all = co_await blocking(s, [&s] { return s.store.templates(); });
+        auto read = [&s] { return s.store.templates(); };
+        const auto all = co_await blocking(s, std::move(read));
         for (const auto& record : all)
           if (record.name == q.template_name) co_return json::object{{"template", http::to_wire(to_api(record))}};
         co_return not_found("template '{}' not found", q.template_name);

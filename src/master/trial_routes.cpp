@@ -101,9 +101,11 @@ asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
   store::TrialQuery query{.experiment = in.experiment_id, .states = *std::move(states)};
   if (const auto found = kSorts.find(in.sort_by); found != kSorts.end()) query.sort = found->second;
   query.page = {.offset = std::max(in.offset, 0), .limit = std::max(in.limit, 0), .descending = in.order_by == "ORDER_BY_DESC"};
-  const auto known = co_await blocking(s, [&s, id = in.experiment_id] { return s.store.experiment(id).has_value(); });
+  auto read = [&s, id = in.experiment_id] { return s.store.experiment(id).has_value(); };
+  const auto known = co_await blocking(s, std::move(read));
   if (!known) co_return not_found("experiment '{}' not found", in.experiment_id);
-  auto found = co_await blocking(s, [&s, query] { return s.store.list_trials(query); });
+  auto read_2 = [&s, query] { return s.store.list_trials(query); };
+  auto found = co_await blocking(s, std::move(read_2));
   TrialsReply reply;
   const auto count = found.trials.size();
   reply.trials = co_await complete(s, std::move(found.trials));
@@ -114,7 +116,8 @@ asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
 }
 
 asio::awaitable<Result<TrialReply>> one(Services& s, TrialId id) {
-  auto record = co_await blocking(s, [&s, id] { return s.store.trial(id); });
+  auto read = [&s, id] { return s.store.trial(id); };
+  auto record = co_await blocking(s, std::move(read));
   if (!record) co_return not_found("trial '{}' not found", id);
   std::vector<experiment::TrialRecord> records;
   records.push_back(*std::move(record));
@@ -149,9 +152,11 @@ std::vector<api::Workload> read_workloads(store::Store& store, const WorkloadsQu
 }
 
 asio::awaitable<Result<WorkloadsReply>> workloads(Services& s, WorkloadsQuery in) {
-  const auto known = co_await blocking(s, [&s, id = in.trial_id] { return s.store.trial(id).has_value(); });
+  auto read = [&s, id = in.trial_id] { return s.store.trial(id).has_value(); };
+  const auto known = co_await blocking(s, std::move(read));
   if (!known) co_return not_found("trial '{}' not found", in.trial_id);
-  auto all = co_await blocking(s, [&s, in] { return read_workloads(s.store, in); });
+  auto read_2 = [&s, in] { return read_workloads(s.store, in); };
+  auto all = co_await blocking(s, std::move(read_2));
   const auto span = page_of(all.size(), in.offset, in.limit);
   WorkloadsReply reply{.workloads = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) reply.workloads.push_back(std::move(all[i]));
@@ -171,7 +176,8 @@ asio::awaitable<Result<void>> stream_metrics(Services& s, std::vector<TrialId> t
     store::MetricQuery query{.trial = id, .group = std::nullopt, .after_batches = -1, .limit = 1000};
     if (!group.empty()) query.group = group;
     while (true) {
-      const auto reports = co_await blocking(s, [&s, query] { return s.store.metrics(query); });
+      auto read = [&s, query] { return s.store.metrics(query); };
+      const auto reports = co_await blocking(s, std::move(read));
       if (reports.empty()) break;
       MetricsReply reply;
       for (const auto& report : reports) reply.metrics.push_back(to_report(report));
@@ -194,7 +200,8 @@ asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter
   while (true) {
     const auto* live = s.ledger.cluster().trial(id);
     const bool over = live == nullptr || experiment::is_terminal(live->record.state);
-    const auto reports = co_await blocking(s, [&s, id, after] { return s.store.metrics({.trial = id, .group = std::nullopt, .after_batches = after}); });
+    auto read = [&s, id, after] { return s.store.metrics({.trial = id, .group = std::nullopt, .after_batches = after}); };
+    const auto reports = co_await blocking(s, std::move(read));
     MetricsReply reply;
     for (const auto& report : reports) {
       if (sent.emplace(report.group, report.batches).second) reply.metrics.push_back(to_report(report));
@@ -222,7 +229,8 @@ void add_trial_routes(http::Router& router, Services& s) {
       [&s](Context c, ById q) -> asio::awaitable<Result<Empty>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         if (s.ledger.cluster().trial(q.id) == nullptr) {
-          const auto known = co_await blocking(s, [&s, id = q.id] { return s.store.trial(id).has_value(); });
+          auto read = [&s, id = q.id] { return s.store.trial(id).has_value(); };
+          const auto known = co_await blocking(s, std::move(read));
           if (!known) co_return not_found("trial '{}' not found", q.id);
           co_return Empty{};  // it is over already
         }
