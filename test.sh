@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# All tests, on a fresh machine or again: unit tests, simulation, sanitizers, the Python package,
+# the web page, and whole experiments on the real program.
+set -euo pipefail
+cd "$(dirname "$0")"
+started=$SECONDS
+failed=()
+say() { printf '\033[1m== [%4ds] %s\033[0m\n' "$((SECONDS - started))" "$*"; }
+run() {
+  local name="$1"; shift
+  say "$name"
+  if ! "$@"; then failed+=("$name"); fi
+}
+
+tools/setup.sh
+tools/build.sh release
+export PATH="$PWD/.venv/bin:$PATH" PYTHONDONTWRITEBYTECODE=
+export DET_BINARY="$PWD/build/release/bin/det"
+
+run "rules of the house (tools/tidy.py)"     python tools/tidy.py
+run "unit tests and simulation"              ctest --test-dir build/release --output-on-failure --no-tests=error -j 2 --progress
+run "the web page's functions"               npm --prefix webui test --silent
+run "the Python package"                     python -m pytest -q -p no:cacheprovider python/tests
+run "whole experiments on the real program"  python -m pytest -q -p no:cacheprovider tests/e2e tools
+
+say "pure modules and simulation under address and undefined-behaviour sanitizers"
+if cmake --preset asan -DDET_MODULES="base;config;search;scheduler;experiment;api;cluster" >/dev/null && ninja -C build/asan; then
+  run "sanitized tests" ctest --test-dir build/asan --output-on-failure --no-tests=error -j 2 --progress
+else
+  failed+=("the sanitizer build")
+fi
+
+if [ ${#failed[@]} -gt 0 ]; then
+  say "FAILED: $(IFS=,; echo "${failed[*]}")"
+  exit 1
+fi
+say "all tests passed"

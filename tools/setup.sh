@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Installs what the project needs on a Debian 12 machine: Debian packages, and a virtual
+# environment in .venv with PyTorch and Node.js. Run again, it does nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\033[1m== %s\033[0m\n' "$*"; }
+
+PACKAGES=(
+  g++ cmake ninja-build ccache mold pkg-config git ca-certificates procps
+  libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev
+  libsqlite3-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev
+  libarchive-dev libsodium-dev libgtest-dev libgmock-dev libbenchmark-dev
+  python3-venv python3-dev dataset-fashion-mnist
+)
+
+missing=()
+for package in "${PACKAGES[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+  as_root=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || { echo "run this as root once, or install: ${missing[*]}" >&2; exit 1; }
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+wanted="$(sha256sum tools/requirements.txt | cut -d' ' -f1)"
+if [ "$(cat .venv/requirements.sha256 2>/dev/null || true)" != "$wanted" ]; then
+  say "making the virtual environment .venv (PyTorch is large: some minutes)"
+  [ -x .venv/bin/python ] || /usr/bin/python3 -m venv .venv
+  .venv/bin/pip install --quiet --disable-pip-version-check --requirement tools/requirements.txt
+  # PyTorch's modules are compiled once here, not by every trial process.
+  .venv/bin/python -m compileall -q -j 2 "$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')" >/dev/null || true
+  echo "$wanted" > .venv/requirements.sha256
+fi
+# The package `determined` is imported from the source tree.
+echo "$PWD/python" > "$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/determined.pth"
