@@ -119,7 +119,23 @@ TEST(Json, EveryDoubleIsReadAsItWasWritten) {
 
 TEST(Json, NumbersStayIntegersOrDoubles) {
   EXPECT_EQ(json::serialize(*json::parse("[1, -1, 9223372036854775807, 18446744073709551615, 1.0, 1e2]")),
-            "[1,-1,9223372036854775807,18446744073709551615,1E0,1E2]");
+            "[1,-1,9223372036854775807,18446744073709551615,1.0,100.0]");
+}
+
+TEST(Json, DoublesAreSpelledAsPythonsReprDoes) {
+  const std::pair<double, const char*> spelled[] = {
+      {0.5, "0.5"},           {0.001, "0.001"},      {0.0001, "0.0001"},           {1e-5, "1e-05"},
+      {1.25e-7, "1.25e-07"},  {5e-324, "5e-324"},    {1, "1.0"},                   {-0.0, "-0.0"},
+      {123456.0, "123456.0"}, {1e15, "1000000000000000.0"}, {1e16, "1e+16"},       {1.5e300, "1.5e+300"},
+      {0.1 + 0.2, "0.30000000000000004"},            {9999999999999998.0, "9999999999999998.0"}};
+  for (const auto& [number, text] : spelled) EXPECT_EQ(json::serialize(number), text);
+  EXPECT_EQ(json::pretty(*json::parse(R"({"a":[1e-1],"b":{},"c":"\"\n"})"), 2),
+            "{\n  \"a\": [\n    0.1\n  ],\n  \"b\": {},\n  \"c\": \"\\\"\\n\"\n}");
+}
+
+TEST(Json, ADoubleThatIsNoNumberIsStillJson) {
+  EXPECT_EQ(json::serialize(json::value(std::numeric_limits<double>::quiet_NaN())), "\"NaN\"");
+  EXPECT_EQ(json::serialize(json::value(-std::numeric_limits<double>::infinity())), "\"-Infinity\"");
 }
 
 TEST(Json, RefusesWhatFollowsTheValue) {

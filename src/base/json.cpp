@@ -1,5 +1,6 @@
 #include "det/base/json.h"
 
+#include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 #include <charconv>
 
@@ -109,38 +110,71 @@ Result<value> parse(std::string_view text, std::size_t depth_max) {
   return parse_strict(quote_non_finite(text), depth_max);
 }
 
-std::string serialize(const value& v) { return boost::json::serialize(v); }
-
 namespace {
 
-void write_pretty(const value& v, int indent, int depth, std::string& out) {
+// The shortest text that reads as the same double, spelled as Python's repr does: 0.5, 1e-05, 1e+16, 2.0.
+void write_double(double number, std::string& out) {
+  if (!std::isfinite(number)) {
+    out += '"';
+    out += from_double(number).get_string();
+    out += '"';
+    return;
+  }
+  const double size = std::abs(number);
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
+  char text[32];
+  const auto [end, failure] = std::to_chars(text, text + sizeof text, number, plain ? std::chars_format::fixed : std::chars_format::scientific);
+  const std::string_view digits(text, static_cast<std::size_t>(end - text));
+  out += digits;
+  if (plain && digits.find('.') == std::string_view::npos) out += ".0";
+}
+
+void write_string(std::string_view text, std::string& out) {
+  const auto special = [](char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; };
+  if (std::any_of(text.begin(), text.end(), special)) {
+    out += boost::json::serialize(boost::json::string_view(text.data(), text.size()));
+    return;
+  }
+  out += '"';
+  out += text;
+  out += '"';
+}
+
+/// Writes compact where `indent` is 0, else one member a line.
+void write(const value& v, int indent, int depth, std::string& out) {
   const auto line = [&](int level) {
+    if (indent == 0) return;
     out += '\n';
     out.append(static_cast<std::size_t>(level * indent), ' ');
   };
-  if (v.is_object() && !v.get_object().empty()) {
+  if (v.is_object()) {
     out += '{';
     bool first = true;
     for (const auto& [key, member] : v.get_object()) {
       if (!first) out += ',';
       first = false;
       line(depth + 1);
-      out += boost::json::serialize(boost::json::string(key)) + ": ";
-      write_pretty(member, indent, depth + 1, out);
+      write_string(key, out);
+      out += indent == 0 ? ":" : ": ";
+      write(member, indent, depth + 1, out);
     }
-    line(depth);
+    if (!first) line(depth);
     out += '}';
-  } else if (v.is_array() && !v.get_array().empty()) {
+  } else if (v.is_array()) {
     out += '[';
     bool first = true;
     for (const auto& member : v.get_array()) {
       if (!first) out += ',';
       first = false;
       line(depth + 1);
-      write_pretty(member, indent, depth + 1, out);
+      write(member, indent, depth + 1, out);
     }
-    line(depth);
+    if (!first) line(depth);
     out += ']';
+  } else if (v.is_string()) {
+    write_string(v.get_string(), out);
+  } else if (v.is_double()) {
+    write_double(v.get_double(), out);
   } else {
     out += boost::json::serialize(v);
   }
@@ -148,9 +182,15 @@ void write_pretty(const value& v, int indent, int depth, std::string& out) {
 
 }  // namespace
 
+std::string serialize(const value& v) {
+  std::string out;
+  write(v, 0, 0, out);
+  return out;
+}
+
 std::string pretty(const value& v, int indent) {
   std::string out;
-  write_pretty(v, indent, 0, out);
+  write(v, indent, 0, out);
   return out;
 }
 

@@ -59,7 +59,7 @@ TEST_P(MetricContract, NewNamesAreMergedIntoTheReport) {
   EXPECT_EQ(add(first), "");
   EXPECT_EQ(add(second), "");
   const auto r = store->metrics({.trial = TrialId(1)}).at(0);
-  EXPECT_EQ(json::serialize(r.avg_metrics), R"({"loss":5E-1,"acc":9E-1})");
+  EXPECT_EQ(json::serialize(r.avg_metrics), R"({"loss":0.5,"acc":0.9})");
   EXPECT_EQ(json::serialize(r.batch_metrics), R"([{"loss":1,"acc":3},{"loss":2,"acc":4}])");
 }
 
@@ -70,17 +70,17 @@ TEST_P(MetricContract, AChangedValueIsRefusedAndTheFirstStays) {
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().code(), ErrorCode::InvalidArgument);
   EXPECT_EQ(add(changed),
-            "trial 1 reported training metric 'loss' at 100 batches before as 5E-1, now as 2.5E-1; a report may be "
+            "trial 1 reported training metric 'loss' at 100 batches before as 0.5, now as 0.25; a report may be "
             "repeated or extended by new names, but not changed");
-  EXPECT_EQ(shown(1), R"(training/100/1:{"loss":5E-1,"acc":9E-1} )");
+  EXPECT_EQ(shown(1), R"(training/100/1:{"loss":0.5,"acc":0.9} )");
 }
 
 TEST_P(MetricContract, ALaterRunReplacesTheReportOfAnEarlierOne) {
   commit(AddMetrics{report(1, 1, "training", 100, {{"loss", 0.5}, {"acc", 0.1}})});
   EXPECT_EQ(add(report(1, 2, "training", 100, {{"loss", 0.25}})), "");
-  EXPECT_EQ(shown(1), R"(training/100/2:{"loss":2.5E-1} )");
+  EXPECT_EQ(shown(1), R"(training/100/2:{"loss":0.25} )");
   EXPECT_NE(add(report(1, 1, "training", 100, {{"loss", 0.5}})), "");
-  EXPECT_EQ(shown(1), R"(training/100/2:{"loss":2.5E-1} )");
+  EXPECT_EQ(shown(1), R"(training/100/2:{"loss":0.25} )");
 }
 
 TEST_P(MetricContract, RewindHidesWhatEarlierRunsReportedBeyondIt) {
@@ -163,7 +163,7 @@ TEST_P(MetricContract, SummaryNamesTheGroupsAndKindsOfValues) {
          AddMetrics{report(1, 1, "mine", 2, {{"flag", true}})});
   EXPECT_EQ(json::serialize(store->summary_metrics(TrialId(1))),
             R"({"mine":{"flag":{"last":true,"type":"boolean"}},)"
-            R"("avg_metrics":{"loss":{"count":2,"sum":3E0,"min":1E0,"max":2E0,"mean":1.5E0,"last":1E0,"type":"number"},)"
+            R"("avg_metrics":{"loss":{"count":2,"sum":3.0,"min":1.0,"max":2.0,"mean":1.5,"last":1.0,"type":"number"},)"
             R"("tag":{"last":"b","type":"string"}},)"
             R"("validation_metrics":{"loss":{"count":1,"sum":"NaN","min":"NaN","max":"NaN","mean":"NaN","last":"NaN",)"
             R"("type":"number"}}})");

@@ -71,17 +71,17 @@ TEST_F(ClientTest, SpeaksTheProtocol) {
   const auto text = [&](std::size_t i) { return json::serialize(master.bodies[i]); };
   EXPECT_THAT(master.log[0], HasSubstr("POST /api/v1/trials/12/metrics "));
   EXPECT_EQ(text(0), R"({"group":"training","metrics":{"trialId":12,"trialRunId":2,"stepsCompleted":100,"reportTime":"T",)"
-                     R"("metrics":{"avgMetrics":{"loss":5E-1},"batchMetrics":[{"loss":6E-1}]}}})");
+                     R"("metrics":{"avgMetrics":{"loss":0.5},"batchMetrics":[{"loss":0.6}]}}})");
   EXPECT_EQ(text(1), R"({"group":"validation","metrics":{"trialId":12,"trialRunId":2,"stepsCompleted":100,"reportTime":"T",)"
-                     R"("metrics":{"avgMetrics":{"loss":2.5E-1}}}})");
-  EXPECT_EQ(master.log[2], R"(POST /api/v1/trials/12/progress {"progress":4E-1,"is_raw":true})");
+                     R"("metrics":{"avgMetrics":{"loss":0.25}}}})");
+  EXPECT_EQ(master.log[2], R"(POST /api/v1/trials/12/progress {"progress":0.4,"is_raw":true})");
   EXPECT_EQ(master.log[3], R"(POST /api/v1/trials/12/runner/metadata {"state":"training"})");
   EXPECT_THAT(master.log[4], HasSubstr("POST /api/v1/checkpoints "));
   EXPECT_EQ(text(4), R"({"uuid":"uuid-1","taskId":"7.request","allocationId":"7.request.2","reportTime":"T",)"
                      R"("resources":{"a/":"0","a/model.pth":"1234"},"metadata":{"framework":"torch","steps_completed":100},)"
                      R"("state":"STATE_COMPLETED"})");
   EXPECT_EQ(master.log[5], "POST /api/v1/trials/12/searcher/completed_operation "
-                           R"({"op":{"validateAfter":{"length":"100"}},"searcherMetric":2.5E-1})");
+                           R"({"op":{"validateAfter":{"length":"100"}},"searcherMetric":0.25})");
   EXPECT_EQ(master.log[6], R"(POST /api/v1/trials/12/early_exit {"reason":"EXITED_REASON_INVALID_HP"})");
   EXPECT_EQ(master.log[7], "POST /api/v1/allocations/7.request.2/signals/ack_preemption {}");
   EXPECT_THAT(master.tokens, ElementsAre("secret-token"));
