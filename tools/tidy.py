@@ -1,0 +1,247 @@
+"""Checks the rules of this tree that no compiler checks. Each complaint names the remedy.
+
+Usage: python tools/tidy.py [ROOT]     prints `file:line: what is wrong; what to do`, ends with 1 if there is any
+
+Needs nothing but Python. The rules: what may include what (docs/architecture.md), pure modules, g++ 12 and
+coroutines, the size of files, a README for each module, names of tests, nothing that only this machine has.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+PURE = ("base", "config", "search", "scheduler", "experiment", "api", "cluster")
+_IO = ("http", "checkpoint", "store")
+MAY_INCLUDE: dict[str, tuple[str, ...]] = {
+    "base": (),
+    "config": ("base",),
+    "search": ("base", "config"),
+    "scheduler": ("base",),
+    "experiment": ("base", "config", "search"),
+    "api": ("base", "config"),
+    "cluster": ("base", "config", "search", "scheduler", "experiment", "api"),
+    "http": ("base",),
+    "checkpoint": ("base", "config"),
+    "store": ("base", "config", "experiment"),
+    "cli": ("base", "config", "api", "http"),
+    "agent": ("base", "config", "api", "http"),
+    "trial": ("base", "config", "api", "http", "checkpoint"),
+    "pytorch": ("base", "config", "trial"),
+    "master": (*PURE, *_IO),
+    "det": (*PURE, *_IO, "cli", "agent", "trial", "pytorch", "master"),
+}
+
+# In a pure module time, chance and the outside world come in as arguments.
+IMPURE = {
+    r"#include <(thread|mutex|shared_mutex|random|condition_variable|future|atomic)>": "take it as an argument",
+    r"#include <(fstream|iostream|filesystem|locale)>": "let the caller read, write and format",
+    r"#include <(boost/asio|boost/beast|sqlite3|libpq|torch|sys/|unistd|fcntl|netinet|poll|spdlog)": (
+        "I/O belongs in http, store, checkpoint or a program"
+    ),
+    r"_clock::now\s*\(|(?<![\w.:>])(time|clock|rand|getenv|fopen|printf|system)\s*\(|\bstd::(time|clock|rand|getenv|"
+    r"fopen|printf|system)\s*\(": "ask the caller",
+    r"for\s*\([^;)]*:\s*\w*unordered": "iterate over something ordered: replay depends on the order",
+}
+EVERYWHERE = {
+    r"\bFIX" r"ME\b": "fix it, or file an issue and write TODO(#123)",
+    r"\bTO" r"DO\b(?!\(#\d+\))": "name the issue: TODO(#123)",
+    r"gtest/gtest_" r"prod\.h|FRIEND" r"_TEST": "test through the public interface",
+    r"(?<![\w>}/.)-])/(wo" r"rk|ho" r"me/\w+|ro" r"ot)/(?!\.{3})": "no path of one machine: take it from an option or a fixture",
+    r"/tmp/(build|slot)\b": "no path of one machine: name the preset's build folder",
+    r"https?://[\w.-]*\b(pypi|npm|npmjs|registry|artifactory|nexus|goproxy|mirror)[\w.-]*\b[:/]"
+    r"|\b(PIP_INDEX" r"_URL|NPM_CONFIG" r"_REGISTRY|--index" r"-url)\b": "no registry host: the reader's own client knows its registry",
+}
+LIMIT = 500
+SIZED = ("src/", "python/", "webui/src/", "tests/", "bench/", "tools/")
+CODE = {".cpp", ".h", ".py", ".ts", ".tsx", ".mjs", ".css", ".sql"}
+
+
+class Complaint(NamedTuple):
+    file: str
+    line: int
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.what}; {self.remedy}"
+
+
+def without_comments_and_strings(text: str) -> str:
+    """The same text with comments and literals blanked, so that positions and lines stay."""
+
+    def blank(match: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", match[0]) if match[0][0] == "/" else '"' + re.sub(r"[^\n]", "_", match[0][1:-1]) + '"'
+
+    literal = r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*(?:.|\n)*?\*/'
+    return re.sub(literal, blank, text)
+
+
+def line_at(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def included_modules(name: str, text: str) -> Iterator[Complaint]:
+    module = name.split("/")[1]
+    for match in re.finditer(r'^#include [<"]det/(\w+)/', text, re.MULTILINE):
+        other, line = match[1], line_at(text, match.start())
+        if other != module and other not in MAY_INCLUDE.get(module, ()):
+            allowed = ", ".join(MAY_INCLUDE.get(module, ())) or "nothing"
+            yield Complaint(name, line, f"{module} includes {other}, but may include only: {allowed}",
+                            "move the code to where both may see it, or pass what it needs as an argument")  # fmt: skip
+    if module != "pytorch" and (match := re.search(r"^#include <(torch|ATen|c10)/", text, re.MULTILINE)):
+        yield Complaint(name, line_at(text, match.start()), f"{module} includes Torch", "only src/pytorch may")
+
+
+def is_test(name: str) -> bool:
+    return re.search(r"(_test\.cpp|/testing\.(h|cpp))$", name) is not None
+
+
+def impurities(name: str, text: str) -> Iterator[Complaint]:
+    module = name.split("/")[1]
+    if module not in PURE or is_test(name):
+        return
+    for pattern, remedy in IMPURE.items():
+        for match in re.finditer(pattern, text):
+            yield Complaint(name, line_at(text, match.start()), f"{module} is pure, but has `{match[0].strip()}`", remedy)
+
+
+def expression_after(text: str, start: int, *, within_parentheses: bool) -> str:
+    """From `start` to the end of the statement, or to the parenthesis that closes the condition around it."""
+    depth = 0
+    for position in range(start, len(text)):
+        character = text[position]
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+            if depth < 0 and (within_parentheses or character == "}"):
+                return text[start:position]
+        elif character == ";" and depth <= 0:
+            return text[start:position]
+    return text[start:]
+
+
+def condition_around(text: str, position: int) -> bool:
+    """Whether `position` is inside the condition of an `if`, `while` or `switch`; after its last semicolon, if it has any."""
+    if text[position + len(expression_after(text, position, within_parentheses=True)) :][:1] == ";":
+        return False
+    depth = 0
+    for index in range(position - 1, -1, -1):
+        character = text[index]
+        if character in ")]}":
+            depth += 1
+        elif character in "([{":
+            depth -= 1
+            if depth < 0:
+                depth = 0
+                if character == "{":
+                    return False
+                if re.search(r"\b(if( constexpr)?|while|switch)\s*$", text[max(0, index - 20) : index]):
+                    return True
+        elif character == ";" and depth == 0:
+            return False
+    return False
+
+
+def coroutine_traps(name: str, text: str) -> Iterator[Complaint]:
+    for match in re.finditer(r"\bco_await\b", text):
+        line, condition = line_at(text, match.start()), condition_around(text, match.start())
+        rest = expression_after(text, match.end(), within_parentheses=condition)
+        if re.search(r"[(,=\s]\[[\w&=,*\s.:()]*\]\s*(\([^()]*\)\s*)?(mutable\b|noexcept\b|->|\{)", rest):
+            yield Complaint(name, line, "a lambda literal in an expression with co_await",
+                            "name the closure first: g++ 12 destroys it twice")  # fmt: skip
+        elif re.search(r"[\w>]\{|[(,]\s*\{", rest):
+            yield Complaint(name, line, "a braced value in an expression with co_await",
+                            "name the value first: g++ 12 destroys it twice")  # fmt: skip
+        if condition:
+            yield Complaint(name, line, "co_await in a condition",
+                            "name its result first: g++ 12 miscompiles the temporary")  # fmt: skip
+
+
+def names_of_tests(name: str, text: str) -> Iterator[Complaint]:
+    remedy = "say in a sentence what holds: StoppedTrialIsNeverStoppedAgain, test_a_stopped_trial_stays_stopped"
+    if name.endswith(".cpp"):
+        for match in re.finditer(r"^(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", text, re.MULTILINE):
+            words = re.findall(r"[A-Z][a-z]*|\d+", match[1].removesuffix("Test") + match[2])
+            if "_" in match[2] or not match[2][0].isupper() or len(words) < 3 or re.match(r"Tests?(\d|[A-Z])", match[2]):
+                yield Complaint(name, line_at(text, match.start()), f"`{match[1]}.{match[2]}` is no sentence", remedy)
+    elif re.search(r"(^|/)(test_\w+|\w+_test)\.py$", name):
+        for match in re.finditer(r"^def (test_\w*)\(", text, re.MULTILINE):
+            if len(match[1].split("_")) < 3:
+                yield Complaint(name, line_at(text, match.start()), f"`{match[1]}` is no sentence", remedy)
+
+
+def build_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
+    modules = sorted({name.split("/")[1] for name in names if name.startswith("src/") and name.count("/") > 1})
+    for module in modules:
+        folder = f"src/{module}"
+        if module not in MAY_INCLUDE:
+            yield Complaint(folder, 1, f"{module} has no row in the table of modules",
+                            "add one here and in docs/architecture.md, and a decision why it is no part of another")  # fmt: skip
+        if f"{folder}/README.md" not in names:
+            yield Complaint(folder, 1, "has no README.md", "write one screen: what it decides, its words, what to read first")
+        elif (root / folder / "README.md").read_text().count("\n") > 60:
+            yield Complaint(f"{folder}/README.md", 60, "is longer than a screen", "what is longer belongs in the headers")
+        build = f"{folder}/CMakeLists.txt"
+        listed = (root / build).read_text() if build in names else ""
+        for name in names:
+            if re.fullmatch(rf"{folder}/\w+\.cpp", name) and name.rsplit("/", 1)[1] not in listed:
+                yield Complaint(name, 1, "is built by nobody", f"list it in {build}, or delete it")
+        deps = re.search(r"\bDEPS\s+([a-z \n]+)", listed)
+        for dep in deps[1].split() if deps else []:
+            if dep not in MAY_INCLUDE.get(module, ()):
+                yield Complaint(build, line_at(listed, deps.start() if deps else 0), f"{module} depends on {dep}",
+                                "the table of modules does not allow it: pass what it needs as an argument")  # fmt: skip
+
+
+def check_text(name: str, text: str) -> Iterator[Complaint]:
+    for pattern, remedy in EVERYWHERE.items():
+        for match in re.finditer(pattern, text):
+            yield Complaint(name, line_at(text, match.start()), f"`{match[0]}`", remedy)
+    suffix = pathlib.PurePosixPath(name).suffix
+    if suffix in CODE and name.startswith(SIZED) and (lines := text.count("\n")) > LIMIT:
+        yield Complaint(name, LIMIT, f"has {lines} lines, the limit is {LIMIT}", "it is two files: give each idea its own")
+    if suffix in {".h", ".cpp"}:
+        code = without_comments_and_strings(text)
+        if name.startswith("src/") and name.count("/") > 1:
+            yield from included_modules(name, text)
+            yield from impurities(name, code)
+        yield from coroutine_traps(name, code)
+    yield from names_of_tests(name, text)
+
+
+def files_of(root: pathlib.Path) -> list[str]:
+    """What git knows or would add; without git, all files."""
+    listing = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "-z"]
+    found = subprocess.run(listing, capture_output=True, text=True, check=False) if (root / ".git").exists() else None
+    if found is None or found.returncode != 0:
+        return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+    return sorted(name for name in set(found.stdout.split("\0")) if name and (root / name).is_file())
+
+
+def check(root: pathlib.Path) -> list[Complaint]:
+    names = files_of(root)
+    complaints = list(build_files(root, names))
+    for name in names:
+        data = (root / name).read_bytes()
+        if b"\0" not in data[:4096]:
+            complaints += check_text(name, data.decode("utf-8", "replace"))
+    return sorted(complaints)
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1]
+    complaints = check(root)
+    for complaint in complaints:
+        print(complaint)
+    print(f"tidy: {len(complaints)} complaints" if complaints else "tidy: nothing to complain about")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
