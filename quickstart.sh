@@ -25,8 +25,8 @@ else
 fi
 
 say "training the tutorial's model (examples/mnist_pytorch/const.yaml)"
-(cd examples/mnist_pytorch && det experiment create -f const.yaml .) | tee .det/quickstart.log
-id="$(sed -n 's/^Created experiment //p' .det/quickstart.log)"
+(cd examples/mnist_pytorch && det experiment create -f const.yaml .)
+id="$(det experiment list --json | python -c 'import json, sys; print(max(e["id"] for e in json.load(sys.stdin)))')"
 det experiment wait "$id" >/dev/null
 det experiment list-checkpoints "$id" || true
 

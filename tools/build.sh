@@ -17,5 +17,5 @@ cmake --preset "$preset" -DPython3_EXECUTABLE="$PWD/.venv/bin/python" >"/tmp/det
 rm -f "/tmp/det-configure.$$"
 ninja -C "build/$preset" "$@"
 if [ "$preset" = release ] && [ -x build/release/bin/det ]; then
-  install -m 755 build/release/bin/det .venv/bin/det
+  install -s -m 755 build/release/bin/det .venv/bin/det
 fi
