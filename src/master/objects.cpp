@@ -72,6 +72,33 @@ std::string username(Services& s, UserId id) {
   return found == s.auth.users().end() ? "" : found->second.username;
 }
 
+/// What a whole row and the summary of one have in common.
+template <class Row>
+api::Experiment shared_fields(Services& s, const Row& r) {
+  api::Experiment e;
+  e.id = r.id;
+  e.name = r.name;
+  e.description = r.description;
+  e.labels = r.labels;
+  e.notes = r.notes;
+  e.start_time = r.start_time;
+  e.end_time = r.end_time;
+  e.state = state_name(s, r);
+  e.archived = r.archived;
+  e.user_id = r.owner;
+  e.username = username(s, r.owner);
+  e.resource_pool = r.resource_pool;
+  e.job_id = r.job_id;
+  e.forked_from = r.forked_from;
+  e.progress = r.progress;
+  e.project_id = static_cast<std::int32_t>(r.project_id);
+  e.model_definition_size = static_cast<std::int32_t>(r.model_definition_bytes);
+  if (r.end_time) e.duration = static_cast<std::int32_t>((*r.end_time - r.start_time) / kSecond);
+  e.error = r.error;
+  e.waiting_reason = waiting(s, r.id);
+  return e;
+}
+
 const json::object* section(const json::object& config, const char* name) {
   const auto* found = config.if_contains(name);
   return found != nullptr && found->is_object() ? &found->get_object() : nullptr;
@@ -123,65 +150,25 @@ Result<std::vector<State>> parse_states(const std::vector<std::string>& names) {
 }
 
 api::Experiment to_api(Services& s, const experiment::ExperimentRecord& r) {
-  api::Experiment e;
-  e.id = r.id;
-  e.name = r.name;
-  e.description = r.description;
-  e.labels = r.labels;
-  e.notes = r.notes;
-  e.start_time = r.start_time;
-  e.end_time = r.end_time;
-  e.state = state_name(s, r);
-  e.archived = r.archived;
-  e.user_id = r.owner;
-  e.username = username(s, r.owner);
-  e.resource_pool = r.resource_pool;
+  auto e = shared_fields(s, r);
   const auto* searcher = section(r.config, "searcher");
   e.searcher_type = text_in(searcher, "name");
   e.searcher_metric = text_in(searcher, "metric");
   if (const auto* hparams = r.config.if_contains("hyperparameters")) e.hyperparameters = *hparams;
-  e.job_id = r.job_id;
-  e.forked_from = r.forked_from;
-  e.progress = r.progress;
-  e.project_id = static_cast<std::int32_t>(r.project_id);
   e.config = config::masked(r.config);
   e.original_config = r.original_config;
-  e.model_definition_size = static_cast<std::int32_t>(r.model_definition_bytes);
-  if (r.end_time) e.duration = static_cast<std::int32_t>((*r.end_time - r.start_time) / kSecond);
-  e.error = r.error;
-  e.waiting_reason = waiting(s, r.id);
   return e;
 }
 
 api::Experiment to_api(Services& s, const store::ExperimentSummary& r) {
-  api::Experiment e;
-  e.id = r.id;
-  e.name = r.name;
-  e.description = r.description;
-  e.labels = r.labels;
-  e.notes = r.notes;
-  e.start_time = r.start_time;
-  e.end_time = r.end_time;
-  e.state = state_name(s, r);
-  e.archived = r.archived;
+  auto e = shared_fields(s, r);
   e.num_trials = static_cast<std::int32_t>(r.num_trials);
-  e.user_id = r.owner;
-  e.username = username(s, r.owner);
-  e.resource_pool = r.resource_pool;
   e.searcher_type = r.searcher;
   e.searcher_metric = r.searcher_metric;
-  e.job_id = r.job_id;
-  e.forked_from = r.forked_from;
-  e.progress = r.progress;
-  e.project_id = static_cast<std::int32_t>(r.project_id);
-  e.model_definition_size = static_cast<std::int32_t>(r.model_definition_bytes);
   e.checkpoint_count = static_cast<std::int32_t>(r.checkpoint_count);
   e.checkpoint_size = r.checkpoint_bytes;
   e.best_trial_searcher_metric = r.best_metric;
   if (r.best_trial) e.best_trial_id = r.best_trial;
-  if (r.end_time) e.duration = static_cast<std::int32_t>((*r.end_time - r.start_time) / kSecond);
-  e.error = r.error;
-  e.waiting_reason = waiting(s, r.id);
   return e;
 }
 
