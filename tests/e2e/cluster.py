@@ -1,0 +1,188 @@
+"""Starting, asking, killing and restarting the processes of one cluster."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("DET_BINARY", str(REPOSITORY / "build" / "dev" / "bin" / "det"))
+PYTHON = os.environ.get("DET_TEST_PYTHON", str(REPOSITORY / ".venv" / "bin" / "python"))
+PATIENCE = 90.0  # for what must happen; only a failing test waits this long
+
+
+def wait_until(condition, what, seconds=PATIENCE, pause=0.02):
+    """The first true value of ``condition()``."""
+    limit = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > limit:
+            raise AssertionError(f"after {seconds} s: not yet {what}")
+        time.sleep(pause)
+
+
+class Server:
+    """One process of ours that serves, with its output in a file."""
+
+    def __init__(self, arguments, log, environment):
+        self.log = log
+        self.offset = log.stat().st_size if log.exists() else 0
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [BINARY, *arguments], stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=environment
+            )
+
+    def output(self):
+        return self.log.read_bytes()[self.offset :].decode(errors="replace")
+
+    def wait_for(self, pattern):
+        def found():
+            match = re.search(pattern, self.output())
+            if match is None and self.process.poll() is not None:
+                raise AssertionError(f"{self.process.args} ended with {self.process.returncode}:\n{self.output()}")
+            return match
+
+        return wait_until(found, f"{pattern!r} in the output of {self.process.args}")
+
+    def kill(self):
+        """kill -9."""
+        self.process.kill()
+        self.process.wait()
+
+
+class Cluster:
+    """`det up`, or a master and an agent apart, in ``directory``."""
+
+    def __init__(self, directory, apart=False, options=()):
+        self.directory = directory
+        self.apart = apart
+        self.options = list(options)
+        self.agent_directory = directory / "agent"
+        self.port = 0
+        self.master = self.agent = None
+        self.token = ""
+        directory.mkdir(parents=True, exist_ok=True)
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("DET")}
+        self.environment = kept | {"XDG_CONFIG_HOME": str(directory / "config"), "NO_COLOR": "1"}
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        self.start_master()
+        self.start_agent()
+        return self
+
+    def start_master(self):
+        word = "master" if self.apart else "up"
+        arguments = [word, "--dir", str(self.directory), "--port", str(self.port), *self.options]
+        if not self.apart:
+            arguments += ["--python", PYTHON, "--python-path", str(REPOSITORY / "python")]
+        self.master = Server(arguments, self.directory / "master.out", self.environment)
+        self.port = int(self.master.wait_for(r"ready(?:\.\n.*?|: )http://127\.0\.0\.1:(\d+)/det/").group(1))
+
+    def start_agent(self):
+        if not self.apart:
+            return
+        arguments = ["agent", "--master", self.url, "--token-file", str(self.directory / "agent.token")]
+        arguments += ["--dir", str(self.agent_directory), "--python", PYTHON, "--python-path", str(REPOSITORY / "python")]
+        self.agent = Server(arguments, self.directory / "agent.out", self.environment)
+        self.agent.wait_for("is connected")
+
+    def run(self, *arguments, directory=None, master=True, environment=None, code=0):
+        """What `det ARGUMENTS` prints; it must end with ``code`` (None: any)."""
+        words = [BINARY, *(["-m", self.url] if master else []), *map(str, arguments)]
+        done = subprocess.run(
+            words, capture_output=True, text=True, cwd=directory, env=self.environment | (environment or {}), timeout=PATIENCE
+        )
+        text = done.stdout + done.stderr
+        if code is not None and done.returncode != code:
+            raise AssertionError(f"{' '.join(words)} ended with {done.returncode}, not {code}:\n{text}")
+        return text
+
+    def get(self, path, method="GET", body=None):
+        """The answer of the API: a value, or a list of values where it streams."""
+        if not self.token:
+            self.token = "-"
+            self.token = self.get("auth/login", "POST", {"username": "determined", "password": ""})["token"]
+        request = urllib.request.Request(
+            f"{self.url}/api/v1/{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {self.token}"},
+        )
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            text = answer.read().decode()
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            return [json.loads(line) for line in text.splitlines()]
+
+    def create(self, directory, *options, config="const.yaml"):
+        """Submits a model definition; its id."""
+        text = self.run("experiment", "create", config, ".", *options, directory=directory)
+        return int(re.search(r"Created experiment (\d+)", text).group(1))
+
+    def experiment(self, id):
+        return self.get(f"experiments/{id}")["experiment"]
+
+    def trial_of(self, id):
+        """The experiment's trial, once it has one."""
+        return wait_until(lambda: self.get(f"experiments/{id}/trials")["trials"], f"a trial of {id}")[0]
+
+    def wait_for_state(self, id, *states):
+        """Waits through restarts of the master, too."""
+        def there():
+            state = self.experiment(id)["state"].removeprefix("STATE_")
+            if state in ("ERROR", "COMPLETED", "CANCELED") and state not in states:
+                raise AssertionError(f"experiment {id} is {state}, not {states}:\n{self.log_text(id)[-3000:]}")
+            return state if state in states else None
+
+        return wait_until(there, f"experiment {id} in {states}")
+
+    def metrics(self, trial, group):
+        """Rows (batches, metrics) in the order of the API, batch metrics included."""
+        answers = self.get(f"trials/metrics/{group}_metrics?trialIds={trial}")
+        answers = answers if isinstance(answers, list) else [answers]
+        rows = [row for answer in answers for row in answer["result"]["metrics"]]
+        return [(row["totalBatches"], row["metrics"]) for row in rows]
+
+    def log_lines(self, trial):
+        answers = self.get(f"trials/{trial}/logs")
+        answers = answers if isinstance(answers, list) else [answers]
+        return [answer["result"] for answer in answers]
+
+    def log_text(self, experiment):
+        return "".join(line["log"] for line in self.log_lines(self.trial_of(experiment)["id"]))
+
+    def shims(self):
+        """What the shims of running tasks wrote of themselves."""
+        found = []
+        for file in self.agent_directory.glob("tasks/*/*/shim.json"):
+            try:
+                shim = json.loads(file.read_text())
+                running = pathlib.Path(f"/proc/{shim['pid']}/stat").read_text().rpartition(") ")[2].split()
+            except (OSError, ValueError):
+                continue
+            ended = (file.parent / "exit.json").exists() or running[0] == "Z"
+            if int(running[19]) == shim["startTime"] and not ended:
+                found.append(shim)
+        return found
+
+    def end(self):
+        for server in (self.agent, self.master):
+            if server is not None:
+                server.kill()
+        for shim in self.shims():
+            try:
+                os.kill(shim["pid"], signal.SIGKILL)
+            except ProcessLookupError:
+                pass

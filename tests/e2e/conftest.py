@@ -1,0 +1,29 @@
+"""A cluster of real processes for every test; everything it started is gone when the test ends."""
+
+import pathlib
+
+import pytest
+from cluster import Cluster
+
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts clusters: ``start()`` is `det up`, ``start(apart=True)`` a `det master` and a `det agent`."""
+    clusters = []
+
+    def starter(**settings):
+        cluster = Cluster(tmp_path / f"cluster{len(clusters)}", **settings)
+        clusters.append(cluster)
+        return cluster.start()
+
+    yield starter
+    for cluster in clusters:
+        cluster.end()
+
+
+@pytest.fixture
+def noisy():
+    """The directory of the tiny model."""
+    return HERE / "models" / "noisy"

@@ -1,0 +1,182 @@
+"""`kill -9` of anything, at any moment: the run ends with the same weights and metrics, and nothing is lost or doubled."""
+
+import hashlib
+import os
+import random
+import re
+import signal
+import time
+
+import pytest
+import torch
+from cluster import Cluster, wait_until
+
+KILLS = int(os.environ.get("DET_KILLS", "2"))  # of each kind
+SEED = int(os.environ.get("DET_SEED", "0")) or random.randrange(1, 10**6)
+BATCHES = 300
+
+
+def weights_hash(directory):
+    checkpoint = torch.load(directory / "state-dict.pth", weights_only=False)
+    digest = hashlib.sha256()
+
+    def add(value):
+        if isinstance(value, torch.Tensor):
+            digest.update(value.numpy().tobytes())
+        elif isinstance(value, dict):
+            for key in sorted(value, key=str):
+                digest.update(str(key).encode())
+                add(value[key])
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                add(item)
+        else:
+            digest.update(repr(value).encode())
+
+    for key in ("models_state_dict", "optimizers_state_dict"):
+        add(checkpoint[key])
+    return digest.hexdigest()
+
+
+def outcome(cluster, experiment):
+    """All that a finished run leaves behind and that must not depend on what was killed."""
+    trial = cluster.trial_of(experiment)["id"]
+    newest = max(cluster.get(f"trials/{trial}/checkpoints")["checkpoints"], key=lambda c: c["metadata"]["steps_completed"])
+    assert newest["metadata"]["steps_completed"] == BATCHES
+    return {
+        "training": cluster.metrics(trial, "training"),
+        "validation": cluster.metrics(trial, "validation"),
+        "weights": weights_hash(cluster.directory / "checkpoints" / newest["uuid"]),
+    }
+
+
+def check_log(lines):
+    """In the log of every run the lines are there from 0 to the last, once each; the last run's reach the end."""
+    runs = {}
+    for line in lines:
+        if match := re.match(r"line (\d+) batch (\d+)", line["log"]):
+            runs.setdefault(line["allocationId"], []).append(tuple(map(int, match.groups())))
+    for allocation, numbers in runs.items():
+        assert [n for n, _ in numbers] == list(range(len(numbers))), f"the log of {allocation}"
+    assert list(runs.values())[-1][-1][1] == BATCHES - 1
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    import pathlib
+
+    cluster = Cluster(tmp_path_factory.mktemp("undisturbed") / "cluster").start()
+    try:
+        id = cluster.create(pathlib.Path(__file__).parent / "models" / "noisy")
+        began = time.monotonic()
+        cluster.wait_for_state(id, "COMPLETED")
+        return outcome(cluster, id) | {"seconds": time.monotonic() - began}
+    finally:
+        cluster.end()
+
+
+def kill_trial(cluster):
+    shims = cluster.shims()
+    if shims:
+        os.kill(shims[0]["taskPid"], signal.SIGKILL)
+    return len(shims)
+
+
+def kill_shim(cluster):
+    shims = cluster.shims()
+    if shims:
+        os.kill(shims[0]["pid"], signal.SIGKILL)
+    return len(shims)
+
+
+def kill_agent(cluster):
+    cluster.agent.kill()
+    time.sleep(random.random() * 0.5)
+    cluster.start_agent()
+    return 0
+
+
+def kill_master(cluster):
+    """The whole of `det up`, or only the master where the agent is apart."""
+    cluster.master.kill()
+    time.sleep(random.random() * 0.5)
+    cluster.start_master()
+    return 0
+
+
+def pause(cluster):
+    experiment = max(e["id"] for e in cluster.get("experiments")["experiments"])
+    cluster.run("experiment", "pause", experiment)
+    wait_until(lambda: not cluster.shims(), "no process of the paused trial")
+    cluster.run("experiment", "activate", experiment)
+    return 0
+
+
+def visible(cluster, trial):
+    return cluster.metrics(trial, "training"), cluster.metrics(trial, "validation"), cluster.log_lines(trial)
+
+
+def disturb(cluster, noisy, undisturbed, seed, acts):
+    """Trains with every act at its moment, a fraction of the run's batches, and compares."""
+    print(f"DET_SEED={seed}: " + ", ".join(f"{act.__name__} at {part:.2f}" for part, act in acts))
+    experiment = cluster.create(noisy)
+    trial = cluster.trial_of(experiment)["id"]
+    restarts = 0
+    seen = []
+    for part, act in acts:
+        due = int(part * BATCHES) // 10 * 10
+        wait_until(
+            lambda: due == 0 or [b for b, _ in cluster.metrics(trial, "training") if b >= due]
+            or cluster.experiment(experiment)["state"] == "STATE_COMPLETED",
+            f"batch {due}",
+        )
+        time.sleep(random.random() * 0.1)
+        seen.append(visible(cluster, trial))
+        restarts += act(cluster)
+    cluster.wait_for_state(experiment, "COMPLETED")
+    result = outcome(cluster, experiment)
+    lines = cluster.log_lines(trial)
+    for training, validation, log in seen:
+        assert all(row in result["training"] for row in training)
+        assert all(row in result["validation"] for row in validation)
+        assert all(line in lines for line in log)
+    for group in ("training", "validation"):
+        batches = [b for b, _ in result[group]]
+        assert batches == sorted(set(batches)), group
+        assert result[group] == undisturbed[group], group
+    assert result["weights"] == undisturbed["weights"]
+    check_log(lines)
+    left = cluster.get(f"trials/{trial}")["trial"]["restarts"]
+    assert left <= restarts, f"{left} restarts counted, {restarts} processes of the trial were killed"
+    return left, restarts
+
+
+KINDS = {
+    "the trial": (kill_trial, False),
+    "the shim": (kill_shim, False),
+    "det up": (kill_master, False),
+    "the agent": (kill_agent, True),
+    "the master": (kill_master, True),
+    "nothing, it is paused and activated": (pause, False),
+}
+
+
+@pytest.mark.parametrize("what", KINDS)
+def test_kill_of_one_thing_changes_nothing(start, noisy, undisturbed, what):
+    act, apart = KINDS[what]
+    cluster = start(apart=apart)
+    for number in range(KILLS):
+        seed = SEED + number
+        random.seed(seed)
+        counted, caused = disturb(cluster, noisy, undisturbed, seed, [(random.uniform(0, 0.9), act)])
+        if caused:
+            assert counted == caused
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["det up", "apart"])
+def test_many_kills_of_everything_in_one_run_change_nothing(start, noisy, undisturbed, apart):
+    random.seed(SEED)
+    acts = [kill_trial, kill_shim, kill_master, pause, kill_agent if apart else kill_master]
+    random.shuffle(acts)
+    moments = sorted(random.uniform(0, 0.95) for _ in acts)
+    disturb(start(apart=apart), noisy, undisturbed, SEED, list(zip(moments, acts)))
