@@ -25,7 +25,9 @@ asio::awaitable<void> write_lines(StreamWriter& writer) {
 }
 
 asio::awaitable<void> write_for_ever(StreamWriter& writer) {
-  while (co_await writer.write(std::string("line\n"))) {
+  for (;;) {
+    const bool taken = co_await writer.write(std::string("line\n"));
+    if (!taken) co_return;
     asio::steady_timer pause(co_await asio::this_coro::executor, 1ms);
     co_await pause.async_wait(asio::use_awaitable);
   }

@@ -174,7 +174,8 @@ asio::awaitable<bool> Connection::refuse(HeadFault fault) {
   late_ = false;
   auto response = refusal(fault);
   auto head = head_text(response, response.body.size(), false, false);
-  if (co_await send(head + response.body)) co_await linger();
+  const bool sent = co_await send(head + response.body);
+  if (sent) co_await linger();
   co_return false;
 }
 
@@ -186,7 +187,9 @@ asio::awaitable<void> Connection::linger() {
   wait(Waiting::ForBody, kLinger);
   std::size_t dropped = 0;
   buffer_.consume(buffer_.size());
-  while (dropped < kLingerBytesMax && co_await read_some(kBodyReadBytes)) {
+  while (dropped < kLingerBytesMax) {
+    const bool more = co_await read_some(kBodyReadBytes);
+    if (!more) break;
     dropped += buffer_.size();
     buffer_.consume(buffer_.size());
   }

@@ -82,7 +82,8 @@ asio::awaitable<Result<void>> count(Context, Count in, ItemWriter<Count>& items)
   for (int i = 0; i < in.up_to; ++i) {
     Count item;
     item.up_to = i;
-    if (!co_await items.write(item)) co_return Result<void>();
+    const bool taken = co_await items.write(item);
+    if (!taken) co_return Result<void>();
   }
   if (in.up_to == 3) co_return fail(ErrorCode::Unavailable, "three is too much");
   co_return Result<void>();

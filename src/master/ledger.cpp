@@ -128,21 +128,21 @@ asio::awaitable<void> Ledger::durable() {
 // The effects are acted upon when the commit is durable, whether or not the
 // caller is still there: a client that hangs up takes nothing back.
 asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes, std::vector<cluster::Effect> effects) {
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
-      [this](auto handler, std::vector<store::Change> batch, std::vector<cluster::Effect> then) {
-        auto resume = std::make_shared<decltype(handler)>(std::move(handler));
-        auto act_on = std::make_shared<std::vector<cluster::Effect>>(std::move(then));
-        ++queued_;
-        store_.commit(std::move(batch), [this, resume, act_on, strand = strand_] {
-          asio::post(strand, [this, resume, act_on] {
-            ++done_;
-            act(*act_on);
-            std::move (*resume)();
-          });
-        });
-        if (sequence_ - snapshot_sequence_ >= kEventsPerSnapshot) save_snapshot();
-      },
-      asio::use_awaitable, std::move(changes), std::move(effects));
+  auto begin = [this](auto handler, std::vector<store::Change> batch, std::vector<cluster::Effect> then) {
+    auto resume = std::make_shared<decltype(handler)>(std::move(handler));
+    auto act_on = std::make_shared<std::vector<cluster::Effect>>(std::move(then));
+    ++queued_;
+    store_.commit(std::move(batch), [this, resume, act_on, strand = strand_] {
+      asio::post(strand, [this, resume, act_on] {
+        ++done_;
+        act(*act_on);
+        std::move (*resume)();
+      });
+    });
+    if (sequence_ - snapshot_sequence_ >= kEventsPerSnapshot) save_snapshot();
+  };
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(std::move(begin), asio::use_awaitable,
+                                                                       std::move(changes), std::move(effects));
 }
 
 asio::awaitable<void> Ledger::wait(std::string key, std::chrono::milliseconds limit) {

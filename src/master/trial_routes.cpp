@@ -182,7 +182,8 @@ asio::awaitable<Result<void>> stream_metrics(Services& s, std::vector<TrialId> t
       MetricsReply reply;
       for (const auto& report : reports) reply.metrics.push_back(to_report(report));
       query.after_batches = reports.back().batches;
-      if (!co_await out.write(reply)) co_return Result<void>{};
+      const bool taken = co_await out.write(reply);
+      if (!taken) co_return Result<void>{};
     }
   }
   co_return Result<void>{};
@@ -207,10 +208,14 @@ asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter
       if (sent.emplace(report.group, report.batches).second) reply.metrics.push_back(to_report(report));
       after = std::max(after, report.batches - 1);  // another group may still report at the same batches
     }
-    if (!reply.metrics.empty() && !co_await out.write(reply)) co_return Result<void>{};
+    if (!reply.metrics.empty()) {
+      const bool taken = co_await out.write(reply);
+      if (!taken) co_return Result<void>{};
+    }
     if (over) co_return Result<void>{};
     co_await s.ledger.wait(Ledger::metric_key(id), std::chrono::milliseconds(2'000));
-    if (!co_await out.alive()) co_return Result<void>{};
+    const bool alive = co_await out.alive();
+    if (!alive) co_return Result<void>{};
   }
 }
 
