@@ -83,7 +83,22 @@ std::string Auth::task_token(const std::string& allocation_id) const {
   return fmt::format("{}{}.{}", kTaskPrefix, allocation_id, hex(mac, sizeof mac));
 }
 
+namespace {
+
+/// Whether a page of another site makes this call in the name of a user's cookie.
+bool forged(const http::Request& request) {
+  if (request.method == "GET" || request.method == "HEAD" || request.headers.contains("Authorization")) return false;
+  const auto* site = request.headers.find("Sec-Fetch-Site");
+  if (site != nullptr) return *site != "same-origin" && *site != "none";
+  const auto* origin = request.headers.find("Origin");
+  const auto* host = request.headers.find("Host");
+  return origin != nullptr && host != nullptr && !origin->ends_with("://" + *host);
+}
+
+}  // namespace
+
 asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& request) {
+  if (forged(request)) co_return fail(ErrorCode::PermissionDenied, "a page of another site may not make this call");
   const auto token = http::bearer_token(request);
   if (!token || token->empty()) co_return fail(ErrorCode::Unauthenticated, "token missing");
   if (token->starts_with(kTaskPrefix)) {
