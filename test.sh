@@ -13,19 +13,19 @@ run() {
 }
 
 tools/setup.sh
-tools/build.sh release
+tools/build.sh dev
 export PATH="$PWD/.venv/bin:$PATH" PYTHONDONTWRITEBYTECODE=
-export DET_BINARY="$PWD/build/release/bin/det"
+export DET_BINARY="$PWD/build/dev/bin/det"
 
 run "rules of the house (tools/tidy.py)"     python tools/tidy.py
-run "unit tests and simulation"              ctest --test-dir build/release --output-on-failure --no-tests=error -j 2 --progress
+run "unit tests and simulation"              ctest --test-dir build/dev --output-on-failure --no-tests=error -j 2 --progress
 run "the web page's functions"               npm --prefix webui test --silent
 run "the Python package"                     python -m pytest -q -p no:cacheprovider python/tests
 run "whole experiments on the real program"  python -m pytest -q -p no:cacheprovider tests/e2e tools
 
 say "the same under address and undefined-behaviour sanitizers (without processes and disks)"
 modules="base;config;search;scheduler;experiment;api;cluster;http;checkpoint;trial;agent"
-if cmake --preset asan -DDET_MODULES="$modules" >/dev/null && ninja -C build/asan; then
+if DET_CONFIGURE="-DDET_MODULES=$modules" tools/build.sh asan; then
   run "sanitized tests" env DET_SEEDS=300 ctest --test-dir build/asan --output-on-failure --no-tests=error -E '^(agent|checkpoint)/' -j 2 --progress
 else
   failed+=("the sanitizer build")

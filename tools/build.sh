@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# Builds one preset (default: release) and puts `det` into .venv/bin.
+# Builds one preset (default: dev) and puts `det` into .venv/bin.
 #   tools/build.sh [preset] [targets…]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-preset="${1:-release}"
+preset="${1:-dev}"
 shift || true
 
 export PATH="$PWD/.venv/bin:$PATH"
-export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_MAXSIZE=2G
+# Objects are found again from another clone: paths below this folder count as relative.
+export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_MAXSIZE=4G CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
 if [ ! -f webui/dist/index.html ] || [ -n "$(find webui/src webui/index.html webui/package-lock.json -newer webui/dist/index.html -print -quit)" ]; then
   printf '\033[1m== %s\033[0m\n' "building the web page"
   (cd webui && npm ci --silent --no-audit --no-fund && npm run --silent build >/dev/null)
 fi
 printf '\033[1m== %s\033[0m\n' "building det ($preset)"
-cmake --preset "$preset" -DPython3_EXECUTABLE="$PWD/.venv/bin/python" >"/tmp/det-configure.$$" || { cat "/tmp/det-configure.$$"; exit 1; }
+cmake --preset "$preset" ${DET_CONFIGURE:-} -DPython3_EXECUTABLE="$PWD/.venv/bin/python" >"/tmp/det-configure.$$" || { cat "/tmp/det-configure.$$"; exit 1; }
 rm -f "/tmp/det-configure.$$"
 ninja -C "build/$preset" "$@"
-if [ "$preset" = release ] && [ -x build/release/bin/det ]; then
-  install -s -m 755 build/release/bin/det .venv/bin/det
+if [ "$preset" != asan ] && [ "$preset" != tsan ] && [ -x "build/$preset/bin/det" ]; then
+  install -s -m 755 "build/$preset/bin/det" .venv/bin/det
 fi
