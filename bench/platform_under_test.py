@@ -1,0 +1,117 @@
+"""A platform of one's own for a bench: in a directory that is deleted afterwards, on a free port."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TINY = ROOT / "bench" / "models" / "tiny"
+
+
+def det_program() -> str:
+    """The program: DET_PROGRAM, else that of the release preset, else the one on the path."""
+    built = ROOT / "build" / "release" / "bin" / "det"
+    program = os.environ.get("DET_PROGRAM") or (str(built) if built.exists() else shutil.which("det"))
+    if program is None:
+        sys.exit("no program `det`: build it, or name it in DET_PROGRAM")
+    return program
+
+
+class Platform:
+    """A running platform, spoken to over one kept connection."""
+
+    def __init__(self, process: subprocess.Popen[str], directory: pathlib.Path, port: int) -> None:
+        self.process, self.directory, self.port = process, directory, port
+        self.connection = self.connect()
+        login = self.call("POST", "/api/v1/auth/login", {"username": "determined", "password": ""}, token="")
+        self.token: str = login["token"]
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+
+    def call(self, verb: str, path: str, body: Any = None, *, token: str | None = None) -> Any:
+        """One call; an answer that is no 200 ends the bench."""
+        headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
+        text = None if body is None else json.dumps(body)
+        self.connection.request(verb, path, text, headers | {"Content-Type": "application/json"})
+        reply = self.connection.getresponse()
+        answer = reply.read()
+        if reply.status != 200:
+            raise RuntimeError(f"{verb} {path}: {reply.status} {answer[:500]!r}")
+        return json.loads(answer) if answer else None
+
+    def submit(self, model: pathlib.Path = TINY, config: str = "const.yaml", **extra: str) -> int:
+        """Submits a model definition as the command line does; the experiment's id."""
+        files = [
+            {"path": path.name, "type": 48, "mode": 0o644, "content": base64.b64encode(path.read_bytes()).decode()}
+            for path in sorted(model.iterdir())
+            if path.is_file()
+        ]
+        text = (model / config).read_text() + "".join(f"{key}: {value}\n" for key, value in extra.items())
+        created = self.call("POST", "/api/v1/experiments", {"config": text, "modelDefinition": files, "activate": True})
+        return int(created["experiment"]["id"])
+
+    def state(self, experiment: int) -> str:
+        return str(self.call("GET", f"/api/v1/experiments/{experiment}")["experiment"]["state"])
+
+    def wait_until_over(self, experiment: int, seconds: float = 120) -> str:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            state = self.state(experiment).removeprefix("STATE_")
+            if state in ("COMPLETED", "ERROR", "CANCELED"):
+                return state
+            time.sleep(0.02)
+        raise TimeoutError(f"experiment {experiment} is not over after {seconds} s")
+
+
+@contextlib.contextmanager
+def platform(*options: str, server: str = "up") -> Iterator[Platform]:
+    """Starts `det up` (or `det master`) with these options, and ends it and all that it has."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="det-bench-"))
+    agent = ("--python", sys.executable, "--python-path", str(ROOT / "python")) if server == "up" else ()
+    command: Sequence[str] = (
+        det_program(), server, "--dir", str(directory / "state"), "--port", "0", *agent, *options,
+    )  # fmt: skip
+    output = directory / "output"
+    with output.open("w") as sink:
+        process = subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield Platform(process, directory, _port(process, output))
+    except BaseException:
+        print(output.read_text()[-4000:], file=sys.stderr)
+        raise
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _port(process: subprocess.Popen[str], output: pathlib.Path) -> int:
+    for _ in range(600):
+        if found := re.search(r"http://127\.0\.0\.1:(\d+)", output.read_text()):
+            return int(found[1])
+        if process.poll() is not None:
+            sys.exit(f"det ended with status {process.returncode}:\n{output.read_text()}")
+        time.sleep(0.05)
+    sys.exit(f"det named no address in 30 s:\n{output.read_text()}")
+
+
+def circumstances() -> str:
+    """What else a reader must know of a figure: cores, and how busy the machine was."""
+    return f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}, {det_program().removeprefix(str(ROOT) + '/')}"

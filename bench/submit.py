@@ -1,0 +1,53 @@
+"""How long from submitting an experiment until its first metric is in the master?
+
+A real `det up`; the clock starts before the POST of configuration and files, and stops when a reader that follows the
+trial's metrics sees the first one (the report is durable by then). First with the warm worker, then without.
+
+Usage: python bench/submit.py [runs, default 12]
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+
+from platform_under_test import Platform, circumstances, platform
+
+
+def first_metric(server: Platform) -> float:
+    """Milliseconds; returns when the experiment is over, so that the next has the slot for itself."""
+    start = time.monotonic()
+    experiment = server.submit()
+    trials = server.call("GET", f"/api/v1/experiments/{experiment}/trials")["trials"]
+    follower = server.connect()
+    path = f"/api/v1/trials/{trials[0]['id']}/metrics/follow"
+    follower.request("GET", path, headers={"Authorization": f"Bearer {server.token}"})
+    line = follower.getresponse().readline()
+    elapsed = (time.monotonic() - start) * 1e3
+    if not json.loads(line)["result"]["metrics"]:
+        raise RuntimeError(f"the first line has no metric: {line!r}")
+    follower.close()
+    if (state := server.wait_until_over(experiment)) != "COMPLETED":
+        raise RuntimeError(f"experiment {experiment} is {state}")
+    return elapsed
+
+
+def measure(name: str, runs: int, *options: str) -> None:
+    with platform(*options) as server:
+        first_metric(server)  # also waits until a warm worker is warm
+        time.sleep(3)
+        taken = sorted(first_metric(server) for _ in range(runs))
+        print(f"{name}: median {statistics.median(taken):.0f} ms, fastest {taken[0]:.0f}, slowest {taken[-1]:.0f} ({runs} runs)")
+
+
+def main() -> None:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 12
+    measure("warm worker", runs)
+    measure("cold start", max(10, runs), "--no-warm-worker")
+    print(f"submit.py {runs}; {circumstances()}")
+
+
+if __name__ == "__main__":
+    main()
