@@ -150,8 +150,8 @@ double log_lines_per_second(Store& store, int streams, int lines_at_once) {
   return static_cast<double>(batches * lines_at_once) / Seconds(Clock::now() - start).count();
 }
 
-void show(const char* what, int n, const Figures& f) {
-  std::printf("%-46s %6d %12.0f %9.2f %9.2f\n", what, n, f.per_second, f.p50_ms, f.p99_ms);
+void show(const char* mode, const char* what, int n, const Figures& f) {
+  std::printf("%-20s %-24s %6d %12.0f %9.2f %9.2f\n", mode, what, n, f.per_second, f.p50_ms, f.p99_ms);
   std::fflush(stdout);
 }
 
@@ -160,18 +160,26 @@ void show(const char* what, int n, const Figures& f) {
 int main(int argc, char** argv) {
   directory = argc > 1 ? argv[1] : std::filesystem::temp_directory_path();
   if (argc > 2) seconds_per_case = std::atof(argv[2]);
-  std::printf("%-46s %6s %12s %9s %9s\n", "reports", "n", "per second", "p50 ms", "p99 ms");
-  for (const bool sync : {true, false}) {
-    WriterOptions grouped, single;
-    grouped.sync_every_commit = single.sync_every_commit = sync;
-    single.transaction_bytes_max = 1;
-    const char* const names[] = {sync ? "waiting committers, groups, FULL" : "waiting committers, groups, NORMAL",
-                                 sync ? "waiting committers, one commit each, FULL" : "waiting committers, one commit each, NORMAL"};
-    for (int committers = 1; committers <= 32; committers *= 2) show(names[0], committers, waiting(*Scratch(grouped), committers));
-    for (const int committers : {1, 32}) show(names[1], committers, waiting(*Scratch(single), committers));
+  std::printf("%-20s %-24s %6s %12s %9s %9s\n", "mode", "reports", "n", "per second", "p50 ms", "p99 ms");
+  struct Mode {
+    const char* name;
+    WriterOptions options;
+  };
+  WriterOptions as_shipped, single, growing, unsynced;
+  single.transaction_bytes_max = 1;
+  growing.reserve_log = false;
+  unsynced.sync_every_commit = false;
+  for (const auto& [name, options] : {Mode{"as shipped", as_shipped}, Mode{"one commit each", single},
+                                      Mode{"log not reserved", growing}, Mode{"synchronous=NORMAL", unsynced}}) {
+    for (int committers = 1; committers <= 32; committers *= 2)
+      show(name, "waiting committers", committers, waiting(*Scratch(options), committers));
     for (const int trials : {1, 100, 10'000})
-      show(sync ? "pipelined (2000 in flight), n trials, FULL" : "pipelined (2000 in flight), n trials, NORMAL", trials,
-           pipelined(*Scratch(grouped), trials, 2000));
+      show(name, "2000 in flight, trials", trials, pipelined(*Scratch(options), trials, 2000));
+  }
+  for (const int times : {1, 2}) {
+    const auto start = Clock::now();
+    const Scratch store;
+    std::printf("open a new store: %.1f ms%s", Seconds(Clock::now() - start).count() * 1e3, times == 1 ? ", " : "\n");
   }
   for (const int streams : {1, 8, 64})
     std::printf("log lines per second, batches of 1000, %2d streams: %.0f\n", streams, log_lines_per_second(*Scratch(), streams, 1000));

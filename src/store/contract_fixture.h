@@ -38,7 +38,9 @@ struct Backend {
 inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 
 inline const Backend kSqlite{"sqlite", [](const std::filesystem::path& directory) {
-                               return open_sqlite(directory / "det.db", WriterOptions{});
+                               WriterOptions options;
+                               options.checkpoint_pages = 256;  // reserves little, checkpoints often
+                               return open_sqlite(directory / "det.db", options);
                              }};
 
 /// What every backend must do. `store` can be closed and opened again by `reopen`.

@@ -10,6 +10,7 @@ namespace det::store {
 namespace {
 
 std::atomic<CrashDisk*> recording = nullptr;
+std::atomic<bool> syncs_fail = false;
 sqlite3_vfs* real_vfs = nullptr;
 
 // The real file's own object follows in memory: SQLite allocates szOsFile bytes.
@@ -37,6 +38,7 @@ int shim_truncate(sqlite3_file* f, sqlite3_int64 size) {
   return code;
 }
 int shim_sync(sqlite3_file* f, int flags) {
+  if (syncs_fail) return SQLITE_IOERR_FSYNC;
   const int code = real(f)->pMethods->xSync(real(f), flags);
   if (auto* disk = recorder(f)) disk->synced(shim(f).path);
   return code;
@@ -88,6 +90,8 @@ void CrashDisk::install() {
   }();
   sqlite3_vfs_register(&vfs, 1);
 }
+
+void CrashDisk::fail_syncs() { syncs_fail = true; }
 
 CrashDisk::CrashDisk(std::filesystem::path database, std::function<void()> after_operation)
     : after_operation_(std::move(after_operation)) {

@@ -26,6 +26,8 @@ class CrashDisk {
 
   /// Puts the VFS in place; must be called before the database is opened.
   static void install();
+  /// From now on every sync of every file fails, in the whole process.
+  static void fail_syncs();
 
   enum class Unsynced { None, All, Some };
   /// Writes what a power cut would leave into `directory`: all that was synced and, of what

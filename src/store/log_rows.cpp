@@ -33,6 +33,11 @@ WHERE task_id = ? AND NOT EXISTS (SELECT 1 FROM purges WHERE kind = 'task' AND i
 
 std::vector<Conditions::Value> texts(const std::vector<std::string>& values) { return {values.begin(), values.end()}; }
 
+bool same_origin(const LogRecord& a, const LogRecord& b) {
+  return a.task_id == b.task_id && a.allocation_id == b.allocation_id && a.agent_id == b.agent_id &&
+         a.container_id == b.container_id && a.rank == b.rank && a.source == b.source && a.stdtype == b.stdtype;
+}
+
 // Filters on what is in the origin choose origins first; there are few.
 bool add_origin_conditions(const LogQuery& wanted, Conditions& conditions) {
   std::vector<Conditions::Value> ranks;
@@ -63,8 +68,7 @@ void LogWriter::add(const AddLogs& logs) {
   const auto next = query.next() ? query.get<std::int64_t>() : 0;
   const auto end = logs.first_sequence + static_cast<std::int64_t>(logs.lines.size());
   if (end <= next) return;
-  const auto skipped = std::max<std::int64_t>(0, next - logs.first_sequence);
-  for (auto i = static_cast<std::size_t>(skipped); i < logs.lines.size(); ++i) insert(logs.lines[i]);
+  insert(logs.lines, static_cast<std::size_t>(std::max<std::int64_t>(0, next - logs.first_sequence)));
   Query(connection_, R"sql(
 INSERT INTO log_streams (stream, task, next_sequence)
 VALUES (?, ?, ?)
@@ -74,9 +78,7 @@ ON CONFLICT (stream) DO UPDATE SET next_sequence = excluded.next_sequence
       .run();
 }
 
-void LogWriter::add(const AddOwnLogs& logs) {
-  for (const auto& line : logs.lines) insert(line);
-}
+void LogWriter::add(const AddOwnLogs& logs) { insert(logs.lines, 0); }
 
 void LogWriter::forget() {
   tasks_.clear();
@@ -84,12 +86,18 @@ void LogWriter::forget() {
   last_id_ = read_last_id(connection_);
 }
 
-void LogWriter::insert(const LogRecord& line) {
-  const auto task = task_number(line.task_id);
-  const auto origin = origin_number(task, line);
-  Query(connection_, "INSERT INTO logs (id, task, origin, level, partial, time, line) VALUES (?, ?, ?, ?, ?, ?, ?)")
-      .bind(++last_id_, task, origin, line.level, line.partial, line.timestamp, Bytes{line.log})
-      .run();
+void LogWriter::insert(const std::vector<LogRecord>& lines, std::size_t from) {
+  Origin origin;
+  for (std::size_t i = from; i < lines.size(); ++i) {
+    const auto& line = lines[i];
+    if (i == from || !same_origin(line, lines[i - 1])) {
+      origin.task = task_number(line.task_id);
+      origin.number = origin_number(origin.task, line);
+    }
+    Query(connection_, "INSERT INTO logs (id, task, origin, level, partial, time, line) VALUES (?, ?, ?, ?, ?, ?, ?)")
+        .bind(++last_id_, origin.task, origin.number, line.level, line.partial, line.timestamp, Bytes{line.log})
+        .run();
+  }
 }
 
 std::int64_t LogWriter::task_number(const std::string& task_id) {

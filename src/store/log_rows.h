@@ -23,9 +23,12 @@ class LogWriter {
   void forget();
 
  private:
+  struct Origin {
+    std::int64_t task = 0, number = 0;
+  };
   std::int64_t task_number(const std::string& task_id);
   std::int64_t origin_number(std::int64_t task, const LogRecord& line);
-  void insert(const LogRecord& line);
+  void insert(const std::vector<LogRecord>& lines, std::size_t from);
 
   Connection& connection_;
   std::int64_t last_id_ = 0;

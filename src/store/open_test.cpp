@@ -35,6 +35,17 @@ TEST(OpenSqlite, LetsGoOfTheDatabaseWhenItIsClosed) {
   EXPECT_FALSE(std::filesystem::exists(directory.path() / "det.db-wal")) << "a clean end leaves one file";
 }
 
+TEST(OpenSqlite, ReservesTheSpaceOfTheWriteAheadLog) {
+  const TemporaryDirectory directory;
+  const auto path = directory.path() / "det.db";
+  const auto store = *open_sqlite(SqliteOptions{path, {}});
+  const auto size = std::filesystem::file_size(path.string() + "-wal");
+  EXPECT_GT(size, 16u << 20);
+  store->commit({PutSetting{"k", "v"}}, nullptr);
+  store->flush();
+  EXPECT_EQ(std::filesystem::file_size(path.string() + "-wal"), size);
+}
+
 TEST(OpenSqlite, SaysThatADirectoryCannotBeMade) {
   const TemporaryDirectory directory;
   std::ofstream(directory.path() / "file") << "x";

@@ -4,6 +4,7 @@
 #include "det/store/experiment_rows.h"
 #include "det/store/file_lock.h"
 #include "det/store/listing.h"
+#include "det/store/log_space.h"
 #include "det/store/metric_summary.h"
 #include "det/store/migrations.h"
 #include "det/store/reader_pool.h"
@@ -93,6 +94,15 @@ void require_wal(Connection& connection) {
     throw std::runtime_error(fmt::format("the file system cannot hold a write-ahead log (journal mode is '{}')", mode));
 }
 
+// The log usually stays within what is reserved: it is copied back at `pages`, and may
+// grow a little further until that happens.
+void prepare_log(Connection& connection, const std::filesystem::path& path, int pages) {
+  constexpr std::int64_t kFrameBytes = 4096 + 24;
+  const auto bytes = (pages + pages / 4) * kFrameBytes;
+  connection.execute(fmt::format("PRAGMA journal_size_limit = {}", bytes).c_str());
+  reserve_log_space(path.string() + "-wal", bytes);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& path, WriterOptions options) {
@@ -103,6 +113,7 @@ Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& path, Wr
     if (auto migrated = migrate(*connection, built_in_migrations()); !migrated)
       return tl::unexpected(std::move(migrated).error().within(path.string()));
     require_wal(*connection);
+    if (options.reserve_log) prepare_log(*connection, path, options.checkpoint_pages);
     options.name = path.string();
     return std::make_unique<SqliteStore>(std::move(lock), std::move(connection), path, std::move(options));
   } catch (const std::runtime_error& error) {

@@ -17,6 +17,7 @@ struct WriterOptions {
   std::string name = "database";                     ///< as messages call it
   std::function<void(const std::string&)> on_stall;  ///< see SqliteOptions
   bool sync_every_commit = true;                     ///< false only to measure what it costs
+  bool reserve_log = true;                           ///< false only to measure what it gains
   std::size_t transaction_bytes_max = 32 << 20;      ///< so that an acknowledgement does not wait for ever
   std::size_t overloaded_bytes = 64 << 20;
   std::size_t queue_bytes_max = 1 << 30;
