@@ -23,6 +23,7 @@
 #include "det/agent/slots.h"
 #include "det/config/yaml.h"
 #include "det/det/paths.h"
+#include "det/master/log_ring.h"
 #include "det/master/master.h"
 
 namespace det::commands {
@@ -30,10 +31,12 @@ namespace {
 
 namespace asio = boost::asio;
 
-void log_to_stderr(bool verbose) {
+/// The program's log goes to stderr and, where there is a master, to its ring.
+void log_to_stderr(bool verbose, std::shared_ptr<master::LogRing> ring = nullptr) {
   auto logger = spdlog::stderr_color_mt("det");
   logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
   logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);
+  if (ring) logger->sinks().push_back(std::move(ring));
   spdlog::set_default_logger(std::move(logger));
 }
 
@@ -71,6 +74,7 @@ struct MasterFlags {
   Result<void> finish() {
     std::error_code ignored;
     options.directory = std::filesystem::absolute(options.directory, ignored);
+    options.log = std::make_shared<master::LogRing>();
     if (config_file.empty()) return {};
     std::ifstream file(config_file);
     if (!file) return invalid_argument("the file {} cannot be read", config_file);
@@ -163,7 +167,7 @@ int up(std::vector<std::string> arguments) {
   if (const auto code = parse(app, std::move(arguments))) return *code;
   if (const auto fine = master_flags.finish(); !fine) return failed(fine.error());
   agent_flags.finish();
-  log_to_stderr(master_flags.verbose);
+  log_to_stderr(master_flags.verbose, master_flags.options.log);
   const auto machine = agent::detect_machine(agent_flags.options);  // while there is one thread
   std::unique_ptr<AgentThread> agent;
   const auto directory = master_flags.options.directory;
@@ -191,7 +195,7 @@ int master(std::vector<std::string> arguments) {
   flags.add_to(app);
   if (const auto code = parse(app, std::move(arguments))) return *code;
   if (const auto fine = flags.finish(); !fine) return failed(fine.error());
-  log_to_stderr(flags.verbose);
+  log_to_stderr(flags.verbose, flags.options.log);
   const auto address = flags.options.address;
   const auto token_file = flags.options.directory / "agent.token";
   return serve(std::move(flags.options), [&](master::Master& server) {

@@ -80,6 +80,13 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   }
 }
 
+/// "WARNING" of "WARNING: determined: …", which is how Python's loggers write; else what the agent says.
+std::string level_of(const api::LogEntry& entry) {
+  for (const std::string_view level : {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
+    if (entry.log.starts_with(level) && std::string_view(entry.log).substr(level.size()).starts_with(": ")) return std::string(level);
+  return entry.level;
+}
+
 asio::awaitable<Result<Empty>> logs(Services& s, Context context, Logs request) {
   if (const auto allowed = require_agent(context.principal); !allowed) co_return tl::unexpected(allowed.error());
   if (auto wrong = api::problem(static_cast<const api::LogBatch&>(request))) co_return tl::unexpected(*std::move(wrong));
@@ -100,7 +107,7 @@ asio::awaitable<Result<Empty>> logs(Services& s, Context context, Logs request) 
       entry.log = *std::move(bytes);
     }
     open->lines.push_back({.task_id = task, .allocation_id = request.allocation_id, .agent_id = request.agent_id,
-                           .rank = entry.rank, .source = "task", .stdtype = entry.stdtype, .level = entry.level,
+                           .rank = entry.rank, .source = "task", .stdtype = entry.stdtype, .level = level_of(entry),
                            .log = std::move(entry.log), .partial = entry.partial, .timestamp = entry.timestamp});
   }
   co_await s.ledger.write(std::move(changes));

@@ -50,40 +50,15 @@ struct CheckpointReply {
 BOOST_DESCRIBE_STRUCT(CheckpointReply, (), (checkpoint))
 struct DeleteRequest {
   std::vector<std::string> checkpoint_uuids;
-  static bool required(std::string_view) { return true; }
 };
 BOOST_DESCRIBE_STRUCT(DeleteRequest, (), (checkpoint_uuids))
-
-/// Joins a checkpoint with its trial and the reports at the same number of batches.
-api::Checkpoint read_one(store::Store& store, const CheckpointRecord& r) {
-  api::Checkpoint c{.task_id = r.task_id, .allocation_id = r.allocation_id, .uuid = r.uuid, .report_time = r.report_time,
-                    .resources = r.resources, .metadata = r.metadata, .state = state_name(r.state)};
-  if (!c.metadata.contains("steps_completed")) c.metadata["steps_completed"] = r.batches;
-  c.training.trial_id = r.trial_id;
-  c.training.experiment_id = r.experiment_id;
-  if (const auto experiment = store.experiment(r.experiment_id)) {
-    c.training.experiment_config = config::masked(experiment->config);
-    const auto metric = searcher_metric(experiment->config);
-    for (const auto& report : store.metrics({.trial = r.trial_id, .group = std::nullopt, .after_batches = r.batches - 1, .limit = 1})) {
-      if (report.batches != r.batches) continue;
-      api::Metrics metrics{.avg_metrics = report.avg_metrics, .batch_metrics = {}};
-      if (report.group == "training") c.training.training_metrics = std::move(metrics);
-      if (report.group == "validation") {
-        c.training.validation_metrics = std::move(metrics);
-        c.training.searcher_metric = value_of(report, metric.name);
-      }
-    }
-  }
-  if (const auto trial = store.trial(r.trial_id)) c.training.hparams = trial->hparams;
-  return c;
-}
 
 template <class In>
 Result<CheckpointsReply> page(store::Store& store, std::vector<CheckpointRecord> records, const In& in) {
   std::vector<api::Checkpoint> all;
   for (const auto& record : records) {
     const auto state = state_name(record.state);
-    if (in.states.empty() || std::find(in.states.begin(), in.states.end(), state) != in.states.end()) all.push_back(read_one(store, record));
+    if (in.states.empty() || std::find(in.states.begin(), in.states.end(), state) != in.states.end()) all.push_back(read_checkpoint(store, record));
   }
   const auto batches = [](const api::Checkpoint& c) { return json::to_int64(c.metadata.at("steps_completed")).value_or(0); };
   const auto metric = [&](const api::Checkpoint& c) {
@@ -146,7 +121,9 @@ asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, st
       };
       co_await blocking(s, std::move(read));
       if (buffer.size() < (std::size_t{1} << 18)) continue;
-      if (!co_await writer.write(std::exchange(buffer, {}))) co_return;
+      auto piece = std::exchange(buffer, std::string());
+      const bool taken = co_await writer.write(std::move(piece));
+      if (!taken) co_return;
     }
   }
   archive_write_close(out.get());
@@ -179,7 +156,18 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
   co_return response;
 }
 
+/// The uuids may come in the query or, as the original's clients send them, in the body.
+Result<void> read_body(const http::Request& request, DeleteRequest& in) {
+  if (!request.body.empty()) {
+    DET_TRY(const auto body, json::parse(request.body));
+    DET_TRY(in, http::from_wire<DeleteRequest>(body));
+  }
+  if (in.checkpoint_uuids.empty()) return invalid_argument("checkpointUuids: is required");
+  return {};
+}
+
 asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteRequest request) {
+  if (const auto fine = read_body(*context.request, request); !fine) co_return tl::unexpected(fine.error());
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   std::vector<CheckpointRecord> chosen;
   for (const auto& uuid : request.checkpoint_uuids) {
@@ -197,6 +185,29 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteReques
 }
 
 }  // namespace
+
+api::Checkpoint read_checkpoint(store::Store& store, const CheckpointRecord& r) {
+  api::Checkpoint c{.task_id = r.task_id, .allocation_id = r.allocation_id, .uuid = r.uuid, .report_time = r.report_time,
+                    .resources = r.resources, .metadata = r.metadata, .state = state_name(r.state)};
+  if (!c.metadata.contains("steps_completed")) c.metadata["steps_completed"] = r.batches;
+  c.training.trial_id = r.trial_id;
+  c.training.experiment_id = r.experiment_id;
+  if (const auto experiment = store.experiment(r.experiment_id)) {
+    c.training.experiment_config = config::masked(experiment->config);
+    const auto metric = searcher_metric(experiment->config);
+    for (const auto& report : store.metrics({.trial = r.trial_id, .group = std::nullopt, .after_batches = r.batches - 1, .limit = 1})) {
+      if (report.batches != r.batches) continue;
+      api::Metrics metrics{.avg_metrics = report.avg_metrics, .batch_metrics = {}};
+      if (report.group == "training") c.training.training_metrics = std::move(metrics);
+      if (report.group == "validation") {
+        c.training.validation_metrics = std::move(metrics);
+        c.training.searcher_metric = value_of(report, metric.name);
+      }
+    }
+  }
+  if (const auto trial = store.trial(r.trial_id)) c.training.hparams = trial->hparams;
+  return c;
+}
 
 void add_checkpoint_routes(http::Router& router, Services& s) {
   const std::string tag = "Checkpoints";
@@ -224,7 +235,7 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
         auto read = [&s, q]() -> Result<CheckpointReply> {
           const auto record = s.store.checkpoint(q.uuid);
           if (!record) return not_found("checkpoint '{}' not found", q.uuid);
-          return CheckpointReply{read_one(s.store, *record)};
+          return CheckpointReply{read_checkpoint(s.store, *record)};
         };
         co_return co_await blocking(s, std::move(read));
       },

@@ -243,7 +243,7 @@ void add_cluster_routes(http::Router& router, Services& s) {
                            .waiting_reason = s.ledger.cluster().waiting_reason(id)};
           for (const auto& share : allocation.record.shares) {
             json::array slots(share.slots.begin(), share.slots.end());
-            task.resources.push_back(json::object{{"agentDevices", json::object{{share.agent, slots}}}});
+            task.resources.push_back(json::object{{"containerId", id}, {"agentDevices", json::object{{share.agent, slots}}}});
           }
           reply.allocation_id_to_summary.emplace(id, std::move(task));
         }

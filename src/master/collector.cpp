@@ -38,7 +38,8 @@ Result<void> remove_files(store::Store& store, const CheckpointRecord& checkpoin
   return storage->remove(checkpoint.uuid);
 }
 
-/// Checkpoints that others need: sources of warm starts of live experiments.
+}  // namespace
+
 std::set<std::string> pinned(const cluster::Cluster& cluster) {
   std::set<std::string> uuids;
   for (const auto& [id, experiment] : cluster.experiments())
@@ -48,8 +49,6 @@ std::set<std::string> pinned(const cluster::Cluster& cluster) {
     }
   return uuids;
 }
-
-}  // namespace
 
 std::vector<CheckpointRecord> collectable(store::Store& store, const experiment::ExperimentRecord& record,
                                           const std::set<std::string>& pinned) {

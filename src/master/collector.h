@@ -45,6 +45,9 @@ class Collector {
   std::set<ExperimentId> at_work_;
 };
 
+/// Checkpoints that others need: of live experiments, to go on or to start from.
+std::set<std::string> pinned(const cluster::Cluster& cluster);
+
 /// The checkpoints of an experiment that its policy (checkpoint_storage.save_*) lets go.
 /// Reads the store; `pinned` are kept whatever the policy says.
 std::vector<experiment::CheckpointRecord> collectable(store::Store& store, const experiment::ExperimentRecord& record,

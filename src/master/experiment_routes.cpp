@@ -3,6 +3,7 @@
 #include "det/base/text.h"
 #include "det/master/collector.h"
 #include "det/master/objects.h"
+#include "det/master/policy.h"
 #include "det/master/services.h"
 
 namespace det::master {
@@ -44,8 +45,10 @@ struct PatchRequest {
   ExperimentId id;
   std::optional<std::string> name, description, notes;
   std::optional<std::vector<std::string>> labels;
+  json::value resources;
+  std::optional<GcPolicy> checkpoint_storage;
 };
-BOOST_DESCRIBE_STRUCT(PatchRequest, (), (id, name, description, notes, labels))
+BOOST_DESCRIBE_STRUCT(PatchRequest, (), (id, name, description, notes, labels, resources, checkpoint_storage))
 struct LabelRequest {
   ExperimentId id;
   std::string label;
@@ -65,6 +68,9 @@ struct ModelDefinitionReply {
 BOOST_DESCRIBE_STRUCT(ModelDefinitionReply, (), (b64_tgz))
 
 Error no_experiment(ExperimentId id) { return Error(ErrorCode::NotFound, fmt::format("experiment '{}' not found", id)); }
+
+/// "COMPLETED", for sentences.
+std::string state_word(Services& s, const ExperimentRecord& record) { return state_name(s, record).substr(std::string_view("STATE_").size()); }
 
 /// The newest record: the live one, else the stored one.
 asio::awaitable<Result<ExperimentRecord>> find(Services& s, ExperimentId id) {
@@ -161,7 +167,7 @@ asio::awaitable<Result<Empty>> command(Services& s, Context context, ExperimentI
     const bool ending = verb == cluster::Verb::Cancel || verb == cluster::Verb::Kill;
     if (ending && record->state == experiment::State::Canceled) co_return Empty{};
     static constexpr const char* kDone[] = {"activated", "paused", "canceled", "killed"};
-    co_return failed_precondition("experiment {} is finished ({}); it cannot be {}", id, state_name(s, *record), kDone[static_cast<int>(verb)]);
+    co_return failed_precondition("experiment {} is {}; it cannot be {}", id, state_word(s, *record), kDone[static_cast<int>(verb)]);
   }
   cluster::Event event = cluster::ExperimentCommanded{id, verb};
   const auto done = co_await s.ledger.handle(std::move(event));
@@ -171,6 +177,15 @@ asio::awaitable<Result<Empty>> command(Services& s, Context context, ExperimentI
 
 /// Changes a record, live or stored.
 asio::awaitable<Result<api::Experiment>> patch(Services& s, PatchRequest request) {
+  if (request.resources.is_object() && !request.resources.get_object().empty()) {
+    const std::string field = request.resources.get_object().begin()->key();
+    co_return fail(ErrorCode::Unimplemented,
+                   "resources.{} of a submitted experiment cannot be changed in this version; set it in the configuration and submit again", field);
+  }
+  if (request.checkpoint_storage) {
+    const auto policy = *request.checkpoint_storage;
+    if (const auto changed = co_await change_policy(s, request.id, policy); !changed) co_return tl::unexpected(changed.error());
+  }
   if (s.ledger.cluster().experiment(request.id) != nullptr) {
     cluster::Event event = cluster::ExperimentPatched{request.id, request.name, request.description, request.notes, request.labels};
     const auto done = co_await s.ledger.handle(std::move(event));
@@ -194,7 +209,7 @@ asio::awaitable<Result<Empty>> archive(Services& s, Context context, ExperimentI
   auto record = co_await find(s, id);
   if (!record) co_return tl::unexpected(record.error());
   if (!experiment::is_terminal(record->state))
-    co_return failed_precondition("experiment {} is {}; only finished experiments can be archived", id, state_name(s, *record));
+    co_return failed_precondition("experiment {} is {}; only finished experiments can be archived", id, state_word(s, *record));
   if (s.ledger.cluster().experiment(id) != nullptr) co_await s.collector.finished(id);
   record->archived = archived;
   std::vector<store::Change> changes;
@@ -208,7 +223,7 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, ExperimentId
   auto record = co_await find(s, id);
   if (!record) co_return tl::unexpected(record.error());
   if (!experiment::is_terminal(record->state))
-    co_return failed_precondition("experiment {} is {}; cancel or kill it before you delete it", id, state_name(s, *record));
+    co_return failed_precondition("experiment {} is {}; cancel or kill it before you delete it", id, state_word(s, *record));
   if (s.ledger.cluster().experiment(id) != nullptr) co_await s.collector.finished(id);
   record->state = experiment::State::Deleting;
   std::vector<store::Change> changes;
@@ -253,7 +268,7 @@ void add_experiment_routes(http::Router& router, Services& s) {
         if (!experiment) co_return tl::unexpected(experiment.error());
         co_return PatchReply{*std::move(experiment)};
       },
-      Doc{.summary = "Change name, description, notes or labels", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Change name, description, notes, labels or the policy for checkpoints", .tag = tag, .errors = {ErrorCode::NotFound}});
   for (const bool put : {true, false})
     router.add<LabelRequest, LabelReply>(put ? Verb::Put : Verb::Delete, "/api/v1/experiments/{id}/labels/{label}",
         [&s, put](Context c, LabelRequest r) -> asio::awaitable<Result<LabelReply>> {
@@ -263,7 +278,7 @@ void add_experiment_routes(http::Router& router, Services& s) {
           std::set<std::string> labels(record->labels.begin(), record->labels.end());
           if (put) labels.insert(r.label);
           else labels.erase(r.label);
-          PatchRequest change{.id = r.id, .labels = std::vector<std::string>(labels.begin(), labels.end())};
+          PatchRequest change{.id = r.id, .labels = std::vector<std::string>(labels.begin(), labels.end()), .resources = nullptr, .checkpoint_storage = std::nullopt};
           const auto experiment = co_await patch(s, std::move(change));
           if (!experiment) co_return tl::unexpected(experiment.error());
           co_return LabelReply{experiment->labels};

@@ -1,6 +1,7 @@
 // Logs of trials and tasks, stored and live.
 
 #include "det/base/text.h"
+#include "det/master/log_ring.h"
 #include "det/master/log_text.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
@@ -33,6 +34,46 @@ struct TaskLogs : Filter {
   std::string task_id;
 };
 BOOST_DESCRIBE_STRUCT(TaskLogs, (Filter), (task_id))
+
+struct MasterLogs {
+  std::int64_t offset = 0;
+  std::int32_t limit = 0;
+  bool follow = false;
+};
+BOOST_DESCRIBE_STRUCT(MasterLogs, (), (offset, limit, follow))
+struct MasterEntry {
+  std::int32_t id = 0;
+  std::string message;
+  Time timestamp;
+  std::string level;
+};
+BOOST_DESCRIBE_STRUCT(MasterEntry, (), (id, message, timestamp, level))
+struct MasterLine {
+  MasterEntry log_entry;
+};
+BOOST_DESCRIBE_STRUCT(MasterLine, (), (log_entry))
+
+/// The master's own log: what is kept of it from `offset` on, a negative one counted from the end.
+asio::awaitable<Result<void>> send_own(Services& s, MasterLogs in, ItemWriter<MasterLine>& out) {
+  const auto ring = s.log;
+  if (ring == nullptr) co_return Result<void>{};
+  auto next = in.offset >= 0 ? in.offset : std::max<std::int64_t>(0, ring->end() + in.offset);
+  std::int64_t left = in.limit > 0 ? in.limit : std::numeric_limits<std::int64_t>::max();
+  while (left > 0) {
+    const auto lines = ring->read(next, static_cast<std::size_t>(std::min(left, kLinesPerRead)));
+    for (const auto& line : lines) {
+      const MasterLine item{{.id = static_cast<std::int32_t>(line.id), .message = line.text, .timestamp = line.time, .level = "LOG_LEVEL_" + line.level}};
+      if (!co_await out.write(item)) co_return Result<void>{};
+      next = line.id + 1;
+      --left;
+    }
+    if (!lines.empty()) continue;
+    if (!in.follow) break;
+    co_await s.ledger.wait("master log", std::chrono::milliseconds(250));
+    if (!co_await out.alive()) break;
+  }
+  co_return Result<void>{};
+}
 
 std::string replace_invalid(std::string_view bytes) {
   if (is_utf8(bytes)) return std::string(bytes);
@@ -86,7 +127,8 @@ asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::strin
     const auto lines = co_await blocking(s, std::move(read));
     for (const auto& line : lines) {
       const auto item = to_api(line, trial);
-      if (!co_await out.write(item)) co_return Result<void>{};
+      const bool taken = co_await out.write(item);
+      if (!taken) co_return Result<void>{};
       query.after_id = std::max(query.after_id, line.id);
       --left;
     }
@@ -95,7 +137,8 @@ asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::strin
     if (more) continue;
     if (last) co_return Result<void>{};
     co_await s.ledger.wait(Ledger::task_log_key(task), std::chrono::milliseconds(15'000));
-    if (!co_await out.alive()) co_return Result<void>{};
+    const bool alive = co_await out.alive();
+    if (!alive) co_return Result<void>{};
   }
 }
 
@@ -117,7 +160,8 @@ api::LogLine to_api(const experiment::LogRecord& r, std::optional<TrialId> trial
   line.rank_id = r.rank;
   const auto container = fmt::format("{:8}", r.container_id.empty() ? r.allocation_id.substr(r.allocation_id.find('.') + 1, 8) : r.container_id.substr(0, 8));
   const auto rank = r.rank ? fmt::format(" [rank={}]", *r.rank) : "";
-  const auto level = r.level.empty() ? "" : r.level + ": ";
+  const auto prefix = r.level + ": ";
+  const auto level = r.level.empty() || line.log.starts_with(prefix) ? "" : prefix;
   line.message = fmt::format("[{}] {}{} || {}{}", to_rfc3339(r.timestamp), container, rank, level, line.log);
   return line;
 }
@@ -139,6 +183,12 @@ void add_log_routes(http::Router& router, Services& s) {
         co_return co_await send(s, in, trial->task_id, trial->id, out);
       },
       Doc{.summary = "A task's log; `follow` waits for more until it is over", .tag = "Logs", .errors = {ErrorCode::NotFound}});
+  router.add_stream<MasterLogs, MasterLine>(Verb::Get, "/api/v1/master/logs",
+      [&s](Context c, MasterLogs in, ItemWriter<MasterLine>& out) -> asio::awaitable<Result<void>> {
+        if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
+        co_return co_await send_own(s, in, out);
+      },
+      Doc{.summary = "The newest lines of the master's own log", .tag = "Cluster"});
 }
 
 }  // namespace det::master

@@ -101,6 +101,7 @@ class Server final : public Master {
     services_.master_id = checkpoint::new_uuid();
     services_.version = DET_VERSION;
     services_.launch_error = options_.launch_error;
+    services_.log = options_.log;
     ledger_.on_collect([this](ExperimentId id) { collector_.collect(id); });
     add_routes();
     return {};
@@ -150,6 +151,7 @@ class Server final : public Master {
     add_experiment_routes(router_, services_);
     add_trial_routes(router_, services_);
     add_checkpoint_routes(router_, services_);
+    add_policy_routes(router_, services_);
     add_log_routes(router_, services_);
     add_user_routes(router_, services_);
     add_cluster_routes(router_, services_);

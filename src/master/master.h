@@ -12,6 +12,8 @@
 
 namespace det::master {
 
+class LogRing;
+
 struct MasterOptions {
   std::filesystem::path directory;       ///< everything that the master keeps
   std::string address = "127.0.0.1";
@@ -20,6 +22,8 @@ struct MasterOptions {
   /// Under every experiment's configuration. Without checkpoint_storage there, checkpoints
   /// go to `<directory>/checkpoints`.
   json::object defaults;
+  /// What `GET /api/v1/master/logs` shows: a sink of the process's logger. None: nothing.
+  std::shared_ptr<LogRing> log;
   bool launch_error = false;             ///< refuse experiments that no agent could ever run
 };
 

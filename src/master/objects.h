@@ -27,6 +27,8 @@ api::CheckpointWorkload to_workload(const experiment::CheckpointRecord& record);
 
 /// Reads the store: call it on the pool. `config` is the experiment's document.
 api::Trial read_trial(store::Store& store, const experiment::TrialRecord& record, const json::object& config);
+/// A checkpoint with its trial and the reports at the same number of batches. Reads the store.
+api::Checkpoint read_checkpoint(store::Store& store, const experiment::CheckpointRecord& record);
 /// What of a trial only the strand knows: state, waiting reason, target. Call it on the strand.
 void complete_trial(Services& s, const experiment::TrialRecord& record, api::Trial& trial);
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 
@@ -17,6 +18,7 @@
 namespace det::master {
 
 class Collector;
+class LogRing;
 
 /// What the handlers of the API work with. One of each in a master.
 struct Services {
@@ -29,6 +31,7 @@ struct Services {
   json::object defaults;       ///< under every experiment's configuration: checkpoint_storage …
   std::string cluster_id, cluster_name, master_id, version;
   bool launch_error = false;   ///< refuse what no agent could ever run
+  std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
   /// Batches of the newest report of each (trial, run, group) since the start.
   std::map<std::tuple<TrialId, std::int64_t, std::string>, std::int64_t> newest_report{};
 };
@@ -62,6 +65,7 @@ void add_experiment_routes(http::Router& router, Services& s);
 void add_submit_routes(http::Router& router, Services& s);
 void add_trial_routes(http::Router& router, Services& s);
 void add_checkpoint_routes(http::Router& router, Services& s);
+void add_policy_routes(http::Router& router, Services& s);
 void add_log_routes(http::Router& router, Services& s);
 void add_user_routes(http::Router& router, Services& s);
 void add_cluster_routes(http::Router& router, Services& s);

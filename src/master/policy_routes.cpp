@@ -1,0 +1,114 @@
+// Which checkpoints an experiment keeps: looked at before it is changed, and changed.
+
+#include <charconv>
+
+#include "det/master/collector.h"
+#include "det/master/objects.h"
+#include "det/master/policy.h"
+
+namespace det::master {
+namespace {
+
+using experiment::ExperimentRecord;
+using http::Verb;
+
+Result<void> check(const GcPolicy& policy) {
+  for (const auto& [name, value] : {std::pair{"save_experiment_best", policy.save_experiment_best},
+                                    std::pair{"save_trial_best", policy.save_trial_best},
+                                    std::pair{"save_trial_latest", policy.save_trial_latest}})
+    if (value < 0) return invalid_argument("{} is {}; it must be 0 or more", name, value);
+  return {};
+}
+
+/// The record with the policy in its configuration.
+ExperimentRecord with(ExperimentRecord record, const GcPolicy& policy) {
+  auto& storage = record.config["checkpoint_storage"];
+  if (!storage.is_object()) storage = json::object();
+  auto& fields = storage.get_object();
+  fields["save_experiment_best"] = policy.save_experiment_best;
+  fields["save_trial_best"] = policy.save_trial_best;
+  fields["save_trial_latest"] = policy.save_trial_latest;
+  return record;
+}
+
+Result<std::int64_t> number(const std::string& name, const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc{} || end != text.data() + text.size() || value < 0)
+    return invalid_argument("{} is '{}'; it must be a whole number, 0 or more", name, text);
+  return value;
+}
+
+Result<GcPolicy> read_policy(const http::Request& request) {
+  GcPolicy policy;
+  for (const auto& [name, field] : {std::pair{"save_experiment_best", &policy.save_experiment_best},
+                                    std::pair{"save_trial_best", &policy.save_trial_best},
+                                    std::pair{"save_trial_latest", &policy.save_trial_latest}}) {
+    const std::string key = name;
+    const auto* text = request.query.find(http::camel_case(key));
+    if (text == nullptr) return invalid_argument("{} is missing; give save_experiment_best, save_trial_best and save_trial_latest", key);
+    DET_TRY(*field, number(key, *text));
+  }
+  return policy;
+}
+
+/// The checkpoints that the policy would delete, as the CLI of the original reads them.
+asio::awaitable<Result<json::object>> preview(Services& s, http::Request request) {
+  const auto principal = co_await s.auth.authenticate(request);
+  if (!principal) co_return tl::unexpected(principal.error());
+  if (const auto user = require_user(*principal); !user) co_return tl::unexpected(user.error());
+  const auto policy = read_policy(request);
+  if (!policy) co_return tl::unexpected(policy.error());
+  const auto id = number("experiment", request.parameters["id"]);
+  if (!id) co_return tl::unexpected(id.error());
+  auto read = [&s, id = ExperimentId{*id}] { return s.store.experiment(id); };
+  auto record = co_await blocking(s, std::move(read));
+  if (!record || record->state == experiment::State::Deleted) co_return not_found("experiment '{}' not found", *id);
+  auto keep = pinned(s.ledger.cluster());
+  auto list = [&s, changed = with(*std::move(record), *policy), keep] {
+    json::object reply;
+    reply["metric_name"] = searcher_metric(changed.config).name;
+    json::array checkpoints;
+    for (const auto& checkpoint : collectable(s.store, changed, keep)) checkpoints.push_back(http::to_wire(read_checkpoint(s.store, checkpoint)));
+    reply["checkpoints"] = std::move(checkpoints);
+    return reply;
+  };
+  co_return co_await blocking(s, std::move(list));
+}
+
+}  // namespace
+
+asio::awaitable<Result<void>> change_policy(Services& s, ExperimentId id, GcPolicy policy) {
+  if (const auto fine = check(policy); !fine) co_return fine;
+  auto read = [&s, id] { return s.store.experiment(id); };
+  auto record = co_await blocking(s, std::move(read));
+  if (!record || record->state == experiment::State::Deleted) co_return not_found("experiment '{}' not found", id);
+  const auto* live = s.ledger.cluster().experiment(id);
+  if (live != nullptr && !live->finished())
+    co_return failed_precondition("experiment {} is not over; the policy that deletes its checkpoints can be changed once it is", id);
+  if (live != nullptr) {
+    co_await s.collector.finished(id);
+    auto again = [&s, id] { return s.store.experiment(id); };
+    record = co_await blocking(s, std::move(again));
+    if (!record) co_return not_found("experiment '{}' not found", id);
+  }
+  if (record->state == experiment::State::Deleting) co_return failed_precondition("experiment {} is being deleted", id);
+  auto changed = with(*std::move(record), policy);
+  std::vector<store::Change> changes;
+  changes.push_back(store::PutExperiment{changed});
+  co_await s.ledger.write(std::move(changes));
+  auto keep = pinned(s.ledger.cluster());
+  auto choose = [&s, changed, keep] { return collectable(s.store, changed, keep); };
+  auto chosen = co_await blocking(s, std::move(choose));
+  co_return co_await s.collector.remove(std::move(chosen));
+}
+
+void add_policy_routes(http::Router& router, Services& s) {
+  router.add_raw(Verb::Get, "/experiments/{id}/preview_gc", [&s](http::Request request) -> asio::awaitable<http::Response> {
+    auto reply = co_await preview(s, std::move(request));
+    if (!reply) co_return http::error_response(reply.error());
+    co_return http::json_response(json::serialize(*reply));
+  });
+}
+
+}  // namespace det::master
