@@ -9,12 +9,11 @@ Usage: python bench/cli_start.py [runs, default 50]
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import time
 
-from platform_under_test import circumstances, det_program, platform
+from platform_under_test import circumstances, det_program, platform, show
 
 
 def measure(name: str, command: list[str], environment: dict[str, str], runs: int) -> None:
@@ -23,8 +22,7 @@ def measure(name: str, command: list[str], environment: dict[str, str], runs: in
         start = time.monotonic()
         subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
         taken.append((time.monotonic() - start) * 1e3)
-    taken.sort()
-    print(f"{name}: median {statistics.median(taken):.1f} ms, fastest {taken[0]:.1f}, slowest {taken[-1]:.1f} ({runs} runs)")
+    show(name, taken)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -114,4 +115,13 @@ def _port(process: subprocess.Popen[str], output: pathlib.Path) -> int:
 
 def circumstances() -> str:
     """What else a reader must know of a figure: cores, and how busy the machine was."""
-    return f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}, {det_program().removeprefix(str(ROOT) + '/')}"
+    return f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
+
+
+def show(name: str, milliseconds: Sequence[float]) -> None:
+    """One line for the times of many runs."""
+    print(
+        f"{name}: median {statistics.median(milliseconds):.1f} ms, "
+        f"fastest {min(milliseconds):.1f}, slowest {max(milliseconds):.1f} ({len(milliseconds)} runs)",
+        flush=True,
+    )

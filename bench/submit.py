@@ -9,11 +9,10 @@ Usage: python bench/submit.py [runs, default 12]
 from __future__ import annotations
 
 import json
-import statistics
 import sys
 import time
 
-from platform_under_test import Platform, circumstances, platform
+from platform_under_test import Platform, circumstances, platform, show
 
 
 def first_metric(server: Platform) -> float:
@@ -38,8 +37,7 @@ def measure(name: str, runs: int, *options: str) -> None:
     with platform(*options) as server:
         first_metric(server)  # also waits until a warm worker is warm
         time.sleep(3)
-        taken = sorted(first_metric(server) for _ in range(runs))
-        print(f"{name}: median {statistics.median(taken):.0f} ms, fastest {taken[0]:.0f}, slowest {taken[-1]:.0f} ({runs} runs)")
+        show(name, [first_metric(server) for _ in range(runs)])
 
 
 def main() -> None:

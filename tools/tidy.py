@@ -51,10 +51,10 @@ EVERYWHERE = {
     r"\bFIX" r"ME\b": "fix it, or file an issue and write TODO(#123)",
     r"\bTO" r"DO\b(?!\(#\d+\))": "name the issue: TODO(#123)",
     r"gtest/gtest_" r"prod\.h|FRIEND" r"_TEST": "test through the public interface",
-    r"(?<![\w>}/.)-])/(wo" r"rk|ho" r"me/\w+|ro" r"ot)/(?!\.{3})": "no path of one machine: take it from an option or a fixture",
+    r"(?<![\w>}/.)-])/(wo" r"rk|ho" r"me/\w+|ro" r"ot)/(?!\.{3})": "no path of one machine: take it from an option",
     r"/tmp/(build|slot)\b": "no path of one machine: name the preset's build folder",
     r"https?://[\w.-]*\b(pypi|npm|npmjs|registry|artifactory|nexus|goproxy|mirror)[\w.-]*\b[:/]"
-    r"|\b(PIP_INDEX" r"_URL|NPM_CONFIG" r"_REGISTRY|--index" r"-url)\b": "no registry host: the reader's own client knows its registry",
+    r"|\b(PIP_INDEX" r"_URL|NPM_CONFIG" r"_REGISTRY|--index" r"-url)\b": "no registry host: each client knows its own",
 }
 LIMIT = 500
 SIZED = ("src/", "python/", "webui/src/", "tests/", "bench/", "tools/")
@@ -75,7 +75,9 @@ def without_comments_and_strings(text: str) -> str:
     """The same text with comments and literals blanked, so that positions and lines stay."""
 
     def blank(match: re.Match[str]) -> str:
-        return re.sub(r"[^\n]", " ", match[0]) if match[0][0] == "/" else '"' + re.sub(r"[^\n]", "_", match[0][1:-1]) + '"'
+        if match[0][0] == "/":
+            return re.sub(r"[^\n]", " ", match[0])
+        return '"' + re.sub(r"[^\n]", "_", match[0][1:-1]) + '"'
 
     literal = r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*(?:.|\n)*?\*/'
     return re.sub(literal, blank, text)
@@ -93,8 +95,9 @@ def included_modules(name: str, text: str) -> Iterator[Complaint]:
             allowed = ", ".join(MAY_INCLUDE.get(module, ())) or "nothing"
             yield Complaint(name, line, f"{module} includes {other}, but may include only: {allowed}",
                             "move the code to where both may see it, or pass what it needs as an argument")  # fmt: skip
-    if module != "pytorch" and (match := re.search(r"^#include <(torch|ATen|c10)/", text, re.MULTILINE)):
-        yield Complaint(name, line_at(text, match.start()), f"{module} includes Torch", "only src/pytorch may")
+    for match in re.finditer(r"^#include <(torch|ATen|c10)/", text, re.MULTILINE):
+        if module != "pytorch":
+            yield Complaint(name, line_at(text, match.start()), f"{module} includes Torch", "only src/pytorch may")
 
 
 def is_test(name: str) -> bool:
@@ -107,7 +110,7 @@ def impurities(name: str, text: str) -> Iterator[Complaint]:
         return
     for pattern, remedy in IMPURE.items():
         for match in re.finditer(pattern, text):
-            yield Complaint(name, line_at(text, match.start()), f"{module} is pure, but has `{match[0].strip()}`", remedy)
+            yield Complaint(name, line_at(text, match.start()), f"{module} is pure: `{match[0].strip()}`", remedy)
 
 
 def expression_after(text: str, start: int, *, within_parentheses: bool) -> str:
@@ -168,7 +171,8 @@ def names_of_tests(name: str, text: str) -> Iterator[Complaint]:
     if name.endswith(".cpp"):
         for match in re.finditer(r"^(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", text, re.MULTILINE):
             words = re.findall(r"[A-Z][a-z]*|\d+", match[1].removesuffix("Test") + match[2])
-            if "_" in match[2] or not match[2][0].isupper() or len(words) < 3 or re.match(r"Tests?(\d|[A-Z])", match[2]):
+            ill_formed = "_" in match[2] or not match[2][0].isupper() or re.match(r"Tests?(\d|[A-Z])", match[2])
+            if ill_formed or len(words) < 3:
                 yield Complaint(name, line_at(text, match.start()), f"`{match[1]}.{match[2]}` is no sentence", remedy)
     elif re.search(r"(^|/)(test_\w+|\w+_test)\.py$", name):
         for match in re.finditer(r"^def (test_\w*)\(", text, re.MULTILINE):
@@ -184,7 +188,7 @@ def build_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
             yield Complaint(folder, 1, f"{module} has no row in the table of modules",
                             "add one here and in docs/architecture.md, and a decision why it is no part of another")  # fmt: skip
         if f"{folder}/README.md" not in names:
-            yield Complaint(folder, 1, "has no README.md", "write one screen: what it decides, its words, what to read first")
+            yield Complaint(folder, 1, "has no README.md", "write one screen: what it does, its words, what to read")
         elif (root / folder / "README.md").read_text().count("\n") > 60:
             yield Complaint(f"{folder}/README.md", 60, "is longer than a screen", "what is longer belongs in the headers")
         build = f"{folder}/CMakeLists.txt"

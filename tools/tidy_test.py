@@ -68,8 +68,9 @@ BREACHES = {
     "a module without a README": ("src/api/CMakeLists.txt", "det_module(api PURE)\n", "has no README.md"),
     "a README that is a book": ("src/base/README.md", "line\n" * 61, "longer than a screen"),
     "a test that nobody builds": ("src/base/b_test.cpp", "\n", "is built by nobody"),
-    "a dependency in the build only": ("src/base/CMakeLists.txt", "det_module(base SOURCES a.cpp a_test.cpp DEPS http)\n",
-                                       "base depends on http"),
+    "a dependency in the build only": (
+        "src/base/CMakeLists.txt", "det_module(base SOURCES a.cpp a_test.cpp DEPS http)\n", "base depends on http"
+    ),
 }  # fmt: skip
 
 

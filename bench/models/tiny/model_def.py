@@ -1,6 +1,6 @@
 """One small layer on sixteen records: a trial whose own work is nearly nothing."""
 
-from typing import Any, Dict
+from typing import Any
 
 import torch
 from torch import nn
@@ -23,13 +23,13 @@ class TinyTrial(PyTorchTrial):
     def build_validation_data_loader(self) -> DataLoader:
         return DataLoader(self.records(), batch_size=4)
 
-    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Dict[str, Any]:
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
         inputs, labels = batch
         loss = nn.functional.cross_entropy(self.model(inputs), labels)
         self.context.backward(loss)
         self.context.step_optimizer(self.optimizer)
         return {"loss": loss}
 
-    def evaluate_batch(self, batch: Any) -> Dict[str, Any]:
+    def evaluate_batch(self, batch: Any) -> dict[str, Any]:
         inputs, labels = batch
         return {"validation_loss": nn.functional.cross_entropy(self.model(inputs), labels)}
