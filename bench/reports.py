@@ -89,7 +89,7 @@ def measure(trials: list[Trial], seconds: float) -> None:
     taken.sort()
     median, slow = taken[len(taken) // 2] * 1e3, taken[int(len(taken) * 0.99)] * 1e3
     rate = len(taken) / elapsed
-    print(f"{len(trials):3d} clients: {rate:6.0f} reports/s, answered after {median:.1f} ms (median), {slow:.1f} ms (99 %)")
+    print(f"{len(trials):3d} clients: {rate:6.0f} reports/s, answered in {median:.1f} ms (median), {slow:.1f} (99 %)")
 
 
 def main() -> None:

@@ -130,7 +130,7 @@ def expression_after(text: str, start: int, *, within_parentheses: bool) -> str:
 
 
 def condition_around(text: str, position: int) -> bool:
-    """Whether `position` is inside the condition of an `if`, `while` or `switch`; after its last semicolon, if it has any."""
+    """Whether `position` is inside the condition of an `if`, `while` or `switch`; a declaration before it is none."""
     if text[position + len(expression_after(text, position, within_parentheses=True)) :][:1] == ";":
         return False
     depth = 0
@@ -186,11 +186,11 @@ def build_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
         folder = f"src/{module}"
         if module not in MAY_INCLUDE:
             yield Complaint(folder, 1, f"{module} has no row in the table of modules",
-                            "add one here and in docs/architecture.md, and a decision why it is no part of another")  # fmt: skip
+                            "add one here and in docs/architecture.md, and write down why it is needed")  # fmt: skip
         if f"{folder}/README.md" not in names:
             yield Complaint(folder, 1, "has no README.md", "write one screen: what it does, its words, what to read")
         elif (root / folder / "README.md").read_text().count("\n") > 60:
-            yield Complaint(f"{folder}/README.md", 60, "is longer than a screen", "what is longer belongs in the headers")
+            yield Complaint(f"{folder}/README.md", 60, "is longer than a screen", "the rest belongs in the headers")
         build = f"{folder}/CMakeLists.txt"
         listed = (root / build).read_text() if build in names else ""
         for name in names:
@@ -200,7 +200,7 @@ def build_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
         for dep in deps[1].split() if deps else []:
             if dep not in MAY_INCLUDE.get(module, ()):
                 yield Complaint(build, line_at(listed, deps.start() if deps else 0), f"{module} depends on {dep}",
-                                "the table of modules does not allow it: pass what it needs as an argument")  # fmt: skip
+                                "the table of modules forbids it: pass what it needs as an argument")  # fmt: skip
 
 
 def check_text(name: str, text: str) -> Iterator[Complaint]:
@@ -209,7 +209,7 @@ def check_text(name: str, text: str) -> Iterator[Complaint]:
             yield Complaint(name, line_at(text, match.start()), f"`{match[0]}`", remedy)
     suffix = pathlib.PurePosixPath(name).suffix
     if suffix in CODE and name.startswith(SIZED) and (lines := text.count("\n")) > LIMIT:
-        yield Complaint(name, LIMIT, f"has {lines} lines, the limit is {LIMIT}", "it is two files: give each idea its own")
+        yield Complaint(name, LIMIT, f"has {lines} lines, the limit is {LIMIT}", "give each idea its own file")
     if suffix in {".h", ".cpp"}:
         code = without_comments_and_strings(text)
         if name.startswith("src/") and name.count("/") > 1:

@@ -3,9 +3,8 @@
 from typing import Any
 
 import torch
-from torch import nn
-
 from determined.pytorch import DataLoader, PyTorchTrial, PyTorchTrialContext
+from torch import nn
 
 
 class TinyTrial(PyTorchTrial):
