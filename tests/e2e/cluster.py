@@ -138,7 +138,7 @@ class Cluster:
         """The experiment's trial, once it has one."""
         return wait_until(lambda: self.get(f"experiments/{id}/trials")["trials"], f"a trial of {id}")[0]
 
-    def wait_for_state(self, id, *states):
+    def wait_for_state(self, id, *states, seconds=PATIENCE):
         """Waits through restarts of the master, too."""
         def there():
             state = self.experiment(id)["state"].removeprefix("STATE_")
@@ -146,7 +146,7 @@ class Cluster:
                 raise AssertionError(f"experiment {id} is {state}, not {states}:\n{self.log_text(id)[-3000:]}")
             return state if state in states else None
 
-        return wait_until(there, f"experiment {id} in {states}")
+        return wait_until(there, f"experiment {id} in {states}", seconds, pause=0.1)
 
     def metrics(self, trial, group):
         """Rows (batches, metrics) in the order of the API, batch metrics included."""

@@ -125,11 +125,7 @@ def disturb(cluster, noisy, undisturbed, seed, acts):
     seen = []
     for part, act in acts:
         due = int(part * BATCHES) // 10 * 10
-        wait_until(
-            lambda: due == 0 or [b for b, _ in cluster.metrics(trial, "training") if b >= due]
-            or cluster.experiment(experiment)["state"] == "STATE_COMPLETED",
-            f"batch {due}",
-        )
+        wait_until(lambda: cluster.get(f"trials/{trial}")["trial"]["totalBatchesProcessed"] >= due, f"batch {due}")
         time.sleep(random.random() * 0.1)
         seen.append(visible(cluster, trial))
         restarts += act(cluster)

@@ -1,0 +1,56 @@
+"""What the guide tells users to type works, in the order in which it says so.
+
+A page's ``console`` blocks are its commands (lines that begin with "$ "). A block whose fence
+names a file, as in "```yaml const.yaml", is what the reader saves under that name.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+
+import pytest
+from cluster import BINARY, PYTHON, REPOSITORY
+
+PAGES = sorted((REPOSITORY / "docs" / "guide").glob("*.md"))
+FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def script_of(text):
+    """The page as a shell script that says each command before it runs it and ends at the first that fails."""
+    lines = ["set -e"]
+    for language, name, body in FENCE.findall(text):
+        if name:
+            lines += [f"cat > {shlex.quote(name)} <<'END OF THE FILE'", body.rstrip("\n"), "END OF THE FILE"]
+        elif language == "console":
+            for line in body.splitlines():
+                if line.startswith("$ "):
+                    command = line[2:]
+                    lines += [f"printf '%s\\n' {shlex.quote('$ ' + command)}", command]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_of_the_guide_works(page, start, tmp_path):
+    script = script_of(page.read_text())
+    assert "$ det " in script, f"{page.name} shows no command"
+    cluster = start()
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "det").symlink_to(pathlib.Path(BINARY).resolve())
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "examples").symlink_to(REPOSITORY / "examples")
+    environment = cluster.environment | {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "DET_MASTER": cluster.url,
+        "DET_PYTHON": PYTHON,
+        "PYTHONPATH": str(REPOSITORY / "python"),
+    }
+    done = subprocess.run(
+        ["bash"], input=script, cwd=work, env=environment, text=True, timeout=600,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+    assert done.returncode == 0, f"{page.name}, after the last command below:\n{done.stdout[-4000:]}"
+    assert "Traceback" not in done.stdout
