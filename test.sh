@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All tests, on a fresh machine or again: unit tests, simulation, sanitizers, the Python package,
-# the web page, and whole experiments on the real program.
+# All tests, on a fresh machine or again: unit tests, simulation, the Python package, the web page,
+# and whole experiments on the real program. With --sanitizers also what runs in one process under
+# the address and undefined-behaviour sanitizers, which builds it once more.
 set -euo pipefail
 cd "$(dirname "$0")"
 started=$SECONDS
@@ -23,12 +24,14 @@ run "the web page's functions"               npm --prefix webui test --silent
 run "the Python package"                     python -m pytest -q -p no:cacheprovider python/tests
 run "whole experiments on the real program"  python -m pytest -q -p no:cacheprovider tests/e2e tools
 
-say "the same under address and undefined-behaviour sanitizers (without processes and disks)"
-modules="base;config;search;scheduler;experiment;api;cluster;http;checkpoint;trial;agent"
-if DET_CONFIGURE="-DDET_MODULES=$modules" tools/build.sh asan; then
-  run "sanitized tests" env DET_SEEDS=300 ctest --test-dir build/asan --output-on-failure --no-tests=error -E '^(agent|checkpoint)/' -j 2 --progress
-else
-  failed+=("the sanitizer build")
+if [ "${1:-}" = --sanitizers ]; then
+  say "the same under address and undefined-behaviour sanitizers (without processes and disks)"
+  modules="base;config;search;scheduler;experiment;api;cluster;http;checkpoint;trial;agent"
+  if DET_CONFIGURE="-DDET_MODULES=$modules" tools/build.sh asan; then
+    run "sanitized tests" env DET_SEEDS=300 ctest --test-dir build/asan --output-on-failure --no-tests=error -E '^(agent|checkpoint)/' -j 2 --progress
+  else
+    failed+=("the sanitizer build")
+  fi
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then
