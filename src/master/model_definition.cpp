@@ -69,7 +69,7 @@ Result<ModelDefinition> pack(const std::vector<SubmittedFile>& files) {
   std::set<std::string> names;
   for (const auto* file : sorted) {
     const auto name = std::string(file->path.ends_with('/') ? file->path.substr(0, file->path.size() - 1) : file->path);
-    if (name == "." || name.empty()) continue;
+    if (name == ".") continue;
     if (const auto fine = check_name(name); !fine) return tl::unexpected(fine.error());
     if (!names.insert(name).second) return invalid_argument("modelDefinition names '{}' twice", name);
     if (file->type != kRegular && file->type != kDirectory)
