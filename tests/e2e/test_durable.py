@@ -1,0 +1,53 @@
+"""What the master said yes to is there after `kill -9` in the next instant."""
+
+import random
+import threading
+import time
+
+from cluster import REPOSITORY
+
+MODEL = REPOSITORY / "tests" / "e2e" / "models" / "broken"
+
+
+def test_what_was_answered_is_there_after_a_kill_in_the_next_instant(start):
+    cluster = start(apart=True)
+    expected = {}
+    for number in range(5):
+        id = cluster.create(MODEL, "--paused", "--config", f"description=number {number}")
+        cluster.master.kill()
+        cluster.start_master()
+        expected[id] = f"number {number}"
+        cluster.run("experiment", "set", "description", id, f"renamed {number}")
+        cluster.master.kill()
+        cluster.start_master()
+        expected[id] = f"renamed {number}"
+        found = {e["id"]: e["description"] for e in cluster.get("experiments")["experiments"]}
+        assert found == expected
+        assert cluster.experiment(id)["state"] == "STATE_PAUSED"
+
+
+def test_a_kill_in_the_middle_of_many_submissions_loses_none_that_was_answered(start):
+    cluster = start(apart=True)
+    for _ in range(3):
+        answered = []
+        go_on = True
+
+        def submit():
+            while go_on:
+                try:
+                    answered.append(cluster.create(MODEL, "--paused"))
+                except AssertionError:  # the master is dead: the command said so
+                    return
+
+        threads = [threading.Thread(target=submit) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        time.sleep(random.uniform(0.1, 0.5))
+        cluster.master.kill()
+        go_on = False
+        for thread in threads:
+            thread.join()
+        cluster.start_master()
+        there = [e["id"] for e in cluster.get("experiments")["experiments"]]
+        assert answered and set(answered) <= set(there)
+        assert len(there) == len(set(there))
