@@ -1,5 +1,6 @@
 """Starting, asking, killing and restarting the processes of one cluster."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -93,7 +94,14 @@ class Cluster:
         if not self.apart:
             return
         arguments = ["agent", "--master", self.url, "--token-file", str(self.directory / "agent.token")]
-        arguments += ["--dir", str(self.agent_directory), "--python", PYTHON, "--python-path", str(REPOSITORY / "python")]
+        arguments += [
+            "--dir",
+            str(self.agent_directory),
+            "--python",
+            PYTHON,
+            "--python-path",
+            str(REPOSITORY / "python"),
+        ]
         self.agent = Server(arguments, self.directory / "agent.out", self.environment)
         self.agent.wait_for("is connected")
 
@@ -101,7 +109,12 @@ class Cluster:
         """What `det ARGUMENTS` prints; it must end with ``code`` (None: any)."""
         words = [BINARY, *(["-m", self.url] if master else []), *map(str, arguments)]
         done = subprocess.run(
-            words, capture_output=True, text=True, cwd=directory, env=self.environment | (environment or {}), timeout=PATIENCE
+            words,
+            capture_output=True,
+            text=True,
+            cwd=directory,
+            env=self.environment | (environment or {}),
+            timeout=PATIENCE,
         )
         text = done.stdout + done.stderr
         if code is not None and done.returncode != code:
@@ -140,6 +153,7 @@ class Cluster:
 
     def wait_for_state(self, id, *states, seconds=PATIENCE):
         """Waits through restarts of the master, too."""
+
         def there():
             state = self.experiment(id)["state"].removeprefix("STATE_")
             if state in ("ERROR", "COMPLETED", "CANCELED") and state not in states:
@@ -182,7 +196,5 @@ class Cluster:
             if server is not None:
                 server.kill()
         for shim in self.shims():
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(shim["pid"], signal.SIGKILL)
-            except ProcessLookupError:
-                pass

@@ -3,6 +3,7 @@
 import pathlib
 
 import pytest
+
 from cluster import Cluster
 
 HERE = pathlib.Path(__file__).parent

@@ -29,25 +29,32 @@ def test_what_was_answered_is_there_after_a_kill_in_the_next_instant(start):
 def test_a_kill_in_the_middle_of_many_submissions_loses_none_that_was_answered(start):
     cluster = start(apart=True)
     for _ in range(3):
-        answered = []
-        go_on = True
-
-        def submit():
-            while go_on:
-                try:
-                    answered.append(cluster.create(MODEL, "--paused"))
-                except AssertionError:  # the master is dead: the command said so
-                    return
-
-        threads = [threading.Thread(target=submit) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        time.sleep(random.uniform(0.1, 0.5))
-        cluster.master.kill()
-        go_on = False
-        for thread in threads:
-            thread.join()
+        answered = submit_until_killed(cluster)
         cluster.start_master()
         there = [e["id"] for e in cluster.get("experiments")["experiments"]]
-        assert answered and set(answered) <= set(there)
+        assert answered
+        assert set(answered) <= set(there)
         assert len(there) == len(set(there))
+
+
+def submit_until_killed(cluster):
+    """Kills the master while two users submit; the ids that they were told."""
+    answered = []
+    killed = threading.Event()
+
+    def submit():
+        while not killed.is_set():
+            try:
+                answered.append(cluster.create(MODEL, "--paused"))
+            except AssertionError:  # the master is dead: the command said so
+                return
+
+    threads = [threading.Thread(target=submit) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    time.sleep(random.uniform(0.2, 0.7))
+    cluster.master.kill()
+    killed.set()
+    for thread in threads:
+        thread.join()
+    return answered

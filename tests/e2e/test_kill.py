@@ -1,7 +1,8 @@
-"""`kill -9` of anything, at any moment: the run ends with the same weights and metrics, and nothing is lost or doubled."""
+"""`kill -9` of anything, at any moment: same weights, same metrics, and nothing is lost or doubled."""
 
 import hashlib
 import os
+import pathlib
 import random
 import re
 import signal
@@ -9,6 +10,7 @@ import time
 
 import pytest
 import torch
+
 from cluster import Cluster, wait_until
 
 KILLS = int(os.environ.get("DET_KILLS", "2"))  # of each kind
@@ -41,7 +43,9 @@ def weights_hash(directory):
 def outcome(cluster, experiment):
     """All that a finished run leaves behind and that must not depend on what was killed."""
     trial = cluster.trial_of(experiment)["id"]
-    newest = max(cluster.get(f"trials/{trial}/checkpoints")["checkpoints"], key=lambda c: c["metadata"]["steps_completed"])
+    newest = max(
+        cluster.get(f"trials/{trial}/checkpoints")["checkpoints"], key=lambda c: c["metadata"]["steps_completed"]
+    )
     assert newest["metadata"]["steps_completed"] == BATCHES
     return {
         "training": cluster.metrics(trial, "training"),
@@ -63,8 +67,6 @@ def check_log(lines):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    import pathlib
-
     cluster = Cluster(tmp_path_factory.mktemp("undisturbed") / "cluster").start()
     try:
         id = cluster.create(pathlib.Path(__file__).parent / "models" / "noisy")
@@ -116,6 +118,10 @@ def visible(cluster, trial):
     return cluster.metrics(trial, "training"), cluster.metrics(trial, "validation"), cluster.log_lines(trial)
 
 
+def wait_for_batch(cluster, trial, due):
+    wait_until(lambda: cluster.get(f"trials/{trial}")["trial"]["totalBatchesProcessed"] >= due, f"batch {due}")
+
+
 def disturb(cluster, noisy, undisturbed, seed, acts):
     """Trains with every act at its moment, a fraction of the run's batches, and compares."""
     print(f"DET_SEED={seed}: " + ", ".join(f"{act.__name__} at {part:.2f}" for part, act in acts))
@@ -125,7 +131,7 @@ def disturb(cluster, noisy, undisturbed, seed, acts):
     seen = []
     for part, act in acts:
         due = int(part * BATCHES) // 10 * 10
-        wait_until(lambda: cluster.get(f"trials/{trial}")["trial"]["totalBatchesProcessed"] >= due, f"batch {due}")
+        wait_for_batch(cluster, trial, due)
         time.sleep(random.random() * 0.1)
         seen.append(visible(cluster, trial))
         restarts += act(cluster)
@@ -175,4 +181,4 @@ def test_many_kills_of_everything_in_one_run_change_nothing(start, noisy, undist
     acts = [kill_trial, kill_shim, kill_master, pause, kill_agent if apart else kill_master]
     random.shuffle(acts)
     moments = sorted(random.uniform(0, 0.95) for _ in acts)
-    disturb(start(apart=apart), noisy, undisturbed, SEED, list(zip(moments, acts)))
+    disturb(start(apart=apart), noisy, undisturbed, SEED, list(zip(moments, acts, strict=True)))

@@ -6,6 +6,7 @@ import re
 
 import pytest
 import torch
+
 from cluster import REPOSITORY, Cluster
 
 EXAMPLES = REPOSITORY / "examples"
@@ -33,7 +34,9 @@ def tutorial(cluster):
 def test_create_prints_the_three_lines(tutorial):
     text, id = tutorial
     lines = text.splitlines()
-    assert re.fullmatch(r"Preparing files \(\.\./mnist_pytorch\) to send to master\.\.\. \d\.\d[KM]B and 4 files", lines[0])
+    assert re.fullmatch(
+        r"Preparing files \(\.\./mnist_pytorch\) to send to master\.\.\. \d\.\d[KM]B and 4 files", lines[0]
+    )
     assert lines[1:] == [f"Created experiment {id}", f"Activated experiment {id}"]
 
 
@@ -67,7 +70,7 @@ def test_a_checkpoint_is_listed_downloaded_and_loaded(cluster, tutorial, tmp_pat
     state = torch.load(tmp_path / "model" / "state-dict.pth", weights_only=False)
     keys = {"models_state_dict", "optimizers_state_dict", "lr_schedulers_state_dict", "callbacks"}
     assert keys <= set(state)
-    assert [tuple(w.shape) for w in state["models_state_dict"][0].values()][0] == (40, 1, 5, 5)
+    assert next(tuple(w.shape) for w in state["models_state_dict"][0].values()) == (40, 1, 5, 5)
     assert (tmp_path / "model" / "code" / "model_def.py").read_bytes() == (
         EXAMPLES / "mnist_pytorch" / "model_def.py"
     ).read_bytes()
