@@ -63,14 +63,16 @@ asio::awaitable<Result<void>> send_own(Services& s, MasterLogs in, ItemWriter<Ma
     const auto lines = ring->read(next, static_cast<std::size_t>(std::min(left, kLinesPerRead)));
     for (const auto& line : lines) {
       const MasterLine item{{.id = static_cast<std::int32_t>(line.id), .message = line.text, .timestamp = line.time, .level = "LOG_LEVEL_" + line.level}};
-      if (!co_await out.write(item)) co_return Result<void>{};
+      const bool taken = co_await out.write(item);
+      if (!taken) co_return Result<void>{};
       next = line.id + 1;
       --left;
     }
     if (!lines.empty()) continue;
     if (!in.follow) break;
     co_await s.ledger.wait("master log", std::chrono::milliseconds(250));
-    if (!co_await out.alive()) break;
+    const bool listening = co_await out.alive();
+    if (!listening) break;
   }
   co_return Result<void>{};
 }
