@@ -4,7 +4,7 @@ import random
 import threading
 import time
 
-from cluster import REPOSITORY
+from cluster import REPOSITORY, wait_until
 
 MODEL = REPOSITORY / "tests" / "e2e" / "models" / "broken"
 
@@ -39,22 +39,26 @@ def test_a_kill_in_the_middle_of_many_submissions_loses_none_that_was_answered(s
 
 def submit_until_killed(cluster):
     """Kills the master while two users submit; the ids that they were told."""
-    answered = []
+    answered, refused = [], []
     killed = threading.Event()
 
     def submit():
         while not killed.is_set():
             try:
                 answered.append(cluster.create(MODEL, "--paused"))
-            except AssertionError:  # the master is dead: the command said so
+            except AssertionError as error:  # the command says that the master does not answer
+                if not killed.is_set():
+                    refused.append(str(error))
                 return
 
     threads = [threading.Thread(target=submit) for _ in range(2)]
     for thread in threads:
         thread.start()
-    time.sleep(random.uniform(0.2, 0.7))
-    cluster.master.kill()
+    wait_until(lambda: answered or refused, "a submission's answer")
+    time.sleep(random.uniform(0, 0.3))
     killed.set()
+    cluster.master.kill()
     for thread in threads:
         thread.join()
+    assert not refused, "refused while the master was alive"
     return answered
