@@ -183,6 +183,10 @@ Result<void> AuthCache::store(const std::string& user, const std::string& token)
   });
 }
 
+Result<void> AuthCache::remember(const std::string& user, const std::string& token) {
+  return update([&](Entry& entry) { entry.tokens[user] = token; });
+}
+
 Result<void> AuthCache::drop(const std::string& user) {
   return update([&](Entry& entry) {
     entry.tokens.erase(user);

@@ -46,6 +46,8 @@ class AuthCache {
   Result<std::vector<std::string>> users() const;
 
   Result<void> store(const std::string& user, const std::string& token);  ///< Makes the user active.
+  /// Keeps the token of one who speaks for one command (`-u`); the active user stays.
+  Result<void> remember(const std::string& user, const std::string& token);
   Result<void> drop(const std::string& user);                            ///< Forgets the token; the user is no longer active.
   Result<void> drop_all();
 

@@ -30,6 +30,15 @@ TEST(PasswordHash, IsSaltedSha512AndTheEmptyPasswordStays) {
   EXPECT_EQ(password_hash("wonderland").substr(0, 16), "050b3303cefb8cfa");
 }
 
+TEST(AuthCache, WhoSpeaksForOneCommandDoesNotBecomeActive) {
+  const TemporaryDirectory home;
+  AuthCache cache(home.path(), kMaster);
+  ASSERT_TRUE(cache.store("alice", "t1"));
+  ASSERT_TRUE(cache.remember("admin", "t2"));
+  EXPECT_EQ(cache.active_user().value(), "alice");
+  EXPECT_EQ(cache.token("admin").value(), "t2");
+}
+
 TEST(AuthCache, RemembersUsersOfEachMaster) {
   const TemporaryDirectory home;
   AuthCache cache(home.path() + "/determined", kMaster);

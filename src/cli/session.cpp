@@ -145,7 +145,9 @@ Result<std::string> Session::obtain_token() {
   }
   if (!token) return token;
   // A cache that cannot be written costs a login a command, not the command.
-  if (const auto stored = cache.store(user, *token); !stored) console_.warn(stored.error().message());
+  const bool once = globals_.user || variable(variables_, "DET_USER");
+  const auto stored = once ? cache.remember(user, *token) : cache.store(user, *token);
+  if (!stored) console_.warn(stored.error().message());
   return token;
 }
 
