@@ -25,8 +25,22 @@ else
 fi
 
 say "training the tutorial's model (examples/mnist_pytorch/const.yaml)"
-(cd examples/mnist_pytorch && det experiment create -f const.yaml .)
-id="$(det experiment list --json | python -c 'import json, sys; print(max(e["id"] for e in json.load(sys.stdin)))')"
+latest() { det experiment list --json | python -c 'import json, sys; print(max(e["id"] for e in json.load(sys.stdin)))'; }
+if [ -t 1 ]; then
+  (cd examples/mnist_pytorch && det experiment create -f const.yaml .)  # with a live line: batches, loss, time left
+  id="$(latest)"
+else
+  (cd examples/mnist_pytorch && det experiment create const.yaml .)
+  id="$(latest)"
+  while true; do
+    line="$(det experiment list --csv | python -c 'import csv, sys
+for row in csv.DictReader(sys.stdin):
+    if row["ID"] == sys.argv[1]: print(row["State"], row["Progress"])' "$id")"
+    echo "  experiment $id: $line"
+    case "$line" in COMPLETED* | ERROR* | CANCELED*) break ;; esac
+    sleep 5
+  done
+fi
 det experiment wait "$id" >/dev/null
 det experiment list-checkpoints "$id" || true
 
