@@ -128,7 +128,8 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
   for (int i = 0; i < ranks; ++i) {
     const int number = a.rank_start + i;
     spec.environment = task_environment(a, number, options, machine, cluster_id, work, inherited);
-    spec.cgroup = fmt::format("det-{}-{}", a.allocation_id, number);
+    // Two clusters on one machine may give equal ids to equal experiments; no two agents share a directory.
+    spec.cgroup = fmt::format("det-{:016x}-{}-{}", std::hash<std::string>{}(spec.hide), a.allocation_id, number);
     if (auto made = make_directory(rank(a.allocation_id, number)); !made) return made;
     if (auto failure = replace_file(rank(a.allocation_id, number) / "spec.json", json::serialize(json::to_json(spec)), false))
       return tl::unexpected(*std::move(failure));
