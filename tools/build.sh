@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds one preset (default: dev) and puts `det` into .venv/bin.
+# Builds one preset (default: release) and puts `det` into .venv/bin.
 #   tools/build.sh [preset] [targets…]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-preset="${1:-dev}"
+preset="${1:-release}"
 shift || true
 
 export PATH="$PWD/.venv/bin:$PATH"

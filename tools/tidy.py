@@ -54,7 +54,7 @@ EVERYWHERE = {
     r"(?<![\w>}/.)-])/(wo" r"rk|ho" r"me/\w+|ro" r"ot)/(?!\.{3})": "no path of one machine: take it from an option",
     r"/tmp/(build|slot)\b": "no path of one machine: name the preset's build folder",
     r"https?://[\w.-]*\b(pypi|npm|npmjs|registry|artifactory|nexus|goproxy|mirror)[\w.-]*\b[:/]"
-    r"|\b(PIP_INDEX" r"_URL|NPM_CONFIG" r"_REGISTRY|--index" r"-url)\b": "no registry host: each client knows its own",
+    r"|\b(PIP_INDEX[_]URL|NPM_CONFIG[_]REGISTRY|--index[-]url)\b": "no registry host: each client knows its own",
 }
 LIMIT = 500
 SIZED = ("src/", "python/", "webui/src/", "tests/", "bench/", "tools/")

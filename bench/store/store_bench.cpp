@@ -51,7 +51,8 @@ class Scratch {
  private:
   static std::filesystem::path path() { return directory / "store_bench.db"; }
   static void remove() {
-    for (const auto* suffix : {"", "-wal", "-shm", ".lock"}) std::filesystem::remove(path().string() + suffix);
+    for (const auto* suffix : {"", "-wal", "-shm", ".lock"})
+      std::filesystem::remove(path().string() + suffix);
   }
   std::unique_ptr<Store> store_;
 };
@@ -75,7 +76,9 @@ struct Figures {
 
 Figures figures(std::vector<double>& milliseconds, double seconds) {
   std::sort(milliseconds.begin(), milliseconds.end());
-  const auto at = [&](double part) { return milliseconds[static_cast<std::size_t>(part * static_cast<double>(milliseconds.size() - 1))]; };
+  const auto at = [&](double part) {
+    return milliseconds[static_cast<std::size_t>(part * static_cast<double>(milliseconds.size() - 1))];
+  };
   return {static_cast<double>(milliseconds.size()) / seconds, at(0.5), at(0.99)};
 }
 
@@ -129,7 +132,8 @@ double log_lines_per_second(Store& store, int streams, int lines_at_once) {
   line.source = "task";
   line.stdtype = "stdout";
   line.level = "INFO";
-  line.log = "epoch 3 batch 1200: loss 0.123456, 1234.5 records per second, learning rate 0.001 (warm-up done)";
+  line.log =
+      "epoch 3 batch 1200: loss 0.123456, 1234.5 records per second, learning rate 0.001 (warm-up done)";
   std::atomic<std::int64_t> waiting_count = 0;
   std::int64_t batches = 0;
   const auto start = Clock::now();
@@ -169,8 +173,9 @@ int main(int argc, char** argv) {
   single.transaction_bytes_max = 1;
   growing.reserve_log = false;
   unsynced.sync_every_commit = false;
-  for (const auto& [name, options] : {Mode{"as shipped", as_shipped}, Mode{"one commit each", single},
-                                      Mode{"log not reserved", growing}, Mode{"synchronous=NORMAL", unsynced}}) {
+  for (const auto& [name, options] :
+       {Mode{"as shipped", as_shipped}, Mode{"one commit each", single}, Mode{"log not reserved", growing},
+        Mode{"synchronous=NORMAL", unsynced}}) {
     for (int committers = 1; committers <= 32; committers *= 2)
       show(name, "waiting committers", committers, waiting(*Scratch(options), committers));
     for (const int trials : {1, 100, 10'000})
@@ -179,9 +184,11 @@ int main(int argc, char** argv) {
   for (const int times : {1, 2}) {
     const auto start = Clock::now();
     const Scratch store;
-    std::printf("open a new store: %.1f ms%s", Seconds(Clock::now() - start).count() * 1e3, times == 1 ? ", " : "\n");
+    std::printf("open a new store: %.1f ms%s", Seconds(Clock::now() - start).count() * 1e3,
+                times == 1 ? ", " : "\n");
   }
   for (const int streams : {1, 8, 64})
-    std::printf("log lines per second, batches of 1000, %2d streams: %.0f\n", streams, log_lines_per_second(*Scratch(), streams, 1000));
+    std::printf("log lines per second, batches of 1000, %2d streams: %.0f\n", streams,
+                log_lines_per_second(*Scratch(), streams, 1000));
   return 0;
 }

@@ -39,7 +39,8 @@ trial::Operations operations(Client& client, std::int64_t known, double timeout_
   return blocking([&] { return client.operations(known, timeout); });
 }
 
-void report_training(Client& client, std::int64_t batches, std::string_view average, std::string_view each_batch) {
+void report_training(Client& client, std::int64_t batches, std::string_view average,
+                     std::string_view each_batch) {
   blocking([&]() -> Result<void> {
     DET_TRY(auto averages, read_object(average, "avg_metrics_json"));
     DET_TRY(auto all, read_array(each_batch, "batch_metrics_json"));
@@ -70,28 +71,33 @@ void bind_client(py::module_& module) {
       .def_readonly("completed", &trial::Operations::completed)
       .def_readonly("closed", &trial::Operations::closed);
 
-  py::class_<Client, ClientHolder>(module, "Client", "What a trial process says to its master and hears from it.")
+  py::class_<Client, ClientHolder>(module, "Client",
+                                   "What a trial process says to its master and hears from it.")
       .def_static("from_environment", &from_environment)
       .def("operations", &operations, py::arg("known"), py::arg("timeout_seconds"))
-      .def("complete_operation",
-           [](Client& c, std::int64_t length, double metric) {
-             blocking([&] { return c.complete_operation(length, metric); });
-           },
-           py::arg("length"), py::arg("metric"))
+      .def(
+          "complete_operation",
+          [](Client& c, std::int64_t length, double metric) {
+            blocking([&] { return c.complete_operation(length, metric); });
+          },
+          py::arg("length"), py::arg("metric"))
       .def("report_training", &report_training, py::arg("batches"), py::arg("avg_metrics_json"),
            py::arg("batch_metrics_json"))
       .def("report_validation", &report_validation, py::arg("batches"), py::arg("metrics_json"))
-      .def("report_progress",
-           [](Client& c, double fraction) { blocking([&] { return c.report_progress(fraction); }); },
-           py::arg("fraction"))
-      .def("report_state",
-           [](Client& c, const std::string& state) { blocking([&] { return c.report_state(state); }); },
-           py::arg("state"))
+      .def(
+          "report_progress",
+          [](Client& c, double fraction) { blocking([&] { return c.report_progress(fraction); }); },
+          py::arg("fraction"))
+      .def(
+          "report_state",
+          [](Client& c, const std::string& state) { blocking([&] { return c.report_state(state); }); },
+          py::arg("state"))
       .def("report_checkpoint", &report_checkpoint, py::arg("uuid"), py::arg("batches"), py::arg("resources"),
            py::arg("metadata_json"))
-      .def("report_early_exit",
-           [](Client& c, const std::string& reason) { blocking([&] { return c.report_early_exit(reason); }); },
-           py::arg("reason"))
+      .def(
+          "report_early_exit",
+          [](Client& c, const std::string& reason) { blocking([&] { return c.report_early_exit(reason); }); },
+          py::arg("reason"))
       .def("preempt_requested", [](Client& c) { return unwrap(c.preempt_requested()); })
       .def("acknowledge_preemption", [](Client& c) { blocking([&] { return c.acknowledge_preemption(); }); })
       .def("best_validation", [](Client& c) { return blocking([&] { return c.best_validation(); }); })

@@ -34,7 +34,8 @@ void throw_error(const Error& error) {
 Result<json::object> read_object(std::string_view text, const char* what) {
   const auto parsed = json::parse(text);
   if (!parsed) return tl::unexpected(Error(parsed.error()).within(what));
-  if (!parsed->is_object()) return invalid_argument("{} must be a JSON object, not {}", what, text.substr(0, 100));
+  if (!parsed->is_object())
+    return invalid_argument("{} must be a JSON object, not {}", what, text.substr(0, 100));
   return parsed->get_object();
 }
 
@@ -43,14 +44,16 @@ Result<json::array> read_array(std::string_view text, const char* what) {
   const auto parsed = json::parse(text);
   if (!parsed) return tl::unexpected(Error(parsed.error()).within(what));
   if (parsed->is_null()) return json::array{};
-  if (!parsed->is_array()) return invalid_argument("{} must be a JSON list, not {}", what, text.substr(0, 100));
+  if (!parsed->is_array())
+    return invalid_argument("{} must be a JSON list, not {}", what, text.substr(0, 100));
   return parsed->get_array();
 }
 
 void bind_errors(py::module_& module) {
-  gone = PyErr_NewExceptionWithDoc("determined._runtime.Gone",
-                                   "The master has ended this allocation: end the process without writing anything more.",
-                                   PyExc_Exception, nullptr);
+  gone = PyErr_NewExceptionWithDoc(
+      "determined._runtime.Gone",
+      "The master has ended this allocation: end the process without writing anything more.", PyExc_Exception,
+      nullptr);
   if (gone == nullptr) throw py::error_already_set();
   module.add_object("Gone", py::reinterpret_borrow<py::object>(gone));
 }

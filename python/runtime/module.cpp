@@ -38,5 +38,6 @@ PYBIND11_MODULE(_runtime, module) {
   det::python::bind_client(module);
   det::python::bind_storage(module);
   module.def("run_shim", &det::python::run_shim, pybind11::arg("directory"), pybind11::arg("task"),
-             "Becomes the shim of a task directory and returns its exit status when the task has ended; see det/agent/shim.h.");
+             "Becomes the shim of a task directory and returns its exit status when the task has ended; see "
+             "det/agent/shim.h.");
 }

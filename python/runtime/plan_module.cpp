@@ -32,7 +32,9 @@ const char* name_of(trial::CheckpointReason reason) {
 }
 
 struct ToPython {
-  PythonAction operator()(const trial::Train& train) const { return {.kind = "train", .batches = train.batches}; }
+  PythonAction operator()(const trial::Train& train) const {
+    return {.kind = "train", .batches = train.batches};
+  }
   PythonAction operator()(const trial::Validate&) const { return {.kind = "validate"}; }
   PythonAction operator()(const trial::Checkpoint& checkpoint) const {
     return {.kind = "checkpoint", .reason = name_of(checkpoint.reason)};
@@ -41,7 +43,9 @@ struct ToPython {
     return {.kind = "complete_operation", .length = operation.length};
   }
   PythonAction operator()(const trial::Wait&) const { return {.kind = "wait"}; }
-  PythonAction operator()(const trial::Exit& exit) const { return {.kind = "exit", .preempted = exit.preempted}; }
+  PythonAction operator()(const trial::Exit& exit) const {
+    return {.kind = "exit", .preempted = exit.preempted};
+  }
 };
 
 config::CheckpointPolicy policy_from(const std::string& name) {
@@ -61,8 +65,7 @@ const char* name_of(config::CheckpointPolicy policy) {
 }
 
 void at_least(const char* name, std::int64_t value, std::int64_t least) {
-  if (value < least)
-    throw py::value_error(fmt::format("{} is {}; must be at least {}", name, value, least));
+  if (value < least) throw py::value_error(fmt::format("{} is {}; must be at least {}", name, value, least));
 }
 
 LoopConfig make_config(std::int64_t scheduling_unit, std::int64_t min_validation_period,
@@ -107,12 +110,14 @@ LoopState from_dict(const py::dict& values) {
   integer("batches_checkpointed", state.batches_checkpointed);
   integer("operations_done", state.operations_done);
   if (values.contains("best")) state.best = best_from(values["best"]);
-  if (values.contains("validation_is_best")) state.validation_is_best = values["validation_is_best"].cast<bool>();
+  if (values.contains("validation_is_best"))
+    state.validation_is_best = values["validation_is_best"].cast<bool>();
   return unwrap(LoopState::from_json(state.to_json()));  // checks that it adds up
 }
 
-PythonAction next_action(const LoopConfig& config, const LoopState& state, const std::vector<std::int64_t>& lengths,
-                         bool closed, bool preempt, bool stop_requested) {
+PythonAction next_action(const LoopConfig& config, const LoopState& state,
+                         const std::vector<std::int64_t>& lengths, bool closed, bool preempt,
+                         bool stop_requested) {
   const trial::Wishes wishes{lengths, closed, preempt, stop_requested};
   return std::visit(ToPython{}, trial::next_action(config, state, wishes));
 }
@@ -120,21 +125,24 @@ PythonAction next_action(const LoopConfig& config, const LoopState& state, const
 }  // namespace
 
 void bind_plan(py::module_& module) {
-  py::class_<LoopConfig>(module, "LoopConfig", "What of the configuration decides the order of a trial's work.")
-      .def(py::init(&make_config), py::kw_only(), py::arg("scheduling_unit") = 100, py::arg("min_validation_period") = 0,
-           py::arg("min_checkpoint_period") = 0, py::arg("checkpoint_policy") = "best",
-           py::arg("perform_initial_validation") = false, py::arg("smaller_is_better") = true)
+  py::class_<LoopConfig>(module, "LoopConfig",
+                         "What of the configuration decides the order of a trial's work.")
+      .def(py::init(&make_config), py::kw_only(), py::arg("scheduling_unit") = 100,
+           py::arg("min_validation_period") = 0, py::arg("min_checkpoint_period") = 0,
+           py::arg("checkpoint_policy") = "best", py::arg("perform_initial_validation") = false,
+           py::arg("smaller_is_better") = true)
       .def_readonly("scheduling_unit", &LoopConfig::scheduling_unit)
       .def_readonly("min_validation_period", &LoopConfig::min_validation_period)
       .def_readonly("min_checkpoint_period", &LoopConfig::min_checkpoint_period)
-      .def_property_readonly("checkpoint_policy", [](const LoopConfig& c) { return name_of(c.checkpoint_policy); })
+      .def_property_readonly("checkpoint_policy",
+                             [](const LoopConfig& c) { return name_of(c.checkpoint_policy); })
       .def_readonly("perform_initial_validation", &LoopConfig::perform_initial_validation)
       .def_readonly("smaller_is_better", &LoopConfig::smaller_is_better);
 
   const LoopState fresh;
   py::class_<LoopState>(module, "LoopState", "How far a trial is; saved in each of its checkpoints.")
-      .def(py::init([](std::int64_t trained, std::int64_t validated, std::int64_t checkpointed, std::int64_t done,
-                       std::optional<double> best, bool is_best) {
+      .def(py::init([](std::int64_t trained, std::int64_t validated, std::int64_t checkpointed,
+                       std::int64_t done, std::optional<double> best, bool is_best) {
              return LoopState{trained, validated, checkpointed, done, best, is_best};
            }),
            py::kw_only(), py::arg("batches_trained") = fresh.batches_trained,
@@ -151,7 +159,8 @@ void bind_plan(py::module_& module) {
       .def("to_dict", &to_dict)
       .def_static("from_dict", &from_dict, py::arg("values"))
       .def("__eq__", [](const LoopState& a, const LoopState& b) { return a == b; })
-      .def("__repr__", [](const LoopState& state) { return "LoopState(" + json::serialize(state.to_json()) + ")"; });
+      .def("__repr__",
+           [](const LoopState& state) { return "LoopState(" + json::serialize(state.to_json()) + ")"; });
 
   py::class_<PythonAction>(module, "Action", "What to do next.")
       .def_readonly("kind", &PythonAction::kind)
@@ -164,8 +173,9 @@ void bind_plan(py::module_& module) {
                            action.batches, action.reason, action.length, action.preempted);
       });
 
-  module.def("next_action", &next_action, py::arg("config"), py::arg("state"), py::arg("lengths"), py::arg("closed"),
-             py::arg("preempt"), py::arg("stop_requested"), "What a trial does next: see det/trial/plan.h.");
+  module.def("next_action", &next_action, py::arg("config"), py::arg("state"), py::arg("lengths"),
+             py::arg("closed"), py::arg("preempt"), py::arg("stop_requested"),
+             "What a trial does next: see det/trial/plan.h.");
 }
 
 }  // namespace det::python

@@ -37,27 +37,33 @@ std::unique_ptr<Storage> from_config_json(std::string_view text, const std::stri
 void bind_storage(py::module_& module) {
   py::class_<Storage>(module, "CheckpointStorage", "Where checkpoints live.")
       .def_static("from_config_json", &from_config_json, py::arg("json"), py::arg("container_root"))
-      .def("save",
-           [](Storage& storage, const std::string& directory, const std::string& uuid) {
-             return blocking([&] { return storage.save(directory, uuid); });
-           },
-           py::arg("directory"), py::arg("uuid"))
-      .def("restore",
-           [](Storage& storage, const std::string& uuid, const std::string& directory) {
-             blocking([&] { return storage.restore(uuid, directory); });
-           },
-           py::arg("uuid"), py::arg("directory"))
-      .def("path",
-           [](Storage& storage, const std::string& uuid) {
-             blocking([&] { return storage.verify(uuid); });
-             return storage.path(uuid).string();
-           },
-           py::arg("uuid"), "A directory to read from in place; every file in it has just been compared with its manifest.")
-      .def("remove",
-           [](Storage& storage, const std::string& uuid) { blocking([&] { return storage.remove(uuid); }); },
-           py::arg("uuid"))
-      .def("probe", [](Storage& storage) { blocking([&] { return storage.probe(); }); },
-           "Fails if nothing can be saved here.");
+      .def(
+          "save",
+          [](Storage& storage, const std::string& directory, const std::string& uuid) {
+            return blocking([&] { return storage.save(directory, uuid); });
+          },
+          py::arg("directory"), py::arg("uuid"))
+      .def(
+          "restore",
+          [](Storage& storage, const std::string& uuid, const std::string& directory) {
+            blocking([&] { return storage.restore(uuid, directory); });
+          },
+          py::arg("uuid"), py::arg("directory"))
+      .def(
+          "path",
+          [](Storage& storage, const std::string& uuid) {
+            blocking([&] { return storage.verify(uuid); });
+            return storage.path(uuid).string();
+          },
+          py::arg("uuid"),
+          "A directory to read from in place; every file in it has just been compared with its manifest.")
+      .def(
+          "remove",
+          [](Storage& storage, const std::string& uuid) { blocking([&] { return storage.remove(uuid); }); },
+          py::arg("uuid"))
+      .def(
+          "probe", [](Storage& storage) { blocking([&] { return storage.probe(); }); },
+          "Fails if nothing can be saved here.");
 
   module.def("new_uuid", &checkpoint::new_uuid, "A random uuid; leaves every seeded generator alone.");
 }

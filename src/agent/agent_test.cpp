@@ -20,7 +20,8 @@ struct Agent : ::testing::Test {
     stop(SIGKILL);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(state.path())) {
       if (entry.path().filename() != "shim.json") continue;
-      const auto shim = json::from_json<ShimState>(json::parse(read_small_file(entry.path()).value()).value()).value();
+      const auto shim =
+          json::from_json<ShimState>(json::parse(read_small_file(entry.path()).value()).value()).value();
       if (process_start_time(shim.pid) == shim.startTime) ::kill(static_cast<pid_t>(shim.pid), SIGKILL);
     }
   }
@@ -33,7 +34,8 @@ struct Agent : ::testing::Test {
       ::dup2(log, 1);
       ::dup2(log, 2);
     }
-    ::execl(DET_AGENT_TEST_PROGRAM, "det-agent-test", "agent", url.c_str(), (state / "agent").c_str(), warm ? "warm" : nullptr, nullptr);
+    ::execl(DET_AGENT_TEST_PROGRAM, "det-agent-test", "agent", url.c_str(), (state / "agent").c_str(),
+            warm ? "warm" : nullptr, nullptr);
     ::_exit(99);
   }
   int stop(int signal) {
@@ -43,7 +45,8 @@ struct Agent : ::testing::Test {
     ::waitpid(std::exchange(pid, -1), &status, 0);
     return status;
   }
-  api::DesiredAllocation wanted(const std::string& id, const std::string& script, std::vector<int> slots = {0}) {
+  api::DesiredAllocation wanted(const std::string& id, const std::string& script,
+                                std::vector<int> slots = {0}) {
     api::DesiredAllocation a;
     a.allocation_id = id;
     a.task_id = "7.x";
@@ -110,7 +113,8 @@ TEST_F(Agent, AnExitWhileTheAgentIsDownIsReportedRightLater) {
   want("7.x.1", "echo on; sleep 0.5; echo off; kill -SEGV $$");
   ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "on\n"; }));
   stop(SIGKILL);
-  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(state / "agent" / "tasks" / "7.x.1" / "0" / "exit.json"); }));
+  ASSERT_TRUE(eventually(
+      [&] { return std::filesystem::exists(state / "agent" / "tasks" / "7.x.1" / "0" / "exit.json"); }));
   start();
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.report("7.x.1").exits.at(0).signal, SIGSEGV);
@@ -123,7 +127,8 @@ TEST_F(Agent, IsKilledAtRandomMomentsAndStartsEverythingExactlyOnce) {
   start();
   constexpr int kTasks = 12;
   for (int i = 0; i < kTasks; ++i) {
-    want(fmt::format("7.x.{}", i), fmt::format("echo begin >> {}/{}; echo said {}; sleep 0.05; exit {}", marks.path().string(), i, i, i));
+    want(fmt::format("7.x.{}", i), fmt::format("echo begin >> {}/{}; echo said {}; sleep 0.05; exit {}",
+                                               marks.path().string(), i, i, i));
     std::this_thread::sleep_for(std::chrono::milliseconds(seed = (seed * 1103515245 + 12345) % 40));
     stop(SIGKILL);
     start();
@@ -140,13 +145,14 @@ TEST_F(Agent, IsKilledAtRandomMomentsAndStartsEverythingExactlyOnce) {
 
 TEST_F(Agent, AStopIsAskedForThenForced) {
   start();
-  want("7.x.1", "trap '' TERM; echo stubborn; (setsid bash -c 'trap \"\" TERM; sleep 1000; : " + state.path().filename().string() +
-                    "-mark' &); while :; do sleep 0.1; done");
+  want("7.x.1", "trap '' TERM; echo stubborn; (setsid bash -c 'trap \"\" TERM; sleep 1000; : " +
+                    state.path().filename().string() + "-mark' &); while :; do sleep 0.1; done");
   ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "stubborn\n"; }));
   master.kill("7.x.1", 0.3);
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.report("7.x.1").exits.at(0).signal, SIGKILL);
-  EXPECT_TRUE(eventually([&] { return processes_with(state.path().filename().string() + "-mark").empty(); }, 5));
+  EXPECT_TRUE(
+      eventually([&] { return processes_with(state.path().filename().string() + "-mark").empty(); }, 5));
 }
 
 TEST_F(Agent, WhatIsWantedNoMoreMayEndInPeace) {
@@ -197,7 +203,9 @@ TEST_F(Agent, LostAnswersStoreNothingTwice) {  // V4
 
 TEST_F(Agent, OddOutputArrivesByteForByte) {  // V1, V2
   start();
-  want("7.x.1", "printf 'a\\xff\\x00b\\n'; head -c 300000 /dev/zero | tr '\\0' y; echo; printf '\\xc3'; sleep 0.3; printf '\\xa4\\n'");
+  want("7.x.1",
+       "printf 'a\\xff\\x00b\\n'; head -c 300000 /dev/zero | tr '\\0' y; echo; printf '\\xc3'; sleep 0.3; "
+       "printf '\\xa4\\n'");
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.log("7.x.1"), std::string("a\xff\0b\n", 5) + std::string(300'000, 'y') + "\n\xc3\xa4\n");
 }
@@ -219,7 +227,9 @@ TEST_F(Agent, AStopDuringTheStartIsNotADeadlock) {  // V24
   auto a = wanted("7.x.1", "echo never", {0, 1});
   a.model_definition = "digest-1";
   master.want(a);
-  ASSERT_TRUE(eventually([&] { return master.report("7.x.1").state == api::AllocationState::starting && master.model_requests() > 0; }));
+  ASSERT_TRUE(eventually([&] {
+    return master.report("7.x.1").state == api::AllocationState::starting && master.model_requests() > 0;
+  }));
   master.kill("7.x.1", 5);
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.report("7.x.1").exits.size(), 2u);
@@ -232,7 +242,8 @@ TEST_F(Agent, UnpacksTheModelDefinitionAndRunsItsStartupHook) {
   archive_write_add_filter_gzip(writer);
   archive_write_set_format_pax_restricted(writer);
   archive_write_open_filename(writer, (directory / "m").c_str());
-  for (const auto& [name, text] : std::map<std::string, std::string>{{"model.txt", "weights"}, {"startup-hook.sh", "export HOOKED=yes\necho from hook\n"}}) {
+  for (const auto& [name, text] : std::map<std::string, std::string>{
+           {"model.txt", "weights"}, {"startup-hook.sh", "export HOOKED=yes\necho from hook\n"}}) {
     auto* entry = archive_entry_new();
     archive_entry_set_pathname(entry, name.c_str());
     archive_entry_set_filetype(entry, AE_IFREG);
@@ -245,7 +256,9 @@ TEST_F(Agent, UnpacksTheModelDefinitionAndRunsItsStartupHook) {
   archive_write_free(writer);
   master.set_model("digest-1", read_small_file(directory / "m").value());
   start();
-  auto a = wanted("7.x.1", "cat model.txt; echo; echo $HOOKED; test \"$PWD\" = \"$DET_WORKDIR\" && echo home; rm model.txt");
+  auto a = wanted(
+      "7.x.1",
+      "cat model.txt; echo; echo $HOOKED; test \"$PWD\" = \"$DET_WORKDIR\" && echo home; rm model.txt");
   a.model_definition = "digest-1";
   master.want(a);
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
@@ -280,7 +293,9 @@ TEST_F(Agent, TwoAgentsDoNotShareADirectory) {
 
 TEST_F(Agent, StartsThroughTheWarmWorkerWhenItIsReady) {
   start(true);
-  ASSERT_TRUE(eventually([&] { return read_small_file(state / "agent.log").value_or("").find("is ready") != std::string::npos; }));
+  ASSERT_TRUE(eventually([&] {
+    return read_small_file(state / "agent.log").value_or("").find("is ready") != std::string::npos;
+  }));
   want("7.x.1", "echo trial; exit 6");
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.log("7.x.1"), "warm\ntrial\n");
@@ -289,7 +304,9 @@ TEST_F(Agent, StartsThroughTheWarmWorkerWhenItIsReady) {
 
 TEST_F(Agent, WhatTheWarmWorkerForkedOutlivesWorkerAndAgent) {
   start(true);
-  ASSERT_TRUE(eventually([&] { return read_small_file(state / "agent.log").value_or("").find("is ready") != std::string::npos; }));
+  ASSERT_TRUE(eventually([&] {
+    return read_small_file(state / "agent.log").value_or("").find("is ready") != std::string::npos;
+  }));
   want("7.x.1", "echo up; sleep 0.5; echo still; exit 6");
   ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "warm\nup\n"; }));
   stop(SIGKILL);

@@ -54,13 +54,17 @@ constexpr std::uint64_t kNoLinks = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOL
 
 /// The parts of a name; fails unless it leads from the root down.
 Result<std::vector<std::string>> parts_of(const std::string& name) {
-  if (name.size() > kNameBytesMax) return invalid_argument("{}…: a name has {} bytes; at most {}", name.substr(0, 80), name.size(), kNameBytesMax);
+  if (name.size() > kNameBytesMax)
+    return invalid_argument("{}…: a name has {} bytes; at most {}", name.substr(0, 80), name.size(),
+                            kNameBytesMax);
   if (name.starts_with('/')) return invalid_argument("{}: absolute names are refused", name);
   std::vector<std::string> parts;
   for (auto& part : split(name, '/')) {
     if (part.empty() || part == ".") continue;
     if (part == "..") return invalid_argument("{}: \"..\" is refused", name);
-    if (part.size() > kComponentBytesMax) return invalid_argument("{}…: a part of a name has {} bytes; at most {}", part.substr(0, 80), part.size(), kComponentBytesMax);
+    if (part.size() > kComponentBytesMax)
+      return invalid_argument("{}…: a part of a name has {} bytes; at most {}", part.substr(0, 80),
+                              part.size(), kComponentBytesMax);
     parts.push_back(std::move(part));
   }
   return parts;
@@ -74,7 +78,8 @@ std::string joined(const std::vector<std::string>& parts, std::size_t count) {
 
 class Unpacker {
  public:
-  Unpacker(int root, const ArchiveLimits& limits, std::int64_t packed) : root_(root), limits_(limits), packed_(packed) {}
+  Unpacker(int root, const ArchiveLimits& limits, std::int64_t packed)
+      : root_(root), limits_(limits), packed_(packed) {}
 
   Result<void> run(archive* reader) {
     archive_entry* entry = nullptr;
@@ -83,7 +88,8 @@ class Unpacker {
       if (status == ARCHIVE_EOF) break;
       if (status != ARCHIVE_OK && status != ARCHIVE_WARN) return broken(reader);
       if (++entries_ > limits_.entries_max)
-        return fail(ErrorCode::ResourceExhausted, "the archive has more than {} entries", limits_.entries_max);
+        return fail(ErrorCode::ResourceExhausted, "the archive has more than {} entries",
+                    limits_.entries_max);
       if (auto done = unpack_entry(reader, entry); !done) return done;
     }
     if (auto checked = check_links(); !checked) return checked;
@@ -100,7 +106,8 @@ class Unpacker {
     return invalid_argument("the archive is damaged: {}", why == nullptr ? "unknown reason" : why);
   }
   Result<void> refused(const std::string& name, const char* what) const {
-    if (errno == ENOSPC || errno == EDQUOT) return fail(ErrorCode::ResourceExhausted, "{}: no space left on the disk", name);
+    if (errno == ENOSPC || errno == EDQUOT)
+      return fail(ErrorCode::ResourceExhausted, "{}: no space left on the disk", name);
     if (errno == ELOOP || errno == EXDEV) return invalid_argument("{}: leads through a symbolic link", name);
     return invalid_argument("{}: cannot {}: {}", name, what, std::strerror(errno));
   }
@@ -122,8 +129,10 @@ class Unpacker {
     DET_TRY(const auto parent, parent_of(parts));
     if (hard_link != nullptr) return unpack_hard_link(parent.get(), parts.back(), clean, hard_link);
     if (directory) {
-      if (::mkdirat(parent.get(), parts.back().c_str(), 0700) != 0 && errno != EEXIST) return refused(name, "make the directory");
-      if (!open_beneath(root_, clean, O_RDONLY | O_DIRECTORY, 0, kNoLinks)) return refused(name, "make the directory");
+      if (::mkdirat(parent.get(), parts.back().c_str(), 0700) != 0 && errno != EEXIST)
+        return refused(name, "make the directory");
+      if (!open_beneath(root_, clean, O_RDONLY | O_DIRECTORY, 0, kNoLinks))
+        return refused(name, "make the directory");
       directory_modes_[clean] = mode & 0777;
       return {};
     }
@@ -132,8 +141,10 @@ class Unpacker {
     const auto file = create(parent.get(), parts.back(), mode);
     if (!file) return refused(name, "make the file");
     if (auto copied = copy(reader, file.get(), name); !copied) return copied;
-    if (archive_entry_mtime_is_set(entry) != 0 && archive_entry_mtime(entry) >= 0 && archive_entry_mtime(entry) < kNewestTime) {
-      const timespec times[2] = {{0, UTIME_OMIT}, {archive_entry_mtime(entry), archive_entry_mtime_nsec(entry)}};
+    if (archive_entry_mtime_is_set(entry) != 0 && archive_entry_mtime(entry) >= 0 &&
+        archive_entry_mtime(entry) < kNewestTime) {
+      const timespec times[2] = {{0, UTIME_OMIT},
+                                 {archive_entry_mtime(entry), archive_entry_mtime_nsec(entry)}};
       (void)::futimens(file.get(), times);  // Only a nicety for build tools.
     }
     return {};
@@ -156,15 +167,18 @@ class Unpacker {
   }
 
   static Fd create(int parent, const std::string& name, unsigned mode) {
-    return Fd(::openat(parent, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode & 0777) | 0600));
+    return Fd(::openat(parent, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                       (mode & 0777) | 0600));
   }
 
   Result<void> account(std::int64_t bytes) {
     bytes_ += bytes;
     if (bytes_ > limits_.bytes_max)
-      return fail(ErrorCode::ResourceExhausted, "the archive unpacks to more than {}", human_size(limits_.bytes_max));
+      return fail(ErrorCode::ResourceExhausted, "the archive unpacks to more than {}",
+                  human_size(limits_.bytes_max));
     if (bytes_ > limits_.ratio_floor && bytes_ / limits_.ratio_max > packed_)
-      return fail(ErrorCode::ResourceExhausted, "the archive unpacks to more than {} times its size", limits_.ratio_max);
+      return fail(ErrorCode::ResourceExhausted, "the archive unpacks to more than {} times its size",
+                  limits_.ratio_max);
     return {};
   }
 
@@ -186,19 +200,24 @@ class Unpacker {
       if (got == 0) return {};
       if (got < 0) return broken(reader);
       if (auto counted = account(got); !counted) return counted;
-      if (auto written = write(file, block.data(), static_cast<std::size_t>(got), name); !written) return written;
+      if (auto written = write(file, block.data(), static_cast<std::size_t>(got), name); !written)
+        return written;
     }
   }
 
-  Result<void> unpack_link(int parent, const std::vector<std::string>& parts, const std::string& name, const char* target) {
-    if (target == nullptr || *target == '\0') return invalid_argument("{}: a symbolic link without a target", name);
-    if (*target == '/') return invalid_argument("{}: a symbolic link to {} leads out of the directory", name, target);
+  Result<void> unpack_link(int parent, const std::vector<std::string>& parts, const std::string& name,
+                           const char* target) {
+    if (target == nullptr || *target == '\0')
+      return invalid_argument("{}: a symbolic link without a target", name);
+    if (*target == '/')
+      return invalid_argument("{}: a symbolic link to {} leads out of the directory", name, target);
     // As text; check_links() asks the kernel once all links are in place.
     auto depth = static_cast<std::int64_t>(parts.size()) - 1;
     for (const auto& part : split(target, '/')) {
       if (part.empty() || part == ".") continue;
       depth += part == ".." ? -1 : 1;
-      if (depth < 0) return invalid_argument("{}: a symbolic link to {} leads out of the directory", name, target);
+      if (depth < 0)
+        return invalid_argument("{}: a symbolic link to {} leads out of the directory", name, target);
     }
     if (::symlinkat(target, parent, parts.back().c_str()) != 0) return refused(name, "make the link");
     links_.push_back(name);
@@ -206,18 +225,21 @@ class Unpacker {
   }
 
   /// A hard link becomes a copy: the files of a task must not hang together by chance.
-  Result<void> unpack_hard_link(int parent, const std::string& last, const std::string& name, const std::string& target) {
+  Result<void> unpack_hard_link(int parent, const std::string& last, const std::string& name,
+                                const std::string& target) {
     DET_TRY(const auto parts, parts_of(target));
     const auto from = open_beneath(root_, joined(parts, parts.size()), O_RDONLY | O_NONBLOCK, 0, kNoLinks);
-    struct stat status {};
+    struct stat status{};
     if (parts.empty() || !from || ::fstat(from.get(), &status) != 0 || !S_ISREG(status.st_mode))
-      return invalid_argument("{}: a hard link to {}, which is not a file before it in the archive", name, target);
+      return invalid_argument("{}: a hard link to {}, which is not a file before it in the archive", name,
+                              target);
     const auto file = create(parent, last, status.st_mode);
     if (!file) return refused(name, "make the file");
     std::string block(kBlockBytes, '\0');
     for (ssize_t got = 0; (got = ::read(from.get(), block.data(), block.size())) > 0;) {
       if (auto counted = account(got); !counted) return counted;
-      if (auto written = write(file.get(), block.data(), static_cast<std::size_t>(got), name); !written) return written;
+      if (auto written = write(file.get(), block.data(), static_cast<std::size_t>(got), name); !written)
+        return written;
     }
     return {};
   }
@@ -225,7 +247,8 @@ class Unpacker {
   Result<void> check_links() const {
     for (const auto& name : links_) {
       const auto fd = open_beneath(root_, name, O_PATH, 0, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
-      if (!fd && errno == EXDEV) return invalid_argument("{}: a symbolic link that leads out of the directory", name);
+      if (!fd && errno == EXDEV)
+        return invalid_argument("{}: a symbolic link that leads out of the directory", name);
     }
     return {};
   }
@@ -242,13 +265,15 @@ class Unpacker {
 
 }  // namespace
 
-Result<void> unpack(const std::filesystem::path& path, const std::filesystem::path& directory, const ArchiveLimits& limits) {
+Result<void> unpack(const std::filesystem::path& path, const std::filesystem::path& directory,
+                    const ArchiveLimits& limits) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status {};
+  struct stat status{};
   if (!file || ::fstat(file.get(), &status) != 0)
     return fail(ErrorCode::Unavailable, "cannot read {}: {}", path.string(), std::strerror(errno));
   const Fd root(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!root) return fail(ErrorCode::Unavailable, "cannot open {}: {}", directory.string(), std::strerror(errno));
+  if (!root)
+    return fail(ErrorCode::Unavailable, "cannot open {}: {}", directory.string(), std::strerror(errno));
   const std::unique_ptr<archive, int (*)(archive*)> reader(archive_read_new(), archive_read_free);
   archive_read_support_filter_gzip(reader.get());
   archive_read_support_filter_zstd(reader.get());

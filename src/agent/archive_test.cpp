@@ -32,18 +32,24 @@ struct Unpacking {
       archive_entry_set_pathname(entry, each.name.c_str());
       archive_entry_set_filetype(entry, each.type);
       archive_entry_set_perm(entry, static_cast<mode_t>(each.mode));
-      if (each.hard_link) archive_entry_set_hardlink(entry, each.content.c_str());
-      else if (each.type == AE_IFLNK) archive_entry_set_symlink(entry, each.content.c_str());
-      else if (each.type == AE_IFREG) archive_entry_set_size(entry, static_cast<la_int64_t>(each.content.size()));
+      if (each.hard_link)
+        archive_entry_set_hardlink(entry, each.content.c_str());
+      else if (each.type == AE_IFLNK)
+        archive_entry_set_symlink(entry, each.content.c_str());
+      else if (each.type == AE_IFREG)
+        archive_entry_set_size(entry, static_cast<la_int64_t>(each.content.size()));
       EXPECT_GE(archive_write_header(writer, entry), ARCHIVE_WARN) << archive_error_string(writer);
-      if (each.type == AE_IFREG && !each.hard_link) archive_write_data(writer, each.content.data(), each.content.size());
+      if (each.type == AE_IFREG && !each.hard_link)
+        archive_write_data(writer, each.content.data(), each.content.size());
       archive_entry_free(entry);
     }
     archive_write_free(writer);
     result = unpack(path, out, limits);
   }
   std::string error() const { return result ? "" : result.error().message(); }
-  std::string read(const std::string& name) const { return read_small_file(out / name).value_or("(nothing)"); }
+  std::string read(const std::string& name) const {
+    return read_small_file(out / name).value_or("(nothing)");
+  }
 
   testing::TemporaryDirectory directory;
   std::filesystem::path out = directory / "out";
@@ -66,7 +72,7 @@ TEST(Archive, UnpacksFilesDirectoriesAndLinksThatStayInside) {
   EXPECT_EQ(u.read("same"), "pass\n");
   EXPECT_EQ(u.read("\xc3\xa4\xff"), "odd name");
   EXPECT_TRUE(std::filesystem::is_directory(u.out / "empty"));
-  struct stat status {};
+  struct stat status{};
   ::stat((u.out / "run.sh").c_str(), &status);
   EXPECT_EQ(status.st_mode & 0111, 0111u);
 }
@@ -93,37 +99,47 @@ TEST_P(ArchiveRefuses, AndSaysWhatAndWhy) {
   EXPECT_FALSE(std::filesystem::exists(u.directory / "evil"));
 }
 
-INSTANTIATE_TEST_SUITE_P(, ArchiveRefuses, ::testing::Values(
-    Refusal{"parents", {{"a/../../evil", AE_IFREG, "x"}}, "a/../../evil: \"..\" is refused"},
-    Refusal{"absolute", {{"/tmp/evil", AE_IFREG, "x"}}, "/tmp/evil: absolute names are refused"},
-    Refusal{"link_out", {{"l", AE_IFLNK, "../evil"}}, "l: a symbolic link to ../evil leads out of the directory"},
-    Refusal{"link_absolute", {{"l", AE_IFLNK, "/etc"}}, "l: a symbolic link to /etc leads out of the directory"},
-    Refusal{"link_chain_out",
-            {{"d", AE_IFDIR, "", 0755}, {"d/s", AE_IFLNK, ".."}, {"x", AE_IFLNK, "d/s/../evil"}},
-            "x: a symbolic link that leads out of the directory"},
-    Refusal{"file_through_link",  // V15
-            {{"d", AE_IFDIR, "", 0755}, {"l", AE_IFLNK, "d"}, {"l/x", AE_IFREG, "x"}},
-            "l/x: leads through a symbolic link"},
-    Refusal{"directory_over_link",
-            {{"d", AE_IFDIR, "", 0755}, {"l", AE_IFLNK, "d"}, {"l", AE_IFDIR, "", 0755}},
-            "l/: the name comes twice"},
-    Refusal{"hard_link_out", {{"h", AE_IFREG, "../evil", 0644, true}}, "../evil: \"..\" is refused"},
-    Refusal{"hard_link_to_nothing", {{"h", AE_IFREG, "b", 0644, true}},
-            "h: a hard link to b, which is not a file before it in the archive"},
-    Refusal{"hard_link_through_link",
-            {{"d/f", AE_IFREG, "x"}, {"l", AE_IFLNK, "d"}, {"h", AE_IFREG, "l/f", 0644, true}},
-            "h: a hard link to l/f, which is not a file before it in the archive"},
-    Refusal{"device", {{"null", AE_IFCHR}}, "null: only files, directories and links are accepted"},
-    Refusal{"block_device", {{"sda", AE_IFBLK}}, "sda: only files, directories and links are accepted"},
-    Refusal{"pipe", {{"p", AE_IFIFO}}, "p: only files, directories and links are accepted"},
-    Refusal{"set_user_id", {{"su", AE_IFREG, "x", 04755}}, "su: set-id bits are refused"},
-    Refusal{"set_group_id", {{"d", AE_IFDIR, "", 02755}}, "d/: set-id bits are refused"},
-    Refusal{"twice", {{"a", AE_IFREG, "1"}, {"./a", AE_IFREG, "2"}}, "./a: the name comes twice"},
-    Refusal{"file_as_directory", {{"a", AE_IFREG, "1"}, {"a/b", AE_IFREG, "2"}}, "a: is both a file and a directory"}),
+INSTANTIATE_TEST_SUITE_P(
+    , ArchiveRefuses,
+    ::testing::Values(
+        Refusal{"parents", {{"a/../../evil", AE_IFREG, "x"}}, "a/../../evil: \"..\" is refused"},
+        Refusal{"absolute", {{"/tmp/evil", AE_IFREG, "x"}}, "/tmp/evil: absolute names are refused"},
+        Refusal{"link_out",
+                {{"l", AE_IFLNK, "../evil"}},
+                "l: a symbolic link to ../evil leads out of the directory"},
+        Refusal{"link_absolute",
+                {{"l", AE_IFLNK, "/etc"}},
+                "l: a symbolic link to /etc leads out of the directory"},
+        Refusal{"link_chain_out",
+                {{"d", AE_IFDIR, "", 0755}, {"d/s", AE_IFLNK, ".."}, {"x", AE_IFLNK, "d/s/../evil"}},
+                "x: a symbolic link that leads out of the directory"},
+        Refusal{"file_through_link",  // V15
+                {{"d", AE_IFDIR, "", 0755}, {"l", AE_IFLNK, "d"}, {"l/x", AE_IFREG, "x"}},
+                "l/x: leads through a symbolic link"},
+        Refusal{"directory_over_link",
+                {{"d", AE_IFDIR, "", 0755}, {"l", AE_IFLNK, "d"}, {"l", AE_IFDIR, "", 0755}},
+                "l/: the name comes twice"},
+        Refusal{"hard_link_out", {{"h", AE_IFREG, "../evil", 0644, true}}, "../evil: \"..\" is refused"},
+        Refusal{"hard_link_to_nothing",
+                {{"h", AE_IFREG, "b", 0644, true}},
+                "h: a hard link to b, which is not a file before it in the archive"},
+        Refusal{"hard_link_through_link",
+                {{"d/f", AE_IFREG, "x"}, {"l", AE_IFLNK, "d"}, {"h", AE_IFREG, "l/f", 0644, true}},
+                "h: a hard link to l/f, which is not a file before it in the archive"},
+        Refusal{"device", {{"null", AE_IFCHR}}, "null: only files, directories and links are accepted"},
+        Refusal{"block_device", {{"sda", AE_IFBLK}}, "sda: only files, directories and links are accepted"},
+        Refusal{"pipe", {{"p", AE_IFIFO}}, "p: only files, directories and links are accepted"},
+        Refusal{"set_user_id", {{"su", AE_IFREG, "x", 04755}}, "su: set-id bits are refused"},
+        Refusal{"set_group_id", {{"d", AE_IFDIR, "", 02755}}, "d/: set-id bits are refused"},
+        Refusal{"twice", {{"a", AE_IFREG, "1"}, {"./a", AE_IFREG, "2"}}, "./a: the name comes twice"},
+        Refusal{"file_as_directory",
+                {{"a", AE_IFREG, "1"}, {"a/b", AE_IFREG, "2"}},
+                "a: is both a file and a directory"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Archive, HoldsToItsLimitsExactly) {
-  const std::vector<Entry> three = {{"a", AE_IFREG, "12345"}, {"b", AE_IFREG, "12345"}, {"c", AE_IFREG, "12345"}};
+  const std::vector<Entry> three = {
+      {"a", AE_IFREG, "12345"}, {"b", AE_IFREG, "12345"}, {"c", AE_IFREG, "12345"}};
   ArchiveLimits limits;
   limits.entries_max = 3;
   limits.bytes_max = 15;

@@ -50,7 +50,8 @@ asio::awaitable<std::invoke_result_t<F&>> on_pool(asio::thread_pool& pool, F wor
       asio::post(executor, [shared] { std::move (*shared)(); });
     });
   };
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(std::move(initiate), asio::use_awaitable);
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(std::move(initiate),
+                                                                       asio::use_awaitable);
   co_return *std::move(*result);
 }
 

@@ -27,15 +27,20 @@ constexpr int kInFlightMax = 4;
 constexpr std::size_t kModelBytesMax = 200 << 20;
 
 Time monotonic() {
-  return Time{std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now().time_since_epoch()).count()};
+  return Time{std::chrono::duration_cast<std::chrono::microseconds>(
+                  std::chrono::steady_clock::now().time_since_epoch())
+                  .count()};
 }
 Time wall_clock() {
-  return Time{std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch()).count()};
+  return Time{std::chrono::duration_cast<std::chrono::microseconds>(
+                  std::chrono::system_clock::now().time_since_epoch())
+                  .count()};
 }
 
 std::string random_session() {
   std::string bytes(16, '\0');
-  if (::getentropy(bytes.data(), bytes.size()) != 0) bytes = std::to_string(monotonic().microseconds) + std::to_string(::getpid());
+  if (::getentropy(bytes.data(), bytes.size()) != 0)
+    bytes = std::to_string(monotonic().microseconds) + std::to_string(::getpid());
   std::string text;
   for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
   return text;
@@ -58,11 +63,14 @@ Result<AgentOptions> complete(AgentOptions options) {
     options.agent_id = ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
   }
   if (!api::is_name(options.agent_id))
-    return invalid_argument("agent id \"{}\": only letters, digits, \".\", \"_\" and \"-\" are allowed, and no dot first", options.agent_id);
+    return invalid_argument(
+        "agent id \"{}\": only letters, digits, \".\", \"_\" and \"-\" are allowed, and no dot first",
+        options.agent_id);
   if (options.state_dir.empty()) return invalid_argument("the agent needs a state directory: --state-dir");
   std::error_code error;
   options.state_dir = std::filesystem::absolute(options.state_dir, error).lexically_normal();
-  if (options.slots && *options.slots < 0) return invalid_argument("slots is {}; must be at least 0", *options.slots);
+  if (options.slots && *options.slots < 0)
+    return invalid_argument("slots is {}; must be at least 0", *options.slots);
   DET_TRY(const auto url, http::parse_url(options.master_url));
   options.master_url = url.text() + url.prefix;
   if (options.token.empty() && !options.token_file.empty()) {
@@ -74,8 +82,14 @@ Result<AgentOptions> complete(AgentOptions options) {
 }
 
 Daemon::Daemon(asio::any_io_executor executor, AgentOptions options, Machine machine, http::Url master)
-    : executor_(executor), options_(std::move(options)), machine_(std::move(machine)), tasks_(options_.state_dir),
-      client_(executor, std::move(master)), inbox_bell_(executor), quiet_bell_(executor), deadline_bell_(executor),
+    : executor_(executor),
+      options_(std::move(options)),
+      machine_(std::move(machine)),
+      tasks_(options_.state_dir),
+      client_(executor, std::move(master)),
+      inbox_bell_(executor),
+      quiet_bell_(executor),
+      deadline_bell_(executor),
       coroutines_(executor) {}
 
 asio::awaitable<Result<void>> Daemon::run() {
@@ -104,7 +118,8 @@ asio::awaitable<Result<void>> Daemon::run() {
     co_await coroutines_.changed().wait();
   }
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
-  if (!live_.empty()) spdlog::info("the agent stops; {} allocation(s) run on and are found again when it starts", live_.size());
+  if (!live_.empty())
+    spdlog::info("the agent stops; {} allocation(s) run on and are found again when it starts", live_.size());
   co_await coroutines_.stop();
   client_.close();
   pool_.join();
@@ -129,14 +144,16 @@ asio::awaitable<void> Daemon::decide() {
         for (auto& action : event()) actions.push_back(std::move(action));
       }
       // Whatever was decided together is written down together, before any of it is done.
-      for (auto pause = kRetryMin; remembered_ != reconciler_->memory_revision(); pause = std::min(pause * 2, kRetryMax)) {
+      for (auto pause = kRetryMin; remembered_ != reconciler_->memory_revision();
+           pause = std::min(pause * 2, kRetryMax)) {
         const auto revision = reconciler_->memory_revision();
         auto work = [this, memory = reconciler_->memory()] { return tasks_.write_memory(memory); };
         const auto written = co_await on_pool(pool_, std::move(work));
         if (written) {
           remembered_ = revision;
         } else {
-          spdlog::error("the agent cannot write down what it runs, and starts nothing until it can: {}", written.error().message());
+          spdlog::error("the agent cannot write down what it runs, and starts nothing until it can: {}",
+                        written.error().message());
           asio::steady_timer timer(executor_, pause);
           co_await timer.async_wait(asio::use_awaitable);
         }
@@ -217,7 +234,8 @@ asio::awaitable<void> Daemon::keep_in_touch() {
 }
 
 asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
-  auto call = post(fmt::format("/api/v1/agents/{}/sync", http::percent_encode(options_.agent_id)), http::to_wire_text(request));
+  auto call = post(fmt::format("/api/v1/agents/{}/sync", http::percent_encode(options_.agent_id)),
+                   http::to_wire_text(request));
   call.timeout = milliseconds(options_.wait_milliseconds) + kAnswerPatience;
   const auto sequence = request.sequence;
   const auto reply = co_await this->call(std::move(call));
@@ -232,8 +250,11 @@ asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
     happened([this, answer = *std::move(answer)] {
       auto actions = reconciler_->on_reply(answer, monotonic());
       if (reconciler_->last_dropped() == Dropped::ForeignCluster)
-        spdlog::error("the master is of another cluster than the allocations of this agent; it must end them first, or use another --state-dir");
-      if (reconciler_->last_dropped() == Dropped::OldEpoch) spdlog::warn("an answer of an older master was dropped");
+        spdlog::error(
+            "the master is of another cluster than the allocations of this agent; it must end them first, or "
+            "use another --state-dir");
+      if (reconciler_->last_dropped() == Dropped::OldEpoch)
+        spdlog::warn("an answer of an older master was dropped");
       return actions;
     });
   }
@@ -246,7 +267,9 @@ asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
 
 void Daemon::heard(const std::string& trouble) {
   if (!trouble.empty()) {
-    if (trouble != trouble_) spdlog::warn("cannot talk with the master at {}: {}. Running trials go on; trying again", options_.master_url, trouble);
+    if (trouble != trouble_)
+      spdlog::warn("cannot talk with the master at {}: {}. Running trials go on; trying again",
+                   options_.master_url, trouble);
     connected_ = false;
   } else if (!connected_) {
     spdlog::info("agent {} is connected to the master at {}", options_.agent_id, options_.master_url);
@@ -263,7 +286,8 @@ asio::awaitable<Result<http::Reply>> Daemon::call(http::Call call) {
 
 asio::awaitable<Result<void>> Daemon::fetch_model(std::string digest) {
   http::Call call;
-  call.path = fmt::format("/api/v1/agents/{}/model_definitions/{}", http::percent_encode(options_.agent_id), http::percent_encode(digest));
+  call.path = fmt::format("/api/v1/agents/{}/model_definitions/{}", http::percent_encode(options_.agent_id),
+                          http::percent_encode(digest));
   call.timeout = milliseconds(120'000);
   auto reply = co_await this->call(std::move(call));
   if (!reply) co_return tl::unexpected(reply.error());
@@ -311,7 +335,8 @@ asio::awaitable<void> Daemon::ship(TaskPtr task, std::vector<int> ranks) {
 }
 
 asio::awaitable<bool> Daemon::deliver(const api::LogBatch& batch) {
-  auto request = post(fmt::format("/api/v1/agents/{}/logs", http::percent_encode(options_.agent_id)), http::to_wire_text(batch));
+  auto request = post(fmt::format("/api/v1/agents/{}/logs", http::percent_encode(options_.agent_id)),
+                      http::to_wire_text(batch));
   const auto reply = co_await call(std::move(request));
   if (!reply) co_return false;  // keep_in_touch() says it.
   if (reply->ok()) co_return true;

@@ -37,7 +37,7 @@ class Daemon {
     std::set<int> ended;             ///< Ranks whose spools are complete.
     bool stopping = false;           ///< SIGTERM was asked for.
     bool killing = false;
-    Bell news;                       ///< A rank ended.
+    Bell news;  ///< A rank ended.
   };
   using TaskPtr = std::shared_ptr<Task>;
   using Event = std::function<Actions()>;
@@ -85,8 +85,8 @@ class Daemon {
   bool deciding_ = false;
   std::uint64_t remembered_ = 0;  ///< The memory revision on disk.
   Bell inbox_bell_;
-  Bell quiet_bell_;     ///< The inbox was emptied; a reply came or failed.
-  Bell deadline_bell_;  ///< The next deadline may have changed.
+  Bell quiet_bell_;            ///< The inbox was emptied; a reply came or failed.
+  Bell deadline_bell_;         ///< The next deadline may have changed.
   std::int64_t answered_ = 0;  ///< The highest sequence that has ended, well or not.
   int in_flight_ = 0;
   bool connected_ = false;

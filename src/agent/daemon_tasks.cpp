@@ -28,7 +28,9 @@ asio::awaitable<void> rest(milliseconds time) {
   co_await timer.async_wait(asio::use_awaitable);
 }
 
-Result<bool> yes(bool value) { return value; }
+Result<bool> yes(bool value) {
+  return value;
+}
 
 }  // namespace
 
@@ -47,7 +49,8 @@ void Daemon::signal(const std::string& id, int number) {
 }
 
 asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted) {
-  const auto ranks = ranks_of(wanted.rank_start, static_cast<int>(std::max<std::size_t>(wanted.slot_ids.size(), 1)));
+  const auto ranks =
+      ranks_of(wanted.rank_start, static_cast<int>(std::max<std::size_t>(wanted.slot_ids.size(), 1)));
   const auto prepared = co_await prepare(task, wanted);
   for (const int rank : ranks) {
     if (!prepared) {
@@ -57,8 +60,10 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
     } else {
       auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
       const auto laid = co_await on_pool(pool_, std::move(work));
-      if (laid) co_await launch(task, rank, wanted.framework);
-      else co_await give_up(task, rank, 1, 0, "the trial could not be started: " + laid.error().message());
+      if (laid)
+        co_await launch(task, rank, wanted.framework);
+      else
+        co_await give_up(task, rank, 1, 0, "the trial could not be started: " + laid.error().message());
     }
   }
   if (prepared) happened([this, id = task->id] { return reconciler_->running(id); });
@@ -70,7 +75,8 @@ asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocati
   for (auto pause = kRetryMin;; pause = std::min(pause * 2, kRetryMax)) {
     if (task->stopping) co_return Result<void>();
     Result<void> result;
-    if (!wanted.model_definition.empty() && !tasks_.model(wanted.model_definition)) result = co_await fetch_model(wanted.model_definition);
+    if (!wanted.model_definition.empty() && !tasks_.model(wanted.model_definition))
+      result = co_await fetch_model(wanted.model_definition);
     if (result) {
       const auto cluster = reconciler_->memory().cluster_id;
       auto work = [this, wanted, cluster] { return tasks_.prepare(wanted, options_, machine_, cluster); };
@@ -88,7 +94,9 @@ asio::awaitable<void> Daemon::give_up(TaskPtr task, int rank, int code, int sign
   exit.code = code;
   exit.signal = signal;
   exit.reason = std::move(reason);
-  auto work = [this, id = task->id, rank, exit] { return tasks_.write_exit(id, rank, exit.code, exit.signal, exit.reason); };
+  auto work = [this, id = task->id, rank, exit] {
+    return tasks_.write_exit(id, rank, exit.code, exit.signal, exit.reason);
+  };
   const auto written = co_await on_pool(pool_, std::move(work));
   if (!written) spdlog::error("{}", written.error().message());
   rank_ended(task, rank, exit);
@@ -108,7 +116,8 @@ void Daemon::rank_ended(const TaskPtr& task, int rank, const ShimExit& exit) {
   report.reason = exit.reason;
   happened([this, id = task->id, report] {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    return reconciler_->exited(id, report, Time{std::chrono::duration_cast<std::chrono::microseconds>(now).count()});
+    return reconciler_->exited(id, report,
+                               Time{std::chrono::duration_cast<std::chrono::microseconds>(now).count()});
   });
 }
 
@@ -128,7 +137,9 @@ asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framewo
       }
       auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
       const auto laid = co_await on_pool(pool_, std::move(work));
-      if (!laid) co_return co_await give_up(task, rank, 1, 0, "the trial could not be started: " + laid.error().message());
+      if (!laid)
+        co_return co_await give_up(task, rank, 1, 0,
+                                   "the trial could not be started: " + laid.error().message());
     } else {
       spdlog::info("{} rank {} starts cold: the warm worker for {} is not ready", task->id, rank, framework);
     }
@@ -136,11 +147,14 @@ asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framewo
   auto command = options_.shim_command;
   command.push_back(directory);
   const auto pid = start_detached(command);
-  if (pid) coroutines_.spawn(watch(task, rank, *pid, std::nullopt));
-  else if (tasks_.take_ticket(task->id, rank)) co_await give_up(task, rank, 127, 0, pid.error().message());
+  if (pid)
+    coroutines_.spawn(watch(task, rank, *pid, std::nullopt));
+  else if (tasks_.take_ticket(task->id, rank))
+    co_await give_up(task, rank, 127, 0, pid.error().message());
 }
 
-asio::awaitable<void> Daemon::watch(TaskPtr task, int rank, pid_t pid, std::optional<std::int64_t> start_time) {
+asio::awaitable<void> Daemon::watch(TaskPtr task, int rank, pid_t pid,
+                                    std::optional<std::int64_t> start_time) {
   auto process = Process::open(executor_, pid, start_time);
   if (process) {
     auto [at, fresh] = task->running.insert_or_assign(rank, *std::move(process));
@@ -159,11 +173,15 @@ asio::awaitable<void> Daemon::settle(TaskPtr task, int rank) {
   auto found = tasks_.look(task->id, rank);
   if (found.state == FoundRank::State::Ended) co_return rank_ended(task, rank, found.exit);
   if (tasks_.take_ticket(task->id, rank)) {
-    if (task->stopping) co_return co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "ended before it was started");
-    co_return co_await give_up(task, rank, 127, 0, "the trial could not be started: " + options_.shim_command.front() + " ended at once");
+    if (task->stopping)
+      co_return co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "ended before it was started");
+    co_return co_await give_up(
+        task, rank, 127, 0,
+        "the trial could not be started: " + options_.shim_command.front() + " ended at once");
   }
   // Killed. Its slot is free only when nothing of the task is left.
-  for (int i = 0; i < kEndLooks && found.shim.taskPid > 0 && process_alive(found.shim.taskPid); ++i) co_await rest(milliseconds(10));
+  for (int i = 0; i < kEndLooks && found.shim.taskPid > 0 && process_alive(found.shim.taskPid); ++i)
+    co_await rest(milliseconds(10));
   auto clean = [cgroup = found.shim.cgroup, id = task->id] {
     end_cgroup(cgroup);
     end_processes_of(id);
@@ -203,7 +221,9 @@ asio::awaitable<void> Daemon::adopt(std::string id, Remembered remembered, bool 
     open.push_back(rank);
     const auto state = tasks_.look(id, rank).state;
     // Taking the ticket decides it: a shim on its way finds none, and ends.
-    if (state != FoundRank::State::Absent && !(state == FoundRank::State::Waiting && !began && tasks_.take_ticket(id, rank))) began = true;
+    if (state != FoundRank::State::Absent &&
+        !(state == FoundRank::State::Waiting && !began && tasks_.take_ticket(id, rank)))
+      began = true;
   }
   if (!began && !machine_restarted) {
     spdlog::info("{} had not begun when the agent ended", id);
@@ -216,9 +236,12 @@ asio::awaitable<void> Daemon::adopt(std::string id, Remembered remembered, bool 
   }
   for (const int rank : open) {
     const auto state = tasks_.look(id, rank).state;
-    if (state == FoundRank::State::Ended) co_await settle(task, rank);
-    else if (machine_restarted) co_await give_up(task, rank, api::kLostStatus, 0, "the machine was restarted");
-    else coroutines_.spawn(adopt_rank(task, rank));
+    if (state == FoundRank::State::Ended)
+      co_await settle(task, rank);
+    else if (machine_restarted)
+      co_await give_up(task, rank, api::kLostStatus, 0, "the machine was restarted");
+    else
+      coroutines_.spawn(adopt_rank(task, rank));
   }
   if (!open.empty()) happened([this, id] { return reconciler_->running(id); });
   if (!remembered.shipped) coroutines_.spawn(ship(task, ranks));
@@ -232,18 +255,17 @@ asio::awaitable<void> Daemon::adopt_rank(TaskPtr task, int rank) {
         spdlog::info("{} rank {} runs on as process {}", task->id, rank, found.shim.pid);
         co_return co_await watch(task, rank, static_cast<pid_t>(found.shim.pid), found.shim.startTime);
       case FoundRank::State::Ended:
-      case FoundRank::State::Killed:
-        co_return co_await settle(task, rank);
+      case FoundRank::State::Killed: co_return co_await settle(task, rank);
       case FoundRank::State::Absent:
       case FoundRank::State::Waiting: {
         // The agent ended between the starts of two ranks: go on with this one.
         auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
         const auto laid = co_await on_pool(pool_, std::move(work));
         if (laid) co_return co_await launch(task, rank, "");
-        co_return co_await give_up(task, rank, 1, 0, "the trial could not be started: " + laid.error().message());
+        co_return co_await give_up(task, rank, 1, 0,
+                                   "the trial could not be started: " + laid.error().message());
       }
-      case FoundRank::State::Beginning:
-        co_await rest(milliseconds(10));
+      case FoundRank::State::Beginning: co_await rest(milliseconds(10));
     }
   }
   co_await settle(task, rank);

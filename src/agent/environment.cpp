@@ -50,14 +50,34 @@ std::string visible_devices(const api::DesiredAllocation& allocation, const Mach
 }  // namespace
 
 Environment inherited_environment(const Environment& own) {
-  static const char* const kNames[] = {"PATH",       "HOME",        "USER",        "LOGNAME",       "LANG",
-                                       "LANGUAGE",   "TZ",          "TMPDIR",      "LD_LIBRARY_PATH", "SSL_CERT_FILE",
-                                       "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy",      "HTTP_PROXY",
-                                       "HTTPS_PROXY", "NO_PROXY",   "CUDA_HOME",   "VIRTUAL_ENV",   "XDG_CACHE_HOME",
-                                       "TORCH_HOME", "HF_HOME",     "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"};
+  static const char* const kNames[] = {"PATH",
+                                       "HOME",
+                                       "USER",
+                                       "LOGNAME",
+                                       "LANG",
+                                       "LANGUAGE",
+                                       "TZ",
+                                       "TMPDIR",
+                                       "LD_LIBRARY_PATH",
+                                       "SSL_CERT_FILE",
+                                       "SSL_CERT_DIR",
+                                       "http_proxy",
+                                       "https_proxy",
+                                       "no_proxy",
+                                       "HTTP_PROXY",
+                                       "HTTPS_PROXY",
+                                       "NO_PROXY",
+                                       "CUDA_HOME",
+                                       "VIRTUAL_ENV",
+                                       "XDG_CACHE_HOME",
+                                       "TORCH_HOME",
+                                       "HF_HOME",
+                                       "NCCL_SOCKET_IFNAME",
+                                       "GLOO_SOCKET_IFNAME"};
   Environment environment;
   for (const auto& [name, value] : own)
-    if (name.starts_with("LC_") || std::ranges::find(kNames, name) != std::end(kNames)) environment.emplace(name, value);
+    if (name.starts_with("LC_") || std::ranges::find(kNames, name) != std::end(kNames))
+      environment.emplace(name, value);
   environment.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
   environment.try_emplace("HOME", "/");
   return environment;
@@ -72,8 +92,8 @@ Environment malloc_environment() {
 }
 
 Environment task_environment(const api::DesiredAllocation& a, int rank, const AgentOptions& options,
-                             const Machine& machine, const std::string& cluster_id, const std::string& work_directory,
-                             const Environment& inherited) {
+                             const Machine& machine, const std::string& cluster_id,
+                             const std::string& work_directory, const Environment& inherited) {
   const int local_size = static_cast<int>(std::max<std::size_t>(a.slot_ids.size(), 1));
   const auto master = parts_of(options.master_url);
   const auto devices = visible_devices(a, machine);
@@ -96,7 +116,8 @@ Environment task_environment(const api::DesiredAllocation& a, int rank, const Ag
       {"DET_TRIAL_RUN_ID", std::to_string(a.run_id)},
       {"DET_RESOURCES_ID", fmt::format("{}.{}", a.allocation_id, a.container_rank)},
       {"DET_CONTAINER_ID", fmt::format("{}.{}", a.allocation_id, a.container_rank)},
-      {"DET_RESOURCES_TYPE", "docker-container"},  // What existing clients take for "ask the master for rendezvous".
+      {"DET_RESOURCES_TYPE",
+       "docker-container"},  // What existing clients take for "ask the master for rendezvous".
       {"DET_RANK", std::to_string(rank)},
       {"DET_LOCAL_RANK", std::to_string(rank - a.rank_start)},
       {"DET_SIZE", std::to_string(a.size)},
@@ -116,8 +137,10 @@ Environment task_environment(const api::DesiredAllocation& a, int rank, const Ag
   environment.merge(Environment(inherited));
   for (const auto& [name, value] : a.environment) {
     // The user's own import path goes first, ours must stay reachable.
-    if (name == "PYTHONPATH" && !options.python_path.empty()) environment[name] = value + ":" + options.python_path;
-    else environment[name] = value;
+    if (name == "PYTHONPATH" && !options.python_path.empty())
+      environment[name] = value + ":" + options.python_path;
+    else
+      environment[name] = value;
   }
   return environment;
 }

@@ -22,8 +22,8 @@ int threads_for_slot(const Machine& machine);
 /// the weakest to the strongest: `inherited`, what the agent sets, what the
 /// master sends. `rank` counts over all agents.
 Environment task_environment(const api::DesiredAllocation& allocation, int rank, const AgentOptions& options,
-                             const Machine& machine, const std::string& cluster_id, const std::string& work_directory,
-                             const Environment& inherited);
+                             const Machine& machine, const std::string& cluster_id,
+                             const std::string& work_directory, const Environment& inherited);
 
 /// The isolation steps for an allocation, of those that work here. Ranks that
 /// share a machine must see each other's shared memory.

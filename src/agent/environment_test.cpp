@@ -22,10 +22,15 @@ struct TaskEnvironment : ::testing::Test {
     options.master_url = "http://[::1]:9000/prefix";
     options.agent_id = "a1";
     machine.cores = 16;
-    machine.slots = {{0, "cuda", "H", "GPU-0"}, {1, "cuda", "H", "GPU-1"}, {2, "cuda", "H", "GPU-2"}, {3, "cuda", "H", "GPU-3"}};
+    machine.slots = {{0, "cuda", "H", "GPU-0"},
+                     {1, "cuda", "H", "GPU-1"},
+                     {2, "cuda", "H", "GPU-2"},
+                     {3, "cuda", "H", "GPU-3"}};
     machine.isolation = {"pid", "mount", "shm", "ipc"};
   }
-  Environment of(int rank) { return task_environment(allocation, rank, options, machine, "cluster", "/work", inherited); }
+  Environment of(int rank) {
+    return task_environment(allocation, rank, options, machine, "cluster", "/work", inherited);
+  }
 
   api::DesiredAllocation allocation;
   AgentOptions options;
@@ -35,14 +40,32 @@ struct TaskEnvironment : ::testing::Test {
 
 TEST_F(TaskEnvironment, HasAllThatATrialNeeds) {
   auto e = of(5);
-  const Environment expected = {
-      {"DET_MASTER", "http://[::1]:9000/prefix"}, {"DET_MASTER_HOST", "::1"}, {"DET_MASTER_PORT", "9000"},
-      {"DET_CLUSTER_ID", "cluster"}, {"DET_AGENT_ID", "a1"}, {"DET_SLOT_IDS", "[2,3]"}, {"DET_TASK_ID", "7.x"},
-      {"DET_ALLOCATION_ID", "7.x.2"}, {"DET_SESSION_TOKEN", "secret"}, {"DET_TASK_TYPE", "TRIAL"}, {"DET_TRIAL_ID", "12"},
-      {"DET_EXPERIMENT_ID", "7"}, {"DET_TRIAL_RUN_ID", "2"}, {"DET_RANK", "5"}, {"DET_LOCAL_RANK", "1"}, {"DET_SIZE", "8"},
-      {"DET_LOCAL_SIZE", "2"}, {"DET_WORKDIR", "/work"}, {"PYTHONHASHSEED", "0"}, {"PYTHONUNBUFFERED", "1"},
-      {"OMP_NUM_THREADS", "4"}, {"OMP_WAIT_POLICY", "passive"}, {"CUDA_VISIBLE_DEVICES", "GPU-2,GPU-3"}, {"PATH", "/bin"},
-      {"MALLOC_MMAP_THRESHOLD_", "1073741824"}, {"MALLOC_TRIM_THRESHOLD_", "4294967296"}};
+  const Environment expected = {{"DET_MASTER", "http://[::1]:9000/prefix"},
+                                {"DET_MASTER_HOST", "::1"},
+                                {"DET_MASTER_PORT", "9000"},
+                                {"DET_CLUSTER_ID", "cluster"},
+                                {"DET_AGENT_ID", "a1"},
+                                {"DET_SLOT_IDS", "[2,3]"},
+                                {"DET_TASK_ID", "7.x"},
+                                {"DET_ALLOCATION_ID", "7.x.2"},
+                                {"DET_SESSION_TOKEN", "secret"},
+                                {"DET_TASK_TYPE", "TRIAL"},
+                                {"DET_TRIAL_ID", "12"},
+                                {"DET_EXPERIMENT_ID", "7"},
+                                {"DET_TRIAL_RUN_ID", "2"},
+                                {"DET_RANK", "5"},
+                                {"DET_LOCAL_RANK", "1"},
+                                {"DET_SIZE", "8"},
+                                {"DET_LOCAL_SIZE", "2"},
+                                {"DET_WORKDIR", "/work"},
+                                {"PYTHONHASHSEED", "0"},
+                                {"PYTHONUNBUFFERED", "1"},
+                                {"OMP_NUM_THREADS", "4"},
+                                {"OMP_WAIT_POLICY", "passive"},
+                                {"CUDA_VISIBLE_DEVICES", "GPU-2,GPU-3"},
+                                {"PATH", "/bin"},
+                                {"MALLOC_MMAP_THRESHOLD_", "1073741824"},
+                                {"MALLOC_TRIM_THRESHOLD_", "4294967296"}};
   for (const auto& [name, value] : expected) EXPECT_EQ(e[name], value) << name;
 }
 
@@ -77,12 +100,14 @@ TEST_F(TaskEnvironment, RanksOfOneMachineShareMemory) {
 }
 
 TEST(InheritedEnvironment, HasNoCredentialsOfTheAgent) {
-  const auto e = inherited_environment({{"PATH", "/bin"}, {"LC_ALL", "C"}, {"AWS_SECRET_ACCESS_KEY", "k"}, {"DET_TOKEN", "t"}});
+  const auto e = inherited_environment(
+      {{"PATH", "/bin"}, {"LC_ALL", "C"}, {"AWS_SECRET_ACCESS_KEY", "k"}, {"DET_TOKEN", "t"}});
   EXPECT_EQ(e, (Environment{{"HOME", "/"}, {"LC_ALL", "C"}, {"PATH", "/bin"}}));
 }
 
 TEST(Slots, AreReadFromNvidiaSmi) {
-  const auto slots = parse_gpus("0, NVIDIA H100 80GB HBM3, GPU-aa\n1, NVIDIA H100 80GB HBM3, GPU-bb\nNo devices were found\nx, y, z\n");
+  const auto slots = parse_gpus(
+      "0, NVIDIA H100 80GB HBM3, GPU-aa\n1, NVIDIA H100 80GB HBM3, GPU-bb\nNo devices were found\nx, y, z\n");
   ASSERT_EQ(slots.size(), 2u);
   EXPECT_EQ(slots[1], (api::SlotReport{1, "cuda", "NVIDIA H100 80GB HBM3", "GPU-bb"}));
 }

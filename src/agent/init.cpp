@@ -91,7 +91,9 @@ void become_child(const InitOptions& options, const std::map<std::string, std::s
 class Init {
  public:
   explicit Init(const InitOptions& options)
-      : options_(options), spec_(options.spec), environment_(options.spec.environment),
+      : options_(options),
+        spec_(options.spec),
+        environment_(options.spec.environment),
         directory_(options.spec.working_directory) {}
 
   void run() {
@@ -110,7 +112,8 @@ class Init {
     }
     const pid_t task = fork_task();
     if (task < 0) {
-      say(options_.socket, Word::TaskEnded, 1 << 8, fmt::format("cannot start a process: {}", std::strerror(errno)));
+      say(options_.socket, Word::TaskEnded, 1 << 8,
+          fmt::format("cannot start a process: {}", std::strerror(errno)));
       return;
     }
     ::close(options_.output[0]);
@@ -163,7 +166,8 @@ class Init {
   bool run_hook(int shared) {
     const int lock = shared < 0 ? -1 : ::openat(shared, "hook.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (lock < 0) {
-      say(options_.socket, Word::TaskEnded, 1 << 8, fmt::format("cannot prepare startup-hook.sh: {}", std::strerror(errno)));
+      say(options_.socket, Word::TaskEnded, 1 << 8,
+          fmt::format("cannot prepare startup-hook.sh: {}", std::strerror(errno)));
       return false;
     }
     // Ranks that share a machine share one run of the hook: the first does it, the others wait.
@@ -203,7 +207,8 @@ class Init {
       ::_exit(kNotFoundStatus);
     }
     if (pid < 0) {
-      say(options_.socket, Word::TaskEnded, 1 << 8, fmt::format("cannot run startup-hook.sh: {}", std::strerror(errno)));
+      say(options_.socket, Word::TaskEnded, 1 << 8,
+          fmt::format("cannot run startup-hook.sh: {}", std::strerror(errno)));
       return false;
     }
     const int status = wait_for(pid);
@@ -227,17 +232,21 @@ class Init {
     std::map<std::string, std::string> after;
     for (const auto& entry : split(output, '\0')) {
       const auto equals = entry.find('=');
-      if (equals != std::string::npos && equals > 0) after.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+      if (equals != std::string::npos && equals > 0)
+        after.emplace(entry.substr(0, equals), entry.substr(equals + 1));
     }
     std::string changes;
-    if (const auto found = after.find(kHookDirectory); found != after.end() && found->second != spec_.working_directory)
+    if (const auto found = after.find(kHookDirectory);
+        found != after.end() && found->second != spec_.working_directory)
       changes += "@" + found->second + '\0';
     for (const char* noise : {kHookDirectory, "_", "SHLVL", "PWD", "OLDPWD"}) after.erase(noise);
     for (const auto& [name, value] : after)
-      if (const auto before = environment_.find(name); before == environment_.end() || before->second != value)
+      if (const auto before = environment_.find(name);
+          before == environment_.end() || before->second != value)
         changes += "+" + name + "=" + value + '\0';
     for (const auto& [name, value] : environment_)
-      if (!after.contains(name) && name != "PWD" && name != "OLDPWD" && name != "SHLVL" && name != "_") changes += "-" + name + '\0';
+      if (!after.contains(name) && name != "PWD" && name != "OLDPWD" && name != "SHLVL" && name != "_")
+        changes += "-" + name + '\0';
     return changes;
   }
 
@@ -256,7 +265,8 @@ class Init {
     if (fd < 0) return std::nullopt;
     std::string content;
     char buffer[4096];
-    for (ssize_t got = 0; (got = ::read(fd, buffer, sizeof buffer)) > 0;) content.append(buffer, static_cast<std::size_t>(got));
+    for (ssize_t got = 0; (got = ::read(fd, buffer, sizeof buffer)) > 0;)
+      content.append(buffer, static_cast<std::size_t>(got));
     ::close(fd);
     return content;
   }
@@ -264,7 +274,8 @@ class Init {
   static void write_at(int directory, const char* name, const std::string& content) {
     const int fd = ::openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) return;  // Then another rank runs the hook again, which is what a second machine does, too.
-    if (::write(fd, content.data(), content.size()) != static_cast<ssize_t>(content.size())) ::unlinkat(directory, name, 0);
+    if (::write(fd, content.data(), content.size()) != static_cast<ssize_t>(content.size()))
+      ::unlinkat(directory, name, 0);
     ::close(fd);
   }
 

@@ -25,9 +25,10 @@ struct InitOptions {
   const ShimSpec& spec;
   Isolation& isolation;
   const std::function<int()>& task;
-  const std::vector<struct sigaction>& dispositions;  ///< For `task`: what its runtime had set up, by signal number.
-  int socket;                                         ///< To the shim.
-  int output[2];  ///< What becomes the task's stdout and stderr.
+  const std::vector<struct sigaction>&
+      dispositions;  ///< For `task`: what its runtime had set up, by signal number.
+  int socket;        ///< To the shim.
+  int output[2];     ///< What becomes the task's stdout and stderr.
 };
 
 /// The life of the init: isolates, runs the startup hook, starts the task,
@@ -35,6 +36,7 @@ struct InitOptions {
 [[noreturn]] void run_init(const InitOptions& options);
 
 /// The signals that shim and init handle themselves; blocked in both.
-const int kForwarded[] = {15 /* SIGTERM */, 2 /* SIGINT */, 1 /* SIGHUP */, 10 /* SIGUSR1 */, 12 /* SIGUSR2 */};
+const int kForwarded[] = {15 /* SIGTERM */, 2 /* SIGINT */, 1 /* SIGHUP */, 10 /* SIGUSR1 */,
+                          12 /* SIGUSR2 */};
 
 }  // namespace det::agent

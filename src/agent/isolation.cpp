@@ -62,7 +62,8 @@ bool enter_user_namespace() {
 }
 
 bool mount_private(const char* type, const char* target, const char* options) {
-  return ::mount(type, target, type, MS_NOSUID | MS_NODEV | (std::string_view(type) == "proc" ? MS_NOEXEC : 0), options) == 0;
+  return ::mount(type, target, type,
+                 MS_NOSUID | MS_NODEV | (std::string_view(type) == "proc" ? MS_NOEXEC : 0), options) == 0;
 }
 
 }  // namespace
@@ -93,8 +94,10 @@ void Isolation::before_fork() {
 
 void Isolation::in_init() {
   if (!cgroup_.empty()) {
-    if (write_file(cgroup_ + "/cgroup.procs", "0")) taken_.emplace_back("cgroup");
-    else cgroup_.clear();
+    if (write_file(cgroup_ + "/cgroup.procs", "0"))
+      taken_.emplace_back("cgroup");
+    else
+      cgroup_.clear();
   }
   if (wants("mount") && ::unshare(CLONE_NEWNS) == 0 &&
       ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0) {
@@ -114,7 +117,8 @@ void Isolation::hide_files() {
     const int tree = ::open_tree(AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (tree >= 0) held.emplace_back(path, tree);
   }
-  bool hidden = held.size() == spec_.show.size() && mount_private("tmpfs", spec_.hide.c_str(), "mode=0755,size=64k");
+  bool hidden =
+      held.size() == spec_.show.size() && mount_private("tmpfs", spec_.hide.c_str(), "mode=0755,size=64k");
   for (const auto& [path, tree] : held) {
     if (hidden) {
       std::error_code error;
@@ -127,7 +131,8 @@ void Isolation::hide_files() {
     ::close(tree);
   }
   if (hidden) {
-    ::mount(nullptr, spec_.hide.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr);
+    ::mount(nullptr, spec_.hide.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
+            nullptr);
     taken_.emplace_back("files");
   }
 }
@@ -194,7 +199,8 @@ std::vector<std::string> isolation_that_works() {
   ::close(pipe[1]);
   std::string names;
   char buffer[512];
-  for (ssize_t got = 0; (got = ::read(pipe[0], buffer, sizeof buffer)) > 0;) names.append(buffer, static_cast<std::size_t>(got));
+  for (ssize_t got = 0; (got = ::read(pipe[0], buffer, sizeof buffer)) > 0;)
+    names.append(buffer, static_cast<std::size_t>(got));
   ::close(pipe[0]);
   if (child > 0) ::waitpid(child, nullptr, 0);
   if (!spec.hide.empty()) ::rmdir(spec.hide.c_str());

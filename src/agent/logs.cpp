@@ -44,8 +44,12 @@ std::size_t whole_characters(std::string_view text, std::size_t end) {
 
 }  // namespace
 
-StreamTail::StreamTail(std::filesystem::path directory, int rank, std::string stdtype, const StreamState& state)
-    : rank_(rank), stdtype_(stdtype), reader_(std::move(directory), stdtype, {state.segment, state.offset}), start_(state) {}
+StreamTail::StreamTail(std::filesystem::path directory, int rank, std::string stdtype,
+                       const StreamState& state)
+    : rank_(rank),
+      stdtype_(stdtype),
+      reader_(std::move(directory), stdtype, {state.segment, state.offset}),
+      start_(state) {}
 
 bool StreamTail::fill() {
   if (start_.broken) return false;
@@ -71,8 +75,8 @@ bool StreamTail::fill() {
   return !frames->empty();
 }
 
-void StreamTail::emit(std::vector<api::LogEntry>& entries, std::size_t& bytes, std::size_t length, std::size_t skipped,
-                      bool partial) {
+void StreamTail::emit(std::vector<api::LogEntry>& entries, std::size_t& bytes, std::size_t length,
+                      std::size_t skipped, bool partial) {
   while (marks_.size() > 1 && marks_[1].at <= begin_) marks_.pop_front();
   auto& entry = entries.emplace_back();
   entry.rank = rank_;
@@ -102,8 +106,8 @@ void StreamTail::emit(std::vector<api::LogEntry>& entries, std::size_t& bytes, s
   }
 }
 
-void StreamTail::take(std::vector<api::LogEntry>& entries, std::size_t& bytes, const BatchLimits& limits, bool ended,
-                      Time now) {
+void StreamTail::take(std::vector<api::LogEntry>& entries, std::size_t& bytes, const BatchLimits& limits,
+                      bool ended, Time now) {
   while (entries.size() < limits.entries_max && bytes < limits.bytes_max) {
     const auto newline = buffer_.find('\n', scanned_);
     const auto available = buffer_.size() - begin_;
@@ -114,7 +118,8 @@ void StreamTail::take(std::vector<api::LogEntry>& entries, std::size_t& bytes, c
       continue;
     }
     if (available > api::kLogPieceBytesMax) {
-      emit(entries, bytes, whole_characters(std::string_view(buffer_).substr(begin_), api::kLogPieceBytesMax), 0, true);
+      emit(entries, bytes, whole_characters(std::string_view(buffer_).substr(begin_), api::kLogPieceBytesMax),
+           0, true);
       continue;
     }
     scanned_ = buffer_.size();
@@ -156,11 +161,15 @@ StreamState StreamTail::state() const {
   return state;
 }
 
-void StreamTail::release() { reader_.release({state().segment, 0}); }
+void StreamTail::release() {
+  reader_.release({state().segment, 0});
+}
 
-LogShipper::LogShipper(std::filesystem::path allocation_directory, std::string allocation_id, std::vector<int> ranks,
-                       BatchLimits limits)
-    : directory_(std::move(allocation_directory)), allocation_id_(std::move(allocation_id)), ranks_(std::move(ranks)),
+LogShipper::LogShipper(std::filesystem::path allocation_directory, std::string allocation_id,
+                       std::vector<int> ranks, BatchLimits limits)
+    : directory_(std::move(allocation_directory)),
+      allocation_id_(std::move(allocation_id)),
+      ranks_(std::move(ranks)),
       limits_(limits) {}
 
 Result<void> LogShipper::open() {
@@ -188,7 +197,8 @@ Result<std::optional<api::LogBatch>> LogShipper::next(const std::set<int>& ended
   batch.allocation_id = allocation_id_;
   std::size_t bytes = 0;
   // A stream that never pauses must not starve the others: each batch begins with another one.
-  auto tail = std::next(tails_.begin(), static_cast<std::ptrdiff_t>(turn_++ % std::max<std::size_t>(tails_.size(), 1)));
+  auto tail = std::next(tails_.begin(),
+                        static_cast<std::ptrdiff_t>(turn_++ % std::max<std::size_t>(tails_.size(), 1)));
   for (std::size_t i = 0; i < tails_.size(); ++i) {
     const int rank = std::atoi(tail->first.c_str());
     tail->second.take(batch.entries, bytes, limits_, ended.contains(rank), now);

@@ -17,7 +17,7 @@ namespace det::agent {
 /// How much one batch may hold. The JSON of a batch stays well below a master's limit of 1 MiB.
 struct BatchLimits {
   std::size_t entries_max = api::kLogBatchEntriesMax;
-  std::size_t bytes_max = 512 * 1024;  ///< As JSON, roughly.
+  std::size_t bytes_max = 512 * 1024;    ///< As JSON, roughly.
   std::int64_t partial_after = kSecond;  ///< A line without its end is sent in part after this time.
 };
 
@@ -43,7 +43,8 @@ class StreamTail {
 
   /// Appends what is there by now, within the limits. With `ended` the spool
   /// is complete, and its last line goes out even without an end.
-  void take(std::vector<api::LogEntry>& entries, std::size_t& bytes, const BatchLimits& limits, bool ended, Time now);
+  void take(std::vector<api::LogEntry>& entries, std::size_t& bytes, const BatchLimits& limits, bool ended,
+            Time now);
   /// All that the spool has is in entries. Meaningful after `take` with `ended`.
   bool exhausted() const { return exhausted_; }
   StreamState state() const;
@@ -57,7 +58,8 @@ class StreamTail {
     Time time;
   };
   bool fill();
-  void emit(std::vector<api::LogEntry>& entries, std::size_t& bytes, std::size_t length, std::size_t skipped, bool partial);
+  void emit(std::vector<api::LogEntry>& entries, std::size_t& bytes, std::size_t length, std::size_t skipped,
+            bool partial);
 
   int rank_;
   std::string stdtype_;

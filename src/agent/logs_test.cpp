@@ -36,7 +36,8 @@ struct Logs : ::testing::Test {
       EXPECT_FALSE(api::problem(*batch)) << api::problem(*batch)->message();
       for (const auto& entry : batch->entries) {
         EXPECT_EQ(entry.sequence, sequence++);
-        text += (entry.encoding == "base64" ? base64_decode(entry.log).value() : entry.log) + (entry.partial ? "~" : "|");
+        text += (entry.encoding == "base64" ? base64_decode(entry.log).value() : entry.log) +
+                (entry.partial ? "~" : "|");
       }
       shipper->delivered();
     }
@@ -191,7 +192,10 @@ TEST_F(Logs, EverythingArrivesExactlyOnceWhateverIsKilledWhen) {
       if (what < 4 && over.empty()) {
         std::string bytes;
         for (auto n = random.below(60); n >= 0; --n)
-          bytes += random.below(8) == 0 ? "\n" : random.below(6) == 0 ? "\xc3\xa4" : random.below(20) == 0 ? "\xff" : "x";
+          bytes += random.below(8) == 0    ? "\n"
+                   : random.below(6) == 0  ? "\xc3\xa4"
+                   : random.below(20) == 0 ? "\xff"
+                                           : "x";
         said += bytes;
         ASSERT_TRUE(writer.append(at, bytes));
       } else if (what < 5) {
@@ -220,7 +224,8 @@ TEST_F(Logs, EverythingArrivesExactlyOnceWhateverIsKilledWhen) {
     std::int64_t expected = 0;
     for (const auto& [number, entry] : stored) {
       ASSERT_EQ(number, expected++);
-      text += (entry.encoding.empty() ? entry.log : base64_decode(entry.log).value()) + (entry.partial ? "" : "\n");
+      text += (entry.encoding.empty() ? entry.log : base64_decode(entry.log).value()) +
+              (entry.partial ? "" : "\n");
     }
     if (!said.empty() && said.back() != '\n') said += '\n';
     ASSERT_EQ(text, said);

@@ -15,11 +15,11 @@ namespace det::agent {
 /// How `det agent` (and the agent inside `det up`) is started.
 struct AgentOptions {
   std::string master_url = "http://localhost:8080";
-  std::string agent_id;       ///< Empty: the host name.
-  std::string token;          ///< Shown to the master. Empty: read `token_file`.
+  std::string agent_id;  ///< Empty: the host name.
+  std::string token;     ///< Shown to the master. Empty: read `token_file`.
   std::filesystem::path token_file;
   std::filesystem::path state_dir;  ///< All that the agent keeps; one agent a directory.
-  std::optional<int> slots;   ///< That many CPU slots. Absent: the GPUs, or else one CPU slot.
+  std::optional<int> slots;         ///< That many CPU slots. Absent: the GPUs, or else one CPU slot.
   std::string resource_pool = "default";
   std::string advertised_address;  ///< Where ranks on other machines reach this one. Empty: found out.
 
@@ -27,13 +27,13 @@ struct AgentOptions {
   std::string python_path;         ///< Where the package `determined` is, if it is not installed.
   std::vector<std::string> trial_command = {"-m", "determined.exec.trial"};  ///< After `python`.
   std::vector<std::string> warm_command = {"-m", "determined.exec.warm"};    ///< After `python`.
-  std::vector<std::string> warm_frameworks = {"pytorch"};  ///< Empty: no warm workers.
-  std::vector<std::string> shim_command = {"/proc/self/exe", "shim"};  ///< Followed by the directory.
+  std::vector<std::string> warm_frameworks = {"pytorch"};                    ///< Empty: no warm workers.
+  std::vector<std::string> shim_command = {"/proc/self/exe", "shim"};        ///< Followed by the directory.
 
   bool isolate = true;  ///< Off: tasks run without namespaces and control groups.
   OnDisconnect on_disconnect = OnDisconnect::Continue;
-  std::int64_t wait_milliseconds = 2000;      ///< Between two messages to the master at most.
-  std::function<void()> on_connected;         ///< Called at the master's first good answer.
+  std::int64_t wait_milliseconds = 2000;  ///< Between two messages to the master at most.
+  std::function<void()> on_connected;     ///< Called at the master's first good answer.
 };
 
 /// What the machine is: found out once, at the start.

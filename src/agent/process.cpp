@@ -32,7 +32,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-Result<Process> Process::open(const asio::any_io_executor& executor, pid_t pid, std::optional<std::int64_t> start_time) {
+Result<Process> Process::open(const asio::any_io_executor& executor, pid_t pid,
+                              std::optional<std::int64_t> start_time) {
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (fd < 0) {
     if (errno == ESRCH) return not_found("process {} has ended", pid);
@@ -52,7 +53,8 @@ bool Process::signal(int number) {
 asio::awaitable<void> Process::ended() {
   co_await descriptor_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
   siginfo_t info{};
-  while (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(descriptor_.native_handle()), &info, WEXITED | WNOHANG) != 0 &&
+  while (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(descriptor_.native_handle()), &info,
+                  WEXITED | WNOHANG) != 0 &&
          errno == EINTR) {
   }
 }
@@ -77,12 +79,15 @@ Result<pid_t> start_detached(const std::vector<std::string>& command, const std:
   const int error = ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  if (error != 0) return fail(ErrorCode::Unavailable, "cannot start {}: {}", command.front(), std::strerror(error));
+  if (error != 0)
+    return fail(ErrorCode::Unavailable, "cannot start {}: {}", command.front(), std::strerror(error));
   return pid;
 }
 
-Result<pid_t> start_bound(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment,
-                          const std::filesystem::path& directory, const std::filesystem::path& log, int descriptor) {
+Result<pid_t> start_bound(const std::vector<std::string>& command,
+                          const std::map<std::string, std::string>& environment,
+                          const std::filesystem::path& directory, const std::filesystem::path& log,
+                          int descriptor) {
   // All that needs memory is done before fork: between it and exec other threads' locks may be held.
   std::vector<std::string> entries;
   for (const auto& [name, value] : environment) entries.push_back(name + "=" + value);
@@ -92,7 +97,8 @@ Result<pid_t> start_bound(const std::vector<std::string>& command, const std::ma
   const std::string directory_name = directory.string();
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
-  if (pid < 0) return fail(ErrorCode::Unavailable, "cannot start {}: {}", command.front(), std::strerror(errno));
+  if (pid < 0)
+    return fail(ErrorCode::Unavailable, "cannot start {}: {}", command.front(), std::strerror(errno));
   if (pid > 0) return pid;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
@@ -117,7 +123,8 @@ bool process_alive(std::int64_t pid) {
   const auto stat = read_small_file(fmt::format("/proc/{}/stat", pid), 64 * 1024);
   if (!stat) return false;
   const auto close = stat->rfind(')');
-  return close != std::string::npos && close + 2 < stat->size() && (*stat)[close + 2] != 'Z' && (*stat)[close + 2] != 'X';
+  return close != std::string::npos && close + 2 < stat->size() && (*stat)[close + 2] != 'Z' &&
+         (*stat)[close + 2] != 'X';
 }
 
 void end_processes_of(const std::string& allocation_id) {

@@ -23,7 +23,8 @@ namespace asio = boost::asio;
 class Process {
  public:
   /// Of a running process; `start_time` (field 22 of /proc/pid/stat) must match if given.
-  static Result<Process> open(const asio::any_io_executor& executor, pid_t pid, std::optional<std::int64_t> start_time = {});
+  static Result<Process> open(const asio::any_io_executor& executor, pid_t pid,
+                              std::optional<std::int64_t> start_time = {});
 
   pid_t pid() const { return pid_; }
   /// True if the signal was sent; false: it has ended.
@@ -32,7 +33,8 @@ class Process {
   asio::awaitable<void> ended();
 
  private:
-  Process(pid_t pid, asio::posix::stream_descriptor descriptor) : pid_(pid), descriptor_(std::move(descriptor)) {}
+  Process(pid_t pid, asio::posix::stream_descriptor descriptor)
+      : pid_(pid), descriptor_(std::move(descriptor)) {}
   pid_t pid_;
   asio::posix::stream_descriptor descriptor_;
 };
@@ -44,8 +46,10 @@ Result<pid_t> start_detached(const std::vector<std::string>& command, const std:
 
 /// Starts `command` with `descriptor` as file descriptor 3, to be killed when
 /// the calling thread ends.
-Result<pid_t> start_bound(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment,
-                          const std::filesystem::path& directory, const std::filesystem::path& log, int descriptor);
+Result<pid_t> start_bound(const std::vector<std::string>& command,
+                          const std::map<std::string, std::string>& environment,
+                          const std::filesystem::path& directory, const std::filesystem::path& log,
+                          int descriptor);
 
 bool process_alive(std::int64_t pid);
 

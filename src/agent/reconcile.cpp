@@ -10,7 +10,9 @@ namespace {
 constexpr std::int64_t kKillAgain = 5 * kSecond;
 constexpr std::size_t kSentMax = 256;
 
-std::int64_t microseconds(double seconds) { return std::llround(std::clamp(seconds, 0.0, 1e6) * 1e6); }
+std::int64_t microseconds(double seconds) {
+  return std::llround(std::clamp(seconds, 0.0, 1e6) * 1e6);
+}
 
 int rank_count(const api::DesiredAllocation& wanted) {
   return static_cast<int>(std::max<std::size_t>(wanted.slot_ids.size(), 1));
@@ -136,7 +138,8 @@ void Reconciler::start_wanted(Time now, Actions& actions) {
       remember_ended(wanted, 1, 0, reason);
       continue;
     }
-    if (lapsed || !slots_free(wanted)) continue;  // Tried again with the next reply, or when a slot gets free.
+    if (lapsed || !slots_free(wanted))
+      continue;  // Tried again with the next reply, or when a slot gets free.
     Remembered entry;
     entry.rank_start = wanted.rank_start;
     entry.ranks = rank_count(wanted);
@@ -165,7 +168,8 @@ bool Reconciler::slots_free(const api::DesiredAllocation& wanted) const {
   return true;
 }
 
-void Reconciler::remember_ended(const api::DesiredAllocation& wanted, int code, int signal, const std::string& reason) {
+void Reconciler::remember_ended(const api::DesiredAllocation& wanted, int code, int signal,
+                                const std::string& reason) {
   Remembered entry;
   entry.rank_start = std::clamp(wanted.rank_start, 0, 1'000'000);  // It may be what is wrong.
   entry.ranks = rank_count(wanted);
@@ -198,12 +202,16 @@ Actions Reconciler::running(const std::string& id) {
 
 Actions Reconciler::exited(const std::string& id, const api::RankExit& exit, Time now) {
   auto* entry = find(id);
-  if (entry == nullptr || exit.rank < entry->rank_start || exit.rank >= entry->rank_start + entry->ranks) return {};
+  if (entry == nullptr || exit.rank < entry->rank_start || exit.rank >= entry->rank_start + entry->ranks)
+    return {};
   const auto at = std::ranges::lower_bound(entry->exits, exit.rank, {}, &api::RankExit::rank);
   if (at != entry->exits.end() && at->rank == exit.rank) return {};  // The first word counts.
   auto said = exit;
   if (entry->lapsed && (exit.code != 0 || exit.signal != 0))
-    said = {.rank = exit.rank, .code = api::kLostStatus, .signal = 0, .reason = "ended because its agent reached no master"};
+    said = {.rank = exit.rank,
+            .code = api::kLostStatus,
+            .signal = 0,
+            .reason = "ended because its agent reached no master"};
   entry->exits.insert(at, said);
   ++memory_revision_;
   ++report_revision_;

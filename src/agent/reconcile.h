@@ -44,14 +44,15 @@ struct Remembered {
   int ranks = 1;
   std::vector<int> slot_ids;
   double grace_seconds = 15;
-  bool running = false;  ///< All its ranks were started.
-  bool shipped = false;  ///< All its logs are with the master.
-  bool lapsed = false;   ///< Ended by us because no master answered: not a failure of the task.
+  bool running = false;              ///< All its ranks were started.
+  bool shipped = false;              ///< All its logs are with the master.
+  bool lapsed = false;               ///< Ended by us because no master answered: not a failure of the task.
   std::vector<api::RankExit> exits;  ///< By rank, each once.
   bool ended() const { return static_cast<int>(exits.size()) == ranks; }
   friend bool operator==(const Remembered&, const Remembered&) = default;
 };
-BOOST_DESCRIBE_STRUCT(Remembered, (), (rank_start, ranks, slot_ids, grace_seconds, running, shipped, lapsed, exits))
+BOOST_DESCRIBE_STRUCT(Remembered, (),
+                      (rank_start, ranks, slot_ids, grace_seconds, running, shipped, lapsed, exits))
 
 /// The durable state of an agent: what it has ever started and not yet been
 /// told to forget, and the newest master that it has heard.
@@ -75,8 +76,8 @@ enum class Dropped { None, OldEpoch, OldSequence, ForeignCluster };
 BOOST_DESCRIBE_ENUM(Dropped, None, OldEpoch, OldSequence, ForeignCluster)
 
 struct ReconcilerOptions {
-  std::string session;        ///< Random for each agent process.
-  std::set<int> slots;        ///< That this machine has.
+  std::string session;  ///< Random for each agent process.
+  std::set<int> slots;  ///< That this machine has.
   OnDisconnect on_disconnect = OnDisconnect::Continue;
 };
 
@@ -147,8 +148,8 @@ class Reconciler {
   std::int64_t sequence_ = 0;
   std::int64_t sequence_used_ = 0;
   std::int64_t known_version_ = 0;
-  std::map<std::int64_t, Time> sent_;      ///< Requests without an answer.
-  std::map<std::string, Time> kill_at_;    ///< Of allocations that were asked to end.
+  std::map<std::int64_t, Time> sent_;    ///< Requests without an answer.
+  std::map<std::string, Time> kill_at_;  ///< Of allocations that were asked to end.
   std::optional<Time> lease_end_;
   Dropped dropped_ = Dropped::None;
   std::uint64_t memory_revision_ = 0;

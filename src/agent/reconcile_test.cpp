@@ -24,16 +24,23 @@ api::RankExit exit_of(int rank, int code = 0) {
   return exit;
 }
 
-Terminate terminate(std::string id) { return Terminate{std::move(id)}; }
-Kill kill(std::string id) { return Kill{std::move(id)}; }
-Forget forget(std::string id) { return Forget{std::move(id)}; }
+Terminate terminate(std::string id) {
+  return Terminate{std::move(id)};
+}
+Kill kill(std::string id) {
+  return Kill{std::move(id)};
+}
+Forget forget(std::string id) {
+  return Forget{std::move(id)};
+}
 
 /// One agent, and what a master would say to it.
 struct World {
   explicit World(OnDisconnect on_disconnect = OnDisconnect::Continue, Memory memory = {})
       : agent(ReconcilerOptions{"s", {0, 1, 2, 3}, on_disconnect}, std::move(memory)) {}
 
-  api::SyncReply reply(std::vector<api::DesiredAllocation> desired, std::vector<std::string> acknowledged = {}) {
+  api::SyncReply reply(std::vector<api::DesiredAllocation> desired,
+                       std::vector<std::string> acknowledged = {}) {
     api::SyncReply r;
     r.epoch = epoch;
     r.sequence = agent.next_request(now, 0).sequence;

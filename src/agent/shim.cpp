@@ -41,8 +41,10 @@ std::int64_t microseconds(clockid_t clock) {
 class Stream {
  public:
   Stream(int pipe, int directory, const char* name, const ShimSpec& spec)
-      : pipe_(pipe), stall_(static_cast<std::int64_t>(spec.stall_seconds * 1e6)),
-        writer_(directory, name, SpoolLimits{1 << 20, spec.spool_bytes_max}), buffer_(64 * 1024, '\0') {
+      : pipe_(pipe),
+        stall_(static_cast<std::int64_t>(spec.stall_seconds * 1e6)),
+        writer_(directory, name, SpoolLimits{1 << 20, spec.spool_bytes_max}),
+        buffer_(64 * 1024, '\0') {
     ::fcntl(pipe_, F_SETFL, O_NONBLOCK);
   }
   ~Stream() { close(); }
@@ -98,8 +100,9 @@ class Stream {
     return true;
   }
   bool mark() {
-    const auto text = fmt::format("{}[determined] {} bytes of output were dropped here: nobody had fetched the output before them\n",
-                                  at_line_start_ ? "" : "\n", dropped_);
+    const auto text = fmt::format(
+        "{}[determined] {} bytes of output were dropped here: nobody had fetched the output before them\n",
+        at_line_start_ ? "" : "\n", dropped_);
     if (!writer_.append(Time{microseconds(CLOCK_REALTIME)}, text)) return false;
     at_line_start_ = true;
     dropped_ = 0;
@@ -127,15 +130,16 @@ class Stream {
 
 class Shim {
  public:
-  Shim(std::filesystem::path directory, ShimSpec spec) : directory_(std::move(directory)), spec_(std::move(spec)) {}
+  Shim(std::filesystem::path directory, ShimSpec spec)
+      : directory_(std::move(directory)), spec_(std::move(spec)) {}
 
   int run(const std::function<int()>& task, const std::vector<struct sigaction>& dispositions) {
     Isolation isolation(spec_);
     int sockets[2];
     int outputs[2];
     int errors[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0 || ::pipe2(outputs, O_CLOEXEC) != 0 ||
-        ::pipe2(errors, O_CLOEXEC) != 0)
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0 ||
+        ::pipe2(outputs, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0)
       return finish(1 << 8, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
     const int on = 1;
     ::setsockopt(sockets[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
@@ -185,12 +189,15 @@ class Shim {
   }
 
  private:
-  void write_state() { (void)replace_file(directory_ / "shim.json", json::serialize(json::to_json(state_)), false); }
+  void write_state() {
+    (void)replace_file(directory_ / "shim.json", json::serialize(json::to_json(state_)), false);
+  }
 
   void supervise(int output, int error) {
     const int directory = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     {
-      Stream streams[2] = {Stream(output, directory, "stdout", spec_), Stream(error, directory, "stderr", spec_)};
+      Stream streams[2] = {Stream(output, directory, "stdout", spec_),
+                           Stream(error, directory, "stderr", spec_)};
       std::int64_t drain_until = 0;
       while (true) {
         const bool over = ended_ || init_reaped_;
@@ -332,8 +339,9 @@ int run_shim(const std::filesystem::path& given, std::function<int()> task) {
     ::sigaction(static_cast<int>(signal), nullptr, &dispositions[signal]);
   leave_parent_behind();
   const auto text = read_small_file(directory / "spec.json");
-  auto spec = text ? json::parse(*text).and_then([](const json::value& v) { return json::from_json<ShimSpec>(v); })
-                   : Result<ShimSpec>(tl::unexpected(text.error()));
+  auto spec =
+      text ? json::parse(*text).and_then([](const json::value& v) { return json::from_json<ShimSpec>(v); })
+           : Result<ShimSpec>(tl::unexpected(text.error()));
   Shim shim(directory, spec ? *spec : ShimSpec{});
   shim.introduce();
   if (!spec) {

@@ -28,39 +28,44 @@ struct ShimSpec {
   std::vector<std::string> command;                ///< Used where run_shim got no function.
   std::map<std::string, std::string> environment;  ///< All of it; nothing is inherited.
   std::string working_directory;
-  std::string startup_hook;  ///< A shell script, sourced first; empty: none. Once for all ranks that share `shared_directory`.
-  std::string shared_directory;        ///< Of the allocation on this machine: where the hook's outcome is kept.
-  std::vector<std::string> isolation;  ///< Steps to try, of kIsolationSteps; each is left out where the machine refuses.
-  std::string hide;                    ///< With "files": a directory that the task shall not see …
-  std::vector<std::string> show;       ///< … but for these directories inside it.
+  std::string startup_hook;  ///< A shell script, sourced first; empty: none. Once for all ranks that share
+                             ///< `shared_directory`.
+  std::string shared_directory;  ///< Of the allocation on this machine: where the hook's outcome is kept.
+  std::vector<std::string>
+      isolation;     ///< Steps to try, of kIsolationSteps; each is left out where the machine refuses.
+  std::string hide;  ///< With "files": a directory that the task shall not see …
+  std::vector<std::string> show;               ///< … but for these directories inside it.
   std::map<std::string, std::int64_t> limits;  ///< "nofile", "nproc", "as", "fsize": soft and hard limit.
-  std::string cgroup;                  ///< Name of the control group to make, with "cgroup".
-  double drain_seconds = 1;            ///< How long output is awaited after the task's end.
-  double stall_seconds = 10;           ///< A full spool holds the task up for so long, then drops.
-  std::int64_t spool_bytes_max = 64 << 20;  ///< For each of stdout and stderr.
+  std::string cgroup;                          ///< Name of the control group to make, with "cgroup".
+  double drain_seconds = 1;                    ///< How long output is awaited after the task's end.
+  double stall_seconds = 10;                   ///< A full spool holds the task up for so long, then drops.
+  std::int64_t spool_bytes_max = 64 << 20;     ///< For each of stdout and stderr.
 };
-BOOST_DESCRIBE_STRUCT(ShimSpec, (), (command, environment, working_directory, startup_hook, shared_directory, isolation,
-                                     hide, show, limits, cgroup, drain_seconds, stall_seconds, spool_bytes_max))
+BOOST_DESCRIBE_STRUCT(ShimSpec, (),
+                      (command, environment, working_directory, startup_hook, shared_directory, isolation,
+                       hide, show, limits, cgroup, drain_seconds, stall_seconds, spool_bytes_max))
 
 /// In the order in which they are taken: "cgroup": own control group, ended as
 /// one; "pid": own process numbers, the end of their first is the end of all;
 /// "mount": private mounts; "proc": own /proc; "shm": private /dev/shm; "ipc",
 /// "uts": own System V IPC and host name; "files": `hide` is not visible.
-inline constexpr const char* kIsolationSteps[] = {"cgroup", "pid", "mount", "proc", "shm", "ipc", "uts", "files"};
+inline constexpr const char* kIsolationSteps[] = {"cgroup", "pid", "mount", "proc",
+                                                  "shm",    "ipc", "uts",   "files"};
 
 /// `shim.json`, written when the shim starts and again when the task runs.
 struct ShimState {
   std::int64_t pid = 0;
   std::int64_t startTime = 0;  ///< Field 22 of /proc/<pid>/stat: with the pid, it names one process for ever.
   std::int64_t taskPid = 0;    ///< As the agent sees it; 0 until the task runs.
-  std::vector<std::string> isolation;  ///< The steps that worked; "user" too where a user namespace was needed.
-  std::string cgroup;                  ///< Path of the control group; empty: none.
+  std::vector<std::string>
+      isolation;       ///< The steps that worked; "user" too where a user namespace was needed.
+  std::string cgroup;  ///< Path of the control group; empty: none.
 };
 BOOST_DESCRIBE_STRUCT(ShimState, (), (pid, startTime, taskPid, isolation, cgroup))
 
 /// `exit.json`, synced and renamed when the task and all of its output are done.
 struct ShimExit {
-  int code = 0;    ///< Exit status; 128 + signal when a signal ended it.
+  int code = 0;  ///< Exit status; 128 + signal when a signal ended it.
   int signal = 0;
   std::string reason;  ///< Where code and signal do not say enough.
   Time time;

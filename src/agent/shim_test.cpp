@@ -55,8 +55,8 @@ TEST_P(Shim, EveryExitStatusIsTold) {
 
 TEST_P(Shim, EveryDeadlySignalIsTold) {
   for (int signal = 1; signal < 32; ++signal) {
-    if (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH || signal == SIGSTOP ||
-        signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)
+    if (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH ||
+        signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)
       continue;
     Rank each;
     each.spec.isolation = rank.spec.isolation;
@@ -75,7 +75,8 @@ TEST_P(Shim, TheTaskHasTheSpecsEnvironmentAndNothingElse) {
   rank.start();
   ::unsetenv("DET_TEST_LEAK");
   EXPECT_EQ(rank.exit().code, 0);
-  EXPECT_EQ(rank.output(), std::string("GREETING=a b\n\xc3\xa4=c") + '\0' + "PATH=/usr/local/bin:/usr/bin:/bin" + '\0');
+  EXPECT_EQ(rank.output(),
+            std::string("GREETING=a b\n\xc3\xa4=c") + '\0' + "PATH=/usr/local/bin:/usr/bin:/bin" + '\0');
 }
 
 TEST_P(Shim, ACommandThatDoesNotExistSaysSoInTheLog) {
@@ -126,9 +127,10 @@ TEST_P(Shim, HandsSigtermToTheTask) {
 }
 
 TEST_P(Shim, TheEndOfTheTaskIsTheEndOfAllThatItStarted) {
-  rank.start(fmt::format("for i in 1 2 3; do (setsid sh -c 'trap \"\" TERM HUP; (sleep 1000 {0} || sleep 1000) & "
-                         "sleep 1000; : {0}' &) ; done; sleep 0.2; echo started",
-                         mark()));
+  rank.start(
+      fmt::format("for i in 1 2 3; do (setsid sh -c 'trap \"\" TERM HUP; (sleep 1000 {0} || sleep 1000) & "
+                  "sleep 1000; : {0}' &) ; done; sleep 0.2; echo started",
+                  mark()));
   EXPECT_EQ(rank.exit().code, 0);
   EXPECT_TRUE(eventually([&] { return processes_with(mark()).empty(); }, 5));
 }
@@ -155,7 +157,9 @@ TEST_P(Shim, SigkillOfTheShimEndsEscapedGrandchildrenToo) {
   if (!GetParam()) GTEST_SKIP() << "needs process namespaces or control groups";
   const auto works = isolation_that_works();
   if (std::ranges::find(works, "pid") == works.end()) GTEST_SKIP() << "no process namespaces here";
-  rank.start(fmt::format("(setsid sh -c 'trap \"\" TERM HUP; echo ready; while :; do sleep 1; done; : {}' &); exec sleep 1000", mark()));
+  rank.start(fmt::format(
+      "(setsid sh -c 'trap \"\" TERM HUP; echo ready; while :; do sleep 1; done; : {}' &); exec sleep 1000",
+      mark()));
   ASSERT_TRUE(eventually([&] { return rank.output() == "ready\n"; }));
   EXPECT_FALSE(processes_with(mark()).empty());
   ::kill(rank.pid, SIGKILL);
@@ -247,7 +251,7 @@ TEST_P(Shim, AFunctionCanBeTheTask) {
 TEST_P(Shim, TheFunctionKeepsTheSignalsThatItsRuntimeHadSet) {
   ::signal(SIGPIPE, SIG_IGN);
   rank.start_function([] {
-    struct sigaction action {};
+    struct sigaction action{};
     ::sigaction(SIGPIPE, nullptr, &action);
     return action.sa_handler == SIG_IGN ? 0 : 1;
   });
@@ -257,7 +261,8 @@ TEST_P(Shim, TheFunctionKeepsTheSignalsThatItsRuntimeHadSet) {
 
 TEST_P(Shim, TheStartupHookMayExportUnsetAndMove) {
   std::filesystem::create_directory(rank.directory / "deeper");
-  std::ofstream(rank.directory / "startup-hook.sh") << "export FROM_HOOK='a\nb'\nunset GONE\ncd deeper\necho hook\n";
+  std::ofstream(rank.directory / "startup-hook.sh")
+      << "export FROM_HOOK='a\nb'\nunset GONE\ncd deeper\necho hook\n";
   rank.spec.environment["GONE"] = "1";
   rank.spec.startup_hook = rank.directory / "startup-hook.sh";
   rank.start("echo \"$FROM_HOOK${GONE-none}\"; basename \"$PWD\"");
@@ -266,7 +271,8 @@ TEST_P(Shim, TheStartupHookMayExportUnsetAndMove) {
 }
 
 TEST_P(Shim, TheStartupHookRunsOnceForAllRanksOfAMachine) {
-  std::ofstream(rank.directory / "startup-hook.sh") << "echo run >> count; sleep 0.1; export SHARED=$(wc -l < count)\n";
+  std::ofstream(rank.directory / "startup-hook.sh")
+      << "echo run >> count; sleep 0.1; export SHARED=$(wc -l < count)\n";
   rank.spec.startup_hook = rank.directory / "startup-hook.sh";
   rank.spec.environment["DET_RANK"] = "0";
   Rank other;
@@ -292,7 +298,8 @@ TEST_P(Shim, AFailingStartupHookIsTheTasksFailureWithItsOutput) {
 }
 
 TEST_P(Shim, SigtermDuringTheStartupHookStartsNoTask) {
-  std::ofstream(rank.directory / "startup-hook.sh") << "trap 'exit 0' TERM\necho hooking\nwhile :; do sleep 0.01; done\n";
+  std::ofstream(rank.directory / "startup-hook.sh")
+      << "trap 'exit 0' TERM\necho hooking\nwhile :; do sleep 0.01; done\n";
   rank.spec.startup_hook = rank.directory / "startup-hook.sh";
   rank.start("echo task");
   ASSERT_TRUE(eventually([&] { return rank.output() == "hooking\n"; }));
@@ -314,7 +321,9 @@ TEST(ShimIsolation, TheTaskSeesOnlyItselfAndItsOwnFiles) {
   rank.spec.hide = secrets.path();
   rank.spec.show = {secrets / "a" / "work"};
   rank.spec.working_directory = secrets / "a" / "work";
-  rank.start("ls /proc | grep -c '^[0-9]'; ls /dev/shm | wc -l; ls; ls ../..; cat ../../token; touch new && echo writable");
+  rank.start(
+      "ls /proc | grep -c '^[0-9]'; ls /dev/shm | wc -l; ls; ls ../..; cat ../../token; touch new && echo "
+      "writable");
   EXPECT_EQ(rank.exit().code, 0);
   const auto output = rank.output();
   EXPECT_LT(std::strtol(output.c_str(), nullptr, 10), 8) << output;
@@ -337,7 +346,8 @@ TEST(ShimIsolation, OfAnOrdinaryUserWorksThroughAUserNamespace) {
   }
   ::waitpid(pid, nullptr, 0);
   const auto text = read_small_file(home / "works").value();
-  if (text.find("user") == std::string::npos) GTEST_SKIP() << "no user namespaces for ordinary users here: " << text;
+  if (text.find("user") == std::string::npos)
+    GTEST_SKIP() << "no user namespaces for ordinary users here: " << text;
   EXPECT_NE(text.find("pid"), std::string::npos) << text;
   EXPECT_NE(text.find("shm"), std::string::npos) << text;
 }

@@ -1,7 +1,7 @@
 #include "det/agent/slots.h"
 
-#include <ifaddrs.h>
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -28,7 +28,8 @@ std::string cpu_brand() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("model name"))
-      if (const auto colon = line.find(':'); colon != std::string::npos) return std::string(trim(line.substr(colon + 1)));
+      if (const auto colon = line.find(':'); colon != std::string::npos)
+        return std::string(trim(line.substr(colon + 1)));
   return "CPU";
 }
 
@@ -36,7 +37,8 @@ bool has_nvidia_devices() {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
     const auto name = entry.path().filename().string();
-    if (name.size() > 6 && name.starts_with("nvidia") && std::ranges::all_of(name.substr(6), [](char c) { return c >= '0' && c <= '9'; }))
+    if (name.size() > 6 && name.starts_with("nvidia") &&
+        std::ranges::all_of(name.substr(6), [](char c) { return c >= '0' && c <= '9'; }))
       return true;
   }
   return false;
@@ -47,7 +49,8 @@ std::string output_of(const char* command) {
   std::string text;
   char buffer[4096];
   if (pipe)
-    for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe.get())) > 0;) text.append(buffer, got);
+    for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe.get())) > 0;)
+      text.append(buffer, got);
   return text;
 }
 
@@ -94,7 +97,9 @@ std::vector<api::SlotReport> parse_gpus(std::string_view text) {
 
 std::vector<api::SlotReport> detect_slots(std::optional<int> wanted) {
   if (!wanted && has_nvidia_devices())
-    if (auto gpus = parse_gpus(output_of("nvidia-smi --query-gpu=index,name,uuid --format=csv,noheader 2>/dev/null")); !gpus.empty())
+    if (auto gpus =
+            parse_gpus(output_of("nvidia-smi --query-gpu=index,name,uuid --format=csv,noheader 2>/dev/null"));
+        !gpus.empty())
       return gpus;
   std::vector<api::SlotReport> slots;
   const auto brand = cpu_brand();
@@ -119,9 +124,10 @@ Machine detect_machine(const AgentOptions& options) {
 }
 
 std::string describe(const Machine& machine) {
-  std::string text = fmt::format("{}: {} cores, {} slot{}\n", machine.hostname, machine.cores, machine.slots.size(),
-                                 machine.slots.size() == 1 ? "" : "s");
-  for (const auto& slot : machine.slots) text += fmt::format("  slot {}: {} {} ({})\n", slot.id, slot.type, slot.brand, slot.uuid);
+  std::string text = fmt::format("{}: {} cores, {} slot{}\n", machine.hostname, machine.cores,
+                                 machine.slots.size(), machine.slots.size() == 1 ? "" : "s");
+  for (const auto& slot : machine.slots)
+    text += fmt::format("  slot {}: {} {} ({})\n", slot.id, slot.type, slot.brand, slot.uuid);
   std::string works;
   std::string missing;
   for (const char* step : kIsolationSteps) {

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 12;
 constexpr std::uint32_t kFrameBytesMax = 1 << 20;
-constexpr std::int64_t kSegmentsKeptMax = 256;  // More than a full spool has: where deleting begins after a restart.
+constexpr std::int64_t kSegmentsKeptMax =
+    256;  // More than a full spool has: where deleting begins after a restart.
 
 void store(char* to, std::uint64_t number, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<char>(number >> (8 * i));
@@ -24,7 +25,8 @@ void store(char* to, std::uint64_t number, std::size_t bytes) {
 
 std::uint64_t load(const char* from, std::size_t bytes) {
   std::uint64_t number = 0;
-  for (std::size_t i = 0; i < bytes; ++i) number |= static_cast<std::uint64_t>(static_cast<unsigned char>(from[i])) << (8 * i);
+  for (std::size_t i = 0; i < bytes; ++i)
+    number |= static_cast<std::uint64_t>(static_cast<unsigned char>(from[i])) << (8 * i);
   return number;
 }
 
@@ -37,7 +39,9 @@ SpoolWriter::~SpoolWriter() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-std::string SpoolWriter::file(std::int64_t segment) const { return name_ + "." + std::to_string(segment); }
+std::string SpoolWriter::file(std::int64_t segment) const {
+  return name_ + "." + std::to_string(segment);
+}
 
 bool SpoolWriter::full(std::int64_t allowance) {
   const auto limit = limits_.total_bytes_max + allowance;
@@ -50,7 +54,8 @@ bool SpoolWriter::full(std::int64_t allowance) {
 }
 
 bool SpoolWriter::open_next() {
-  const int fd = ::openat(directory_, file(next_).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+  const int fd =
+      ::openat(directory_, file(next_).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return false;
   if (fd_ >= 0) ::close(fd_);
   fd_ = fd;
@@ -64,7 +69,8 @@ bool SpoolWriter::append(Time time, std::string_view bytes) {
   std::array<char, kHeaderBytes> header{};
   store(header.data(), static_cast<std::uint64_t>(time.microseconds), 8);
   store(header.data() + 8, bytes.size(), 4);
-  const std::array<iovec, 2> parts{{{header.data(), header.size()}, {const_cast<char*>(bytes.data()), bytes.size()}}};
+  const std::array<iovec, 2> parts{
+      {{header.data(), header.size()}, {const_cast<char*>(bytes.data()), bytes.size()}}};
   const auto size = static_cast<std::int64_t>(kHeaderBytes + bytes.size());
   const auto written = ::writev(fd_, parts.data(), 2);
   if (written != size) {
@@ -78,7 +84,9 @@ bool SpoolWriter::append(Time time, std::string_view bytes) {
 }
 
 SpoolReader::SpoolReader(std::filesystem::path directory, std::string name, SpoolPosition position)
-    : directory_(std::move(directory)), name_(std::move(name)), position_(position),
+    : directory_(std::move(directory)),
+      name_(std::move(name)),
+      position_(position),
       released_(std::max<std::int64_t>(position.segment - kSegmentsKeptMax, 0)) {}
 
 std::filesystem::path SpoolReader::file(std::int64_t segment) const {
@@ -94,7 +102,9 @@ Result<std::vector<SpoolFrame>> SpoolReader::read(std::size_t bytes_max) {
     const int fd = ::open(file(position_.segment).c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
       if (errno != ENOENT && !frames.empty()) break;
-      if (errno != ENOENT) return fail(ErrorCode::Unavailable, "cannot read {}: {}", file(position_.segment).string(), std::strerror(errno));
+      if (errno != ENOENT)
+        return fail(ErrorCode::Unavailable, "cannot read {}: {}", file(position_.segment).string(),
+                    std::strerror(errno));
       if (!complete) break;
       position_ = {position_.segment + 1, 0};
       continue;
@@ -104,14 +114,17 @@ Result<std::vector<SpoolFrame>> SpoolReader::read(std::size_t bytes_max) {
     const int error = errno;
     ::close(fd);
     if (got < 0 && !frames.empty()) break;
-    if (got < 0) return fail(ErrorCode::Unavailable, "cannot read {}: {}", file(position_.segment).string(), std::strerror(error));
+    if (got < 0)
+      return fail(ErrorCode::Unavailable, "cannot read {}: {}", file(position_.segment).string(),
+                  std::strerror(error));
     std::size_t at = 0;
     const auto end = static_cast<std::size_t>(got);
     while (end - at >= kHeaderBytes && total < bytes_max) {
       const auto length = static_cast<std::uint32_t>(load(buffer.data() + at + 8, 4));
       if (length == 0 || length > kFrameBytesMax) {
         if (!frames.empty()) return frames;  // What is good first; the next call says it.
-        return fail(ErrorCode::Internal, "{} is damaged at byte {}", file(position_.segment).string(), position_.offset);
+        return fail(ErrorCode::Internal, "{} is damaged at byte {}", file(position_.segment).string(),
+                    position_.offset);
       }
       if (end - at - kHeaderBytes < length) break;
       auto& frame = frames.emplace_back();

@@ -45,7 +45,7 @@ class SpoolWriter {
   std::string name_;
   SpoolLimits limits_;
   int fd_ = -1;
-  std::int64_t next_ = 0;                   ///< The segment after the open one.
+  std::int64_t next_ = 0;                                    ///< The segment after the open one.
   std::deque<std::pair<std::int64_t, std::int64_t>> sizes_;  ///< Segment and its bytes, oldest first.
   std::int64_t bytes_ = 0;
 };

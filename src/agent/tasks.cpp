@@ -26,7 +26,9 @@ constexpr std::size_t kModelsMax = 64;
 constexpr const char* kHook = "startup-hook.sh";
 
 Time wall_clock() {
-  return Time{std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch()).count()};
+  return Time{std::chrono::duration_cast<std::chrono::microseconds>(
+                  std::chrono::system_clock::now().time_since_epoch())
+                  .count()};
 }
 
 Result<void> done(std::optional<Error> error) {
@@ -38,7 +40,8 @@ Result<void> make_directory(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error) return {};
-  const auto code = error == std::errc::no_space_on_device ? ErrorCode::ResourceExhausted : ErrorCode::Unavailable;
+  const auto code =
+      error == std::errc::no_space_on_device ? ErrorCode::ResourceExhausted : ErrorCode::Unavailable;
   return fail(code, "cannot make the directory {}: {}", path.string(), error.message());
 }
 
@@ -63,13 +66,18 @@ Result<void> Tasks::open() {
   fs::permissions(state_dir_, fs::perms::owner_all, error);
   const auto path = state_dir_ / "lock";
   lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock_ < 0) return fail(ErrorCode::Unavailable, "cannot open {}: {}", path.string(), std::strerror(errno));
+  if (lock_ < 0)
+    return fail(ErrorCode::Unavailable, "cannot open {}: {}", path.string(), std::strerror(errno));
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
-    return failed_precondition("another agent uses the directory {}; stop it, or give this one its own with --state-dir", state_dir_.string());
+    return failed_precondition(
+        "another agent uses the directory {}; stop it, or give this one its own with --state-dir",
+        state_dir_.string());
   return {};
 }
 
-Result<Memory> Tasks::read_memory() const { return read_json<Memory>(state_dir_ / "agent.json"); }
+Result<Memory> Tasks::read_memory() const {
+  return read_json<Memory>(state_dir_ / "agent.json");
+}
 
 Result<void> Tasks::write_memory(const Memory& memory) const {
   return done(replace_file(state_dir_ / "agent.json", json::serialize(json::to_json(memory)), true));
@@ -92,17 +100,19 @@ std::optional<fs::path> Tasks::model(const std::string& digest) const {
 }
 
 Result<void> Tasks::keep_model(const std::string& digest, const std::string& archive) const {
-  if (auto error = replace_file(state_dir_ / "models" / (digest + ".tar.gz"), archive, false)) return tl::unexpected(*std::move(error));
+  if (auto error = replace_file(state_dir_ / "models" / (digest + ".tar.gz"), archive, false))
+    return tl::unexpected(*std::move(error));
   std::vector<std::pair<fs::file_time_type, fs::path>> kept;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(state_dir_ / "models", error)) kept.emplace_back(entry.last_write_time(error), entry.path());
+  for (const auto& entry : fs::directory_iterator(state_dir_ / "models", error))
+    kept.emplace_back(entry.last_write_time(error), entry.path());
   std::ranges::sort(kept);
   for (std::size_t i = 0; i + kModelsMax < kept.size(); ++i) fs::remove(kept[i].second, error);
   return {};
 }
 
-Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions& options, const Machine& machine,
-                            const std::string& cluster_id) const {
+Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions& options,
+                            const Machine& machine, const std::string& cluster_id) const {
   const auto directory = allocation(a.allocation_id);
   std::error_code error;
   fs::remove_all(directory, error);
@@ -111,7 +121,8 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
   if (!a.model_definition.empty()) {
     const auto archive = model(a.model_definition);
     if (!archive) return not_found("model definition {} is not here", a.model_definition);
-    if (auto unpacked = unpack(*archive, work); !unpacked) return tl::unexpected(std::move(unpacked.error()).within("model definition"));
+    if (auto unpacked = unpack(*archive, work); !unpacked)
+      return tl::unexpected(std::move(unpacked.error()).within("model definition"));
   }
   Environment own = process_environment();
   const auto inherited = inherited_environment(own);
@@ -129,9 +140,11 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
     const int number = a.rank_start + i;
     spec.environment = task_environment(a, number, options, machine, cluster_id, work, inherited);
     // Two clusters on one machine may give equal ids to equal experiments; no two agents share a directory.
-    spec.cgroup = fmt::format("det-{:016x}-{}-{}", std::hash<std::string>{}(spec.hide), a.allocation_id, number);
+    spec.cgroup =
+        fmt::format("det-{:016x}-{}-{}", std::hash<std::string>{}(spec.hide), a.allocation_id, number);
     if (auto made = make_directory(rank(a.allocation_id, number)); !made) return made;
-    if (auto failure = replace_file(rank(a.allocation_id, number) / "spec.json", json::serialize(json::to_json(spec)), false))
+    if (auto failure = replace_file(rank(a.allocation_id, number) / "spec.json",
+                                    json::serialize(json::to_json(spec)), false))
       return tl::unexpected(*std::move(failure));
   }
   return {};
@@ -167,7 +180,8 @@ FoundRank Tasks::look(const std::string& id, int number) const {
   return found;
 }
 
-Result<void> Tasks::write_exit(const std::string& id, int number, int code, int signal, const std::string& reason) const {
+Result<void> Tasks::write_exit(const std::string& id, int number, int code, int signal,
+                               const std::string& reason) const {
   const auto directory = rank(id, number);
   if (auto made = make_directory(directory); !made) return made;
   const auto now = wall_clock();
@@ -187,7 +201,8 @@ Result<void> Tasks::write_exit(const std::string& id, int number, int code, int 
 std::set<std::string> Tasks::allocations() const {
   std::set<std::string> ids;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(state_dir_ / "tasks", error)) ids.insert(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(state_dir_ / "tasks", error))
+    ids.insert(entry.path().filename().string());
   return ids;
 }
 

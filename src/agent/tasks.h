@@ -21,8 +21,8 @@ struct FoundRank {
     Waiting,    ///< The ticket is still there: it has not begun.
     Beginning,  ///< The ticket is taken; the shim has not said who it is yet.
     Running,
-    Ended,      ///< exit.json is there.
-    Killed,     ///< The shim is gone without exit.json.
+    Ended,   ///< exit.json is there.
+    Killed,  ///< The shim is gone without exit.json.
   };
   State state = State::Absent;
   ShimState shim;
@@ -53,7 +53,9 @@ class Tasks {
   Result<bool> machine_restarted() const;
 
   std::filesystem::path allocation(const std::string& id) const { return state_dir_ / "tasks" / id; }
-  std::filesystem::path rank(const std::string& id, int rank) const { return allocation(id) / std::to_string(rank); }
+  std::filesystem::path rank(const std::string& id, int rank) const {
+    return allocation(id) / std::to_string(rank);
+  }
   const std::filesystem::path& state_dir() const { return state_dir_; }
 
   /// The archive of a model definition, if it is kept here.
@@ -63,15 +65,16 @@ class Tasks {
   /// Makes the directory of an allocation with a fresh copy of the model
   /// definition and the specs of all its ranks, but no tickets. What a crash
   /// left there is deleted first. Requires: no process of it ever began.
-  Result<void> prepare(const api::DesiredAllocation& allocation, const AgentOptions& options, const Machine& machine,
-                       const std::string& cluster_id) const;
+  Result<void> prepare(const api::DesiredAllocation& allocation, const AgentOptions& options,
+                       const Machine& machine, const std::string& cluster_id) const;
   /// Lays the ticket: from now on a shim may begin.
   Result<void> lay_ticket(const std::string& id, int rank) const;
   /// Takes the ticket away; true if the rank had not begun and now never will.
   bool take_ticket(const std::string& id, int rank) const;
   FoundRank look(const std::string& id, int rank) const;
   /// Puts down an exit that no shim wrote, with a line in the rank's log.
-  Result<void> write_exit(const std::string& id, int rank, int code, int signal, const std::string& reason) const;
+  Result<void> write_exit(const std::string& id, int rank, int code, int signal,
+                          const std::string& reason) const;
 
   /// All allocations that have a directory.
   std::set<std::string> allocations() const;

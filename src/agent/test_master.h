@@ -26,7 +26,9 @@ namespace asio = boost::asio;
 class TestMaster {
  public:
   TestMaster() {
-    server_ = std::make_unique<http::Server>(context_.get_executor(), [this](http::Request request) { return handle(std::move(request)); }, options());
+    server_ = std::make_unique<http::Server>(
+        context_.get_executor(), [this](http::Request request) { return handle(std::move(request)); },
+        options());
     EXPECT_TRUE(server_->listen("127.0.0.1", port_));
     port_ = server_->port();
     thread_ = std::thread([this] {
@@ -95,7 +97,8 @@ class TestMaster {
     std::int64_t next = 0;
     for (const auto& [sequence, entry] : logs_[fmt::format("{}/{}/{}", id, rank, stdtype)]) {
       EXPECT_EQ(sequence, next++);
-      text += (entry.encoding == "base64" ? base64_decode(entry.log).value() : entry.log) + (entry.partial ? "" : "\n");
+      text += (entry.encoding == "base64" ? base64_decode(entry.log).value() : entry.log) +
+              (entry.partial ? "" : "\n");
     }
     return text;
   }
@@ -133,7 +136,8 @@ class TestMaster {
     ++model_requests_;
     if (models_away_) co_return http::error_response(Error(ErrorCode::Unavailable, "busy"));
     const auto model = models_.find(request.path.substr(request.path.rfind('/') + 1));
-    if (model == models_.end()) co_return http::error_response(Error(ErrorCode::NotFound, "no such model definition"));
+    if (model == models_.end())
+      co_return http::error_response(Error(ErrorCode::NotFound, "no such model definition"));
     http::Response response;
     response.body = model->second;
     co_return response;
@@ -184,10 +188,13 @@ class TestMaster {
     if (const auto wrong = api::problem(*batch)) return http::error_response(*wrong);
     const std::lock_guard lock(mutex_);
     for (const auto& entry : batch->entries) {
-      const auto [at, fresh] = logs_[fmt::format("{}/{}/{}", batch->allocation_id, entry.rank, entry.stdtype)].emplace(entry.sequence, entry);
+      const auto [at, fresh] =
+          logs_[fmt::format("{}/{}/{}", batch->allocation_id, entry.rank, entry.stdtype)].emplace(
+              entry.sequence, entry);
       if (!fresh && at->second != entry) ++contradictions_;
     }
-    if (lose_every_ > 0 && ++batches_ % lose_every_ == 0) return http::error_response(Error(ErrorCode::Unavailable, "lost"));
+    if (lose_every_ > 0 && ++batches_ % lose_every_ == 0)
+      return http::error_response(Error(ErrorCode::Unavailable, "lost"));
     return http::json_response("{}");
   }
 

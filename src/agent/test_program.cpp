@@ -47,14 +47,15 @@ int run_agent_program(int argc, char** argv) {
   asio::cancellation_signal stop;
   asio::signal_set signals(context, SIGTERM);
   signals.async_wait([&](boost::system::error_code, int) { stop.emit(asio::cancellation_type::terminal); });
-  asio::co_spawn(context, run_agent(std::move(options), std::move(machine)),
-                 asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr failure, Result<void> result) {
-                   if (failure || !result) {
-                     status = 1;
-                     std::fprintf(stderr, "%s\n", failure ? "exception" : result.error().message().c_str());
-                   }
-                   context.stop();
-                 }));
+  asio::co_spawn(
+      context, run_agent(std::move(options), std::move(machine)),
+      asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr failure, Result<void> result) {
+        if (failure || !result) {
+          status = 1;
+          std::fprintf(stderr, "%s\n", failure ? "exception" : result.error().message().c_str());
+        }
+        context.stop();
+      }));
   context.run();
   return status;
 }

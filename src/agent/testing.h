@@ -142,7 +142,8 @@ class Rank {
   std::int64_t spool_bytes() {
     std::int64_t bytes = 0;
     for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
-      if (entry.path().filename().string().starts_with("std")) bytes += static_cast<std::int64_t>(entry.file_size());
+      if (entry.path().filename().string().starts_with("std"))
+        bytes += static_cast<std::int64_t>(entry.file_size());
     return bytes;
   }
   void isolate() { spec.isolation.assign(std::begin(kIsolationSteps), std::end(kIsolationSteps)); }

@@ -72,7 +72,8 @@ asio::awaitable<void> WarmWorker::live() {
     co_return;
   }
   ::fcntl(sockets[1], F_SETFL, 0);  // The worker reads as it likes.
-  const auto pid = start_bound(options_.command, options_.environment, options_.directory, options_.log, sockets[1]);
+  const auto pid =
+      start_bound(options_.command, options_.environment, options_.directory, options_.log, sockets[1]);
   ::close(sockets[1]);
   if (!pid) {
     ::close(sockets[0]);
@@ -93,7 +94,8 @@ asio::awaitable<void> WarmWorker::live() {
     spdlog::info("warm worker for {} is ready after {} ms", options_.framework,
                  std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began).count());
     co_await process_->ended();
-    spdlog::warn("warm worker for {} has ended and is started again; until then trials start cold", options_.framework);
+    spdlog::warn("warm worker for {} has ended and is started again; until then trials start cold",
+                 options_.framework);
   } else {
     spdlog::warn("warm worker for {} does not start: {}; trials start cold", options_.framework,
                  last_line(options_.log).empty() ? hello.error().message() : last_line(options_.log));
@@ -106,8 +108,10 @@ void WarmWorker::drop() {
   if (process_) process_->signal(SIGKILL);
   if (process_) {
     // Reaped here: it has no other owner.
-    asio::co_spawn(executor_, [](Process process) -> asio::awaitable<void> { co_await process.ended(); }(*std::move(process_)),
-                   [](const std::exception_ptr&) {});
+    asio::co_spawn(
+        executor_,
+        [](Process process) -> asio::awaitable<void> { co_await process.ended(); }(*std::move(process_)),
+        [](const std::exception_ptr&) {});
   }
   process_.reset();
   socket_.reset();
@@ -127,7 +131,8 @@ asio::awaitable<Result<std::string>> WarmWorker::ask(std::string request, millis
   std::string answer(kAnswerBytes, '\0');
   while (true) {
     boost::system::error_code failure;
-    co_await socket_->async_wait(asio::posix::stream_descriptor::wait_read, asio::redirect_error(asio::use_awaitable, failure));
+    co_await socket_->async_wait(asio::posix::stream_descriptor::wait_read,
+                                 asio::redirect_error(asio::use_awaitable, failure));
     if (!socket_ || *late || failure) {
       timer.cancel();
       co_return fail(ErrorCode::Unavailable, "the warm worker did not answer within {} ms", patience.count());
@@ -156,8 +161,11 @@ asio::awaitable<Result<pid_t>> WarmWorker::start(std::filesystem::path directory
     if (process_) process_->signal(SIGKILL);
     co_return tl::unexpected(text.error());
   }
-  const auto answer = json::parse(*text).and_then([](const json::value& v) { return json::from_json<Answer>(v); });
-  if (!answer) co_return fail(ErrorCode::Internal, "the warm worker's answer is not understood: {}", answer.error().message());
+  const auto answer =
+      json::parse(*text).and_then([](const json::value& v) { return json::from_json<Answer>(v); });
+  if (!answer)
+    co_return fail(ErrorCode::Internal, "the warm worker's answer is not understood: {}",
+                   answer.error().message());
   if (answer->pid <= 0) co_return fail(ErrorCode::Internal, "the warm worker: {}", answer->error);
   co_return static_cast<pid_t>(answer->pid);
 }

@@ -13,49 +13,63 @@ constexpr std::size_t kNameBytesMax = 200;
 constexpr std::size_t kSlotsMax = 4096;
 constexpr double kGraceSecondsMax = 24 * 3600;
 
-Error wrong(std::string message) { return Error(ErrorCode::InvalidArgument, std::move(message)); }
+Error wrong(std::string message) {
+  return Error(ErrorCode::InvalidArgument, std::move(message));
+}
 
-std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text.substr(0, kNameBytesMax)); }
+std::string quoted(std::string_view text) {
+  return fmt::format("\"{}\"", text.substr(0, kNameBytesMax));
+}
 
 }  // namespace
 
 bool is_name(std::string_view text) {
   const auto allowed = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
   };
-  return !text.empty() && text.size() <= kNameBytesMax && text.front() != '.' && std::ranges::all_of(text, allowed);
+  return !text.empty() && text.size() <= kNameBytesMax && text.front() != '.' &&
+         std::ranges::all_of(text, allowed);
 }
 
 std::optional<Error> problem(const DesiredAllocation& a) {
-  if (!is_name(a.allocation_id)) return wrong(fmt::format("allocation id {} is not a name", quoted(a.allocation_id)));
-  const auto within = [&](std::string text) { return wrong(fmt::format("allocation {}: {}", a.allocation_id, text)); };
+  if (!is_name(a.allocation_id))
+    return wrong(fmt::format("allocation id {} is not a name", quoted(a.allocation_id)));
+  const auto within = [&](std::string text) {
+    return wrong(fmt::format("allocation {}: {}", a.allocation_id, text));
+  };
   if (!a.model_definition.empty() && !is_name(a.model_definition))
     return within(fmt::format("model definition digest {} is not a name", quoted(a.model_definition)));
-  if (a.slot_ids.size() > kSlotsMax) return within(fmt::format("{} slots; at most {}", a.slot_ids.size(), kSlotsMax));
+  if (a.slot_ids.size() > kSlotsMax)
+    return within(fmt::format("{} slots; at most {}", a.slot_ids.size(), kSlotsMax));
   if (std::set<int>(a.slot_ids.begin(), a.slot_ids.end()).size() != a.slot_ids.size())
     return within("names a slot twice");
   const auto ranks = static_cast<std::int64_t>(std::max<std::size_t>(a.slot_ids.size(), 1));
   if (a.rank_start < 0 || a.rank_start + ranks > a.size)
-    return within(fmt::format("ranks {} to {} do not fit a size of {}", a.rank_start, a.rank_start + ranks - 1, a.size));
+    return within(fmt::format("ranks {} to {} do not fit a size of {}", a.rank_start,
+                              a.rank_start + ranks - 1, a.size));
   if (!(a.grace_seconds >= 0 && a.grace_seconds <= kGraceSecondsMax))
     return within(fmt::format("graceSeconds is {}; must be from 0 to {}", a.grace_seconds, kGraceSecondsMax));
   for (const auto& [name, text] : a.environment) {
     if (name.empty() || name.find('=') != std::string::npos || name.find('\0') != std::string::npos)
       return within(fmt::format("environment variable {} has no usable name", quoted(name)));
-    if (text.find('\0') != std::string::npos) return within(fmt::format("environment variable {} has a NUL byte", name));
+    if (text.find('\0') != std::string::npos)
+      return within(fmt::format("environment variable {} has a NUL byte", name));
   }
   return std::nullopt;
 }
 
 std::optional<Error> problem(const SyncRequest& request) {
   if (!is_name(request.session)) return wrong("session is not a name");
-  if (request.slots.size() > kSlotsMax) return wrong(fmt::format("{} slots; at most {}", request.slots.size(), kSlotsMax));
+  if (request.slots.size() > kSlotsMax)
+    return wrong(fmt::format("{} slots; at most {}", request.slots.size(), kSlotsMax));
   std::set<int> slots;
   for (const auto& slot : request.slots)
     if (!slots.insert(slot.id).second) return wrong(fmt::format("slot {} is listed twice", slot.id));
   std::set<std::string> allocations;
   for (const auto& report : request.allocations) {
-    if (!is_name(report.allocation_id)) return wrong(fmt::format("allocation id {} is not a name", quoted(report.allocation_id)));
+    if (!is_name(report.allocation_id))
+      return wrong(fmt::format("allocation id {} is not a name", quoted(report.allocation_id)));
     if (!allocations.insert(report.allocation_id).second)
       return wrong(fmt::format("allocation {} is listed twice", report.allocation_id));
   }
@@ -63,9 +77,11 @@ std::optional<Error> problem(const SyncRequest& request) {
 }
 
 std::optional<Error> problem(const LogBatch& batch) {
-  if (!is_name(batch.allocation_id)) return wrong(fmt::format("allocation id {} is not a name", quoted(batch.allocation_id)));
+  if (!is_name(batch.allocation_id))
+    return wrong(fmt::format("allocation id {} is not a name", quoted(batch.allocation_id)));
   if (batch.entries.size() > kLogBatchEntriesMax)
-    return wrong(fmt::format("{} log entries in one batch; at most {}", batch.entries.size(), kLogBatchEntriesMax));
+    return wrong(
+        fmt::format("{} log entries in one batch; at most {}", batch.entries.size(), kLogBatchEntriesMax));
   for (std::size_t i = 0; i < batch.entries.size(); ++i) {
     const auto& entry = batch.entries[i];
     const auto within = [&](std::string text) { return wrong(fmt::format("entries[{}].{}", i, text)); };
@@ -79,7 +95,8 @@ std::optional<Error> problem(const LogBatch& batch) {
     } else if (entry.encoding == "base64") {
       const auto bytes = base64_decode(entry.log);
       if (!bytes) return within("log is not base64");
-      if (bytes->size() > kLogPieceBytesMax) return within(fmt::format("log has {} bytes; at most {}", bytes->size(), kLogPieceBytesMax));
+      if (bytes->size() > kLogPieceBytesMax)
+        return within(fmt::format("log has {} bytes; at most {}", bytes->size(), kLogPieceBytesMax));
     } else {
       return within(fmt::format("encoding is {}; must be empty or base64", quoted(entry.encoding)));
     }

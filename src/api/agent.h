@@ -59,20 +59,21 @@ BOOST_DESCRIBE_STRUCT(AllocationReport, (), (allocation_id, state, exits, addres
 
 /// POST /api/v1/agents/{agentId}/sync
 struct SyncRequest {
-  std::string session;         ///< Random for each agent process.
-  std::int64_t sequence = 0;   ///< Counts the requests of the session from 1.
-  std::int64_t known_epoch = 0;    ///< Of the newest answer seen; 0 before the first.
-  std::int64_t known_version = 0;  ///< Likewise: answer when the desired set is newer.
+  std::string session;                 ///< Random for each agent process.
+  std::int64_t sequence = 0;           ///< Counts the requests of the session from 1.
+  std::int64_t known_epoch = 0;        ///< Of the newest answer seen; 0 before the first.
+  std::int64_t known_version = 0;      ///< Likewise: answer when the desired set is newer.
   std::int64_t wait_milliseconds = 0;  ///< Answer after this time at the latest.
-  std::string version;         ///< The program's, "0.1.0".
+  std::string version;                 ///< The program's, "0.1.0".
   std::string hostname;
   std::string resource_pool;
   std::vector<SlotReport> slots;
   std::vector<AllocationReport> allocations;  ///< All that the agent has, by allocation id.
   friend bool operator==(const SyncRequest&, const SyncRequest&) = default;
 };
-BOOST_DESCRIBE_STRUCT(SyncRequest, (), (session, sequence, known_epoch, known_version, wait_milliseconds, version,
-                                        hostname, resource_pool, slots, allocations))
+BOOST_DESCRIBE_STRUCT(SyncRequest, (),
+                      (session, sequence, known_epoch, known_version, wait_milliseconds, version, hostname,
+                       resource_pool, slots, allocations))
 
 /// One allocation that the master wants on this agent.
 struct DesiredAllocation {
@@ -84,41 +85,44 @@ struct DesiredAllocation {
   int run_id = 0;
   std::vector<int> slot_ids;  ///< One process each, ranks ascending from `rank_start`.
   int rank_start = 0;
-  int size = 1;            ///< Ranks on all agents together.
-  int container_rank = 0;  ///< Which of the allocation's agents this one is.
+  int size = 1;                                    ///< Ranks on all agents together.
+  int container_rank = 0;                          ///< Which of the allocation's agents this one is.
   std::map<std::string, std::string> environment;  ///< Goes before what the agent sets.
   std::string model_definition;                    ///< Digest; empty: no files.
   std::string framework;                           ///< "pytorch": which warm worker may start it.
-  bool kill = false;       ///< End it: SIGTERM, `grace_seconds`, SIGKILL of everything.
+  bool kill = false;  ///< End it: SIGTERM, `grace_seconds`, SIGKILL of everything.
   double grace_seconds = 15;
   friend bool operator==(const DesiredAllocation&, const DesiredAllocation&) = default;
 };
-BOOST_DESCRIBE_STRUCT(DesiredAllocation, (), (allocation_id, task_id, token, experiment_id, trial_id, run_id, slot_ids,
-                                              rank_start, size, container_rank, environment, model_definition,
-                                              framework, kill, grace_seconds))
+BOOST_DESCRIBE_STRUCT(DesiredAllocation, (),
+                      (allocation_id, task_id, token, experiment_id, trial_id, run_id, slot_ids, rank_start,
+                       size, container_rank, environment, model_definition, framework, kill, grace_seconds))
 
 struct SyncReply {
   std::int64_t epoch = 0;     ///< Grows with each start of a master; answers of lower epochs are dropped.
   std::int64_t sequence = 0;  ///< Of the request that this answers.
   std::int64_t version = 0;   ///< Of `desired`; comparable within an epoch.
-  std::int64_t lease_milliseconds = 0;  ///< For so long after sending the request the agent owns what it runs.
+  std::int64_t lease_milliseconds =
+      0;  ///< For so long after sending the request the agent owns what it runs.
   std::string cluster_id;
   std::vector<DesiredAllocation> desired;  ///< Complete: what is not in it shall not run.
-  std::vector<std::string> acknowledged;   ///< Exits that are durable with the master: the agent may forget them.
+  std::vector<std::string>
+      acknowledged;  ///< Exits that are durable with the master: the agent may forget them.
   friend bool operator==(const SyncReply&, const SyncReply&) = default;
 };
-BOOST_DESCRIBE_STRUCT(SyncReply, (), (epoch, sequence, version, lease_milliseconds, cluster_id, desired, acknowledged))
+BOOST_DESCRIBE_STRUCT(SyncReply, (),
+                      (epoch, sequence, version, lease_milliseconds, cluster_id, desired, acknowledged))
 
 /// One line that a process wrote, or a piece of at most 64 KiB of one.
 struct LogEntry {
   int rank = 0;
-  std::string stdtype;         ///< "stdout" or "stderr".
-  std::int64_t sequence = 0;   ///< Counts the entries of (allocation, rank, stdtype) from 0, no gaps.
-  Time timestamp;              ///< When it was written.
+  std::string stdtype;        ///< "stdout" or "stderr".
+  std::int64_t sequence = 0;  ///< Counts the entries of (allocation, rank, stdtype) from 0, no gaps.
+  Time timestamp;             ///< When it was written.
   std::string level = "INFO";
-  std::string log;             ///< Without the newline.
-  std::string encoding;        ///< "base64" where the bytes are not UTF-8, else empty.
-  bool partial = false;        ///< The next entry goes on with the same line.
+  std::string log;       ///< Without the newline.
+  std::string encoding;  ///< "base64" where the bytes are not UTF-8, else empty.
+  bool partial = false;  ///< The next entry goes on with the same line.
   friend bool operator==(const LogEntry&, const LogEntry&) = default;
 };
 BOOST_DESCRIBE_STRUCT(LogEntry, (), (rank, stdtype, sequence, timestamp, level, log, encoding, partial))

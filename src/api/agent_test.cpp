@@ -17,7 +17,8 @@ DesiredAllocation good() {
 
 TEST(AgentMessages, NamesAreSafeAsFileNames) {
   for (const auto* name : {"7.677de5d8-09a4.1", "a", "A_b-c.9"}) EXPECT_TRUE(is_name(name)) << name;
-  for (const auto* name : {"", ".", "..", ".hidden", "a/b", "a b", "a\n", "\xc3\xa4"}) EXPECT_FALSE(is_name(name)) << name;
+  for (const auto* name : {"", ".", "..", ".hidden", "a/b", "a b", "a\n", "\xc3\xa4"})
+    EXPECT_FALSE(is_name(name)) << name;
   EXPECT_TRUE(is_name(std::string(200, 'a')));
   EXPECT_FALSE(is_name(std::string(201, 'a')));
 }
@@ -31,8 +32,10 @@ TEST(AgentMessages, AnAllocationThatCannotBeStartedSaysWhy) {
     return error ? error->message() : std::string();
   };
   EXPECT_EQ(message([](auto& a) { a.allocation_id = "../x"; }), "allocation id \"../x\" is not a name");
-  EXPECT_EQ(message([](auto& a) { a.slot_ids = {1, 1}; }), "allocation 7.677de5d8-09a4-4c6b.1: names a slot twice");
-  EXPECT_EQ(message([](auto& a) { a.size = 1; }), "allocation 7.677de5d8-09a4-4c6b.1: ranks 0 to 1 do not fit a size of 1");
+  EXPECT_EQ(message([](auto& a) { a.slot_ids = {1, 1}; }),
+            "allocation 7.677de5d8-09a4-4c6b.1: names a slot twice");
+  EXPECT_EQ(message([](auto& a) { a.size = 1; }),
+            "allocation 7.677de5d8-09a4-4c6b.1: ranks 0 to 1 do not fit a size of 1");
   EXPECT_NE(message([](auto& a) { a.grace_seconds = -1; }), "");
   EXPECT_NE(message([](auto& a) { a.environment["A=B"] = "x"; }), "");
   EXPECT_NE(message([](auto& a) { a.environment["A"] = std::string("x\0y", 3); }), "");

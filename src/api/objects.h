@@ -60,12 +60,13 @@ struct Experiment {
   std::string error;           ///< ours: why it is in state ERROR
   std::string waiting_reason;  ///< ours: why it does not run yet
 };
-BOOST_DESCRIBE_STRUCT(Experiment, (), (id, name, description, labels, notes, start_time, end_time, state, archived,
-                      num_trials, trial_ids, display_name, user_id, username, resource_pool, searcher_type,
-                      searcher_metric, hyperparameters, job_id, forked_from, progress, project_id, project_name,
-                      project_owner_id, workspace_id, workspace_name, parent_archived, config, original_config,
-                      checkpoint_count, checkpoint_size, best_trial_searcher_metric, best_trial_id, unmanaged, duration,
-                      model_definition_size, error, waiting_reason))
+BOOST_DESCRIBE_STRUCT(Experiment, (),
+                      (id, name, description, labels, notes, start_time, end_time, state, archived,
+                       num_trials, trial_ids, display_name, user_id, username, resource_pool, searcher_type,
+                       searcher_metric, hyperparameters, job_id, forked_from, progress, project_id,
+                       project_name, project_owner_id, workspace_id, workspace_name, parent_archived, config,
+                       original_config, checkpoint_count, checkpoint_size, best_trial_searcher_metric,
+                       best_trial_id, unmanaged, duration, model_definition_size, error, waiting_reason))
 
 struct Metrics {
   json::object avg_metrics;
@@ -108,14 +109,16 @@ struct Trial {
   std::int32_t checkpoint_count = 0;
   json::object summary_metrics;
   std::optional<double> searcher_metric_value;
-  std::string error;           ///< ours
-  std::string waiting_reason;  ///< ours
+  std::string error;                ///< ours
+  std::string waiting_reason;       ///< ours
   std::int32_t target_batches = 0;  ///< ours: how far it shall train, as far as the search has said
 };
-BOOST_DESCRIBE_STRUCT(Trial, (), (id, experiment_id, start_time, end_time, state, restarts, hparams,
-                      total_batches_processed, best_validation, latest_validation, best_checkpoint, runner_state,
-                      wall_clock_time, warm_start_checkpoint_uuid, task_id, task_ids, total_checkpoint_size,
-                      checkpoint_count, summary_metrics, searcher_metric_value, error, waiting_reason, target_batches))
+BOOST_DESCRIBE_STRUCT(Trial, (),
+                      (id, experiment_id, start_time, end_time, state, restarts, hparams,
+                       total_batches_processed, best_validation, latest_validation, best_checkpoint,
+                       runner_state, wall_clock_time, warm_start_checkpoint_uuid, task_id, task_ids,
+                       total_checkpoint_size, checkpoint_count, summary_metrics, searcher_metric_value, error,
+                       waiting_reason, target_batches))
 
 struct Workload {
   std::optional<MetricsWorkload> training, validation;
@@ -130,8 +133,9 @@ struct CheckpointTraining {
   std::optional<Metrics> training_metrics, validation_metrics;
   std::optional<double> searcher_metric;
 };
-BOOST_DESCRIBE_STRUCT(CheckpointTraining, (), (trial_id, experiment_id, experiment_config, hparams, training_metrics,
-                      validation_metrics, searcher_metric))
+BOOST_DESCRIBE_STRUCT(CheckpointTraining, (),
+                      (trial_id, experiment_id, experiment_config, hparams, training_metrics,
+                       validation_metrics, searcher_metric))
 
 struct Checkpoint {
   std::string task_id, allocation_id, uuid;
@@ -142,8 +146,9 @@ struct Checkpoint {
   std::optional<std::int32_t> storage_id;
   CheckpointTraining training;
 };
-BOOST_DESCRIBE_STRUCT(Checkpoint, (), (task_id, allocation_id, uuid, report_time, resources, metadata, state,
-                      storage_id, training))
+BOOST_DESCRIBE_STRUCT(Checkpoint, (),
+                      (task_id, allocation_id, uuid, report_time, resources, metadata, state, storage_id,
+                       training))
 
 struct User {
   UserId id;
@@ -155,8 +160,9 @@ struct User {
   bool remote = false;
   std::optional<Time> last_auth_at;
 };
-BOOST_DESCRIBE_STRUCT(User, (), (id, username, admin, active, agent_user_group, display_name, modified_at, remote,
-                      last_auth_at))
+BOOST_DESCRIBE_STRUCT(User, (),
+                      (id, username, admin, active, agent_user_group, display_name, modified_at, remote,
+                       last_auth_at))
 
 struct Device {
   std::int32_t id = 0;
@@ -199,8 +205,9 @@ struct Agent {
   std::vector<std::string> resource_pools;
   SlotStats slot_stats;
 };
-BOOST_DESCRIBE_STRUCT(Agent, (), (id, registered_time, slots, containers, addresses, enabled, draining, version,
-                      resource_pools, slot_stats))
+BOOST_DESCRIBE_STRUCT(Agent, (),
+                      (id, registered_time, slots, containers, addresses, enabled, draining, version,
+                       resource_pools, slot_stats))
 
 struct LogLine {
   std::int64_t id = 0;
@@ -210,7 +217,8 @@ struct LogLine {
   std::string task_id, allocation_id, log, source, stdtype, agent_id, container_id;
   std::optional<int> rank_id;
 };
-BOOST_DESCRIBE_STRUCT(LogLine, (), (id, timestamp, message, level, trial_id, task_id, allocation_id, log, source,
-                      stdtype, agent_id, container_id, rank_id))
+BOOST_DESCRIBE_STRUCT(LogLine, (),
+                      (id, timestamp, message, level, trial_id, task_id, allocation_id, log, source, stdtype,
+                       agent_id, container_id, rank_id))
 
 }  // namespace det::api

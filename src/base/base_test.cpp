@@ -40,7 +40,8 @@ TEST(Time, IsWrittenAndReadAsRfc3339) {
 }
 
 TEST(Time, RefusesWhatIsNotATime) {
-  for (const char* text : {"", "yesterday", "2026-13-01T00:00:00Z", "2026-01-02T03:04:05", "2026-01-02T03:04:05Zx"})
+  for (const char* text :
+       {"", "yesterday", "2026-13-01T00:00:00Z", "2026-01-02T03:04:05", "2026-01-02T03:04:05Zx"})
     EXPECT_FALSE(parse_rfc3339(text)) << text;
 }
 
@@ -51,7 +52,8 @@ TEST(Text, SizesGoInStepsOf1024) {
 }
 
 TEST(Text, Base64ReturnsTheSameBytes) {
-  for (const auto& bytes : {std::string(""), std::string("f"), std::string("fo"), std::string("foo\0\xff", 5)})
+  for (const auto& bytes :
+       {std::string(""), std::string("f"), std::string("fo"), std::string("foo\0\xff", 5)})
     EXPECT_EQ(base64_decode(base64_encode(bytes)), bytes);
   EXPECT_EQ(base64_encode("foob"), "Zm9vYg==");
   EXPECT_FALSE(base64_decode("a*b"));
@@ -84,7 +86,8 @@ double parse_double(const std::string& text) {
 }
 
 TEST(Json, ReturnsTheSameStruct) {
-  const Outer outer{.trial = TrialId{7}, .inner = {{.count = 2, .metric = 0.5}, {}}, .names = {{TrialId{1}, "a"}}};
+  const Outer outer{
+      .trial = TrialId{7}, .inner = {{.count = 2, .metric = 0.5}, {}}, .names = {{TrialId{1}, "a"}}};
   EXPECT_EQ(json::from_json<Outer>(json::to_json(outer)), outer);
 }
 
@@ -123,11 +126,20 @@ TEST(Json, NumbersStayIntegersOrDoubles) {
 }
 
 TEST(Json, DoublesAreSpelledAsPythonsReprDoes) {
-  const std::pair<double, const char*> spelled[] = {
-      {0.5, "0.5"},           {0.001, "0.001"},      {0.0001, "0.0001"},           {1e-5, "1e-05"},
-      {1.25e-7, "1.25e-07"},  {5e-324, "5e-324"},    {1, "1.0"},                   {-0.0, "-0.0"},
-      {123456.0, "123456.0"}, {1e15, "1000000000000000.0"}, {1e16, "1e+16"},       {1.5e300, "1.5e+300"},
-      {0.1 + 0.2, "0.30000000000000004"},            {9999999999999998.0, "9999999999999998.0"}};
+  const std::pair<double, const char*> spelled[] = {{0.5, "0.5"},
+                                                    {0.001, "0.001"},
+                                                    {0.0001, "0.0001"},
+                                                    {1e-5, "1e-05"},
+                                                    {1.25e-7, "1.25e-07"},
+                                                    {5e-324, "5e-324"},
+                                                    {1, "1.0"},
+                                                    {-0.0, "-0.0"},
+                                                    {123456.0, "123456.0"},
+                                                    {1e15, "1000000000000000.0"},
+                                                    {1e16, "1e+16"},
+                                                    {1.5e300, "1.5e+300"},
+                                                    {0.1 + 0.2, "0.30000000000000004"},
+                                                    {9999999999999998.0, "9999999999999998.0"}};
   for (const auto& [number, text] : spelled) EXPECT_EQ(json::serialize(number), text);
   EXPECT_EQ(json::pretty(*json::parse(R"({"a":[1e-1],"b":{},"c":"\"\n"})"), 2),
             "{\n  \"a\": [\n    0.1\n  ],\n  \"b\": {},\n  \"c\": \"\\\"\\n\"\n}");
@@ -140,10 +152,13 @@ TEST(Json, ADoubleThatIsNoNumberIsStillJson) {
 
 TEST(Json, RefusesWhatFollowsTheValue) {
   EXPECT_TRUE(json::parse(" {} \n"));
-  for (const char* text : {"{} x", "1 2", "", " ", "[1", "{\"a\":", "tru", "\"abc"}) EXPECT_FALSE(json::parse(text)) << text;
+  for (const char* text : {"{} x", "1 2", "", " ", "[1", "{\"a\":", "tru", "\"abc"})
+    EXPECT_FALSE(json::parse(text)) << text;
 }
 
-TEST(Json, RefusesNestingWithoutEnd) { EXPECT_FALSE(json::parse(std::string(100'000, '['))); }
+TEST(Json, RefusesNestingWithoutEnd) {
+  EXPECT_FALSE(json::parse(std::string(100'000, '[')));
+}
 
 }  // namespace
 }  // namespace det

@@ -123,7 +123,8 @@ void write_double(double number, std::string& out) {
   const double size = std::abs(number);
   const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
   char text[32];
-  const auto [end, failure] = std::to_chars(text, text + sizeof text, number, plain ? std::chars_format::fixed : std::chars_format::scientific);
+  const auto [end, failure] = std::to_chars(text, text + sizeof text, number,
+                                            plain ? std::chars_format::fixed : std::chars_format::scientific);
   const std::string_view digits(text, static_cast<std::size_t>(end - text));
   out += digits;
   if (plain && digits.find('.') == std::string_view::npos) out += ".0";
@@ -208,10 +209,12 @@ std::optional<double> to_double(const value& v) {
 
 std::optional<std::int64_t> to_int64(const value& v) {
   if (v.is_int64()) return v.get_int64();
-  if (v.is_uint64() && std::in_range<std::int64_t>(v.get_uint64())) return static_cast<std::int64_t>(v.get_uint64());
+  if (v.is_uint64() && std::in_range<std::int64_t>(v.get_uint64()))
+    return static_cast<std::int64_t>(v.get_uint64());
   if (v.is_double()) {
     const double number = v.get_double();
-    if (number == std::floor(number) && std::abs(number) < 9007199254740992.0) return static_cast<std::int64_t>(number);
+    if (number == std::floor(number) && std::abs(number) < 9007199254740992.0)
+      return static_cast<std::int64_t>(number);
     return std::nullopt;
   }
   if (!v.is_string()) return std::nullopt;

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <array>
 #include <boost/describe.hpp>
 #include <boost/json.hpp>
 #include <boost/mp11.hpp>
 #include <charconv>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -62,7 +62,8 @@ concept Map = requires { typename T::mapped_type; };
 template <class T>
 concept Set = requires { typename T::key_type; } && !Map<T>;
 template <class T>
-concept Sequence = requires(T t) { t.push_back(typename T::value_type{}); } && !std::is_same_v<T, std::string>;
+concept Sequence =
+    requires(T t) { t.push_back(typename T::value_type{}); } && !std::is_same_v<T, std::string>;
 template <class T>
 using Members = bd::describe_members<T, bd::mod_public | bd::mod_inherited>;
 
@@ -85,13 +86,17 @@ inline Error path_error(const std::string& path, const char* rule) {
 
 template <class T>
 std::string key_text(const T& key) {
-  if constexpr (std::is_same_v<T, std::string>) return key;
-  else if constexpr (is_id<T>::value) return std::to_string(key.value());
-  else return std::to_string(key);
+  if constexpr (std::is_same_v<T, std::string>)
+    return key;
+  else if constexpr (is_id<T>::value)
+    return std::to_string(key.value());
+  else
+    return std::to_string(key);
 }
 template <class T>
 std::optional<T> key_from_text(const std::string& text) {
-  if constexpr (std::is_same_v<T, std::string>) return text;
+  if constexpr (std::is_same_v<T, std::string>)
+    return text;
   else {
     std::int64_t number = 0;
     const auto* end = text.data() + text.size();
@@ -189,7 +194,8 @@ std::optional<Error> read(const value& v, T& out, const std::string& path) {
     if (!v.is_object()) return path_error(path, "expected an object");
     return read_variant(v.get_object(), out, path);
   } else if constexpr (is_array<T>::value) {
-    if (!v.is_array() || v.get_array().size() != out.size()) return path_error(path, "is a list of the wrong length");
+    if (!v.is_array() || v.get_array().size() != out.size())
+      return path_error(path, "is a list of the wrong length");
     for (std::size_t i = 0; i < out.size(); ++i)
       if (auto error = read(v.get_array()[i], out[i], fmt::format("{}[{}]", path, i))) return error;
   } else if constexpr (Map<T>) {
@@ -254,11 +260,13 @@ value to_json(const T& x) {
   } else if constexpr (DescribedEnum<T>) {
     return boost::json::string(bd::enum_to_string(x, "?"));
   } else if constexpr (is_variant<T>::value) {
-    return std::visit([](const auto& alternative) {
-      object o;
-      o[std::decay_t<decltype(alternative)>::kName] = to_json(alternative);
-      return value(std::move(o));
-    }, x);
+    return std::visit(
+        [](const auto& alternative) {
+          object o;
+          o[std::decay_t<decltype(alternative)>::kName] = to_json(alternative);
+          return value(std::move(o));
+        },
+        x);
   } else if constexpr (Map<T>) {
     object o;
     for (const auto& [k, y] : x) o[key_text(k)] = to_json(y);

@@ -59,7 +59,9 @@ double Random::unit() {
   return (high * 67108864.0 + low) / 9007199254740992.0;
 }
 
-double Random::uniform(double low, double high) { return low + (high - low) * unit(); }
+double Random::uniform(double low, double high) {
+  return low + (high - low) * unit();
+}
 
 void Random::read(std::span<std::uint8_t> bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += 4) {

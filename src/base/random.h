@@ -26,11 +26,11 @@ class Random {
 
   const State& state() const { return state_; }
 
-  std::uint32_t bits32();              ///< One draw.
-  std::uint64_t bits64();              ///< Two draws, the first is the high half.
+  std::uint32_t bits32();                    ///< One draw.
+  std::uint64_t bits64();                    ///< Two draws, the first is the high half.
   std::uint64_t up_to(std::uint64_t limit);  ///< Uniform in [0, limit], limit included. 0 draws nothing.
-  std::int64_t below(std::int64_t n);  ///< Uniform in [0, n). Requires: n > 0.
-  double unit();                       ///< Uniform in [0, 1), 53 bits, two draws.
+  std::int64_t below(std::int64_t n);        ///< Uniform in [0, n). Requires: n > 0.
+  double unit();                             ///< Uniform in [0, 1), 53 bits, two draws.
   double uniform(double low, double high);
   void read(std::span<std::uint8_t> bytes);  ///< Little-endian words; the last may be used in part.
   std::string uuid();                        ///< 16 bytes of `read` as an RFC 4122 version 4 UUID.

@@ -53,8 +53,7 @@ std::string base64_encode(std::string_view bytes) {
     std::uint32_t word = 0;
     for (std::size_t j = 0; j < 3; ++j)
       word = (word << 8) | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0u);
-    for (std::size_t j = 0; j < 4; ++j)
-      text += j <= count ? kAlphabet[(word >> (18 - 6 * j)) & 63] : '=';
+    for (std::size_t j = 0; j < 4; ++j) text += j <= count ? kAlphabet[(word >> (18 - 6 * j)) & 63] : '=';
   }
   return text;
 }
@@ -74,7 +73,9 @@ Result<std::string> base64_decode(std::string_view text) {
   int bits = 0;
   for (const char c : text) {
     const auto value = table[static_cast<unsigned char>(c)];
-    if (value < 0) return invalid_argument("the text is not base64: it holds the byte 0x{:02x}", static_cast<unsigned char>(c));
+    if (value < 0)
+      return invalid_argument("the text is not base64: it holds the byte 0x{:02x}",
+                              static_cast<unsigned char>(c));
     word = (word << 6) | static_cast<std::uint32_t>(value);
     bits += 6;
     if (bits >= 8) {

@@ -32,7 +32,9 @@ std::string to_rfc3339(Time time) {
 }
 
 Result<Time> parse_rfc3339(std::string_view text) {
-  const auto bad = [&] { return invalid_argument("'{}' is not a time; write it like 2026-01-02T03:04:05Z", text); };
+  const auto bad = [&] {
+    return invalid_argument("'{}' is not a time; write it like 2026-01-02T03:04:05Z", text);
+  };
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
   if (!digits(text, 0, 4, year) || !digits(text, 5, 2, month) || !digits(text, 8, 2, day) ||
       !digits(text, 11, 2, hour) || !digits(text, 14, 2, minute) || !digits(text, 17, 2, second))
@@ -50,12 +52,14 @@ Result<Time> parse_rfc3339(std::string_view text) {
   std::int64_t offset_seconds = 0;
   if (at < text.size() && (text[at] == '+' || text[at] == '-')) {
     int hours = 0, minutes = 0;
-    if (!digits(text, at + 1, 2, hours) || !digits(text, at + 4, 2, minutes) || at + 6 != text.size()) return bad();
+    if (!digits(text, at + 1, 2, hours) || !digits(text, at + 4, 2, minutes) || at + 6 != text.size())
+      return bad();
     offset_seconds = (hours * 3600 + minutes * 60) * (text[at] == '+' ? 1 : -1);
   } else if (at + 1 != text.size() || (text[at] != 'Z' && text[at] != 'z')) {
     return bad();
   }
-  const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
+  const std::chrono::year_month_day date{std::chrono::year{year},
+                                         std::chrono::month{static_cast<unsigned>(month)},
                                          std::chrono::day{static_cast<unsigned>(day)}};
   if (!date.ok() || hour > 23 || minute > 59 || second > 60) return bad();
   const std::int64_t seconds =

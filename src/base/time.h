@@ -16,8 +16,12 @@ struct Time {
   friend constexpr auto operator<=>(const Time&, const Time&) = default;
 };
 
-constexpr Time operator+(Time time, std::int64_t microseconds) { return {time.microseconds + microseconds}; }
-constexpr std::int64_t operator-(Time a, Time b) { return a.microseconds - b.microseconds; }
+constexpr Time operator+(Time time, std::int64_t microseconds) {
+  return {time.microseconds + microseconds};
+}
+constexpr std::int64_t operator-(Time a, Time b) {
+  return a.microseconds - b.microseconds;
+}
 constexpr std::int64_t kSecond = 1'000'000;
 
 /// RFC 3339 in UTC with microseconds: "2026-01-02T03:04:05.123456Z".

@@ -33,16 +33,18 @@ auto guarded(const std::string& uuid, Body body) -> Result<std::invoke_result_t<
 
 bool is_checkpoint_name(std::string_view name) {
   const auto allowed = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_' || c == '.';
   };
   return !name.empty() && name.size() <= 128 && name.front() != '.' && std::ranges::all_of(name, allowed);
 }
 
 void check_name(const std::string& uuid) {
   if (!is_checkpoint_name(uuid))
-    throw Failure(Error(ErrorCode::InvalidArgument,
-                        "not a checkpoint's uuid: it must consist of 1 to 128 letters, digits and \"-_.\" and not "
-                        "begin with a dot"));
+    throw Failure(
+        Error(ErrorCode::InvalidArgument,
+              "not a checkpoint's uuid: it must consist of 1 to 128 letters, digits and \"-_.\" and not "
+              "begin with a dot"));
 }
 
 /// Adds to "no space left" what the reader needs to act on it.
@@ -50,17 +52,18 @@ void explain_no_space(Failure& failure, const fs::path& root, const std::vector<
   if (failure.error.code() != ErrorCode::ResourceExhausted) return;
   std::int64_t needed = 0;
   for (const auto& member : members) needed += member.bytes;
-  struct statvfs space {};
+  struct statvfs space{};
   std::string free = "an unknown number of";
   if (::statvfs(root.c_str(), &space) == 0) free = std::to_string(space.f_bavail * space.f_frsize);
-  failure.error = Error(failure.error.code(), fmt::format("{} (the checkpoint has {} bytes, {} bytes are free in {})",
-                                                          failure.error.message(), needed, free, root.string()));
+  failure.error =
+      Error(failure.error.code(), fmt::format("{} (the checkpoint has {} bytes, {} bytes are free in {})",
+                                              failure.error.message(), needed, free, root.string()));
 }
 
 /// Whether `name` is what an interrupted save or removal leaves behind.
 bool is_leftover(const std::string& name) {
-  return name.starts_with('.') && (name.find(".partial-") != std::string::npos || name.ends_with(".deleted") ||
-                                   name.starts_with(".probe-"));
+  return name.starts_with('.') && (name.find(".partial-") != std::string::npos ||
+                                   name.ends_with(".deleted") || name.starts_with(".probe-"));
 }
 
 }  // namespace
@@ -68,9 +71,13 @@ bool is_leftover(const std::string& name) {
 DirectoryStorage::DirectoryStorage(fs::path root, fs::path within)
     : root_(std::move(root)), within_(std::move(within)) {}
 
-std::string DirectoryStorage::shown(const std::string& name) const { return (root_ / name).string(); }
+std::string DirectoryStorage::shown(const std::string& name) const {
+  return (root_ / name).string();
+}
 
-fs::path DirectoryStorage::path(const std::string& uuid) const { return root_ / uuid; }
+fs::path DirectoryStorage::path(const std::string& uuid) const {
+  return root_ / uuid;
+}
 
 void DirectoryStorage::check_within(const Fd& root) const {
   if (within_.empty()) return;
@@ -81,9 +88,10 @@ void DirectoryStorage::check_within(const Fd& root) const {
   if (failure) throw_errno("find out where " + within_.string() + " is", failure.value());
   const auto relative = real.lexically_relative(outer);
   if (relative.empty() || *relative.begin() == "..")
-    throw Failure(Error(ErrorCode::PermissionDenied,
-                        fmt::format("checkpoint storage {} leads through a symbolic link to {}, which is outside {}",
-                                    root_.string(), real.string(), within_.string())));
+    throw Failure(
+        Error(ErrorCode::PermissionDenied,
+              fmt::format("checkpoint storage {} leads through a symbolic link to {}, which is outside {}",
+                          root_.string(), real.string(), within_.string())));
 }
 
 Fd DirectoryStorage::open_root() const {
@@ -128,7 +136,8 @@ void DirectoryStorage::write_partial(int root, const std::string& partial, const
     }
     write_text(target.get(), kManifestName, encode(manifest), shown(partial + "/" + kManifestName));
     for (const auto& name : manifest.directories)
-      sync(open_directory_beneath(target.get(), name, shown(partial + "/" + name)).get(), shown(partial + "/" + name));
+      sync(open_directory_beneath(target.get(), name, shown(partial + "/" + name)).get(),
+           shown(partial + "/" + name));
     sync(target.get(), shown(partial));
   } catch (Failure& failure) {
     explain_no_space(failure, root_, members);
@@ -150,7 +159,8 @@ Result<Resources> DirectoryStorage::save(const fs::path& directory, const std::s
         sync(root.get(), root_.string());
         return resources(manifest);
       }
-      if (errno != ENOTEMPTY && errno != EEXIST) throw_errno("rename " + shown(partial) + " to " + shown(uuid), errno);
+      if (errno != ENOTEMPTY && errno != EEXIST)
+        throw_errno("rename " + shown(partial) + " to " + shown(uuid), errno);
       if (read_manifest(root.get(), uuid) != manifest)
         throw Failure(Error(ErrorCode::AlreadyExists, shown(uuid) + " exists with other content"));
       sync(root.get(), root_.string());  // who made it may have crashed before this
@@ -171,11 +181,13 @@ Manifest DirectoryStorage::read_manifest(int root, const std::string& uuid) cons
     throw Failure(Error(ErrorCode::NotFound, "there is no such checkpoint in " + root_.string()));
   const auto name = uuid + "/" + kManifestName;
   if (!exists_beneath(root, name, root_.string()))
-    throw Failure(Error(ErrorCode::FailedPrecondition, shown(name) + " is missing: the checkpoint is damaged"));
+    throw Failure(
+        Error(ErrorCode::FailedPrecondition, shown(name) + " is missing: the checkpoint is damaged"));
   const Fd file = open_file_beneath(root, name, shown(name));
   auto manifest = decode(read_text(file.get(), shown(name)));
   if (!manifest)
-    throw Failure(Error(ErrorCode::FailedPrecondition, shown(name) + " is damaged: " + manifest.error().message()));
+    throw Failure(
+        Error(ErrorCode::FailedPrecondition, shown(name) + " is damaged: " + manifest.error().message()));
   return *std::move(manifest);
 }
 
@@ -206,12 +218,13 @@ Manifest DirectoryStorage::read_checkpoint(const std::string& uuid, const fs::pa
     const Fd file = out ? create_file(out.get(), name, to) : Fd();
     const auto copied = copy_and_hash(in.get(), file.get(), from, to);
     if (copied.bytes != expected.size)
-      throw Failure(Error(ErrorCode::FailedPrecondition, fmt::format("{} is damaged: it has {} bytes, saved were {}",
-                                                                     from, copied.bytes, expected.size)));
+      throw Failure(Error(
+          ErrorCode::FailedPrecondition,
+          fmt::format("{} is damaged: it has {} bytes, saved were {}", from, copied.bytes, expected.size)));
     if (copied.sha256 != expected.sha256)
-      throw Failure(Error(ErrorCode::FailedPrecondition,
-                          fmt::format("{} is damaged: its SHA-256 is {}, saved was {}", from, copied.sha256,
-                                      expected.sha256)));
+      throw Failure(
+          Error(ErrorCode::FailedPrecondition, fmt::format("{} is damaged: its SHA-256 is {}, saved was {}",
+                                                           from, copied.sha256, expected.sha256)));
   }
   return manifest;
 }
@@ -230,7 +243,8 @@ Result<Resources> DirectoryStorage::restore(const std::string& uuid, const fs::p
     try {
       return resources(read_checkpoint(uuid, directory));
     } catch (const Failure&) {
-      for (const auto& entry : fs::directory_iterator(directory, failure)) fs::remove_all(entry.path(), failure);
+      for (const auto& entry : fs::directory_iterator(directory, failure))
+        fs::remove_all(entry.path(), failure);
       if (created) fs::remove(directory, failure);
       throw;
     }

@@ -31,7 +31,7 @@ class DirectoryStorage : public Storage {
   Result<void> probe() override;
 
  private:
-  Fd open_root() const;           ///< Creates it if necessary.
+  Fd open_root() const;                 ///< Creates it if necessary.
   std::optional<Fd> find_root() const;  ///< Nothing if it does not exist.
   void check_within(const Fd& root) const;
   std::string shown(const std::string& name) const;

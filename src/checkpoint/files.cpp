@@ -63,13 +63,15 @@ Fd open_directory_beneath(int parent, const std::string& name, const std::string
 
 Fd open_file_beneath(int parent, const std::string& name, const std::string& shown) {
   const auto slash = name.rfind('/');
-  const Fd directory = open_directory_beneath(parent, slash == std::string::npos ? "" : name.substr(0, slash), shown);
+  const Fd directory =
+      open_directory_beneath(parent, slash == std::string::npos ? "" : name.substr(0, slash), shown);
   const auto last = slash == std::string::npos ? name : name.substr(slash + 1);
   Fd file(::openat(directory.get(), last.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) throw_errno("open " + shown, errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) throw_errno("read " + shown, errno);
-  if (!S_ISREG(status.st_mode)) throw Failure(Error(ErrorCode::FailedPrecondition, shown + " is not a regular file"));
+  if (!S_ISREG(status.st_mode))
+    throw Failure(Error(ErrorCode::FailedPrecondition, shown + " is not a regular file"));
   return file;
 }
 
@@ -107,7 +109,7 @@ std::string read_text(int file, const std::string& shown) {
 }
 
 bool exists_beneath(int parent, const std::string& name, const std::string& shown) {
-  struct stat status {};
+  struct stat status{};
   if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return true;
   if (errno == ENOENT || errno == ENOTDIR) return false;
   throw_errno("look for " + joined(shown, name), errno);
@@ -140,7 +142,8 @@ void remove_tree(int parent, const std::string& name, const std::string& shown) 
   if (!directory) throw_errno("delete " + shown, errno);
   for (const auto& member : names_in(directory.get(), shown))
     remove_tree(directory.get(), member, joined(shown, member));
-  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) throw_errno("delete " + shown, errno);
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+    throw_errno("delete " + shown, errno);
 }
 
 void sync(int file, const std::string& shown) {
@@ -148,7 +151,7 @@ void sync(int file, const std::string& shown) {
 }
 
 std::int64_t newest_change(int parent, const std::string& name, const std::string& shown) {
-  struct stat status {};
+  struct stat status{};
   if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return 0;
     throw_errno("look at " + shown, errno);
@@ -161,7 +164,8 @@ std::int64_t newest_change(int parent, const std::string& name, const std::strin
   return newest;
 }
 
-Copied copy_and_hash(int source, int target, const std::string& shown_source, const std::string& shown_target) {
+Copied copy_and_hash(int source, int target, const std::string& shown_source,
+                     const std::string& shown_target) {
   // A shared copy is instant; it is then read back to hash what is really there.
   const bool shared = target >= 0 && ::ioctl(target, FICLONE, source) == 0;
   const int from = shared ? target : source;
@@ -196,7 +200,8 @@ Copied copy_and_hash(int source, int target, const std::string& shown_source, co
 namespace {
 
 [[noreturn]] void refuse(const std::string& shown, const char* why) {
-  throw Failure(Error(ErrorCode::InvalidArgument, fmt::format("{} cannot be saved in a checkpoint: {}", shown, why)));
+  throw Failure(
+      Error(ErrorCode::InvalidArgument, fmt::format("{} cannot be saved in a checkpoint: {}", shown, why)));
 }
 
 void scan_into(int directory, const std::string& shown, const std::string& prefix, int depth,
@@ -205,11 +210,14 @@ void scan_into(int directory, const std::string& shown, const std::string& prefi
   for (const auto& name : names_in(directory, shown)) {
     const auto path = joined(shown, name);
     if (!is_utf8(name)) refuse(path, "its name is not UTF-8");
-    struct stat status {};
-    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) throw_errno("read " + path, errno);
+    struct stat status{};
+    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+      throw_errno("read " + path, errno);
     if (S_ISLNK(status.st_mode)) {
-      if (::fstatat(directory, name.c_str(), &status, 0) != 0) refuse(path, "it is a symbolic link to nothing");
-      if (!S_ISREG(status.st_mode)) refuse(path, "it is a symbolic link to something that is not a regular file");
+      if (::fstatat(directory, name.c_str(), &status, 0) != 0)
+        refuse(path, "it is a symbolic link to nothing");
+      if (!S_ISREG(status.st_mode))
+        refuse(path, "it is a symbolic link to something that is not a regular file");
     }
     if (S_ISREG(status.st_mode)) {
       members.push_back({prefix + name, status.st_size});

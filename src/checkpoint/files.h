@@ -80,7 +80,8 @@ struct Copied {
 
 /// Copies from the start of `source` to `target`, or only reads where `target`
 /// is -1. Shares the blocks where the file system can.
-Copied copy_and_hash(int source, int target, const std::string& shown_source, const std::string& shown_target);
+Copied copy_and_hash(int source, int target, const std::string& shown_source,
+                     const std::string& shown_target);
 
 struct Member {
   std::string name;  ///< relative, "a/b.pth"; a directory ends in "/"

@@ -14,9 +14,9 @@ namespace det::checkpoint {
 struct Candidate {
   std::string uuid;
   TrialId trial;
-  std::int64_t sequence = 0;       ///< newer ones are larger; no two are equal
-  std::optional<double> metric;    ///< the searcher's, of the validation at the same batches
-  bool pinned = false;             ///< needed by someone: never deleted
+  std::int64_t sequence = 0;     ///< newer ones are larger; no two are equal
+  std::optional<double> metric;  ///< the searcher's, of the validation at the same batches
+  bool pinned = false;           ///< needed by someone: never deleted
 };
 
 /// How many checkpoints to keep; all zeros keep none but the pinned.

@@ -84,8 +84,10 @@ TEST(GarbageCollection, RanksTheNewerOfEqualMetricsFirst) {
 }
 
 TEST(GarbageCollection, RanksNaNBehindEveryNumberWhicheverWayIsBetter) {
-  const std::vector<Candidate> candidates = {
-      {"1", TrialId{1}, 1, kInfinity}, {"2", TrialId{1}, 2, -kInfinity}, {"3", TrialId{1}, 3, kNaN}, {"4", TrialId{1}, 4, {}}};
+  const std::vector<Candidate> candidates = {{"1", TrialId{1}, 1, kInfinity},
+                                             {"2", TrialId{1}, 2, -kInfinity},
+                                             {"3", TrialId{1}, 3, kNaN},
+                                             {"4", TrialId{1}, 4, {}}};
   EXPECT_EQ(kept(candidates, {1, 0, 0}), (std::vector{2}));
   EXPECT_EQ(kept(candidates, {1, 0, 0}, false), (std::vector{1}));
   EXPECT_EQ(kept(candidates, {2, 0, 0}), (std::vector{2, 1}));

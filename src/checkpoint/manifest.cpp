@@ -5,7 +5,9 @@
 
 namespace det::checkpoint {
 
-std::string encode(const Manifest& manifest) { return json::serialize(json::to_json(manifest)) + "\n"; }
+std::string encode(const Manifest& manifest) {
+  return json::serialize(json::to_json(manifest)) + "\n";
+}
 
 Result<Manifest> decode(const std::string& text) {
   DET_TRY(const auto parsed, json::parse(text));

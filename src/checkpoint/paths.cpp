@@ -17,7 +17,9 @@ fs::path normal(const fs::path& path) {
   return result.has_filename() ? result : result.parent_path();
 }
 
-bool escapes(const fs::path& relative) { return !relative.empty() && *relative.begin() == ".."; }
+bool escapes(const fs::path& relative) {
+  return !relative.empty() && *relative.begin() == "..";
+}
 
 }  // namespace
 
@@ -32,12 +34,15 @@ Result<fs::path> shared_fs_root(const std::string& host_path, const std::string&
   const fs::path relative = stored.is_absolute() ? normal(stored).lexically_relative(host) : normal(stored);
   if (escapes(relative))
     return invalid_argument(
-        "checkpoint_storage.storage_path is \"{}\"; must be a relative directory, or a subdirectory of host_path "
-        "\"{}\"", storage_path, host.string());
+        "checkpoint_storage.storage_path is \"{}\"; must be a relative directory, or a subdirectory of "
+        "host_path "
+        "\"{}\"",
+        storage_path, host.string());
   return normal((container_root.empty() ? host : container_root) / relative);
 }
 
-Result<std::unique_ptr<Storage>> open_storage(const config::CheckpointStorage& config, const fs::path& container_root) {
+Result<std::unique_ptr<Storage>> open_storage(const config::CheckpointStorage& config,
+                                              const fs::path& container_root) {
   if (config.type == "shared_fs") {
     DET_TRY(auto root, shared_fs_root(config.host_path, config.storage_path, container_root));
     auto within = normal(container_root.empty() ? fs::path(config.host_path) : container_root);
@@ -49,8 +54,8 @@ Result<std::unique_ptr<Storage>> open_storage(const config::CheckpointStorage& c
                               config.container_path);
     return directory_storage(normal(config.container_path));
   }
-  return fail(ErrorCode::Unimplemented, "checkpoint_storage.type is \"{}\"; this build supports shared_fs and directory",
-              config.type);
+  return fail(ErrorCode::Unimplemented,
+              "checkpoint_storage.type is \"{}\"; this build supports shared_fs and directory", config.type);
 }
 
 std::string new_uuid() {

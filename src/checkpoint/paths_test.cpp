@@ -60,7 +60,8 @@ TEST(OpenStorage, NamesTheValueAndTheRule) {
   const auto storage = open_storage(config);
   ASSERT_FALSE(storage);
   EXPECT_EQ(storage.error().message(),
-            "checkpoint_storage.storage_path is \"/data-secret\"; must be a relative directory, or a subdirectory of "
+            "checkpoint_storage.storage_path is \"/data-secret\"; must be a relative directory, or a "
+            "subdirectory of "
             "host_path \"/data\"");
 }
 

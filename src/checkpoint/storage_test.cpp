@@ -32,7 +32,8 @@ class StorageTest : public testing::Test {
   std::string refusal() { return storage->save(source.path(), kUuid).error().message(); }
   std::vector<std::string> names_in_root() const {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(shared.path() / "ckpts")) names.push_back(entry.path().filename());
+    for (const auto& entry : fs::directory_iterator(shared.path() / "ckpts"))
+      names.push_back(entry.path().filename());
     return names;
   }
 
@@ -40,8 +41,9 @@ class StorageTest : public testing::Test {
   TemporaryDirectory source;
   TemporaryDirectory target;
   std::unique_ptr<Storage> storage;
-  const Resources expected = {{"code/", 0},         {"code/model_def.py", 7}, {"code/nested/", 0}, {"code/nested/empty.txt", 0},
-                              {"hollow/", 0}, {"model.pth", 7}};
+  const Resources expected = {{"code/", 0},        {"code/model_def.py", 7},
+                              {"code/nested/", 0}, {"code/nested/empty.txt", 0},
+                              {"hollow/", 0},      {"model.pth", 7}};
 };
 
 TEST_F(StorageTest, SavesEveryFileAndDirectoryAndSaysHowLarge) {
@@ -94,7 +96,8 @@ TEST_F(StorageTest, RestoreNamesTheFileThatChanged) {
   const auto restored = storage->restore(kUuid, target.path());
   ASSERT_FALSE(restored);
   EXPECT_EQ(restored.error().code(), ErrorCode::FailedPrecondition);
-  EXPECT_NE(restored.error().message().find(stored("model.pth").string() + " is damaged: its SHA-256"), std::string::npos)
+  EXPECT_NE(restored.error().message().find(stored("model.pth").string() + " is damaged: its SHA-256"),
+            std::string::npos)
       << restored.error().message();
   EXPECT_TRUE(fs::is_empty(target.path())) << "half a checkpoint must not be taken for a whole one";
   EXPECT_FALSE(storage->verify(kUuid));
@@ -103,7 +106,10 @@ TEST_F(StorageTest, RestoreNamesTheFileThatChanged) {
 TEST_F(StorageTest, RestoreNamesTheFileThatGotShorter) {
   ASSERT_TRUE(storage->save(source.path(), kUuid));
   fs::resize_file(stored("model.pth"), 3);
-  EXPECT_NE(storage->restore(kUuid, target.path()).error().message().find("model.pth is damaged: it has 3 bytes, saved were 7"),
+  EXPECT_NE(storage->restore(kUuid, target.path())
+                .error()
+                .message()
+                .find("model.pth is damaged: it has 3 bytes, saved were 7"),
             std::string::npos);
 }
 
@@ -111,7 +117,8 @@ TEST_F(StorageTest, RestoreNamesTheFileThatIsMissing) {
   ASSERT_TRUE(storage->save(source.path(), kUuid));
   fs::remove(stored("model.pth"));
   const auto restored = storage->restore(kUuid, target.path());
-  EXPECT_EQ(restored.error().code(), ErrorCode::FailedPrecondition) << "not NotFound: the checkpoint is there";
+  EXPECT_EQ(restored.error().code(), ErrorCode::FailedPrecondition)
+      << "not NotFound: the checkpoint is there";
   EXPECT_NE(restored.error().message().find("model.pth is missing"), std::string::npos);
 }
 
@@ -125,10 +132,12 @@ TEST_F(StorageTest, RestoreFollowsNoLinkOutOfTheCheckpoint) {
 
 TEST_F(StorageTest, AManifestThatLeavesTheDirectoryIsRefused) {
   ASSERT_TRUE(storage->save(source.path(), kUuid));
-  std::ofstream(stored(kManifestName)) << R"({"version":1,"files":{"../../escape":{"size":1,"sha256":"00"}},"directories":[]})";
+  std::ofstream(stored(kManifestName))
+      << R"({"version":1,"files":{"../../escape":{"size":1,"sha256":"00"}},"directories":[]})";
   const auto restored = storage->restore(kUuid, target.path());
   ASSERT_FALSE(restored);
-  EXPECT_NE(restored.error().message().find("\"../../escape\""), std::string::npos) << restored.error().message();
+  EXPECT_NE(restored.error().message().find("\"../../escape\""), std::string::npos)
+      << restored.error().message();
 }
 
 TEST_F(StorageTest, RestoreNeedsAnEmptyDirectory) {
@@ -170,8 +179,8 @@ TEST_F(StorageTest, RemovingFollowsNoLink) {
 }
 
 TEST_F(StorageTest, AUuidCannotLeaveTheStorage) {
-  const std::vector<std::string> uuids = {"",     ".",       "..",    "../x", "a/b",
-                                          "/etc", ".hidden", "a b", std::string(129, 'a'), std::string("a\0b", 3)};
+  const std::vector<std::string> uuids = {
+      "", ".", "..", "../x", "a/b", "/etc", ".hidden", "a b", std::string(129, 'a'), std::string("a\0b", 3)};
   for (const auto& uuid : uuids) {
     EXPECT_EQ(storage->save(source.path(), uuid).error().code(), ErrorCode::InvalidArgument) << uuid;
     EXPECT_EQ(storage->remove(uuid).error().code(), ErrorCode::InvalidArgument) << uuid;
@@ -216,7 +225,8 @@ TEST_F(StorageTest, FollowsALinkToAFile) {
 TEST_F(StorageTest, RefusesWhatIsNoFileByItsName) {
   const auto odd = source.path() / "odd";
   const auto refused = [&](const char* why) {
-    EXPECT_EQ(refusal(), "checkpoint " + kUuid + ": " + odd.string() + " cannot be saved in a checkpoint: " + why);
+    EXPECT_EQ(refusal(),
+              "checkpoint " + kUuid + ": " + odd.string() + " cannot be saved in a checkpoint: " + why);
     fs::remove(odd);
   };
   fs::create_symlink("nowhere", odd);

@@ -13,7 +13,8 @@ class TemporaryDirectory {
   TemporaryDirectory() {
     // In memory where possible: these tests sync a lot, and power does not fail during them.
     const std::filesystem::path memory = "/dev/shm";
-    const auto parent = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
+    const auto parent =
+        std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
     auto name = (parent / "det-checkpoint-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     path_ = name;

@@ -20,7 +20,8 @@ constexpr int kVersion = 2;
 
 class Lock {
  public:
-  explicit Lock(const std::filesystem::path& directory) : fd_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  explicit Lock(const std::filesystem::path& directory)
+      : fd_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (fd_ >= 0) ::flock(fd_, LOCK_EX);
   }
   ~Lock() {
@@ -42,7 +43,8 @@ std::optional<std::string> variable(const Variables& variables, std::string_view
 }
 
 std::filesystem::path config_directory(const Variables& variables) {
-  if (const auto home = variable(variables, "XDG_CONFIG_HOME")) return std::filesystem::path(*home) / "determined";
+  if (const auto home = variable(variables, "XDG_CONFIG_HOME"))
+    return std::filesystem::path(*home) / "determined";
   return std::filesystem::path(variable(variables, "HOME").value_or("/")) / ".config" / "determined";
 }
 
@@ -167,7 +169,8 @@ template <typename Change>
 Result<void> AuthCache::update(Change change) {
   std::error_code failure;
   std::filesystem::create_directories(directory_, failure);
-  if (failure) return fail(ErrorCode::Unavailable, "cannot make {}: {}", directory_.string(), failure.message());
+  if (failure)
+    return fail(ErrorCode::Unavailable, "cannot make {}: {}", directory_.string(), failure.message());
   ::chmod(directory_.c_str(), 0700);
   const Lock lock(directory_);
   DET_TRY(auto content, read());

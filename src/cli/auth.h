@@ -48,7 +48,7 @@ class AuthCache {
   Result<void> store(const std::string& user, const std::string& token);  ///< Makes the user active.
   /// Keeps the token of one who speaks for one command (`-u`); the active user stays.
   Result<void> remember(const std::string& user, const std::string& token);
-  Result<void> drop(const std::string& user);                            ///< Forgets the token; the user is no longer active.
+  Result<void> drop(const std::string& user);  ///< Forgets the token; the user is no longer active.
   Result<void> drop_all();
 
  private:

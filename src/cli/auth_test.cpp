@@ -74,12 +74,14 @@ TEST(AuthCache, ReadsTheFormOfEarlyReleases) {
 }
 
 TEST(AuthCache, ThatIsBrokenIsDeletedAndSaysSo) {
-  for (const auto* text : {"{", "[]", R"({"tokens": 3})", R"({"version": 2, "masters": {"m": 1}})", R"({"version": 2})"}) {
+  for (const auto* text :
+       {"{", "[]", R"({"tokens": 3})", R"({"version": 2, "masters": {"m": 1}})", R"({"version": 2})"}) {
     const TemporaryDirectory home;
     const auto path = home.write("auth.json", text);
     const auto user = AuthCache(home.path(), kMaster).active_user();
     ASSERT_FALSE(user) << text;
-    EXPECT_EQ(user.error().message(), "Attempted to read a corrupted token cache. The store has been deleted; please try again.");
+    EXPECT_EQ(user.error().message(),
+              "Attempted to read a corrupted token cache. The store has been deleted; please try again.");
     EXPECT_FALSE(std::filesystem::exists(path));
   }
 }
@@ -88,7 +90,8 @@ TEST(AuthCache, LosesNoUserWhenCommandsRunAtTheSameTime) {
   const TemporaryDirectory home;
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
-    threads.emplace_back([&, i] { EXPECT_TRUE(AuthCache(home.path(), kMaster).store("user" + std::to_string(i), "t")); });
+    threads.emplace_back(
+        [&, i] { EXPECT_TRUE(AuthCache(home.path(), kMaster).store("user" + std::to_string(i), "t")); });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(AuthCache(home.path(), kMaster).users().value().size(), 8u);
 }
@@ -100,7 +103,8 @@ TEST(Login, AsDeterminedIsSilentAndRemembered) {
   const auto first = run_words({"user", "whoami"}, variables);
   EXPECT_EQ(first.out, "You are logged in as user 'determined'\n");
   EXPECT_EQ(first.err, "");
-  EXPECT_EQ(master.logins(), std::vector<std::string>{R"({"username":"determined","password":"","isHashed":true})"});
+  EXPECT_EQ(master.logins(),
+            std::vector<std::string>{R"({"username":"determined","password":"","isHashed":true})"});
   run_words({"user", "whoami"}, variables);
   EXPECT_EQ(master.logins().size(), 1u);
 }
@@ -123,7 +127,8 @@ TEST(Login, OfOthersAsksForThePassword) {
   const Variables variables = {{"DET_MASTER", master.url()}, {"XDG_CONFIG_HOME", home.path()}};
   const auto wrong = run_words({"user", "login", "alice"}, variables, {.typed = {"guess"}});
   EXPECT_EQ(wrong.code, 1);
-  EXPECT_EQ(wrong.err, "Password for user 'alice': \nFailed to log in user: user 'alice': invalid credentials\n");
+  EXPECT_EQ(wrong.err,
+            "Password for user 'alice': \nFailed to log in user: user 'alice': invalid credentials\n");
   EXPECT_EQ(run_words({"user", "login", "alice"}, variables, {.typed = {"wonderland"}}).code, 0);
   EXPECT_EQ(AuthCache(home.path() + "/determined", master.url()).active_user().value(), "alice");
   EXPECT_EQ(run_words({"-u", "alice", "user", "whoami"}, variables).code, 0);
@@ -132,16 +137,21 @@ TEST(Login, OfOthersAsksForThePassword) {
 TEST(Login, ThatNobodyAnswersNamesTheCommandToUse) {
   const TemporaryDirectory home;
   TestMaster master;
-  const auto outcome = run_words({"-u", "alice", "user", "whoami"}, {{"DET_MASTER", master.url()}, {"XDG_CONFIG_HOME", home.path()}});
+  const auto outcome = run_words({"-u", "alice", "user", "whoami"},
+                                 {{"DET_MASTER", master.url()}, {"XDG_CONFIG_HOME", home.path()}});
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_EQ(outcome.err, "Password for user 'alice': \nUnauthenticated: Please use 'det user login <username>' to log in\n");
+  EXPECT_EQ(
+      outcome.err,
+      "Password for user 'alice': \nUnauthenticated: Please use 'det user login <username>' to log in\n");
 }
 
 TEST(Login, FromTheEnvironmentLeavesNoTrace) {
   const TemporaryDirectory home;
   TestMaster master;
-  const Variables variables = {
-      {"DET_MASTER", master.url()}, {"XDG_CONFIG_HOME", home.path()}, {"DET_USER", "alice"}, {"DET_PASS", "wonderland"}};
+  const Variables variables = {{"DET_MASTER", master.url()},
+                               {"XDG_CONFIG_HOME", home.path()},
+                               {"DET_USER", "alice"},
+                               {"DET_PASS", "wonderland"}};
   EXPECT_EQ(run_words({"user", "whoami"}, variables).code, 0);
   EXPECT_FALSE(std::filesystem::exists(home.path() + "/determined/auth.json"));
 }

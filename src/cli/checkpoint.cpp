@@ -43,13 +43,16 @@ Action define_download_checkpoint(CLI::App& app) {
   };
   const auto options = std::make_shared<Options>();
   app.add_option("uuid", options->uuid, "which checkpoint")->type_name("UUID")->required();
-  app.add_option("-o,--output-dir", options->directory, "where to put it (checkpoints/<uuid>)")->type_name("DIR");
+  app.add_option("-o,--output-dir", options->directory, "where to put it (checkpoints/<uuid>)")
+      ->type_name("DIR");
   app.add_flag("-q,--quiet", options->quiet, "print the path only");
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto checkpoint, find_checkpoint(session, options->uuid));
-    const auto directory = options->directory.empty() ? std::filesystem::path("checkpoints") / text_at(checkpoint, "uuid")
-                                                      : std::filesystem::path(options->directory);
-    if (auto done = download_checkpoint(session, checkpoint, directory); !done) return tl::unexpected(done.error());
+    const auto directory = options->directory.empty()
+                               ? std::filesystem::path("checkpoints") / text_at(checkpoint, "uuid")
+                               : std::filesystem::path(options->directory);
+    if (auto done = download_checkpoint(session, checkpoint, directory); !done)
+      return tl::unexpected(done.error());
     auto& console = session.console();
     if (options->quiet) {
       console.write_line(directory.string());
@@ -67,10 +70,14 @@ Action define_delete_checkpoints(CLI::App& app) {
     bool yes = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("uuids", options->uuids, "which checkpoints, separated by commas")->type_name("UUIDS")->required();
+  app.add_option("uuids", options->uuids, "which checkpoints, separated by commas")
+      ->type_name("UUIDS")
+      ->required();
   app.add_flag("-y,--yes", options->yes, "do not ask");
   return [options](Session& session) -> Result<int> {
-    if (!options->yes && !session.console().confirm("This deletes the files of these checkpoints for good. Do you wish to proceed?")) {
+    if (!options->yes &&
+        !session.console().confirm(
+            "This deletes the files of these checkpoints for good. Do you wish to proceed?")) {
       session.console().line("Stopping deletion of checkpoints.");
       return 0;
     }
@@ -89,11 +96,21 @@ Action define_delete_checkpoints(CLI::App& app) {
 Command checkpoint_commands() {
   return {.names = {"checkpoint", "c"},
           .help = "manage checkpoints",
-          .example = "det checkpoint list 7 --best 3\ndet checkpoint download 4afa9ec2-5d8e-4e2f-a7a1-2b6c1c3dd1de",
-          .children = {{{"list", "ls"}, "list checkpoints of experiment", "det checkpoint list 7 --best 3", define_list_checkpoints},
+          .example =
+              "det checkpoint list 7 --best 3\ndet checkpoint download 4afa9ec2-5d8e-4e2f-a7a1-2b6c1c3dd1de",
+          .children = {{{"list", "ls"},
+                        "list checkpoints of experiment",
+                        "det checkpoint list 7 --best 3",
+                        define_list_checkpoints},
                        {{"describe"}, "describe checkpoint", "", define_describe_checkpoint},
-                       {{"download"}, "download checkpoint", "det checkpoint download UUID -o /tmp/model", define_download_checkpoint},
-                       {{"delete"}, "delete checkpoints", "det checkpoint delete UUID,UUID --yes", define_delete_checkpoints}}};
+                       {{"download"},
+                        "download checkpoint",
+                        "det checkpoint download UUID -o /tmp/model",
+                        define_download_checkpoint},
+                       {{"delete"},
+                        "delete checkpoints",
+                        "det checkpoint delete UUID,UUID --yes",
+                        define_delete_checkpoints}}};
 }
 
 }  // namespace det::cli

@@ -24,7 +24,9 @@ options, before the command:
 
 using Words = std::vector<std::string>;
 
-bool wants_help(const std::string& word) { return word == "-h" || word == "--help"; }
+bool wants_help(const std::string& word) {
+  return word == "-h" || word == "--help";
+}
 
 std::string master_address(const Variables& variables) {
   for (const auto* name : {"DET_MASTER", "DET_MASTER_ADDR", "DETERMINED_MASTER"})
@@ -32,7 +34,8 @@ std::string master_address(const Variables& variables) {
   return "localhost:8080";
 }
 
-int usage_error(Console& console, const std::string& path, const std::string& message, const std::string& usage = "") {
+int usage_error(Console& console, const std::string& path, const std::string& message,
+                const std::string& usage = "") {
   if (!usage.empty()) console.warn("usage: " + usage);
   console.fail(fmt::format("{}: {}", path, message));
   console.warn(fmt::format("Help: {} --help", path));
@@ -60,7 +63,8 @@ std::string usage_of(const CLI::App& app, const std::string& path) {
   for (const auto* option : app.get_options([](const CLI::Option* o) { return o->get_positional(); })) {
     const auto name = option->get_type_name();
     const bool many = option->get_items_expected_max() > 1;
-    text += option->get_required() ? fmt::format(" {}{}", name, many ? "..." : "") : fmt::format(" [{}{}]", name, many ? "..." : "");
+    text += option->get_required() ? fmt::format(" {}{}", name, many ? "..." : "")
+                                   : fmt::format(" [{}{}]", name, many ? "..." : "");
   }
   return text;
 }
@@ -73,7 +77,8 @@ std::string command_help(const CLI::App& app, const Command& command, const std:
       if (option->get_positional() != positional || option->get_group().empty()) continue;
       auto name = positional ? option->get_type_name() : option->get_name(false, true);
       if (!positional && option->get_items_expected_max() > 0) name += ' ' + option->get_type_name();
-      for (std::size_t at = 0; (at = name.find(',', at)) != std::string::npos; at += 2) name.insert(at + 1, " ");
+      for (std::size_t at = 0; (at = name.find(',', at)) != std::string::npos; at += 2)
+        name.insert(at + 1, " ");
       rows.emplace_back(name, option->get_description());
     }
     if (rows.empty()) return;
@@ -82,8 +87,10 @@ std::string command_help(const CLI::App& app, const Command& command, const std:
     text += fmt::format("\n{}:\n", title);
     for (const auto& row : rows) {
       text += "  " + row.first;
-      if (!row.second.empty() && row.first.size() > width) text += '\n' + std::string(width + 2, ' ');
-      else if (!row.second.empty()) text.append(width - row.first.size(), ' ');
+      if (!row.second.empty() && row.first.size() > width)
+        text += '\n' + std::string(width + 2, ' ');
+      else if (!row.second.empty())
+        text.append(width - row.first.size(), ' ');
       text += row.second.empty() ? "\n" : "  " + row.second + '\n';
     }
   };
@@ -112,7 +119,9 @@ int run_command(const Command& command, const std::string& path, Words words, Co
     if (const auto extras = app.remaining(); !extras.empty()) {
       message = fmt::format("unexpected argument '{}'", extras[0]);
       for (const auto* global : {"-m", "--master", "-u", "--user"})
-        if (extras[0] == global) message += fmt::format("; {} goes before the command: det {} ... {}", global, global, path.substr(4));
+        if (extras[0] == global)
+          message +=
+              fmt::format("; {} goes before the command: det {} ... {}", global, global, path.substr(4));
     }
     return usage_error(console, path, message, usage_of(app, path));
   } catch (const CLI::ParseError& error) {
@@ -130,25 +139,29 @@ std::string root_help(const Command& root, const std::vector<ExtraCommand>& extr
   for (const auto& command : extra) {
     if (command.hidden) continue;
     auto* group = const_cast<Command*>(find_child(shown, command.name));
-    if (group != nullptr) group->help = fmt::format("{}; {}", command.help, group->help);
-    else shown.children.push_back({.names = {command.name}, .help = command.help, .example = ""});
+    if (group != nullptr)
+      group->help = fmt::format("{}; {}", command.help, group->help);
+    else
+      shown.children.push_back({.names = {command.name}, .help = command.help, .example = ""});
   }
   return group_help(shown, "det") + kGlobalHelp;
 }
 
 // Walks down the tree from `root` as far as the words go.
-int dispatch(const Command& root, Words words, Console& console, const Variables& variables, const Globals& globals,
-             const std::vector<ExtraCommand>& extra) {
+int dispatch(const Command& root, Words words, Console& console, const Variables& variables,
+             const Globals& globals, const std::vector<ExtraCommand>& extra) {
   const auto* here = &root;
   std::string path = "det";
   while (here->define == nullptr) {
     const bool at_root = here == &root;
     const auto word = words.empty() ? std::string() : words.front();
     const auto* child = word.empty() ? nullptr : find_child(*here, word);
-    const auto program = std::find_if(extra.begin(), extra.end(), [&](const auto& e) { return at_root && e.name == word; });
+    const auto program =
+        std::find_if(extra.begin(), extra.end(), [&](const auto& e) { return at_root && e.name == word; });
     if (program != extra.end()) {
       // `det master` starts one, `det master info` asks one.
-      const bool asks = child != nullptr && words.size() > 1 && (find_child(*child, words[1]) != nullptr || words[1] == "help");
+      const bool asks = child != nullptr && words.size() > 1 &&
+                        (find_child(*child, words[1]) != nullptr || words[1] == "help");
       if (!asks) {
         console.flush();
         ::signal(SIGINT, SIG_DFL);  // a daemon ends in its own way
@@ -186,7 +199,8 @@ int dispatch(const Command& root, Words words, Console& console, const Variables
 
 }  // namespace
 
-int run(const Words& arguments, Console& console, const Variables& variables, const std::vector<ExtraCommand>& extra) {
+int run(const Words& arguments, Console& console, const Variables& variables,
+        const std::vector<ExtraCommand>& extra) {
   Globals globals{.master = master_address(variables), .user = std::nullopt};
   Words words = arguments;
   while (!words.empty() && words.front().starts_with('-')) {
@@ -207,15 +221,20 @@ int run(const Words& arguments, Console& console, const Variables& variables, co
       value = word.substr(2);
     }
     const bool master = name == "-m" || name == "--master";
-    if (!master && name != "-u" && name != "--user") return usage_error(console, "det", fmt::format("no such option: {}", name));
+    if (!master && name != "-u" && name != "--user")
+      return usage_error(console, "det", fmt::format("no such option: {}", name));
     words.erase(words.begin());
     if (!value) {
-      if (words.empty()) return usage_error(console, "det", fmt::format("{} needs {}", name, master ? "an address" : "a name"));
+      if (words.empty())
+        return usage_error(console, "det",
+                           fmt::format("{} needs {}", name, master ? "an address" : "a name"));
       value = words.front();
       words.erase(words.begin());
     }
-    if (master) globals.master = *value;
-    else globals.user = *value;
+    if (master)
+      globals.master = *value;
+    else
+      globals.user = *value;
   }
   const int code = dispatch(root_command(), std::move(words), console, variables, globals, extra);
   console.flush();

@@ -63,14 +63,23 @@ void check_help(const Command& command, std::vector<std::string> words) {
   }
 }
 
-TEST(CommandLine, HasHelpForEveryCommandUnderEveryName) { check_help(root_command(), {}); }
+TEST(CommandLine, HasHelpForEveryCommandUnderEveryName) {
+  check_help(root_command(), {});
+}
 
 TEST(CommandLine, HandsTheArgumentsOfTheProgramsCommandsOn) {
   std::vector<std::string> given;
-  const std::vector<ExtraCommand> extra = {
-      {"up", "start a master", [&](auto arguments) { given = arguments; return 0; }},
-      {"master", "start a master", [&](auto arguments) { given = arguments; return 5; }},
-      {"shim", "internal", [](auto) { return 0; }, true}};
+  const std::vector<ExtraCommand> extra = {{"up", "start a master",
+                                            [&](auto arguments) {
+                                              given = arguments;
+                                              return 0;
+                                            }},
+                                           {"master", "start a master",
+                                            [&](auto arguments) {
+                                              given = arguments;
+                                              return 5;
+                                            }},
+                                           {"shim", "internal", [](auto) { return 0; }, true}};
   std::ostringstream out, err;
   Console console({.out = out, .err = err, .read_line = {}});
   EXPECT_EQ(run({"up", "--port", "80", "-h"}, console, {}, extra), 0);
@@ -89,7 +98,8 @@ TEST(Master, ThatIsNotThereGetsAHint) {
   const TemporaryDirectory home;
   const auto outcome = run_words({"-m", "127.0.0.1:1", "e", "list"}, {{"XDG_CONFIG_HOME", home.path()}});
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("Master not found at http://127.0.0.1:1. Hint: Remember to set the DET_MASTER environment variable to the "
+  EXPECT_THAT(outcome.err, HasSubstr("Master not found at http://127.0.0.1:1. Hint: Remember to set the "
+                                     "DET_MASTER environment variable to the "
                                      "correct Determined master IP or use the '-m' flag."));
   EXPECT_THAT(outcome.err, HasSubstr("det up"));
   EXPECT_THAT(outcome.err, HasSubstr("Failed to list experiments: "));
@@ -99,9 +109,14 @@ TEST(Master, IsFoundThroughAnyOfItsNames) {
   TestMaster master;
   const TemporaryDirectory home;
   for (const auto* name : {"DET_MASTER", "DET_MASTER_ADDR", "DETERMINED_MASTER"})
-    EXPECT_EQ(run_words({"user", "whoami"}, {{name, master.url()}, {"XDG_CONFIG_HOME", home.path()}}).code, 0) << name;
-  EXPECT_EQ(run_words({"-m", master.url(), "user", "whoami"}, {{"DET_MASTER", "nowhere:1"}, {"XDG_CONFIG_HOME", home.path()}}).code, 0);
-  EXPECT_EQ(run_words({"--master=" + master.url(), "user", "whoami"}, {{"XDG_CONFIG_HOME", home.path()}}).code, 0);
+    EXPECT_EQ(run_words({"user", "whoami"}, {{name, master.url()}, {"XDG_CONFIG_HOME", home.path()}}).code, 0)
+        << name;
+  EXPECT_EQ(run_words({"-m", master.url(), "user", "whoami"},
+                      {{"DET_MASTER", "nowhere:1"}, {"XDG_CONFIG_HOME", home.path()}})
+                .code,
+            0);
+  EXPECT_EQ(
+      run_words({"--master=" + master.url(), "user", "whoami"}, {{"XDG_CONFIG_HOME", home.path()}}).code, 0);
 }
 
 TEST(Master, OfAnotherVersionGetsAWarning) {
@@ -126,16 +141,20 @@ TEST(Errors, NameTheCommandAndWhatTheMasterSaid) {
   const auto outcome = det("e pause 9", master);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.err, "Failed to pause experiment: experiment '9' not found\n");
-  EXPECT_EQ(det("e pause 9", master, {.tty = true}).err, "\x1b[31mFailed to pause experiment: experiment '9' not found\x1b[0m\n");
+  EXPECT_EQ(det("e pause 9", master, {.tty = true}).err,
+            "\x1b[31mFailed to pause experiment: experiment '9' not found\x1b[0m\n");
 }
 
 TEST(Agents, AreListedWithTheirSlots) {
   TestMaster master;
-  master.answer("GET /api/v1/agents", R"({"agents":[{"id":"a1","version":"0.1.0","registeredTime":"2026-01-02T03:04:05Z",
+  master.answer("GET /api/v1/agents",
+                R"({"agents":[{"id":"a1","version":"0.1.0","registeredTime":"2026-01-02T03:04:05Z",
       "resourcePools":["default"],"enabled":true,"draining":false,"addresses":["127.0.0.1"],"containers":{},
       "slots":{"/agents/a1/slots/1":{"id":"1","enabled":true,"draining":false,"container":null,"device":{"type":"TYPE_CPU","brand":"x86"}},
                "/agents/a1/slots/0":{"id":"0","enabled":true,"draining":false,"container":{"id":"c1"},"device":{"type":"TYPE_CPU","brand":"x86"}}}}]})");
-  master.answer("GET /api/v1/tasks", R"({"allocationIdToSummary":{"7.x.1":{"allocationId":"7.x.1","name":"Trial 1","resources":[{"containerId":"c1"}]}}})");
+  master.answer(
+      "GET /api/v1/tasks",
+      R"({"allocationIdToSummary":{"7.x.1":{"allocationId":"7.x.1","name":"Trial 1","resources":[{"containerId":"c1"}]}}})");
   EXPECT_EQ(det("a --csv", master).out,
             "Agent ID,Version,Registered Time,Slots,Containers,Resource Pool,Enabled,Draining,Addresses\r\n"
             "a1,0.1.0,2026-01-02 03:04:05+0000,2,0,default,True,False,127.0.0.1\r\n");
@@ -166,23 +185,32 @@ TEST(Templates, AreCreatedOrReplacedBySet) {
   const TemporaryDirectory directory;
   const auto file = directory.write("t.yaml", "resources:\n  slots_per_trial: 2\n");
   master.refuse("GET /api/v1/templates/small", 404, "template 'small' not found");
-  master.answer("GET /api/v1/templates/small", R"({"template":{"name":"small","config":{"resources":{"slots_per_trial":2}}}})");
+  master.answer("GET /api/v1/templates/small",
+                R"({"template":{"name":"small","config":{"resources":{"slots_per_trial":2}}}})");
   master.answer("POST /api/v1/templates/small", "{}");
   master.answer("PATCH /api/v1/templates/small", "{}");
   EXPECT_EQ(det("template set small " + file, master).out, "Set template small\n");
-  EXPECT_EQ(master.last_body("POST /api/v1/templates/small").at("config"), json::parse(R"({"resources":{"slots_per_trial":2}})").value());
+  EXPECT_EQ(master.last_body("POST /api/v1/templates/small").at("config"),
+            json::parse(R"({"resources":{"slots_per_trial":2}})").value());
   EXPECT_EQ(det("tpl set small " + file, master).code, 0);
-  EXPECT_EQ(master.last_body("PATCH /api/v1/templates/small"), json::parse(R"({"resources":{"slots_per_trial":2}})").value());
+  EXPECT_EQ(master.last_body("PATCH /api/v1/templates/small"),
+            json::parse(R"({"resources":{"slots_per_trial":2}})").value());
   EXPECT_EQ(det("tpl describe small", master).out, "resources:\n  slots_per_trial: 2\n");
 }
 
 TEST(Users, AreListedPageByPage) {
   TestMaster master;
-  master.answer("GET /api/v1/users", R"({"users":[{"id":1,"username":"admin","admin":true,"active":true}],"pagination":{"total":2}})");
-  master.answer("GET /api/v1/users", R"({"users":[{"id":2,"username":"determined","admin":false,"active":true}],"pagination":{"total":2}})");
+  master.answer(
+      "GET /api/v1/users",
+      R"({"users":[{"id":1,"username":"admin","admin":true,"active":true}],"pagination":{"total":2}})");
+  master.answer(
+      "GET /api/v1/users",
+      R"({"users":[{"id":2,"username":"determined","admin":false,"active":true}],"pagination":{"total":2}})");
   EXPECT_EQ(det("u ls --json", master).out,
-            "[\n  {\n    \"id\": 1,\n    \"username\": \"admin\",\n    \"admin\": true,\n    \"active\": true\n  },\n"
-            "  {\n    \"id\": 2,\n    \"username\": \"determined\",\n    \"admin\": false,\n    \"active\": true\n  }\n]\n");
+            "[\n  {\n    \"id\": 1,\n    \"username\": \"admin\",\n    \"admin\": true,\n    \"active\": "
+            "true\n  },\n"
+            "  {\n    \"id\": 2,\n    \"username\": \"determined\",\n    \"admin\": false,\n    \"active\": "
+            "true\n  }\n]\n");
   EXPECT_EQ(master.asked(), (std::vector<std::string>{"GET /api/v1/users?active=true&limit=500&offset=0",
                                                       "GET /api/v1/users?active=true&limit=500&offset=1"}));
 }
@@ -200,14 +228,17 @@ TEST(Users, ChangeTheirPasswordOnlyWhenItIsTypedTwice) {
 
 TEST(Jobs, AreShownInTheOrderOfTheQueue) {
   TestMaster master;
-  master.answer("GET /api/v1/resource-pools", R"({"resourcePools":[{"name":"aux"},{"name":"gpu","defaultComputePool":true}]})");
-  master.answer("GET /api/v1/job-queues-v2", R"({"jobs":[{"full":{"jobId":"j1","type":"TYPE_EXPERIMENT","name":"n","priority":42,
+  master.answer("GET /api/v1/resource-pools",
+                R"({"resourcePools":[{"name":"aux"},{"name":"gpu","defaultComputePool":true}]})");
+  master.answer("GET /api/v1/job-queues-v2",
+                R"({"jobs":[{"full":{"jobId":"j1","type":"TYPE_EXPERIMENT","name":"n","priority":42,
       "submissionTime":"2026-01-02T03:04:05Z","allocatedSlots":1,"requestedSlots":2,"summary":{"jobsAhead":0,"state":"STATE_SCHEDULED"},
       "username":"determined"}}],"pagination":{"total":1}})");
   EXPECT_EQ(det("job list --csv", master).out,
             "#,ID,Type,Job Name,Priority or Weight,Submitted,Slots (acquired/needed),State,User\r\n"
             "0,j1,EXPERIMENT,n,42,2026-01-02 03:04:05+0000,1/2,SCHEDULED,determined\r\n");
-  EXPECT_EQ(master.asked()[1], "GET /api/v1/job-queues-v2?resourcePool=gpu&orderBy=ORDER_BY_ASC&limit=100&offset=0");
+  EXPECT_EQ(master.asked()[1],
+            "GET /api/v1/job-queues-v2?resourcePool=gpu&orderBy=ORDER_BY_ASC&limit=100&offset=0");
 }
 
 TEST(PreviewSearch, ShowsHowManyTrialsTrainHowLong) {
@@ -215,12 +246,13 @@ TEST(PreviewSearch, ShowsHowManyTrialsTrainHowLong) {
   const TemporaryDirectory directory;
   master.answer("POST /api/v1/preview-hp-search", R"({"summary":{"config":{},"trials":[
       {"count":5,"unit":{"name":"batches","value":100,"maxLength":false}},{"count":2,"unit":{"maxLength":true}}]}})");
-  EXPECT_EQ(det("preview-search " + directory.write("a.yaml", "searcher:\n  name: adaptive_asha\n"), master).out,
-            "Using search configuration:\nname: adaptive_asha\n\nThis search will create a total of 7 trial(s).\n"
-            "   Trials | Training Time\n"
-            "----------+-----------------------\n"
-            "        5 | train for 100 batches\n"
-            "        2 | train to completion\n");
+  EXPECT_EQ(
+      det("preview-search " + directory.write("a.yaml", "searcher:\n  name: adaptive_asha\n"), master).out,
+      "Using search configuration:\nname: adaptive_asha\n\nThis search will create a total of 7 trial(s).\n"
+      "   Trials | Training Time\n"
+      "----------+-----------------------\n"
+      "        5 | train for 100 batches\n"
+      "        2 | train to completion\n");
   const auto without = det("preview-search " + directory.write("b.yaml", "name: x\n"), master);
   EXPECT_EQ(without.code, 1);
   EXPECT_EQ(without.err, "Experiment configuration must have 'searcher' section\n");
@@ -228,8 +260,10 @@ TEST(PreviewSearch, ShowsHowManyTrialsTrainHowLong) {
 
 TEST(Version, IsShownWithAndWithoutAMaster) {
   TestMaster master;
-  EXPECT_EQ(det("version", master).out, "client:\n  version: \"" DET_VERSION "\"\nmaster:\n  cluster_id: c\n  master_id: m\n  version: \"" DET_VERSION
-                                        "\"\nmaster_address: " + master.url() + "\n");
+  EXPECT_EQ(det("version", master).out,
+            "client:\n  version: \"" DET_VERSION
+            "\"\nmaster:\n  cluster_id: c\n  master_id: m\n  version: \"" DET_VERSION "\"\nmaster_address: " +
+                master.url() + "\n");
   EXPECT_EQ(run_words({"-m", "127.0.0.1:1", "version"}, {}).code, 0);
 }
 

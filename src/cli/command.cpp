@@ -30,7 +30,8 @@ std::string unknown_command(const Command& group, const std::string& path, const
 
 std::string group_help(const Command& group, const std::string& path) {
   auto children = group.children;
-  std::sort(children.begin(), children.end(), [](const auto& a, const auto& b) { return a.names[0] < b.names[0]; });
+  std::sort(children.begin(), children.end(),
+            [](const auto& a, const auto& b) { return a.names[0] < b.names[0]; });
   std::size_t width = 0;
   std::vector<std::string> names;
   for (const auto& child : children) {
@@ -43,7 +44,8 @@ std::string group_help(const Command& group, const std::string& path) {
   std::string text = fmt::format("usage: {} COMMAND ...\n\n{}\n\ncommands:\n", path, group.help);
   for (std::size_t i = 0; i < children.size(); ++i) {
     const bool is_default = children[i].names[0] == group.default_child;
-    text += fmt::format("  {:<{}}  {}{}\n", names[i], width, children[i].help, is_default ? " (default)" : "");
+    text +=
+        fmt::format("  {:<{}}  {}{}\n", names[i], width, children[i].help, is_default ? " (default)" : "");
   }
   if (!group.example.empty()) {
     text += "\nexamples:\n";
@@ -54,14 +56,16 @@ std::string group_help(const Command& group, const std::string& path) {
 }
 
 Command root_command() {
-  return {.names = {"det"},
-          .help = "Determined: train deep-learning models",
-          .example = "det up                                 a master and an agent right here\n"
-                     "det experiment create const.yaml . -f  train, and watch\n"
-                     "det experiment list",
-          .children = {experiment_commands(), trial_commands(), checkpoint_commands(), agent_commands(), slot_commands(), master_commands(),
-                       user_commands(), template_commands(), job_commands(), task_commands(), dev_commands(), preview_search_command(),
-                       version_command()}};
+  return {
+      .names = {"det"},
+      .help = "Determined: train deep-learning models",
+      .example =
+          "det up                                 a master and an agent right here\n"
+          "det experiment create const.yaml . -f  train, and watch\n"
+          "det experiment list",
+      .children = {experiment_commands(), trial_commands(), checkpoint_commands(), agent_commands(),
+                   slot_commands(), master_commands(), user_commands(), template_commands(), job_commands(),
+                   task_commands(), dev_commands(), preview_search_command(), version_command()}};
 }
 
 }  // namespace det::cli

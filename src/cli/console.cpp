@@ -65,15 +65,27 @@ void Console::write(std::string_view text) {
     return;
   }
   streams_.out << kEraseLine << text;
-  if (text.ends_with('\n')) streams_.out << status_;
-  else status_.clear();
+  if (text.ends_with('\n'))
+    streams_.out << status_;
+  else
+    status_.clear();
 }
 
-void Console::write_line(std::string_view text) { write(std::string(text) + '\n'); }
-void Console::good(std::string_view text) { write_line(paint(Colour::Green, text, streams_.out_tty)); }
-void Console::note(std::string_view text) { write_line(paint(Colour::Yellow, text, streams_.out_tty)); }
-void Console::warn(std::string_view text) { complain(Colour::Yellow, text); }
-void Console::fail(std::string_view text) { complain(Colour::Red, text); }
+void Console::write_line(std::string_view text) {
+  write(std::string(text) + '\n');
+}
+void Console::good(std::string_view text) {
+  write_line(paint(Colour::Green, text, streams_.out_tty));
+}
+void Console::note(std::string_view text) {
+  write_line(paint(Colour::Yellow, text, streams_.out_tty));
+}
+void Console::warn(std::string_view text) {
+  complain(Colour::Yellow, text);
+}
+void Console::fail(std::string_view text) {
+  complain(Colour::Red, text);
+}
 
 void Console::complain(Colour colour, std::string_view text) {
   if (!status_.empty()) streams_.out << kEraseLine;
@@ -83,7 +95,9 @@ void Console::complain(Colour colour, std::string_view text) {
   streams_.out.flush();
 }
 
-void Console::flush() { streams_.out.flush(); }
+void Console::flush() {
+  streams_.out.flush();
+}
 
 void Console::status(std::string_view text) {
   if (!streams_.out_tty || text == status_) return;

@@ -20,7 +20,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kDefaultIgnores = "__pycache__/\n*.py[co]\n*$py.class\n.detignore\n";
 
-std::int64_t encoded_size(std::int64_t bytes) { return (bytes + 2) / 3 * 4; }
+std::int64_t encoded_size(std::int64_t bytes) {
+  return (bytes + 2) / 3 * 4;
+}
 
 // The whole file, or nothing if it cannot be read or grows beyond the limit.
 std::optional<std::string> read_file(const fs::path& path, std::int64_t bytes_max) {
@@ -29,7 +31,8 @@ std::optional<std::string> read_file(const fs::path& path, std::int64_t bytes_ma
   std::string content;
   char buffer[64 * 1024];
   ssize_t count = 0;
-  while ((count = ::read(fd, buffer, sizeof buffer)) > 0 && static_cast<std::int64_t>(content.size()) <= bytes_max)
+  while ((count = ::read(fd, buffer, sizeof buffer)) > 0 &&
+         static_cast<std::int64_t>(content.size()) <= bytes_max)
     content.append(buffer, static_cast<std::size_t>(count));
   ::close(fd);
   if (count < 0) return std::nullopt;
@@ -93,7 +96,8 @@ class Packer {
       context_.bytes += static_cast<std::int64_t>(entry.content.size());
       if (context_.bytes > bytes_max_) return too_large();
     }
-    if (!paths_.insert(path).second) return invalid_argument("Path '{}' would be in the model definition twice", path);
+    if (!paths_.insert(path).second)
+      return invalid_argument("Path '{}' would be in the model definition twice", path);
     context_.entries.push_back(std::move(entry));
     if (progress_) progress_(context_.bytes, context_.entries.size());
     if (is_directory) return add_directory(file, path + '/');
@@ -101,7 +105,8 @@ class Packer {
   }
 
   Context finish() {
-    std::sort(context_.entries.begin(), context_.entries.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+    std::sort(context_.entries.begin(), context_.entries.end(),
+              [](const auto& a, const auto& b) { return a.path < b.path; });
     return std::move(context_);
   }
 
@@ -128,12 +133,14 @@ class Packer {
   }
 
   void skip(const std::string& path, const std::string& why = "") {
-    context_.skipped.push_back(fmt::format("Error reading '{}'{}, skipping this file.", path, why.empty() ? "" : " (" + why + ")"));
+    context_.skipped.push_back(
+        fmt::format("Error reading '{}'{}, skipping this file.", path, why.empty() ? "" : " (" + why + ")"));
   }
 
   tl::unexpected<Error> too_large() const {
     return invalid_argument(
-        "Directory '{}' exceeds the maximum allowed size {}.\nConsider using a .detignore file to specify that certain "
+        "Directory '{}' exceeds the maximum allowed size {}.\nConsider using a .detignore file to specify "
+        "that certain "
         "files or directories should be omitted from the model.",
         name_, human_size(bytes_max_));
   }
@@ -155,9 +162,12 @@ Result<Context> pack_context(const fs::path& directory, const std::vector<std::s
   if (!directory.empty()) {
     std::error_code failure;
     const auto status = fs::status(directory, failure);
-    if (status.type() == fs::file_type::not_found) return not_found("Path '{}' doesn't exist", directory.string());
-    if (failure) return invalid_argument("Path '{}' cannot be read: {}", directory.string(), failure.message());
-    if (!fs::is_directory(status)) return invalid_argument("Path '{}' must be a directory", directory.string());
+    if (status.type() == fs::file_type::not_found)
+      return not_found("Path '{}' doesn't exist", directory.string());
+    if (failure)
+      return invalid_argument("Path '{}' cannot be read: {}", directory.string(), failure.message());
+    if (!fs::is_directory(status))
+      return invalid_argument("Path '{}' must be a directory", directory.string());
     if (::access(directory.c_str(), R_OK | X_OK) != 0)
       return invalid_argument("Path '{}' cannot be read: permission denied", directory.string());
     if (const auto patterns = read_file(directory / ".detignore", 1024 * 1024)) packer.ignore(*patterns);

@@ -15,9 +15,9 @@ namespace det::cli {
 struct ContextEntry {
   std::string path;  ///< Relative, with "/".
   bool directory = false;
-  int mode = 0;              ///< Permission bits.
-  std::int64_t mtime = 0;    ///< Seconds since 1970.
-  std::string content;       ///< Base64.
+  int mode = 0;            ///< Permission bits.
+  std::int64_t mtime = 0;  ///< Seconds since 1970.
+  std::string content;     ///< Base64.
 };
 
 struct Context {

@@ -81,18 +81,20 @@ TEST(PackContext, CountsDirectoriesAndTheEncodedSize) {
   directory.write("layers/conv.py", "x");
   directory.write("layers/empty.py", "");
   const auto context = pack_context(directory.path(), {}).value();
-  EXPECT_EQ(paths(context), (std::vector<std::string>{"layers/", "layers/conv.py", "layers/empty.py", "model_def.py"}));
+  EXPECT_EQ(paths(context),
+            (std::vector<std::string>{"layers/", "layers/conv.py", "layers/empty.py", "model_def.py"}));
   EXPECT_EQ(context.bytes, 8 + 4);
   EXPECT_EQ(base64_decode(context.entries[3].content).value(), "12345");
 }
 
 TEST(PackContext, LeavesOutWhatPythonCompilesAndWhatDetignoreSays) {
   const TemporaryDirectory directory;
-  for (const auto* name : {"a.py", "a.pyc", "a.pyo", "x$py.class", "__pycache__/a.pyc", "sub/__pycache__/b", "data/big.bin", "sub/keep.log",
-                           "out.log", ".hidden", "sub/.detignore"})
+  for (const auto* name : {"a.py", "a.pyc", "a.pyo", "x$py.class", "__pycache__/a.pyc", "sub/__pycache__/b",
+                           "data/big.bin", "sub/keep.log", "out.log", ".hidden", "sub/.detignore"})
     directory.write(name, "x");
   directory.write(".detignore", "data/\n*.log\n!keep.log\n");
-  EXPECT_EQ(paths(pack_context(directory.path(), {}).value()), (std::vector<std::string>{".hidden", "a.py", "sub/", "sub/keep.log"}));
+  EXPECT_EQ(paths(pack_context(directory.path(), {}).value()),
+            (std::vector<std::string>{".hidden", "a.py", "sub/", "sub/keep.log"}));
 }
 
 TEST(PackContext, TakesLinksForWhatTheyPointTo) {
@@ -105,8 +107,10 @@ TEST(PackContext, TakesLinksForWhatTheyPointTo) {
   fs::create_symlink(".", directory.path() + "/loop");
   const auto context = pack_context(directory.path(), {}).value();
   EXPECT_EQ(paths(context), (std::vector<std::string>{"a.py", "b.py", "loop/", "shared/", "shared/lib.py"}));
-  EXPECT_EQ(context.skipped, (std::vector<std::string>{"Error reading 'broken', skipping this file.",
-                                                       "Error reading 'loop' (a link to a directory that holds it), skipping this file."}));
+  EXPECT_EQ(context.skipped,
+            (std::vector<std::string>{
+                "Error reading 'broken', skipping this file.",
+                "Error reading 'loop' (a link to a directory that holds it), skipping this file."}));
 }
 
 TEST(PackContext, SkipsAndNamesWhatCannotBeRead) {
@@ -115,10 +119,12 @@ TEST(PackContext, SkipsAndNamesWhatCannotBeRead) {
   ASSERT_EQ(::mkfifo((directory.path() + "/pipe").c_str(), 0600), 0);
   const auto context = pack_context(directory.path(), {}).value();
   EXPECT_EQ(paths(context), std::vector<std::string>{"a.py"});
-  EXPECT_EQ(context.skipped, std::vector<std::string>{"Error reading 'pipe' (it is no file), skipping this file."});
+  EXPECT_EQ(context.skipped,
+            std::vector<std::string>{"Error reading 'pipe' (it is no file), skipping this file."});
   if (::getuid() == 0) GTEST_SKIP() << "the superuser may read every file";
   ::chmod(directory.write("secret", "s").c_str(), 0);
-  EXPECT_EQ(pack_context(directory.path(), {}).value().skipped[1], "Error reading 'secret', skipping this file.");
+  EXPECT_EQ(pack_context(directory.path(), {}).value().skipped[1],
+            "Error reading 'secret', skipping this file.");
 }
 
 TEST(PackContext, RefusesWhatIsTooLargeWithoutReadingIt) {
@@ -127,9 +133,11 @@ TEST(PackContext, RefusesWhatIsTooLargeWithoutReadingIt) {
   fs::resize_file(path, 1LL << 40);  // sparse
   const auto packed = pack_context(directory.path(), {});
   ASSERT_FALSE(packed);
-  EXPECT_EQ(packed.error().message(), "Directory '" + directory.path() +
-                                          "' exceeds the maximum allowed size 95.0MB.\nConsider using a .detignore file to specify that "
-                                          "certain files or directories should be omitted from the model.");
+  EXPECT_EQ(
+      packed.error().message(),
+      "Directory '" + directory.path() +
+          "' exceeds the maximum allowed size 95.0MB.\nConsider using a .detignore file to specify that "
+          "certain files or directories should be omitted from the model.");
 }
 
 TEST(PackContext, ReachesItsLimitAndNoFurther) {

@@ -1,8 +1,8 @@
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <unistd.h>
 
 #include "det/cli/command.h"
 
@@ -21,9 +21,12 @@ Action define_auth_token(CLI::App&) {
 
 // Replaces this process by curl. The token goes through a configuration on its
 // standard input, where other users of this machine cannot see it.
-Result<int> curl(Session& session, const std::string& path, const std::vector<std::string>& arguments, bool shown) {
+Result<int> curl(Session& session, const std::string& path, const std::vector<std::string>& arguments,
+                 bool shown) {
   if (path.find("://") != std::string::npos)
-    return invalid_argument("'{}' is a whole address; give only the path, such as /api/v1/me: the token is for the master alone", path);
+    return invalid_argument(
+        "'{}' is a whole address; give only the path, such as /api/v1/me: the token is for the master alone",
+        path);
   DET_TRY(const auto me, session.get("/api/v1/me"));
   DET_TRY(const auto token, session.token());
   DET_TRY(const auto url, session.master_url());
@@ -37,7 +40,8 @@ Result<int> curl(Session& session, const std::string& path, const std::vector<st
   }
   const auto config = fmt::format("header = \"Authorization: Bearer {}\"\n", token);
   int pipe[2];
-  if (::pipe(pipe) != 0 || ::write(pipe[1], config.data(), config.size()) != static_cast<ssize_t>(config.size()))
+  if (::pipe(pipe) != 0 ||
+      ::write(pipe[1], config.data(), config.size()) != static_cast<ssize_t>(config.size()))
     return fail(ErrorCode::Unavailable, "cannot hand the token to curl: {}", std::strerror(errno));
   ::close(pipe[1]);
   if (pipe[0] != 3) {
@@ -70,7 +74,9 @@ Command dev_commands() {
           .help = "tools for those who write programs against the master",
           .example = "det dev curl /api/v1/experiments?limit=1",
           .children = {{{"auth-token"}, "print the token of the active user", "", define_auth_token},
-                       {{"curl"}, "call the master with curl", "det dev curl /api/v1/me\ndet dev curl /api/v1/experiments/7/kill -X POST",
+                       {{"curl"},
+                        "call the master with curl",
+                        "det dev curl /api/v1/me\ndet dev curl /api/v1/experiments/7/kill -X POST",
                         define_curl}}};
 }
 

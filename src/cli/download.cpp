@@ -58,10 +58,14 @@ Result<void> fetch_from_master(Session& session, const std::string& uuid, const 
   const auto reply = session.exchange(std::move(call));
   file.close();
   Result<void> result;
-  if (!reply) result = tl::unexpected(reply.error());
-  else if (!reply->ok()) result = tl::unexpected(http::error_of(reply->status, reply->body));
-  else if (!file) result = fail(ErrorCode::Unavailable, "cannot write {}", archive.string());
-  else result = unpack(archive, draft);
+  if (!reply)
+    result = tl::unexpected(reply.error());
+  else if (!reply->ok())
+    result = tl::unexpected(http::error_of(reply->status, reply->body));
+  else if (!file)
+    result = fail(ErrorCode::Unavailable, "cannot write {}", archive.string());
+  else
+    result = unpack(archive, draft);
   std::error_code ignored;
   fs::remove(archive, ignored);
   return result;
@@ -74,7 +78,9 @@ Result<void> fill(Session& session, const json::value& checkpoint, const fs::pat
   const auto shared = shared_directory(checkpoint);
   if (!shared.empty() && fs::is_directory(shared, failure)) {
     fs::copy(shared, draft, fs::copy_options::recursive, failure);
-    if (failure) return fail(ErrorCode::Unavailable, "cannot copy {} to {}: {}", shared.string(), draft.string(), failure.message());
+    if (failure)
+      return fail(ErrorCode::Unavailable, "cannot copy {} to {}: {}", shared.string(), draft.string(),
+                  failure.message());
   } else if (auto fetched = fetch_from_master(session, text_at(checkpoint, "uuid"), draft); !fetched) {
     return fetched;
   }
@@ -84,7 +90,8 @@ Result<void> fill(Session& session, const json::value& checkpoint, const fs::pat
 
 }  // namespace
 
-json::array best_checkpoints(const json::array& checkpoints, std::size_t count, const CheckpointOrder& order) {
+json::array best_checkpoints(const json::array& checkpoints, std::size_t count,
+                             const CheckpointOrder& order) {
   std::vector<std::pair<double, const json::value*>> ranked;
   for (const auto& checkpoint : checkpoints) {
     if (text_at(checkpoint, "state") == "STATE_DELETED") continue;
@@ -99,7 +106,8 @@ json::array best_checkpoints(const json::array& checkpoints, std::size_t count, 
     const bool ascending = order.smaller_is_better.value_or(!smaller.is_bool() || smaller.get_bool());
     ranked.emplace_back(ascending ? *number : -*number, &checkpoint);
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   json::array best;
   for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) best.push_back(*ranked[i].second);
   return best;
@@ -107,27 +115,35 @@ json::array best_checkpoints(const json::array& checkpoints, std::size_t count, 
 
 Result<void> download_checkpoint(Session& session, const json::value& checkpoint, const fs::path& directory) {
   std::error_code failure;
-  if (fs::exists(directory / "metadata.json", failure) || fs::exists(directory / "MLmodel", failure)) return {};
+  if (fs::exists(directory / "metadata.json", failure) || fs::exists(directory / "MLmodel", failure))
+    return {};
   if (fs::exists(directory, failure) && !fs::is_empty(directory, failure))
-    return failed_precondition("the directory {} is not empty, and what it holds is no checkpoint", directory.string());
+    return failed_precondition("the directory {} is not empty, and what it holds is no checkpoint",
+                               directory.string());
   const fs::path draft = fmt::format("{}.part-{}", directory.string(), ::getpid());
   auto filled = fill(session, checkpoint, draft);
   if (filled) {
     fs::remove(directory, failure);  // empty, if there
     fs::rename(draft, directory, failure);
-    if (failure) filled = fail(ErrorCode::Unavailable, "cannot make {}: {}", directory.string(), failure.message());
+    if (failure)
+      filled = fail(ErrorCode::Unavailable, "cannot make {}: {}", directory.string(), failure.message());
   }
   if (!filled) fs::remove_all(draft, failure);
   return filled;
 }
 
 Table checkpoint_table(const json::array& checkpoints) {
-  Table table({"Experiment ID", "Trial ID", "# of Batches", "Report Time", "Checkpoint UUID", "Validation Metrics", "Metadata"});
-  const auto lines = [](const json::value& v) { return v.is_null() ? json::value(nullptr) : json::value(json::pretty(v, 4)); };
+  Table table({"Experiment ID", "Trial ID", "# of Batches", "Report Time", "Checkpoint UUID",
+               "Validation Metrics", "Metadata"});
+  const auto lines = [](const json::value& v) {
+    return v.is_null() ? json::value(nullptr) : json::value(json::pretty(v, 4));
+  };
   for (const auto& checkpoint : checkpoints) {
     const auto& steps = at(checkpoint, "metadata.steps_completed");
-    table.add({at(checkpoint, "training.experimentId"), at(checkpoint, "training.trialId"), steps, time_cell(at(checkpoint, "reportTime")),
-               at(checkpoint, "uuid"), lines(at(checkpoint, "training.validationMetrics.avgMetrics")), lines(at(checkpoint, "metadata"))});
+    table.add({at(checkpoint, "training.experimentId"), at(checkpoint, "training.trialId"), steps,
+               time_cell(at(checkpoint, "reportTime")), at(checkpoint, "uuid"),
+               lines(at(checkpoint, "training.validationMetrics.avgMetrics")),
+               lines(at(checkpoint, "metadata"))});
   }
   return table;
 }

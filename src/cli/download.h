@@ -23,7 +23,8 @@ json::array best_checkpoints(const json::array& checkpoints, std::size_t count, 
 /// which appears complete or not at all. Reads shared storage directly where
 /// this machine sees it, else asks the master. A directory that holds a
 /// checkpoint already is left as it is. Adds metadata.json where there is none.
-Result<void> download_checkpoint(Session& session, const json::value& checkpoint, const std::filesystem::path& directory);
+Result<void> download_checkpoint(Session& session, const json::value& checkpoint,
+                                 const std::filesystem::path& directory);
 
 /// Experiment, trial, batches, time, UUID, metrics and metadata, one row each.
 Table checkpoint_table(const json::array& checkpoints);

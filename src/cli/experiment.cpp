@@ -3,47 +3,70 @@
 namespace det::cli {
 
 Command experiment_commands() {
-  Command set{.names = {"set"}, .help = "change a setting of an experiment", .example = "", .children = set_commands()};
-  Command label{.names = {"label"},
-                .help = "label experiments",
-                .example = "",
-                .children = {{{"add"}, "add label", "det experiment label add 7 baseline", define_label_add},
-                             {{"remove"}, "remove label", "det experiment label remove 7 baseline", define_label_remove}}};
-  return {
-      .names = {"experiment", "e"},
-      .help = "manage experiments",
-      .example = "det experiment create const.yaml .\n"
-                 "det experiment create const.yaml . -f\n"
-                 "det experiment describe 7 --metrics\n"
-                 "det experiment wait 7 && det experiment list-checkpoints 7 --best 1",
-      .children =
-          {{{"create"}, "create experiment",
-            "det experiment create const.yaml .\n"
-            "det experiment create const.yaml . -f                     follow the first trial\n"
-            "det experiment create const.yaml . --config searcher.max_trials=4\n"
-            "det experiment create const.yaml . --test                 one batch on the cluster\n"
-            "det experiment create const.yaml . --local --test         one batch right here",
-            define_create},
-           {{"list", "ls"}, "list experiments", "det experiment list\ndet experiment list --all --json", define_list},
-           {{"describe"}, "describe experiment", "det experiment describe 7 --metrics\ndet experiment describe 7,8 --csv", define_describe},
-           {{"logs"}, "show logs of the first trial", "det experiment logs 7 -f", define_experiment_logs},
-           {{"wait"}, "wait for experiment", "det experiment wait 7", define_wait},
-           {{"pause"}, "pause experiment", "", define_pause},
-           {{"activate", "unpause"}, "activate experiment", "", define_activate},
-           {{"cancel"}, "cancel experiment", "", define_cancel},
-           {{"kill"}, "kill experiment", "", define_kill},
-           {{"archive"}, "archive experiment", "", define_archive},
-           {{"unarchive"}, "unarchive experiment", "", define_unarchive},
-           {{"delete"}, "delete experiment", "det experiment delete 7 --yes", define_delete},
-           {{"config"}, "show configuration of experiment", "det experiment config 7", define_config},
-           {{"download-model-def"}, "download model definition", "det experiment download-model-def 7 --output-dir /tmp",
-            define_download_model_def},
-           {{"download"}, "download checkpoints of experiment", "det experiment download 7 --top-n 3", define_download},
-           {{"list-trials", "lt"}, "list trials of experiment", "det experiment list-trials 7", define_list_trials},
-           {{"list-checkpoints", "lc"}, "list checkpoints of experiment", "det experiment list-checkpoints 7 --best 3",
-            define_list_checkpoints},
-           std::move(label), std::move(set)},
-      .default_child = "list"};
+  Command set{.names = {"set"},
+              .help = "change a setting of an experiment",
+              .example = "",
+              .children = set_commands()};
+  Command label{
+      .names = {"label"},
+      .help = "label experiments",
+      .example = "",
+      .children = {
+          {{"add"}, "add label", "det experiment label add 7 baseline", define_label_add},
+          {{"remove"}, "remove label", "det experiment label remove 7 baseline", define_label_remove}}};
+  return {.names = {"experiment", "e"},
+          .help = "manage experiments",
+          .example =
+              "det experiment create const.yaml .\n"
+              "det experiment create const.yaml . -f\n"
+              "det experiment describe 7 --metrics\n"
+              "det experiment wait 7 && det experiment list-checkpoints 7 --best 1",
+          .children =
+              {{{"create"},
+                "create experiment",
+                "det experiment create const.yaml .\n"
+                "det experiment create const.yaml . -f                     follow the first trial\n"
+                "det experiment create const.yaml . --config searcher.max_trials=4\n"
+                "det experiment create const.yaml . --test                 one batch on the cluster\n"
+                "det experiment create const.yaml . --local --test         one batch right here",
+                define_create},
+               {{"list", "ls"},
+                "list experiments",
+                "det experiment list\ndet experiment list --all --json",
+                define_list},
+               {{"describe"},
+                "describe experiment",
+                "det experiment describe 7 --metrics\ndet experiment describe 7,8 --csv",
+                define_describe},
+               {{"logs"}, "show logs of the first trial", "det experiment logs 7 -f", define_experiment_logs},
+               {{"wait"}, "wait for experiment", "det experiment wait 7", define_wait},
+               {{"pause"}, "pause experiment", "", define_pause},
+               {{"activate", "unpause"}, "activate experiment", "", define_activate},
+               {{"cancel"}, "cancel experiment", "", define_cancel},
+               {{"kill"}, "kill experiment", "", define_kill},
+               {{"archive"}, "archive experiment", "", define_archive},
+               {{"unarchive"}, "unarchive experiment", "", define_unarchive},
+               {{"delete"}, "delete experiment", "det experiment delete 7 --yes", define_delete},
+               {{"config"}, "show configuration of experiment", "det experiment config 7", define_config},
+               {{"download-model-def"},
+                "download model definition",
+                "det experiment download-model-def 7 --output-dir /tmp",
+                define_download_model_def},
+               {{"download"},
+                "download checkpoints of experiment",
+                "det experiment download 7 --top-n 3",
+                define_download},
+               {{"list-trials", "lt"},
+                "list trials of experiment",
+                "det experiment list-trials 7",
+                define_list_trials},
+               {{"list-checkpoints", "lc"},
+                "list checkpoints of experiment",
+                "det experiment list-checkpoints 7 --best 3",
+                define_list_checkpoints},
+               std::move(label),
+               std::move(set)},
+          .default_child = "list"};
 }
 
 }  // namespace det::cli

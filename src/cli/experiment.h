@@ -6,16 +6,16 @@
 /// and says what to do.
 namespace det::cli {
 
-Action define_create(CLI::App& app);              // experiment_create.cpp
+Action define_create(CLI::App& app);  // experiment_create.cpp
 
-Action define_list(CLI::App& app);                // experiment_list.cpp
+Action define_list(CLI::App& app);  // experiment_list.cpp
 Action define_list_trials(CLI::App& app);
 Action define_list_checkpoints(CLI::App& app);
 Action define_config(CLI::App& app);
 
-Action define_describe(CLI::App& app);            // experiment_describe.cpp
+Action define_describe(CLI::App& app);  // experiment_describe.cpp
 
-Action define_pause(CLI::App& app);               // experiment_change.cpp
+Action define_pause(CLI::App& app);  // experiment_change.cpp
 Action define_activate(CLI::App& app);
 Action define_cancel(CLI::App& app);
 Action define_kill(CLI::App& app);
@@ -25,12 +25,12 @@ Action define_delete(CLI::App& app);
 Action define_label_add(CLI::App& app);
 Action define_label_remove(CLI::App& app);
 
-std::vector<Command> set_commands();              // experiment_set.cpp
+std::vector<Command> set_commands();  // experiment_set.cpp
 
-Action define_wait(CLI::App& app);                // experiment_follow.cpp
+Action define_wait(CLI::App& app);  // experiment_follow.cpp
 Action define_experiment_logs(CLI::App& app);
 
-Action define_download(CLI::App& app);            // experiment_download.cpp
+Action define_download(CLI::App& app);  // experiment_download.cpp
 Action define_download_model_def(CLI::App& app);
 
 /// "/api/v1/experiments/7"

@@ -29,22 +29,40 @@ Action define_label(CLI::App& app, bool add) {
   return [options, add](Session& session) -> Result<int> {
     const auto path = experiment_path(options->id) + "/labels/" + url_encode(options->label);
     DET_TRY(const auto answer, add ? session.put(path) : session.del(path));
-    if (add) session.console().line("Added label '{}' to experiment {}", options->label, options->id);
-    else session.console().line("Removed label '{}' from experiment {}", options->label, options->id);
+    if (add)
+      session.console().line("Added label '{}' to experiment {}", options->label, options->id);
+    else
+      session.console().line("Removed label '{}' from experiment {}", options->label, options->id);
     return 0;
   };
 }
 
 }  // namespace
 
-Action define_pause(CLI::App& app) { return define_verb(app, "pause", "Paused"); }
-Action define_activate(CLI::App& app) { return define_verb(app, "activate", "Activated"); }
-Action define_cancel(CLI::App& app) { return define_verb(app, "cancel", "Canceled"); }
-Action define_kill(CLI::App& app) { return define_verb(app, "kill", "Killed"); }
-Action define_archive(CLI::App& app) { return define_verb(app, "archive", "Archived"); }
-Action define_unarchive(CLI::App& app) { return define_verb(app, "unarchive", "Unarchived"); }
-Action define_label_add(CLI::App& app) { return define_label(app, true); }
-Action define_label_remove(CLI::App& app) { return define_label(app, false); }
+Action define_pause(CLI::App& app) {
+  return define_verb(app, "pause", "Paused");
+}
+Action define_activate(CLI::App& app) {
+  return define_verb(app, "activate", "Activated");
+}
+Action define_cancel(CLI::App& app) {
+  return define_verb(app, "cancel", "Canceled");
+}
+Action define_kill(CLI::App& app) {
+  return define_verb(app, "kill", "Killed");
+}
+Action define_archive(CLI::App& app) {
+  return define_verb(app, "archive", "Archived");
+}
+Action define_unarchive(CLI::App& app) {
+  return define_verb(app, "unarchive", "Unarchived");
+}
+Action define_label_add(CLI::App& app) {
+  return define_label(app, true);
+}
+Action define_label_remove(CLI::App& app) {
+  return define_label(app, false);
+}
 
 Action define_delete(CLI::App& app) {
   struct Options {
@@ -55,10 +73,11 @@ Action define_delete(CLI::App& app) {
   app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
   app.add_flag("-y,--yes", options->yes, "do not ask");
   return [options](Session& session) -> Result<int> {
-    if (!options->yes && !session.console().confirm(fmt::format(
-                             "This deletes experiment {} for good: its logs, metrics and checkpoints. To only hide it, use "
-                             "'det experiment archive {}'.\nDo you wish to proceed?",
-                             options->id, options->id))) {
+    if (!options->yes &&
+        !session.console().confirm(fmt::format(
+            "This deletes experiment {} for good: its logs, metrics and checkpoints. To only hide it, use "
+            "'det experiment archive {}'.\nDo you wish to proceed?",
+            options->id, options->id))) {
       session.console().line("Aborting experiment deletion.");
       return 0;
     }

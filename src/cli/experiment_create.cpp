@@ -1,9 +1,9 @@
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <unistd.h>
 
 #include "det/base/text.h"
 #include "det/cli/context.h"
@@ -31,7 +31,8 @@ struct CreateOptions {
 
 // Replaces this process by the local test run.
 Result<int> run_locally(Session& session, const CreateOptions& options, const ExperimentDocument& document) {
-  if (options.model_directory.empty()) return invalid_argument("--local needs the directory of the model definition");
+  if (options.model_directory.empty())
+    return invalid_argument("--local needs the directory of the model definition");
   if (!std::filesystem::is_directory(options.model_directory))
     return invalid_argument("Path '{}' must be a directory", options.model_directory);
   auto config_file = options.config_file;
@@ -39,31 +40,36 @@ Result<int> run_locally(Session& session, const CreateOptions& options, const Ex
     // The test run reads a file; it may keep it open for as long as it likes.
     std::string name = (std::filesystem::temp_directory_path() / "det-config-XXXXXX.yaml").string();
     const int fd = ::mkstemps(name.data(), 5);
-    const bool written = fd >= 0 && ::write(fd, document.text.data(), document.text.size()) == static_cast<ssize_t>(document.text.size());
+    const bool written = fd >= 0 && ::write(fd, document.text.data(), document.text.size()) ==
+                                        static_cast<ssize_t>(document.text.size());
     if (fd >= 0) ::close(fd);
     if (!written) return fail(ErrorCode::Unavailable, "cannot write {}: {}", name, std::strerror(errno));
     config_file = name;
   }
   const auto python = variable(session.variables(), "DET_PYTHON").value_or("python3");
-  std::vector<std::string> words = {python, "-m", "determined.exec.local", config_file, options.model_directory, "--test"};
+  std::vector<std::string> words = {
+      python, "-m", "determined.exec.local", config_file, options.model_directory, "--test"};
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   session.console().flush();
   ::execvp(argv[0], argv.data());
-  return fail(ErrorCode::Unavailable, "cannot start {}: {}; set DET_PYTHON to the Python that has the package determined", python,
+  return fail(ErrorCode::Unavailable,
+              "cannot start {}: {}; set DET_PYTHON to the Python that has the package determined", python,
               std::strerror(errno));
 }
 
 Result<json::array> pack(Console& console, const CreateOptions& options) {
   std::string shown = options.model_directory.empty() ? "" : display_path(options.model_directory);
   const auto text = [&](std::int64_t bytes, std::size_t entries) {
-    return fmt::format("Preparing files{} to send to master... {} and {} files", shown.empty() ? "" : " (" + shown + ")",
-                       human_size(bytes), entries);
+    return fmt::format("Preparing files{} to send to master... {} and {} files",
+                       shown.empty() ? "" : " (" + shown + ")", human_size(bytes), entries);
   };
   console.status(text(0, 0));
   DET_TRY(auto context, pack_context(options.model_directory, options.includes,
-                                     [&](std::int64_t bytes, std::size_t entries) { console.status(text(bytes, entries)); }));
+                                     [&](std::int64_t bytes, std::size_t entries) {
+                                       console.status(text(bytes, entries));
+                                     }));
   for (const auto& sentence : context.skipped) console.warn(sentence);
   console.finish_status(text(context.bytes, context.entries.size()));
   return context_json(std::move(context));
@@ -83,13 +89,16 @@ void show_warnings(Console& console, const json::value& answer) {
   for (const auto& warning : list_at(answer, "warnings")) {
     const auto name = cell_text(warning);
     if (name == "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED")
-      console.note("Warning: the experiment requests more slots than the cluster has now; it waits until there are enough.");
+      console.note(
+          "Warning: the experiment requests more slots than the cluster has now; it waits until there are "
+          "enough.");
     else
       console.note("Warning: " + name);
   }
 }
 
-Result<int> create_test(Session& session, const CreateOptions& options, const ExperimentDocument& document, json::array files) {
+Result<int> create_test(Session& session, const CreateOptions& options, const ExperimentDocument& document,
+                        json::array files) {
   auto& console = session.console();
   console.note("Validating experiment configuration...");
   auto check = request_body(options, document.text, {});
@@ -142,16 +151,28 @@ Result<int> create(Session& session, const CreateOptions& options) {
 
 Action define_create(CLI::App& app) {
   const auto options = std::make_shared<CreateOptions>();
-  app.add_option("config_file", options->config_file, "the experiment's configuration (YAML)")->type_name("CONFIG_FILE")->required();
-  app.add_option("model_def", options->model_directory, "the directory of the model definition")->type_name("MODEL_DEF");
-  auto* follow = app.add_flag("-f,--follow-first-trial,--follow", options->follow, "show the first trial's log until it ends");
+  app.add_option("config_file", options->config_file, "the experiment's configuration (YAML)")
+      ->type_name("CONFIG_FILE")
+      ->required();
+  app.add_option("model_def", options->model_directory, "the directory of the model definition")
+      ->type_name("MODEL_DEF");
+  auto* follow = app.add_flag("-f,--follow-first-trial,--follow", options->follow,
+                              "show the first trial's log until it ends");
   auto* paused = app.add_flag("--paused", options->paused, "do not activate");
-  auto* test = app.add_flag("-t,--test-mode,--test", options->test, "train one batch, validate and checkpoint, to see that the model definition works");
+  auto* test =
+      app.add_flag("-t,--test-mode,--test", options->test,
+                   "train one batch, validate and checkpoint, to see that the model definition works");
   app.add_flag("--local", options->local, "run here, without a cluster; with --test");
-  app.add_option("--config", options->overrides, "set one setting: searcher.max_trials=4")->type_name("KEY=VALUE")->allow_extra_args(false);
-  app.add_option("-i,--include", options->includes, "a further file or directory for the model definition")->type_name("PATH")->allow_extra_args(false);
-  app.add_option("--template", options->template_name, "configuration template to start from")->type_name("NAME");
-  app.add_option("--project_id,--project-id", options->project_id, "put the experiment into this project")->type_name("N");
+  app.add_option("--config", options->overrides, "set one setting: searcher.max_trials=4")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("-i,--include", options->includes, "a further file or directory for the model definition")
+      ->type_name("PATH")
+      ->allow_extra_args(false);
+  app.add_option("--template", options->template_name, "configuration template to start from")
+      ->type_name("NAME");
+  app.add_option("--project_id,--project-id", options->project_id, "put the experiment into this project")
+      ->type_name("N");
   app.add_flag("-g,--git", options->git, "remember the git commit that the model definition comes from");
   follow->excludes(paused)->excludes(test);
   return [options](Session& session) { return create(session, *options); };

@@ -23,7 +23,8 @@ Result<std::vector<std::int64_t>> parse_ids(const std::string& text) {
   std::vector<std::int64_t> ids;
   for (const auto& part : split(text, ',')) {
     const auto id = json::to_int64(json::value(trim(part)));
-    if (!id || *id < 1) return invalid_argument("'{}' is no experiment id; ids are numbers from 1, separated by commas", part);
+    if (!id || *id < 1)
+      return invalid_argument("'{}' is no experiment id; ids are numbers from 1, separated by commas", part);
     ids.push_back(*id);
   }
   return ids;
@@ -40,22 +41,27 @@ Result<void> write_file(const std::filesystem::path& path, const std::string& te
 Result<int> describe(Session& session, const DescribeOptions& options) {
   DET_TRY(const auto ids, parse_ids(options.ids));
   json::array documents;
-  Table experiments({"Experiment ID", "State", "Progress", "Started", "Ended", "Name", "Description", "Archived", "Resource Pool", "Labels"});
+  Table experiments({"Experiment ID", "State", "Progress", "Started", "Ended", "Name", "Description",
+                     "Archived", "Resource Pool", "Labels"});
   Table trials({"Trial ID", "Experiment ID", "State", "Started", "Ended", "H-Params"});
   WorkloadTable workloads;
   for (const auto id : ids) {
     DET_TRY(auto answer, session.get(experiment_path(id)));
     const auto& experiment = at(answer, "experiment");
     std::string labels;
-    for (const auto& label : list_at(experiment, "labels")) labels += (labels.empty() ? "" : ", ") + cell_text(label);
-    experiments.add({at(experiment, "id"), state_cell(at(experiment, "state")), percent_cell(at(experiment, "progress")),
-                     time_cell(at(experiment, "startTime")), time_cell(at(experiment, "endTime")), at(experiment, "name"),
-                     at(experiment, "description"), at(experiment, "archived"), at(experiment, "resourcePool"), json::value(labels)});
+    for (const auto& label : list_at(experiment, "labels"))
+      labels += (labels.empty() ? "" : ", ") + cell_text(label);
+    experiments.add({at(experiment, "id"), state_cell(at(experiment, "state")),
+                     percent_cell(at(experiment, "progress")), time_cell(at(experiment, "startTime")),
+                     time_cell(at(experiment, "endTime")), at(experiment, "name"),
+                     at(experiment, "description"), at(experiment, "archived"),
+                     at(experiment, "resourcePool"), json::value(labels)});
     DET_TRY(const auto list, session.pages(experiment_path(id) + "/trials", {}, "trials", 1000));
     json::array described;
     for (const auto& trial : list) {
-      trials.add({at(trial, "id"), json::value(id), state_cell(at(trial, "state")), time_cell(at(trial, "startTime")),
-                  time_cell(at(trial, "endTime")), json::value(json::pretty(at(trial, "hparams"), 4))});
+      trials.add({at(trial, "id"), json::value(id), state_cell(at(trial, "state")),
+                  time_cell(at(trial, "startTime")), time_cell(at(trial, "endTime")),
+                  json::value(json::pretty(at(trial, "hparams"), 4))});
       DET_TRY(const auto entries, fetch_workloads(session, integer_at(trial, "id")));
       workloads.add(integer_at(trial, "id"), entries);
       if (options.form.json || options.form.yaml) {
@@ -76,7 +82,8 @@ Result<int> describe(Session& session, const DescribeOptions& options) {
     const std::pair<const char*, const Table*> files[] = {
         {"experiments.csv", &experiments}, {"trials.csv", &trials}, {"workloads.csv", &workload_table}};
     for (const auto& [name, table] : files)
-      if (auto written = write_file(directory / name, table->csv()); !written) return tl::unexpected(written.error());
+      if (auto written = write_file(directory / name, table->csv()); !written)
+        return tl::unexpected(written.error());
     return 0;
   }
   if (options.form.json || options.form.yaml) {
@@ -96,11 +103,16 @@ Result<int> describe(Session& session, const DescribeOptions& options) {
 
 Action define_describe(CLI::App& app) {
   const auto options = std::make_shared<DescribeOptions>();
-  app.add_option("experiment_ids", options->ids, "which experiments: 7 or 7,8")->type_name("EXPERIMENT_IDS")->required();
+  app.add_option("experiment_ids", options->ids, "which experiments: 7 or 7,8")
+      ->type_name("EXPERIMENT_IDS")
+      ->required();
   app.add_flag("--metrics", options->metrics, "a column for each metric");
   add_output_flags(app, options->form);
   app.add_option("--outdir", options->directory, "write the tables as CSV files there")
-      ->type_name("DIR")->excludes("--csv")->excludes("--json")->excludes("--yaml");
+      ->type_name("DIR")
+      ->excludes("--csv")
+      ->excludes("--json")
+      ->excludes("--yaml");
   return [options](Session& session) { return describe(session, *options); };
 }
 

@@ -15,13 +15,16 @@ namespace {
 Result<void> apply_override(json::object& document, const std::string& option) {
   const auto equals = option.find('=');
   if (equals == std::string::npos || equals == 0)
-    return invalid_argument("Could not read configuration option '{}'. Expecting: --config <key>=<value>", option);
+    return invalid_argument("Could not read configuration option '{}'. Expecting: --config <key>=<value>",
+                            option);
   auto value = option.substr(equals + 1);
-  const bool whole = value.starts_with('[') || value.starts_with('{') || value.starts_with('"') || value.starts_with('\'');
+  const bool whole =
+      value.starts_with('[') || value.starts_with('{') || value.starts_with('"') || value.starts_with('\'');
   if (!whole && value.find(',') != std::string::npos) value = "[" + value + "]";
   auto applied = config::apply_option(document, option.substr(0, equals + 1) + value);
   if (!applied)
-    return invalid_argument("Could not read configuration option '{}': {}", option, applied.error().message());
+    return invalid_argument("Could not read configuration option '{}': {}", option,
+                            applied.error().message());
   return {};
 }
 
@@ -36,9 +39,11 @@ bool counts_steps(const json::object& document) {
 
 }  // namespace
 
-Result<ExperimentDocument> read_experiment_document(const std::string& path, const std::vector<std::string>& overrides) {
+Result<ExperimentDocument> read_experiment_document(const std::string& path,
+                                                    const std::vector<std::string>& overrides) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return invalid_argument("the configuration file {} is a directory", path);
+  if (std::filesystem::is_directory(path, ignored))
+    return invalid_argument("the configuration file {} is a directory", path);
   std::ifstream file(path, std::ios::binary);
   if (!file) return not_found("cannot open the configuration file {}: {}", path, std::strerror(errno));
   ExperimentDocument result;
@@ -49,11 +54,13 @@ Result<ExperimentDocument> read_experiment_document(const std::string& path, con
     for (const auto& problem : parsed.error()) problems += '\n' + config::to_text("<config>", problem);
   else if (!parsed->value.is_object())
     problems = "\nit must be a map of settings, such as \"name: value\"";
-  if (!problems.empty()) return invalid_argument("Error: invalid experiment config file {}{}", path, problems);
+  if (!problems.empty())
+    return invalid_argument("Error: invalid experiment config file {}{}", path, problems);
 
   result.document = parsed->value.get_object();
   for (const auto& option : overrides)
-    if (auto applied = apply_override(result.document, option); !applied) return tl::unexpected(applied.error());
+    if (auto applied = apply_override(result.document, option); !applied)
+      return tl::unexpected(applied.error());
   if (!overrides.empty()) result.text = config::emit_yaml(result.document);
   return result;
 }
@@ -74,12 +81,15 @@ std::string test_mode_text(const ExperimentDocument& document, const json::value
   json::object searcher;
   searcher["name"] = "single";
   for (const auto* name : {"metric", "smaller_is_better"}) {
-    const auto* own = at(test, "searcher").is_object() ? at(test, "searcher").get_object().if_contains(name) : nullptr;
+    const auto* own =
+        at(test, "searcher").is_object() ? at(test, "searcher").get_object().if_contains(name) : nullptr;
     const auto& value = own != nullptr ? *own : at(at(resolved, "searcher"), name);
     if (!value.is_null()) searcher[name] = value;
   }
-  if (steps) searcher["max_steps"] = 1;
-  else searcher["max_length"] = one_batch();
+  if (steps)
+    searcher["max_steps"] = 1;
+  else
+    searcher["max_length"] = one_batch();
   test["searcher"] = std::move(searcher);
 
   test[steps ? "batches_per_step" : "scheduling_unit"] = 1;
@@ -88,7 +98,8 @@ std::string test_mode_text(const ExperimentDocument& document, const json::value
   test["max_restarts"] = 0;
   auto& storage = test["checkpoint_storage"];
   if (!storage.is_object()) storage = json::object();
-  for (const auto* name : {"save_experiment_best", "save_trial_best", "save_trial_latest"}) storage.get_object()[name] = 0;
+  for (const auto* name : {"save_experiment_best", "save_trial_best", "save_trial_latest"})
+    storage.get_object()[name] = 0;
   return config::emit_yaml(test);
 }
 

@@ -16,7 +16,8 @@ struct ExperimentDocument {
 /// Reads the file, which must be a YAML map, and sets `--config` overrides
 /// ("searcher.max_trials=4", commas make lists). Without overrides the text
 /// stays byte for byte as the user wrote it, so that line numbers in errors fit.
-Result<ExperimentDocument> read_experiment_document(const std::string& path, const std::vector<std::string>& overrides);
+Result<ExperimentDocument> read_experiment_document(const std::string& path,
+                                                    const std::vector<std::string>& overrides);
 
 /// The configuration of a test run: one batch of one trial, then a validation,
 /// and no checkpoint kept. `resolved` is the master's complete form of the same

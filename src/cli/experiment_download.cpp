@@ -22,22 +22,27 @@ struct DownloadOptions {
 };
 
 Result<int> download(Session& session, const DownloadOptions& options) {
-  DET_TRY(const auto all, session.pages(experiment_path(options.id) + "/checkpoints", {{"states", "STATE_COMPLETED"}}, "checkpoints", 1000));
+  DET_TRY(const auto all, session.pages(experiment_path(options.id) + "/checkpoints",
+                                        {{"states", "STATE_COMPLETED"}}, "checkpoints", 1000));
   const auto best = best_checkpoints(all, options.top, options.order);
   if (best.empty())
     return not_found("experiment {} has no checkpoint with a value of {}", options.id,
                      options.order.metric.empty() ? "its searcher's metric" : options.order.metric);
   for (const auto& checkpoint : best) {
     const auto directory = fs::path(options.directory) / text_at(checkpoint, "uuid");
-    if (auto done = download_checkpoint(session, checkpoint, directory); !done) return tl::unexpected(done.error());
-    if (options.quiet) session.console().write_line(directory.string());
-    else session.console().line("Local checkpoint path:\n{}\n", fs::absolute(directory).string());
+    if (auto done = download_checkpoint(session, checkpoint, directory); !done)
+      return tl::unexpected(done.error());
+    if (options.quiet)
+      session.console().write_line(directory.string());
+    else
+      session.console().line("Local checkpoint path:\n{}\n", fs::absolute(directory).string());
   }
   if (!options.quiet) session.console().write(checkpoint_table(best).text());
   return 0;
 }
 
-Result<int> download_model_definition(Session& session, std::int64_t id, const std::string& output_directory) {
+Result<int> download_model_definition(Session& session, std::int64_t id,
+                                      const std::string& output_directory) {
   DET_TRY(const auto answer, session.get(experiment_path(id) + "/model_def"));
   DET_TRY(const auto archive, base64_decode(text_at(answer, "b64Tgz")));
   const auto path = fs::path(output_directory) / fmt::format("experiment_{}_model_def.tgz", id);
@@ -56,10 +61,18 @@ Result<int> download_model_definition(Session& session, std::int64_t id, const s
 Action define_download(CLI::App& app) {
   const auto options = std::make_shared<DownloadOptions>();
   app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
-  app.add_option("-o,--output-dir", options->directory, "one directory for each checkpoint goes there (checkpoints)")->type_name("DIR");
-  app.add_option("--top-n", options->top, "how many of the best (1)")->type_name("N")->check(CLI::PositiveNumber);
-  auto* sort = app.add_option("--sort-by", options->order.metric, "best by this validation metric, not by the searcher's")->type_name("METRIC");
-  app.add_option("--smaller-is-better", options->order.smaller_is_better, "with --sort-by: true or false")->type_name("BOOL")->needs(sort);
+  app.add_option("-o,--output-dir", options->directory,
+                 "one directory for each checkpoint goes there (checkpoints)")
+      ->type_name("DIR");
+  app.add_option("--top-n", options->top, "how many of the best (1)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  auto* sort = app.add_option("--sort-by", options->order.metric,
+                              "best by this validation metric, not by the searcher's")
+                   ->type_name("METRIC");
+  app.add_option("--smaller-is-better", options->order.smaller_is_better, "with --sort-by: true or false")
+      ->type_name("BOOL")
+      ->needs(sort);
   app.add_flag("-q,--quiet", options->quiet, "print the paths only");
   return [options](Session& session) { return download(session, *options); };
 }

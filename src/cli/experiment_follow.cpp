@@ -16,7 +16,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kPatience = 5min;
 
-double seconds_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+double seconds_now() {
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
 
 // Asks at growing intervals, so that a short wait ends at once and a long one
 // costs little.
@@ -54,8 +56,10 @@ Result<int> wait(Session& session, std::int64_t id, double interval) {
   while (true) {
     const auto state = text_at(answer, "experiment.state");
     if (is_terminal(state)) {
-      session.console().line("Experiment {} terminated with state {}", id, cell_text(state_cell(json::value(state))));
-      if (const auto error = text_at(answer, "experiment.error"); !error.empty()) session.console().fail(error);
+      session.console().line("Experiment {} terminated with state {}", id,
+                             cell_text(state_cell(json::value(state))));
+      if (const auto error = text_at(answer, "experiment.error"); !error.empty())
+        session.console().fail(error);
       return state == "STATE_COMPLETED" ? 0 : 1;
     }
     pace.wait();
@@ -65,7 +69,8 @@ Result<int> wait(Session& session, std::int64_t id, double interval) {
 
 // The trial with the lowest id, or null.
 Result<json::value> first_trial(Session& session, std::int64_t experiment_id) {
-  DET_TRY(const auto answer, session.get(experiment_path(experiment_id) + "/trials", {{"limit", "1"}, {"orderBy", "ORDER_BY_ASC"}}));
+  DET_TRY(const auto answer, session.get(experiment_path(experiment_id) + "/trials",
+                                         {{"limit", "1"}, {"orderBy", "ORDER_BY_ASC"}}));
   const auto& trials = list_at(answer, "trials");
   return trials.empty() ? json::value(nullptr) : trials[0];
 }
@@ -79,21 +84,28 @@ Result<json::value> wait_for_first_trial(Session& session, std::int64_t experime
     const auto state = text_at(answer, "experiment.state");
     if (is_terminal(state)) {
       const auto error = text_at(answer, "experiment.error");
-      return failed_precondition("experiment {} ended in the state {} before its first trial began{}", experiment_id,
-                                 cell_text(state_cell(json::value(state))), error.empty() ? "" : ": " + error);
+      return failed_precondition("experiment {} ended in the state {} before its first trial began{}",
+                                 experiment_id, cell_text(state_cell(json::value(state))),
+                                 error.empty() ? "" : ": " + error);
     }
-    if (const auto reason = text_at(answer, "experiment.waitingReason"); !reason.empty()) session.console().status(reason);
+    if (const auto reason = text_at(answer, "experiment.waitingReason"); !reason.empty())
+      session.console().status(reason);
     pace.wait();
   }
 }
 
 }  // namespace
 
-std::string experiment_path(std::int64_t id) { return fmt::format("/api/v1/experiments/{}", id); }
-std::string trial_path(std::int64_t id) { return fmt::format("/api/v1/trials/{}", id); }
+std::string experiment_path(std::int64_t id) {
+  return fmt::format("/api/v1/experiments/{}", id);
+}
+std::string trial_path(std::int64_t id) {
+  return fmt::format("/api/v1/trials/{}", id);
+}
 
 bool is_terminal(std::string_view state) {
-  return state == "STATE_COMPLETED" || state == "STATE_CANCELED" || state == "STATE_ERROR" || state == "STATE_DELETED";
+  return state == "STATE_COMPLETED" || state == "STATE_CANCELED" || state == "STATE_ERROR" ||
+         state == "STATE_DELETED";
 }
 
 Result<int> follow_first_trial(Session& session, std::int64_t experiment_id) {
@@ -122,7 +134,8 @@ Result<int> follow_first_trial(Session& session, std::int64_t experiment_id) {
   };
   LogOptions options;
   options.follow = true;
-  if (auto shown = show_logs(session, trial_path(id) + "/logs", options, std::move(hooks)); !shown) return tl::unexpected(shown.error());
+  if (auto shown = show_logs(session, trial_path(id) + "/logs", options, std::move(hooks)); !shown)
+    return tl::unexpected(shown.error());
   console.clear_status();
   console.good(fmt::format("Trial log stream ended. To reopen log stream, run: det trial logs -f {}", id));
   if (state != "STATE_ERROR") return 0;
@@ -140,7 +153,8 @@ Action define_wait(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
   app.add_option("--polling-interval", options->interval, "longest time between two looks, in seconds (5)")
-      ->type_name("SECONDS")->check(CLI::Range(0.01, 86400.0));
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.01, 86400.0));
   return [options](Session& session) { return wait(session, options->id, options->interval); };
 }
 
@@ -153,7 +167,8 @@ Action define_experiment_logs(CLI::App& app) {
   app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
   add_log_flags(app, options->logs);
   return [options](Session& session) -> Result<int> {
-    DET_TRY(auto trial, options->logs.follow ? wait_for_first_trial(session, options->id) : first_trial(session, options->id));
+    DET_TRY(auto trial, options->logs.follow ? wait_for_first_trial(session, options->id)
+                                             : first_trial(session, options->id));
     if (trial.is_null()) return not_found("experiment {} has no trial yet", options->id);
     const auto id = integer_at(trial, "id");
     FollowHooks hooks;
@@ -161,9 +176,11 @@ Action define_experiment_logs(CLI::App& app) {
       DET_TRY(const auto now, session.get(trial_path(id)));
       return is_terminal(text_at(now, "trial.state"));
     };
-    if (auto shown = show_logs(session, trial_path(id) + "/logs", options->logs, std::move(hooks)); !shown) return tl::unexpected(shown.error());
+    if (auto shown = show_logs(session, trial_path(id) + "/logs", options->logs, std::move(hooks)); !shown)
+      return tl::unexpected(shown.error());
     if (!options->logs.json)
-      session.console().good(fmt::format("Trial log stream ended. To reopen log stream, run: det trial logs -f {}", id));
+      session.console().good(
+          fmt::format("Trial log stream ended. To reopen log stream, run: det trial logs -f {}", id));
     return 0;
   };
 }

@@ -34,18 +34,26 @@ Result<int> list(Session& session, const ListOptions& options) {
   } else {
     DET_TRY(experiments, session.pages("/api/v1/experiments", query, "experiments", options.limit));
   }
-  std::vector<std::string> headers = {"ID", "Owner", "Name", "Parent ID", "State", "Progress", "Started", "Ended", "Resource Pool"};
+  std::vector<std::string> headers = {"ID",       "Owner",   "Name",  "Parent ID",    "State",
+                                      "Progress", "Started", "Ended", "Resource Pool"};
   if (options.show_project) headers.insert(headers.begin(), {"Workspace", "Project"});
   if (options.all) headers.push_back("Archived");
   Table table(headers);
   for (const auto& experiment : experiments) {
     // Configurations of early releases have a description and no name.
-    const auto& name = text_at(experiment, "name").empty() ? at(experiment, "description") : at(experiment, "name");
-    std::vector<json::value> row = {at(experiment, "id"), at(experiment, "username"), name, at(experiment, "forkedFrom"),
-                                    state_cell(at(experiment, "state")), percent_cell(at(experiment, "progress")),
-                                    time_cell(at(experiment, "startTime")), time_cell(at(experiment, "endTime")),
+    const auto& name =
+        text_at(experiment, "name").empty() ? at(experiment, "description") : at(experiment, "name");
+    std::vector<json::value> row = {at(experiment, "id"),
+                                    at(experiment, "username"),
+                                    name,
+                                    at(experiment, "forkedFrom"),
+                                    state_cell(at(experiment, "state")),
+                                    percent_cell(at(experiment, "progress")),
+                                    time_cell(at(experiment, "startTime")),
+                                    time_cell(at(experiment, "endTime")),
                                     at(experiment, "resourcePool")};
-    if (options.show_project) row.insert(row.begin(), {at(experiment, "workspaceName"), at(experiment, "projectName")});
+    if (options.show_project)
+      row.insert(row.begin(), {at(experiment, "workspaceName"), at(experiment, "projectName")});
     if (options.all) row.push_back(at(experiment, "archived"));
     table.add(std::move(row));
   }
@@ -57,20 +65,25 @@ Result<int> list_trials(Session& session, std::int64_t id, const OutputForm& for
   DET_TRY(const auto trials, session.pages(experiment_path(id) + "/trials", {}, "trials", 1000));
   Table table({"Trial ID", "State", "H-Params", "Started", "Ended", "# of Batches"});
   for (const auto& trial : trials)
-    table.add({at(trial, "id"), state_cell(at(trial, "state")), json::value(json::pretty(at(trial, "hparams"), 4)),
-               time_cell(at(trial, "startTime")), time_cell(at(trial, "endTime")), at(trial, "totalBatchesProcessed")});
+    table.add({at(trial, "id"), state_cell(at(trial, "state")),
+               json::value(json::pretty(at(trial, "hparams"), 4)), time_cell(at(trial, "startTime")),
+               time_cell(at(trial, "endTime")), at(trial, "totalBatchesProcessed")});
   show(session.console(), form, trials, table);
   return 0;
 }
 
-Result<int> list_checkpoints(Session& session, std::int64_t id, std::optional<std::size_t> best, const OutputForm& form) {
+Result<int> list_checkpoints(Session& session, std::int64_t id, std::optional<std::size_t> best,
+                             const OutputForm& form) {
   DET_TRY(const auto experiment, session.get(experiment_path(id)));
   DET_TRY(auto checkpoints, session.pages(experiment_path(id) + "/checkpoints", {}, "checkpoints", 1000));
   const auto& searcher = at(experiment, "experiment.config.searcher");
   const auto& smaller = at(searcher, "smaller_is_better");
-  if (best) checkpoints = best_checkpoints(checkpoints, *best, {.metric = "", .smaller_is_better = !smaller.is_bool() || smaller.get_bool()});
-  Table table({"Trial ID", "# of Batches", "State", fmt::format("Validation Metric\n({})", text_at(searcher, "metric")), "UUID",
-               "Resources", "Size"});
+  if (best)
+    checkpoints = best_checkpoints(
+        checkpoints, *best, {.metric = "", .smaller_is_better = !smaller.is_bool() || smaller.get_bool()});
+  Table table({"Trial ID", "# of Batches", "State",
+               fmt::format("Validation Metric\n({})", text_at(searcher, "metric")), "UUID", "Resources",
+               "Size"});
   for (const auto& checkpoint : checkpoints) {
     const auto& resources = at(checkpoint, "resources");
     std::string files;
@@ -81,8 +94,9 @@ Result<int> list_checkpoints(Session& session, std::int64_t id, std::optional<st
         bytes += json::to_int64(size).value_or(0);
       }
     }
-    table.add({at(checkpoint, "training.trialId"), at(checkpoint, "metadata.steps_completed"), state_cell(at(checkpoint, "state")),
-               at(checkpoint, "training.searcherMetric"), at(checkpoint, "uuid"), json::value(files), json::value(human_size(bytes))});
+    table.add({at(checkpoint, "training.trialId"), at(checkpoint, "metadata.steps_completed"),
+               state_cell(at(checkpoint, "state")), at(checkpoint, "training.searcherMetric"),
+               at(checkpoint, "uuid"), json::value(files), json::value(human_size(bytes))});
   }
   show(session.console(), form, checkpoints, table);
   return 0;
@@ -94,9 +108,13 @@ Action define_list(CLI::App& app) {
   const auto options = std::make_shared<ListOptions>();
   app.add_flag("-a,--all", options->all, "archived ones and those of other users, too");
   app.add_flag("--show_project,--show-project", options->show_project, "show workspace and project");
-  app.add_option("--limit", options->limit, "experiments a page (200)")->type_name("N")->check(CLI::PositiveNumber);
+  app.add_option("--limit", options->limit, "experiments a page (200)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   app.add_option("--offset", options->offset, "with --pages 1: how many to skip")->type_name("N");
-  app.add_option("--pages", options->pages, "one page or all (all)")->type_name("{1,all}")->check(CLI::IsMember({"1", "all"}));
+  app.add_option("--pages", options->pages, "one page or all (all)")
+      ->type_name("{1,all}")
+      ->check(CLI::IsMember({"1", "all"}));
   add_output_flags(app, options->form);
   return [options](Session& session) { return list(session, *options); };
 }

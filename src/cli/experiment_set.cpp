@@ -42,10 +42,11 @@ Action define_number(CLI::App& app, const char* name, const char* wire_name, boo
     json::value value;
     if (!(may_be_none && (word == "none" || word == "null"))) {
       const auto parsed = config::parse_yaml_value(setting->value);
-      const bool fits = parsed && (integer ? parsed->is_int64() : parsed->is_number()) && *json::to_double(*parsed) >= 0;
+      const bool fits =
+          parsed && (integer ? parsed->is_int64() : parsed->is_number()) && *json::to_double(*parsed) >= 0;
       if (!fits)
-        return invalid_argument("{} is '{}'; it must be {} not below 0{}", name, setting->value, integer ? "an integer" : "a number",
-                                may_be_none ? ", or none" : "");
+        return invalid_argument("{} is '{}'; it must be {} not below 0{}", name, setting->value,
+                                integer ? "an integer" : "a number", may_be_none ? ", or none" : "");
       value = *parsed;
     }
     json::object resources;
@@ -53,16 +54,27 @@ Action define_number(CLI::App& app, const char* name, const char* wire_name, boo
     json::object change;
     change["resources"] = std::move(resources);
     DET_TRY(const auto answer, session.patch(experiment_path(setting->id), change));
-    session.console().line("Set `{}` of experiment {} to {}", name, setting->id, value.is_null() ? "none" : setting->value);
+    session.console().line("Set `{}` of experiment {} to {}", name, setting->id,
+                           value.is_null() ? "none" : setting->value);
     return 0;
   };
 }
 
-Action define_name(CLI::App& app) { return define_text(app, "name"); }
-Action define_description(CLI::App& app) { return define_text(app, "description"); }
-Action define_max_slots(CLI::App& app) { return define_number(app, "max_slots", "maxSlots", true, true); }
-Action define_weight(CLI::App& app) { return define_number(app, "weight", "weight", false, false); }
-Action define_priority(CLI::App& app) { return define_number(app, "priority", "priority", true, false); }
+Action define_name(CLI::App& app) {
+  return define_text(app, "name");
+}
+Action define_description(CLI::App& app) {
+  return define_text(app, "description");
+}
+Action define_max_slots(CLI::App& app) {
+  return define_number(app, "max_slots", "maxSlots", true, true);
+}
+Action define_weight(CLI::App& app) {
+  return define_number(app, "weight", "weight", false, false);
+}
+Action define_priority(CLI::App& app) {
+  return define_number(app, "priority", "priority", true, false);
+}
 
 struct GcPolicy {
   std::int64_t id = 0;
@@ -80,7 +92,8 @@ Result<bool> confirm_policy(Session& session, const GcPolicy& policy) {
                                            {"save_trial_latest", std::to_string(policy.trial_latest)}}));
   auto& console = session.console();
   const auto metric = text_at(preview, "metric_name");
-  Table table({"Trial ID", "# of Batches", "State", fmt::format("Validation Metric\n({})", metric), "UUID", "Resources"});
+  Table table({"Trial ID", "# of Batches", "State", fmt::format("Validation Metric\n({})", metric), "UUID",
+               "Resources"});
   std::size_t without = 0;
   for (const auto& checkpoint : list_at(preview, "checkpoints")) {
     const auto& value = at(checkpoint, "training.searcherMetric");
@@ -90,17 +103,22 @@ Result<bool> confirm_policy(Session& session, const GcPolicy& policy) {
     }
     std::string files;
     if (at(checkpoint, "resources").is_object())
-      for (const auto& file : at(checkpoint, "resources").get_object()) files += (files.empty() ? "" : "\n") + std::string(file.key());
-    table.add({at(checkpoint, "training.trialId"), at(checkpoint, "metadata.steps_completed"), state_cell(at(checkpoint, "state")), value,
-               at(checkpoint, "uuid"), json::value(files)});
+      for (const auto& file : at(checkpoint, "resources").get_object())
+        files += (files.empty() ? "" : "\n") + std::string(file.key());
+    table.add({at(checkpoint, "training.trialId"), at(checkpoint, "metadata.steps_completed"),
+               state_cell(at(checkpoint, "state")), value, at(checkpoint, "uuid"), json::value(files)});
   }
   if (table.size() > 0) {
-    console.write_line("The following checkpoints with validation will be deleted by applying this GC Policy:");
+    console.write_line(
+        "The following checkpoints with validation will be deleted by applying this GC Policy:");
     console.write(table.text());
   }
-  console.line("This policy will delete {} checkpoints with validations and {} checkpoints without validations.", table.size(), without);
-  return console.confirm("Changing the checkpoint garbage collection policy of an experiment may result\n"
-                         "in the unrecoverable deletion of checkpoints.  Do you wish to proceed?");
+  console.line(
+      "This policy will delete {} checkpoints with validations and {} checkpoints without validations.",
+      table.size(), without);
+  return console.confirm(
+      "Changing the checkpoint garbage collection policy of an experiment may result\n"
+      "in the unrecoverable deletion of checkpoints.  Do you wish to proceed?");
 }
 
 Result<int> set_gc_policy(Session& session, const GcPolicy& policy) {
@@ -133,7 +151,8 @@ Action define_gc_policy(CLI::App& app) {
   const auto add = [&](const char* flag, std::int64_t& value, const char* help) {
     app.add_option(flag, value, help)->type_name("N")->required()->check(CLI::NonNegativeNumber);
   };
-  add("--save-experiment-best", policy->experiment_best, "how many of the experiment's best checkpoints to keep");
+  add("--save-experiment-best", policy->experiment_best,
+      "how many of the experiment's best checkpoints to keep");
   add("--save-trial-best", policy->trial_best, "how many of each trial's best checkpoints to keep");
   add("--save-trial-latest", policy->trial_latest, "how many of each trial's latest checkpoints to keep");
   app.add_flag("-y,--yes", policy->yes, "do not ask");
@@ -143,13 +162,19 @@ Action define_gc_policy(CLI::App& app) {
 }  // namespace
 
 std::vector<Command> set_commands() {
-  return {{{"name"}, "set name of experiment", "det experiment set name 7 baseline", define_name},
-          {{"description"}, "set description of experiment", "", define_description},
-          {{"max-slots"}, "set max_slots of experiment", "det experiment set max-slots 7 4\ndet experiment set max-slots 7 none", define_max_slots},
-          {{"weight"}, "set weight of experiment", "", define_weight},
-          {{"priority"}, "set priority of experiment", "", define_priority},
-          {{"gc-policy"}, "set checkpoint garbage collection policy of experiment",
-           "det experiment set gc-policy 7 --save-experiment-best 1 --save-trial-best 1 --save-trial-latest 0", define_gc_policy}};
+  return {
+      {{"name"}, "set name of experiment", "det experiment set name 7 baseline", define_name},
+      {{"description"}, "set description of experiment", "", define_description},
+      {{"max-slots"},
+       "set max_slots of experiment",
+       "det experiment set max-slots 7 4\ndet experiment set max-slots 7 none",
+       define_max_slots},
+      {{"weight"}, "set weight of experiment", "", define_weight},
+      {{"priority"}, "set priority of experiment", "", define_priority},
+      {{"gc-policy"},
+       "set checkpoint garbage collection policy of experiment",
+       "det experiment set gc-policy 7 --save-experiment-best 1 --save-trial-best 1 --save-trial-latest 0",
+       define_gc_policy}};
 }
 
 }  // namespace det::cli

@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kLook = 200ms;
 constexpr std::size_t kStageWidth = 25;
-constexpr std::array kStages = {"Scheduling task", "Testing training", "Testing validation", "Testing checkpointing"};
+constexpr std::array kStages = {"Scheduling task", "Testing training", "Testing validation",
+                                "Testing checkpointing"};
 
 // How many of the stages are done.
 std::size_t stages_done(const json::value& experiment, const json::value& trial) {
@@ -37,8 +38,10 @@ std::string stages_text(const Console& console, std::size_t done, bool failed) {
   std::string text;
   for (std::size_t i = 0; i < kStages.size(); ++i) {
     std::string mark = "[ ]";
-    if (i < done) mark = console.paint(Colour::Green, "[\u2713]");
-    else if (i == done) mark = failed ? console.paint(Colour::Red, "[x]") : console.paint(Colour::Yellow, "[.]");
+    if (i < done)
+      mark = console.paint(Colour::Green, "[\u2713]");
+    else if (i == done)
+      mark = failed ? console.paint(Colour::Red, "[x]") : console.paint(Colour::Yellow, "[.]");
     text += (i > 0 ? ", " : "") + stage_name(i) + ' ' + mark;
   }
   return text;
@@ -81,13 +84,16 @@ Result<int> watch_test_experiment(Session& session, std::int64_t experiment_id) 
       return 0;
     }
     if (!failed) {
-      console.note(fmt::format("Model definition test (ID: {}) canceled before model test could complete. Please re-run the command.",
-                               experiment_id));
+      console.note(
+          fmt::format("Model definition test (ID: {}) canceled before model test could complete. Please "
+                      "re-run the command.",
+                      experiment_id));
       return 1;
     }
     if (!trial.is_null()) {
       console.write_line(fmt::format("Trial log of the test (trial {}):", integer_at(trial, "id")));
-      if (auto shown = show_logs(session, trial_path(integer_at(trial, "id")) + "/logs", {}); !shown) console.warn(shown.error().message());
+      if (auto shown = show_logs(session, trial_path(integer_at(trial, "id")) + "/logs", {}); !shown)
+        console.warn(shown.error().message());
     }
     console.fail(fmt::format("Model definition test (ID: {}) failed", experiment_id));
     return 1;

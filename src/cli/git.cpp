@@ -35,7 +35,8 @@ std::optional<std::string> git(const std::string& directory, std::vector<std::st
   std::string output;
   char buffer[4096];
   ssize_t count = 0;
-  while (failure == 0 && (count = ::read(pipe[0], buffer, sizeof buffer)) > 0) output.append(buffer, static_cast<std::size_t>(count));
+  while (failure == 0 && (count = ::read(pipe[0], buffer, sizeof buffer)) > 0)
+    output.append(buffer, static_cast<std::size_t>(count));
   ::close(pipe[0]);
   int status = 0;
   if (failure != 0 || ::waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
@@ -46,15 +47,19 @@ std::optional<std::string> git(const std::string& directory, std::vector<std::st
 }  // namespace
 
 Result<GitOrigin> git_origin(const std::string& directory) {
-  if (!git(directory, {"--version"})) return failed_precondition("--git needs the program git, and a directory to ask it about");
+  if (!git(directory, {"--version"}))
+    return failed_precondition("--git needs the program git, and a directory to ask it about");
   if (!git(directory, {"rev-parse", "--show-toplevel"}))
     return failed_precondition("Git repository not found: '{}' is in no git working directory", directory);
   const auto changes = git(directory, {"status", "--porcelain"});
   if (!changes || !changes->empty())
-    return failed_precondition("Git working directory is dirty. Please commit the following changes before creating an experiment:\n{}",
-                               changes.value_or(""));
+    return failed_precondition(
+        "Git working directory is dirty. Please commit the following changes before creating an "
+        "experiment:\n{}",
+        changes.value_or(""));
   const auto upstream = git(directory, {"rev-parse", "--abbrev-ref", "--symbolic-full-name", "@{upstream}"});
-  if (!upstream) return failed_precondition("The current git branch has no upstream branch; push it with: git push -u");
+  if (!upstream)
+    return failed_precondition("The current git branch has no upstream branch; push it with: git push -u");
   const auto remote = git(directory, {"config", "--get", "remote." + split(*upstream, '/')[0] + ".url"});
   const auto commit = git(directory, {"rev-parse", "HEAD"});
   const auto committer = git(directory, {"log", "-1", "--pretty=format:%cn <%ce>"});

@@ -85,7 +85,8 @@ bool path_matches(std::span<const std::string> pattern, std::span<const std::str
       if (path_matches(pattern.subspan(1), path.subspan(skipped))) return true;
     return false;
   }
-  return !path.empty() && segment_matches(pattern[0], path[0]) && path_matches(pattern.subspan(1), path.subspan(1));
+  return !path.empty() && segment_matches(pattern[0], path[0]) &&
+         path_matches(pattern.subspan(1), path.subspan(1));
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ Action define_job_list(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("-p,--resource-pool", options->pool, "which pool's queue (the default pool's)")->type_name("NAME");
+  app.add_option("-p,--resource-pool", options->pool, "which pool's queue (the default pool's)")
+      ->type_name("NAME");
   app.add_flag("--reverse", options->reverse, "last first");
   app.add_flag("--table", options->table, "a table, which is what you get anyway");
   add_output_flags(app, options->form);
@@ -41,18 +42,22 @@ Action define_job_list(CLI::App& app) {
     if (pool.empty()) {
       DET_TRY(pool, default_pool(session));
     }
-    DET_TRY(const auto entries, session.pages("/api/v1/job-queues-v2",
-                                              {{"resourcePool", pool}, {"orderBy", options->reverse ? "ORDER_BY_DESC" : "ORDER_BY_ASC"}},
-                                              "jobs", 100));
-    Table table({"#", "ID", "Type", "Job Name", "Priority or Weight", "Submitted", "Slots (acquired/needed)", "State", "User"});
+    DET_TRY(const auto entries,
+            session.pages(
+                "/api/v1/job-queues-v2",
+                {{"resourcePool", pool}, {"orderBy", options->reverse ? "ORDER_BY_DESC" : "ORDER_BY_ASC"}},
+                "jobs", 100));
+    Table table({"#", "ID", "Type", "Job Name", "Priority or Weight", "Submitted", "Slots (acquired/needed)",
+                 "State", "User"});
     for (const auto& entry : entries) {
       const auto& job = at(entry, "full").is_null() ? at(entry, "limited") : at(entry, "full");
       const auto ahead = json::to_int64(at(job, "summary.jobsAhead"));
       const auto& priority = at(job, "priority");
-      table.add({ahead && *ahead >= 0 ? json::value(std::to_string(*ahead)) : json::value("N/A"), at(job, "jobId"),
-                 without_prefix(at(job, "type"), "TYPE_"), at(job, "name"), priority.is_null() ? at(job, "weight") : priority,
-                 time_cell(at(job, "submissionTime")),
-                 json::value(fmt::format("{}/{}", integer_at(job, "allocatedSlots"), integer_at(job, "requestedSlots"))),
+      table.add({ahead && *ahead >= 0 ? json::value(std::to_string(*ahead)) : json::value("N/A"),
+                 at(job, "jobId"), without_prefix(at(job, "type"), "TYPE_"), at(job, "name"),
+                 priority.is_null() ? at(job, "weight") : priority, time_cell(at(job, "submissionTime")),
+                 json::value(fmt::format("{}/{}", integer_at(job, "allocatedSlots"),
+                                         integer_at(job, "requestedSlots"))),
                  state_cell(at(job, "summary.state")), at(job, "username")});
     }
     show(session.console(), options->form, entries, table);
@@ -73,15 +78,19 @@ Action define_task_list(CLI::App& app) {
       return std::pair(text_at(*a, "registeredTime"), text_at(*a, "allocationId")) <
              std::pair(text_at(*b, "registeredTime"), text_at(*b, "allocationId"));
     });
-    Table table({"Task ID", "Allocation ID", "Name", "Slots Needed", "Registered Time", "Agent", "Priority", "Resource Pool", "Ports"});
+    Table table({"Task ID", "Allocation ID", "Name", "Slots Needed", "Registered Time", "Agent", "Priority",
+                 "Resource Pool", "Ports"});
     for (const auto* task : tasks) {
       std::string agents, ports;
       for (const auto& resources : list_at(*task, "resources"))
         if (at(resources, "agentDevices").is_object())
-          for (const auto& agent : at(resources, "agentDevices").get_object()) agents += (agents.empty() ? "" : ", ") + std::string(agent.key());
-      for (const auto& port : list_at(*task, "proxyPorts")) ports += (ports.empty() ? "" : ", ") + cell_text(at(port, "port"));
-      table.add({at(*task, "taskId"), at(*task, "allocationId"), at(*task, "name"), at(*task, "slotsNeeded"), time_cell(at(*task, "registeredTime")),
-                 json::value(agents.empty() ? "unassigned" : agents), at(*task, "priority"), at(*task, "resourcePool"), json::value(ports)});
+          for (const auto& agent : at(resources, "agentDevices").get_object())
+            agents += (agents.empty() ? "" : ", ") + std::string(agent.key());
+      for (const auto& port : list_at(*task, "proxyPorts"))
+        ports += (ports.empty() ? "" : ", ") + cell_text(at(port, "port"));
+      table.add({at(*task, "taskId"), at(*task, "allocationId"), at(*task, "name"), at(*task, "slotsNeeded"),
+                 time_cell(at(*task, "registeredTime")), json::value(agents.empty() ? "unassigned" : agents),
+                 at(*task, "priority"), at(*task, "resourcePool"), json::value(ports)});
     }
     show(session.console(), *form, summaries, table);
     return 0;
@@ -100,7 +109,8 @@ Action define_task_logs(CLI::App& app) {
     const auto path = "/api/v1/tasks/" + url_encode(options->id) + "/logs";
     if (auto shown = show_logs(session, path, options->logs); !shown) return tl::unexpected(shown.error());
     if (!options->logs.json)
-      session.console().good(fmt::format("Task log stream ended. To reopen log stream, run: det task logs -f {}", options->id));
+      session.console().good(
+          fmt::format("Task log stream ended. To reopen log stream, run: det task logs -f {}", options->id));
     return 0;
   };
 }

@@ -105,8 +105,8 @@ class Inbox {
 };
 
 // One stream, from its start to its end, shown as it comes.
-Result<void> follow_once(Session& session, const std::string& path, const QueryItems& query, bool as_json, Seen& seen,
-                         bool& contact, const FollowHooks& hooks, Clock::time_point& next_tick) {
+Result<void> follow_once(Session& session, const std::string& path, const QueryItems& query, bool as_json,
+                         Seen& seen, bool& contact, const FollowHooks& hooks, Clock::time_point& next_tick) {
   const auto twin = session.twin();
   Inbox inbox;
   std::thread reader([&] {
@@ -138,7 +138,8 @@ Result<void> follow_once(Session& session, const std::string& path, const QueryI
   return *std::move(result);
 }
 
-Result<void> follow(Session& session, const std::string& path, const LogOptions& options, Seen seen, const FollowHooks& hooks) {
+Result<void> follow(Session& session, const std::string& path, const LogOptions& options, Seen seen,
+                    const FollowHooks& hooks) {
   auto next_tick = Clock::now();
   auto last_contact = Clock::now();
   bool told = false;
@@ -175,20 +176,40 @@ Result<void> follow(Session& session, const std::string& path, const LogOptions&
 }  // namespace
 
 void add_log_flags(CLI::App& app, LogOptions& options) {
-  auto* follow = app.add_flag("-f,--follow", options.follow, "show new lines as they come, until the task ends");
-  app.add_option("--tail", options.tail, "only the last N lines")->type_name("N")->check(CLI::NonNegativeNumber);
+  auto* follow =
+      app.add_flag("-f,--follow", options.follow, "show new lines as they come, until the task ends");
+  app.add_option("--tail", options.tail, "only the last N lines")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--head", options.head, "only the first N lines")
-      ->type_name("N")->check(CLI::NonNegativeNumber)->excludes(follow)->excludes("--tail");
-  app.add_option("--agent-id", options.agent_ids, "only lines from this agent")->type_name("ID")->allow_extra_args(false);
-  app.add_option("--container-id", options.container_ids, "only lines from this container")->type_name("ID")->allow_extra_args(false);
-  app.add_option("--rank-id", options.rank_ids, "only lines from this rank")->type_name("N")->allow_extra_args(false);
-  app.add_option("--source", options.sources, "only lines from this source: task, agent, master")->type_name("NAME")->allow_extra_args(false);
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
+      ->excludes(follow)
+      ->excludes("--tail");
+  app.add_option("--agent-id", options.agent_ids, "only lines from this agent")
+      ->type_name("ID")
+      ->allow_extra_args(false);
+  app.add_option("--container-id", options.container_ids, "only lines from this container")
+      ->type_name("ID")
+      ->allow_extra_args(false);
+  app.add_option("--rank-id", options.rank_ids, "only lines from this rank")
+      ->type_name("N")
+      ->allow_extra_args(false);
+  app.add_option("--source", options.sources, "only lines from this source: task, agent, master")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   app.add_option("--stdtype", options.stdtypes, "only this stream")
-      ->type_name("{stdout,stderr}")->check(CLI::IsMember({"stdout", "stderr"}))->allow_extra_args(false);
+      ->type_name("{stdout,stderr}")
+      ->check(CLI::IsMember({"stdout", "stderr"}))
+      ->allow_extra_args(false);
   app.add_option("--level", options.level, "this level and graver ones")
-      ->type_name("LEVEL")->transform(CLI::IsMember(std::vector<std::string>(std::begin(kLevels), std::end(kLevels)), CLI::ignore_case));
-  app.add_option("--timestamp-before", options.timestamp_before, "only lines before this RFC 3339 time")->type_name("TIME");
-  app.add_option("--timestamp-after", options.timestamp_after, "only lines after this RFC 3339 time")->type_name("TIME");
+      ->type_name("LEVEL")
+      ->transform(
+          CLI::IsMember(std::vector<std::string>(std::begin(kLevels), std::end(kLevels)), CLI::ignore_case));
+  app.add_option("--timestamp-before", options.timestamp_before, "only lines before this RFC 3339 time")
+      ->type_name("TIME");
+  app.add_option("--timestamp-after", options.timestamp_after, "only lines after this RFC 3339 time")
+      ->type_name("TIME");
   app.add_flag("--json", options.json, "one JSON object a line");
 }
 
@@ -200,13 +221,15 @@ QueryItems log_query(const LogOptions& options) {
   for (const auto& source : options.sources) items.emplace_back("sources", source);
   for (const auto& type : options.stdtypes) items.emplace_back("stdtypes", type);
   const auto level = std::find(std::begin(kLevels), std::end(kLevels), options.level);
-  for (auto graver = level; graver != std::end(kLevels); ++graver) items.emplace_back("levels", std::string("LOG_LEVEL_") + *graver);
+  for (auto graver = level; graver != std::end(kLevels); ++graver)
+    items.emplace_back("levels", std::string("LOG_LEVEL_") + *graver);
   if (!options.timestamp_before.empty()) items.emplace_back("timestampBefore", options.timestamp_before);
   if (!options.timestamp_after.empty()) items.emplace_back("timestampAfter", options.timestamp_after);
   return items;
 }
 
-Result<void> show_logs(Session& session, const std::string& path, const LogOptions& options, FollowHooks hooks) {
+Result<void> show_logs(Session& session, const std::string& path, const LogOptions& options,
+                       FollowHooks hooks) {
   Seen seen;
   if (options.tail) {
     // Newest first is how the master counts from the end.
@@ -215,10 +238,11 @@ Result<void> show_logs(Session& session, const std::string& path, const LogOptio
     items.emplace_back("orderBy", "ORDER_BY_DESC");
     std::vector<json::value> entries;
     if (*options.tail > 0) {
-      if (auto read = session.stream(path, items, [&](const json::value& entry) {
-            entries.push_back(entry);
-            return true;
-          });
+      if (auto read = session.stream(path, items,
+                                     [&](const json::value& entry) {
+                                       entries.push_back(entry);
+                                       return true;
+                                     });
           !read)
         return read;
     }

@@ -45,7 +45,8 @@ struct FollowHooks {
 /// While it follows, a connection that breaks is made again, for as long as
 /// the master does not stay away for five minutes, and no entry is shown twice
 /// or left out.
-Result<void> show_logs(Session& session, const std::string& path, const LogOptions& options, FollowHooks hooks = {});
+Result<void> show_logs(Session& session, const std::string& path, const LogOptions& options,
+                       FollowHooks hooks = {});
 
 /// The query of a request for these entries, without `follow`.
 QueryItems log_query(const LogOptions& options);

@@ -24,24 +24,29 @@ using testing::HasSubstr;
 constexpr const char* kLogs = "GET /api/v1/trials/12/logs";
 
 std::string entry(int id, const std::string& text) {
-  return fmt::format(R"({{"result":{{"id":"{}","timestamp":"2026-01-02T03:04:{:02}Z","message":"{}\n"}}}})", id, id, text);
+  return fmt::format(R"({{"result":{{"id":"{}","timestamp":"2026-01-02T03:04:{:02}Z","message":"{}\n"}}}})",
+                     id, id, text);
 }
 
 TEST(TrialLogs, AreShownAsTheyAre) {
   TestMaster master;
   master.stream(kLogs, {entry(1, "[2026-01-02T03:04:05Z] f6114bb3 [rank=1] || INFO: text"), entry(2, "two")});
   const auto outcome = det("trial logs 12", master);
-  EXPECT_EQ(outcome.out, "[2026-01-02T03:04:05Z] f6114bb3 [rank=1] || INFO: text\ntwo\n"
-                         "Trial log stream ended. To reopen log stream, run: det trial logs -f 12\n");
+  EXPECT_EQ(outcome.out,
+            "[2026-01-02T03:04:05Z] f6114bb3 [rank=1] || INFO: text\ntwo\n"
+            "Trial log stream ended. To reopen log stream, run: det trial logs -f 12\n");
 }
 
 TEST(TrialLogs, AreFilteredByTheMaster) {
   TestMaster master;
   master.stream(kLogs, {});
   det("t logs 12 --head 3 --rank-id 0 --rank-id 2 --level warning --stdtype stderr --agent-id a", master);
-  EXPECT_EQ(master.asked().back(),
-            "GET /api/v1/trials/12/logs?agentIds=a&rankIds=0&rankIds=2&stdtypes=stderr&levels=LOG_LEVEL_WARNING&levels=LOG_LEVEL_ERROR"
-            "&levels=LOG_LEVEL_CRITICAL&limit=3");
+  EXPECT_EQ(
+      master.asked().back(),
+      "GET "
+      "/api/v1/trials/12/"
+      "logs?agentIds=a&rankIds=0&rankIds=2&stdtypes=stderr&levels=LOG_LEVEL_WARNING&levels=LOG_LEVEL_ERROR"
+      "&levels=LOG_LEVEL_CRITICAL&limit=3");
 }
 
 TEST(TrialLogs, OfTheEndAreShownOldestFirst) {
@@ -54,7 +59,9 @@ TEST(TrialLogs, OfTheEndAreShownOldestFirst) {
 TEST(TrialLogs, CanBeJson) {
   TestMaster master;
   master.stream(kLogs, {entry(1, "one")});
-  EXPECT_EQ(det("t logs 12 --json", master).out, R"({"id":"1","timestamp":"2026-01-02T03:04:01Z","message":"one\n"})" "\n");
+  EXPECT_EQ(det("t logs 12 --json", master).out,
+            R"({"id":"1","timestamp":"2026-01-02T03:04:01Z","message":"one\n"})"
+            "\n");
 }
 
 TEST(TrialLogs, GoOnWhereABrokenConnectionLeftOff) {
@@ -62,8 +69,11 @@ TEST(TrialLogs, GoOnWhereABrokenConnectionLeftOff) {
   master.stream(kLogs, {entry(11, "one"), entry(12, "two")}, /*cut=*/true);
   master.stream(kLogs, {entry(12, "two"), entry(13, "three")});
   master.answer("GET /api/v1/trials/12", R"({"trial":{"id":12,"state":"STATE_COMPLETED"}})");
-  EXPECT_THAT(det("t logs -f 12", master).out, testing::StartsWith("one\ntwo\nthree\nTrial log stream ended."));
-  EXPECT_THAT(master.asked(), testing::Contains("GET /api/v1/trials/12/logs?follow=true&timestampAfter=2026-01-02T03%3A04%3A07.000000Z"));
+  EXPECT_THAT(det("t logs -f 12", master).out,
+              testing::StartsWith("one\ntwo\nthree\nTrial log stream ended."));
+  EXPECT_THAT(master.asked(),
+              testing::Contains(
+                  "GET /api/v1/trials/12/logs?follow=true&timestampAfter=2026-01-02T03%3A04%3A07.000000Z"));
 }
 
 TEST(TrialLogs, AreFollowedUntilTheTrialEndsAndNotTheStream) {
@@ -81,7 +91,8 @@ TEST(TrialLogs, EndWithTheMastersError) {
   EXPECT_EQ(det("t logs 12", master).err, "Failed to show logs of trial: trial '12' not found\n");
   EXPECT_EQ(det("t logs -f 12", master).err, "Failed to show logs of trial: trial '12' not found\n");
   TestMaster other;
-  other.stream(kLogs, {entry(1, "one"), R"({"error":{"grpcCode":13,"httpCode":500,"message":"the disk is gone"}})"});
+  other.stream(kLogs,
+               {entry(1, "one"), R"({"error":{"grpcCode":13,"httpCode":500,"message":"the disk is gone"}})"});
   const auto outcome = det("t logs 12", other);
   EXPECT_EQ(outcome.out, "one\n");
   EXPECT_EQ(outcome.err, "Failed to show logs of trial: the disk is gone\n");
@@ -126,17 +137,20 @@ TEST(Unpack, RefusesEntriesThatLeaveTheDirectory) {
 }
 
 std::string checkpoint_json(const std::string& host_path) {
-  return fmt::format(R"({{"uuid":"u1","state":"STATE_COMPLETED","reportTime":"2026-01-02T03:04:05Z","resources":{{"f":"1"}},
+  return fmt::format(
+      R"({{"uuid":"u1","state":"STATE_COMPLETED","reportTime":"2026-01-02T03:04:05Z","resources":{{"f":"1"}},
       "metadata":{{"steps_completed":100,"framework":"torch-2.11.0"}},"training":{{"trialId":12,"experimentId":7,"hparams":{{}},
       "searcherMetric":0.5,"validationMetrics":{{"avgMetrics":{{"error":0.5}}}},
-      "experimentConfig":{{"checkpoint_storage":{{"type":"shared_fs","host_path":"{}","storage_path":"cp"}}}}}}}})", host_path);
+      "experimentConfig":{{"checkpoint_storage":{{"type":"shared_fs","host_path":"{}","storage_path":"cp"}}}}}}}})",
+      host_path);
 }
 
 TEST(DownloadCheckpoint, CopiesFromStorageThatThisMachineSees) {
   TestMaster master;
   const TemporaryDirectory directory;
   directory.write("shared/cp/u1/state-dict.pth", "weights");
-  master.answer("GET /api/v1/checkpoints/u1", "{\"checkpoint\":" + checkpoint_json(directory.path() + "/shared") + "}");
+  master.answer("GET /api/v1/checkpoints/u1",
+                "{\"checkpoint\":" + checkpoint_json(directory.path() + "/shared") + "}");
   const auto target = directory.path() + "/model";
   const auto outcome = det("checkpoint download u1 -q -o " + target, master);
   EXPECT_EQ(outcome.out, target + "\n");
@@ -151,7 +165,8 @@ TEST(DownloadCheckpoint, CopiesFromStorageThatThisMachineSees) {
 TEST(DownloadCheckpoint, AsksTheMasterOtherwise) {
   TestMaster master;
   const TemporaryDirectory directory;
-  master.answer("GET /api/v1/trials/12/checkpoints", "{\"checkpoints\":[" + checkpoint_json("/no/such") + "],\"pagination\":{\"total\":1}}");
+  master.answer("GET /api/v1/trials/12/checkpoints",
+                "{\"checkpoints\":[" + checkpoint_json("/no/such") + "],\"pagination\":{\"total\":1}}");
   master.answer("GET /checkpoints/u1", tar_of({{"sub/", ""}, {"sub/f", "hello"}}));
   const auto target = directory.path() + "/model";
   const auto outcome = det("trial download 12 --best -o " + target, master);

@@ -54,7 +54,9 @@ Action define_master_logs(CLI::App& app) {
   };
   const auto options = std::make_shared<Options>();
   app.add_flag("-f,--follow", options->follow, "show new lines as they come");
-  app.add_option("--tail", options->tail, "only the last N lines")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--tail", options->tail, "only the last N lines")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
   app.add_flag("--json", options->json, "one JSON object a line");
   return [options](Session& session) -> Result<int> {
     QueryItems query;
@@ -92,16 +94,21 @@ Action define_version(CLI::App& app) {
 }  // namespace
 
 Command master_commands() {
-  return {.names = {"master"},
-          .help = "ask the master about itself",
-          .example = "det master info\ndet master logs -f",
-          .children = {{{"info"}, "show information about the master", "", define_info},
-                       {{"config"}, "show configuration of the master", "det master config --json", define_master_config},
-                       {{"logs"}, "show logs of the master", "det master logs -f --tail 20", define_master_logs}}};
+  return {
+      .names = {"master"},
+      .help = "ask the master about itself",
+      .example = "det master info\ndet master logs -f",
+      .children = {
+          {{"info"}, "show information about the master", "", define_info},
+          {{"config"}, "show configuration of the master", "det master config --json", define_master_config},
+          {{"logs"}, "show logs of the master", "det master logs -f --tail 20", define_master_logs}}};
 }
 
 Command version_command() {
-  return {.names = {"version"}, .help = "show versions of the client and the master", .example = "", .define = define_version};
+  return {.names = {"version"},
+          .help = "show versions of the client and the master",
+          .example = "",
+          .define = define_version};
 }
 
 }  // namespace det::cli

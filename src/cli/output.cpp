@@ -16,17 +16,24 @@ void add_output_flags(CLI::App& app, OutputForm& form) {
   app.add_flag("--csv", form.csv, "the table as CSV")->excludes("--json")->excludes("--yaml");
 }
 
-void show_json(Console& console, const json::value& v) { console.write_line(json::pretty(v, 2)); }
+void show_json(Console& console, const json::value& v) {
+  console.write_line(json::pretty(v, 2));
+}
 
 void show(Console& console, const OutputForm& form, const json::value& objects, const Table& table) {
-  if (form.json) show_json(console, objects);
-  else if (form.yaml) console.write(config::emit_yaml(objects));
-  else console.write(form.csv ? table.csv() : table.text());
+  if (form.json)
+    show_json(console, objects);
+  else if (form.yaml)
+    console.write(config::emit_yaml(objects));
+  else
+    console.write(form.csv ? table.csv() : table.text());
 }
 
 void show_document(Console& console, const OutputForm& form, const json::value& document) {
-  if (form.json) show_json(console, document);
-  else console.write(config::emit_yaml(document));
+  if (form.json)
+    show_json(console, document);
+  else
+    console.write(config::emit_yaml(document));
 }
 
 }  // namespace det::cli

@@ -11,7 +11,9 @@
 namespace det::cli {
 namespace {
 
-json::value parsed(std::string_view text) { return json::parse(text).value(); }
+json::value parsed(std::string_view text) {
+  return json::parse(text).value();
+}
 
 TEST(Table, HasARuleUnderItsHeadersAndNoOuterBorders) {
   Table table({"ID", "Owner", "Progress"});
@@ -83,7 +85,13 @@ struct Screen {
   std::ostringstream out, err;
   Console console;
   explicit Screen(bool tty, int columns = 40)
-      : console({.out = out, .err = err, .read_line = {}, .out_tty = tty, .err_tty = tty, .colour = true, .columns = columns}) {}
+      : console({.out = out,
+                 .err = err,
+                 .read_line = {},
+                 .out_tty = tty,
+                 .err_tty = tty,
+                 .colour = true,
+                 .columns = columns}) {}
 };
 
 TEST(Console, UsesColoursAndRewritesLinesOnTerminalsOnly) {
@@ -113,9 +121,14 @@ TEST(Console, CutsAStatusThatWouldWrap) {
 
 TEST(Console, ShowsControlCharactersOfLogsEscapedOnTerminals) {
   Screen pipe(false), terminal(true);
-  for (auto* screen : {&pipe, &terminal}) screen->console.log_line("\x1b]0;owned\x07 10%\r20%\xc2\x9b""2J\tend\n");
+  for (auto* screen : {&pipe, &terminal})
+    screen->console.log_line(
+        "\x1b]0;owned\x07 10%\r20%\xc2\x9b"
+        "2J\tend\n");
   EXPECT_EQ(terminal.out.str(), "\\x1b]0;owned\\x07 10%\\r20%\\x9b2J\tend\n");
-  EXPECT_EQ(pipe.out.str(), "\x1b]0;owned\x07 10%\r20%\xc2\x9b""2J\tend\n");
+  EXPECT_EQ(pipe.out.str(),
+            "\x1b]0;owned\x07 10%\r20%\xc2\x9b"
+            "2J\tend\n");
 }
 
 TEST(Console, AsksUntilTheAnswerIsYesOrNo) {
@@ -134,20 +147,25 @@ TEST(Console, AsksUntilTheAnswerIsYesOrNo) {
 
 TEST(ProgressMeter, SaysHowFarHowGoodAndHowLong) {
   ProgressMeter meter;
-  const auto experiment = parsed(R"({"searcherMetric":"validation_error","config":{"searcher":{"max_length":{"batches":2000}}}})");
-  const auto at_start = parsed(R"({"id":12,"state":"STATE_RUNNING","totalBatchesProcessed":200,"latestValidation":null})");
+  const auto experiment = parsed(
+      R"({"searcherMetric":"validation_error","config":{"searcher":{"max_length":{"batches":2000}}}})");
+  const auto at_start =
+      parsed(R"({"id":12,"state":"STATE_RUNNING","totalBatchesProcessed":200,"latestValidation":null})");
   EXPECT_EQ(meter.line(100, experiment, at_start), "Trial 12  RUNNING  200/2000 batches (10.0%)");
   const auto later = parsed(R"({"id":12,"state":"STATE_RUNNING","totalBatchesProcessed":1200,
       "summaryMetrics":{"avg_metrics":{"loss":{"last":0.031249}}},
       "latestValidation":{"metrics":{"avgMetrics":{"validation_error":0.021}}}})");
-  EXPECT_EQ(meter.line(200, experiment, later),
-            "Trial 12  RUNNING  1200/2000 batches (60.0%)  loss 0.03125  validation_error 0.021  ETA 1 m 20 s");
+  EXPECT_EQ(
+      meter.line(200, experiment, later),
+      "Trial 12  RUNNING  1200/2000 batches (60.0%)  loss 0.03125  validation_error 0.021  ETA 1 m 20 s");
 }
 
 TEST(ProgressMeter, KnowsTheLengthOfEveryGeneration) {
-  EXPECT_EQ(length_in_batches(parsed(R"({"config":{"scheduling_unit":50,"searcher":{"max_steps":20}}})")), 1000);
+  EXPECT_EQ(length_in_batches(parsed(R"({"config":{"scheduling_unit":50,"searcher":{"max_steps":20}}})")),
+            1000);
   EXPECT_EQ(length_in_batches(parsed(R"({"config":{"searcher":{"max_length":700}}})")), 700);
-  EXPECT_EQ(length_in_batches(parsed(R"({"config":{"searcher":{"max_length":{"epochs":3}}}})")), std::nullopt);
+  EXPECT_EQ(length_in_batches(parsed(R"({"config":{"searcher":{"max_length":{"epochs":3}}}})")),
+            std::nullopt);
 }
 
 TEST(Workloads, OfOneBatchCountAreOneRow) {
@@ -156,13 +174,16 @@ TEST(Workloads, OfOneBatchCountAreOneRow) {
       {"training":{"endTime":"2026-01-02T03:04:05Z","totalBatches":100,"metrics":{"avgMetrics":{"loss":0.5,"acc":0.25}}}},
       {"validation":{"endTime":"2026-01-02T03:04:06Z","totalBatches":100,"metrics":{"avgMetrics":{"error":0.1}}}},
       {"checkpoint":{"uuid":"u1","endTime":"2026-01-02T03:04:07Z","totalBatches":100,"state":"STATE_COMPLETED"}},
-      {"training":{"endTime":"2026-01-02T03:04:08Z","totalBatches":200,"metrics":{"avgMetrics":{"loss":"NaN"}}}}])").get_array());
-  EXPECT_EQ(workloads.table(true, true).csv(),
-            "Trial ID,# of Batches,State,Report Time,Training Metric: acc,Training Metric: loss,Checkpoint State,Checkpoint UUID,"
-            "Checkpoint Report Time,Validation State,Validation Report Time,Validation Metric: error\r\n"
-            "3,100,COMPLETED,2026-01-02 03:04:05+0000,0.25,0.5,COMPLETED,u1,2026-01-02 03:04:07+0000,COMPLETED,"
-            "2026-01-02 03:04:06+0000,0.1\r\n"
-            "3,200,COMPLETED,2026-01-02 03:04:08+0000,,NaN,,,,,,\r\n");
+      {"training":{"endTime":"2026-01-02T03:04:08Z","totalBatches":200,"metrics":{"avgMetrics":{"loss":"NaN"}}}}])")
+                       .get_array());
+  EXPECT_EQ(
+      workloads.table(true, true).csv(),
+      "Trial ID,# of Batches,State,Report Time,Training Metric: acc,Training Metric: loss,Checkpoint "
+      "State,Checkpoint UUID,"
+      "Checkpoint Report Time,Validation State,Validation Report Time,Validation Metric: error\r\n"
+      "3,100,COMPLETED,2026-01-02 03:04:05+0000,0.25,0.5,COMPLETED,u1,2026-01-02 03:04:07+0000,COMPLETED,"
+      "2026-01-02 03:04:06+0000,0.1\r\n"
+      "3,200,COMPLETED,2026-01-02 03:04:08+0000,,NaN,,,,,,\r\n");
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ std::string length_text(const json::value& unit) {
   return fmt::format("train for {} {}", integer_at(unit, "value"), text_at(unit, "name"));
 }
 
-Result<int> preview(Session& session, const std::string& path, const std::vector<std::string>& overrides, const OutputForm& form) {
+Result<int> preview(Session& session, const std::string& path, const std::vector<std::string>& overrides,
+                    const OutputForm& form) {
   DET_TRY(const auto document, read_experiment_document(path, overrides));
   auto& console = session.console();
   if (!document.document.contains("searcher")) {
@@ -51,10 +52,16 @@ Action define_preview(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("config_file", options->file, "the experiment's configuration (YAML)")->type_name("CONFIG_FILE")->required();
-  app.add_option("--config", options->overrides, "set one setting: searcher.max_trials=4")->type_name("KEY=VALUE")->allow_extra_args(false);
+  app.add_option("config_file", options->file, "the experiment's configuration (YAML)")
+      ->type_name("CONFIG_FILE")
+      ->required();
+  app.add_option("--config", options->overrides, "set one setting: searcher.max_trials=4")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
   add_output_flags(app, options->form);
-  return [options](Session& session) { return preview(session, options->file, options->overrides, options->form); };
+  return [options](Session& session) {
+    return preview(session, options->file, options->overrides, options->form);
+  };
 }
 
 }  // namespace

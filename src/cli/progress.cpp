@@ -25,23 +25,27 @@ std::string ProgressMeter::line(double now_seconds, const json::value& experimen
   const auto batches = integer_at(trial, "totalBatchesProcessed");
   const auto length = length_in_batches(experiment);
   if (length && *length > 0)
-    text += fmt::format("  {}/{} batches ({:.1f}%)", batches, *length, 100.0 * static_cast<double>(batches) / static_cast<double>(*length));
+    text += fmt::format("  {}/{} batches ({:.1f}%)", batches, *length,
+                        100.0 * static_cast<double>(batches) / static_cast<double>(*length));
   else
     text += fmt::format("  {} batches", batches);
 
   const auto& losses = at(trial, "summaryMetrics.avg_metrics");
-  if (const auto& loss = at(at(losses, "loss"), "last"); !loss.is_null()) text += "  loss " + metric_text(loss);
+  if (const auto& loss = at(at(losses, "loss"), "last"); !loss.is_null())
+    text += "  loss " + metric_text(loss);
   auto metric = text_at(experiment, "searcherMetric");
   if (metric.empty()) metric = text_at(experiment, "config.searcher.metric");
   const auto& validation = at(trial, "latestValidation.metrics.avgMetrics");
   if (validation.is_object())
-    if (const auto* value = validation.get_object().if_contains(metric)) text += fmt::format("  {} {}", metric, metric_text(*value));
+    if (const auto* value = validation.get_object().if_contains(metric))
+      text += fmt::format("  {} {}", metric, metric_text(*value));
 
   const auto done = static_cast<double>(batches);
   if (!first_ || done < first_->batches) first_ = Sample{now_seconds, done};
   const double seconds = now_seconds - first_->seconds;
   if (length && done > first_->batches && batches < *length && seconds > 0)
-    text += "  ETA " + duration_text((static_cast<double>(*length) - done) * seconds / (done - first_->batches));
+    text +=
+        "  ETA " + duration_text((static_cast<double>(*length) - done) * seconds / (done - first_->batches));
   return text;
 }
 

@@ -36,12 +36,15 @@ int compare(const std::string& a, const std::string& b) {
 }
 
 Error unauthenticated() {
-  return Error(ErrorCode::Unauthenticated, "Unauthenticated: Please use 'det user login <username>' to log in");
+  return Error(ErrorCode::Unauthenticated,
+               "Unauthenticated: Please use 'det user login <username>' to log in");
 }
 
 }  // namespace
 
-std::string url_encode(std::string_view text) { return http::percent_encode(text); }
+std::string url_encode(std::string_view text) {
+  return http::percent_encode(text);
+}
 
 std::string with_query(std::string path, const QueryItems& items) {
   char separator = path.find('?') == std::string::npos ? '?' : '&';
@@ -73,9 +76,10 @@ Result<void> Session::connect() {
   const auto reply = client_->get("/info");
   if (!reply) {
     client_.reset();
-    console_.warn(fmt::format("Master not found at {}. Hint: Remember to set the DET_MASTER environment variable to the "
-                              "correct Determined master IP or use the '-m' flag. To start one here: det up",
-                              url.text()));
+    console_.warn(fmt::format(
+        "Master not found at {}. Hint: Remember to set the DET_MASTER environment variable to the "
+        "correct Determined master IP or use the '-m' flag. To start one here: det up",
+        url.text()));
     return tl::unexpected(reply.error());
   }
   if (reply->ok())
@@ -86,8 +90,8 @@ Result<void> Session::connect() {
 void Session::compare_versions(const std::string& master_version) {
   const int order = compare(DET_VERSION, master_version);
   if (order < 0)
-    console_.warn(fmt::format("CLI version {} is less than master version {}. Consider upgrading the CLI.", DET_VERSION,
-                              master_version));
+    console_.warn(fmt::format("CLI version {} is less than master version {}. Consider upgrading the CLI.",
+                              DET_VERSION, master_version));
   if (order > 0)
     console_.warn(fmt::format("Master version {} is less than CLI version {}. Consider upgrading the master.",
                               master_version, DET_VERSION));
@@ -113,7 +117,8 @@ Result<std::string> Session::login(const std::string& user, const std::string& p
   call.headers.add("Content-Type", "application/json");
   DET_TRY(const auto reply, exchange_anonymous(std::move(call)));
   if (reply.status == 401 || reply.status == 403)
-    return fail(ErrorCode::PermissionDenied, "user '{}': {}", user, http::error_text(reply.status, reply.body));
+    return fail(ErrorCode::PermissionDenied, "user '{}': {}", user,
+                http::error_text(reply.status, reply.body));
   if (!reply.ok()) return tl::unexpected(http::error_of(reply.status, reply.body));
   DET_TRY(const auto answer, json::parse(reply.body));
   auto token = text_at(answer, "token");
@@ -207,13 +212,24 @@ Result<json::value> Session::json_call(std::string method, const std::string& pa
 Result<json::value> Session::get(const std::string& path, const QueryItems& query) {
   return json_call("GET", with_query(path, query), nullptr);
 }
-Result<json::value> Session::post(const std::string& path, const json::value& body) { return json_call("POST", path, &body); }
-Result<json::value> Session::put(const std::string& path, const json::value& body) { return json_call("PUT", path, &body); }
-Result<json::value> Session::patch(const std::string& path, const json::value& body) { return json_call("PATCH", path, &body); }
-Result<json::value> Session::del(const std::string& path) { return json_call("DELETE", path, nullptr); }
-Result<json::value> Session::del(const std::string& path, const json::value& body) { return json_call("DELETE", path, &body); }
+Result<json::value> Session::post(const std::string& path, const json::value& body) {
+  return json_call("POST", path, &body);
+}
+Result<json::value> Session::put(const std::string& path, const json::value& body) {
+  return json_call("PUT", path, &body);
+}
+Result<json::value> Session::patch(const std::string& path, const json::value& body) {
+  return json_call("PATCH", path, &body);
+}
+Result<json::value> Session::del(const std::string& path) {
+  return json_call("DELETE", path, nullptr);
+}
+Result<json::value> Session::del(const std::string& path, const json::value& body) {
+  return json_call("DELETE", path, &body);
+}
 
-Result<json::array> Session::pages(const std::string& path, QueryItems query, std::string_view member, std::int64_t limit) {
+Result<json::array> Session::pages(const std::string& path, QueryItems query, std::string_view member,
+                                   std::int64_t limit) {
   json::array items;
   while (true) {
     auto page_query = query;
@@ -222,7 +238,8 @@ Result<json::array> Session::pages(const std::string& path, QueryItems query, st
     DET_TRY(const auto page, get(path, page_query));
     const auto& part = list_at(page, member);
     items.insert(items.end(), part.begin(), part.end());
-    if (part.empty() || static_cast<std::int64_t>(items.size()) >= integer_at(page, "pagination.total")) return items;
+    if (part.empty() || static_cast<std::int64_t>(items.size()) >= integer_at(page, "pagination.total"))
+      return items;
   }
 }
 

@@ -59,7 +59,8 @@ class Session {
 
   /// All pages of a list: `path` asked with offset and limit until its
   /// pagination ends. Returns the items of `member`.
-  Result<json::array> pages(const std::string& path, QueryItems query, std::string_view member, std::int64_t limit = 500);
+  Result<json::array> pages(const std::string& path, QueryItems query, std::string_view member,
+                            std::int64_t limit = 500);
 
   /// Reads a stream of {"result": …} lines; `on_result` returns false to end
   /// it. An error line ends it with that error.

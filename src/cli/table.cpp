@@ -79,13 +79,16 @@ std::string Table::text() const {
   }
   for (std::size_t c = 0; c < columns.size(); ++c) {
     auto& column = columns[c];
-    column.numeric = column.numeric && std::any_of(rows_.begin(), rows_.end(), [&](const auto& row) { return row[c].is_number(); });
+    column.numeric = column.numeric && std::any_of(rows_.begin(), rows_.end(),
+                                                   [&](const auto& row) { return row[c].is_number(); });
     if (column.numeric) {
-      for (const auto& row : shown) column.after_point = std::max(column.after_point, digits_after_point(row[c]));
+      for (const auto& row : shown)
+        column.after_point = std::max(column.after_point, digits_after_point(row[c]));
       for (auto& row : shown)
         if (!row[c].empty()) row[c].append(column.after_point - digits_after_point(row[c]), ' ');
     }
-    for (const auto& line : split(headers_[c], '\n')) column.width = std::max(column.width, display_width(line) + kHeaderPadding);
+    for (const auto& line : split(headers_[c], '\n'))
+      column.width = std::max(column.width, display_width(line) + kHeaderPadding);
     for (const auto& row : shown)
       for (const auto& line : split(row[c], '\n')) column.width = std::max(column.width, display_width(line));
   }

@@ -11,7 +11,9 @@
 namespace det::cli {
 namespace {
 
-std::string template_path(const std::string& name) { return "/api/v1/templates/" + url_encode(name); }
+std::string template_path(const std::string& name) {
+  return "/api/v1/templates/" + url_encode(name);
+}
 
 Action define_template_list(CLI::App& app) {
   const auto details = std::make_shared<bool>(false);
@@ -53,7 +55,8 @@ Result<json::object> read_template(const std::string& path) {
     for (const auto& problem : parsed.error()) problems += '\n' + config::to_text("<template>", problem);
     return invalid_argument("the template file {} is not YAML:{}", path, problems);
   }
-  if (!parsed->value.is_object()) return invalid_argument("the template file {} must be a map of settings", path);
+  if (!parsed->value.is_object())
+    return invalid_argument("the template file {} must be a map of settings", path);
   return parsed->value.get_object();
 }
 
@@ -98,11 +101,14 @@ Action define_template_remove(CLI::App& app) {
 Command template_commands() {
   return {.names = {"template", "tpl"},
           .help = "manage configuration templates",
-          .example = "det template set small-gpu small-gpu.yaml\ndet experiment create const.yaml . --template small-gpu",
-          .children = {{{"list", "ls"}, "list templates", "", define_template_list},
-                       {{"describe"}, "describe template", "", define_template_describe},
-                       {{"set"}, "set template", "det template set small-gpu small-gpu.yaml", define_template_set},
-                       {{"remove", "rm"}, "remove template", "", define_template_remove}},
+          .example =
+              "det template set small-gpu small-gpu.yaml\ndet experiment create const.yaml . --template "
+              "small-gpu",
+          .children =
+              {{{"list", "ls"}, "list templates", "", define_template_list},
+               {{"describe"}, "describe template", "", define_template_describe},
+               {{"set"}, "set template", "det template set small-gpu small-gpu.yaml", define_template_set},
+               {{"remove", "rm"}, "remove template", "", define_template_remove}},
           .default_child = "list"};
 }
 

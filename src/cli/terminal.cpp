@@ -29,8 +29,8 @@ extern "C" void on_interrupt(int) {
   static constexpr char kPlain[] = "\nInterrupting...\n";
   static constexpr char kRed[] = "\n\x1b[31mInterrupting...\x1b[0m\n";
   const bool colour = ::isatty(STDERR_FILENO) && std::getenv("NO_COLOR") == nullptr;
-  [[maybe_unused]] const auto written =
-      colour ? ::write(STDERR_FILENO, kRed, sizeof kRed - 1) : ::write(STDERR_FILENO, kPlain, sizeof kPlain - 1);
+  [[maybe_unused]] const auto written = colour ? ::write(STDERR_FILENO, kRed, sizeof kRed - 1)
+                                               : ::write(STDERR_FILENO, kPlain, sizeof kPlain - 1);
   ::_exit(kInterrupted);
 }
 

@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include <boost/asio/use_future.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/use_future.hpp>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -20,7 +20,8 @@ TestMaster::TestMaster() {
   server_ = std::make_unique<http::Server>(
       context_.get_executor(), [this](http::Request request) { return handle(std::move(request)); },
       http::ServerOptions{.body_max = 128 * 1024 * 1024});
-  if (auto listening = server_->listen("127.0.0.1", 0); !listening) throw std::runtime_error(listening.error().message());
+  if (auto listening = server_->listen("127.0.0.1", 0); !listening)
+    throw std::runtime_error(listening.error().message());
   port_ = server_->port();
   answer("GET /api/v1/me", R"({"user":{"username":"determined"}})");
   thread_ = std::thread([this] {
@@ -30,7 +31,8 @@ TestMaster::TestMaster() {
 }
 
 TestMaster::~TestMaster() {
-  boost::asio::co_spawn(context_, server_->stop(std::chrono::milliseconds(50)), boost::asio::use_future).get();
+  boost::asio::co_spawn(context_, server_->stop(std::chrono::milliseconds(50)), boost::asio::use_future)
+      .get();
   context_.stop();
   thread_.join();
 }
@@ -67,30 +69,38 @@ std::vector<std::string> TestMaster::logins() const {
 json::value TestMaster::last_body(const std::string& request) const {
   const std::lock_guard lock(mutex_);
   const auto found = bodies_.find(request);
-  return found == bodies_.end() ? json::value(nullptr) : json::parse(found->second).value_or(json::value(nullptr));
+  return found == bodies_.end() ? json::value(nullptr)
+                                : json::parse(found->second).value_or(json::value(nullptr));
 }
 
 TestMaster::Answer TestMaster::answer_to(const http::Request& request) {
   const std::lock_guard lock(mutex_);
-  if (request.path == "/info") return {.body = fmt::format(R"({{"version":"{}","cluster_id":"c","master_id":"m"}})", version_)};
+  if (request.path == "/info")
+    return {.body = fmt::format(R"({{"version":"{}","cluster_id":"c","master_id":"m"}})", version_)};
   if (request.path == "/api/v1/auth/login") {
     logins_.push_back(request.body);
     const auto body = json::parse(request.body).value();
     const bool silent = body.at("username") == "determined" && body.at("password") == "";
-    const bool known = body.at("username") == "alice" && body.at("password") == json::value(password_hash("wonderland"));
-    if (!silent && !known) return {.status = 403, .body = http::error_body(Error(ErrorCode::PermissionDenied, "invalid credentials"))};
+    const bool known =
+        body.at("username") == "alice" && body.at("password") == json::value(password_hash("wonderland"));
+    if (!silent && !known)
+      return {.status = 403,
+              .body = http::error_body(Error(ErrorCode::PermissionDenied, "invalid credentials"))};
     const auto token = fmt::format("token-{}", ++tokens_given_);
     tokens_.insert(token);
     return {.body = fmt::format(R"({{"token":"{}","user":{{}}}})", token)};
   }
   asked_.push_back(request.method + ' ' + request.target);
   if (!tokens_.contains(http::bearer_token(request).value_or("")))
-    return {.status = 401, .body = http::error_body(Error(ErrorCode::Unauthenticated, "invalid credentials"))};
+    return {.status = 401,
+            .body = http::error_body(Error(ErrorCode::Unauthenticated, "invalid credentials"))};
   const auto name = request.method + ' ' + request.path;
   bodies_[name] = request.body;
   const auto found = answers_.find(name);
   if (found == answers_.end())
-    return {.status = 501, .body = http::error_body(Error(ErrorCode::Unimplemented, "nobody told the test's master about " + name))};
+    return {.status = 501,
+            .body = http::error_body(
+                Error(ErrorCode::Unimplemented, "nobody told the test's master about " + name))};
   auto answer = found->second.front();
   if (found->second.size() > 1) found->second.erase(found->second.begin());
   return answer;
@@ -138,7 +148,8 @@ Outcome det(const std::string& words, const TestMaster& master, const Setting& s
   static const TemporaryDirectory home;
   std::vector<std::string> list;
   if (!words.empty()) list = split(words, ' ');
-  return run_words(std::move(list), {{"DET_MASTER", master.url()}, {"XDG_CONFIG_HOME", home.path()}}, setting);
+  return run_words(std::move(list), {{"DET_MASTER", master.url()}, {"XDG_CONFIG_HOME", home.path()}},
+                   setting);
 }
 
 TemporaryDirectory::TemporaryDirectory() {

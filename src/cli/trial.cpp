@@ -31,7 +31,8 @@ Action define_trial_describe(CLI::App& app) {
     DET_TRY(const auto entries, fetch_workloads(session, options->id));
     const auto trial = at(answer, "trial");
     std::vector<std::string> headers = {"Experiment ID", "State", "H-Params", "Started", "Ended"};
-    std::vector<json::value> row = {at(trial, "experimentId"), state_cell(at(trial, "state")), json::value(json::pretty(at(trial, "hparams"), 4)),
+    std::vector<json::value> row = {at(trial, "experimentId"), state_cell(at(trial, "state")),
+                                    json::value(json::pretty(at(trial, "hparams"), 4)),
                                     time_cell(at(trial, "startTime")), time_cell(at(trial, "endTime"))};
     if (options->summary) {
       headers.push_back("Summary Metrics");
@@ -66,9 +67,11 @@ Action define_trial_logs(CLI::App& app) {
       DET_TRY(const auto now, session.get(trial_path(id)));
       return is_terminal(text_at(now, "trial.state"));
     };
-    if (auto shown = show_logs(session, trial_path(id) + "/logs", options->logs, std::move(hooks)); !shown) return tl::unexpected(shown.error());
+    if (auto shown = show_logs(session, trial_path(id) + "/logs", options->logs, std::move(hooks)); !shown)
+      return tl::unexpected(shown.error());
     if (!options->logs.json)
-      session.console().good(fmt::format("Trial log stream ended. To reopen log stream, run: det trial logs -f {}", id));
+      session.console().good(
+          fmt::format("Trial log stream ended. To reopen log stream, run: det trial logs -f {}", id));
     return 0;
   };
 }
@@ -96,13 +99,15 @@ struct TrialDownload {
 Result<json::value> choose(const json::array& checkpoints, const TrialDownload& options) {
   if (options.best) {
     const auto best = best_checkpoints(checkpoints, 1, options.order);
-    if (best.empty()) return not_found("trial {} has no checkpoint with a validation metric to compare", options.id);
+    if (best.empty())
+      return not_found("trial {} has no checkpoint with a validation metric to compare", options.id);
     return best[0];
   }
   const json::value* chosen = nullptr;
   for (const auto& checkpoint : checkpoints) {
-    if (options.latest ? chosen == nullptr || text_at(checkpoint, "reportTime") > text_at(*chosen, "reportTime")
-                       : text_at(checkpoint, "uuid") == options.uuid)
+    if (options.latest
+            ? chosen == nullptr || text_at(checkpoint, "reportTime") > text_at(*chosen, "reportTime")
+            : text_at(checkpoint, "uuid") == options.uuid)
       chosen = &checkpoint;
   }
   if (chosen != nullptr) return *chosen;
@@ -118,17 +123,24 @@ Action define_trial_download(CLI::App& app) {
   which->add_flag("--latest", options->latest, "the newest checkpoint");
   which->add_option("--uuid", options->uuid, "this checkpoint")->type_name("UUID");
   which->require_option(1);
-  app.add_option("-o,--output-dir", options->directory, "where to put it (checkpoints/<uuid>)")->type_name("DIR");
-  auto* sort = app.add_option("--sort-by,--metric-name", options->order.metric, "with --best: best by this validation metric")->type_name("METRIC");
-  app.add_option("--smaller-is-better", options->order.smaller_is_better, "with --sort-by: true or false")->type_name("BOOL")->needs(sort);
+  app.add_option("-o,--output-dir", options->directory, "where to put it (checkpoints/<uuid>)")
+      ->type_name("DIR");
+  auto* sort = app.add_option("--sort-by,--metric-name", options->order.metric,
+                              "with --best: best by this validation metric")
+                   ->type_name("METRIC");
+  app.add_option("--smaller-is-better", options->order.smaller_is_better, "with --sort-by: true or false")
+      ->type_name("BOOL")
+      ->needs(sort);
   app.add_flag("-q,--quiet", options->quiet, "print the path only");
   return [options](Session& session) -> Result<int> {
-    DET_TRY(const auto checkpoints,
-            session.pages(trial_path(options->id) + "/checkpoints", {{"states", "STATE_COMPLETED"}}, "checkpoints", 1000));
+    DET_TRY(const auto checkpoints, session.pages(trial_path(options->id) + "/checkpoints",
+                                                  {{"states", "STATE_COMPLETED"}}, "checkpoints", 1000));
     DET_TRY(const auto checkpoint, choose(checkpoints, *options));
-    const auto directory = options->directory.empty() ? std::filesystem::path("checkpoints") / text_at(checkpoint, "uuid")
-                                                      : std::filesystem::path(options->directory);
-    if (auto done = download_checkpoint(session, checkpoint, directory); !done) return tl::unexpected(done.error());
+    const auto directory = options->directory.empty()
+                               ? std::filesystem::path("checkpoints") / text_at(checkpoint, "uuid")
+                               : std::filesystem::path(options->directory);
+    if (auto done = download_checkpoint(session, checkpoint, directory); !done)
+      return tl::unexpected(done.error());
     auto& console = session.console();
     if (options->quiet) {
       console.write_line(directory.string());
@@ -145,14 +157,20 @@ Action define_trial_download(CLI::App& app) {
 }  // namespace
 
 Command trial_commands() {
-  return {.names = {"trial", "t"},
-          .help = "manage trials",
-          .example = "det trial logs -f 12\ndet trial describe 12 --metrics\ndet trial download 12 --best",
-          .children = {{{"describe"}, "describe trial", "det trial describe 12 --metrics", define_trial_describe},
-                       {{"logs"}, "show logs of trial", "det trial logs -f 12\ndet trial logs 12 --tail 20 --level WARNING", define_trial_logs},
-                       {{"kill"}, "kill trial", "", define_trial_kill},
-                       {{"download"}, "download checkpoint of trial",
-                        "det trial download 12 --best\ndet trial download 12 --latest -o /tmp/model", define_trial_download}}};
+  return {
+      .names = {"trial", "t"},
+      .help = "manage trials",
+      .example = "det trial logs -f 12\ndet trial describe 12 --metrics\ndet trial download 12 --best",
+      .children = {{{"describe"}, "describe trial", "det trial describe 12 --metrics", define_trial_describe},
+                   {{"logs"},
+                    "show logs of trial",
+                    "det trial logs -f 12\ndet trial logs 12 --tail 20 --level WARNING",
+                    define_trial_logs},
+                   {{"kill"}, "kill trial", "", define_trial_kill},
+                   {{"download"},
+                    "download checkpoint of trial",
+                    "det trial download 12 --best\ndet trial download 12 --latest -o /tmp/model",
+                    define_trial_download}}};
 }
 
 }  // namespace det::cli

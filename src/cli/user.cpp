@@ -8,7 +8,9 @@
 namespace det::cli {
 namespace {
 
-Error nobody() { return Error(ErrorCode::FailedPrecondition, "no password given"); }
+Error nobody() {
+  return Error(ErrorCode::FailedPrecondition, "no password given");
+}
 
 Action define_login(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
@@ -40,7 +42,8 @@ Action define_logout(CLI::App& app) {
     // The master forgets the token first. Where it cannot be told, the token
     // stays valid there until it expires, but is no longer known here.
     if (cached)
-      if (const auto told = session.post("/api/v1/auth/logout"); !told) session.console().warn(told.error().message());
+      if (const auto told = session.post("/api/v1/auth/logout"); !told)
+        session.console().warn(told.error().message());
     auto dropped = *all ? cache.drop_all() : cache.drop(user);
     if (!dropped) return tl::unexpected(dropped.error());
     return 0;
@@ -52,8 +55,10 @@ Action define_whoami(CLI::App& app) {
   app.add_flag("--json", form->json, "the API's object as JSON");
   return [form](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.get("/api/v1/me"));
-    if (form->json) show_json(session.console(), at(answer, "user"));
-    else session.console().line("You are logged in as user '{}'", text_at(answer, "user.username"));
+    if (form->json)
+      show_json(session.console(), at(answer, "user"));
+    else
+      session.console().line("You are logged in as user '{}'", text_at(answer, "user.username"));
     return 0;
   };
 }
@@ -67,10 +72,12 @@ Action define_user_list(CLI::App& app) {
     QueryItems query;
     if (!*all) query.emplace_back("active", "true");
     DET_TRY(const auto users, session.pages("/api/v1/users", query, "users", 500));
-    Table table({"User ID", "Username", "Display Name", "Admin", "Active", "Remote", "Agent Uid", "Agent Gid", "Agent User", "Agent Group"});
+    Table table({"User ID", "Username", "Display Name", "Admin", "Active", "Remote", "Agent Uid", "Agent Gid",
+                 "Agent User", "Agent Group"});
     for (const auto& user : users)
-      table.add({at(user, "id"), at(user, "username"), at(user, "displayName"), at(user, "admin"), at(user, "active"), at(user, "remote"),
-                 at(user, "agentUserGroup.agentUid"), at(user, "agentUserGroup.agentGid"), at(user, "agentUserGroup.agentUser"),
+      table.add({at(user, "id"), at(user, "username"), at(user, "displayName"), at(user, "admin"),
+                 at(user, "active"), at(user, "remote"), at(user, "agentUserGroup.agentUid"),
+                 at(user, "agentUserGroup.agentGid"), at(user, "agentUserGroup.agentUser"),
                  at(user, "agentUserGroup.agentGroup")});
     show(session.console(), *form, users, table);
     return 0;
@@ -86,7 +93,8 @@ Action define_user_create(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("username", options->name, "name of the new user")->type_name("USERNAME")->required();
   app.add_flag("--admin", options->admin, "may change everything");
-  app.add_option("--password", options->password, "password; without this flag it is empty")->type_name("PASSWORD");
+  app.add_option("--password", options->password, "password; without this flag it is empty")
+      ->type_name("PASSWORD");
   return [options](Session& session) -> Result<int> {
     json::object user;
     user["username"] = options->name;
@@ -145,24 +153,29 @@ Action define_user_switch(CLI::App& app, bool active) {
   };
 }
 
-Action define_user_activate(CLI::App& app) { return define_user_switch(app, true); }
-Action define_user_deactivate(CLI::App& app) { return define_user_switch(app, false); }
+Action define_user_activate(CLI::App& app) {
+  return define_user_switch(app, true);
+}
+Action define_user_deactivate(CLI::App& app) {
+  return define_user_switch(app, false);
+}
 
 }  // namespace
 
 Command user_commands() {
-  return {.names = {"user", "u"},
-          .help = "manage users, log in and out",
-          .example = "det user login alice\ndet user whoami\ndet -u admin user create alice",
-          .children = {{{"login"}, "log in user", "det user login alice", define_login},
-                       {{"logout"}, "log out user", "", define_logout},
-                       {{"whoami"}, "show who is logged in", "", define_whoami},
-                       {{"list", "ls"}, "list users", "", define_user_list},
-                       {{"create"}, "create user", "det -u admin user create alice --admin", define_user_create},
-                       {{"change-password"}, "change password for user", "", define_change_password},
-                       {{"activate"}, "activate user", "", define_user_activate},
-                       {{"deactivate"}, "deactivate user", "", define_user_deactivate}},
-          .default_child = "list"};
+  return {
+      .names = {"user", "u"},
+      .help = "manage users, log in and out",
+      .example = "det user login alice\ndet user whoami\ndet -u admin user create alice",
+      .children = {{{"login"}, "log in user", "det user login alice", define_login},
+                   {{"logout"}, "log out user", "", define_logout},
+                   {{"whoami"}, "show who is logged in", "", define_whoami},
+                   {{"list", "ls"}, "list users", "", define_user_list},
+                   {{"create"}, "create user", "det -u admin user create alice --admin", define_user_create},
+                   {{"change-password"}, "change password for user", "", define_change_password},
+                   {{"activate"}, "activate user", "", define_user_activate},
+                   {{"deactivate"}, "deactivate user", "", define_user_deactivate}},
+      .default_child = "list"};
 }
 
 }  // namespace det::cli

@@ -20,7 +20,9 @@ const json::value& member(const json::value& v, const std::string& name) {
 }
 
 // What an entry has done is done: only its checkpoint may be otherwise.
-json::value done(const json::value& workload) { return workload.is_null() ? json::value(nullptr) : json::value("COMPLETED"); }
+json::value done(const json::value& workload) {
+  return workload.is_null() ? json::value(nullptr) : json::value("COMPLETED");
+}
 
 }  // namespace
 
@@ -51,7 +53,8 @@ Table WorkloadTable::table(bool metrics, bool trial_ids) const {
   if (trial_ids) headers.push_back("Trial ID");
   for (const auto* name : {"# of Batches", "State", "Report Time"}) headers.push_back(name);
   for (const auto& name : training_names) headers.push_back("Training Metric: " + name);
-  for (const auto* name : {"Checkpoint State", "Checkpoint UUID", "Checkpoint Report Time", "Validation State", "Validation Report Time"})
+  for (const auto* name : {"Checkpoint State", "Checkpoint UUID", "Checkpoint Report Time",
+                           "Validation State", "Validation Report Time"})
     headers.push_back(name);
   for (const auto& name : validation_names) headers.push_back("Validation Metric: " + name);
 

@@ -31,7 +31,8 @@ std::string resource_pool(const config::ExperimentConfig& config) {
   return config.resources.resource_pool.empty() ? "default" : config.resources.resource_pool;
 }
 
-void Cluster::request(experiment::Experiment& experiment, const experiment::RequestAllocation& wanted, Step& step) {
+void Cluster::request(experiment::Experiment& experiment, const experiment::RequestAllocation& wanted,
+                      Step& step) {
   const auto& trial = *experiment.trial(wanted.trial);
   Allocation allocation;
   allocation.record = {.id = wanted.allocation_id,
@@ -96,8 +97,10 @@ void Cluster::end_if_all_ended(Allocation& allocation, Step& step) {
   for (const auto& share : allocation.record.shares)
     if (!allocation.agents_ended.contains(share.agent)) return;
   Exit exit{.kind = Exit::Kind::Clean, .preempted = allocation.preempt, .reason = allocation.failure};
-  if (allocation.lost) exit.kind = Exit::Kind::Infrastructure;
-  else if (!allocation.failure.empty()) exit.kind = allocation.kill && allocation.failure == "killed" ? Exit::Kind::Stopped : Exit::Kind::Failed;
+  if (allocation.lost)
+    exit.kind = Exit::Kind::Infrastructure;
+  else if (!allocation.failure.empty())
+    exit.kind = allocation.kill && allocation.failure == "killed" ? Exit::Kind::Stopped : Exit::Kind::Failed;
   end(allocation, exit, step);
 }
 
@@ -117,8 +120,10 @@ Outcome Cluster::on(const AllocationStarted& event, Step& step) {
 // of a gang fail because one is gone, and they are often heard first.
 void Cluster::note_exit(Allocation& allocation, const api::RankExit& exit, Step& step) {
   if (exit.code == 0 && exit.signal == 0) return;
-  if (exit.code == api::kLostStatus && exit.signal == 0) allocation.lost = true;
-  else if (allocation.failure.empty()) allocation.failure = allocation.kill ? "killed" : describe(exit);
+  if (exit.code == api::kLostStatus && exit.signal == 0)
+    allocation.lost = true;
+  else if (allocation.failure.empty())
+    allocation.failure = allocation.kill ? "killed" : describe(exit);
   if (allocation.kill) return;
   allocation.kill = true;
   step.effects.push_back(WakeAllocation{allocation.record.id});
@@ -127,7 +132,8 @@ void Cluster::note_exit(Allocation& allocation, const api::RankExit& exit, Step&
 
 Outcome Cluster::on(const RankFailed& event, Step& step) {
   auto* allocation = live_allocation(event.allocation_id);
-  if (allocation != nullptr && holds_slots(*allocation, event.agent)) note_exit(*allocation, event.exit, step);
+  if (allocation != nullptr && holds_slots(*allocation, event.agent))
+    note_exit(*allocation, event.exit, step);
   return {};
 }
 
@@ -145,8 +151,9 @@ Outcome Cluster::on(const AllocationExited& event, Step& step) {
 Outcome Cluster::on(const PreemptionExpired& event, Step& step) {
   auto* allocation = live_allocation(event.allocation_id);
   if (allocation == nullptr || allocation->kill) return {};
-  step.effects.push_back(LogNote{allocation->record.task_id, event.allocation_id,
-                                 "the trial did not give its slots back in time (preemption_timeout) and is killed"});
+  step.effects.push_back(
+      LogNote{allocation->record.task_id, event.allocation_id,
+              "the trial did not give its slots back in time (preemption_timeout) and is killed"});
   kill(event.allocation_id, step);
   return {};
 }
@@ -181,7 +188,8 @@ Outcome Cluster::on(const AgentLost& event, Step& step) {
     allocation.lost = true;
     allocation.failure = fmt::format("agent {} was lost", event.agent);
     allocation.kill = true;
-    step.effects.push_back(LogNote{allocation.record.task_id, id, allocation.failure + "; the trial will run again elsewhere"});
+    step.effects.push_back(
+        LogNote{allocation.record.task_id, id, allocation.failure + "; the trial will run again elsewhere"});
     wake_agents(allocation, step);
     end_if_all_ended(allocation, step);
   }
@@ -194,10 +202,14 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
     return refuse(Error(ErrorCode::NotFound, fmt::format("agent '{}' not found", event.agent)));
   auto& agent = found->second;
   if (event.slot) {
-    if (std::none_of(agent.slots.begin(), agent.slots.end(), [&](const auto& slot) { return slot.id == *event.slot; }))
-      return refuse(Error(ErrorCode::NotFound, fmt::format("agent '{}' has no slot {}", event.agent, *event.slot)));
-    if (event.enabled) agent.disabled_slots.erase(*event.slot);
-    else agent.disabled_slots.insert(*event.slot);
+    if (std::none_of(agent.slots.begin(), agent.slots.end(),
+                     [&](const auto& slot) { return slot.id == *event.slot; }))
+      return refuse(
+          Error(ErrorCode::NotFound, fmt::format("agent '{}' has no slot {}", event.agent, *event.slot)));
+    if (event.enabled)
+      agent.disabled_slots.erase(*event.slot);
+    else
+      agent.disabled_slots.insert(*event.slot);
   } else {
     agent.enabled = event.enabled;
     agent.draining = !event.enabled && event.drain;
@@ -208,8 +220,8 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
   std::vector<std::string> hit;
   for (const auto& [id, allocation] : allocations_)
     for (const auto& share : allocation.record.shares)
-      if (share.agent == event.agent &&
-          (!event.slot || std::find(share.slots.begin(), share.slots.end(), *event.slot) != share.slots.end()))
+      if (share.agent == event.agent && (!event.slot || std::find(share.slots.begin(), share.slots.end(),
+                                                                  *event.slot) != share.slots.end()))
         hit.push_back(id);
   for (const auto& id : hit) preempt(id, step);
   return {};
@@ -232,12 +244,15 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
   std::map<std::string, std::set<int>> used;
   for (const auto& [id, allocation] : allocations_)
     for (const auto& share : allocation.record.shares)
-      if (!allocation.agents_ended.contains(share.agent)) used[share.agent].insert(share.slots.begin(), share.slots.end());
+      if (!allocation.agents_ended.contains(share.agent))
+        used[share.agent].insert(share.slots.begin(), share.slots.end());
   for (const auto& [id, agent] : agents_) {
     if (agent.resource_pool != pool || !agent.connected) continue;
     scheduler::Agent entry{.id = id, .slots = {}, .enabled = agent.enabled, .draining = agent.draining};
     for (const auto& slot : agent.slots)
-      entry.slots.push_back({.id = slot.id, .enabled = !agent.disabled_slots.contains(slot.id), .used = used[id].contains(slot.id)});
+      entry.slots.push_back({.id = slot.id,
+                             .enabled = !agent.disabled_slots.contains(slot.id),
+                             .used = used[id].contains(slot.id)});
     agents.push_back(std::move(entry));
   }
   std::vector<scheduler::Request> requests;
@@ -263,7 +278,8 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
     auto& allocation = allocations_.at(placement.allocation_id);
     allocation.record.state = AllocationState::Assigned;
     allocation.record.start_time = step.now;
-    for (const auto& share : placement.shares) allocation.record.shares.push_back({.agent = share.agent, .slots = share.slots});
+    for (const auto& share : placement.shares)
+      allocation.record.shares.push_back({.agent = share.agent, .slots = share.slots});
     const auto& trial = *experiment(allocation.record.experiment_id)->trial(allocation.record.trial_id);
     step.effects.push_back(PutAllocation{allocation.record});
     step.effects.push_back(RewindTrial{trial.record.id, allocation.record.run_id, trial.checkpoint_batches});
@@ -295,8 +311,11 @@ std::vector<api::DesiredAllocation> Cluster::desired(const std::string& agent) c
     if (!holds_slots(allocation, agent)) continue;
     const auto& owner = *experiment(allocation.record.experiment_id);
     const auto& trial = *owner.trial(allocation.record.trial_id);
-    api::DesiredAllocation entry{.allocation_id = id, .task_id = allocation.record.task_id, .token = {},
-                                 .experiment_id = owner.record().id, .trial_id = trial.record.id,
+    api::DesiredAllocation entry{.allocation_id = id,
+                                 .task_id = allocation.record.task_id,
+                                 .token = {},
+                                 .experiment_id = owner.record().id,
+                                 .trial_id = trial.record.id,
                                  .run_id = static_cast<int>(allocation.record.run_id)};
     int rank = 0;
     for (std::size_t i = 0; i < allocation.record.shares.size(); ++i) {

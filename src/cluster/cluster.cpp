@@ -17,8 +17,8 @@ BOOST_DESCRIBE_STRUCT(Saved, (), (epoch, next_experiment, next_trial, agents, al
 
 // What of a record is worth a row of its own right away; progress in steps of 1 %.
 std::string digest(const experiment::ExperimentRecord& r) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}", static_cast<int>(r.state), static_cast<int>(r.progress * 100), r.error,
-                     r.name, r.description, r.notes, fmt::join(r.labels, ","));
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", static_cast<int>(r.state), static_cast<int>(r.progress * 100),
+                     r.error, r.name, r.description, r.notes, fmt::join(r.labels, ","));
 }
 
 }  // namespace
@@ -32,7 +32,8 @@ Result<Cluster> Cluster::restore(const json::value& snapshot) {
   cluster.next_experiment_ = saved.next_experiment;
   cluster.next_trial_ = saved.next_trial;
   for (const auto& agent : saved.agents) cluster.agents_.emplace(agent.id, agent);
-  for (const auto& allocation : saved.allocations) cluster.allocations_.emplace(allocation.record.id, allocation);
+  for (const auto& allocation : saved.allocations)
+    cluster.allocations_.emplace(allocation.record.id, allocation);
   for (const auto& value : saved.experiments) {
     DET_TRY(auto experiment, experiment::Experiment::restore(value));
     const auto id = experiment.record().id;
@@ -101,7 +102,9 @@ Allocation* Cluster::live_allocation(const std::string& id) {
   return found == allocations_.end() ? nullptr : &found->second;
 }
 
-Outcome Cluster::refuse(Error error) const { return {.refused = std::move(error), .experiment = {}, .effects = {}}; }
+Outcome Cluster::refuse(Error error) const {
+  return {.refused = std::move(error), .experiment = {}, .effects = {}};
+}
 
 // ---- experiments -----------------------------------------------------------
 
@@ -126,7 +129,8 @@ Outcome Cluster::on(const ExperimentSubmitted& event, Step& step) {
 
 Outcome Cluster::on(const ExperimentCommanded& event, Step& step) {
   auto* experiment = live(event.id);
-  if (experiment == nullptr) return refuse(Error(ErrorCode::NotFound, fmt::format("experiment {} not found", event.id)));
+  if (experiment == nullptr)
+    return refuse(Error(ErrorCode::NotFound, fmt::format("experiment {} not found", event.id)));
   const auto context = step.context();
   const auto done = event.verb == Verb::Activate ? experiment->activate(context)
                     : event.verb == Verb::Pause  ? experiment->pause(context)
@@ -139,7 +143,8 @@ Outcome Cluster::on(const ExperimentCommanded& event, Step& step) {
 
 Outcome Cluster::on(const ExperimentPatched& event, Step& step) {
   auto* experiment = live(event.id);
-  if (experiment == nullptr) return refuse(Error(ErrorCode::NotFound, fmt::format("experiment {} not found", event.id)));
+  if (experiment == nullptr)
+    return refuse(Error(ErrorCode::NotFound, fmt::format("experiment {} not found", event.id)));
   auto& record = experiment->mutable_record();
   if (event.name) record.name = *event.name;
   if (event.description) record.description = *event.description;
@@ -218,7 +223,8 @@ Outcome Cluster::on(const OperationCompleted& event, Step& step) {
 Outcome Cluster::on(const TrialProgressed& event, Step& step) {
   const auto* allocation = live_allocation(event.allocation_id);
   if (allocation == nullptr) return refuse(gone(event.allocation_id));
-  live(allocation->record.experiment_id)->progressed(allocation->record.trial_id, event.batches, event.runner_state);
+  live(allocation->record.experiment_id)
+      ->progressed(allocation->record.trial_id, event.batches, event.runner_state);
   settle(allocation->record.experiment_id, step);
   return {};
 }

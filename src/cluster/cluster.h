@@ -21,23 +21,25 @@ struct Agent {
   bool connected = true;  ///< joined, and not lost since
   Time registered;
 };
-BOOST_DESCRIBE_STRUCT(Agent, (), (id, resource_pool, hostname, version, slots, disabled_slots, enabled, draining,
-                                  connected, registered))
+BOOST_DESCRIBE_STRUCT(Agent, (),
+                      (id, resource_pool, hostname, version, slots, disabled_slots, enabled, draining,
+                       connected, registered))
 
 /// One run of a trial on slots, wanted or granted. Gone from memory once it ended.
 struct Allocation {
   experiment::AllocationRecord record;
   int slots = 1;
   std::set<std::string> agents_running, agents_ended;
-  bool preempt = false;                 ///< asked to give its slots back
-  bool acknowledged = false;            ///< it said that it does
-  bool kill = false;                    ///< to be ended at once
-  bool lost = false;                    ///< a machine that it ran on is lost
-  std::string failure;                  ///< of the rank that failed first, in words
+  bool preempt = false;       ///< asked to give its slots back
+  bool acknowledged = false;  ///< it said that it does
+  bool kill = false;          ///< to be ended at once
+  bool lost = false;          ///< a machine that it ran on is lost
+  std::string failure;        ///< of the rank that failed first, in words
   std::optional<Time> preempt_deadline;
 };
-BOOST_DESCRIBE_STRUCT(Allocation, (), (record, slots, agents_running, agents_ended, preempt, acknowledged, kill, lost,
-                                       failure, preempt_deadline))
+BOOST_DESCRIBE_STRUCT(Allocation, (),
+                      (record, slots, agents_running, agents_ended, preempt, acknowledged, kill, lost,
+                       failure, preempt_deadline))
 
 /// What follows from an event. When `refused` holds something, nothing changed.
 struct Outcome {
@@ -137,9 +139,10 @@ class Cluster {
   std::map<std::string, Agent> agents_;
   std::map<std::string, Allocation> allocations_;
   std::map<ExperimentId, experiment::Experiment> experiments_;
-  std::map<TrialId, ExperimentId> experiment_of_;          // derived from experiments_
-  std::map<ExperimentId, std::string> written_;            // what PutExperiment last said, to say it no oftener than needed
-  std::map<std::string, std::string> waiting_;             // derived: reasons of the last plan
+  std::map<TrialId, ExperimentId> experiment_of_;  // derived from experiments_
+  std::map<ExperimentId, std::string>
+      written_;  // what PutExperiment last said, to say it no oftener than needed
+  std::map<std::string, std::string> waiting_;  // derived: reasons of the last plan
   std::unique_ptr<scheduler::Scheduler> scheduler_;
 };
 

@@ -15,9 +15,12 @@ struct Bench {
   Outcome submit(const std::string& more = "") {
     config::Layers layers;
     layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/checkpoints"}};
-    layers.user_yaml = "searcher: {name: single, metric: loss, max_length: {batches: 100}}\nentrypoint: m:T\n"
-                       "hyperparameters: {global_batch_size: 8}\nreproducibility: {experiment_seed: 3}\n" + more;
-    const auto resolved = config::resolve(layers, {.now = {}, .pet_name = "bench", .resource_pools = std::nullopt});
+    layers.user_yaml =
+        "searcher: {name: single, metric: loss, max_length: {batches: 100}}\nentrypoint: m:T\n"
+        "hyperparameters: {global_batch_size: 8}\nreproducibility: {experiment_seed: 3}\n" +
+        more;
+    const auto resolved =
+        config::resolve(layers, {.now = {}, .pet_name = "bench", .resource_pools = std::nullopt});
     if (!resolved) throw std::runtime_error(join_errors(resolved.error()).message());
     ExperimentSubmitted event;
     event.record.config = resolved->config.document;
@@ -26,7 +29,8 @@ struct Bench {
     return handle(event);
   }
   void join(const std::string& agent, int slots) {
-    AgentJoined event{.agent = agent, .resource_pool = "default", .hostname = agent, .version = "1", .slots = {}};
+    AgentJoined event{
+        .agent = agent, .resource_pool = "default", .hostname = agent, .version = "1", .slots = {}};
     for (int i = 0; i < slots; ++i) event.slots.push_back({.id = i});
     handle(event);
   }
@@ -80,7 +84,8 @@ TEST(Cluster, AGangStartsTogetherAndOneFailureEndsItAll) {
   bench.handle(AllocationExited{id, "b", {{.rank = 2, .code = 1}, {.rank = 3, .code = 143, .signal = 15}}});
   ASSERT_EQ(bench.cluster.desired("a").size(), 1u);
   EXPECT_TRUE(bench.cluster.desired("a")[0].kill);
-  bench.handle(AllocationExited{id, "a", {{.rank = 0, .code = 143, .signal = 15}, {.rank = 1, .code = 143, .signal = 15}}});
+  bench.handle(AllocationExited{
+      id, "a", {{.rank = 0, .code = 143, .signal = 15}, {.rank = 1, .code = 143, .signal = 15}}});
   const auto& trial = *bench.cluster.trial(TrialId{1});
   EXPECT_EQ(trial.record.restarts, 1);
   EXPECT_NE(trial.allocation, id);
@@ -91,11 +96,14 @@ TEST(Cluster, ARankThatFailsWhileOthersRunOnTheSameAgentEndsThem) {
   bench.join("a", 2);
   bench.submit("resources: {slots_per_trial: 2}\n");
   api::SyncRequest report;
-  report.allocations.push_back({.allocation_id = bench.allocation(), .state = api::AllocationState::running, .exits = {{.rank = 1, .code = 3}}});
+  report.allocations.push_back({.allocation_id = bench.allocation(),
+                                .state = api::AllocationState::running,
+                                .exits = {{.rank = 1, .code = 3}}});
   for (auto& event : bench.cluster.news("a", report)) bench.handle(event);
   EXPECT_TRUE(bench.cluster.desired("a")[0].kill);
   EXPECT_TRUE(bench.cluster.news("a", report).empty()) << "said once";
-  bench.handle(AllocationExited{bench.allocation(), "a", {{.rank = 0, .code = 143, .signal = 15}, {.rank = 1, .code = 3}}});
+  bench.handle(AllocationExited{
+      bench.allocation(), "a", {{.rank = 0, .code = 143, .signal = 15}, {.rank = 1, .code = 3}}});
   EXPECT_EQ(bench.cluster.trial(TrialId{1})->record.restarts, 1);
 }
 
@@ -108,8 +116,10 @@ TEST(Cluster, ADeadAllocationChangesNothing) {
   const auto before = json::serialize(bench.cluster.snapshot());
   CheckpointReported checkpoint;
   checkpoint.record.allocation_id = dead;
-  for (const Event& event : {Event(OperationCompleted{dead, 100, 0.1}), Event(TrialProgressed{dead, 50, ""}), Event(ValidationReported{dead, 50, 0.1}),
-                             Event(checkpoint), Event(PreemptionAcknowledged{dead}), Event(EarlyExitReported{dead, search::ExitedReason::InvalidHp})}) {
+  for (const Event& event :
+       {Event(OperationCompleted{dead, 100, 0.1}), Event(TrialProgressed{dead, 50, ""}),
+        Event(ValidationReported{dead, 50, 0.1}), Event(checkpoint), Event(PreemptionAcknowledged{dead}),
+        Event(EarlyExitReported{dead, search::ExitedReason::InvalidHp})}) {
     const auto outcome = bench.cluster.handle(event, Time{bench.clock});
     ASSERT_TRUE(outcome.refused);
     EXPECT_EQ(outcome.refused->code(), ErrorCode::Gone);

@@ -161,27 +161,50 @@ struct PreemptionAcknowledged {
 };
 BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id))
 
-using Event = std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched, TrialKilled,
-                           CheckpointsCollected, AgentJoined, AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited,
-                           PreemptionExpired, OperationCompleted, TrialProgressed, ValidationReported,
-                           CheckpointReported, EarlyExitReported, PreemptionAcknowledged>;
+using Event =
+    std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched, TrialKilled,
+                 CheckpointsCollected, AgentJoined, AgentLost, AgentSet, AllocationStarted, RankFailed,
+                 AllocationExited, PreemptionExpired, OperationCompleted, TrialProgressed, ValidationReported,
+                 CheckpointReported, EarlyExitReported, PreemptionAcknowledged>;
 
 // Effects: rows to write with the event, and who has to be told once it is durable.
-struct PutExperiment { experiment::ExperimentRecord record; };
-struct PutTrial { experiment::TrialRecord record; };
-struct PutAllocation { experiment::AllocationRecord record; };
-struct PutCheckpoint { experiment::CheckpointRecord record; };
+struct PutExperiment {
+  experiment::ExperimentRecord record;
+};
+struct PutTrial {
+  experiment::TrialRecord record;
+};
+struct PutAllocation {
+  experiment::AllocationRecord record;
+};
+struct PutCheckpoint {
+  experiment::CheckpointRecord record;
+};
 /// The next run of the trial starts at `batches`: reports beyond are of runs that did not last.
-struct RewindTrial { TrialId trial; std::int64_t run_id = 0; std::int64_t batches = 0; };
+struct RewindTrial {
+  TrialId trial;
+  std::int64_t run_id = 0;
+  std::int64_t batches = 0;
+};
 /// A line for the log of the trial's task.
-struct LogNote { std::string task_id, allocation_id, text; };
-struct WakeAgent { std::string agent; };            ///< its desired set changed
-struct WakeTrial { TrialId trial; };                ///< its operations changed
-struct WakeAllocation { std::string allocation; };  ///< it shall give way, or is over
+struct LogNote {
+  std::string task_id, allocation_id, text;
+};
+struct WakeAgent {
+  std::string agent;
+};  ///< its desired set changed
+struct WakeTrial {
+  TrialId trial;
+};  ///< its operations changed
+struct WakeAllocation {
+  std::string allocation;
+};  ///< it shall give way, or is over
 /// The experiment is over: collect its checkpoints, then say CheckpointsCollected.
-struct CollectCheckpoints { ExperimentId id; };
+struct CollectCheckpoints {
+  ExperimentId id;
+};
 
-using Effect = std::variant<PutExperiment, PutTrial, PutAllocation, PutCheckpoint, RewindTrial, LogNote, WakeAgent,
-                            WakeTrial, WakeAllocation, CollectCheckpoints>;
+using Effect = std::variant<PutExperiment, PutTrial, PutAllocation, PutCheckpoint, RewindTrial, LogNote,
+                            WakeAgent, WakeTrial, WakeAllocation, CollectCheckpoints>;
 
 }  // namespace det::cluster

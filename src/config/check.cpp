@@ -37,28 +37,18 @@ std::string join(const std::vector<std::string>& words, std::string_view quote, 
 std::string what_fits(const Type& unresolved) {
   const auto& type = schema::resolved(unresolved);
   switch (type.kind) {
-    case Kind::Any:
-      return "a value";
-    case Kind::Literal:
-      return "a literal";
-    case Kind::Null:
-      return "null";
-    case Kind::Bool:
-      return "true or false";
-    case Kind::Integer:
-      return "an integer";
-    case Kind::Number:
-      return "a number";
-    case Kind::String:
-      return "a string";
-    case Kind::List:
-      return "a list";
+    case Kind::Any: return "a value";
+    case Kind::Literal: return "a literal";
+    case Kind::Null: return "null";
+    case Kind::Bool: return "true or false";
+    case Kind::Integer: return "an integer";
+    case Kind::Number: return "a number";
+    case Kind::String: return "a string";
+    case Kind::List: return "a list";
     case Kind::Map:
     case Kind::Section:
-    case Kind::Union:
-      return "a map";
-    case Kind::AnyOf:
-      break;
+    case Kind::Union: return "a map";
+    case Kind::AnyOf: break;
   }
   std::vector<std::string> options;
   for (const auto& option : type.of) options.push_back(what_fits(option));
@@ -104,20 +94,13 @@ class Checker {
     if (!schema::fits_kind(type, value)) return report_.add(path, kind_problem(type, value));
     switch (type.kind) {
       case Kind::Integer:
-      case Kind::Number:
-        return check_number(type, value, path);
-      case Kind::String:
-        return check_string(type, value.get_string(), path);
-      case Kind::List:
-        return check_list(type, value.get_array(), path);
-      case Kind::Map:
-        return check_map(type, value.get_object(), path);
-      case Kind::Section:
-        return check_section(type, value.get_object(), below, path, whole);
-      case Kind::Union:
-        return check_union(type, value, below, path, whole);
-      default:
-        return;
+      case Kind::Number: return check_number(type, value, path);
+      case Kind::String: return check_string(type, value.get_string(), path);
+      case Kind::List: return check_list(type, value.get_array(), path);
+      case Kind::Map: return check_map(type, value.get_object(), path);
+      case Kind::Section: return check_section(type, value.get_object(), below, path, whole);
+      case Kind::Union: return check_union(type, value, below, path, whole);
+      default: return;
     }
   }
 

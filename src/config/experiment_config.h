@@ -100,8 +100,8 @@ struct Layers {
 
 /// Facts of the world that resolving needs, since it reads no clock and draws no names itself.
 struct Circumstances {
-  Time now;                  ///< seeds the experiment when no seed is given
-  std::string pet_name;      ///< for "Experiment (calm-grey-heron)" when no name is given
+  Time now;              ///< seeds the experiment when no seed is given
+  std::string pet_name;  ///< for "Experiment (calm-grey-heron)" when no name is given
   std::optional<std::set<std::string>> resource_pools;  ///< unknown pools are refused when given
 };
 

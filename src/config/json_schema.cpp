@@ -119,14 +119,10 @@ json::object schema_of(const Type& type, bool whole) {
   if (type.same_as != nullptr) return {{"$ref", "#/$defs/hyperparameter"}};
   json::object schema;
   switch (type.kind) {
-    case Kind::Any:
-      return schema;
-    case Kind::Literal:
-      return {{"not", json::object{{"type", "object"}}}};
-    case Kind::Null:
-      return {{"type", "null"}};
-    case Kind::Bool:
-      return {{"type", "boolean"}};
+    case Kind::Any: return schema;
+    case Kind::Literal: return {{"not", json::object{{"type", "object"}}}};
+    case Kind::Null: return {{"type", "null"}};
+    case Kind::Bool: return {{"type", "boolean"}};
     case Kind::Integer:
     case Kind::Number:
       schema["type"] = type.kind == Kind::Integer ? "integer" : "number";
@@ -149,12 +145,8 @@ json::object schema_of(const Type& type, bool whole) {
       schema["type"] = "object";
       schema["additionalProperties"] = schema_of(type.of.front(), true);
       break;
-    case Kind::Section:
-      schema = section_of(type, whole);
-      break;
-    case Kind::Union:
-      schema = union_of(type, whole);
-      break;
+    case Kind::Section: schema = section_of(type, whole); break;
+    case Kind::Union: schema = union_of(type, whole); break;
     case Kind::AnyOf: {
       json::array options;
       for (const auto& option : type.of) options.push_back(schema_of(option, whole));

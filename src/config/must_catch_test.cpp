@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(Places, MustCatch, ::testing::Values(  // 15, 16, 17, 1
     Case{"workspace_alone",         2, {"workspace=w"},                            "<config>.workspace (line 15): workspace and project must both be included in config if one is provided"},
     Case{"project_alone",           2, {"project=p"},                              "workspace and project must both be included in config if one is provided"}),
     name_of);
-            // clang-format on
+// clang-format on
 
 }  // namespace
 }  // namespace det::config

@@ -93,21 +93,13 @@ std::string mutated(Random& random) {
   for (std::int64_t i = 0; i < changes; ++i) {
     const auto at = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(text.size()) + 1));
     switch (random.below(5)) {
-      case 0:
-        text.insert(at, pick(fragments()));
-        break;
-      case 1:
-        text.erase(at, static_cast<std::size_t>(random.below(12)));
-        break;
-      case 2:
-        text.insert(at, pick(seeds()).substr(0, static_cast<std::size_t>(random.below(120))));
-        break;
+      case 0: text.insert(at, pick(fragments())); break;
+      case 1: text.erase(at, static_cast<std::size_t>(random.below(12))); break;
+      case 2: text.insert(at, pick(seeds()).substr(0, static_cast<std::size_t>(random.below(120)))); break;
       case 3:
         if (at < text.size()) text[at] = static_cast<char>(random.below(256));
         break;
-      default:
-        text.insert(at, "\n" + pick(fragments()));
-        break;
+      default: text.insert(at, "\n" + pick(fragments())); break;
     }
   }
   return text;

@@ -62,8 +62,7 @@ void check_entrypoint(const Subject& subject) {
   const Path path = Path{} / "entrypoint";
   const bool steps = subject.generation == Generation::Steps;
   switch (entrypoint_kind(entrypoint)) {
-    case EntrypointKind::TrialClass:
-      return;
+    case EntrypointKind::TrialClass: return;
     case EntrypointKind::Absent:
       if (entrypoint != nullptr && !entrypoint->is_string() && !entrypoint->is_array()) return;
       if (subject.section({"internal", "native"}) != nullptr) return;
@@ -71,8 +70,7 @@ void check_entrypoint(const Subject& subject) {
                                 fmt::format("{}ust specify an entrypoint that references the trial class{}: "
                                             "entrypoint is a required property",
                                             steps ? "M" : "m", steps ? "." : ""));
-    case EntrypointKind::Command:
-      break;
+    case EntrypointKind::Command: break;
   }
   if (!entrypoint->is_string()) return;
   const std::string_view text = entrypoint->get_string();

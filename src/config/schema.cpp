@@ -104,27 +104,19 @@ const Type& resolved(const Type& type) {
 bool fits_kind(const Type& unresolved, const json::value& value) {
   const auto& type = resolved(unresolved);
   switch (type.kind) {
-    case Kind::Any:
-      return true;
-    case Kind::Literal:
-      return !value.is_object();
-    case Kind::Null:
-      return value.is_null();
-    case Kind::Bool:
-      return value.is_bool();
+    case Kind::Any: return true;
+    case Kind::Literal: return !value.is_object();
+    case Kind::Null: return value.is_null();
+    case Kind::Bool: return value.is_bool();
     case Kind::Integer:
       return value.is_int64() || value.is_uint64() ||
              (value.is_double() && std::floor(value.get_double()) == value.get_double());
-    case Kind::Number:
-      return value.is_number();
-    case Kind::String:
-      return value.is_string();
-    case Kind::List:
-      return value.is_array();
+    case Kind::Number: return value.is_number();
+    case Kind::String: return value.is_string();
+    case Kind::List: return value.is_array();
     case Kind::Map:
     case Kind::Section:
-    case Kind::Union:
-      return value.is_object();
+    case Kind::Union: return value.is_object();
     case Kind::AnyOf:
       return std::any_of(type.of.begin(), type.of.end(),
                          [&](const Type& option) { return fits_kind(option, value); });

@@ -66,7 +66,8 @@ struct MasterFlags {
     app.add_option("--host", options.address, "Address to listen on")->capture_default_str();
     app.add_option("--port", options.port, "Port to listen on; 0 takes a free one")->capture_default_str();
     app.add_option("--cluster-name", options.cluster_name, "Name shown to users")->capture_default_str();
-    app.add_option("--config-file", config_file, "YAML with defaults under every experiment's configuration, e.g. checkpoint_storage");
+    app.add_option("--config-file", config_file,
+                   "YAML with defaults under every experiment's configuration, e.g. checkpoint_storage");
     app.add_flag("--launch-error", options.launch_error, "Refuse experiments that no agent could ever run");
     app.add_flag("-v,--verbose", verbose, "Log more");
   }
@@ -82,7 +83,8 @@ struct MasterFlags {
     text << file.rdbuf();
     auto document = config::parse_yaml(text.str());
     if (!document) return invalid_argument("{}: {}", config_file, document.error().front().text);
-    if (!document->value.is_object()) return invalid_argument("{} is not a map of configuration fields", config_file);
+    if (!document->value.is_object())
+      return invalid_argument("{} is not a map of configuration fields", config_file);
     options.defaults = document->value.as_object();
     return {};
   }
@@ -103,7 +105,8 @@ struct AgentFlags {
     app.add_option("--slots", options.slots, "Number of slots; default: the GPUs, else one for the CPUs");
     app.add_option("--resource-pool", options.resource_pool, "Pool to join")->capture_default_str();
     app.add_option("--python", options.python, "Python that runs trials")->capture_default_str();
-    app.add_option("--python-path", options.python_path, "Where the package `determined` is, if it is not installed");
+    app.add_option("--python-path", options.python_path,
+                   "Where the package `determined` is, if it is not installed");
     app.add_flag("--no-isolation", no_isolation, "Run tasks without namespaces and control groups");
     app.add_flag("--no-warm-worker", no_warm_worker, "Start every trial in a fresh process");
   }
@@ -139,10 +142,12 @@ class AgentThread {
   AgentThread(agent::AgentOptions options, agent::Machine machine)
       : thread_([this, options = std::move(options), machine = std::move(machine)]() mutable {
           asio::co_spawn(context_, agent::run_agent(std::move(options), std::move(machine)),
-                         asio::bind_cancellation_slot(cancel_.slot(), [this](std::exception_ptr failure, Result<void> result) {
-                           if (!failure && !result) spdlog::error("the agent stopped: {}", result.error().message());
-                           context_.stop();
-                         }));
+                         asio::bind_cancellation_slot(
+                             cancel_.slot(), [this](std::exception_ptr failure, Result<void> result) {
+                               if (!failure && !result)
+                                 spdlog::error("the agent stopped: {}", result.error().message());
+                               context_.stop();
+                             }));
           context_.run();
         }) {}
   ~AgentThread() {
@@ -159,7 +164,8 @@ class AgentThread {
 }  // namespace
 
 int up(std::vector<std::string> arguments) {
-  CLI::App app("Start a master with an agent inside it: everything on this machine, in one directory.", "det up");
+  CLI::App app("Start a master with an agent inside it: everything on this machine, in one directory.",
+               "det up");
   MasterFlags master_flags;
   AgentFlags agent_flags;
   master_flags.add_to(app);
@@ -180,7 +186,9 @@ int up(std::vector<std::string> arguments) {
     options.token = server.agent_token();
     options.state_dir = directory / "agent";
     options.on_connected = [url] {
-      std::printf("Determined " DET_VERSION " is ready.\n  Watch:  %s/det/\n  Submit: det -m %s experiment create const.yaml .\n", url.c_str(), url.c_str());
+      std::printf("Determined " DET_VERSION
+                  " is ready.\n  Watch:  %s/det/\n  Submit: det -m %s experiment create const.yaml .\n",
+                  url.c_str(), url.c_str());
       std::fflush(stdout);
     };
     agent = std::make_unique<AgentThread>(std::move(options), machine);
@@ -190,7 +198,8 @@ int up(std::vector<std::string> arguments) {
 }
 
 int master(std::vector<std::string> arguments) {
-  CLI::App app("Start a master. Agents join it with the token that it writes to DIR/agent.token.", "det master");
+  CLI::App app("Start a master. Agents join it with the token that it writes to DIR/agent.token.",
+               "det master");
   MasterFlags flags;
   flags.add_to(app);
   if (const auto code = parse(app, std::move(arguments))) return *code;
@@ -199,21 +208,24 @@ int master(std::vector<std::string> arguments) {
   const auto address = flags.options.address;
   const auto token_file = flags.options.directory / "agent.token";
   return serve(std::move(flags.options), [&](master::Master& server) {
-    std::printf("Determined master " DET_VERSION " is ready: http://%s:%u/det/\n  Agents: det agent --master http://%s:%u --token-file %s\n",
+    std::printf("Determined master " DET_VERSION
+                " is ready: http://%s:%u/det/\n  Agents: det agent --master http://%s:%u --token-file %s\n",
                 address.c_str(), server.port(), address.c_str(), server.port(), token_file.c_str());
     std::fflush(stdout);
   });
 }
 
 int agent(std::vector<std::string> arguments) {
-  CLI::App app("Start an agent: it offers this machine's slots to a master and runs trials on them.", "det agent");
+  CLI::App app("Start an agent: it offers this machine's slots to a master and runs trials on them.",
+               "det agent");
   AgentFlags flags;
   bool verbose = false;
   flags.options.token_file = default_directory() / "agent.token";
   flags.options.state_dir = default_directory() / "agent";
   flags.add_to(app);
   app.add_option("--master", flags.options.master_url, "URL of the master")->capture_default_str();
-  app.add_option("--token-file", flags.options.token_file, "File with the agents' token")->capture_default_str();
+  app.add_option("--token-file", flags.options.token_file, "File with the agents' token")
+      ->capture_default_str();
   app.add_option("--dir", flags.options.state_dir, "Where the agent keeps its state")->capture_default_str();
   app.add_option("--address", flags.options.advertised_address, "Where other machines reach this one");
   app.add_flag("-v,--verbose", verbose, "Log more");
@@ -230,11 +242,12 @@ int agent(std::vector<std::string> arguments) {
   asio::io_context context(1);
   asio::cancellation_signal cancel;
   int code = 0;
-  asio::co_spawn(context, agent::run_agent(std::move(flags.options), machine),
-                 asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr failure, Result<void> result) {
-                   if (!failure && !result) code = failed(result.error());
-                   context.stop();
-                 }));
+  asio::co_spawn(
+      context, agent::run_agent(std::move(flags.options), machine),
+      asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr failure, Result<void> result) {
+        if (!failure && !result) code = failed(result.error());
+        context.stop();
+      }));
   asio::signal_set signals(context, SIGINT, SIGTERM);
   signals.async_wait([&](boost::system::error_code cancelled, int) {
     if (!cancelled) cancel.emit(asio::cancellation_type::terminal);

@@ -9,7 +9,8 @@ int main(int argc, char** argv) {
       {"up", "Start a master with an agent inside it: everything on this machine", commands::up},
       {"master", "Start a master", commands::master},
       {"agent", "Start an agent", commands::agent},
-      {"shim", "Run the task that a directory describes (started by agents)", commands::shim, /*hidden=*/true},
+      {"shim", "Run the task that a directory describes (started by agents)", commands::shim,
+       /*hidden=*/true},
   };
   return cli::run(argc, argv, commands);
 }

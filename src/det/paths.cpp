@@ -21,19 +21,25 @@ std::filesystem::path program_directory() {
 }  // namespace
 
 std::filesystem::path default_directory() {
-  if (const auto state = variable("XDG_STATE_HOME"); !state.empty()) return std::filesystem::path(state) / "determined";
-  if (const auto home = variable("HOME"); !home.empty()) return std::filesystem::path(home) / ".local/state/determined";
+  if (const auto state = variable("XDG_STATE_HOME"); !state.empty())
+    return std::filesystem::path(state) / "determined";
+  if (const auto home = variable("HOME"); !home.empty())
+    return std::filesystem::path(home) / ".local/state/determined";
   return "determined";
 }
 
 std::string default_python() {
   if (auto python = variable("DET_PYTHON"); !python.empty()) return python;
   std::error_code failed;
-  if (const auto beside = program_directory() / "python3"; std::filesystem::exists(beside, failed)) return beside;
-  if (const auto environment = variable("VIRTUAL_ENV"); !environment.empty()) return environment + "/bin/python3";
+  if (const auto beside = program_directory() / "python3"; std::filesystem::exists(beside, failed))
+    return beside;
+  if (const auto environment = variable("VIRTUAL_ENV"); !environment.empty())
+    return environment + "/bin/python3";
   return "python3";
 }
 
-std::string default_python_path() { return variable("DET_PYTHON_PATH"); }
+std::string default_python_path() {
+  return variable("DET_PYTHON_PATH");
+}
 
 }  // namespace det::commands

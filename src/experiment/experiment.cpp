@@ -20,7 +20,8 @@ std::int64_t global_batch_size(const json::object& hparams) {
 }
 
 bool all_completed(const Trial& trial) {
-  return std::all_of(trial.operations.begin(), trial.operations.end(), [](const auto& o) { return o.completed; });
+  return std::all_of(trial.operations.begin(), trial.operations.end(),
+                     [](const auto& o) { return o.completed; });
 }
 
 bool better(double candidate, double best, bool smaller_is_better) {
@@ -30,7 +31,10 @@ bool better(double candidate, double best, bool smaller_is_better) {
 }
 
 const char* verb_state(State state) {
-  return state == State::Active ? "active" : state == State::Paused ? "paused" : is_stopping(state) ? "stopping" : "finished";
+  return state == State::Active   ? "active"
+         : state == State::Paused ? "paused"
+         : is_stopping(state)     ? "stopping"
+                                  : "finished";
 }
 
 }  // namespace
@@ -71,8 +75,12 @@ Trial* Experiment::find(TrialId id) {
   return found == trials_.end() ? nullptr : &found->second;
 }
 
-std::vector<Effect> Experiment::take_effects() { return std::exchange(effects_, {}); }
-std::set<TrialId> Experiment::take_changed_trials() { return std::exchange(changed_, {}); }
+std::vector<Effect> Experiment::take_effects() {
+  return std::exchange(effects_, {});
+}
+std::set<TrialId> Experiment::take_changed_trials() {
+  return std::exchange(changed_, {});
+}
 
 void Experiment::start(bool activate, Context context) {
   record_.state = activate ? State::Active : State::Paused;
@@ -81,7 +89,8 @@ void Experiment::start(bool activate, Context context) {
 }
 
 Result<void> Experiment::refuse(const char* verb) const {
-  return failed_precondition("experiment {} is {}; it cannot be {}", record_.id, verb_state(record_.state), verb);
+  return failed_precondition("experiment {} is {}; it cannot be {}", record_.id, verb_state(record_.state),
+                             verb);
 }
 
 Result<void> Experiment::activate(Context) {
@@ -134,8 +143,10 @@ Result<void> Experiment::kill_trial(TrialId id, Context context) {
 void Experiment::give_back_all() {
   for (auto& [id, trial] : trials_) {
     if (trial.allocation.empty()) continue;
-    if (record_.state == State::StoppingKilled) effects_.push_back(KillAllocation{trial.allocation});
-    else effects_.push_back(PreemptAllocation{trial.allocation});
+    if (record_.state == State::StoppingKilled)
+      effects_.push_back(KillAllocation{trial.allocation});
+    else
+      effects_.push_back(PreemptAllocation{trial.allocation});
   }
 }
 
@@ -143,7 +154,8 @@ void Experiment::stop(State stopping, Context context) {
   record_.state = stopping;
   give_back_all();
   for (auto& [id, trial] : trials_)
-    if (trial.allocation.empty() && !is_terminal(trial.record.state)) end_trial(trial, State::Canceled, context);
+    if (trial.allocation.empty() && !is_terminal(trial.record.state))
+      end_trial(trial, State::Canceled, context);
   end_if_done(context.now);
 }
 
@@ -156,7 +168,8 @@ void Experiment::perform(const search::Operations& operations, Context context) 
       auto& trial = by_request(after->request_id);
       if (is_terminal(trial.record.state)) continue;
       const config::Length length{.unit = config_.searcher.max_length.unit, .count = after->length};
-      const auto batches = config::to_batches(length, global_batch_size(trial.record.hparams), config_.records_per_epoch);
+      const auto batches =
+          config::to_batches(length, global_batch_size(trial.record.hparams), config_.records_per_epoch);
       trial.operations.push_back({.length = after->length, .batches = std::max<std::int64_t>(batches, 1)});
       effects_.push_back(OperationsChanged{trial.record.id});
       want_slots(trial);
@@ -189,17 +202,21 @@ void Experiment::create_trial(const search::Create& create, Context context) {
                   .hparams = create.hparams,
                   .seed = create.trial_seed,
                   .start_time = context.now};
-  if (config_.searcher.source_checkpoint_uuid) trial.record.warm_start_checkpoint = *config_.searcher.source_checkpoint_uuid;
+  if (config_.searcher.source_checkpoint_uuid)
+    trial.record.warm_start_checkpoint = *config_.searcher.source_checkpoint_uuid;
   requests_.emplace(create.request_id, id);
   trials_.emplace(id, std::move(trial));
   changed_.insert(id);
   perform(searcher_.trial_created(create.request_id), context);
 }
 
-Trial& Experiment::by_request(const search::RequestId& request) { return trials_.at(requests_.at(request)); }
+Trial& Experiment::by_request(const search::RequestId& request) {
+  return trials_.at(requests_.at(request));
+}
 
 void Experiment::want_slots(Trial& trial) {
-  if (record_.state != State::Active || trial.record.state != State::Active || !trial.allocation.empty()) return;
+  if (record_.state != State::Active || trial.record.state != State::Active || !trial.allocation.empty())
+    return;
   if (trial.operations.empty() || (all_completed(trial) && !trial.closed)) return;  // nothing to do for now
   ++trial.record.run_id;
   trial.allocation = fmt::format("{}.{}", trial.record.task_id, trial.record.run_id);
@@ -207,7 +224,8 @@ void Experiment::want_slots(Trial& trial) {
   effects_.push_back(RequestAllocation{trial.record.id, trial.allocation});
 }
 
-Result<void> Experiment::operation_completed(TrialId id, std::int64_t batches, double metric, Context context) {
+Result<void> Experiment::operation_completed(TrialId id, std::int64_t batches, double metric,
+                                             Context context) {
   auto* trial = find(id);
   if (trial == nullptr) return not_found("trial {} not found", id);
   for (auto& operation : trial->operations) {
@@ -269,9 +287,11 @@ void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context)
   if (is_terminal(trial->record.state)) return;
 
   const bool done = trial->closed && all_completed(*trial);
-  if (trial->early_exit && (exit.kind != Exit::Kind::Infrastructure || trial->record.state == State::StoppingKilled)) {
+  if (trial->early_exit &&
+      (exit.kind != Exit::Kind::Infrastructure || trial->record.state == State::StoppingKilled)) {
     const auto reason = *trial->early_exit;
-    exit_early(*trial, reason, reason == search::ExitedReason::UserCanceled ? State::Canceled : State::Completed, context);
+    exit_early(*trial, reason,
+               reason == search::ExitedReason::UserCanceled ? State::Canceled : State::Completed, context);
   } else if (exit.kind == Exit::Kind::Clean && done) {
     end_trial(*trial, State::Completed, context);
   } else if (is_stopping(record_.state)) {
@@ -290,18 +310,19 @@ void Experiment::failed(Trial& trial, const Exit& exit, Context context) {
                                  : exit.reason;
   ++trial.record.restarts;
   if (trial.record.restarts > config_.max_restarts) {
-    trial.record.error = fmt::format("{}; it was restarted {} times (max_restarts)", reason, config_.max_restarts);
-    effects_.push_back(Note{trial.record.id, fmt::format("trial {} failed: {}", trial.record.id, trial.record.error)});
+    trial.record.error =
+        fmt::format("{}; it was restarted {} times (max_restarts)", reason, config_.max_restarts);
+    effects_.push_back(
+        Note{trial.record.id, fmt::format("trial {} failed: {}", trial.record.id, trial.record.error)});
     exit_early(trial, search::ExitedReason::Errored, State::Error, context);
     return;
   }
-  effects_.push_back(Note{trial.record.id,
-                          fmt::format("trial {} failed: {}; restarting it from {} (restart {} of {})", trial.record.id,
-                                      reason,
-                                      trial.record.latest_checkpoint.empty()
-                                          ? std::string("the beginning")
-                                          : "checkpoint " + trial.record.latest_checkpoint,
-                                      trial.record.restarts, config_.max_restarts)});
+  effects_.push_back(Note{
+      trial.record.id,
+      fmt::format("trial {} failed: {}; restarting it from {} (restart {} of {})", trial.record.id, reason,
+                  trial.record.latest_checkpoint.empty() ? std::string("the beginning")
+                                                         : "checkpoint " + trial.record.latest_checkpoint,
+                  trial.record.restarts, config_.max_restarts)});
   want_slots(trial);
 }
 

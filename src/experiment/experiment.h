@@ -24,10 +24,10 @@ BOOST_DESCRIBE_STRUCT(TrialOperation, (), (length, batches, completed))
 /// One trial as its experiment sees it: its row, and what the row does not show.
 struct Trial {
   TrialRecord record;
-  std::vector<TrialOperation> operations;  ///< ascending
-  bool closed = false;                     ///< the search wants nothing more of it
-  std::string allocation;                  ///< id of the live one; empty if none
-  std::int64_t checkpoint_batches = 0;     ///< of record.latest_checkpoint
+  std::vector<TrialOperation> operations;          ///< ascending
+  bool closed = false;                             ///< the search wants nothing more of it
+  std::string allocation;                          ///< id of the live one; empty if none
+  std::int64_t checkpoint_batches = 0;             ///< of record.latest_checkpoint
   std::optional<search::ExitedReason> early_exit;  ///< said by the trial itself, or its user
 };
 BOOST_DESCRIBE_STRUCT(Trial, (), (record, operations, closed, allocation, checkpoint_batches, early_exit))
@@ -70,7 +70,8 @@ struct Note {
 };
 /// The experiment is terminal.
 struct Ended {};
-using Effect = std::variant<RequestAllocation, PreemptAllocation, KillAllocation, OperationsChanged, Note, Ended>;
+using Effect =
+    std::variant<RequestAllocation, PreemptAllocation, KillAllocation, OperationsChanged, Note, Ended>;
 
 /// The life of one experiment, from its first trial to its last.
 ///

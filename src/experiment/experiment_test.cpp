@@ -8,7 +8,9 @@ namespace det::experiment {
 namespace {
 
 constexpr const char* kSingle = "searcher: {name: single, metric: loss, max_length: {batches: 200}}\n";
-constexpr const char* kRandom = "searcher: {name: random, metric: loss, max_trials: 3, max_concurrent_trials: 1, max_length: {batches: 100}}\n";
+constexpr const char* kRandom =
+    "searcher: {name: random, metric: loss, max_trials: 3, max_concurrent_trials: 1, max_length: {batches: "
+    "100}}\n";
 
 /// An experiment, with time and ids, and what it asked for last.
 struct Bench {
@@ -20,8 +22,11 @@ struct Bench {
   static Experiment make(const std::string& text) {
     config::Layers layers;
     layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/checkpoints"}};
-    layers.user_yaml = text + "entrypoint: m:T\nmax_restarts: 1\nhyperparameters: {global_batch_size: 8}\nreproducibility: {experiment_seed: 1}\n";
-    const auto resolved = config::resolve(layers, {.now = {}, .pet_name = "bench", .resource_pools = std::nullopt});
+    layers.user_yaml = text +
+                       "entrypoint: m:T\nmax_restarts: 1\nhyperparameters: {global_batch_size: "
+                       "8}\nreproducibility: {experiment_seed: 1}\n";
+    const auto resolved =
+        config::resolve(layers, {.now = {}, .pet_name = "bench", .resource_pools = std::nullopt});
     if (!resolved) throw std::runtime_error(join_errors(resolved.error()).message());
     ExperimentRecord record{.id = ExperimentId{1}};
     record.config = resolved->config.document;
@@ -32,7 +37,8 @@ struct Bench {
   const Trial& trial(int id) { return *experiment.trial(TrialId{id}); }
   template <class T>
   int count() const {
-    return static_cast<int>(std::count_if(effects.begin(), effects.end(), [](const auto& e) { return std::holds_alternative<T>(e); }));
+    return static_cast<int>(std::count_if(effects.begin(), effects.end(),
+                                          [](const auto& e) { return std::holds_alternative<T>(e); }));
   }
   void end(int id, const Exit& exit) {
     experiment.allocation_ended(TrialId{id}, exit, context());
@@ -90,7 +96,8 @@ TEST(Experiment, RestartsACrashedTrialFromItsLatestCheckpointAtMostMaxRestartsTi
   EXPECT_EQ(bench.trial(1).record.latest_checkpoint, "uuid-1");
   bench.end(1, kCrash);
   EXPECT_EQ(bench.trial(1).record.state, State::Error);
-  EXPECT_EQ(bench.trial(1).record.error, "rank 0 exited with status 1; it was restarted 1 times (max_restarts)");
+  EXPECT_EQ(bench.trial(1).record.error,
+            "rank 0 exited with status 1; it was restarted 1 times (max_restarts)");
   EXPECT_EQ(bench.experiment.record().state, State::Error) << "every trial failed";
 }
 
@@ -155,8 +162,9 @@ TEST(Experiment, RefusesCommandsThatItsStateRulesOut) {
   Bench bench(kSingle);
   bench.complete(1, 200);
   bench.end(1, kClean);
-  for (const auto& refused : {bench.experiment.pause(bench.context()), bench.experiment.activate(bench.context()),
-                              bench.experiment.cancel(bench.context()), bench.experiment.kill(bench.context())}) {
+  for (const auto& refused :
+       {bench.experiment.pause(bench.context()), bench.experiment.activate(bench.context()),
+        bench.experiment.cancel(bench.context()), bench.experiment.kill(bench.context())}) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), ErrorCode::FailedPrecondition);
   }

@@ -15,8 +15,20 @@
 /// and what the API shows.
 namespace det::experiment {
 
-enum class State { Active, Paused, StoppingCompleted, StoppingCanceled, StoppingKilled, StoppingError,
-                   Completed, Canceled, Error, Deleting, DeleteFailed, Deleted };
+enum class State {
+  Active,
+  Paused,
+  StoppingCompleted,
+  StoppingCanceled,
+  StoppingKilled,
+  StoppingError,
+  Completed,
+  Canceled,
+  Error,
+  Deleting,
+  DeleteFailed,
+  Deleted
+};
 BOOST_DESCRIBE_ENUM(State, Active, Paused, StoppingCompleted, StoppingCanceled, StoppingKilled, StoppingError,
                     Completed, Canceled, Error, Deleting, DeleteFailed, Deleted)
 
@@ -34,24 +46,25 @@ struct ExperimentRecord {
   State state = State::Paused;
   std::string name, description, notes;
   std::vector<std::string> labels;
-  json::object config;          ///< resolved document
-  std::string original_config;  ///< the text as submitted
-  std::string model_definition; ///< digest of the archive
+  json::object config;           ///< resolved document
+  std::string original_config;   ///< the text as submitted
+  std::string model_definition;  ///< digest of the archive
   std::int64_t model_definition_bytes = 0;
   UserId owner;
-  std::string job_id;           ///< UUID
+  std::string job_id;  ///< UUID
   std::string resource_pool;
   Time start_time;
   std::optional<Time> end_time;
   double progress = 0;
   bool archived = false;
   std::optional<ExperimentId> forked_from;
-  std::string error;            ///< why it is in state Error, in words
+  std::string error;  ///< why it is in state Error, in words
   std::int64_t project_id = 1;
 };
-BOOST_DESCRIBE_STRUCT(ExperimentRecord, (), (id, state, name, description, notes, labels, config, original_config,
-                      model_definition, model_definition_bytes, owner, job_id, resource_pool, start_time, end_time,
-                      progress, archived, forked_from, error, project_id))
+BOOST_DESCRIBE_STRUCT(ExperimentRecord, (),
+                      (id, state, name, description, notes, labels, config, original_config, model_definition,
+                       model_definition_bytes, owner, job_id, resource_pool, start_time, end_time, progress,
+                       archived, forked_from, error, project_id))
 
 struct TrialRecord {
   TrialId id;
@@ -62,19 +75,20 @@ struct TrialRecord {
   json::object hparams;
   std::int64_t seed = 0;
   std::int64_t restarts = 0;
-  std::int64_t run_id = 0;          ///< of its latest allocation; 0 before the first
-  std::int64_t batches = 0;         ///< trained in total, as last reported
-  std::string latest_checkpoint;    ///< uuid or empty
+  std::int64_t run_id = 0;        ///< of its latest allocation; 0 before the first
+  std::int64_t batches = 0;       ///< trained in total, as last reported
+  std::string latest_checkpoint;  ///< uuid or empty
   std::string warm_start_checkpoint;
-  std::string runner_state;         ///< training, validating, …
+  std::string runner_state;           ///< training, validating, …
   std::optional<double> best_metric;  ///< searcher metric, as reported
   std::string error;
   Time start_time;
   std::optional<Time> end_time;
 };
-BOOST_DESCRIBE_STRUCT(TrialRecord, (), (id, experiment_id, request_id, task_id, state, hparams, seed, restarts, run_id,
-                      batches, latest_checkpoint, warm_start_checkpoint, runner_state, best_metric, error, start_time,
-                      end_time))
+BOOST_DESCRIBE_STRUCT(TrialRecord, (),
+                      (id, experiment_id, request_id, task_id, state, hparams, seed, restarts, run_id,
+                       batches, latest_checkpoint, warm_start_checkpoint, runner_state, best_metric, error,
+                       start_time, end_time))
 
 enum class AllocationState { Pending, Assigned, Starting, Running, Terminating, Terminated };
 BOOST_DESCRIBE_ENUM(AllocationState, Pending, Assigned, Starting, Running, Terminating, Terminated)
@@ -97,8 +111,9 @@ struct AllocationRecord {
   std::optional<Time> start_time, end_time;
   std::string exit_reason;  ///< in words
 };
-BOOST_DESCRIBE_STRUCT(AllocationRecord, (), (id, task_id, experiment_id, trial_id, run_id, state, shares, requested,
-                      start_time, end_time, exit_reason))
+BOOST_DESCRIBE_STRUCT(AllocationRecord, (),
+                      (id, task_id, experiment_id, trial_id, run_id, state, shares, requested, start_time,
+                       end_time, exit_reason))
 
 enum class CheckpointState { Active, Completed, Error, Deleted, PartiallyDeleted };
 BOOST_DESCRIBE_ENUM(CheckpointState, Active, Completed, Error, Deleted, PartiallyDeleted)
@@ -115,33 +130,36 @@ struct CheckpointRecord {
   std::optional<double> searcher_metric;  ///< of the validation at the same batch count, as reported
   Time report_time;
 };
-BOOST_DESCRIBE_STRUCT(CheckpointRecord, (), (uuid, experiment_id, trial_id, task_id, allocation_id, state, batches,
-                      resources, metadata, searcher_metric, report_time))
+BOOST_DESCRIBE_STRUCT(CheckpointRecord, (),
+                      (uuid, experiment_id, trial_id, task_id, allocation_id, state, batches, resources,
+                       metadata, searcher_metric, report_time))
 
 /// One report of a group: (trial, group, batches) names it.
 struct MetricRecord {
   TrialId trial_id;
   std::int64_t run_id = 0;
-  std::string group;            ///< training, validation, or another name
+  std::string group;  ///< training, validation, or another name
   std::int64_t batches = 0;
   json::object avg_metrics;
   json::array batch_metrics;
   Time report_time;
 };
-BOOST_DESCRIBE_STRUCT(MetricRecord, (), (trial_id, run_id, group, batches, avg_metrics, batch_metrics, report_time))
+BOOST_DESCRIBE_STRUCT(MetricRecord, (),
+                      (trial_id, run_id, group, batches, avg_metrics, batch_metrics, report_time))
 
 struct LogRecord {
-  std::int64_t id = 0;          ///< assigned by the store, ascending
+  std::int64_t id = 0;  ///< assigned by the store, ascending
   std::string task_id, allocation_id, agent_id, container_id;
   std::optional<int> rank;
-  std::string source;           ///< task, master, agent
-  std::string stdtype;          ///< stdout, stderr
-  std::string level;            ///< INFO, …; may be empty
-  std::string log;              ///< bytes as written, without the newline
-  bool partial = false;         ///< a piece of a longer line; more follows
+  std::string source;    ///< task, master, agent
+  std::string stdtype;   ///< stdout, stderr
+  std::string level;     ///< INFO, …; may be empty
+  std::string log;       ///< bytes as written, without the newline
+  bool partial = false;  ///< a piece of a longer line; more follows
   Time timestamp;
 };
-BOOST_DESCRIBE_STRUCT(LogRecord, (), (id, task_id, allocation_id, agent_id, container_id, rank, source, stdtype, level,
-                      log, partial, timestamp))
+BOOST_DESCRIBE_STRUCT(LogRecord, (),
+                      (id, task_id, allocation_id, agent_id, container_id, rank, source, stdtype, level, log,
+                       partial, timestamp))
 
 }  // namespace det::experiment

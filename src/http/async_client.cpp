@@ -1,5 +1,6 @@
 #include <poll.h>
 
+#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -7,7 +8,6 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <array>
 #include <set>
 
 #include "det/http/client.h"
@@ -22,7 +22,9 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kToResult = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kReadBytes = 16 * 1024;
 
-bool idempotent(std::string_view method) { return method != "POST" && method != "PATCH"; }
+bool idempotent(std::string_view method) {
+  return method != "POST" && method != "PATCH";
+}
 
 // A socket whose operations end when the limit is over: the timer cuts it.
 class Wire {
@@ -57,7 +59,8 @@ class Wire {
 };
 
 std::string head_text(const Url& url, const Call& call, const std::string& user_agent) {
-  std::string out = fmt::format("{} {}{} HTTP/1.1\r\nHost: {}\r\n", call.method, url.prefix, call.path, url.authority());
+  std::string out =
+      fmt::format("{} {}{} HTTP/1.1\r\nHost: {}\r\n", call.method, url.prefix, call.path, url.authority());
   for (const auto& [name, value] : call.headers) out += name + ": " + value + "\r\n";
   if (!call.headers.contains("user-agent")) out += "User-Agent: " + user_agent + "\r\n";
   if (!call.body.empty() || call.method == "POST" || call.method == "PUT" || call.method == "PATCH")
@@ -72,13 +75,17 @@ bool has_control_character(std::string_view text) {
 // A header or path that would end early and smuggle another is a caller's mistake.
 std::optional<Error> check(const Call& call) {
   const auto refuse = [](std::string what) {
-    return Error(ErrorCode::InvalidArgument, what + " has a control character or space; it must be percent-encoded");
+    return Error(ErrorCode::InvalidArgument,
+                 what + " has a control character or space; it must be percent-encoded");
   };
-  if (!call.path.starts_with('/')) return Error(ErrorCode::InvalidArgument, fmt::format("path \"{}\" must begin with /", call.path));
+  if (!call.path.starts_with('/'))
+    return Error(ErrorCode::InvalidArgument, fmt::format("path \"{}\" must begin with /", call.path));
   if (has_control_character(call.path) || call.path.find(' ') != std::string::npos) return refuse("the path");
-  if (has_control_character(call.method) || call.method.find(' ') != std::string::npos) return refuse("the method");
+  if (has_control_character(call.method) || call.method.find(' ') != std::string::npos)
+    return refuse("the method");
   for (const auto& [name, value] : call.headers)
-    if (has_control_character(name) || has_control_character(value)) return refuse("the header " + name.substr(0, 40));
+    if (has_control_character(name) || has_control_character(value))
+      return refuse("the header " + name.substr(0, 40));
   return std::nullopt;
 }
 
@@ -103,7 +110,9 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   // Registers a wire while a call uses it, so that close() finds it.
   class InUse {
    public:
-    InUse(ClientPool& pool, std::shared_ptr<Wire> wire) : pool_(pool), wire_(std::move(wire)) { pool_.busy_.insert(wire_); }
+    InUse(ClientPool& pool, std::shared_ptr<Wire> wire) : pool_(pool), wire_(std::move(wire)) {
+      pool_.busy_.insert(wire_);
+    }
     ~InUse() { pool_.busy_.erase(wire_); }
     InUse(const InUse&) = delete;
     InUse& operator=(const InUse&) = delete;
@@ -154,7 +163,8 @@ asio::awaitable<Result<std::shared_ptr<Wire>>> ClientPool::connect() {
     limit.async_wait([&resolver](boost::system::error_code stopped) {
       if (!stopped) resolver.cancel();
     });
-    const auto [unknown, found] = co_await resolver.async_resolve(url_.host, std::to_string(url_.port), kToResult);
+    const auto [unknown, found] =
+        co_await resolver.async_resolve(url_.host, std::to_string(url_.port), kToResult);
     if (unknown == asio::error::operation_aborted)
       co_return tl::unexpected(unreachable("is unknown: the name service does not answer"));
     if (unknown) co_return tl::unexpected(unreachable("is unknown: no machine has that name"));
@@ -172,8 +182,8 @@ asio::awaitable<Result<std::shared_ptr<Wire>>> ClientPool::connect() {
   wire->unlimited();
   if (closes != closes_) co_return tl::unexpected(unreachable("was not called: the client was closed"));
   if (wire->late)
-    co_return tl::unexpected(
-        unreachable(fmt::format("did not answer within {} s", static_cast<double>(options_.connect_timeout.count()) / 1000)));
+    co_return tl::unexpected(unreachable(fmt::format(
+        "did not answer within {} s", static_cast<double>(options_.connect_timeout.count()) / 1000)));
   if (failure == asio::error::connection_refused)
     co_return tl::unexpected(unreachable("refused the connection: nothing listens there"));
   if (failure) co_return tl::unexpected(unreachable("cannot be reached: " + failure.message()));
@@ -196,7 +206,8 @@ asio::awaitable<ClientPool::Attempt> ClientPool::exchange(std::shared_ptr<Wire> 
     attempt.reply = tl::unexpected(unreachable(why));
     return std::move(attempt);
   };
-  const auto too_late = fmt::format("did not answer within {} s", static_cast<double>(call.timeout.count()) / 1000);
+  const auto too_late =
+      fmt::format("did not answer within {} s", static_cast<double>(call.timeout.count()) / 1000);
 
   wire->late = false;
   wire->limit(call.timeout);
@@ -223,7 +234,8 @@ asio::awaitable<ClientPool::Attempt> ClientPool::exchange(std::shared_ptr<Wire> 
     if (!reader.fault().empty()) co_return give_up(reader.fault());
   }
   wire->unlimited();
-  if (reader.reusable() && !write_failure && closes == closes_ && idle_.size() < options_.idle_max) idle_.push_back(wire);
+  if (reader.reusable() && !write_failure && closes == closes_ && idle_.size() < options_.idle_max)
+    idle_.push_back(wire);
   attempt.reply = reader.take();
   co_return std::move(attempt);
 }
@@ -233,7 +245,8 @@ asio::awaitable<Result<Reply>> ClientPool::request(Call call) {
   if (auto wrong = check(call)) co_return tl::unexpected(*std::move(wrong));
   if (auto wire = take_idle()) {
     auto attempt = co_await exchange(wire, call);
-    if (attempt.reply || attempt.answered || wire->late || !idempotent(call.method)) co_return std::move(attempt.reply);
+    if (attempt.reply || attempt.answered || wire->late || !idempotent(call.method))
+      co_return std::move(attempt.reply);
   }
   auto wire = co_await connect();
   if (!wire) co_return tl::unexpected(std::move(wire).error());
@@ -254,8 +267,14 @@ AsyncClient::~AsyncClient() = default;
 AsyncClient::AsyncClient(AsyncClient&&) noexcept = default;
 AsyncClient& AsyncClient::operator=(AsyncClient&&) noexcept = default;
 
-const Url& AsyncClient::url() const { return pool_->url(); }
-asio::awaitable<Result<Reply>> AsyncClient::request(Call call) { return pool_->request(std::move(call)); }
-void AsyncClient::close() { pool_->close(); }
+const Url& AsyncClient::url() const {
+  return pool_->url();
+}
+asio::awaitable<Result<Reply>> AsyncClient::request(Call call) {
+  return pool_->request(std::move(call));
+}
+void AsyncClient::close() {
+  pool_->close();
+}
 
 }  // namespace det::http

@@ -27,11 +27,16 @@ void BodyReader::describe(Request& request) const {
   const auto& message = parser_->get();
   request.method = std::string(message.method_string());
   request.target = std::string(message.target());
-  for (const auto& field : message) request.headers.add(std::string(field.name_string()), std::string(field.value()));
+  for (const auto& field : message)
+    request.headers.add(std::string(field.name_string()), std::string(field.value()));
 }
 
-bool BodyReader::keep_alive() const { return parser_->keep_alive(); }
-bool BodyReader::is_http_1_0() const { return parser_->get().version() == 10; }
+bool BodyReader::keep_alive() const {
+  return parser_->keep_alive();
+}
+bool BodyReader::is_http_1_0() const {
+  return parser_->get().version() == 10;
+}
 
 std::optional<std::uint64_t> BodyReader::length() const {
   const auto length = parser_->content_length();
@@ -41,15 +46,24 @@ std::optional<std::uint64_t> BodyReader::length() const {
 std::size_t BodyReader::put(std::string_view bytes) {
   beast::error_code failure;
   const auto used = parser_->put(asio::buffer(bytes.data(), bytes.size()), failure);
-  if (failure && failure != beast::http::error::need_more) fault_ = "its body is malformed: " + failure.message();
+  if (failure && failure != beast::http::error::need_more)
+    fault_ = "its body is malformed: " + failure.message();
   return used;
 }
 
-bool BodyReader::done() const { return parser_->is_done(); }
-std::size_t BodyReader::body_bytes() const { return parser_->get().body().size(); }
-std::string BodyReader::take() { return std::move(parser_->get().body()); }
+bool BodyReader::done() const {
+  return parser_->is_done();
+}
+std::size_t BodyReader::body_bytes() const {
+  return parser_->get().body().size();
+}
+std::string BodyReader::take() {
+  return std::move(parser_->get().body());
+}
 
-bool is_continue(std::string_view expect) { return to_lower(trim(expect)) == "100-continue"; }
+bool is_continue(std::string_view expect) {
+  return to_lower(trim(expect)) == "100-continue";
+}
 
 Result<void> split_target(Request& request) {
   std::string_view target = request.target;

@@ -10,19 +10,23 @@
 namespace det::http {
 
 struct Client::State {
-  State(Url url, ClientOptions options) : client(context.get_executor(), std::move(url), std::move(options)) {}
+  State(Url url, ClientOptions options)
+      : client(context.get_executor(), std::move(url), std::move(options)) {}
 
   asio::io_context context{1};
   AsyncClient client;
   std::atomic<bool> cancelled = false;
 };
 
-Client::Client(Url url, ClientOptions options) : state_(std::make_unique<State>(std::move(url), std::move(options))) {}
+Client::Client(Url url, ClientOptions options)
+    : state_(std::make_unique<State>(std::move(url), std::move(options))) {}
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
-const Url& Client::url() const { return state_->client.url(); }
+const Url& Client::url() const {
+  return state_->client.url();
+}
 
 Result<Reply> Client::request(Call call) {
   std::optional<Result<Reply>> outcome;
@@ -69,6 +73,8 @@ void Client::cancel() {
   asio::post(state_->context, [] {});  // wakes the caller
 }
 
-void Client::resume() { state_->cancelled = false; }
+void Client::resume() {
+  state_->cancelled = false;
+}
 
 }  // namespace det::http

@@ -36,8 +36,10 @@ asio::awaitable<void> write_for_ever(StreamWriter& writer) {
 asio::awaitable<Response> site(Request request) {
   if (request.path == "/lines" || request.path == "/endless") {
     Response response;
-    if (request.path == "/lines") response.stream = write_lines;
-    else response.stream = write_for_ever;
+    if (request.path == "/lines")
+      response.stream = write_lines;
+    else
+      response.stream = write_for_ever;
     co_return response;
   }
   if (request.path == "/slow") {
@@ -249,8 +251,10 @@ TEST(Client, ReportsAnswersThatAreCutOrNotHttp) {
     return reply ? "reply: " + reply->body : reply.error().message();
   };
   EXPECT_NE(message("SSH-2.0-x\r\n").find("not HTTP"), std::string::npos);
-  EXPECT_NE(message("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc").find("middle of its answer"), std::string::npos);
-  EXPECT_NE(message("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab").find("middle"), std::string::npos);
+  EXPECT_NE(message("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc").find("middle of its answer"),
+            std::string::npos);
+  EXPECT_NE(message("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab").find("middle"),
+            std::string::npos);
   EXPECT_EQ(message("HTTP/1.1 200 OK\r\n\r\nuntil the end"), "reply: until the end");
 }
 
@@ -280,8 +284,9 @@ TEST(AsyncClient, CancellingTheCoroutineEndsTheCallAndDropsItsConnection) {
   AsyncClient client(context.get_executor(), server.url());
   asio::cancellation_signal signal;
   bool ended = false;
-  asio::co_spawn(context, ask(client, "/slow"),
-                 asio::bind_cancellation_slot(signal.slot(), [&](std::exception_ptr, Result<Reply>) { ended = true; }));
+  asio::co_spawn(
+      context, ask(client, "/slow"),
+      asio::bind_cancellation_slot(signal.slot(), [&](std::exception_ptr, Result<Reply>) { ended = true; }));
   asio::steady_timer later(context, 50ms);
   later.async_wait([&](boost::system::error_code) { signal.emit(asio::cancellation_type::terminal); });
   context.run_for(5s);

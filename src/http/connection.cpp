@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/buffer.hpp>
@@ -10,8 +12,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <algorithm>
-#include <array>
 
 #include "det/http/body_reader.h"
 #include "det/http/status.h"
@@ -29,7 +29,8 @@ constexpr auto kLinger = std::chrono::seconds(2);
 // A handler's text must not end a header early.
 std::string one_line(std::string_view text) {
   std::string out(text);
-  std::replace_if(out.begin(), out.end(), [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7F; }, ' ');
+  std::replace_if(
+      out.begin(), out.end(), [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7F; }, ' ');
   return out;
 }
 
@@ -78,8 +79,10 @@ void Connection::finish() {
 }
 
 void Connection::abort() {
-  if (running_) cancel_running();
-  else close();
+  if (running_)
+    cancel_running();
+  else
+    close();
 }
 
 void Connection::close() {
@@ -163,7 +166,8 @@ asio::awaitable<std::optional<std::string>> Connection::read_head() {
     if (!begun && finishing_) co_return std::nullopt;
     const bool more = co_await read_some(kReadBytes);
     if (!more && late_ && begun) {
-      HeadFault too_slow{408, fmt::format("its headers took longer than {} s", options.header_timeout.count() / 1000)};
+      HeadFault too_slow{
+          408, fmt::format("its headers took longer than {} s", options.header_timeout.count() / 1000)};
       co_await refuse(std::move(too_slow));
     }
     if (!more) co_return std::nullopt;
@@ -203,13 +207,18 @@ asio::awaitable<std::optional<HeadFault>> Connection::read_body(Incoming& incomi
   reader.describe(incoming.request);
   incoming.keep_alive = reader.keep_alive();
   incoming.is_http_1_0 = reader.is_http_1_0();
-  if (const auto split = split_target(incoming.request); !split) co_return HeadFault{400, split.error().message()};
+  if (const auto split = split_target(incoming.request); !split)
+    co_return HeadFault{400, split.error().message()};
 
-  const auto limit = std::max(options.body_max, options.body_limit ? options.body_limit(incoming.request) : 0);
-  const auto too_large = [&] { return HeadFault{413, fmt::format("its body is larger than {} bytes", limit)}; };
+  const auto limit =
+      std::max(options.body_max, options.body_limit ? options.body_limit(incoming.request) : 0);
+  const auto too_large = [&] {
+    return HeadFault{413, fmt::format("its body is larger than {} bytes", limit)};
+  };
   if (reader.length() && *reader.length() > limit) co_return too_large();
   if (const auto* expect = incoming.request.headers.find("expect")) {
-    if (!is_continue(*expect)) co_return HeadFault{417, fmt::format("\"{}\" cannot be expected here", *expect)};
+    if (!is_continue(*expect))
+      co_return HeadFault{417, fmt::format("\"{}\" cannot be expected here", *expect)};
     if (!reader.done() && buffer_.size() == 0 && !incoming.is_http_1_0) {
       const bool sent = co_await send(std::string("HTTP/1.1 100 Continue\r\n\r\n"));
       if (!sent) co_return HeadFault{400, "the client went away"};
@@ -228,13 +237,16 @@ asio::awaitable<std::optional<HeadFault>> Connection::read_body(Incoming& incomi
       if (buffer_.size() >= kBodyReadBytes) co_return HeadFault{400, "a chunk's first line is too long"};
       if (used > 0 && buffer_.size() > 0) continue;
     }
-    const auto floor = begun + options.header_timeout +
-                       std::chrono::milliseconds(received * 1000 / std::max<std::size_t>(options.body_rate_min, 1));
+    const auto floor =
+        begun + options.header_timeout +
+        std::chrono::milliseconds(received * 1000 / std::max<std::size_t>(options.body_rate_min, 1));
     waiting_ = Waiting::ForBody;
     deadline_ = std::min(floor, Clock::now() + options.idle_timeout);
-    const bool more = co_await read_some(reader.length().value_or(limit) > kReadBytes ? kBodyReadBytes : kReadBytes);
+    const bool more =
+        co_await read_some(reader.length().value_or(limit) > kReadBytes ? kBodyReadBytes : kReadBytes);
     if (!more && late_)
-      co_return HeadFault{408, fmt::format("its body came slower than {} bytes a second", options.body_rate_min)};
+      co_return HeadFault{408,
+                          fmt::format("its body came slower than {} bytes a second", options.body_rate_min)};
     if (!more) co_return HeadFault{400, "its body ended early"};
   }
   wait(Waiting::Nothing, {});
@@ -276,8 +288,9 @@ asio::awaitable<bool> Connection::serve_one() {
         std::rethrow_exception(running->failure);
       } catch (const std::exception& thrown) {
         spdlog::error("{} {}: {}", method, path, thrown.what());
-        response = error_response(Error(ErrorCode::Internal, fmt::format("{} {} failed inside the server ({})",
-                                                                         method, path, thrown.what())));
+        response =
+            error_response(Error(ErrorCode::Internal, fmt::format("{} {} failed inside the server ({})",
+                                                                  method, path, thrown.what())));
       }
     }
   }
@@ -302,9 +315,11 @@ asio::awaitable<bool> Connection::wait_for(std::shared_ptr<Running> running) {
 }
 
 void Connection::watch(const std::shared_ptr<Running>& running) {
-  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this(), running](boost::system::error_code failure) {
-    if (!failure && !running->finished && self->running_ == running) self->look_for_hang_up();
-  });
+  socket_.async_wait(tcp::socket::wait_read,
+                     [self = shared_from_this(), running](boost::system::error_code failure) {
+                       if (!failure && !running->finished && self->running_ == running)
+                         self->look_for_hang_up();
+                     });
 }
 
 void Connection::look_for_hang_up() {
@@ -336,7 +351,8 @@ std::string Connection::head_text(const Response& response, std::optional<std::s
                                   bool keep_alive) const {
   std::string out;
   out.reserve(256);
-  out += fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\n", response.status, reason_phrase(response.status), settings_->date);
+  out += fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\n", response.status, reason_phrase(response.status),
+                     settings_->date);
   for (const auto& [name, value] : response.headers) out += one_line(name) + ": " + one_line(value) + "\r\n";
   if (length) out += fmt::format("Content-Length: {}\r\n", *length);
   if (chunked) out += "Transfer-Encoding: chunked\r\n";
@@ -354,7 +370,7 @@ asio::awaitable<bool> Connection::respond(const Incoming& incoming, Response res
   if (incoming.is_http_1_0 && keep_alive) bytes.insert(bytes.size() - 2, "Connection: keep-alive\r\n");
   if (!has_no_body && incoming.request.method != "HEAD") bytes += response.body;
   const bool sent = co_await send(std::move(bytes));
-  co_return sent && keep_alive;
+  co_return sent&& keep_alive;
 }
 
 // Sends chunks for a stream's body, and remembers how that went.
@@ -381,7 +397,9 @@ class Connection::Writer final : public StreamWriter {
     replacement_ = std::move(response);
   }
 
-  std::string ending() { return (started_ ? std::string() : std::move(head_)) + (chunked_ ? "0\r\n\r\n" : ""); }
+  std::string ending() {
+    return (started_ ? std::string() : std::move(head_)) + (chunked_ ? "0\r\n\r\n" : "");
+  }
   bool gone() const { return gone_; }
   std::optional<Response>& replacement() { return replacement_; }
 
@@ -417,13 +435,14 @@ asio::awaitable<bool> Connection::respond_stream(const Incoming& incoming, Respo
       }
     }
     if (writer.started()) co_return false;  // without the last chunk: the client sees that it is cut
-    auto failed = running->cancelled ? unavailable("the server is stopping; try again")
-                                     : error_response(Error(ErrorCode::Internal, "the stream failed inside the server"));
+    auto failed = running->cancelled
+                      ? unavailable("the server is stopping; try again")
+                      : error_response(Error(ErrorCode::Internal, "the stream failed inside the server"));
     co_return co_await respond(incoming, std::move(failed));
   }
   if (writer.replacement()) co_return co_await respond(incoming, *std::move(writer.replacement()));
   const bool sent = co_await send(writer.ending());
-  co_return sent && keep_alive;
+  co_return sent&& keep_alive;
 }
 
 }  // namespace det::http

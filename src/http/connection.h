@@ -82,7 +82,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void watch(const std::shared_ptr<Running>& running);
   void look_for_hang_up();
   void cancel_running();
-  std::string head_text(const Response& response, std::optional<std::size_t> length, bool chunked, bool keep_alive) const;
+  std::string head_text(const Response& response, std::optional<std::size_t> length, bool chunked,
+                        bool keep_alive) const;
   void wait(Waiting what, Clock::duration limit);
   std::string_view unread() const;
 
@@ -92,7 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string remote_;
   Waiting waiting_ = Waiting::Nothing;
   Clock::time_point deadline_ = Clock::time_point::max();
-  bool late_ = false;      // the deadline has passed
+  bool late_ = false;  // the deadline has passed
   bool finishing_ = false;
   std::shared_ptr<Running> running_;
   bool pipelined_ = false;                                  // unread bytes hide a hang-up from wait_read

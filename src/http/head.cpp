@@ -14,12 +14,14 @@ namespace {
 bool is_token(std::string_view text) {
   constexpr std::string_view kPunctuation = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](unsigned char c) {
-    return c < 0x80 && (std::isalnum(c) != 0 || kPunctuation.find(static_cast<char>(c)) != std::string_view::npos);
+    return c < 0x80 &&
+           (std::isalnum(c) != 0 || kPunctuation.find(static_cast<char>(c)) != std::string_view::npos);
   });
 }
 
 bool is_field_value(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c == '\t' || (c >= 0x20 && c != 0x7F); });
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return c == '\t' || (c >= 0x20 && c != 0x7F); });
 }
 
 bool is_number(std::string_view text) {
@@ -30,11 +32,14 @@ bool is_number(std::string_view text) {
 
 bool is_host(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](unsigned char c) {
-    return c <= 0x20 || c >= 0x7F || std::string_view(",/\\@?#\"<>").find(static_cast<char>(c)) != std::string_view::npos;
+    return c <= 0x20 || c >= 0x7F ||
+           std::string_view(",/\\@?#\"<>").find(static_cast<char>(c)) != std::string_view::npos;
   });
 }
 
-std::optional<HeadFault> fault(int status, std::string rule) { return HeadFault{status, std::move(rule)}; }
+std::optional<HeadFault> fault(int status, std::string rule) {
+  return HeadFault{status, std::move(rule)};
+}
 
 std::optional<HeadFault> check_request_line(std::string_view line) {
   const auto first = line.find(' ');
@@ -45,12 +50,14 @@ std::optional<HeadFault> check_request_line(std::string_view line) {
   const auto target = line.substr(first + 1, last - first - 1);
   const auto version = line.substr(last + 1);
   if (!is_token(method) || method.size() > 32) return fault(400, "the method is not a word");
-  if (target.empty() || std::any_of(target.begin(), target.end(), [](unsigned char c) { return c <= 0x20 || c >= 0x7F; }))
+  if (target.empty() ||
+      std::any_of(target.begin(), target.end(), [](unsigned char c) { return c <= 0x20 || c >= 0x7F; }))
     return fault(400, "the path has a character that must be percent-encoded");
   if (target.front() != '/' && !target.starts_with("http://"))
     return fault(400, "the path must begin with \"/\"");
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
-    if (version.starts_with("HTTP/")) return fault(505, fmt::format("{} is not spoken here; use HTTP/1.1", version));
+    if (version.starts_with("HTTP/"))
+      return fault(505, fmt::format("{} is not spoken here; use HTTP/1.1", version));
     return fault(400, "the first line must end in HTTP/1.1");
   }
   return std::nullopt;
@@ -58,7 +65,9 @@ std::optional<HeadFault> check_request_line(std::string_view line) {
 
 }  // namespace
 
-void HeadScanner::refuse(int status, std::string rule) { fault_ = HeadFault{status, std::move(rule)}; }
+void HeadScanner::refuse(int status, std::string rule) {
+  fault_ = HeadFault{status, std::move(rule)};
+}
 
 std::optional<std::size_t> HeadScanner::scan(std::string_view bytes) {
   for (; scanned_ < bytes.size() && !fault_; ++scanned_) {
@@ -86,7 +95,8 @@ std::optional<HeadFault> check_head(std::string_view head, const HeadLimits& lim
   if (auto found = check_request_line(request_line)) return found;
   const bool is_http_1_0 = request_line.ends_with("HTTP/1.0");
   const auto target_bytes = request_line.rfind(' ') - request_line.find(' ') - 1;
-  if (target_bytes > limits.uri_max) return fault(414, fmt::format("the path is longer than {} bytes", limits.uri_max));
+  if (target_bytes > limits.uri_max)
+    return fault(414, fmt::format("the path is longer than {} bytes", limits.uri_max));
   head.remove_prefix(line_end + 2);
   if (head.size() > limits.headers_max + 2)
     return fault(431, fmt::format("the headers are longer than {} bytes", limits.headers_max));
@@ -106,11 +116,13 @@ std::optional<HeadFault> check_head(std::string_view head, const HeadLimits& lim
     if (colon == std::string_view::npos) return fault(400, "a header has no colon");
     const auto raw_name = line.substr(0, colon);
     if (!is_token(raw_name))
-      return fault(400, "a header's name has a character that names cannot have, or a space before its colon");
+      return fault(400,
+                   "a header's name has a character that names cannot have, or a space before its colon");
     const auto value = trim(line.substr(colon + 1));
     const auto name = to_lower(raw_name);
     if (!is_field_value(value)) return fault(400, fmt::format("the header {} has a control character", name));
-    if (++fields > limits.fields_max) return fault(431, fmt::format("there are more than {} headers", limits.fields_max));
+    if (++fields > limits.fields_max)
+      return fault(431, fmt::format("there are more than {} headers", limits.fields_max));
 
     if (name == "host") {
       if (++hosts > 1) return fault(400, "there are two Host headers");

@@ -19,7 +19,9 @@ TEST_P(Head, IsJudgedStrictly) {
   EXPECT_EQ(fault ? fault->status : 0, c.status) << (fault ? fault->rule : "accepted");
 }
 
-std::string get(const std::string& fields) { return "GET / HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n"; }
+std::string get(const std::string& fields) {
+  return "GET / HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n";
+}
 
 std::string fields(int count) {
   std::string out;

@@ -10,9 +10,8 @@ namespace det::http {
 namespace {
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 int hex_digit(char c) {
@@ -99,7 +98,9 @@ const std::vector<std::string>& Query::all(std::string_view name) const {
   return found == values_.end() ? kNone : found->second;
 }
 
-std::optional<std::string> percent_decode(std::string_view text) { return decode(text, false); }
+std::optional<std::string> percent_decode(std::string_view text) {
+  return decode(text, false);
+}
 
 std::string percent_encode(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
@@ -131,7 +132,8 @@ std::optional<std::string> cookie(const Request& request, std::string_view name)
 }
 
 std::optional<std::string> bearer_token(const Request& request) {
-  for (const auto* name : {"authorization", "grpc-metadata-x-user-token", "grpc-metadata-x-allocation-token"}) {
+  for (const auto* name :
+       {"authorization", "grpc-metadata-x-user-token", "grpc-metadata-x-allocation-token"}) {
     const auto* value = request.headers.find(name);
     if (value == nullptr) continue;
     constexpr std::string_view kScheme = "bearer ";

@@ -46,7 +46,9 @@ class Query {
   /// Reads what follows the "?". Fails on a broken percent escape.
   static Result<Query> parse(std::string_view text);
 
-  void add(std::string_view name, std::string value) { values_[camel_case(name)].push_back(std::move(value)); }
+  void add(std::string_view name, std::string value) {
+    values_[camel_case(name)].push_back(std::move(value));
+  }
   /// The last value given, or nothing.
   const std::string* find(std::string_view name) const;
   /// All values in the order given.

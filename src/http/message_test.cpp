@@ -67,8 +67,8 @@ TEST(BearerToken, ComesFromAnyOfTheKnownPlaces) {
 TEST(Status, EveryCodeComesBackFromItsReply) {
   for (const auto code :
        {ErrorCode::InvalidArgument, ErrorCode::Unauthenticated, ErrorCode::NotFound, ErrorCode::AlreadyExists,
-        ErrorCode::FailedPrecondition, ErrorCode::PermissionDenied, ErrorCode::ResourceExhausted, ErrorCode::Gone,
-        ErrorCode::Unimplemented, ErrorCode::Unavailable, ErrorCode::Internal}) {
+        ErrorCode::FailedPrecondition, ErrorCode::PermissionDenied, ErrorCode::ResourceExhausted,
+        ErrorCode::Gone, ErrorCode::Unimplemented, ErrorCode::Unavailable, ErrorCode::Internal}) {
     const Error error(code, "trial 7 not found");
     EXPECT_EQ(error_of(status_of(code).http, error_body(error)), error);
     EXPECT_EQ(error_of(status_of(code).http, stream_error_body(error)), error);
@@ -78,8 +78,9 @@ TEST(Status, EveryCodeComesBackFromItsReply) {
 TEST(Status, ErrorsHaveTheDocumentedForm) {
   EXPECT_EQ(error_body(Error(ErrorCode::NotFound, "trial 7 not found")),
             R"({"error":{"code":5,"reason":"NotFound","error":"trial 7 not found"}})");
-  EXPECT_EQ(stream_error_body(Error(ErrorCode::NotFound, "no")),
-            R"({"error":{"grpcCode":5,"httpCode":404,"message":"no","httpStatus":"Not Found","details":[]}})");
+  EXPECT_EQ(
+      stream_error_body(Error(ErrorCode::NotFound, "no")),
+      R"({"error":{"grpcCode":5,"httpCode":404,"message":"no","httpStatus":"Not Found","details":[]}})");
 }
 
 TEST(Status, TheTextOfAForeignErrorIsFound) {

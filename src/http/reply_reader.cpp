@@ -10,7 +10,9 @@ namespace beast = boost::beast;
 
 struct ReplyReader::Parser : beast::http::response_parser<beast::http::string_body> {};
 
-ReplyReader::ReplyReader(const Call& call, std::size_t reply_max) : call_(call), reply_max_(reply_max) { make_parser(); }
+ReplyReader::ReplyReader(const Call& call, std::size_t reply_max) : call_(call), reply_max_(reply_max) {
+  make_parser();
+}
 ReplyReader::~ReplyReader() = default;
 
 void ReplyReader::make_parser() {
@@ -86,13 +88,18 @@ void ReplyReader::deliver_lines(bool at_end) {
   }
 }
 
-bool ReplyReader::done() const { return enough_ || parser_->is_done(); }
-bool ReplyReader::reusable() const { return parser_->is_done() && parser_->keep_alive() && unread_.empty(); }
+bool ReplyReader::done() const {
+  return enough_ || parser_->is_done();
+}
+bool ReplyReader::reusable() const {
+  return parser_->is_done() && parser_->keep_alive() && unread_.empty();
+}
 
 Reply ReplyReader::take() {
   Reply reply;
   reply.status = static_cast<int>(parser_->get().result_int());
-  for (const auto& field : parser_->get()) reply.headers.add(std::string(field.name_string()), std::string(field.value()));
+  for (const auto& field : parser_->get())
+    reply.headers.add(std::string(field.name_string()), std::string(field.value()));
   reply.body = std::move(body_);
   return reply;
 }

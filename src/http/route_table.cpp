@@ -11,10 +11,10 @@ namespace det::http {
 namespace {
 
 constexpr std::array<std::pair<Verb, std::string_view>, 5> kVerbs{{{Verb::Get, "GET"},
-                                                                    {Verb::Post, "POST"},
-                                                                    {Verb::Put, "PUT"},
-                                                                    {Verb::Patch, "PATCH"},
-                                                                    {Verb::Delete, "DELETE"}}};
+                                                                   {Verb::Post, "POST"},
+                                                                   {Verb::Put, "PUT"},
+                                                                   {Verb::Patch, "PATCH"},
+                                                                   {Verb::Delete, "DELETE"}}};
 
 std::optional<Verb> verb_of(std::string_view method) {
   if (method == "HEAD") return Verb::Get;
@@ -30,8 +30,12 @@ std::vector<std::string> segments_of(std::string_view path) {
   return split(path, '/');
 }
 
-bool is_parameter(std::string_view segment) { return segment.starts_with('{') && segment.ends_with('}'); }
-bool is_rest(std::string_view segment) { return is_parameter(segment) && segment.ends_with("...}"); }
+bool is_parameter(std::string_view segment) {
+  return segment.starts_with('{') && segment.ends_with('}');
+}
+bool is_rest(std::string_view segment) {
+  return is_parameter(segment) && segment.ends_with("...}");
+}
 
 std::string parameter_name(std::string_view segment) {
   segment.remove_prefix(1);

@@ -1,8 +1,8 @@
 #include "det/http/router.h"
 
+#include <spdlog/spdlog.h>
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
-#include <spdlog/spdlog.h>
 
 namespace det::http {
 
@@ -25,14 +25,16 @@ Error internal_error(const Request& request, const std::exception& failure) {
 Response no_such_route(const Request& request, const std::vector<Verb>& allowed) {
   if (request.path.starts_with(kApi)) {
     if (allowed.empty())
-      return error_response(Error(ErrorCode::Unimplemented, fmt::format("there is no {} in this API", request.path)));
+      return error_response(
+          Error(ErrorCode::Unimplemented, fmt::format("there is no {} in this API", request.path)));
     return error_response(
         Error(ErrorCode::Unimplemented, fmt::format("{} does not know {}", request.path, request.method)));
   }
   if (allowed.empty())
-    return json_response(json::serialize({{"message", fmt::format("there is nothing at {}", request.path)}}), 404);
-  auto response =
-      json_response(json::serialize({{"message", fmt::format("{} does not know {}", request.path, request.method)}}), 405);
+    return json_response(json::serialize({{"message", fmt::format("there is nothing at {}", request.path)}}),
+                         404);
+  auto response = json_response(
+      json::serialize({{"message", fmt::format("{} does not know {}", request.path, request.method)}}), 405);
   std::string verbs;
   for (const auto verb : allowed) verbs += (verbs.empty() ? "" : ", ") + std::string(verb_text(verb));
   response.headers.add("Allow", verbs);
@@ -117,9 +119,11 @@ Response stream_response(std::function<asio::awaitable<Result<void>>(StreamWrite
   return response;
 }
 
-Router::Router(std::string title, std::string version) : title_(std::move(title)), version_(std::move(version)) {
+Router::Router(std::string title, std::string version)
+    : title_(std::move(title)), version_(std::move(version)) {
   for (const auto* path : {"/api/v1/api.swagger.json", "/api/v1/openapi.json"})
-    insert(Verb::Get, path, [this](Context context) { return serve_document(*this, std::move(context)); }, true);
+    insert(
+        Verb::Get, path, [this](Context context) { return serve_document(*this, std::move(context)); }, true);
 }
 
 void Router::insert(Verb verb, const std::string& path, Serve serve, bool open) {
@@ -127,10 +131,13 @@ void Router::insert(Verb verb, const std::string& path, Serve serve, bool open) 
   entries_.push_back(Entry{std::move(serve), open});
 }
 
-void Router::add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation, bool open) {
+void Router::add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation,
+                     bool open) {
   if (!operation.empty()) paths_[document_path(path)][lower_text(verb)] = std::move(operation);
-  insert(verb, path,
-         [handler = std::move(handler)](Context context) { return serve_raw(handler, std::move(context)); }, open);
+  insert(
+      verb, path,
+      [handler = std::move(handler)](Context context) { return serve_raw(handler, std::move(context)); },
+      open);
 }
 
 asio::awaitable<Response> Router::handle(Request request) const {
@@ -172,17 +179,20 @@ void Router::describe(Verb verb, const std::string& path, const Doc& doc, std::v
   if (!described.empty()) operation["parameters"] = std::move(described);
   if (body) {
     json::object media{{"schema", *std::move(body)}};
-    operation["requestBody"] = json::object{{"content", json::object{{"application/json", std::move(media)}}}};
+    operation["requestBody"] =
+        json::object{{"content", json::object{{"application/json", std::move(media)}}}};
   }
   std::map<std::string, json::object> responses;
-  responses["200"] = response_of(streams ? "One such object a line, until the stream ends" : "Done", std::move(reply));
+  responses["200"] =
+      response_of(streams ? "One such object a line, until the stream ends" : "Done", std::move(reply));
   const auto add_error = [&](ErrorCode code) {
     const auto status = status_of(code);
     auto& entry = responses[std::to_string(status.http)];
     if (entry.empty())
       entry = response_of(std::string(status.reason), {{"$ref", "#/components/schemas/Error"}});
     else
-      entry["description"] = std::string(entry["description"].as_string()) + " or " + std::string(status.reason);
+      entry["description"] =
+          std::string(entry["description"].as_string()) + " or " + std::string(status.reason);
   };
   if (!parameters.empty() || operation.contains("requestBody")) add_error(ErrorCode::InvalidArgument);
   if (!doc.open) add_error(ErrorCode::Unauthenticated);
@@ -202,7 +212,8 @@ json::object Router::openapi() const {
   const json::object text{{"type", "string"}};
   json::object members{{"code", integer}, {"reason", text}, {"error", text}};
   json::object inner{{"type", "object"}, {"properties", std::move(members)}};
-  schemas["Error"] = json::object{{"type", "object"}, {"properties", json::object{{"error", std::move(inner)}}}};
+  schemas["Error"] =
+      json::object{{"type", "object"}, {"properties", json::object{{"error", std::move(inner)}}}};
   json::object bearer{{"type", "http"}, {"scheme", "bearer"}};
   json::object cookie{{"type", "apiKey"}, {"in", "cookie"}, {"name", "auth"}};
   json::object out;

@@ -104,7 +104,8 @@ class Router {
   /// A handler that reads and writes HTTP itself; `operation` goes into the
   /// document as it is, and without one the route is not in it. A path that
   /// ends in "/{rest...}" takes everything below. Open unless `doc` says so.
-  void add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation = {}, bool open = true);
+  void add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation = {},
+               bool open = true);
 
   asio::awaitable<Response> handle(Request request) const;
 
@@ -184,14 +185,17 @@ Result<In> read_input(const Request& request, bool has_body, const std::string& 
   return in;
 }
 
-inline bool has_body(Verb verb) { return verb == Verb::Post || verb == Verb::Put || verb == Verb::Patch; }
+inline bool has_body(Verb verb) {
+  return verb == Verb::Post || verb == Verb::Put || verb == Verb::Patch;
+}
 inline bool wants_pretty(const Request& request) {
   const auto* text = request.query.find("pretty");
   return text != nullptr && *text != "false" && *text != "0";
 }
 
 template <class In, class Out, class F>
-asio::awaitable<Response> serve_typed(const F& handler, Context context, bool body, const std::string& body_member) {
+asio::awaitable<Response> serve_typed(const F& handler, Context context, bool body,
+                                      const std::string& body_member) {
   auto in = read_input<In>(*context.request, body, body_member);
   if (!in) co_return error_response(in.error());
   Context passed = context;
@@ -212,7 +216,8 @@ asio::awaitable<Result<void>> run_stream(const F& handler, Context context, In i
 }
 
 template <class In, class Item, class F>
-asio::awaitable<Response> serve_stream(const F& handler, Context context, bool body, const std::string& body_member) {
+asio::awaitable<Response> serve_stream(const F& handler, Context context, bool body,
+                                       const std::string& body_member) {
   auto in = read_input<In>(*context.request, body, body_member);
   if (!in) {
     auto response = error_response(in.error());
@@ -226,7 +231,8 @@ asio::awaitable<Response> serve_stream(const F& handler, Context context, bool b
 }
 
 template <class In>
-void Router::describe_typed(Verb verb, const std::string& path, const Doc& doc, json::object reply, bool streams) {
+void Router::describe_typed(Verb verb, const std::string& path, const Doc& doc, json::object reply,
+                            bool streams) {
   std::vector<Parameter> parameters;
   std::optional<json::object> body;
   const auto in_path = path_parameters(path);
@@ -259,22 +265,24 @@ void Router::describe_typed(Verb verb, const std::string& path, const Doc& doc, 
 template <class In, class Out, class F>
 void Router::add(Verb verb, const std::string& path, F handler, const Doc& doc) {
   describe_typed<In>(verb, path, doc, schemas_.of<Out>(), false);
-  insert(verb, path,
-         [handler = std::move(handler), body = has_body(verb), member = doc.body_member](Context context) {
-           return serve_typed<In, Out>(handler, std::move(context), body, member);
-         },
-         doc.open);
+  insert(
+      verb, path,
+      [handler = std::move(handler), body = has_body(verb), member = doc.body_member](Context context) {
+        return serve_typed<In, Out>(handler, std::move(context), body, member);
+      },
+      doc.open);
 }
 
 template <class In, class Item, class F>
 void Router::add_stream(Verb verb, const std::string& path, F handler, const Doc& doc) {
   json::object item{{"type", "object"}, {"properties", json::object{{"result", schemas_.of<Item>()}}}};
   describe_typed<In>(verb, path, doc, std::move(item), true);
-  insert(verb, path,
-         [handler = std::move(handler), body = has_body(verb), member = doc.body_member](Context context) {
-           return serve_stream<In, Item>(handler, std::move(context), body, member);
-         },
-         doc.open);
+  insert(
+      verb, path,
+      [handler = std::move(handler), body = has_body(verb), member = doc.body_member](Context context) {
+        return serve_stream<In, Item>(handler, std::move(context), body, member);
+      },
+      doc.open);
 }
 
 }  // namespace det::http

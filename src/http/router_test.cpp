@@ -65,8 +65,8 @@ asio::awaitable<Result<Metrics>> get_metrics(Context context, GetMetrics in) {
   if (in.trial_id.value() == 500) throw std::runtime_error("the disk is gone");
   Metrics out;
   out.trial_id = in.trial_id;
-  out.note = fmt::format("{} {} {} {}", context.as<User>().name, in.max_points.value_or(-1), in.metric_names.size(),
-                         in.order_by == Order::ORDER_BY_DESC ? "desc" : "asc");
+  out.note = fmt::format("{} {} {} {}", context.as<User>().name, in.max_points.value_or(-1),
+                         in.metric_names.size(), in.order_by == Order::ORDER_BY_DESC ? "desc" : "asc");
   co_return out;
 }
 
@@ -75,7 +75,9 @@ asio::awaitable<Result<Rename>> rename(Context context, Rename in) {
   co_return in;
 }
 
-asio::awaitable<Result<PutConfig>> put_config(Context, PutConfig in) { co_return in; }
+asio::awaitable<Result<PutConfig>> put_config(Context, PutConfig in) {
+  co_return in;
+}
 
 asio::awaitable<Result<void>> count(Context, Count in, ItemWriter<Count>& items) {
   if (in.up_to < 0) co_return invalid_argument("up_to is {}; must not be negative", in.up_to);
@@ -100,7 +102,8 @@ Router make_router() {
   router.authenticate(authenticate);
   router.add<GetMetrics, Metrics>(Verb::Get, "/api/v1/trials/{trialId}/metrics", get_metrics,
                                   Doc{"The metrics of a trial", "Trials", {ErrorCode::NotFound}});
-  router.add<Rename, Rename>(Verb::Patch, "/api/v1/experiments/{experimentId}", rename, Doc{"Renames", "Experiments"});
+  router.add<Rename, Rename>(Verb::Patch, "/api/v1/experiments/{experimentId}", rename,
+                             Doc{"Renames", "Experiments"});
   router.add<PutConfig, PutConfig>(Verb::Put, "/api/v1/templates/{name}", put_config,
                                    Doc{"Replaces", "Templates", {}, false, "config"});
   router.add_stream<Count, Count>(Verb::Get, "/api/v1/count", count, Doc{"Counts", "Test", {}, true});
@@ -109,7 +112,8 @@ Router make_router() {
 
 class RouterServer : public testing::Test {
  protected:
-  Reply ask(const std::string& method, const std::string& path, const std::string& body = "", bool login = true) {
+  Reply ask(const std::string& method, const std::string& path, const std::string& body = "",
+            bool login = true) {
     Call call;
     call.method = method;
     call.path = path;
@@ -126,9 +130,12 @@ class RouterServer : public testing::Test {
 };
 
 TEST_F(RouterServer, ReadsPathAndQueryInEitherSpelling) {
-  EXPECT_EQ(ask("GET", "/api/v1/trials/7/metrics?max_points=5&metricNames=a&metric_names=b&orderBy=ORDER_BY_DESC").body,
-            R"({"trialId":7,"points":[],"note":"ada 5 2 desc"})");
-  EXPECT_EQ(ask("GET", "/api/v1/trials/7/metrics/").body, R"({"trialId":7,"points":[],"note":"ada -1 0 asc"})");
+  EXPECT_EQ(
+      ask("GET", "/api/v1/trials/7/metrics?max_points=5&metricNames=a&metric_names=b&orderBy=ORDER_BY_DESC")
+          .body,
+      R"({"trialId":7,"points":[],"note":"ada 5 2 desc"})");
+  EXPECT_EQ(ask("GET", "/api/v1/trials/7/metrics/").body,
+            R"({"trialId":7,"points":[],"note":"ada -1 0 asc"})");
 }
 
 TEST_F(RouterServer, IndentsWhenAsked) {
@@ -184,17 +191,22 @@ TEST_F(RouterServer, ReadsTheBodyAndLeavesFreeFormTextAlone) {
 }
 
 TEST_F(RouterServer, StreamsALineForEachItem) {
-  EXPECT_EQ(ask("GET", "/api/v1/count?up_to=2").body, "{\"result\":{\"upTo\":0}}\n{\"result\":{\"upTo\":1}}\n");
+  EXPECT_EQ(ask("GET", "/api/v1/count?up_to=2").body,
+            "{\"result\":{\"upTo\":0}}\n{\"result\":{\"upTo\":1}}\n");
   EXPECT_EQ(ask("GET", "/api/v1/count").body, "");
 }
 
 TEST_F(RouterServer, AStreamFailsWithAStatusFirstAndWithALineLater) {
   const auto early = ask("GET", "/api/v1/count?upTo=-1");
   EXPECT_EQ(early.status, 400);
-  EXPECT_NE(early.body.find(R"("grpcCode":3,"httpCode":400,"message":"up_to is -1; must not be negative")"), std::string::npos);
+  EXPECT_NE(early.body.find(R"("grpcCode":3,"httpCode":400,"message":"up_to is -1; must not be negative")"),
+            std::string::npos);
   const auto late = ask("GET", "/api/v1/count?upTo=3");
   EXPECT_EQ(late.status, 200);
-  EXPECT_NE(late.body.find(R"({"result":{"upTo":2}})" "\n" R"({"error":{"grpcCode":14,)"), std::string::npos);
+  EXPECT_NE(late.body.find(R"({"result":{"upTo":2}})"
+                           "\n"
+                           R"({"error":{"grpcCode":14,)"),
+            std::string::npos);
 }
 
 TEST(RouteTable, PrefersLiteralsAndTakesTheRest) {

@@ -34,16 +34,19 @@ std::string http_date() {
 std::size_t connections_possible(std::size_t wanted) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
-  const auto free = limit.rlim_cur > 2 * kDescriptorsKept ? limit.rlim_cur - kDescriptorsKept : limit.rlim_cur / 2;
+  const auto free =
+      limit.rlim_cur > 2 * kDescriptorsKept ? limit.rlim_cur - kDescriptorsKept : limit.rlim_cur / 2;
   return std::min(wanted, static_cast<std::size_t>(free));
 }
 
 std::string bind_problem(const boost::system::error_code& failure, const std::string& address, unsigned port,
                          const std::string& flag) {
   if (failure == asio::error::address_in_use)
-    return fmt::format("port {} on {} is in use by another program; choose another with {}", port, address, flag);
+    return fmt::format("port {} on {} is in use by another program; choose another with {}", port, address,
+                       flag);
   if (failure == asio::error::access_denied)
-    return fmt::format("port {} on {} may not be used by this user; choose one above 1023 with {}", port, address, flag);
+    return fmt::format("port {} on {} may not be used by this user; choose one above 1023 with {}", port,
+                       address, flag);
   if (failure == boost::system::errc::address_not_available)
     return fmt::format("this machine has no address {}, so port {} cannot be opened there", address, port);
   return fmt::format("port {} on {} cannot be opened: {}", port, address, failure.message());
@@ -55,7 +58,10 @@ std::string bind_problem(const boost::system::error_code& failure, const std::st
 class Service : public std::enable_shared_from_this<Service> {
  public:
   Service(asio::any_io_executor executor, Handler handler, ServerOptions options)
-      : executor_(executor), acceptor_(executor), sweep_(executor), changed_(executor, Clock::time_point::max()),
+      : executor_(executor),
+        acceptor_(executor),
+        sweep_(executor),
+        changed_(executor, Clock::time_point::max()),
         settings_(std::make_shared<ConnectionSettings>()) {
     options.connections_max = connections_possible(options.connections_max);
     settings_->handler = std::move(handler);
@@ -96,7 +102,8 @@ Result<void> Service::listen(const std::string& address, std::uint16_t port) {
   const auto host = address == "localhost" ? std::string("127.0.0.1") : address;
   const auto parsed = asio::ip::make_address(host, failure);
   if (failure)
-    return invalid_argument("\"{}\" is not an address to listen on; use an IP address such as 127.0.0.1 or 0.0.0.0", address);
+    return invalid_argument(
+        "\"{}\" is not an address to listen on; use an IP address such as 127.0.0.1 or 0.0.0.0", address);
   const tcp::endpoint endpoint(parsed, port);
   acceptor_.open(endpoint.protocol(), failure);
   if (!failure) acceptor_.set_option(tcp::acceptor::reuse_address(true), failure);
@@ -138,11 +145,12 @@ void Service::serve(tcp::socket socket) {
   socket.set_option(tcp::no_delay(true), ignored);
   const auto connection = std::make_shared<Connection>(std::move(socket), settings_);
   connections_.insert(connection);
-  asio::co_spawn(executor_, connection->run(), [self = shared_from_this(), connection](std::exception_ptr failure) {
-    self->connections_.erase(connection);
-    self->changed_.cancel();
-    if (failure) std::rethrow_exception(failure);
-  });
+  asio::co_spawn(executor_, connection->run(),
+                 [self = shared_from_this(), connection](std::exception_ptr failure) {
+                   self->connections_.erase(connection);
+                   self->changed_.cancel();
+                   if (failure) std::rethrow_exception(failure);
+                 });
 }
 
 asio::awaitable<void> Service::keep_time() {
@@ -174,8 +182,7 @@ asio::awaitable<void> Service::stop(std::chrono::milliseconds grace) {
   co_await until_empty(kAfterCancel);
   for (const auto& connection : connections_) connection->close();
   co_await until_empty(kSweep);
-  if (!connections_.empty())
-    spdlog::error("{} requests ignore that the server stops", connections_.size());
+  if (!connections_.empty()) spdlog::error("{} requests ignore that the server stops", connections_.size());
   sweep_.cancel();
   changed_.cancel();
 }
@@ -195,11 +202,21 @@ void Service::close() {
 Server::Server(asio::any_io_executor executor, Handler handler, ServerOptions options)
     : service_(std::make_shared<Service>(std::move(executor), std::move(handler), std::move(options))) {}
 
-Server::~Server() { service_->close(); }
+Server::~Server() {
+  service_->close();
+}
 
-Result<void> Server::listen(const std::string& address, std::uint16_t port) { return service_->listen(address, port); }
-std::uint16_t Server::port() const { return service_->port(); }
-std::size_t Server::connections() const { return service_->connections(); }
-asio::awaitable<void> Server::stop(std::chrono::milliseconds grace) { return service_->stop(grace); }
+Result<void> Server::listen(const std::string& address, std::uint16_t port) {
+  return service_->listen(address, port);
+}
+std::uint16_t Server::port() const {
+  return service_->port();
+}
+std::size_t Server::connections() const {
+  return service_->connections();
+}
+asio::awaitable<void> Server::stop(std::chrono::milliseconds grace) {
+  return service_->stop(grace);
+}
 
 }  // namespace det::http

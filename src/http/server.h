@@ -26,10 +26,11 @@ struct ServerOptions {
   std::function<std::size_t(const Request& head)> body_limit;
   std::size_t connections_max = 10'000;  ///< Further clients wait to be accepted.
 
-  std::chrono::milliseconds header_timeout{10'000};  ///< From a request's first byte to the end of its headers.
-  std::chrono::milliseconds idle_timeout{60'000};    ///< Between requests, and for silence within a body.
-  std::chrono::milliseconds write_timeout{30'000};   ///< For a client that takes no byte of the response.
-  std::size_t body_rate_min = 1024;                  ///< Bytes a second, after `header_timeout` of grace.
+  std::chrono::milliseconds header_timeout{
+      10'000};                                     ///< From a request's first byte to the end of its headers.
+  std::chrono::milliseconds idle_timeout{60'000};  ///< Between requests, and for silence within a body.
+  std::chrono::milliseconds write_timeout{30'000};  ///< For a client that takes no byte of the response.
+  std::size_t body_rate_min = 1024;                 ///< Bytes a second, after `header_timeout` of grace.
   /// A client that closed only its sending side still gets an answer that is
   /// ready within this time; then its request is cancelled.
   std::chrono::milliseconds half_close_grace{1'000};

@@ -30,13 +30,16 @@ TEST_P(RawBytes, GetTheirStatusAndTheServerGoesOn) {
   if (c.status >= 400) {
     EXPECT_EQ(answer.find("}HTTP/1.1"), std::string::npos) << "a refused request ends the connection";
   }
-  EXPECT_EQ(status_in(talk(server.port(), "GET /after HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")), 200);
+  EXPECT_EQ(status_in(talk(server.port(), "GET /after HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")),
+            200);
 }
 
 std::string post(const std::string& fields, const std::string& body) {
   return "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" + fields + "\r\n" + body;
 }
-std::string chunked(const std::string& body) { return post("Transfer-Encoding: chunked\r\n", body); }
+std::string chunked(const std::string& body) {
+  return post("Transfer-Encoding: chunked\r\n", body);
+}
 const std::string kSmuggled = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
 
 // clang-format off
@@ -161,7 +164,8 @@ TEST(Hostile, AnEarlyRefusalReachesAClientThatStillSends) {
 TEST(Hostile, AnyRequestCutOrSplitAnywhereIsAnsweredOrDropped) {
   RunningServer server(echo);
   const std::string whole =
-      "POST /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+      "POST /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
   for (std::size_t at = 1; at < whole.size(); at += 3) {
     RawSocket split(server.port());
     split.send(whole.substr(0, at));
@@ -180,21 +184,25 @@ TEST(Hostile, RandomChangesNeverHarmTheServer) {
   RunningServer server(echo);
   Random random(7);
   const std::string whole =
-      "POST /a?b=c HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: 1\r\n\r\n";
+      "POST /a?b=c HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: 1\r\n\r\n";
   for (int i = 0; i < 500; ++i) {
     std::string bytes = whole;
     for (int change = 0; change < 3; ++change) {
       const auto at = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(bytes.size())));
       const auto byte = static_cast<char>(random.below(256));
-      if (random.below(2) == 0) bytes[at] = byte;
-      else bytes.insert(at, 1, byte);
+      if (random.below(2) == 0)
+        bytes[at] = byte;
+      else
+        bytes.insert(at, 1, byte);
     }
     RawSocket socket(server.port());
     socket.send(bytes);
     socket.close_sending();
     socket.read_all();
   }
-  EXPECT_EQ(status_in(talk(server.port(), "GET /after HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")), 200);
+  EXPECT_EQ(status_in(talk(server.port(), "GET /after HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")),
+            200);
   EXPECT_TRUE(eventually([&] { return server.connections() == 0; }));
 }
 

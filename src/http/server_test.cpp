@@ -38,8 +38,9 @@ TEST(Server, ClosesWhenAsked) {
 
 TEST(Server, AnswersPipelinedRequestsInOrder) {
   RunningServer server(echo);
-  const auto answer = talk(server.port(), get("/1") + "POST /2 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc" +
-                                              get("/3") + get("/4", "Connection: close\r\n"));
+  const auto answer =
+      talk(server.port(), get("/1") + "POST /2 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc" +
+                              get("/3") + get("/4", "Connection: close\r\n"));
   const auto first = answer.find("GET /1");
   const auto second = answer.find("POST /2 3");
   const auto third = answer.find("GET /3");
@@ -81,16 +82,21 @@ TEST(Server, SendsContinueOnlyBeforeABodyThatItWillRead) {
   RawSocket large(server.port());
   large.send("POST /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n");
   EXPECT_EQ(status_in(large.read_until("\r\n\r\n")), 413);
-  EXPECT_EQ(status_in(talk(server.port(), "POST /a HTTP/1.1\r\nHost: h\r\nExpect: tea\r\nContent-Length: 3\r\n\r\n")), 417);
+  EXPECT_EQ(status_in(talk(server.port(),
+                           "POST /a HTTP/1.1\r\nHost: h\r\nExpect: tea\r\nContent-Length: 3\r\n\r\n")),
+            417);
 }
 
 TEST(Server, TheBodyLimitIsExactAndMayBeRaisedByPath) {
   ServerOptions options;
   options.body_max = 1000;
-  options.body_limit = [](const Request& head) -> std::size_t { return head.path == "/large" ? 2'000'000 : 0; };
+  options.body_limit = [](const Request& head) -> std::size_t {
+    return head.path == "/large" ? 2'000'000 : 0;
+  };
   RunningServer server(echo, options);
   const auto post = [&](const std::string& path, std::size_t bytes) {
-    return status_in(talk(server.port(), "POST " + path + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: " +
+    return status_in(talk(server.port(), "POST " + path +
+                                             " HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: " +
                                              std::to_string(bytes) + "\r\n\r\n" + std::string(bytes, 'x')));
   };
   EXPECT_EQ(post("/a", 1000), 200);
@@ -98,9 +104,10 @@ TEST(Server, TheBodyLimitIsExactAndMayBeRaisedByPath) {
   EXPECT_EQ(post("/large", 2'000'000), 200);
   EXPECT_EQ(post("/large", 2'000'001), 413);
   const auto chunked = [&](std::size_t bytes) {
-    return status_in(talk(server.port(), fmt::format("POST /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
-                                                     "Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n",
-                                                     bytes, std::string(bytes, 'x'))));
+    return status_in(
+        talk(server.port(), fmt::format("POST /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+                                        "Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n",
+                                        bytes, std::string(bytes, 'x'))));
   };
   EXPECT_EQ(chunked(1000), 200);
   EXPECT_EQ(chunked(1001), 413);
@@ -239,7 +246,8 @@ TEST(Server, SaysWhyItCannotListen) {
   const auto taken = second.listen("127.0.0.1", server.port());
   ASSERT_FALSE(taken);
   EXPECT_EQ(taken.error().message(),
-            fmt::format("port {} on 127.0.0.1 is in use by another program; choose another with --port", server.port()));
+            fmt::format("port {} on 127.0.0.1 is in use by another program; choose another with --port",
+                        server.port()));
   const auto name = second.listen("no such host", 0);
   ASSERT_FALSE(name);
   EXPECT_NE(name.error().message().find("\"no such host\" is not an address"), std::string::npos);

@@ -32,7 +32,8 @@ std::string_view type_of(std::string_view path) {
 }
 
 const EmbeddedFile* find(EmbeddedFiles files, std::string_view path) {
-  const auto found = std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.path == path; });
+  const auto found =
+      std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.path == path; });
   return found == files.end() ? nullptr : &*found;
 }
 
@@ -63,9 +64,10 @@ void add_safety_headers(Headers& headers) {
   headers.add("X-Frame-Options", "DENY");
   headers.add("Referrer-Policy", "same-origin");
   // uPlot and React set styles by script, which needs no 'unsafe-inline'.
-  headers.add("Content-Security-Policy",
-              "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-              "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
+  headers.add(
+      "Content-Security-Policy",
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+      "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
 }
 
 }  // namespace
@@ -121,7 +123,8 @@ asio::awaitable<Response> go_to(std::string location, Request) {
 }  // namespace
 
 void add_static_files(Router& router, const std::string& mount, EmbeddedFiles files) {
-  router.add_raw(Verb::Get, mount + "/{path...}", [files](Request request) { return serve(files, std::move(request)); });
+  router.add_raw(Verb::Get, mount + "/{path...}",
+                 [files](Request request) { return serve(files, std::move(request)); });
   if (!mount.empty())
     router.add_raw(Verb::Get, "/",
                    [to = mount + "/"](Request request) { return go_to(to, std::move(request)); });

@@ -25,9 +25,9 @@ ErrorStatus status_of(ErrorCode code) {
 ErrorCode code_of(int http_status, int grpc_code) {
   // One HTTP status stands for two codes; the body tells which.
   if (http_status == 400) return grpc_code == 9 ? ErrorCode::FailedPrecondition : ErrorCode::InvalidArgument;
-  for (const auto code :
-       {ErrorCode::Unauthenticated, ErrorCode::NotFound, ErrorCode::AlreadyExists, ErrorCode::PermissionDenied,
-        ErrorCode::ResourceExhausted, ErrorCode::Gone, ErrorCode::Unimplemented, ErrorCode::Unavailable}) {
+  for (const auto code : {ErrorCode::Unauthenticated, ErrorCode::NotFound, ErrorCode::AlreadyExists,
+                          ErrorCode::PermissionDenied, ErrorCode::ResourceExhausted, ErrorCode::Gone,
+                          ErrorCode::Unimplemented, ErrorCode::Unavailable}) {
     if (status_of(code).http == http_status) return code;
   }
   if (http_status == 502 || http_status == 504 || http_status == 408) return ErrorCode::Unavailable;
@@ -121,7 +121,8 @@ std::string error_text(int status, std::string_view body) {
 Error error_of(int status, std::string_view body) {
   int grpc_code = 0;
   if (const auto parsed = json::parse(body); parsed && parsed->is_object()) {
-    if (const auto* inner = parsed->get_object().if_contains("error"); inner != nullptr && inner->is_object()) {
+    if (const auto* inner = parsed->get_object().if_contains("error");
+        inner != nullptr && inner->is_object()) {
       for (const auto* name : {"code", "grpcCode"})
         if (const auto* found = inner->get_object().if_contains(name))
           if (const auto number = json::to_int64(*found); number && *number > 0 && *number < 100)

@@ -16,7 +16,9 @@ namespace {
 
 std::size_t left(std::chrono::steady_clock::time_point end) {
   const auto now = std::chrono::steady_clock::now();
-  return now >= end ? 0 : static_cast<std::size_t>(std::chrono::ceil<std::chrono::milliseconds>(end - now).count());
+  return now >= end
+             ? 0
+             : static_cast<std::size_t>(std::chrono::ceil<std::chrono::milliseconds>(end - now).count());
 }
 
 asio::awaitable<void> stop_server(Server& server, std::chrono::milliseconds grace, std::promise<void>& done) {
@@ -80,7 +82,9 @@ bool RawSocket::send(std::string_view bytes) {
   return true;
 }
 
-void RawSocket::close_sending() { ::shutdown(fd_, SHUT_WR); }
+void RawSocket::close_sending() {
+  ::shutdown(fd_, SHUT_WR);
+}
 
 void RawSocket::reset() {
   linger at_once{1, 0};
@@ -89,7 +93,9 @@ void RawSocket::reset() {
   fd_ = -1;
 }
 
-std::string RawSocket::read_all(std::chrono::milliseconds limit) { return read_until(std::string_view(), limit); }
+std::string RawSocket::read_all(std::chrono::milliseconds limit) {
+  return read_until(std::string_view(), limit);
+}
 
 std::string RawSocket::read_until(std::string_view end, std::chrono::milliseconds limit) {
   std::string out;

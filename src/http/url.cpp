@@ -12,7 +12,9 @@ std::string Url::authority() const {
   return fmt::format("{}{}{}:{}", is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", port);
 }
 
-std::string Url::text() const { return "http://" + authority() + prefix; }
+std::string Url::text() const {
+  return "http://" + authority() + prefix;
+}
 
 Result<Url> parse_url(std::string_view text) {
   const auto wrong = [&](std::string_view rule) {
@@ -23,9 +25,10 @@ Result<Url> parse_url(std::string_view text) {
   const bool has_scheme = scheme_end != std::string::npos;
   const auto scheme = has_scheme ? to_lower(whole.substr(0, scheme_end)) : "http";
   if (scheme == "https")
-    return fail(ErrorCode::Unimplemented,
-                "\"{}\" asks for https, which this build of det does not speak; use http:// or a proxy that ends TLS",
-                text);
+    return fail(
+        ErrorCode::Unimplemented,
+        "\"{}\" asks for https, which this build of det does not speak; use http:// or a proxy that ends TLS",
+        text);
   if (scheme != "http") return wrong("it must begin with http://, or name only host and port");
   if (!has_scheme) whole.insert(0, "http://");
 

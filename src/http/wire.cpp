@@ -19,8 +19,10 @@ std::string Schemas::name_for(const std::string& cpp_name) {
   // "det::api::GetTrial" -> "GetTrial", or "apiGetTrial" where that is taken.
   std::vector<std::string> words(1);
   for (const char c : cpp_name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') words.back() += c;
-    else if (!words.back().empty()) words.emplace_back();
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')
+      words.back() += c;
+    else if (!words.back().empty())
+      words.emplace_back();
   }
   if (words.back().empty()) words.pop_back();
   std::string name;

@@ -55,11 +55,13 @@ json::value to_wire(const T& x) {
   } else if constexpr (std::is_same_v<T, Time>) {
     return boost::json::string(to_rfc3339(x));
   } else if constexpr (json::is_variant<T>::value) {
-    return std::visit([](const auto& alternative) {
-      json::object o;
-      o[camel_case(std::decay_t<decltype(alternative)>::kName)] = to_wire(alternative);
-      return json::value(std::move(o));
-    }, x);
+    return std::visit(
+        [](const auto& alternative) {
+          json::object o;
+          o[camel_case(std::decay_t<decltype(alternative)>::kName)] = to_wire(alternative);
+          return json::value(std::move(o));
+        },
+        x);
   } else if constexpr (json::Map<T>) {
     json::object o;
     for (const auto& [key, item] : x) o[json::key_text(key)] = to_wire(item);
@@ -157,11 +159,14 @@ std::optional<Error> read_wire(const json::value& v, T& out, const std::string& 
     for (const auto& item : v.get_array()) {
       typename T::value_type read{};
       if (auto error = read_wire(item, read, fmt::format("{}[{}]", path, i++))) return error;
-      if constexpr (json::Set<T>) out.insert(std::move(read));
-      else out.push_back(std::move(read));
+      if constexpr (json::Set<T>)
+        out.insert(std::move(read));
+      else
+        out.push_back(std::move(read));
     }
   } else if constexpr (json::is_array<T>::value) {
-    if (!v.is_array() || v.get_array().size() != out.size()) return json::path_error(path, "is a list of the wrong length");
+    if (!v.is_array() || v.get_array().size() != out.size())
+      return json::path_error(path, "is a list of the wrong length");
     for (std::size_t i = 0; i < out.size(); ++i)
       if (auto error = read_wire(v.get_array()[i], out[i], fmt::format("{}[{}]", path, i))) return error;
   } else if constexpr (json::Described<T> && !std::is_same_v<T, Time>) {
@@ -228,11 +233,16 @@ std::optional<Error> read_text(std::span<const std::string> values, T& out, cons
 /// Whether read_text can read a T.
 template <class T>
 constexpr bool text_readable() {
-  if constexpr (json::is_optional<T>::value) return text_readable<typename T::value_type>();
-  else if constexpr (kFreeForm<T> || json::Map<T> || json::Set<T> || json::is_variant<T>::value) return false;
-  else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, Time>) return true;
-  else if constexpr (json::Sequence<T>) return text_readable<typename T::value_type>();
-  else return !json::Described<T>;
+  if constexpr (json::is_optional<T>::value)
+    return text_readable<typename T::value_type>();
+  else if constexpr (kFreeForm<T> || json::Map<T> || json::Set<T> || json::is_variant<T>::value)
+    return false;
+  else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, Time>)
+    return true;
+  else if constexpr (json::Sequence<T>)
+    return text_readable<typename T::value_type>();
+  else
+    return !json::Described<T>;
 }
 
 /// OpenAPI schemas of described types, gathered under their names.
@@ -241,22 +251,36 @@ class Schemas {
   /// The schema of T: inline, or a reference to a component.
   template <class T>
   json::object of() {
-    if constexpr (std::is_same_v<T, json::value>) return {};
-    else if constexpr (std::is_same_v<T, json::object>) return {{"type", "object"}, {"additionalProperties", true}};
-    else if constexpr (std::is_same_v<T, json::array>) return {{"type", "array"}, {"items", json::object{}}};
-    else if constexpr (json::is_optional<T>::value) return of<typename T::value_type>();
-    else if constexpr (std::is_same_v<T, bool>) return {{"type", "boolean"}};
-    else if constexpr (kWideInteger<T>) return {{"type", "string"}, {"format", "int64"}};
-    else if constexpr (std::is_integral_v<T> || json::is_id<T>::value) return {{"type", "integer"}};
-    else if constexpr (std::is_floating_point_v<T>) return {{"type", "number"}, {"format", "double"}};
-    else if constexpr (std::is_same_v<T, std::string>) return {{"type", "string"}};
-    else if constexpr (std::is_same_v<T, Time>) return {{"type", "string"}, {"format", "date-time"}};
-    else if constexpr (json::DescribedEnum<T>) return enumeration<T>();
-    else if constexpr (json::is_variant<T>::value) return variant(static_cast<T*>(nullptr));
-    else if constexpr (json::Map<T>) return {{"type", "object"}, {"additionalProperties", of<typename T::mapped_type>()}};
+    if constexpr (std::is_same_v<T, json::value>)
+      return {};
+    else if constexpr (std::is_same_v<T, json::object>)
+      return {{"type", "object"}, {"additionalProperties", true}};
+    else if constexpr (std::is_same_v<T, json::array>)
+      return {{"type", "array"}, {"items", json::object{}}};
+    else if constexpr (json::is_optional<T>::value)
+      return of<typename T::value_type>();
+    else if constexpr (std::is_same_v<T, bool>)
+      return {{"type", "boolean"}};
+    else if constexpr (kWideInteger<T>)
+      return {{"type", "string"}, {"format", "int64"}};
+    else if constexpr (std::is_integral_v<T> || json::is_id<T>::value)
+      return {{"type", "integer"}};
+    else if constexpr (std::is_floating_point_v<T>)
+      return {{"type", "number"}, {"format", "double"}};
+    else if constexpr (std::is_same_v<T, std::string>)
+      return {{"type", "string"}};
+    else if constexpr (std::is_same_v<T, Time>)
+      return {{"type", "string"}, {"format", "date-time"}};
+    else if constexpr (json::DescribedEnum<T>)
+      return enumeration<T>();
+    else if constexpr (json::is_variant<T>::value)
+      return variant(static_cast<T*>(nullptr));
+    else if constexpr (json::Map<T>)
+      return {{"type", "object"}, {"additionalProperties", of<typename T::mapped_type>()}};
     else if constexpr (json::Set<T> || json::Sequence<T> || json::is_array<T>::value)
       return {{"type", "array"}, {"items", of<typename T::value_type>()}};
-    else return component<T>();
+    else
+      return component<T>();
   }
 
   /// All components so far, sorted by name.
@@ -269,7 +293,8 @@ class Schemas {
   template <class T>
   json::object enumeration() {
     json::array names;
-    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto d) { names.emplace_back(d.name); });
+    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>(
+        [&](auto d) { names.emplace_back(d.name); });
     return {{"type", "string"}, {"enum", std::move(names)}};
   }
 

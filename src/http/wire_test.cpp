@@ -30,8 +30,9 @@ struct Outer {
   json::value any_value;
   std::optional<Inner> last_item;
 };
-BOOST_DESCRIBE_STRUCT(Outer, (), (trial_id, num_trials, display_name, is_open, state, start_time, end_time, inner_items,
-                                  resource_sizes, free_form, any_value, last_item))
+BOOST_DESCRIBE_STRUCT(Outer, (),
+                      (trial_id, num_trials, display_name, is_open, state, start_time, end_time, inner_items,
+                       resource_sizes, free_form, any_value, last_item))
 
 struct Strict {
   std::string user_name;
@@ -45,16 +46,19 @@ TEST(Wire, WritesTheDocumentedForm) {
   outer.inner_items = {{19565, 0.5}, {1, std::numeric_limits<double>::quiet_NaN()}};
   outer.resource_sizes["state_dict.pth"] = 12;
   outer.free_form["learning_rate"] = json::object{{"snake_case", 1}};
-  EXPECT_EQ(to_wire_text(outer),
-            R"({"trialId":7,"numTrials":0,"displayName":"","isOpen":false,"state":"STATE_ACTIVE",)"
-            R"("startTime":"1970-01-01T00:00:00.000000Z",)"
-            R"("innerItems":[{"totalBatches":"19565","bestValue":0.5},{"totalBatches":"1","bestValue":"NaN"}],)"
-            R"("resourceSizes":{"state_dict.pth":"12"},"freeForm":{"learning_rate":{"snake_case":1}},"anyValue":null})");
+  EXPECT_EQ(
+      to_wire_text(outer),
+      R"({"trialId":7,"numTrials":0,"displayName":"","isOpen":false,"state":"STATE_ACTIVE",)"
+      R"("startTime":"1970-01-01T00:00:00.000000Z",)"
+      R"("innerItems":[{"totalBatches":"19565","bestValue":0.5},{"totalBatches":"1","bestValue":"NaN"}],)"
+      R"("resourceSizes":{"state_dict.pth":"12"},"freeForm":{"learning_rate":{"snake_case":1}},"anyValue":null})");
 }
 
 TEST(Wire, ReadsBothSpellingsAndBothFormsOfIntegers) {
-  const auto camel = from_wire_text<Outer>(R"({"trialId":"7","numTrials":3,"innerItems":[{"totalBatches":"12"}]})");
-  const auto snake = from_wire_text<Outer>(R"({"trial_id":7,"num_trials":"3","inner_items":[{"total_batches":12}]})");
+  const auto camel =
+      from_wire_text<Outer>(R"({"trialId":"7","numTrials":3,"innerItems":[{"totalBatches":"12"}]})");
+  const auto snake =
+      from_wire_text<Outer>(R"({"trial_id":7,"num_trials":"3","inner_items":[{"total_batches":12}]})");
   ASSERT_TRUE(camel) << camel.error().message();
   ASSERT_TRUE(snake) << snake.error().message();
   EXPECT_EQ(to_wire_text(*camel), to_wire_text(*snake));
@@ -73,7 +77,8 @@ TEST(Wire, WhatWasWrittenReadsBack) {
 }
 
 TEST(Wire, NullMeansNotGiven) {
-  const auto read = from_wire_text<Outer>(R"({"numTrials":null,"innerItems":null,"endTime":null,"freeForm":null})");
+  const auto read =
+      from_wire_text<Outer>(R"({"numTrials":null,"innerItems":null,"endTime":null,"freeForm":null})");
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_FALSE(from_wire_text<Strict>(R"({"userName":null})"));
 }

@@ -37,25 +37,30 @@ api::SyncReply reply_to(Services& s, const Sync& request) {
     allocation.environment = task_environment(s, allocation);
   }
   for (const auto& report : request.allocations)
-    if (report.state == api::AllocationState::exited && cluster.exit_is_known(report.allocation_id, request.agent_id))
+    if (report.state == api::AllocationState::exited &&
+        cluster.exit_is_known(report.allocation_id, request.agent_id))
       reply.acknowledged.push_back(report.allocation_id);
   return reply;
 }
 
 asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context context, Sync request) {
-  if (const auto allowed = require_agent(context.principal); !allowed) co_return tl::unexpected(allowed.error());
-  if (!api::is_name(request.agent_id)) co_return invalid_argument("'{}' cannot name an agent", request.agent_id);
+  if (const auto allowed = require_agent(context.principal); !allowed)
+    co_return tl::unexpected(allowed.error());
+  if (!api::is_name(request.agent_id))
+    co_return invalid_argument("'{}' cannot name an agent", request.agent_id);
   if (auto wrong = api::problem(request)) co_return tl::unexpected(*std::move(wrong));
   const auto agent = request.agent_id;
   auto& newest = calls[agent];
   if (newest.first == request.session && newest.second > request.sequence)
-    co_return failed_precondition("call {} of agent '{}' came after call {}", request.sequence, agent, newest.second);
+    co_return failed_precondition("call {} of agent '{}' came after call {}", request.sequence, agent,
+                                  newest.second);
   newest = {request.session, request.sequence};
   s.ledger.ring(Ledger::agent_key(agent));
   s.liveness.heard(agent, s.ledger.now());
 
   if (s.ledger.cluster().joins(agent, request)) {
-    cluster::Event joined = cluster::AgentJoined{agent, request.resource_pool, request.hostname, request.version, request.slots};
+    cluster::Event joined =
+        cluster::AgentJoined{agent, request.resource_pool, request.hostname, request.version, request.slots};
     const auto done = co_await s.ledger.handle(std::move(joined));
     if (!done) co_return tl::unexpected(done.error());
   }
@@ -71,7 +76,8 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   while (true) {
     auto reply = reply_to(s, request);
     const bool superseded = calls[agent] != std::pair(request.session, request.sequence);
-    const bool news = reply.epoch != request.known_epoch || reply.version != request.known_version || !reply.acknowledged.empty();
+    const bool news = reply.epoch != request.known_epoch || reply.version != request.known_version ||
+                      !reply.acknowledged.empty();
     if (news || superseded || until(deadline).count() == 0) {
       co_await s.ledger.durable();
       co_return reply;
@@ -83,13 +89,16 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
 /// "WARNING" of "WARNING: determined: …", which is how Python's loggers write; else what the agent says.
 std::string level_of(const api::LogEntry& entry) {
   for (const std::string_view level : {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
-    if (entry.log.starts_with(level) && std::string_view(entry.log).substr(level.size()).starts_with(": ")) return std::string(level);
+    if (entry.log.starts_with(level) && std::string_view(entry.log).substr(level.size()).starts_with(": "))
+      return std::string(level);
   return entry.level;
 }
 
 asio::awaitable<Result<Empty>> logs(Services& s, Context context, Logs request) {
-  if (const auto allowed = require_agent(context.principal); !allowed) co_return tl::unexpected(allowed.error());
-  if (auto wrong = api::problem(static_cast<const api::LogBatch&>(request))) co_return tl::unexpected(*std::move(wrong));
+  if (const auto allowed = require_agent(context.principal); !allowed)
+    co_return tl::unexpected(allowed.error());
+  if (auto wrong = api::problem(static_cast<const api::LogBatch&>(request)))
+    co_return tl::unexpected(*std::move(wrong));
   const auto task = request.allocation_id.substr(0, request.allocation_id.rfind('.'));
   std::vector<store::Change> changes;
   store::AddLogs* open = nullptr;
@@ -106,9 +115,16 @@ asio::awaitable<Result<Empty>> logs(Services& s, Context context, Logs request) 
       if (!bytes) co_return tl::unexpected(bytes.error());
       entry.log = *std::move(bytes);
     }
-    open->lines.push_back({.task_id = task, .allocation_id = request.allocation_id, .agent_id = request.agent_id,
-                           .rank = entry.rank, .source = "task", .stdtype = entry.stdtype, .level = level_of(entry),
-                           .log = std::move(entry.log), .partial = entry.partial, .timestamp = entry.timestamp});
+    open->lines.push_back({.task_id = task,
+                           .allocation_id = request.allocation_id,
+                           .agent_id = request.agent_id,
+                           .rank = entry.rank,
+                           .source = "task",
+                           .stdtype = entry.stdtype,
+                           .level = level_of(entry),
+                           .log = std::move(entry.log),
+                           .partial = entry.partial,
+                           .timestamp = entry.timestamp});
   }
   co_await s.ledger.write(std::move(changes));
   s.ledger.ring(Ledger::task_log_key(task));
@@ -118,11 +134,14 @@ asio::awaitable<Result<Empty>> logs(Services& s, Context context, Logs request) 
 asio::awaitable<http::Response> model_definition(Services& s, http::Request request) {
   const auto principal = co_await s.auth.authenticate(request);
   if (!principal) co_return http::error_response(principal.error());
-  if (const auto allowed = require_agent(*principal); !allowed) co_return http::error_response(allowed.error());
+  if (const auto allowed = require_agent(*principal); !allowed)
+    co_return http::error_response(allowed.error());
   const auto digest = request.parameters["digest"];
   auto read = [&s, digest] { return s.store.model_definition(digest); };
   auto archive = co_await blocking(s, std::move(read));
-  if (!archive) co_return http::error_response(Error(ErrorCode::NotFound, fmt::format("model definition {} not found", digest)));
+  if (!archive)
+    co_return http::error_response(
+        Error(ErrorCode::NotFound, fmt::format("model definition {} not found", digest)));
   http::Response response;
   response.headers.set("Content-Type", "application/gzip");
   response.body = *std::move(archive);

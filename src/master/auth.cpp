@@ -22,7 +22,8 @@ std::string hex(const unsigned char* bytes, std::size_t size) {
 
 std::string digest(std::string_view text) {
   unsigned char hash[crypto_generichash_BYTES];
-  crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);
+  crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                     nullptr, 0);
   return hex(hash, sizeof hash);
 }
 
@@ -78,8 +79,9 @@ void Auth::load() {
 
 std::string Auth::task_token(const std::string& allocation_id) const {
   unsigned char mac[crypto_generichash_BYTES];
-  crypto_generichash(mac, sizeof mac, reinterpret_cast<const unsigned char*>(allocation_id.data()), allocation_id.size(),
-                     reinterpret_cast<const unsigned char*>(options_.task_key.data()), options_.task_key.size());
+  crypto_generichash(mac, sizeof mac, reinterpret_cast<const unsigned char*>(allocation_id.data()),
+                     allocation_id.size(), reinterpret_cast<const unsigned char*>(options_.task_key.data()),
+                     options_.task_key.size());
   return fmt::format("{}{}.{}", kTaskPrefix, allocation_id, hex(mac, sizeof mac));
 }
 
@@ -87,7 +89,8 @@ namespace {
 
 /// Whether a page of another site makes this call in the name of a user's cookie.
 bool forged(const http::Request& request) {
-  if (request.method == "GET" || request.method == "HEAD" || request.headers.contains("Authorization")) return false;
+  if (request.method == "GET" || request.method == "HEAD" || request.headers.contains("Authorization"))
+    return false;
   const auto* site = request.headers.find("Sec-Fetch-Site");
   if (site != nullptr) return *site != "same-origin" && *site != "none";
   const auto* origin = request.headers.find("Origin");
@@ -98,7 +101,8 @@ bool forged(const http::Request& request) {
 }  // namespace
 
 asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& request) {
-  if (forged(request)) co_return fail(ErrorCode::PermissionDenied, "a page of another site may not make this call");
+  if (forged(request))
+    co_return fail(ErrorCode::PermissionDenied, "a page of another site may not make this call");
   const auto token = http::bearer_token(request);
   if (!token || token->empty()) co_return fail(ErrorCode::Unauthenticated, "token missing");
   if (token->starts_with(kTaskPrefix)) {
@@ -116,11 +120,14 @@ asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& reques
     if (!session) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
     found = sessions_.insert_or_assign(hash, *session).first;
   }
-  if (found->second.expires < ledger_.now()) co_return fail(ErrorCode::Unauthenticated, "the session has expired; log in again");
+  if (found->second.expires < ledger_.now())
+    co_return fail(ErrorCode::Unauthenticated, "the session has expired; log in again");
   const auto user = users_.find(found->second.user);
   if (user == users_.end()) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
-  if (!user->second.active) co_return fail(ErrorCode::PermissionDenied, "user '{}' is not active", user->second.username);
-  UserPrincipal principal{.id = user->first, .username = user->second.username, .admin = user->second.admin, .token_hash = hash};
+  if (!user->second.active)
+    co_return fail(ErrorCode::PermissionDenied, "user '{}' is not active", user->second.username);
+  UserPrincipal principal{
+      .id = user->first, .username = user->second.username, .admin = user->second.admin, .token_hash = hash};
   co_return std::any(Principal(std::move(principal)));
 }
 
@@ -134,11 +141,14 @@ asio::awaitable<Result<Auth::Login>> Auth::login(std::string username, std::stri
   const auto* found = user(username);
   // An unknown user costs the same time as a wrong password.
   static const std::string kNobody = stored_hash("nobody");
-  const bool right = verify(found != nullptr ? found->password_hash : kNobody, prehashed(password, is_hashed));
+  const bool right =
+      verify(found != nullptr ? found->password_hash : kNobody, prehashed(password, is_hashed));
   if (found == nullptr || !right) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
   if (!found->active) co_return fail(ErrorCode::PermissionDenied, "user '{}' is not active", username);
   Login login{.token = random_token("det_user_"), .user = *found};
-  store::SessionRecord session{.token_hash = digest(login.token), .user = found->id, .expires = ledger_.now() + kSessionSeconds * kSecond};
+  store::SessionRecord session{.token_hash = digest(login.token),
+                               .user = found->id,
+                               .expires = ledger_.now() + kSessionSeconds * kSecond};
   sessions_.insert_or_assign(session.token_hash, session);
   std::vector<store::Change> changes;
   changes.push_back(store::PutSession{std::move(session)});
@@ -157,8 +167,12 @@ asio::awaitable<Result<store::UserRecord>> Auth::create_user(std::string usernam
                                                              std::string password, bool is_hashed) {
   if (trim(username).empty()) co_return invalid_argument("the user name is empty");
   if (user(username) != nullptr) co_return invalid_argument("user '{}' already exists", username);
-  store::UserRecord record{.id = UserId{users_.rbegin()->first.value() + 1}, .username = username, .admin = admin,
-                           .active = active, .password_hash = stored_hash(prehashed(password, is_hashed)), .modified_at = ledger_.now()};
+  store::UserRecord record{.id = UserId{users_.rbegin()->first.value() + 1},
+                           .username = username,
+                           .admin = admin,
+                           .active = active,
+                           .password_hash = stored_hash(prehashed(password, is_hashed)),
+                           .modified_at = ledger_.now()};
   users_.emplace(record.id, record);
   std::vector<store::Change> changes;
   changes.push_back(store::PutUser{record});
@@ -166,9 +180,12 @@ asio::awaitable<Result<store::UserRecord>> Auth::create_user(std::string usernam
   co_return record;
 }
 
-asio::awaitable<Result<store::UserRecord>> Auth::change_user(store::UserRecord record, std::optional<std::string> password, bool is_hashed) {
+asio::awaitable<Result<store::UserRecord>> Auth::change_user(store::UserRecord record,
+                                                             std::optional<std::string> password,
+                                                             bool is_hashed) {
   const auto* other = user(record.username);
-  if (other != nullptr && other->id != record.id) co_return invalid_argument("user '{}' already exists", record.username);
+  if (other != nullptr && other->id != record.id)
+    co_return invalid_argument("user '{}' already exists", record.username);
   if (password) record.password_hash = stored_hash(prehashed(*password, is_hashed));
   record.modified_at = ledger_.now();
   users_.insert_or_assign(record.id, record);
@@ -193,14 +210,16 @@ Result<UserPrincipal> require_user(const std::any& principal) {
 
 Result<UserPrincipal> require_admin(const std::any& principal) {
   DET_TRY(auto user, require_user(principal));
-  if (!user.admin) return fail(ErrorCode::PermissionDenied, "user '{}' is not an administrator", user.username);
+  if (!user.admin)
+    return fail(ErrorCode::PermissionDenied, "user '{}' is not an administrator", user.username);
   return user;
 }
 
 Result<std::string> require_task(const std::any& principal) {
   const auto& who = std::any_cast<const Principal&>(principal);
   const auto* task = std::get_if<TaskPrincipal>(&who);
-  if (task == nullptr) return fail(ErrorCode::PermissionDenied, "only the processes of a trial may make this call");
+  if (task == nullptr)
+    return fail(ErrorCode::PermissionDenied, "only the processes of a trial may make this call");
   if (!task->live) return fail(ErrorCode::Gone, "allocation {} is over", task->allocation_id);
   return task->allocation_id;
 }

@@ -37,7 +37,7 @@ using Principal = std::variant<UserPrincipal, TaskPrincipal, AgentPrincipal>;
 class Auth {
  public:
   struct Options {
-    std::string task_key;     ///< secret of this cluster
+    std::string task_key;  ///< secret of this cluster
     std::string agent_token;
   };
 
@@ -61,8 +61,8 @@ class Auth {
   const store::UserRecord* user(const std::string& username) const;
   asio::awaitable<Result<store::UserRecord>> create_user(std::string username, bool admin, bool active,
                                                          std::string password, bool is_hashed);
-  asio::awaitable<Result<store::UserRecord>> change_user(store::UserRecord record, std::optional<std::string> password,
-                                                         bool is_hashed);
+  asio::awaitable<Result<store::UserRecord>> change_user(store::UserRecord record,
+                                                         std::optional<std::string> password, bool is_hashed);
   /// Names of active users whose password is empty.
   std::vector<std::string> users_without_password() const;
 

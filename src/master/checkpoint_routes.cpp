@@ -58,9 +58,12 @@ Result<CheckpointsReply> page(store::Store& store, std::vector<CheckpointRecord>
   std::vector<api::Checkpoint> all;
   for (const auto& record : records) {
     const auto state = state_name(record.state);
-    if (in.states.empty() || std::find(in.states.begin(), in.states.end(), state) != in.states.end()) all.push_back(read_checkpoint(store, record));
+    if (in.states.empty() || std::find(in.states.begin(), in.states.end(), state) != in.states.end())
+      all.push_back(read_checkpoint(store, record));
   }
-  const auto batches = [](const api::Checkpoint& c) { return json::to_int64(c.metadata.at("steps_completed")).value_or(0); };
+  const auto batches = [](const api::Checkpoint& c) {
+    return json::to_int64(c.metadata.at("steps_completed")).value_or(0);
+  };
   const auto metric = [&](const api::Checkpoint& c) {
     if (!in.sort_by_metric.empty() && c.training.validation_metrics) {
       const auto* value = c.training.validation_metrics->avg_metrics.if_contains(in.sort_by_metric);
@@ -79,7 +82,8 @@ Result<CheckpointsReply> page(store::Store& store, std::vector<CheckpointRecord>
     return a.report_time < b.report_time;
   });
   if (in.order_by == "ORDER_BY_DESC") {
-    const auto last = std::find_if(all.begin(), all.end(), [&](const auto& c) { return by_metric && std::isinf(metric(c)); });
+    const auto last = std::find_if(all.begin(), all.end(),
+                                   [&](const auto& c) { return by_metric && std::isinf(metric(c)); });
     std::reverse(all.begin(), last);
   }
   const auto span = page_of(all.size(), in.offset, in.limit);
@@ -94,7 +98,8 @@ la_ssize_t append(archive*, void* client, const void* buffer, std::size_t length
 }
 
 /// Sends the checkpoint's files as tar.gz, a few MiB of memory whatever their size.
-asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, std::vector<std::string> names, http::StreamWriter& writer) {
+asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, std::vector<std::string> names,
+                                     http::StreamWriter& writer) {
   std::string buffer;
   std::unique_ptr<archive, int (*)(archive*)> out(archive_write_new(), archive_write_free);
   archive_write_add_filter_gzip(out.get());
@@ -108,7 +113,8 @@ asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, st
     archive_entry_set_pathname_utf8(entry.get(), name.c_str());
     archive_entry_set_filetype(entry.get(), directory ? AE_IFDIR : AE_IFREG);
     archive_entry_set_perm(entry.get(), directory ? 0755 : 0644);
-    if (!directory) archive_entry_set_size(entry.get(), static_cast<la_int64_t>(std::filesystem::file_size(root / name)));
+    if (!directory)
+      archive_entry_set_size(entry.get(), static_cast<la_int64_t>(std::filesystem::file_size(root / name)));
     archive_write_header(out.get(), entry.get());
     if (directory) continue;
     std::ifstream file(root / name, std::ios::binary);
@@ -137,22 +143,29 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
   auto read = [&s, uuid] { return s.store.checkpoint(uuid); };
   const auto record = co_await blocking(s, std::move(read));
   if (!record || record->state == experiment::CheckpointState::Deleted)
-    co_return http::error_response(Error(ErrorCode::NotFound, fmt::format("checkpoint '{}' not found", uuid)));
+    co_return http::error_response(
+        Error(ErrorCode::NotFound, fmt::format("checkpoint '{}' not found", uuid)));
   auto read_2 = [&s, id = record->experiment_id] { return s.store.experiment(id); };
   const auto experiment = co_await blocking(s, std::move(read_2));
-  const auto config = experiment ? config::from_document(experiment->config) : Result<config::ExperimentConfig>(not_found("experiment of checkpoint {} not found", uuid));
+  const auto config =
+      experiment ? config::from_document(experiment->config)
+                 : Result<config::ExperimentConfig>(not_found("experiment of checkpoint {} not found", uuid));
   if (!config) co_return http::error_response(config.error());
   const auto storage = checkpoint::open_storage(config->checkpoint_storage);
   if (!storage) co_return http::error_response(storage.error());
   const auto there = (*storage)->exists(uuid);
   if (!there) co_return http::error_response(there.error());
-  if (!*there) co_return http::error_response(Error(ErrorCode::NotFound, fmt::format("the files of checkpoint '{}' are not in storage", uuid)));
+  if (!*there)
+    co_return http::error_response(
+        Error(ErrorCode::NotFound, fmt::format("the files of checkpoint '{}' are not in storage", uuid)));
   std::vector<std::string> names;
   for (const auto& [name, bytes] : record->resources) names.push_back(name);
   http::Response response;
   response.headers.set("Content-Type", "application/gzip");
   response.headers.set("Content-Disposition", fmt::format("attachment; filename=\"{}.tar.gz\"", uuid));
-  response.stream = [&s, root = (*storage)->path(uuid), names](http::StreamWriter& writer) { return stream_archive(s, root, names, writer); };
+  response.stream = [&s, root = (*storage)->path(uuid), names](http::StreamWriter& writer) {
+    return stream_archive(s, root, names, writer);
+  };
   co_return response;
 }
 
@@ -175,8 +188,11 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteReques
     const auto record = co_await blocking(s, std::move(read));
     if (!record) co_return not_found("checkpoint '{}' not found", uuid);
     if (const auto* trial = s.ledger.cluster().trial(record->trial_id);
-        trial != nullptr && trial->record.latest_checkpoint == uuid && !experiment::is_terminal(trial->record.state))
-      co_return failed_precondition("checkpoint {} is the latest of trial {}, which is not finished and resumes from it", uuid, record->trial_id);
+        trial != nullptr && trial->record.latest_checkpoint == uuid &&
+        !experiment::is_terminal(trial->record.state))
+      co_return failed_precondition(
+          "checkpoint {} is the latest of trial {}, which is not finished and resumes from it", uuid,
+          record->trial_id);
     if (record->state != experiment::CheckpointState::Deleted) chosen.push_back(*record);
   }
   const auto removed = co_await s.collector.remove(std::move(chosen));
@@ -187,15 +203,21 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteReques
 }  // namespace
 
 api::Checkpoint read_checkpoint(store::Store& store, const CheckpointRecord& r) {
-  api::Checkpoint c{.task_id = r.task_id, .allocation_id = r.allocation_id, .uuid = r.uuid, .report_time = r.report_time,
-                    .resources = r.resources, .metadata = r.metadata, .state = state_name(r.state)};
+  api::Checkpoint c{.task_id = r.task_id,
+                    .allocation_id = r.allocation_id,
+                    .uuid = r.uuid,
+                    .report_time = r.report_time,
+                    .resources = r.resources,
+                    .metadata = r.metadata,
+                    .state = state_name(r.state)};
   if (!c.metadata.contains("steps_completed")) c.metadata["steps_completed"] = r.batches;
   c.training.trial_id = r.trial_id;
   c.training.experiment_id = r.experiment_id;
   if (const auto experiment = store.experiment(r.experiment_id)) {
     c.training.experiment_config = config::masked(experiment->config);
     const auto metric = searcher_metric(experiment->config);
-    for (const auto& report : store.metrics({.trial = r.trial_id, .group = std::nullopt, .after_batches = r.batches - 1, .limit = 1})) {
+    for (const auto& report : store.metrics(
+             {.trial = r.trial_id, .group = std::nullopt, .after_batches = r.batches - 1, .limit = 1})) {
       if (report.batches != r.batches) continue;
       api::Metrics metrics{.avg_metrics = report.avg_metrics, .batch_metrics = {}};
       if (report.group == "training") c.training.training_metrics = std::move(metrics);
@@ -212,7 +234,8 @@ api::Checkpoint read_checkpoint(store::Store& store, const CheckpointRecord& r) 
 void add_checkpoint_routes(http::Router& router, Services& s) {
   const std::string tag = "Checkpoints";
   const std::vector<ErrorCode> missing = {ErrorCode::NotFound};
-  router.add<OfExperiment, CheckpointsReply>(Verb::Get, "/api/v1/experiments/{id}/checkpoints",
+  router.add<OfExperiment, CheckpointsReply>(
+      Verb::Get, "/api/v1/experiments/{id}/checkpoints",
       [&s](Context, OfExperiment q) -> asio::awaitable<Result<CheckpointsReply>> {
         auto read = [&s, q]() -> Result<CheckpointsReply> {
           if (!s.store.experiment(q.id)) return not_found("experiment '{}' not found", q.id);
@@ -221,7 +244,8 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
         co_return co_await blocking(s, std::move(read));
       },
       Doc{.summary = "The checkpoints of an experiment", .tag = tag, .errors = missing});
-  router.add<OfTrial, CheckpointsReply>(Verb::Get, "/api/v1/trials/{id}/checkpoints",
+  router.add<OfTrial, CheckpointsReply>(
+      Verb::Get, "/api/v1/trials/{id}/checkpoints",
       [&s](Context, OfTrial q) -> asio::awaitable<Result<CheckpointsReply>> {
         auto read = [&s, q]() -> Result<CheckpointsReply> {
           if (!s.store.trial(q.id)) return not_found("trial '{}' not found", q.id);
@@ -230,7 +254,8 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
         co_return co_await blocking(s, std::move(read));
       },
       Doc{.summary = "The checkpoints of a trial", .tag = tag, .errors = missing});
-  router.add<ByUuid, CheckpointReply>(Verb::Get, "/api/v1/checkpoints/{uuid}",
+  router.add<ByUuid, CheckpointReply>(
+      Verb::Get, "/api/v1/checkpoints/{uuid}",
       [&s](Context, ByUuid q) -> asio::awaitable<Result<CheckpointReply>> {
         auto read = [&s, q]() -> Result<CheckpointReply> {
           const auto record = s.store.checkpoint(q.uuid);
@@ -240,10 +265,14 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
         co_return co_await blocking(s, std::move(read));
       },
       Doc{.summary = "One checkpoint", .tag = tag, .errors = missing});
-  router.add<DeleteRequest, Empty>(Verb::Delete, "/api/v1/checkpoints",
+  router.add<DeleteRequest, Empty>(
+      Verb::Delete, "/api/v1/checkpoints",
       [&s](Context c, DeleteRequest r) { return remove(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Delete checkpoints", .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
-  router.add_raw(Verb::Get, "/checkpoints/{uuid}", [&s](http::Request r) { return download(s, std::move(r)); });
+      Doc{.summary = "Delete checkpoints",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+  router.add_raw(Verb::Get, "/checkpoints/{uuid}",
+                 [&s](http::Request r) { return download(s, std::move(r)); });
 }
 
 }  // namespace det::master

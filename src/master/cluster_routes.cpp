@@ -15,12 +15,13 @@ using http::Verb;
 
 struct MasterReply {
   std::string version, master_id, cluster_id, cluster_name, product = "PRODUCT_UNSPECIFIED";
-  bool telemetry_enabled = false, rbac_enabled = false, strict_job_queue_control = false, has_custom_logo = false,
-       user_management_enabled = true;
+  bool telemetry_enabled = false, rbac_enabled = false, strict_job_queue_control = false,
+       has_custom_logo = false, user_management_enabled = true;
   std::vector<std::string> feature_switches;
 };
-BOOST_DESCRIBE_STRUCT(MasterReply, (), (version, master_id, cluster_id, cluster_name, product, telemetry_enabled, rbac_enabled,
-                                        strict_job_queue_control, has_custom_logo, user_management_enabled, feature_switches))
+BOOST_DESCRIBE_STRUCT(MasterReply, (),
+                      (version, master_id, cluster_id, cluster_name, product, telemetry_enabled, rbac_enabled,
+                       strict_job_queue_control, has_custom_logo, user_management_enabled, feature_switches))
 struct ConfigReply {
   json::value config;
 };
@@ -59,8 +60,9 @@ struct TaskSummary {
   std::string state;           ///< ours
   std::string waiting_reason;  ///< ours
 };
-BOOST_DESCRIBE_STRUCT(TaskSummary, (), (task_id, allocation_id, name, registered_time, resource_pool, scheduler_type, slots_needed,
-                                        resources, priority, state, waiting_reason))
+BOOST_DESCRIBE_STRUCT(TaskSummary, (),
+                      (task_id, allocation_id, name, registered_time, resource_pool, scheduler_type,
+                       slots_needed, resources, priority, state, waiting_reason))
 struct TasksReply {
   std::map<std::string, TaskSummary> allocation_id_to_summary;
 };
@@ -86,8 +88,10 @@ struct Job {
   double progress = 0;
   std::int32_t workspace_id = 1;
 };
-BOOST_DESCRIBE_STRUCT(Job, (), (summary, type, submission_time, username, user_id, resource_pool, is_preemptible, priority, weight,
-                                entity_id, job_id, name, requested_slots, allocated_slots, progress, workspace_id))
+BOOST_DESCRIBE_STRUCT(Job, (),
+                      (summary, type, submission_time, username, user_id, resource_pool, is_preemptible,
+                       priority, weight, entity_id, job_id, name, requested_slots, allocated_slots, progress,
+                       workspace_id))
 struct JobEntry {
   Job full;
 };
@@ -107,17 +111,24 @@ struct Pool {
   std::int32_t num_agents = 0, slots_available = 0, slots_used = 0;
   bool default_compute_pool = false, default_aux_pool = false;
 };
-BOOST_DESCRIBE_STRUCT(Pool, (), (name, description, type, scheduler_type, num_agents, slots_available, slots_used,
-                                 default_compute_pool, default_aux_pool))
+BOOST_DESCRIBE_STRUCT(Pool, (),
+                      (name, description, type, scheduler_type, num_agents, slots_available, slots_used,
+                       default_compute_pool, default_aux_pool))
 struct PoolsReply {
   std::vector<Pool> resource_pools;
 };
 BOOST_DESCRIBE_STRUCT(PoolsReply, (), (resource_pools))
 
-std::string device_type(const std::string& type) { return type == "cuda" ? "TYPE_CUDA" : type == "rocm" ? "TYPE_ROCM" : "TYPE_CPU"; }
+std::string device_type(const std::string& type) {
+  return type == "cuda" ? "TYPE_CUDA" : type == "rocm" ? "TYPE_ROCM" : "TYPE_CPU";
+}
 
 api::Agent to_api(Services& s, const cluster::Agent& agent) {
-  api::Agent a{.id = agent.id, .registered_time = agent.registered, .enabled = agent.enabled, .draining = agent.draining, .version = agent.version};
+  api::Agent a{.id = agent.id,
+               .registered_time = agent.registered,
+               .enabled = agent.enabled,
+               .draining = agent.draining,
+               .version = agent.version};
   a.addresses = {agent.hostname};
   a.resource_pools = {agent.resource_pool};
   std::map<int, const cluster::Allocation*> used;
@@ -126,8 +137,11 @@ api::Agent to_api(Services& s, const cluster::Agent& agent) {
       if (share.agent == agent.id && !allocation.agents_ended.contains(agent.id))
         for (const auto slot : share.slots) used[slot] = &allocation;
   for (const auto& report : agent.slots) {
-    const api::Device device{.id = report.id, .brand = report.brand, .uuid = report.uuid, .type = device_type(report.type)};
-    api::Slot slot{.id = std::to_string(report.id), .device = device, .enabled = agent.enabled && !agent.disabled_slots.contains(report.id),
+    const api::Device device{
+        .id = report.id, .brand = report.brand, .uuid = report.uuid, .type = device_type(report.type)};
+    api::Slot slot{.id = std::to_string(report.id),
+                   .device = device,
+                   .enabled = agent.enabled && !agent.disabled_slots.contains(report.id),
                    .draining = agent.draining};
     auto& stats = a.slot_stats.type_stats[device.type];
     auto& brand = a.slot_stats.brand_stats[device.brand];
@@ -136,8 +150,12 @@ api::Agent to_api(Services& s, const cluster::Agent& agent) {
     if (!slot.enabled) ++stats.disabled, ++brand.disabled;
     if (const auto found = used.find(report.id); found != used.end()) {
       const auto* allocation = found->second;
-      const auto state = allocation->record.state >= experiment::AllocationState::Running ? "STATE_RUNNING" : "STATE_STARTING";
-      slot.container = api::SlotContainer{.id = allocation->record.id, .parent = allocation->record.task_id, .state = state, .devices = {device}};
+      const auto state = allocation->record.state >= experiment::AllocationState::Running ? "STATE_RUNNING"
+                                                                                          : "STATE_STARTING";
+      slot.container = api::SlotContainer{.id = allocation->record.id,
+                                          .parent = allocation->record.task_id,
+                                          .state = state,
+                                          .devices = {device}};
       ++stats.states[state];
       a.containers[allocation->record.id] = *slot.container;
     }
@@ -151,11 +169,19 @@ std::vector<Job> jobs(Services& s, const std::string& pool) {
   std::vector<Job> all;
   for (const auto& [id, experiment] : s.ledger.cluster().experiments()) {
     const auto& record = experiment.record();
-    if (experiment.finished() || (!pool.empty() && cluster::resource_pool(experiment.config()) != pool)) continue;
-    Job job{.submission_time = record.start_time, .user_id = record.owner, .resource_pool = cluster::resource_pool(experiment.config()),
-            .priority = experiment.config().resources.priority.value_or(42), .weight = experiment.config().resources.weight,
-            .entity_id = std::to_string(id.value()), .job_id = record.job_id, .name = record.name, .progress = record.progress};
-    if (const auto user = s.auth.users().find(record.owner); user != s.auth.users().end()) job.username = user->second.username;
+    if (experiment.finished() || (!pool.empty() && cluster::resource_pool(experiment.config()) != pool))
+      continue;
+    Job job{.submission_time = record.start_time,
+            .user_id = record.owner,
+            .resource_pool = cluster::resource_pool(experiment.config()),
+            .priority = experiment.config().resources.priority.value_or(42),
+            .weight = experiment.config().resources.weight,
+            .entity_id = std::to_string(id.value()),
+            .job_id = record.job_id,
+            .name = record.name,
+            .progress = record.progress};
+    if (const auto user = s.auth.users().find(record.owner); user != s.auth.users().end())
+      job.username = user->second.username;
     for (const auto& [trial_id, trial] : experiment.trials()) {
       const auto* allocation = s.ledger.cluster().allocation(trial.allocation);
       if (allocation == nullptr) continue;
@@ -165,7 +191,8 @@ std::vector<Job> jobs(Services& s, const std::string& pool) {
     job.summary.state = job.allocated_slots > 0 ? "STATE_SCHEDULED" : "STATE_QUEUED";
     all.push_back(std::move(job));
   }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.submission_time < b.submission_time; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.submission_time < b.submission_time; });
   for (std::size_t i = 0; i < all.size(); ++i) all[i].summary.jobs_ahead = static_cast<std::int32_t>(i);
   return all;
 }
@@ -179,33 +206,47 @@ asio::awaitable<Result<Empty>> set(Services& s, Context context, cluster::AgentS
 }
 
 json::object info(Services& s) {
-  return {{"version", s.version}, {"master_id", s.master_id}, {"cluster_id", s.cluster_id}, {"cluster_name", s.cluster_name},
-          {"telemetry", {{"enabled", false}, {"otel_enabled", false}, {"otel_endpoint", ""}}}, {"sso_providers", nullptr}};
+  return {{"version", s.version},
+          {"master_id", s.master_id},
+          {"cluster_id", s.cluster_id},
+          {"cluster_name", s.cluster_name},
+          {"telemetry", {{"enabled", false}, {"otel_enabled", false}, {"otel_endpoint", ""}}},
+          {"sso_providers", nullptr}};
 }
 
 }  // namespace
 
 void add_cluster_routes(http::Router& router, Services& s) {
   const std::string tag = "Cluster";
-  router.add_raw(Verb::Get, "/info", [&s](http::Request) -> asio::awaitable<http::Response> { co_return http::json_response(json::serialize(info(s))); });
+  router.add_raw(Verb::Get, "/info", [&s](http::Request) -> asio::awaitable<http::Response> {
+    co_return http::json_response(json::serialize(info(s)));
+  });
   router.add_raw(Verb::Get, "/health", [&s](http::Request) -> asio::awaitable<http::Response> {
-    const json::object health{{"status", "up"}, {"database", s.store.overloaded() ? "behind" : "up"},
-                              {"resource_managers", json::array{json::object{{"cluster_name", s.cluster_name}, {"status", "healthy"}}}}};
+    const json::object health{{"status", "up"},
+                              {"database", s.store.overloaded() ? "behind" : "up"},
+                              {"resource_managers", json::array{json::object{{"cluster_name", s.cluster_name},
+                                                                             {"status", "healthy"}}}}};
     co_return http::json_response(json::serialize(health));
   });
-  router.add<Empty, MasterReply>(Verb::Get, "/api/v1/master",
+  router.add<Empty, MasterReply>(
+      Verb::Get, "/api/v1/master",
       [&s](Context, Empty) -> asio::awaitable<Result<MasterReply>> {
-        MasterReply reply{.version = s.version, .master_id = s.master_id, .cluster_id = s.cluster_id, .cluster_name = s.cluster_name};
+        MasterReply reply{.version = s.version,
+                          .master_id = s.master_id,
+                          .cluster_id = s.cluster_id,
+                          .cluster_name = s.cluster_name};
         co_return reply;
       },
       Doc{.summary = "This master", .tag = tag, .open = true});
-  router.add<Empty, ConfigReply>(Verb::Get, "/api/v1/master/config",
+  router.add<Empty, ConfigReply>(
+      Verb::Get, "/api/v1/master/config",
       [&s](Context c, Empty) -> asio::awaitable<Result<ConfigReply>> {
         if (const auto admin = require_admin(c.principal); !admin) co_return tl::unexpected(admin.error());
         co_return ConfigReply{config::masked(s.defaults)};
       },
       Doc{.summary = "What lies under every experiment's configuration", .tag = tag});
-  router.add<Empty, AgentsReply>(Verb::Get, "/api/v1/agents",
+  router.add<Empty, AgentsReply>(
+      Verb::Get, "/api/v1/agents",
       [&s](Context, Empty) -> asio::awaitable<Result<AgentsReply>> {
         AgentsReply reply;
         for (const auto& [id, agent] : s.ledger.cluster().agents())
@@ -214,36 +255,55 @@ void add_cluster_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "The agents that are connected", .tag = tag});
-  router.add<SetAgent, AgentReply>(Verb::Get, "/api/v1/agents/{agentId}",
+  router.add<SetAgent, AgentReply>(
+      Verb::Get, "/api/v1/agents/{agentId}",
       [&s](Context, SetAgent q) -> asio::awaitable<Result<AgentReply>> {
         const auto found = s.ledger.cluster().agents().find(q.agent_id);
-        if (found == s.ledger.cluster().agents().end()) co_return not_found("agent '{}' not found", q.agent_id);
+        if (found == s.ledger.cluster().agents().end())
+          co_return not_found("agent '{}' not found", q.agent_id);
         co_return AgentReply{to_api(s, found->second)};
       },
       Doc{.summary = "One agent", .tag = tag, .errors = {ErrorCode::NotFound}});
   for (const bool enable : {true, false}) {
     const auto word = enable ? "enable" : "disable";
-    router.add<SetAgent, Empty>(Verb::Post, fmt::format("/api/v1/agents/{{agentId}}/{}", word),
-        [&s, enable](Context c, SetAgent r) { return set(s, std::move(c), {r.agent_id, std::nullopt, enable, r.drain}); },
-        Doc{.summary = fmt::format("{} an agent", word), .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
-    router.add<SetSlot, Empty>(Verb::Post, fmt::format("/api/v1/agents/{{agentId}}/slots/{{slotId}}/{}", word),
-        [&s, enable](Context c, SetSlot r) { return set(s, std::move(c), {r.agent_id, r.slot_id, enable, r.drain}); },
-        Doc{.summary = fmt::format("{} a slot", word), .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
+    router.add<SetAgent, Empty>(
+        Verb::Post, fmt::format("/api/v1/agents/{{agentId}}/{}", word),
+        [&s, enable](Context c, SetAgent r) {
+          return set(s, std::move(c), {r.agent_id, std::nullopt, enable, r.drain});
+        },
+        Doc{.summary = fmt::format("{} an agent", word),
+            .tag = tag,
+            .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
+    router.add<SetSlot, Empty>(
+        Verb::Post, fmt::format("/api/v1/agents/{{agentId}}/slots/{{slotId}}/{}", word),
+        [&s, enable](Context c, SetSlot r) {
+          return set(s, std::move(c), {r.agent_id, r.slot_id, enable, r.drain});
+        },
+        Doc{.summary = fmt::format("{} a slot", word),
+            .tag = tag,
+            .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
   }
-  router.add<Empty, TasksReply>(Verb::Get, "/api/v1/tasks",
+  router.add<Empty, TasksReply>(
+      Verb::Get, "/api/v1/tasks",
       [&s](Context, Empty) -> asio::awaitable<Result<TasksReply>> {
         TasksReply reply;
         for (const auto& [id, allocation] : s.ledger.cluster().allocations()) {
           const auto& experiment = *s.ledger.cluster().experiment(allocation.record.experiment_id);
-          TaskSummary task{.task_id = allocation.record.task_id, .allocation_id = id,
-                           .name = fmt::format("Trial {} (Experiment {})", allocation.record.trial_id, allocation.record.experiment_id),
-                           .registered_time = allocation.record.requested, .resource_pool = cluster::resource_pool(experiment.config()),
-                           .slots_needed = allocation.slots, .resources = {}, .priority = experiment.config().resources.priority.value_or(42),
+          TaskSummary task{.task_id = allocation.record.task_id,
+                           .allocation_id = id,
+                           .name = fmt::format("Trial {} (Experiment {})", allocation.record.trial_id,
+                                               allocation.record.experiment_id),
+                           .registered_time = allocation.record.requested,
+                           .resource_pool = cluster::resource_pool(experiment.config()),
+                           .slots_needed = allocation.slots,
+                           .resources = {},
+                           .priority = experiment.config().resources.priority.value_or(42),
                            .state = json::bd::enum_to_string(allocation.record.state, "?"),
                            .waiting_reason = s.ledger.cluster().waiting_reason(id)};
           for (const auto& share : allocation.record.shares) {
             json::array slots(share.slots.begin(), share.slots.end());
-            task.resources.push_back(json::object{{"containerId", id}, {"agentDevices", json::object{{share.agent, slots}}}});
+            task.resources.push_back(
+                json::object{{"containerId", id}, {"agentDevices", json::object{{share.agent, slots}}}});
           }
           reply.allocation_id_to_summary.emplace(id, std::move(task));
         }
@@ -251,7 +311,8 @@ void add_cluster_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "What runs or waits to run", .tag = tag});
-  router.add<JobsQuery, JobsReply>(Verb::Get, "/api/v1/job-queues-v2",
+  router.add<JobsQuery, JobsReply>(
+      Verb::Get, "/api/v1/job-queues-v2",
       [&s](Context, JobsQuery q) -> asio::awaitable<Result<JobsReply>> {
         auto all = jobs(s, q.resource_pool);
         if (q.order_by == "ORDER_BY_DESC") std::reverse(all.begin(), all.end());
@@ -262,18 +323,24 @@ void add_cluster_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "The queue of a resource pool", .tag = tag});
-  router.add<Empty, PoolsReply>(Verb::Get, "/api/v1/resource-pools",
+  router.add<Empty, PoolsReply>(
+      Verb::Get, "/api/v1/resource-pools",
       [&s](Context, Empty) -> asio::awaitable<Result<PoolsReply>> {
         PoolsReply reply;
         for (const auto& name : s.ledger.cluster().resource_pools()) {
-          Pool pool{.name = name, .description = "agents that joined as " + name, .default_compute_pool = name == "default", .default_aux_pool = name == "default"};
+          Pool pool{.name = name,
+                    .description = "agents that joined as " + name,
+                    .default_compute_pool = name == "default",
+                    .default_aux_pool = name == "default"};
           for (const auto& [id, agent] : s.ledger.cluster().agents()) {
             if (!agent.connected || agent.resource_pool != name) continue;
             ++pool.num_agents;
             pool.slots_available += static_cast<std::int32_t>(agent.slots.size());
           }
           for (const auto& [id, allocation] : s.ledger.cluster().allocations())
-            if (!allocation.record.shares.empty() && cluster::resource_pool(s.ledger.cluster().experiment(allocation.record.experiment_id)->config()) == name)
+            if (!allocation.record.shares.empty() &&
+                cluster::resource_pool(
+                    s.ledger.cluster().experiment(allocation.record.experiment_id)->config()) == name)
               pool.slots_used += allocation.slots;
           reply.resource_pools.push_back(std::move(pool));
         }

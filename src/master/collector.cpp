@@ -64,9 +64,11 @@ std::vector<CheckpointRecord> collectable(store::Store& store, const experiment:
   std::int64_t sequence = 0;
   for (const auto& checkpoint : store.checkpoints_of_experiment(record.id)) {
     if (checkpoint.state != experiment::CheckpointState::Completed) continue;
-    checkpoint::Candidate candidate{.uuid = checkpoint.uuid, .trial = checkpoint.trial_id, .sequence = sequence++};
+    checkpoint::Candidate candidate{
+        .uuid = checkpoint.uuid, .trial = checkpoint.trial_id, .sequence = sequence++};
     const auto& metrics = metric_at[checkpoint.trial_id];
-    if (const auto found = metrics.find(checkpoint.batches); found != metrics.end()) candidate.metric = found->second;
+    if (const auto found = metrics.find(checkpoint.batches); found != metrics.end())
+      candidate.metric = found->second;
     candidate.pinned = pinned.contains(checkpoint.uuid);
     candidates.push_back(std::move(candidate));
     by_uuid.emplace(checkpoint.uuid, checkpoint);
@@ -81,7 +83,8 @@ std::vector<CheckpointRecord> collectable(store::Store& store, const experiment:
   return chosen;
 }
 
-Collector::Collector(asio::any_io_executor strand, Ledger& ledger, store::Store& store, asio::thread_pool& pool)
+Collector::Collector(asio::any_io_executor strand, Ledger& ledger, store::Store& store,
+                     asio::thread_pool& pool)
     : strand_(std::move(strand)), ledger_(ledger), store_(store), pool_(pool) {}
 
 void Collector::collect(ExperimentId id) {
@@ -114,8 +117,11 @@ asio::awaitable<void> Collector::collect_now(ExperimentId id) {
   auto chosen = co_await asio::co_spawn(pool_, call(std::move(choose)), asio::use_awaitable);
   const auto count = chosen.size();
   const auto removed = co_await remove(std::move(chosen));
-  if (!removed) spdlog::warn("experiment {}: a checkpoint could not be deleted and stays: {}", id, removed.error().message());
-  else if (count > 0) spdlog::info("experiment {}: deleted {} checkpoints that its policy does not keep", id, count);
+  if (!removed)
+    spdlog::warn("experiment {}: a checkpoint could not be deleted and stays: {}", id,
+                 removed.error().message());
+  else if (count > 0)
+    spdlog::info("experiment {}: deleted {} checkpoints that its policy does not keep", id, count);
   cluster::Event done = cluster::CheckpointsCollected{id};
   co_await ledger_.handle(std::move(done));
   at_work_.erase(id);
@@ -125,7 +131,8 @@ asio::awaitable<void> Collector::collect_now(ExperimentId id) {
 asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record) {
   auto list = [this, id = record.id] { return store_.checkpoints_of_experiment(id); };
   auto all = co_await asio::co_spawn(pool_, call(std::move(list)), asio::use_awaitable);
-  std::erase_if(all, [](const auto& checkpoint) { return checkpoint.state == experiment::CheckpointState::Deleted; });
+  std::erase_if(
+      all, [](const auto& checkpoint) { return checkpoint.state == experiment::CheckpointState::Deleted; });
   const auto removed = co_await remove(std::move(all));
   std::vector<store::Change> changes;
   if (removed) {

@@ -50,7 +50,8 @@ std::set<std::string> pinned(const cluster::Cluster& cluster);
 
 /// The checkpoints of an experiment that its policy (checkpoint_storage.save_*) lets go.
 /// Reads the store; `pinned` are kept whatever the policy says.
-std::vector<experiment::CheckpointRecord> collectable(store::Store& store, const experiment::ExperimentRecord& record,
+std::vector<experiment::CheckpointRecord> collectable(store::Store& store,
+                                                      const experiment::ExperimentRecord& record,
                                                       const std::set<std::string>& pinned);
 
 }  // namespace det::master

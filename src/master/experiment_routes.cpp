@@ -23,8 +23,9 @@ struct ListQuery {
   std::optional<std::int32_t> project_id;
   std::int32_t offset = 0, limit = 0;
 };
-BOOST_DESCRIBE_STRUCT(ListQuery, (), (states, users, labels, user_ids, archived, name, description, sort_by, order_by,
-                                      project_id, offset, limit))
+BOOST_DESCRIBE_STRUCT(ListQuery, (),
+                      (states, users, labels, user_ids, archived, name, description, sort_by, order_by,
+                       project_id, offset, limit))
 struct ListReply {
   std::vector<api::Experiment> experiments;
   api::Pagination pagination;
@@ -67,10 +68,14 @@ struct ModelDefinitionReply {
 };
 BOOST_DESCRIBE_STRUCT(ModelDefinitionReply, (), (b64_tgz))
 
-Error no_experiment(ExperimentId id) { return Error(ErrorCode::NotFound, fmt::format("experiment '{}' not found", id)); }
+Error no_experiment(ExperimentId id) {
+  return Error(ErrorCode::NotFound, fmt::format("experiment '{}' not found", id));
+}
 
 /// "COMPLETED", for sentences.
-std::string state_word(Services& s, const ExperimentRecord& record) { return state_name(s, record).substr(std::string_view("STATE_").size()); }
+std::string state_word(Services& s, const ExperimentRecord& record) {
+  return state_name(s, record).substr(std::string_view("STATE_").size());
+}
 
 /// The newest record: the live one, else the stored one.
 asio::awaitable<Result<ExperimentRecord>> find(Services& s, ExperimentId id) {
@@ -83,13 +88,22 @@ asio::awaitable<Result<ExperimentRecord>> find(Services& s, ExperimentId id) {
 
 store::ExperimentSort sort_of(const std::string& name) {
   using S = store::ExperimentSort;
-  static const std::map<std::string, S> kSorts = {
-      {"SORT_BY_ID", S::Id}, {"SORT_BY_NAME", S::Name}, {"SORT_BY_DESCRIPTION", S::Description}, {"SORT_BY_STATE", S::State},
-      {"SORT_BY_START_TIME", S::StartTime}, {"SORT_BY_END_TIME", S::EndTime}, {"SORT_BY_PROGRESS", S::Progress},
-      {"SORT_BY_USER", S::Owner}, {"SORT_BY_RESOURCE_POOL", S::ResourcePool}, {"SORT_BY_ARCHIVED", S::Archived},
-      {"SORT_BY_NUM_TRIALS", S::NumTrials}, {"SORT_BY_FORKED_FROM", S::ForkedFrom}, {"SORT_BY_PROJECT_ID", S::ProjectId},
-      {"SORT_BY_CHECKPOINT_COUNT", S::CheckpointCount}, {"SORT_BY_CHECKPOINT_SIZE", S::CheckpointSize},
-      {"SORT_BY_SEARCHER_METRIC_VAL", S::BestMetric}};
+  static const std::map<std::string, S> kSorts = {{"SORT_BY_ID", S::Id},
+                                                  {"SORT_BY_NAME", S::Name},
+                                                  {"SORT_BY_DESCRIPTION", S::Description},
+                                                  {"SORT_BY_STATE", S::State},
+                                                  {"SORT_BY_START_TIME", S::StartTime},
+                                                  {"SORT_BY_END_TIME", S::EndTime},
+                                                  {"SORT_BY_PROGRESS", S::Progress},
+                                                  {"SORT_BY_USER", S::Owner},
+                                                  {"SORT_BY_RESOURCE_POOL", S::ResourcePool},
+                                                  {"SORT_BY_ARCHIVED", S::Archived},
+                                                  {"SORT_BY_NUM_TRIALS", S::NumTrials},
+                                                  {"SORT_BY_FORKED_FROM", S::ForkedFrom},
+                                                  {"SORT_BY_PROJECT_ID", S::ProjectId},
+                                                  {"SORT_BY_CHECKPOINT_COUNT", S::CheckpointCount},
+                                                  {"SORT_BY_CHECKPOINT_SIZE", S::CheckpointSize},
+                                                  {"SORT_BY_SEARCHER_METRIC_VAL", S::BestMetric}};
   const auto found = kSorts.find(name);
   return found == kSorts.end() ? S::Id : found->second;
 }
@@ -131,9 +145,12 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
   ListReply reply;
   for (const auto& record : found.experiments) reply.experiments.push_back(to_api(s, record));
   const auto begin = std::min(query.page.offset, found.total);
-  reply.pagination = {.offset = in.offset, .limit = in.limit, .start_index = static_cast<std::int32_t>(begin),
-                      .end_index = static_cast<std::int32_t>(begin + static_cast<std::int64_t>(found.experiments.size())),
-                      .total = static_cast<std::int32_t>(found.total)};
+  reply.pagination = {
+      .offset = in.offset,
+      .limit = in.limit,
+      .start_index = static_cast<std::int32_t>(begin),
+      .end_index = static_cast<std::int32_t>(begin + static_cast<std::int64_t>(found.experiments.size())),
+      .total = static_cast<std::int32_t>(found.total)};
   co_await s.ledger.durable();
   co_return reply;
 }
@@ -167,7 +184,8 @@ asio::awaitable<Result<Empty>> command(Services& s, Context context, ExperimentI
     const bool ending = verb == cluster::Verb::Cancel || verb == cluster::Verb::Kill;
     if (ending && record->state == experiment::State::Canceled) co_return Empty{};
     static constexpr const char* kDone[] = {"activated", "paused", "canceled", "killed"};
-    co_return failed_precondition("experiment {} is {}; it cannot be {}", id, state_word(s, *record), kDone[static_cast<int>(verb)]);
+    co_return failed_precondition("experiment {} is {}; it cannot be {}", id, state_word(s, *record),
+                                  kDone[static_cast<int>(verb)]);
   }
   cluster::Event event = cluster::ExperimentCommanded{id, verb};
   const auto done = co_await s.ledger.handle(std::move(event));
@@ -180,14 +198,18 @@ asio::awaitable<Result<api::Experiment>> patch(Services& s, PatchRequest request
   if (request.resources.is_object() && !request.resources.get_object().empty()) {
     const std::string field = request.resources.get_object().begin()->key();
     co_return fail(ErrorCode::Unimplemented,
-                   "resources.{} of a submitted experiment cannot be changed in this version; set it in the configuration and submit again", field);
+                   "resources.{} of a submitted experiment cannot be changed in this version; set it in the "
+                   "configuration and submit again",
+                   field);
   }
   if (request.checkpoint_storage) {
     const auto policy = *request.checkpoint_storage;
-    if (const auto changed = co_await change_policy(s, request.id, policy); !changed) co_return tl::unexpected(changed.error());
+    if (const auto changed = co_await change_policy(s, request.id, policy); !changed)
+      co_return tl::unexpected(changed.error());
   }
   if (s.ledger.cluster().experiment(request.id) != nullptr) {
-    cluster::Event event = cluster::ExperimentPatched{request.id, request.name, request.description, request.notes, request.labels};
+    cluster::Event event = cluster::ExperimentPatched{request.id, request.name, request.description,
+                                                      request.notes, request.labels};
     const auto done = co_await s.ledger.handle(std::move(event));
     if (!done) co_return tl::unexpected(done.error());
   } else {
@@ -209,7 +231,8 @@ asio::awaitable<Result<Empty>> archive(Services& s, Context context, ExperimentI
   auto record = co_await find(s, id);
   if (!record) co_return tl::unexpected(record.error());
   if (!experiment::is_terminal(record->state))
-    co_return failed_precondition("experiment {} is {}; only finished experiments can be archived", id, state_word(s, *record));
+    co_return failed_precondition("experiment {} is {}; only finished experiments can be archived", id,
+                                  state_word(s, *record));
   if (s.ledger.cluster().experiment(id) != nullptr) co_await s.collector.finished(id);
   record->archived = archived;
   std::vector<store::Change> changes;
@@ -223,7 +246,8 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, ExperimentId
   auto record = co_await find(s, id);
   if (!record) co_return tl::unexpected(record.error());
   if (!experiment::is_terminal(record->state))
-    co_return failed_precondition("experiment {} is {}; cancel or kill it before you delete it", id, state_word(s, *record));
+    co_return failed_precondition("experiment {} is {}; cancel or kill it before you delete it", id,
+                                  state_word(s, *record));
   if (s.ledger.cluster().experiment(id) != nullptr) co_await s.collector.finished(id);
   record->state = experiment::State::Deleting;
   std::vector<store::Change> changes;
@@ -237,10 +261,12 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, ExperimentId
 
 void add_experiment_routes(http::Router& router, Services& s) {
   const std::string tag = "Experiments";
-  router.add<ListQuery, ListReply>(Verb::Get, "/api/v1/experiments",
+  router.add<ListQuery, ListReply>(
+      Verb::Get, "/api/v1/experiments",
       [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
       Doc{.summary = "List experiments", .tag = tag});
-  router.add<ById, OneReply>(Verb::Get, "/api/v1/experiments/{id}",
+  router.add<ById, OneReply>(
+      Verb::Get, "/api/v1/experiments/{id}",
       [&s](Context, ById q) -> asio::awaitable<Result<OneReply>> {
         auto experiment = co_await one(s, q.id);
         if (!experiment) co_return tl::unexpected(experiment.error());
@@ -249,42 +275,62 @@ void add_experiment_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "One experiment", .tag = tag, .errors = {ErrorCode::NotFound}});
-  for (const auto& [word, verb] : {std::pair{"activate", cluster::Verb::Activate}, std::pair{"pause", cluster::Verb::Pause},
-                                   std::pair{"cancel", cluster::Verb::Cancel}, std::pair{"kill", cluster::Verb::Kill}})
-    router.add<ById, Empty>(Verb::Post, fmt::format("/api/v1/experiments/{{id}}/{}", word),
+  for (const auto& [word, verb] :
+       {std::pair{"activate", cluster::Verb::Activate}, std::pair{"pause", cluster::Verb::Pause},
+        std::pair{"cancel", cluster::Verb::Cancel}, std::pair{"kill", cluster::Verb::Kill}})
+    router.add<ById, Empty>(
+        Verb::Post, fmt::format("/api/v1/experiments/{{id}}/{}", word),
         [&s, verb = verb](Context c, ById q) { return command(s, std::move(c), q.id, verb); },
-        Doc{.summary = fmt::format("{} the experiment", word), .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+        Doc{.summary = fmt::format("{} the experiment", word),
+            .tag = tag,
+            .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   for (const auto& [word, archived] : {std::pair{"archive", true}, std::pair{"unarchive", false}})
-    router.add<ById, Empty>(Verb::Post, fmt::format("/api/v1/experiments/{{id}}/{}", word),
+    router.add<ById, Empty>(
+        Verb::Post, fmt::format("/api/v1/experiments/{{id}}/{}", word),
         [&s, archived = archived](Context c, ById q) { return archive(s, std::move(c), q.id, archived); },
-        Doc{.summary = fmt::format("{} the experiment", word), .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
-  router.add<ById, Empty>(Verb::Delete, "/api/v1/experiments/{id}",
+        Doc{.summary = fmt::format("{} the experiment", word),
+            .tag = tag,
+            .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+  router.add<ById, Empty>(
+      Verb::Delete, "/api/v1/experiments/{id}",
       [&s](Context c, ById q) { return remove(s, std::move(c), q.id); },
-      Doc{.summary = "Delete a finished experiment and its checkpoints", .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
-  router.add<PatchRequest, PatchReply>(Verb::Patch, "/api/v1/experiments/{id}",
+      Doc{.summary = "Delete a finished experiment and its checkpoints",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+  router.add<PatchRequest, PatchReply>(
+      Verb::Patch, "/api/v1/experiments/{id}",
       [&s](Context c, PatchRequest r) -> asio::awaitable<Result<PatchReply>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         auto experiment = co_await patch(s, std::move(r));
         if (!experiment) co_return tl::unexpected(experiment.error());
         co_return PatchReply{*std::move(experiment)};
       },
-      Doc{.summary = "Change name, description, notes, labels or the policy for checkpoints", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Change name, description, notes, labels or the policy for checkpoints",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
   for (const bool put : {true, false})
-    router.add<LabelRequest, LabelReply>(put ? Verb::Put : Verb::Delete, "/api/v1/experiments/{id}/labels/{label}",
+    router.add<LabelRequest, LabelReply>(
+        put ? Verb::Put : Verb::Delete, "/api/v1/experiments/{id}/labels/{label}",
         [&s, put](Context c, LabelRequest r) -> asio::awaitable<Result<LabelReply>> {
           if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
           const auto record = co_await find(s, r.id);
           if (!record) co_return tl::unexpected(record.error());
           std::set<std::string> labels(record->labels.begin(), record->labels.end());
-          if (put) labels.insert(r.label);
-          else labels.erase(r.label);
-          PatchRequest change{.id = r.id, .labels = std::vector<std::string>(labels.begin(), labels.end()), .resources = nullptr, .checkpoint_storage = std::nullopt};
+          if (put)
+            labels.insert(r.label);
+          else
+            labels.erase(r.label);
+          PatchRequest change{.id = r.id,
+                              .labels = std::vector<std::string>(labels.begin(), labels.end()),
+                              .resources = nullptr,
+                              .checkpoint_storage = std::nullopt};
           const auto experiment = co_await patch(s, std::move(change));
           if (!experiment) co_return tl::unexpected(experiment.error());
           co_return LabelReply{experiment->labels};
         },
         Doc{.summary = put ? "Add a label" : "Remove a label", .tag = tag, .errors = {ErrorCode::NotFound}});
-  router.add<ById, ModelDefinitionReply>(Verb::Get, "/api/v1/experiments/{id}/model_def",
+  router.add<ById, ModelDefinitionReply>(
+      Verb::Get, "/api/v1/experiments/{id}/model_def",
       [&s](Context, ById q) -> asio::awaitable<Result<ModelDefinitionReply>> {
         const auto record = co_await find(s, q.id);
         if (!record) co_return tl::unexpected(record.error());

@@ -15,8 +15,14 @@ constexpr std::int64_t kEventsPerSnapshot = 20'000;
 constexpr std::int64_t kEventsPerRead = 5'000;
 
 experiment::LogRecord own_line(const cluster::LogNote& note, Time now) {
-  return {.id = 0, .task_id = note.task_id, .allocation_id = note.allocation_id, .source = "master",
-          .stdtype = "stdout", .level = "INFO", .log = note.text, .timestamp = now};
+  return {.id = 0,
+          .task_id = note.task_id,
+          .allocation_id = note.allocation_id,
+          .source = "master",
+          .stdtype = "stdout",
+          .level = "INFO",
+          .log = note.text,
+          .timestamp = now};
 }
 
 }  // namespace
@@ -75,17 +81,24 @@ std::vector<ExperimentId> Ledger::awaiting_collection() const {
 std::vector<store::Change> Ledger::rows(const std::vector<cluster::Effect>& effects, Time now) const {
   std::vector<store::Change> changes;
   for (const auto& effect : effects) {
-    if (const auto* e = std::get_if<cluster::PutExperiment>(&effect)) changes.push_back(store::PutExperiment{e->record});
-    else if (const auto* t = std::get_if<cluster::PutTrial>(&effect)) changes.push_back(store::PutTrial{t->record});
-    else if (const auto* a = std::get_if<cluster::PutAllocation>(&effect)) changes.push_back(store::PutAllocation{a->record});
-    else if (const auto* c = std::get_if<cluster::PutCheckpoint>(&effect)) changes.push_back(store::PutCheckpoint{c->record});
-    else if (const auto* r = std::get_if<cluster::RewindTrial>(&effect)) changes.push_back(store::RewindTrial{r->trial, r->run_id, r->batches});
-    else if (const auto* n = std::get_if<cluster::LogNote>(&effect)) changes.push_back(store::AddOwnLogs{{own_line(*n, now)}});
+    if (const auto* e = std::get_if<cluster::PutExperiment>(&effect))
+      changes.push_back(store::PutExperiment{e->record});
+    else if (const auto* t = std::get_if<cluster::PutTrial>(&effect))
+      changes.push_back(store::PutTrial{t->record});
+    else if (const auto* a = std::get_if<cluster::PutAllocation>(&effect))
+      changes.push_back(store::PutAllocation{a->record});
+    else if (const auto* c = std::get_if<cluster::PutCheckpoint>(&effect))
+      changes.push_back(store::PutCheckpoint{c->record});
+    else if (const auto* r = std::get_if<cluster::RewindTrial>(&effect))
+      changes.push_back(store::RewindTrial{r->trial, r->run_id, r->batches});
+    else if (const auto* n = std::get_if<cluster::LogNote>(&effect))
+      changes.push_back(store::AddOwnLogs{{own_line(*n, now)}});
   }
   return changes;
 }
 
-asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, std::vector<store::Change> also) {
+asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event,
+                                                        std::vector<store::Change> also) {
   const auto time = now();
   auto outcome = cluster_.handle(event, time);
   if (outcome.refused) co_return tl::unexpected(*std::move(outcome.refused));
@@ -100,11 +113,16 @@ asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, st
 
 void Ledger::act(const std::vector<cluster::Effect>& effects) {
   for (const auto& effect : effects) {
-    if (const auto* agent = std::get_if<cluster::WakeAgent>(&effect)) ring(agent_key(agent->agent));
-    else if (const auto* trial = std::get_if<cluster::WakeTrial>(&effect)) ring(trial_key(trial->trial));
-    else if (const auto* allocation = std::get_if<cluster::WakeAllocation>(&effect)) ring(allocation_key(allocation->allocation));
-    else if (const auto* note = std::get_if<cluster::LogNote>(&effect)) ring(task_log_key(note->task_id));
-    else if (const auto* put = std::get_if<cluster::PutExperiment>(&effect)) ring(experiment_key(put->record.id));
+    if (const auto* agent = std::get_if<cluster::WakeAgent>(&effect))
+      ring(agent_key(agent->agent));
+    else if (const auto* trial = std::get_if<cluster::WakeTrial>(&effect))
+      ring(trial_key(trial->trial));
+    else if (const auto* allocation = std::get_if<cluster::WakeAllocation>(&effect))
+      ring(allocation_key(allocation->allocation));
+    else if (const auto* note = std::get_if<cluster::LogNote>(&effect))
+      ring(task_log_key(note->task_id));
+    else if (const auto* put = std::get_if<cluster::PutExperiment>(&effect))
+      ring(experiment_key(put->record.id));
     else if (const auto* trial_row = std::get_if<cluster::PutTrial>(&effect)) {
       ring(experiment_key(trial_row->record.experiment_id));
       ring(task_log_key(trial_row->record.task_id));
@@ -114,7 +132,7 @@ void Ledger::act(const std::vector<cluster::Effect>& effects) {
   }
 }
 
-asio::awaitable<void> Ledger::write(std::vector<store::Change> changes) { 
+asio::awaitable<void> Ledger::write(std::vector<store::Change> changes) {
   std::vector<cluster::Effect> nothing;
   co_await commit(std::move(changes), std::move(nothing));
 }
@@ -127,7 +145,8 @@ asio::awaitable<void> Ledger::durable() {
 
 // The effects are acted upon when the commit is durable, whether or not the
 // caller is still there: a client that hangs up takes nothing back.
-asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes, std::vector<cluster::Effect> effects) {
+asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes,
+                                     std::vector<cluster::Effect> effects) {
   auto begin = [this](auto handler, std::vector<store::Change> batch, std::vector<cluster::Effect> then) {
     auto resume = std::make_shared<decltype(handler)>(std::move(handler));
     auto act_on = std::make_shared<std::vector<cluster::Effect>>(std::move(then));
@@ -141,8 +160,8 @@ asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes, std::ve
     });
     if (sequence_ - snapshot_sequence_ >= kEventsPerSnapshot) save_snapshot();
   };
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(std::move(begin), asio::use_awaitable,
-                                                                       std::move(changes), std::move(effects));
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
+      std::move(begin), asio::use_awaitable, std::move(changes), std::move(effects));
 }
 
 asio::awaitable<void> Ledger::wait(std::string key, std::chrono::milliseconds limit) {

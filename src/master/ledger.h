@@ -50,7 +50,8 @@ class Ledger {
   /// Returns once all that was decided before the call is durable.
   asio::awaitable<void> durable();
 
-  /// Returns when `key` rings or after `limit`. Keys: agent_key, trial_key, allocation_key, log_key, metric_key.
+  /// Returns when `key` rings or after `limit`. Keys: agent_key, trial_key, allocation_key, log_key,
+  /// metric_key.
   asio::awaitable<void> wait(std::string key, std::chrono::milliseconds limit);
   void ring(const std::string& key);
   static std::string agent_key(const std::string& id) { return "agent " + id; }
@@ -81,7 +82,7 @@ class Ledger {
   Clock clock_;
   cluster::Cluster cluster_;
   Time last_{};
-  std::int64_t sequence_ = 0;           ///< of the last event
+  std::int64_t sequence_ = 0;  ///< of the last event
   std::int64_t snapshot_sequence_ = 0;
   std::int64_t queued_ = 0, done_ = 0;  ///< commits
   std::map<std::string, std::int64_t> versions_;

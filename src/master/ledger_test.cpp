@@ -13,7 +13,8 @@ namespace {
 /// A store in a directory of its own, and ledgers on it, one after the other as restarts make them.
 class LedgerTest : public testing::Test {
  protected:
-  LedgerTest() : directory_(std::filesystem::temp_directory_path() / fmt::format("ledger-test-{}", ::getpid())) {
+  LedgerTest()
+      : directory_(std::filesystem::temp_directory_path() / fmt::format("ledger-test-{}", ::getpid())) {
     std::filesystem::remove_all(directory_);
     restart();
   }
@@ -29,7 +30,8 @@ class LedgerTest : public testing::Test {
     auto store = store::open_sqlite({.path = directory_ / "test.db", .on_stall = {}});
     ASSERT_TRUE(store) << store.error().message();
     store_ = *std::move(store);
-    ledger_ = std::make_unique<Ledger>(context_.get_executor(), *store_, [this] { return Time{++clock_ * kSecond}; });
+    ledger_ = std::make_unique<Ledger>(context_.get_executor(), *store_,
+                                       [this] { return Time{++clock_ * kSecond}; });
     const auto restored = ledger_->restore();
     ASSERT_TRUE(restored) << restored.error().message();
   }
@@ -47,7 +49,8 @@ class LedgerTest : public testing::Test {
   }
 
   static cluster::Event joined(const std::string& agent) {
-    return cluster::AgentJoined{.agent = agent, .resource_pool = "default", .hostname = agent, .version = "1", .slots = {{.id = 0}}};
+    return cluster::AgentJoined{
+        .agent = agent, .resource_pool = "default", .hostname = agent, .version = "1", .slots = {{.id = 0}}};
   }
 
   std::filesystem::path directory_;
@@ -71,7 +74,8 @@ TEST_F(LedgerTest, EachStartIsANewEpoch) {
 
 TEST_F(LedgerTest, ARefusedEventLeavesNoTrace) {
   const auto before = json::serialize(ledger_->cluster().snapshot());
-  const auto refused = wait(ledger_->handle(cluster::ExperimentCommanded{ExperimentId{9}, cluster::Verb::Pause}));
+  const auto refused =
+      wait(ledger_->handle(cluster::ExperimentCommanded{ExperimentId{9}, cluster::Verb::Pause}));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::NotFound);
   EXPECT_EQ(json::serialize(ledger_->cluster().snapshot()), before);

@@ -26,7 +26,8 @@ std::vector<LogRing::Line> LogRing::read(std::int64_t first, std::size_t count) 
   const auto oldest = next_ - static_cast<std::int64_t>(lines_.size());
   const auto begin = static_cast<std::size_t>(std::clamp(first, oldest, next_) - oldest);
   const auto end = begin + std::min(count, lines_.size() - begin);
-  return {lines_.begin() + static_cast<std::ptrdiff_t>(begin), lines_.begin() + static_cast<std::ptrdiff_t>(end)};
+  return {lines_.begin() + static_cast<std::ptrdiff_t>(begin),
+          lines_.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
 std::int64_t LogRing::end() {
@@ -36,7 +37,8 @@ std::int64_t LogRing::end() {
 
 // The base class holds the lock.
 void LogRing::sink_it_(const spdlog::details::log_msg& message) {
-  const auto since = std::chrono::duration_cast<std::chrono::microseconds>(message.time.time_since_epoch()).count();
+  const auto since =
+      std::chrono::duration_cast<std::chrono::microseconds>(message.time.time_since_epoch()).count();
   std::string text(message.payload.data(), message.payload.size());
   if (text.size() > kLineBytesMax) {
     auto length = kLineBytesMax;
@@ -45,7 +47,8 @@ void LogRing::sink_it_(const spdlog::details::log_msg& message) {
     text += " […]";
   }
   if (!is_utf8(text)) text = "(bytes that are not UTF-8, base64) " + base64_encode(text);
-  lines_.push_back({.id = next_++, .time = Time{since}, .level = name_of(message.level), .text = std::move(text)});
+  lines_.push_back(
+      {.id = next_++, .time = Time{since}, .level = name_of(message.level), .text = std::move(text)});
   if (lines_.size() > kLinesMax) lines_.pop_front();
 }
 

@@ -21,7 +21,7 @@ class LogRing final : public spdlog::sinks::base_sink<std::mutex> {
   struct Line {
     std::int64_t id = 0;  ///< counts from 0 since the process started
     Time time;
-    std::string level;    ///< "INFO", "WARNING", "ERROR", "DEBUG", "TRACE" or "CRITICAL"
+    std::string level;  ///< "INFO", "WARNING", "ERROR", "DEBUG", "TRACE" or "CRITICAL"
     std::string text;
   };
 

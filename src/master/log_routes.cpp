@@ -24,8 +24,9 @@ struct Filter {
   std::vector<int> rank_ids;
   std::optional<Time> timestamp_before, timestamp_after;
 };
-BOOST_DESCRIBE_STRUCT(Filter, (), (limit, follow, order_by, search_text, agent_ids, container_ids, sources, stdtypes,
-                                   levels, rank_ids, timestamp_before, timestamp_after))
+BOOST_DESCRIBE_STRUCT(Filter, (),
+                      (limit, follow, order_by, search_text, agent_ids, container_ids, sources, stdtypes,
+                       levels, rank_ids, timestamp_before, timestamp_after))
 struct TrialLogs : Filter {
   TrialId trial_id;
 };
@@ -62,7 +63,10 @@ asio::awaitable<Result<void>> send_own(Services& s, MasterLogs in, ItemWriter<Ma
   while (left > 0) {
     const auto lines = ring->read(next, static_cast<std::size_t>(std::min(left, kLinesPerRead)));
     for (const auto& line : lines) {
-      const MasterLine item{{.id = static_cast<std::int32_t>(line.id), .message = line.text, .timestamp = line.time, .level = "LOG_LEVEL_" + line.level}};
+      const MasterLine item{{.id = static_cast<std::int32_t>(line.id),
+                             .message = line.text,
+                             .timestamp = line.time,
+                             .level = "LOG_LEVEL_" + line.level}};
       const bool taken = co_await out.write(item);
       if (!taken) co_return Result<void>{};
       next = line.id + 1;
@@ -102,7 +106,8 @@ store::LogQuery to_query(const Filter& filter, const std::string& task) {
   query.container_ids = filter.container_ids;
   query.sources = filter.sources;
   query.stdtypes = filter.stdtypes;
-  for (const auto& level : filter.levels) query.levels.push_back(level.starts_with("LOG_LEVEL_") ? level.substr(10) : level);
+  for (const auto& level : filter.levels)
+    query.levels.push_back(level.starts_with("LOG_LEVEL_") ? level.substr(10) : level);
   query.rank_ids = filter.rank_ids;
   query.before = filter.timestamp_before;
   query.after = filter.timestamp_after;
@@ -117,8 +122,8 @@ asio::awaitable<bool> ended(Services& s, TrialId trial) {
   co_return true;
 }
 
-asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::string task, std::optional<TrialId> trial,
-                                   ItemWriter<api::LogLine>& out) {
+asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::string task,
+                                   std::optional<TrialId> trial, ItemWriter<api::LogLine>& out) {
   auto query = to_query(filter, task);
   std::int64_t left = filter.limit > 0 ? filter.limit : std::numeric_limits<std::int64_t>::max();
   while (true) {
@@ -160,7 +165,9 @@ api::LogLine to_api(const experiment::LogRecord& r, std::optional<TrialId> trial
   line.agent_id = r.agent_id;
   line.container_id = r.container_id;
   line.rank_id = r.rank;
-  const auto container = fmt::format("{:8}", r.container_id.empty() ? r.allocation_id.substr(r.allocation_id.find('.') + 1, 8) : r.container_id.substr(0, 8));
+  const auto container =
+      fmt::format("{:8}", r.container_id.empty() ? r.allocation_id.substr(r.allocation_id.find('.') + 1, 8)
+                                                 : r.container_id.substr(0, 8));
   const auto rank = r.rank ? fmt::format(" [rank={}]", *r.rank) : "";
   const auto prefix = r.level + ": ";
   const auto level = r.level.empty() || line.log.starts_with(prefix) ? "" : prefix;
@@ -169,23 +176,30 @@ api::LogLine to_api(const experiment::LogRecord& r, std::optional<TrialId> trial
 }
 
 void add_log_routes(http::Router& router, Services& s) {
-  router.add_stream<TrialLogs, api::LogLine>(Verb::Get, "/api/v1/trials/{trialId}/logs",
+  router.add_stream<TrialLogs, api::LogLine>(
+      Verb::Get, "/api/v1/trials/{trialId}/logs",
       [&s](Context, TrialLogs in, ItemWriter<api::LogLine>& out) -> asio::awaitable<Result<void>> {
         auto read = [&s, id = in.trial_id] { return s.store.trial(id); };
         const auto trial = co_await blocking(s, std::move(read));
         if (!trial) co_return not_found("trial '{}' not found", in.trial_id);
         co_return co_await send(s, in, trial->task_id, trial->id, out);
       },
-      Doc{.summary = "The trial's log; `follow` waits for more until it is over", .tag = "Logs", .errors = {ErrorCode::NotFound}});
-  router.add_stream<TaskLogs, api::LogLine>(Verb::Get, "/api/v1/tasks/{taskId}/logs",
+      Doc{.summary = "The trial's log; `follow` waits for more until it is over",
+          .tag = "Logs",
+          .errors = {ErrorCode::NotFound}});
+  router.add_stream<TaskLogs, api::LogLine>(
+      Verb::Get, "/api/v1/tasks/{taskId}/logs",
       [&s](Context, TaskLogs in, ItemWriter<api::LogLine>& out) -> asio::awaitable<Result<void>> {
         auto read = [&s, id = in.task_id] { return s.store.trial_of_task(id); };
         const auto trial = co_await blocking(s, std::move(read));
         if (!trial) co_return not_found("task '{}' not found", in.task_id);
         co_return co_await send(s, in, trial->task_id, trial->id, out);
       },
-      Doc{.summary = "A task's log; `follow` waits for more until it is over", .tag = "Logs", .errors = {ErrorCode::NotFound}});
-  router.add_stream<MasterLogs, MasterLine>(Verb::Get, "/api/v1/master/logs",
+      Doc{.summary = "A task's log; `follow` waits for more until it is over",
+          .tag = "Logs",
+          .errors = {ErrorCode::NotFound}});
+  router.add_stream<MasterLogs, MasterLine>(
+      Verb::Get, "/api/v1/master/logs",
       [&s](Context c, MasterLogs in, ItemWriter<MasterLine>& out) -> asio::awaitable<Result<void>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         co_return co_await send_own(s, in, out);

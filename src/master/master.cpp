@@ -58,7 +58,8 @@ Result<std::string> agent_token(const std::filesystem::path& file) {
   }
   const auto token = "det_agent_" + random_hex();
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0 || ::write(fd, token.data(), token.size()) != static_cast<ssize_t>(token.size()) || ::fsync(fd) != 0)
+  if (fd < 0 || ::write(fd, token.data(), token.size()) != static_cast<ssize_t>(token.size()) ||
+      ::fsync(fd) != 0)
     return fail(ErrorCode::Unavailable, "the agents' token cannot be written to {}", file.string());
   ::close(fd);
   return token;
@@ -72,19 +73,23 @@ std::size_t body_limit(const http::Request& head) {
 
 class Server final : public Master {
  public:
-  Server(asio::any_io_executor strand, MasterOptions options, std::unique_ptr<store::Store> store, std::string token)
+  Server(asio::any_io_executor strand, MasterOptions options, std::unique_ptr<store::Store> store,
+         std::string token)
       : strand_(strand),
         options_(std::move(options)),
         store_(std::move(store)),
         agent_token_(std::move(token)),
         pool_(4),
         ledger_(strand, *store_, wall_clock),
-        auth_(ledger_, *store_, {.task_key = setting(*store_, "task_key", random_hex), .agent_token = agent_token_}),
+        auth_(ledger_, *store_,
+              {.task_key = setting(*store_, "task_key", random_hex), .agent_token = agent_token_}),
         collector_(strand, ledger_, *store_, pool_),
         liveness_(wall_clock()),
         services_{ledger_, *store_, auth_, collector_, liveness_, pool_},
         router_("Determined", DET_VERSION),
-        server_(strand, [this](http::Request request) { return router_.handle(std::move(request)); }, server_options()),
+        server_(
+            strand, [this](http::Request request) { return router_.handle(std::move(request)); },
+            server_options()),
         ticker_(strand) {}
 
   ~Server() override { pool_.join(); }
@@ -95,7 +100,8 @@ class Server final : public Master {
     auth_.load();
     services_.defaults = options_.defaults;
     if (!services_.defaults.contains("checkpoint_storage"))
-      services_.defaults["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", (options_.directory / "checkpoints").string()}};
+      services_.defaults["checkpoint_storage"] = {
+          {"type", "shared_fs"}, {"host_path", (options_.directory / "checkpoints").string()}};
     services_.cluster_id = setting(*store_, "cluster_id", checkpoint::new_uuid);
     services_.cluster_name = options_.cluster_name;
     services_.master_id = checkpoint::new_uuid();
@@ -110,13 +116,18 @@ class Server final : public Master {
   Result<void> listen() override {
     boost::system::error_code not_an_address;
     const auto address = asio::ip::make_address(options_.address, not_an_address);
-    if (not_an_address) return invalid_argument("'{}' is not an address to listen on; give one like 127.0.0.1 or 0.0.0.0", options_.address);
+    if (not_an_address)
+      return invalid_argument("'{}' is not an address to listen on; give one like 127.0.0.1 or 0.0.0.0",
+                              options_.address);
     if (const auto open = auth_.users_without_password(); !address.is_loopback() && !open.empty())
       return failed_precondition(
-          "the master does not listen on {}, where other machines could reach it, while these users have no password: {}. "
-          "Start it on 127.0.0.1, set passwords with 'det -u admin user change-password NAME' or deactivate the users, and start again",
+          "the master does not listen on {}, where other machines could reach it, while these users have no "
+          "password: {}. "
+          "Start it on 127.0.0.1, set passwords with 'det -u admin user change-password NAME' or deactivate "
+          "the users, and start again",
           options_.address, fmt::join(open, ", "));
-    DET_TRY([[maybe_unused]] const auto listening, server_.listen(options_.address, options_.port).map([] { return true; }));
+    DET_TRY([[maybe_unused]] const auto listening,
+            server_.listen(options_.address, options_.port).map([] { return true; }));
     for (const auto id : ledger_.awaiting_collection()) collector_.collect(id);
     asio::co_spawn(strand_, tick(), [](std::exception_ptr failure) {
       if (failure) std::rethrow_exception(failure);
@@ -197,7 +208,9 @@ Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, Maste
   if (sodium_init() < 0) return fail(ErrorCode::Internal, "libsodium does not start");
   std::error_code failed;
   std::filesystem::create_directories(options.directory, failed);
-  if (failed) return fail(ErrorCode::Unavailable, "the directory {} cannot be made: {}", options.directory.string(), failed.message());
+  if (failed)
+    return fail(ErrorCode::Unavailable, "the directory {} cannot be made: {}", options.directory.string(),
+                failed.message());
   store::SqliteOptions where{.path = options.directory / "determined.db",
                              .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};
   DET_TRY(auto store, store::open_sqlite(std::move(where)));

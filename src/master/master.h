@@ -15,16 +15,16 @@ namespace det::master {
 class LogRing;
 
 struct MasterOptions {
-  std::filesystem::path directory;       ///< everything that the master keeps
+  std::filesystem::path directory;  ///< everything that the master keeps
   std::string address = "127.0.0.1";
-  std::uint16_t port = 8080;             ///< 0: any free one
+  std::uint16_t port = 8080;  ///< 0: any free one
   std::string cluster_name = "determined";
   /// Under every experiment's configuration. Without checkpoint_storage there, checkpoints
   /// go to `<directory>/checkpoints`.
   json::object defaults;
   /// What `GET /api/v1/master/logs` shows: a sink of the process's logger. None: nothing.
   std::shared_ptr<LogRing> log;
-  bool launch_error = false;             ///< refuse experiments that no agent could ever run
+  bool launch_error = false;  ///< refuse experiments that no agent could ever run
 };
 
 /// The server: the API, and everything behind it.

@@ -20,8 +20,11 @@ constexpr std::int32_t kDirectory = '5';
 
 Result<void> check_name(const std::string& path) {
   if (path.empty()) return invalid_argument("modelDefinition has an entry without a name");
-  if (path.front() == '/') return invalid_argument("modelDefinition entry '{}' is absolute; names are relative to the directory", path);
-  if (path.find('\0') != std::string::npos) return invalid_argument("modelDefinition has a name with a NUL byte");
+  if (path.front() == '/')
+    return invalid_argument("modelDefinition entry '{}' is absolute; names are relative to the directory",
+                            path);
+  if (path.find('\0') != std::string::npos)
+    return invalid_argument("modelDefinition has a name with a NUL byte");
   for (const auto& part : split(path, '/'))
     if (part == "..") return invalid_argument("modelDefinition entry '{}' leaves its directory", path);
   return {};
@@ -53,7 +56,8 @@ la_ssize_t append(archive*, void* client, const void* buffer, std::size_t length
 
 Result<ModelDefinition> pack(const std::vector<SubmittedFile>& files) {
   if (files.size() > kEntriesMax)
-    return invalid_argument("modelDefinition has {} entries; at most {} are allowed", files.size(), kEntriesMax);
+    return invalid_argument("modelDefinition has {} entries; at most {} are allowed", files.size(),
+                            kEntriesMax);
   ModelDefinition packed;
   std::unique_ptr<archive, int (*)(archive*)> out(archive_write_new(), archive_write_free);
   archive_write_add_filter_gzip(out.get());
@@ -68,15 +72,20 @@ Result<ModelDefinition> pack(const std::vector<SubmittedFile>& files) {
   std::size_t total = 0;
   std::set<std::string> names;
   for (const auto* file : sorted) {
-    const auto name = std::string(file->path.ends_with('/') ? file->path.substr(0, file->path.size() - 1) : file->path);
+    const auto name =
+        std::string(file->path.ends_with('/') ? file->path.substr(0, file->path.size() - 1) : file->path);
     if (name == ".") continue;
     if (const auto fine = check_name(name); !fine) return tl::unexpected(fine.error());
     if (!names.insert(name).second) return invalid_argument("modelDefinition names '{}' twice", name);
     if (file->type != kRegular && file->type != kDirectory)
-      return invalid_argument("modelDefinition entry '{}' has type {}; only files (48) and directories (53) are allowed", name, file->type);
+      return invalid_argument(
+          "modelDefinition entry '{}' has type {}; only files (48) and directories (53) are allowed", name,
+          file->type);
     DET_TRY(const auto content, base64_decode(file->content));
     total += content.size();
-    if (total > kBytesMax) return invalid_argument("modelDefinition unpacks to more than {}", human_size(static_cast<std::int64_t>(kBytesMax)));
+    if (total > kBytesMax)
+      return invalid_argument("modelDefinition unpacks to more than {}",
+                              human_size(static_cast<std::int64_t>(kBytesMax)));
     const bool directory = file->type == kDirectory;
     const int mode = directory ? 0755 : (file->mode & 0111) != 0 ? 0755 : 0644;
     hash.add(name);
@@ -89,7 +98,8 @@ Result<ModelDefinition> pack(const std::vector<SubmittedFile>& files) {
     archive_entry_set_mtime(entry.get(), file->mtime, 0);
     archive_entry_set_size(entry.get(), static_cast<la_int64_t>(content.size()));
     if (archive_write_header(out.get(), entry.get()) < ARCHIVE_WARN)
-      return invalid_argument("modelDefinition entry '{}' cannot be packed: {}", name, archive_error_string(out.get()));
+      return invalid_argument("modelDefinition entry '{}' cannot be packed: {}", name,
+                              archive_error_string(out.get()));
     archive_write_data(out.get(), content.data(), content.size());
   }
   archive_write_close(out.get());

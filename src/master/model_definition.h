@@ -12,8 +12,8 @@ namespace det::master {
 /// One entry of a submitted directory, as clients send it (cli.md §19).
 struct SubmittedFile {
   std::string path;
-  std::int32_t type = 48;     ///< 48 regular file, 53 directory: tar's type codes
-  std::string content;        ///< base64
+  std::int32_t type = 48;  ///< 48 regular file, 53 directory: tar's type codes
+  std::string content;     ///< base64
   std::int32_t mode = 0644;
   std::int64_t mtime = 0;
   std::int32_t uid = 0, gid = 0;

@@ -7,7 +7,9 @@
 namespace det::master {
 namespace {
 
-SubmittedFile file(const std::string& path, const std::string& content) { return {.path = path, .content = base64_encode(content)}; }
+SubmittedFile file(const std::string& path, const std::string& content) {
+  return {.path = path, .content = base64_encode(content)};
+}
 
 TEST(ModelDefinition, TheSameFilesInAnyOrderHaveTheSameDigest) {
   const auto first = pack({file("model_def.py", "a"), file("const.yaml", "b")});

@@ -14,9 +14,9 @@ constexpr std::array kManners = {"calm",  "bold",  "brisk", "clever", "eager", "
 constexpr std::array kColours = {"amber", "azure", "black", "blue",  "bronze", "copper", "coral", "cyan",
                                  "gold",  "green", "grey",  "ivory", "jade",   "lilac",  "olive", "pearl",
                                  "pink",  "plum",  "red",   "ruby",  "silver", "teal",   "white", "yellow"};
-constexpr std::array kAnimals = {"badger", "bison", "crane", "deer",  "falcon", "finch", "fox",   "gecko",
+constexpr std::array kAnimals = {"badger", "bison", "crane", "deer",  "falcon", "finch", "fox",    "gecko",
                                  "hare",   "heron", "ibis",  "koala", "lark",   "lynx",  "marten", "newt",
-                                 "orca",   "otter", "owl",   "raven", "seal",   "swan",  "tern",  "wren"};
+                                 "orca",   "otter", "owl",   "raven", "seal",   "swan",  "tern",   "wren"};
 
 template <std::size_t N>
 const char* pick(const std::array<const char*, N>& words) {
@@ -25,6 +25,8 @@ const char* pick(const std::array<const char*, N>& words) {
 
 }  // namespace
 
-std::string pet_name() { return fmt::format("{}-{}-{}", pick(kManners), pick(kColours), pick(kAnimals)); }
+std::string pet_name() {
+  return fmt::format("{}-{}-{}", pick(kManners), pick(kColours), pick(kAnimals));
+}
 
 }  // namespace det::master

@@ -36,7 +36,8 @@ std::string name_of(State state) {
 std::string active_name(Services& s, const std::vector<std::string>& allocations) {
   AllocationState most = AllocationState::Pending;
   for (const auto& id : allocations)
-    if (const auto* allocation = s.ledger.cluster().allocation(id)) most = std::max(most, allocation->record.state);
+    if (const auto* allocation = s.ledger.cluster().allocation(id))
+      most = std::max(most, allocation->record.state);
   if (most == AllocationState::Pending) return "STATE_QUEUED";
   return most >= AllocationState::Running ? "STATE_RUNNING" : "STATE_STARTING";
 }
@@ -111,8 +112,12 @@ std::string text_in(const json::object* object, const char* name) {
 
 }  // namespace
 
-std::string state_name(Services& s, const experiment::ExperimentRecord& r) { return experiment_state(s, r.id, r.state); }
-std::string state_name(Services& s, const store::ExperimentSummary& r) { return experiment_state(s, r.id, r.state); }
+std::string state_name(Services& s, const experiment::ExperimentRecord& r) {
+  return experiment_state(s, r.id, r.state);
+}
+std::string state_name(Services& s, const store::ExperimentSummary& r) {
+  return experiment_state(s, r.id, r.state);
+}
 
 std::string state_name(Services& s, const experiment::TrialRecord& record) {
   const auto* live = s.ledger.cluster().trial(record.id);
@@ -120,7 +125,8 @@ std::string state_name(Services& s, const experiment::TrialRecord& record) {
   const auto state = live->record.state;
   if (state != State::Active) return name_of(state);
   const auto* experiment = s.ledger.cluster().experiment(record.experiment_id);
-  if (live->allocation.empty() && experiment->record().state != State::Active) return name_of(experiment->record().state);
+  if (live->allocation.empty() && experiment->record().state != State::Active)
+    return name_of(experiment->record().state);
   return active_name(s, {live->allocation});
 }
 
@@ -138,12 +144,15 @@ std::string state_name(experiment::CheckpointState state) {
 Result<std::vector<State>> parse_states(const std::vector<std::string>& names) {
   std::vector<State> states;
   for (const auto& name : names) {
-    if (name == "STATE_QUEUED" || name == "STATE_PULLING" || name == "STATE_STARTING" || name == "STATE_RUNNING") {
+    if (name == "STATE_QUEUED" || name == "STATE_PULLING" || name == "STATE_STARTING" ||
+        name == "STATE_RUNNING") {
       states.push_back(State::Active);
       continue;
     }
-    const auto* found = std::find_if(std::begin(kStates), std::end(kStates), [&](const auto& s) { return s.second == name; });
-    if (found == std::end(kStates)) return invalid_argument("'{}' is not a state; use names like STATE_RUNNING", name);
+    const auto* found =
+        std::find_if(std::begin(kStates), std::end(kStates), [&](const auto& s) { return s.second == name; });
+    if (found == std::end(kStates))
+      return invalid_argument("'{}' is not a state; use names like STATE_RUNNING", name);
     states.push_back(found->first);
   }
   return states;
@@ -173,12 +182,19 @@ api::Experiment to_api(Services& s, const store::ExperimentSummary& r) {
 }
 
 api::User to_api(const store::UserRecord& r) {
-  return {.id = r.id, .username = r.username, .admin = r.admin, .active = r.active, .agent_user_group = nullptr,
-          .display_name = r.display_name, .modified_at = r.modified_at};
+  return {.id = r.id,
+          .username = r.username,
+          .admin = r.admin,
+          .active = r.active,
+          .agent_user_group = nullptr,
+          .display_name = r.display_name,
+          .modified_at = r.modified_at};
 }
 
 api::MetricsWorkload to_api(const experiment::MetricRecord& r, bool with_batches) {
-  api::MetricsWorkload workload{.end_time = r.report_time, .metrics = {}, .num_inputs = 0,
+  api::MetricsWorkload workload{.end_time = r.report_time,
+                                .metrics = {},
+                                .num_inputs = 0,
                                 .total_batches = static_cast<std::int32_t>(r.batches)};
   workload.metrics.avg_metrics = r.avg_metrics;
   if (with_batches) workload.metrics.batch_metrics = r.batch_metrics;
@@ -186,8 +202,12 @@ api::MetricsWorkload to_api(const experiment::MetricRecord& r, bool with_batches
 }
 
 api::CheckpointWorkload to_workload(const experiment::CheckpointRecord& r) {
-  return {.uuid = r.uuid, .state = state_name(r.state), .end_time = r.report_time, .resources = r.resources,
-          .total_batches = static_cast<std::int32_t>(r.batches), .metadata = r.metadata};
+  return {.uuid = r.uuid,
+          .state = state_name(r.state),
+          .end_time = r.report_time,
+          .resources = r.resources,
+          .total_batches = static_cast<std::int32_t>(r.batches),
+          .metadata = r.metadata};
 }
 
 bool better(double candidate, double best, bool smaller_is_better) {
@@ -261,16 +281,21 @@ void complete_trial(Services& s, const experiment::TrialRecord& record, api::Tri
   trial.total_batches_processed = static_cast<std::int32_t>(live->record.batches);
   trial.runner_state = live->record.runner_state;
   trial.waiting_reason = s.ledger.cluster().waiting_reason(live->allocation);
-  if (!live->operations.empty()) trial.target_batches = static_cast<std::int32_t>(live->operations.back().batches);
+  if (!live->operations.empty())
+    trial.target_batches = static_cast<std::int32_t>(live->operations.back().batches);
 }
 
 Span page_of(std::size_t total, std::int32_t offset, std::int32_t limit) {
   const auto count = static_cast<std::int64_t>(total);
   const std::int64_t begin = std::clamp<std::int64_t>(offset < 0 ? count + offset : offset, 0, count);
   const std::int64_t end = limit > 0 ? std::min<std::int64_t>(begin + limit, count) : count;
-  return {.begin = static_cast<std::size_t>(begin), .end = static_cast<std::size_t>(end),
-          .pagination = {.offset = offset, .limit = limit, .start_index = static_cast<std::int32_t>(begin),
-                         .end_index = static_cast<std::int32_t>(end), .total = static_cast<std::int32_t>(count)}};
+  return {.begin = static_cast<std::size_t>(begin),
+          .end = static_cast<std::size_t>(end),
+          .pagination = {.offset = offset,
+                         .limit = limit,
+                         .start_index = static_cast<std::int32_t>(begin),
+                         .end_index = static_cast<std::int32_t>(end),
+                         .total = static_cast<std::int32_t>(count)}};
 }
 
 }  // namespace det::master

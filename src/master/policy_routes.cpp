@@ -46,7 +46,9 @@ Result<GcPolicy> read_policy(const http::Request& request) {
                                     std::pair{"save_trial_latest", &policy.save_trial_latest}}) {
     const std::string key = name;
     const auto* text = request.query.find(http::camel_case(key));
-    if (text == nullptr) return invalid_argument("{} is missing; give save_experiment_best, save_trial_best and save_trial_latest", key);
+    if (text == nullptr)
+      return invalid_argument(
+          "{} is missing; give save_experiment_best, save_trial_best and save_trial_latest", key);
     DET_TRY(*field, number(key, *text));
   }
   return policy;
@@ -63,13 +65,15 @@ asio::awaitable<Result<json::object>> preview(Services& s, http::Request request
   if (!id) co_return tl::unexpected(id.error());
   auto read = [&s, id = ExperimentId{*id}] { return s.store.experiment(id); };
   auto record = co_await blocking(s, std::move(read));
-  if (!record || record->state == experiment::State::Deleted) co_return not_found("experiment '{}' not found", *id);
+  if (!record || record->state == experiment::State::Deleted)
+    co_return not_found("experiment '{}' not found", *id);
   auto keep = pinned(s.ledger.cluster());
   auto list = [&s, changed = with(*std::move(record), *policy), keep] {
     json::object reply;
     reply["metric_name"] = searcher_metric(changed.config).name;
     json::array checkpoints;
-    for (const auto& checkpoint : collectable(s.store, changed, keep)) checkpoints.push_back(http::to_wire(read_checkpoint(s.store, checkpoint)));
+    for (const auto& checkpoint : collectable(s.store, changed, keep))
+      checkpoints.push_back(http::to_wire(read_checkpoint(s.store, checkpoint)));
     reply["checkpoints"] = std::move(checkpoints);
     return reply;
   };
@@ -82,17 +86,20 @@ asio::awaitable<Result<void>> change_policy(Services& s, ExperimentId id, GcPoli
   if (const auto fine = check(policy); !fine) co_return fine;
   auto read = [&s, id] { return s.store.experiment(id); };
   auto record = co_await blocking(s, std::move(read));
-  if (!record || record->state == experiment::State::Deleted) co_return not_found("experiment '{}' not found", id);
+  if (!record || record->state == experiment::State::Deleted)
+    co_return not_found("experiment '{}' not found", id);
   const auto* live = s.ledger.cluster().experiment(id);
   if (live != nullptr && !live->finished())
-    co_return failed_precondition("experiment {} is not over; the policy that deletes its checkpoints can be changed once it is", id);
+    co_return failed_precondition(
+        "experiment {} is not over; the policy that deletes its checkpoints can be changed once it is", id);
   if (live != nullptr) {
     co_await s.collector.finished(id);
     auto again = [&s, id] { return s.store.experiment(id); };
     record = co_await blocking(s, std::move(again));
     if (!record) co_return not_found("experiment '{}' not found", id);
   }
-  if (record->state == experiment::State::Deleting) co_return failed_precondition("experiment {} is being deleted", id);
+  if (record->state == experiment::State::Deleting)
+    co_return failed_precondition("experiment {} is being deleted", id);
   auto changed = with(*std::move(record), policy);
   std::vector<store::Change> changes;
   changes.push_back(store::PutExperiment{changed});
@@ -104,11 +111,12 @@ asio::awaitable<Result<void>> change_policy(Services& s, ExperimentId id, GcPoli
 }
 
 void add_policy_routes(http::Router& router, Services& s) {
-  router.add_raw(Verb::Get, "/experiments/{id}/preview_gc", [&s](http::Request request) -> asio::awaitable<http::Response> {
-    auto reply = co_await preview(s, std::move(request));
-    if (!reply) co_return http::error_response(reply.error());
-    co_return http::json_response(json::serialize(*reply));
-  });
+  router.add_raw(Verb::Get, "/experiments/{id}/preview_gc",
+                 [&s](http::Request request) -> asio::awaitable<http::Response> {
+                   auto reply = co_await preview(s, std::move(request));
+                   if (!reply) co_return http::error_response(reply.error());
+                   co_return http::json_response(json::serialize(*reply));
+                 });
 }
 
 }  // namespace det::master

@@ -92,7 +92,8 @@ struct CheckpointRequest {
   std::string state = "STATE_COMPLETED";
   static bool required(std::string_view name) { return name == "uuid"; }
 };
-BOOST_DESCRIBE_STRUCT(CheckpointRequest, (), (uuid, task_id, allocation_id, report_time, resources, metadata, state))
+BOOST_DESCRIBE_STRUCT(CheckpointRequest, (),
+                      (uuid, task_id, allocation_id, report_time, resources, metadata, state))
 
 struct PreemptionQuery {
   std::string allocation_id;
@@ -122,13 +123,15 @@ Result<const cluster::Allocation*> speaker(Services& s, const std::any& principa
   const auto* allocation = s.ledger.cluster().allocation(id);
   if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
   if (allocation->record.trial_id != trial)
-    return fail(ErrorCode::PermissionDenied, "allocation {} is of trial {}, not of trial {}", id, allocation->record.trial_id, trial);
+    return fail(ErrorCode::PermissionDenied, "allocation {} is of trial {}, not of trial {}", id,
+                allocation->record.trial_id, trial);
   return allocation;
 }
 
 Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, const std::string& named) {
   DET_TRY(const auto id, require_task(principal));
-  if (id != named) return fail(ErrorCode::PermissionDenied, "allocation {} cannot speak for allocation {}", id, named);
+  if (id != named)
+    return fail(ErrorCode::PermissionDenied, "allocation {} cannot speak for allocation {}", id, named);
   return s.ledger.cluster().allocation(id);
 }
 
@@ -139,7 +142,8 @@ asio::awaitable<Result<OperationReply>> operations(Services& s, Context context,
     if (!allocation) co_return tl::unexpected(allocation.error());
     const auto* trial = s.ledger.cluster().trial(query.trial_id);
     OperationReply reply{.operations = {}, .closed = trial->closed};
-    for (const auto& operation : trial->operations) reply.operations.push_back({operation.batches, operation.completed});
+    for (const auto& operation : trial->operations)
+      reply.operations.push_back({operation.batches, operation.completed});
     const bool news = reply.closed || static_cast<std::int32_t>(reply.operations.size()) > query.known;
     if (news || until(deadline).count() == 0) {
       co_await s.ledger.durable();
@@ -156,12 +160,14 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   if (!found) co_return tl::unexpected(found.error());
   const auto& allocation = **found;
   if (request.group.empty() || request.group.size() > 256 || request.group.find('.') != std::string::npos)
-    co_return invalid_argument("group is '{}'; a metric group needs a name without a dot, at most 256 bytes", request.group);
+    co_return invalid_argument("group is '{}'; a metric group needs a name without a dot, at most 256 bytes",
+                               request.group);
   if (request.metrics.trial_run_id != 0 && request.metrics.trial_run_id != allocation.record.run_id)
     co_return fail(ErrorCode::AlreadyExists, "run {} of trial {} reports, but run {} is the current one",
                    request.metrics.trial_run_id, request.trial_id, allocation.record.run_id);
   if (request.metrics.steps_completed < 0)
-    co_return invalid_argument("stepsCompleted is {}; it cannot be negative", request.metrics.steps_completed);
+    co_return invalid_argument("stepsCompleted is {}; it cannot be negative",
+                               request.metrics.steps_completed);
   experiment::MetricRecord record{.trial_id = request.trial_id,
                                   .run_id = allocation.record.run_id,
                                   .group = request.group,
@@ -178,14 +184,16 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
     const auto number = metric == nullptr ? std::nullopt : json::to_double(*metric);
     if (number) event = cluster::ValidationReported{id, record.batches, *number};
   }
-  if (s.store.overloaded()) co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
+  if (s.store.overloaded())
+    co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
   // Reports that go forward cannot contradict what is stored; others are compared first.
   auto& newest = s.newest_report[{request.trial_id, record.run_id, record.group}];
   if (record.batches <= newest || newest == 0) {
     auto read = [&s, record] { return s.store.check_metrics(record); };
     const auto fits = co_await blocking(s, std::move(read));
     if (!fits) co_return tl::unexpected(fits.error());
-    if (s.ledger.cluster().allocation(id) == nullptr) co_return fail(ErrorCode::Gone, "allocation {} is over", id);
+    if (s.ledger.cluster().allocation(id) == nullptr)
+      co_return fail(ErrorCode::Gone, "allocation {} is over", id);
   }
   newest = std::max(newest, record.batches);
   std::vector<store::Change> changes;
@@ -206,11 +214,11 @@ asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, Checkpoi
   if (request.uuid.empty() || request.uuid.find('/') != std::string::npos)
     co_return invalid_argument("uuid is '{}'; a checkpoint needs a uuid", request.uuid);
   auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
-  if (const auto known = co_await blocking(s, std::move(read));
-      known && known->allocation_id != *id)
+  if (const auto known = co_await blocking(s, std::move(read)); known && known->allocation_id != *id)
     co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", request.uuid);
   const auto* steps = request.metadata.if_contains("steps_completed");
-  experiment::CheckpointRecord record{.uuid = request.uuid, .allocation_id = *id,
+  experiment::CheckpointRecord record{.uuid = request.uuid,
+                                      .allocation_id = *id,
                                       .batches = steps == nullptr ? 0 : json::to_int64(*steps).value_or(0),
                                       .resources = std::move(request.resources),
                                       .metadata = std::move(request.metadata),
@@ -248,10 +256,15 @@ asio::awaitable<Result<Empty>> early_exit(Services& s, Context context, EarlyExi
   const auto allocation = speaker(s, context.principal, request.trial_id);
   if (!allocation) co_return tl::unexpected(allocation.error());
   cluster::EarlyExitReported event{(*allocation)->record.id, search::ExitedReason::InvalidHp};
-  if (request.reason == "EXITED_REASON_USER_REQUESTED_STOP") event.reason = search::ExitedReason::UserRequestedStop;
-  else if (request.reason == "EXITED_REASON_INIT_INVALID_HP") event.reason = search::ExitedReason::InitInvalidHp;
+  if (request.reason == "EXITED_REASON_USER_REQUESTED_STOP")
+    event.reason = search::ExitedReason::UserRequestedStop;
+  else if (request.reason == "EXITED_REASON_INIT_INVALID_HP")
+    event.reason = search::ExitedReason::InitInvalidHp;
   else if (request.reason != "EXITED_REASON_INVALID_HP")
-    co_return invalid_argument("reason is '{}'; it must be EXITED_REASON_INVALID_HP, EXITED_REASON_INIT_INVALID_HP or EXITED_REASON_USER_REQUESTED_STOP", request.reason);
+    co_return invalid_argument(
+        "reason is '{}'; it must be EXITED_REASON_INVALID_HP, EXITED_REASON_INIT_INVALID_HP or "
+        "EXITED_REASON_USER_REQUESTED_STOP",
+        request.reason);
   co_return co_await report(s, cluster::Event(event));
 }
 
@@ -262,20 +275,25 @@ void add_report_routes(http::Router& router, Services& s) {
   router.add<OperationQuery, OperationReply>(
       Verb::Get, "/api/v1/trials/{trialId}/searcher/operation",
       [&s](Context c, OperationQuery q) { return operations(s, std::move(c), std::move(q)); },
-      Doc{.summary = "How far the trial shall train; waits for more", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "How far the trial shall train; waits for more",
+          .tag = tag,
+          .errors = {ErrorCode::Gone}});
   router.add<CompletedRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/searcher/completed_operation",
       [&s](Context c, CompletedRequest r) -> asio::awaitable<Result<Empty>> {
         const auto allocation = speaker(s, c.principal, r.trial_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
-        cluster::OperationCompleted event{(*allocation)->record.id, r.op.validate_after.length, r.searcher_metric};
+        cluster::OperationCompleted event{(*allocation)->record.id, r.op.validate_after.length,
+                                          r.searcher_metric};
         co_return co_await report(s, cluster::Event(event));
       },
       Doc{.summary = "The trial trained so far and validated", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<MetricsRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/metrics",
       [&s](Context c, MetricsRequest r) { return metrics(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Report metrics; durable when answered", .tag = tag, .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
+      Doc{.summary = "Report metrics; durable when answered",
+          .tag = tag,
+          .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
   router.add<ProgressRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/progress",
       [&s](Context c, ProgressRequest r) -> asio::awaitable<Result<Empty>> {
@@ -304,7 +322,9 @@ void add_report_routes(http::Router& router, Services& s) {
   router.add<PreemptionQuery, PreemptionReply>(
       Verb::Get, "/api/v1/allocations/{allocationId}/signals/preemption",
       [&s](Context c, PreemptionQuery q) { return preemption(s, std::move(c), std::move(q)); },
-      Doc{.summary = "Whether to give the slots back; waits for it", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "Whether to give the slots back; waits for it",
+          .tag = tag,
+          .errors = {ErrorCode::Gone}});
   router.add<AllocationRequest, Empty>(
       Verb::Post, "/api/v1/allocations/{allocationId}/signals/ack_preemption",
       [&s](Context c, AllocationRequest r) -> asio::awaitable<Result<Empty>> {

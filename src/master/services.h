@@ -28,9 +28,9 @@ struct Services {
   Collector& collector;
   cluster::Liveness& liveness;
   asio::thread_pool& pool;
-  json::object defaults;       ///< under every experiment's configuration: checkpoint_storage …
+  json::object defaults;  ///< under every experiment's configuration: checkpoint_storage …
   std::string cluster_id, cluster_name, master_id, version;
-  bool launch_error = false;   ///< refuse what no agent could ever run
+  bool launch_error = false;       ///< refuse what no agent could ever run
   std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
   /// Batches of the newest report of each (trial, run, group) since the start.
   std::map<std::tuple<TrialId, std::int64_t, std::string>, std::int64_t> newest_report{};
@@ -51,7 +51,8 @@ asio::awaitable<std::invoke_result_t<F>> blocking(Services& s, F work) {
 /// Until when a long poll may wait: the caller's wish, at most a minute and a half.
 inline std::chrono::steady_clock::time_point deadline_after(double seconds) {
   const auto bounded = std::clamp(seconds, 0.0, 90.0);
-  return std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(bounded * 1000));
+  return std::chrono::steady_clock::now() +
+         std::chrono::milliseconds(static_cast<std::int64_t>(bounded * 1000));
 }
 inline std::chrono::milliseconds until(std::chrono::steady_clock::time_point deadline) {
   const auto left = deadline - std::chrono::steady_clock::now();
@@ -59,8 +60,8 @@ inline std::chrono::milliseconds until(std::chrono::steady_clock::time_point dea
 }
 
 // The routes, a file each.
-void add_agent_routes(http::Router& router, Services& s);       ///< for agents
-void add_report_routes(http::Router& router, Services& s);      ///< for the processes of trials
+void add_agent_routes(http::Router& router, Services& s);   ///< for agents
+void add_report_routes(http::Router& router, Services& s);  ///< for the processes of trials
 void add_experiment_routes(http::Router& router, Services& s);
 void add_submit_routes(http::Router& router, Services& s);
 void add_trial_routes(http::Router& router, Services& s);

@@ -28,7 +28,8 @@ struct CreateRequest {
   bool unmanaged = false;
   static bool required(std::string_view name) { return name == "config"; }
 };
-BOOST_DESCRIBE_STRUCT(CreateRequest, (), (config, model_definition, activate, validate_only, parent_id, project_id, unmanaged))
+BOOST_DESCRIBE_STRUCT(CreateRequest, (),
+                      (config, model_definition, activate, validate_only, parent_id, project_id, unmanaged))
 struct CreateReply {
   api::Experiment experiment;
   json::value config;
@@ -70,7 +71,8 @@ Result<config::Resolved> resolve(Services& s, const std::string& yaml, const std
       if (known.name == template_name) layers.template_yaml = known.yaml;
     if (!layers.template_yaml) return not_found("template '{}' not found", template_name);
   }
-  const config::Circumstances circumstances{.now = s.ledger.now(), .pet_name = pet_name(), .resource_pools = s.ledger.cluster().resource_pools()};
+  const config::Circumstances circumstances{
+      .now = s.ledger.now(), .pet_name = pet_name(), .resource_pools = s.ledger.cluster().resource_pools()};
   auto resolved = config::resolve(layers, circumstances);
   if (!resolved) return tl::unexpected(join_errors(resolved.error()));
   return *std::move(resolved);
@@ -82,7 +84,8 @@ Result<void> find_warm_start(Services& s, config::Resolved& resolved) {
   std::string uuid;
   if (searcher.source_trial_id) {
     const auto trial = s.store.trial(TrialId{*searcher.source_trial_id});
-    if (!trial || trial->latest_checkpoint.empty()) return invalid_argument("no checkpoint found for source trial {}", *searcher.source_trial_id);
+    if (!trial || trial->latest_checkpoint.empty())
+      return invalid_argument("no checkpoint found for source trial {}", *searcher.source_trial_id);
     uuid = trial->latest_checkpoint;
   } else if (searcher.source_checkpoint_uuid) {
     uuid = *searcher.source_checkpoint_uuid;
@@ -90,7 +93,8 @@ Result<void> find_warm_start(Services& s, config::Resolved& resolved) {
     return {};
   }
   const auto checkpoint = s.store.checkpoint(uuid);
-  if (!checkpoint || checkpoint->state != experiment::CheckpointState::Completed) return invalid_argument("no checkpoint found with UUID {}", uuid);
+  if (!checkpoint || checkpoint->state != experiment::CheckpointState::Completed)
+    return invalid_argument("no checkpoint found with UUID {}", uuid);
   resolved.config.document["searcher"].as_object()["source_checkpoint_uuid"] = uuid;
   return {};
 }
@@ -105,7 +109,9 @@ std::optional<std::string> never_fits(Services& s, const config::ExperimentConfi
     agents.push_back(std::move(entry));
   }
   if (agents.empty()) return std::nullopt;  // none has come yet
-  const scheduler::Request request{.allocation_id = "", .group = "", .slots = static_cast<int>(config.resources.slots_per_trial),
+  const scheduler::Request request{.allocation_id = "",
+                                   .group = "",
+                                   .slots = static_cast<int>(config.resources.slots_per_trial),
                                    .single_agent = config.resources.single_node};
   return scheduler::never_fits(agents, request);
 }
@@ -120,8 +126,11 @@ std::string template_of(const http::Request& request) {
 asio::awaitable<Result<CreateReply>> create(Services& s, Context context, CreateRequest request) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
-  if (request.unmanaged) co_return fail(ErrorCode::Unimplemented, "unmanaged experiments are not supported by this master");
-  if (request.config.size() > (std::size_t{1} << 20)) co_return invalid_argument("the configuration has {} bytes; at most 1 MiB is allowed", request.config.size());
+  if (request.unmanaged)
+    co_return fail(ErrorCode::Unimplemented, "unmanaged experiments are not supported by this master");
+  if (request.config.size() > (std::size_t{1} << 20))
+    co_return invalid_argument("the configuration has {} bytes; at most 1 MiB is allowed",
+                               request.config.size());
   const auto template_name = template_of(*context.request);
   auto resolved = resolve(s, request.config, template_name);
   if (!resolved) co_return tl::unexpected(resolved.error());
@@ -136,7 +145,8 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   if (!packed) co_return tl::unexpected(packed.error());
 
   const auto& config = resolved->config;
-  experiment::ExperimentRecord record{.name = config.name, .description = config.description, .notes = "", .labels = config.labels};
+  experiment::ExperimentRecord record{
+      .name = config.name, .description = config.description, .notes = "", .labels = config.labels};
   record.config = config.document;
   record.original_config = request.config;
   record.model_definition = packed->digest;
@@ -147,7 +157,8 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   record.start_time = s.ledger.now();
   record.forked_from = request.parent_id;
   record.project_id = request.project_id;
-  CreateReply reply{.experiment = {}, .config = config::masked(config.document), .warnings = std::move(warnings)};
+  CreateReply reply{
+      .experiment = {}, .config = config::masked(config.document), .warnings = std::move(warnings)};
   if (request.validate_only) {
     reply.experiment = to_api(s, record);
     co_return reply;
@@ -170,14 +181,18 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
 
 asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, PreviewRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
-  const auto text = request.config.is_string() ? std::string(request.config.get_string()) : json::serialize(request.config);
+  const auto text =
+      request.config.is_string() ? std::string(request.config.get_string()) : json::serialize(request.config);
   const auto has_searcher = config::parse_yaml(text);
-  if (has_searcher && (!has_searcher->value.is_object() || !has_searcher->value.get_object().contains("searcher")))
+  if (has_searcher &&
+      (!has_searcher->value.is_object() || !has_searcher->value.get_object().contains("searcher")))
     co_return invalid_argument("invalid experiment configuration; missing searcher");
   auto resolved = resolve(s, text, "");
   if (!resolved) co_return tl::unexpected(resolved.error());
   const auto config = resolved->config;
-  auto play = [config, seed = request.seed] { return search::preview(config, static_cast<std::uint32_t>(seed)); };
+  auto play = [config, seed = request.seed] {
+    return search::preview(config, static_cast<std::uint32_t>(seed));
+  };
   const auto played = co_await blocking(s, std::move(play));
   if (!played) co_return tl::unexpected(played.error());
   const auto& length = config.searcher.max_length;
@@ -188,7 +203,9 @@ asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, Prev
     for (const auto value : row.lengths) summary.lengths.push_back(static_cast<std::int32_t>(value));
     const auto last = row.lengths.empty() ? 0 : row.lengths.back();
     static constexpr const char* kUnits[] = {"batches", "records", "epochs", ""};
-    summary.unit = {.name = kUnits[static_cast<int>(length.unit)], .value = static_cast<std::int32_t>(last), .max_length = row.lengths.empty()};
+    summary.unit = {.name = kUnits[static_cast<int>(length.unit)],
+                    .value = static_cast<std::int32_t>(last),
+                    .max_length = row.lengths.empty()};
     reply.summary.trials.push_back(std::move(summary));
   }
   co_return reply;
@@ -197,16 +214,20 @@ asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, Prev
 }  // namespace
 
 void add_submit_routes(http::Router& router, Services& s) {
-  router.add<CreateRequest, CreateReply>(Verb::Post, "/api/v1/experiments",
+  router.add<CreateRequest, CreateReply>(
+      Verb::Post, "/api/v1/experiments",
       [&s](Context c, CreateRequest r) { return create(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Submit an experiment; `template` names a template", .tag = "Experiments", .errors = {ErrorCode::NotFound}});
-  router.add<PreviewRequest, PreviewReply>(Verb::Post, "/api/v1/preview-hp-search",
+      Doc{.summary = "Submit an experiment; `template` names a template",
+          .tag = "Experiments",
+          .errors = {ErrorCode::NotFound}});
+  router.add<PreviewRequest, PreviewReply>(
+      Verb::Post, "/api/v1/preview-hp-search",
       [&s](Context c, PreviewRequest r) { return preview(s, std::move(c), std::move(r)); },
       Doc{.summary = "What a search would do, without doing it", .tag = "Experiments"});
   router.add_raw(Verb::Get, "/api/v1/schemas/experiment-config",
-      [](http::Request) -> asio::awaitable<http::Response> {
-        co_return http::json_response(json::serialize(config::experiment_schema()));
-      });
+                 [](http::Request) -> asio::awaitable<http::Response> {
+                   co_return http::json_response(json::serialize(config::experiment_schema()));
+                 });
 }
 
 }  // namespace det::master

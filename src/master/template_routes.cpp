@@ -45,10 +45,13 @@ Template to_api(const store::TemplateRecord& record) {
 
 asio::awaitable<Result<Empty>> put(Services& s, Context context, PutRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
-  const auto text = request.config.is_string() ? std::string(request.config.get_string()) : json::serialize(request.config);
+  const auto text =
+      request.config.is_string() ? std::string(request.config.get_string()) : json::serialize(request.config);
   const auto document = config::parse_yaml(text);
-  if (!document) co_return invalid_argument("template '{}': {}", request.template_name, document.error().front().text);
-  if (!document->value.is_object()) co_return invalid_argument("template '{}' is not a map of configuration fields", request.template_name);
+  if (!document)
+    co_return invalid_argument("template '{}': {}", request.template_name, document.error().front().text);
+  if (!document->value.is_object())
+    co_return invalid_argument("template '{}' is not a map of configuration fields", request.template_name);
   std::vector<store::Change> changes;
   changes.push_back(store::PutTemplate{{request.template_name, text}});
   co_await s.ledger.write(std::move(changes));
@@ -59,7 +62,8 @@ asio::awaitable<Result<Empty>> put(Services& s, Context context, PutRequest requ
 
 void add_template_routes(http::Router& router, Services& s) {
   const std::string tag = "Templates";
-  router.add<ListQuery, ListReply>(Verb::Get, "/api/v1/templates",
+  router.add<ListQuery, ListReply>(
+      Verb::Get, "/api/v1/templates",
       [&s](Context, ListQuery q) -> asio::awaitable<Result<ListReply>> {
         auto read = [&s] { return s.store.templates(); };
         const auto all = co_await blocking(s, std::move(read));
@@ -69,22 +73,28 @@ void add_template_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "List templates", .tag = tag});
-  router.add<ByName, json::object>(Verb::Get, "/api/v1/templates/{templateName}",
+  router.add<ByName, json::object>(
+      Verb::Get, "/api/v1/templates/{templateName}",
       [&s](Context, ByName q) -> asio::awaitable<Result<json::object>> {
         auto read = [&s] { return s.store.templates(); };
         const auto all = co_await blocking(s, std::move(read));
         for (const auto& record : all)
-          if (record.name == q.template_name) co_return json::object{{"template", http::to_wire(to_api(record))}};
+          if (record.name == q.template_name)
+            co_return json::object{{"template", http::to_wire(to_api(record))}};
         co_return not_found("template '{}' not found", q.template_name);
       },
       Doc{.summary = "One template", .tag = tag, .errors = {ErrorCode::NotFound}});
   for (const auto verb : {Verb::Post, Verb::Put})
-    router.add<PutRequest, Empty>(verb, "/api/v1/templates/{templateName}",
-        [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r)); }, Doc{.summary = "Create or replace a template", .tag = tag});
-  router.add<PutRequest, Empty>(Verb::Patch, "/api/v1/templates/{templateName}",
+    router.add<PutRequest, Empty>(
+        verb, "/api/v1/templates/{templateName}",
+        [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r)); },
+        Doc{.summary = "Create or replace a template", .tag = tag});
+  router.add<PutRequest, Empty>(
+      Verb::Patch, "/api/v1/templates/{templateName}",
       [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r)); },
       Doc{.summary = "Replace a template's configuration", .tag = tag, .body_member = "config"});
-  router.add<ByName, Empty>(Verb::Delete, "/api/v1/templates/{templateName}",
+  router.add<ByName, Empty>(
+      Verb::Delete, "/api/v1/templates/{templateName}",
       [&s](Context c, ByName q) -> asio::awaitable<Result<Empty>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         std::vector<store::Change> changes;

@@ -45,7 +45,8 @@ struct WorkloadsQuery {
   std::string order_by, filter, group, metric_type;
   bool include_batch_metrics = false;
 };
-BOOST_DESCRIBE_STRUCT(WorkloadsQuery, (), (trial_id, offset, limit, order_by, filter, group, metric_type, include_batch_metrics))
+BOOST_DESCRIBE_STRUCT(WorkloadsQuery, (),
+                      (trial_id, offset, limit, order_by, filter, group, metric_type, include_batch_metrics))
 struct WorkloadsReply {
   std::vector<api::Workload> workloads;
   api::Pagination pagination;
@@ -65,7 +66,8 @@ struct MetricsReport {
   std::string group;
   json::object metrics;
 };
-BOOST_DESCRIBE_STRUCT(MetricsReport, (), (trial_id, end_time, trial_run_id, total_batches, id, archived, group, metrics))
+BOOST_DESCRIBE_STRUCT(MetricsReport, (),
+                      (trial_id, end_time, trial_run_id, total_batches, id, archived, group, metrics))
 struct MetricsReply {
   std::vector<MetricsReport> metrics;
 };
@@ -93,14 +95,20 @@ asio::awaitable<std::vector<api::Trial>> complete(Services& s, std::vector<exper
 
 asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
   using S = store::TrialSort;
-  static const std::map<std::string, S> kSorts = {{"SORT_BY_ID", S::Id}, {"SORT_BY_START_TIME", S::StartTime}, {"SORT_BY_END_TIME", S::EndTime},
-      {"SORT_BY_STATE", S::State}, {"SORT_BY_BATCHES_PROCESSED", S::Batches}, {"SORT_BY_RESTARTS", S::Restarts},
-      {"SORT_BY_BEST_VALIDATION_METRIC", S::BestMetric}};
+  static const std::map<std::string, S> kSorts = {{"SORT_BY_ID", S::Id},
+                                                  {"SORT_BY_START_TIME", S::StartTime},
+                                                  {"SORT_BY_END_TIME", S::EndTime},
+                                                  {"SORT_BY_STATE", S::State},
+                                                  {"SORT_BY_BATCHES_PROCESSED", S::Batches},
+                                                  {"SORT_BY_RESTARTS", S::Restarts},
+                                                  {"SORT_BY_BEST_VALIDATION_METRIC", S::BestMetric}};
   auto states = parse_states(in.states);
   if (!states) co_return tl::unexpected(states.error());
   store::TrialQuery query{.experiment = in.experiment_id, .states = *std::move(states)};
   if (const auto found = kSorts.find(in.sort_by); found != kSorts.end()) query.sort = found->second;
-  query.page = {.offset = std::max(in.offset, 0), .limit = std::max(in.limit, 0), .descending = in.order_by == "ORDER_BY_DESC"};
+  query.page = {.offset = std::max(in.offset, 0),
+                .limit = std::max(in.limit, 0),
+                .descending = in.order_by == "ORDER_BY_DESC"};
   auto read = [&s, id = in.experiment_id] { return s.store.experiment(id).has_value(); };
   const auto known = co_await blocking(s, std::move(read));
   if (!known) co_return not_found("experiment '{}' not found", in.experiment_id);
@@ -109,9 +117,12 @@ asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
   TrialsReply reply;
   const auto count = found.trials.size();
   reply.trials = co_await complete(s, std::move(found.trials));
-  reply.pagination = {.offset = in.offset, .limit = in.limit, .start_index = static_cast<std::int32_t>(query.page.offset),
-                      .end_index = static_cast<std::int32_t>(query.page.offset + static_cast<std::int64_t>(count)),
-                      .total = static_cast<std::int32_t>(found.total)};
+  reply.pagination = {
+      .offset = in.offset,
+      .limit = in.limit,
+      .start_index = static_cast<std::int32_t>(query.page.offset),
+      .end_index = static_cast<std::int32_t>(query.page.offset + static_cast<std::int64_t>(count)),
+      .total = static_cast<std::int32_t>(found.total)};
   co_return reply;
 }
 
@@ -164,14 +175,21 @@ asio::awaitable<Result<WorkloadsReply>> workloads(Services& s, WorkloadsQuery in
 }
 
 MetricsReport to_report(const experiment::MetricRecord& r) {
-  MetricsReport report{.trial_id = r.trial_id, .end_time = r.report_time, .trial_run_id = static_cast<std::int32_t>(r.run_id),
-                       .total_batches = static_cast<std::int32_t>(r.batches), .id = 0, .archived = false, .group = r.group, .metrics = {}};
+  MetricsReport report{.trial_id = r.trial_id,
+                       .end_time = r.report_time,
+                       .trial_run_id = static_cast<std::int32_t>(r.run_id),
+                       .total_batches = static_cast<std::int32_t>(r.batches),
+                       .id = 0,
+                       .archived = false,
+                       .group = r.group,
+                       .metrics = {}};
   report.metrics[r.group == "validation" ? "validation_metrics" : "avg_metrics"] = r.avg_metrics;
   if (!r.batch_metrics.empty()) report.metrics["batch_metrics"] = r.batch_metrics;
   return report;
 }
 
-asio::awaitable<Result<void>> stream_metrics(Services& s, std::vector<TrialId> trials, std::string group, ItemWriter<MetricsReply>& out) {
+asio::awaitable<Result<void>> stream_metrics(Services& s, std::vector<TrialId> trials, std::string group,
+                                             ItemWriter<MetricsReply>& out) {
   for (const auto id : trials) {
     store::MetricQuery query{.trial = id, .group = std::nullopt, .after_batches = -1, .limit = 1000};
     if (!group.empty()) query.group = group;
@@ -201,7 +219,9 @@ asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter
   while (true) {
     const auto* live = s.ledger.cluster().trial(id);
     const bool over = live == nullptr || experiment::is_terminal(live->record.state);
-    auto read = [&s, id, after] { return s.store.metrics({.trial = id, .group = std::nullopt, .after_batches = after}); };
+    auto read = [&s, id, after] {
+      return s.store.metrics({.trial = id, .group = std::nullopt, .after_batches = after});
+    };
     const auto reports = co_await blocking(s, std::move(read));
     MetricsReply reply;
     for (const auto& report : reports) {
@@ -224,13 +244,19 @@ asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter
 void add_trial_routes(http::Router& router, Services& s) {
   const std::string tag = "Trials";
   const std::vector<ErrorCode> missing = {ErrorCode::NotFound};
-  router.add<OfExperiment, TrialsReply>(Verb::Get, "/api/v1/experiments/{experimentId}/trials",
-      [&s](Context, OfExperiment q) { return list(s, std::move(q)); }, Doc{.summary = "The trials of an experiment", .tag = tag, .errors = missing});
-  router.add<ByTrial, TrialReply>(Verb::Get, "/api/v1/trials/{trialId}",
-      [&s](Context, ByTrial q) { return one(s, q.trial_id); }, Doc{.summary = "One trial", .tag = tag, .errors = missing});
-  router.add<WorkloadsQuery, WorkloadsReply>(Verb::Get, "/api/v1/trials/{trialId}/workloads",
-      [&s](Context, WorkloadsQuery q) { return workloads(s, std::move(q)); }, Doc{.summary = "What the trial did, by batches", .tag = tag, .errors = missing});
-  router.add<ById, Empty>(Verb::Post, "/api/v1/trials/{id}/kill",
+  router.add<OfExperiment, TrialsReply>(
+      Verb::Get, "/api/v1/experiments/{experimentId}/trials",
+      [&s](Context, OfExperiment q) { return list(s, std::move(q)); },
+      Doc{.summary = "The trials of an experiment", .tag = tag, .errors = missing});
+  router.add<ByTrial, TrialReply>(
+      Verb::Get, "/api/v1/trials/{trialId}", [&s](Context, ByTrial q) { return one(s, q.trial_id); },
+      Doc{.summary = "One trial", .tag = tag, .errors = missing});
+  router.add<WorkloadsQuery, WorkloadsReply>(
+      Verb::Get, "/api/v1/trials/{trialId}/workloads",
+      [&s](Context, WorkloadsQuery q) { return workloads(s, std::move(q)); },
+      Doc{.summary = "What the trial did, by batches", .tag = tag, .errors = missing});
+  router.add<ById, Empty>(
+      Verb::Post, "/api/v1/trials/{id}/kill",
       [&s](Context c, ById q) -> asio::awaitable<Result<Empty>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         if (s.ledger.cluster().trial(q.id) == nullptr) {
@@ -245,13 +271,16 @@ void add_trial_routes(http::Router& router, Services& s) {
         co_return Empty{};
       },
       Doc{.summary = "Kill the trial", .tag = tag, .errors = missing});
-  for (const auto& [path, group] : {std::pair{"trial_metrics", ""}, std::pair{"training_metrics", "training"}, std::pair{"validation_metrics", "validation"}})
-    router.add_stream<MetricsQuery, MetricsReply>(Verb::Get, fmt::format("/api/v1/trials/metrics/{}", path),
+  for (const auto& [path, group] : {std::pair{"trial_metrics", ""}, std::pair{"training_metrics", "training"},
+                                    std::pair{"validation_metrics", "validation"}})
+    router.add_stream<MetricsQuery, MetricsReply>(
+        Verb::Get, fmt::format("/api/v1/trials/metrics/{}", path),
         [&s, group = std::string(group)](Context, MetricsQuery q, ItemWriter<MetricsReply>& out) {
           return stream_metrics(s, q.trial_ids, group.empty() ? q.group : group, out);
         },
         Doc{.summary = "Reports of several trials", .tag = tag});
-  router.add_stream<Follow, MetricsReply>(Verb::Get, "/api/v1/trials/{trialId}/metrics/follow",
+  router.add_stream<Follow, MetricsReply>(
+      Verb::Get, "/api/v1/trials/{trialId}/metrics/follow",
       [&s](Context, Follow q, ItemWriter<MetricsReply>& out) { return follow_metrics(s, q.trial_id, out); },
       Doc{.summary = "All reports of a trial, and new ones as they come", .tag = tag});
 }

@@ -89,15 +89,19 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequ
 
 void add_user_routes(http::Router& router, Services& s) {
   const std::string tag = "Users";
-  router.add<LoginRequest, LoginReply>(Verb::Post, "/api/v1/auth/login",
+  router.add<LoginRequest, LoginReply>(
+      Verb::Post, "/api/v1/auth/login",
       [&s](Context c, LoginRequest r) -> asio::awaitable<Result<LoginReply>> {
         auto login = co_await s.auth.login(r.username, r.password, r.is_hashed);
         if (!login) co_return tl::unexpected(login.error());
-        c.reply_headers->add("Set-Cookie", fmt::format("auth={}; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800", login->token));
+        c.reply_headers->add(
+            "Set-Cookie",
+            fmt::format("auth={}; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800", login->token));
         co_return LoginReply{login->token, to_api(login->user)};
       },
       Doc{.summary = "Log in", .tag = tag, .errors = {ErrorCode::Unauthenticated}, .open = true});
-  router.add<Empty, Empty>(Verb::Post, "/api/v1/auth/logout",
+  router.add<Empty, Empty>(
+      Verb::Post, "/api/v1/auth/logout",
       [&s](Context c, Empty) -> asio::awaitable<Result<Empty>> {
         const auto user = require_user(c.principal);
         if (!user) co_return tl::unexpected(user.error());
@@ -106,7 +110,8 @@ void add_user_routes(http::Router& router, Services& s) {
         co_return Empty{};
       },
       Doc{.summary = "Log out", .tag = tag});
-  router.add<Empty, UserReply>(Verb::Get, "/api/v1/me",
+  router.add<Empty, UserReply>(
+      Verb::Get, "/api/v1/me",
       [&s](Context c, Empty) -> asio::awaitable<Result<UserReply>> {
         // A task acts as its owner.
         if (const auto task = require_task(c.principal)) {
@@ -119,7 +124,8 @@ void add_user_routes(http::Router& router, Services& s) {
         co_return UserReply{to_api(s.auth.users().at(user->id))};
       },
       Doc{.summary = "Who calls", .tag = tag});
-  router.add<UsersQuery, UsersReply>(Verb::Get, "/api/v1/users",
+  router.add<UsersQuery, UsersReply>(
+      Verb::Get, "/api/v1/users",
       [&s](Context, UsersQuery q) -> asio::awaitable<Result<UsersReply>> {
         std::vector<api::User> all;
         for (const auto& [id, user] : s.auth.users()) {
@@ -128,36 +134,44 @@ void add_user_routes(http::Router& router, Services& s) {
           if (user.username.find(q.name) != std::string::npos) all.push_back(to_api(user));
         }
         const auto span = page_of(all.size(), q.offset, q.limit);
-        UsersReply reply{.users = {all.begin() + static_cast<std::ptrdiff_t>(span.begin), all.begin() + static_cast<std::ptrdiff_t>(span.end)},
+        UsersReply reply{.users = {all.begin() + static_cast<std::ptrdiff_t>(span.begin),
+                                   all.begin() + static_cast<std::ptrdiff_t>(span.end)},
                          .pagination = span.pagination};
         co_return reply;
       },
       Doc{.summary = "List users", .tag = tag});
-  router.add<CreateRequest, UserReply>(Verb::Post, "/api/v1/users",
+  router.add<CreateRequest, UserReply>(
+      Verb::Post, "/api/v1/users",
       [&s](Context c, CreateRequest r) -> asio::awaitable<Result<UserReply>> {
         if (const auto admin = require_admin(c.principal); !admin) co_return tl::unexpected(admin.error());
-        const auto user = co_await s.auth.create_user(r.user.username, r.user.admin, r.user.active, r.password, r.is_hashed);
+        const auto user = co_await s.auth.create_user(r.user.username, r.user.admin, r.user.active,
+                                                      r.password, r.is_hashed);
         if (!user) co_return tl::unexpected(user.error());
         co_return UserReply{to_api(*user)};
       },
       Doc{.summary = "Create a user", .tag = tag, .errors = {ErrorCode::PermissionDenied}});
-  router.add<ByUser, UserReply>(Verb::Get, "/api/v1/users/{userId}",
+  router.add<ByUser, UserReply>(
+      Verb::Get, "/api/v1/users/{userId}",
       [&s](Context, ByUser q) -> asio::awaitable<Result<UserReply>> {
         const auto found = s.auth.users().find(q.user_id);
         if (found == s.auth.users().end()) co_return not_found("user {} not found", q.user_id);
         co_return UserReply{to_api(found->second)};
       },
       Doc{.summary = "One user", .tag = tag, .errors = {ErrorCode::NotFound}});
-  router.add<ByName, UserReply>(Verb::Get, "/api/v1/users/{username}/by-username",
+  router.add<ByName, UserReply>(
+      Verb::Get, "/api/v1/users/{username}/by-username",
       [&s](Context, ByName q) -> asio::awaitable<Result<UserReply>> {
         const auto* user = s.auth.user(q.username);
         if (user == nullptr) co_return not_found("user '{}' not found", q.username);
         co_return UserReply{to_api(*user)};
       },
       Doc{.summary = "One user, by name", .tag = tag, .errors = {ErrorCode::NotFound}});
-  router.add<PatchRequest, UserReply>(Verb::Patch, "/api/v1/users/{userId}",
+  router.add<PatchRequest, UserReply>(
+      Verb::Patch, "/api/v1/users/{userId}",
       [&s](Context c, PatchRequest r) { return patch(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Change a user", .tag = tag, .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
+      Doc{.summary = "Change a user",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
 }
 
 }  // namespace det::master

@@ -5,6 +5,8 @@
 
 namespace det::master {
 
-void add_web(http::Router& router) { http::add_static_files(router, "/det", webui::files()); }
+void add_web(http::Router& router) {
+  http::add_static_files(router, "/det", webui::files());
+}
 
 }  // namespace det::master

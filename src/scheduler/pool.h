@@ -35,7 +35,7 @@ class Pool {
   int agents() const { return agents_usable_; }  ///< that take something new
   int agents_unusable() const {
     return static_cast<int>(agents_.size()) - agents_usable_;
-  }                                     ///< disabled or draining
+  }  ///< disabled or draining
   int slots() const { return slots_; }  ///< of usable agents
   int free_slots() const { return free_slots_; }
   int free_slots_on_one_max() const { return by_free_.empty() ? 0 : by_free_.rbegin()->first; }

@@ -9,9 +9,9 @@ namespace det::scheduler {
 namespace {
 
 using testing::agent;
+using ::testing::ElementsAre;
 using testing::idle_agents;
 using testing::request;
-using ::testing::ElementsAre;
 
 struct SharedCase {
   const char* name;

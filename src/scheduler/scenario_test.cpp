@@ -66,13 +66,20 @@ class Reader {
       if (!(words >> verb)) continue;
       ++time_;
       if (verb == "---") continue;
-      if (verb == "scheduler") read_scheduler(words);
-      else if (verb == "agents") read_agents(words);
-      else if (verb == "running" || verb == "request") read_request(words, verb == "running");
-      else if (words >> name; verb == "start") read_start(words, name);
-      else if (verb == "preempt") scenario_.preempt.push_back(name);
-      else if (verb == "wait") scenario_.waiting[name] = trim(line.substr(static_cast<std::size_t>(words.tellg())));
-      else ADD_FAILURE() << "unknown word: " << line;
+      if (verb == "scheduler")
+        read_scheduler(words);
+      else if (verb == "agents")
+        read_agents(words);
+      else if (verb == "running" || verb == "request")
+        read_request(words, verb == "running");
+      else if (words >> name; verb == "start")
+        read_start(words, name);
+      else if (verb == "preempt")
+        scenario_.preempt.push_back(name);
+      else if (verb == "wait")
+        scenario_.waiting[name] = trim(line.substr(static_cast<std::size_t>(words.tellg())));
+      else
+        ADD_FAILURE() << "unknown word: " << line;
     }
     return std::move(scenario_);
   }
@@ -83,9 +90,12 @@ class Reader {
     words >> word;
     EXPECT_EQ(word, "fifo");
     while (words >> word) {
-      if (word == "fitting=worst") scenario_.options.fitting = Fitting::Worst;
-      else if (word == "heterogeneous=yes") scenario_.options.heterogeneous = true;
-      else ADD_FAILURE() << "unknown option: " << word;
+      if (word == "fitting=worst")
+        scenario_.options.fitting = Fitting::Worst;
+      else if (word == "heterogeneous=yes")
+        scenario_.options.heterogeneous = true;
+      else
+        ADD_FAILURE() << "unknown option: " << word;
     }
   }
 
@@ -97,12 +107,19 @@ class Reader {
         continue;
       }
       auto& agent = scenario_.agents.back();
-      if (parts[0] == "slots") agent = testing::agent(agent.id, std::stoi(parts[1]));
-      else if (parts[0] == "zero") agent.zero_slot_max = std::stoi(parts[1]);
-      else if (parts[0] == "enabled") agent.enabled = parts[1] == "yes";
-      else if (parts[0] == "draining") agent.draining = parts[1] == "yes";
-      else if (parts[0] == "disabled") for (const int slot : numbers(parts[1])) agent.slots.at(static_cast<std::size_t>(slot)).enabled = false;
-      else ADD_FAILURE() << "unknown property of an agent: " << word;
+      if (parts[0] == "slots")
+        agent = testing::agent(agent.id, std::stoi(parts[1]));
+      else if (parts[0] == "zero")
+        agent.zero_slot_max = std::stoi(parts[1]);
+      else if (parts[0] == "enabled")
+        agent.enabled = parts[1] == "yes";
+      else if (parts[0] == "draining")
+        agent.draining = parts[1] == "yes";
+      else if (parts[0] == "disabled")
+        for (const int slot : numbers(parts[1]))
+          agent.slots.at(static_cast<std::size_t>(slot)).enabled = false;
+      else
+        ADD_FAILURE() << "unknown property of an agent: " << word;
     }
   }
 
@@ -116,17 +133,28 @@ class Reader {
     while (words >> word) {
       const auto parts = split(word, '=');
       const auto& value = parts.at(1);
-      if (parts[0] == "slots") request.slots = std::stoi(value);
-      else if (parts[0] == "on") on = value;
-      else if (parts[0] == "group") request.group = value;
-      else if (parts[0] == "max") request.slots_max = std::stoi(value);
-      else if (parts[0] == "priority") request.priority = std::stoi(value);
-      else if (parts[0] == "blocked") for (auto& agent : split(value, ',')) request.blocked_agents.insert(agent);
-      else if (parts[0] == "single") request.single_agent = value == "yes";
-      else if (parts[0] == "releasing") request.releasing = value == "yes";
-      else if (parts[0] == "submitted") request.submitted = request.requested = {std::stoi(value)};
-      else if (parts[0] == "requested") request.requested = {std::stoi(value)};
-      else ADD_FAILURE() << "unknown property of a request: " << word;
+      if (parts[0] == "slots")
+        request.slots = std::stoi(value);
+      else if (parts[0] == "on")
+        on = value;
+      else if (parts[0] == "group")
+        request.group = value;
+      else if (parts[0] == "max")
+        request.slots_max = std::stoi(value);
+      else if (parts[0] == "priority")
+        request.priority = std::stoi(value);
+      else if (parts[0] == "blocked")
+        for (auto& agent : split(value, ',')) request.blocked_agents.insert(agent);
+      else if (parts[0] == "single")
+        request.single_agent = value == "yes";
+      else if (parts[0] == "releasing")
+        request.releasing = value == "yes";
+      else if (parts[0] == "submitted")
+        request.submitted = request.requested = {std::stoi(value)};
+      else if (parts[0] == "requested")
+        request.requested = {std::stoi(value)};
+      else
+        ADD_FAILURE() << "unknown property of a request: " << word;
     }
     if (!on.empty()) occupy(share(on), request.slots);
     scenario_.requests.push_back(std::move(request));

@@ -30,38 +30,41 @@ std::size_t bytes_of(const json::object& members) {
 }
 std::size_t bytes_of(const std::vector<LogRecord>& lines) {
   std::size_t bytes = 0;
-  for (const auto& line : lines) bytes += sizeof line + line.log.size() + line.task_id.size() + line.allocation_id.size();
+  for (const auto& line : lines)
+    bytes += sizeof line + line.log.size() + line.task_id.size() + line.allocation_id.size();
   return bytes;
 }
 
 }  // namespace
 
 ChangeWriter::ChangeWriter(Connection& connection)
-    : connection_(connection), last_sequence_(read_last_sequence(connection)), metrics_(connection), logs_(connection) {}
+    : connection_(connection),
+      last_sequence_(read_last_sequence(connection)),
+      metrics_(connection),
+      logs_(connection) {}
 
 void ChangeWriter::apply(const Change& change) {
-  std::visit(
-      Overloaded{
-          [&](const AppendEvent& c) { apply_one(c); },
-          [&](const SaveSnapshot& c) { save_snapshot(connection_, c.snapshot); },
-          [&](const PutExperiment& c) { put_experiment(connection_, c.record); },
-          [&](const PutTrial& c) { put_trial(connection_, c.record); },
-          [&](const PutAllocation& c) { put_allocation(connection_, c.record); },
-          [&](const PutCheckpoint& c) { put_checkpoint(connection_, c.record); },
-          [&](const AddMetrics& c) { apply_one(c); },
-          [&](const RewindTrial& c) { metrics_.rewind(c); },
-          [&](const AddLogs& c) { logs_.add(c); },
-          [&](const AddOwnLogs& c) { logs_.add(c); },
-          [&](const PutModelDefinition& c) { put_model_definition(connection_, c); },
-          [&](const PutUser& c) { put_user(connection_, c.record); },
-          [&](const PutSession& c) { put_session(connection_, c.record); },
-          [&](const DeleteSession& c) { delete_session(connection_, c.token_hash); },
-          [&](const PutTemplate& c) { put_template(connection_, c.record); },
-          [&](const DeleteTemplate& c) { delete_template(connection_, c.name); },
-          [&](const DeleteExperiment& c) { delete_experiment(connection_, c.id); },
-          [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
-      },
-      change);
+  std::visit(Overloaded{
+                 [&](const AppendEvent& c) { apply_one(c); },
+                 [&](const SaveSnapshot& c) { save_snapshot(connection_, c.snapshot); },
+                 [&](const PutExperiment& c) { put_experiment(connection_, c.record); },
+                 [&](const PutTrial& c) { put_trial(connection_, c.record); },
+                 [&](const PutAllocation& c) { put_allocation(connection_, c.record); },
+                 [&](const PutCheckpoint& c) { put_checkpoint(connection_, c.record); },
+                 [&](const AddMetrics& c) { apply_one(c); },
+                 [&](const RewindTrial& c) { metrics_.rewind(c); },
+                 [&](const AddLogs& c) { logs_.add(c); },
+                 [&](const AddOwnLogs& c) { logs_.add(c); },
+                 [&](const PutModelDefinition& c) { put_model_definition(connection_, c); },
+                 [&](const PutUser& c) { put_user(connection_, c.record); },
+                 [&](const PutSession& c) { put_session(connection_, c.record); },
+                 [&](const DeleteSession& c) { delete_session(connection_, c.token_hash); },
+                 [&](const PutTemplate& c) { put_template(connection_, c.record); },
+                 [&](const DeleteTemplate& c) { delete_template(connection_, c.name); },
+                 [&](const DeleteExperiment& c) { delete_experiment(connection_, c.id); },
+                 [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
+             },
+             change);
 }
 
 void ChangeWriter::apply_one(const AppendEvent& append) {
@@ -85,25 +88,28 @@ void ChangeWriter::forget() {
 
 std::size_t approximate_bytes(const Change& change) {
   constexpr std::size_t kRow = 512;
-  return std::visit(
-      Overloaded{
-          [](const AppendEvent& c) { return kRow + bytes_of(c.event.body); },
-          [](const SaveSnapshot& c) { return kRow + bytes_of(c.snapshot.body); },
-          [](const PutExperiment& c) { return kRow + bytes_of(c.record.config) + c.record.original_config.size(); },
-          [](const PutTrial& c) { return kRow + bytes_of(c.record.hparams); },
-          [](const PutCheckpoint& c) { return kRow + c.record.resources.size() * 128 + bytes_of(c.record.metadata); },
-          [](const AddMetrics& c) {
-            std::size_t bytes = kRow + bytes_of(c.record.avg_metrics);
-            for (const auto& batch : c.record.batch_metrics) bytes += bytes_of(batch);
-            return bytes;
-          },
-          [](const AddLogs& c) { return kRow + bytes_of(c.lines); },
-          [](const AddOwnLogs& c) { return kRow + bytes_of(c.lines); },
-          [](const PutModelDefinition& c) { return kRow + c.archive.size(); },
-          [](const PutTemplate& c) { return kRow + c.record.yaml.size(); },
-          [](const auto&) { return kRow; },
-      },
-      change);
+  return std::visit(Overloaded{
+                        [](const AppendEvent& c) { return kRow + bytes_of(c.event.body); },
+                        [](const SaveSnapshot& c) { return kRow + bytes_of(c.snapshot.body); },
+                        [](const PutExperiment& c) {
+                          return kRow + bytes_of(c.record.config) + c.record.original_config.size();
+                        },
+                        [](const PutTrial& c) { return kRow + bytes_of(c.record.hparams); },
+                        [](const PutCheckpoint& c) {
+                          return kRow + c.record.resources.size() * 128 + bytes_of(c.record.metadata);
+                        },
+                        [](const AddMetrics& c) {
+                          std::size_t bytes = kRow + bytes_of(c.record.avg_metrics);
+                          for (const auto& batch : c.record.batch_metrics) bytes += bytes_of(batch);
+                          return bytes;
+                        },
+                        [](const AddLogs& c) { return kRow + bytes_of(c.lines); },
+                        [](const AddOwnLogs& c) { return kRow + bytes_of(c.lines); },
+                        [](const PutModelDefinition& c) { return kRow + c.archive.size(); },
+                        [](const PutTemplate& c) { return kRow + c.record.yaml.size(); },
+                        [](const auto&) { return kRow; },
+                    },
+                    change);
 }
 
 }  // namespace det::store

@@ -98,7 +98,8 @@ TEST(Concurrency, ACallbackMayCommitEvenWhenTheQueueIsFull) {
   const auto store = *open_sqlite(directory.path() / "det.db", options);
   std::atomic<bool> done = false;
   store->commit({PutSetting{"a", "1"}}, [&] {
-    for (int i = 0; i < 10; ++i) store->commit({PutSetting{"b", std::to_string(i)}}, [&, i] { done = i == 9; });
+    for (int i = 0; i < 10; ++i)
+      store->commit({PutSetting{"b", std::to_string(i)}}, [&, i] { done = i == 9; });
   });
   while (!done) std::this_thread::yield();
   EXPECT_EQ(store->setting("b"), "9");

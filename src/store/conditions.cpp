@@ -17,8 +17,10 @@ void Conditions::add_in(std::string_view column, std::vector<Value> values, bool
   text_ += fmt::format("{} {}IN (SELECT value FROM json_each(?))\n", column, negated ? "NOT " : "");
   json::array list;
   for (const auto& value : values) {
-    if (const auto* number = std::get_if<std::int64_t>(&value)) list.emplace_back(*number);
-    else list.emplace_back(std::get<std::string>(value));
+    if (const auto* number = std::get_if<std::int64_t>(&value))
+      list.emplace_back(*number);
+    else
+      list.emplace_back(std::get<std::string>(value));
   }
   values_.emplace_back(boost::json::serialize(list));
 }

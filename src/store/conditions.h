@@ -33,7 +33,8 @@ class Conditions {
 template <class Enum>
 std::vector<Conditions::Value> names_of(const std::vector<Enum>& values) {
   std::vector<Conditions::Value> names;
-  for (const auto value : values) names.emplace_back(std::string(boost::describe::enum_to_string(value, "?")));
+  for (const auto value : values)
+    names.emplace_back(std::string(boost::describe::enum_to_string(value, "?")));
   return names;
 }
 template <class Tag>

@@ -35,7 +35,9 @@ struct Backend {
   std::function<Result<std::unique_ptr<Store>>(const std::filesystem::path& directory)> open;
 };
 
-inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
+inline void PrintTo(const Backend& backend, std::ostream* out) {
+  *out << backend.name;
+}
 
 inline const Backend kSqlite{"sqlite", [](const std::filesystem::path& directory) {
                                WriterOptions options;
@@ -77,7 +79,8 @@ inline ExperimentRecord sample_experiment(std::int64_t id) {
   r.notes = "# notes";
   r.labels = {"vision", "baseline"};
   r.config = json::parse(R"({"searcher":{"name":"single","metric":"loss","smaller_is_better":true},
-                             "hyperparameters":{"lr":0.1}})")->get_object();
+                             "hyperparameters":{"lr":0.1}})")
+                 ->get_object();
   r.original_config = "name: mnist\n";
   r.model_definition = "digest-1";
   r.model_definition_bytes = 919;

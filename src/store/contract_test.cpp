@@ -12,7 +12,8 @@ namespace {
 
 using testing::ElementsAre;
 
-INSTANTIATE_TEST_SUITE_P(, StoreContract, testing::Values(kSqlite), [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, StoreContract, testing::Values(kSqlite),
+                         [](const auto& i) { return i.param.name; });
 
 TEST_P(StoreContract, ANewStoreIsEmpty) {
   EXPECT_TRUE(store->experiments().empty());
@@ -87,8 +88,8 @@ TEST_P(StoreContract, TrialsOfAnExperimentAscendById) {
 TEST_P(StoreContract, IdsBeyond32BitsWork) {
   const std::int64_t big = (std::int64_t{1} << 40) + 5;
   auto e = sample_experiment(big);
-  commit(PutExperiment{e}, PutTrial{sample_trial(big, big)}, AddMetrics{report(big, 1, "training", big, {{"x", 1}})},
-         AppendEvent{{big, Time{1}, "event"}});
+  commit(PutExperiment{e}, PutTrial{sample_trial(big, big)},
+         AddMetrics{report(big, 1, "training", big, {{"x", 1}})}, AppendEvent{{big, Time{1}, "event"}});
   EXPECT_TRUE(same(*store->experiment(ExperimentId(big)), e));
   EXPECT_EQ(store->trials(ExperimentId(big)).at(0).id, TrialId(big));
   EXPECT_EQ(store->latest_metrics(TrialId(big), "training")->batches, big);
@@ -149,7 +150,8 @@ TEST_P(StoreContract, EventsComeBackInOrderAndInPages) {
 }
 
 TEST_P(StoreContract, LatestSnapshotIsTheOneOfTheHighestSequence) {
-  for (const std::int64_t sequence : {10, 30, 20}) commit(SaveSnapshot{{sequence, json::object{{"s", sequence}}}});
+  for (const std::int64_t sequence : {10, 30, 20})
+    commit(SaveSnapshot{{sequence, json::object{{"s", sequence}}}});
   reopen();
   const auto snapshot = store->latest_snapshot();
   EXPECT_EQ(snapshot->sequence, 30);
@@ -158,15 +160,18 @@ TEST_P(StoreContract, LatestSnapshotIsTheOneOfTheHighestSequence) {
 
 TEST_P(StoreContract, EventsMayNotGoBack) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // the writer's thread would be missing in a mere fork
-  EXPECT_DEATH({
-    commit(AppendEvent{{5, Time{1}, 1}});
-    commit(AppendEvent{{5, Time{1}, 1}});
-  }, "sequence");
+  EXPECT_DEATH(
+      {
+        commit(AppendEvent{{5, Time{1}, 1}});
+        commit(AppendEvent{{5, Time{1}, 1}});
+      },
+      "sequence");
 }
 
 TEST_P(StoreContract, UsersSessionsTemplatesAndSettings) {
   UserRecord u{UserId(1), "ada", "Ada", true, false, "hash", Time{4}};
-  commit(PutUser{u}, PutSession{{"token", UserId(1), Time{99}}}, PutTemplate{{"t", "a: 1"}}, PutSetting{"k", "v"});
+  commit(PutUser{u}, PutSession{{"token", UserId(1), Time{99}}}, PutTemplate{{"t", "a: 1"}},
+         PutSetting{"k", "v"});
   reopen();
   const auto users = store->users();
   ASSERT_EQ(users.size(), 1u);
@@ -252,7 +257,8 @@ TEST_P(StoreContract, DeletedExperimentIsGoneWithAllThatBelongsToIt) {
 }
 
 TEST_P(StoreContract, ModelDefinitionOfAForkSurvivesItsSource) {
-  commit(PutModelDefinition{"digest-1", "x"}, PutExperiment{sample_experiment(1)}, PutExperiment{sample_experiment(2)});
+  commit(PutModelDefinition{"digest-1", "x"}, PutExperiment{sample_experiment(1)},
+         PutExperiment{sample_experiment(2)});
   commit(DeleteExperiment{ExperimentId(1)});
   EXPECT_TRUE(store->model_definition("digest-1"));
   commit(DeleteExperiment{ExperimentId(2)});
@@ -261,7 +267,8 @@ TEST_P(StoreContract, ModelDefinitionOfAForkSurvivesItsSource) {
 
 TEST_P(StoreContract, LogIdsAreNotGivenAgainAfterADeletion) {
   commit(PutExperiment{sample_experiment(1)}, PutTrial{sample_trial(1, 1)},
-         AddOwnLogs{std::vector<LogRecord>(3000, line("1.request-1", "x"))}, AddOwnLogs{{line("other", "y")}});
+         AddOwnLogs{std::vector<LogRecord>(3000, line("1.request-1", "x"))},
+         AddOwnLogs{{line("other", "y")}});
   const auto last = store->logs({.task_id = "1.request-1"}).back().id;
   commit(DeleteExperiment{ExperimentId(1)});
   reopen();

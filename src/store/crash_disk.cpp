@@ -19,8 +19,12 @@ struct ShimFile {
   const char* path;
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
-ShimFile& shim(sqlite3_file* file) { return *reinterpret_cast<ShimFile*>(file); }
-sqlite3_file* real(sqlite3_file* file) { return shim(file).real(); }
+ShimFile& shim(sqlite3_file* file) {
+  return *reinterpret_cast<ShimFile*>(file);
+}
+sqlite3_file* real(sqlite3_file* file) {
+  return shim(file).real();
+}
 
 CrashDisk* recorder(sqlite3_file* file) {
   auto* disk = recording.load();
@@ -29,7 +33,8 @@ CrashDisk* recorder(sqlite3_file* file) {
 
 int shim_write(sqlite3_file* f, const void* data, int size, sqlite3_int64 offset) {
   const int code = real(f)->pMethods->xWrite(real(f), data, size, offset);
-  if (auto* disk = recorder(f)) disk->written(shim(f).path, offset, {static_cast<const char*>(data), static_cast<std::size_t>(size)});
+  if (auto* disk = recorder(f))
+    disk->written(shim(f).path, offset, {static_cast<const char*>(data), static_cast<std::size_t>(size)});
   return code;
 }
 int shim_truncate(sqlite3_file* f, sqlite3_int64 size) {
@@ -47,7 +52,9 @@ int shim_sync(sqlite3_file* f, int flags) {
 const sqlite3_io_methods kMethods = {
     2,
     [](sqlite3_file* f) { return real(f)->pMethods->xClose(real(f)); },
-    [](sqlite3_file* f, void* data, int size, sqlite3_int64 at) { return real(f)->pMethods->xRead(real(f), data, size, at); },
+    [](sqlite3_file* f, void* data, int size, sqlite3_int64 at) {
+      return real(f)->pMethods->xRead(real(f), data, size, at);
+    },
     shim_write,
     shim_truncate,
     shim_sync,
@@ -61,7 +68,9 @@ const sqlite3_io_methods kMethods = {
     [](sqlite3_file* f, int page, int size, int extend, void volatile** out) {
       return real(f)->pMethods->xShmMap(real(f), page, size, extend, out);
     },
-    [](sqlite3_file* f, int offset, int n, int flags) { return real(f)->pMethods->xShmLock(real(f), offset, n, flags); },
+    [](sqlite3_file* f, int offset, int n, int flags) {
+      return real(f)->pMethods->xShmLock(real(f), offset, n, flags);
+    },
     [](sqlite3_file* f) { real(f)->pMethods->xShmBarrier(real(f)); },
     [](sqlite3_file* f, int remove) { return real(f)->pMethods->xShmUnmap(real(f), remove); },
     nullptr,
@@ -91,7 +100,9 @@ void CrashDisk::install() {
   sqlite3_vfs_register(&vfs, 1);
 }
 
-void CrashDisk::fail_syncs() { syncs_fail = true; }
+void CrashDisk::fail_syncs() {
+  syncs_fail = true;
+}
 
 CrashDisk::CrashDisk(std::filesystem::path database, std::function<void()> after_operation)
     : after_operation_(std::move(after_operation)) {
@@ -103,7 +114,9 @@ CrashDisk::CrashDisk(std::filesystem::path database, std::function<void()> after
   recording = this;
 }
 
-CrashDisk::~CrashDisk() { recording = nullptr; }
+CrashDisk::~CrashDisk() {
+  recording = nullptr;
+}
 
 void CrashDisk::written(const std::string& path, std::int64_t offset, std::string_view bytes) {
   files_[path].pending.push_back({offset, std::string(bytes), false});
@@ -129,13 +142,15 @@ void CrashDisk::apply(const Operation& operation, std::string& image) {
   image.replace(at, operation.bytes.size(), operation.bytes);
 }
 
-void CrashDisk::write_image(const std::filesystem::path& directory, Unsynced unsynced, std::mt19937& random) const {
+void CrashDisk::write_image(const std::filesystem::path& directory, Unsynced unsynced,
+                            std::mt19937& random) const {
   for (const auto& [path, file] : files_) {
     auto image = file.synced;
     for (const auto& operation : file.pending) {
       if (unsynced == Unsynced::None || (unsynced == Unsynced::Some && random() % 2 == 0)) continue;
       auto torn = operation;
-      const bool tears = unsynced == Unsynced::Some && &operation == &file.pending.back() && random() % 2 == 0;
+      const bool tears =
+          unsynced == Unsynced::Some && &operation == &file.pending.back() && random() % 2 == 0;
       if (tears) torn.bytes.resize(torn.bytes.size() / 2 / 512 * 512);
       apply(torn, image);
     }

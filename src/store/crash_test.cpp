@@ -18,9 +18,10 @@ namespace {
 std::vector<Change> numbered(std::int64_t n) {
   auto trial = sample_trial(1, 1);
   trial.batches = n;
-  return {AppendEvent{{n, Time{n}, json::object{{"n", n}, {"padding", boost::json::string(200, 'x')}}}}, PutTrial{trial},
-          AddMetrics{report(1, 1, "training", n, {{"loss", 1.0 / static_cast<double>(n)}})},
-          AddLogs{"stream", n - 1, {line(trial.task_id, std::to_string(n))}}, PutSetting{"n", std::to_string(n)}};
+  return {AppendEvent{{n, Time{n}, json::object{{"n", n}, {"padding", boost::json::string(200, 'x')}}}},
+          PutTrial{trial}, AddMetrics{report(1, 1, "training", n, {{"loss", 1.0 / static_cast<double>(n)}})},
+          AddLogs{"stream", n - 1, {line(trial.task_id, std::to_string(n))}},
+          PutSetting{"n", std::to_string(n)}};
 }
 
 [[noreturn]] void commit_until_killed(const std::filesystem::path& path, std::int64_t first, int pipe) {
@@ -37,7 +38,8 @@ std::vector<Change> numbered(std::int64_t n) {
 }
 
 // The last number that the child acknowledged before it was killed, or `before`.
-std::int64_t run_and_kill(const std::filesystem::path& path, std::int64_t before, std::chrono::microseconds after) {
+std::int64_t run_and_kill(const std::filesystem::path& path, std::int64_t before,
+                          std::chrono::microseconds after) {
   int pipe[2];
   EXPECT_EQ(pipe2(pipe, O_CLOEXEC), 0);
   const pid_t child = fork();

@@ -37,8 +37,9 @@ class FullDisk : public testing::Test {
   }
   void commit_next() {
     const auto n = ++committed;
-    store->commit({AppendEvent{{n, Time{n}, boost::json::string(20'000, 'x')}}, PutSetting{"n", std::to_string(n)}},
-                  [this, n] { acknowledged = n; });
+    store->commit(
+        {AppendEvent{{n, Time{n}, boost::json::string(20'000, 'x')}}, PutSetting{"n", std::to_string(n)}},
+        [this, n] { acknowledged = n; });
   }
   bool fill() {
     for (int i = 0; i < 1000 && message_count() == 0; ++i) {

@@ -11,7 +11,18 @@ namespace {
 constexpr char kFormat = 1;
 constexpr int kDepthMax = 200;  // far above what the parsers of user input accept
 
-enum Tag : unsigned char { kNull, kFalse, kTrue, kInteger, kUnsigned, kDouble, kFloat, kString, kArray, kObject };
+enum Tag : unsigned char {
+  kNull,
+  kFalse,
+  kTrue,
+  kInteger,
+  kUnsigned,
+  kDouble,
+  kFloat,
+  kString,
+  kArray,
+  kObject
+};
 
 class Encoder {
  public:
@@ -197,8 +208,12 @@ std::string encode_document(const json::value& value) {
   return encoder.take();
 }
 
-json::value decode_document(std::string_view bytes) { return Decoder(bytes).document(); }
+json::value decode_document(std::string_view bytes) {
+  return Decoder(bytes).document();
+}
 
-bool same_document(const json::value& a, const json::value& b) { return encode_document(a) == encode_document(b); }
+bool same_document(const json::value& a, const json::value& b) {
+  return encode_document(a) == encode_document(b);
+}
 
 }  // namespace det::store

@@ -11,25 +11,38 @@
 namespace det::store {
 namespace {
 
-json::value round_trip(const json::value& value) { return decode_document(encode_document(value)); }
+json::value round_trip(const json::value& value) {
+  return decode_document(encode_document(value));
+}
 
 TEST(Document, EveryKindOfValueComesBack) {
-  const auto value = json::parse(
-      R"([null, true, false, 0, -1, 9223372036854775807, -9223372036854775808, 18446744073709551615, 1.5, "", "t",
-          [], {}, {"a": {"a": 1, "b": [{"a": 2}]}, "": 3}])").value();
+  const auto value =
+      json::parse(
+          R"([null, true, false, 0, -1, 9223372036854775807, -9223372036854775808, 18446744073709551615, 1.5, "", "t",
+          [], {}, {"a": {"a": 1, "b": [{"a": 2}]}, "": 3}])")
+          .value();
   EXPECT_EQ(round_trip(value), value);
 }
 
 TEST(Document, DoublesComeBackToTheBit) {
   Random random(1);
-  std::vector<double> numbers = {0.0, -0.0, 1.0, 0.1, 1e308, 5e-324, std::numeric_limits<double>::infinity(),
-                                 -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(),
-                                 std::bit_cast<double>(0x7ff8000000000123ULL), std::bit_cast<double>(0x7ff0000000000001ULL)};
+  std::vector<double> numbers = {0.0,
+                                 -0.0,
+                                 1.0,
+                                 0.1,
+                                 1e308,
+                                 5e-324,
+                                 std::numeric_limits<double>::infinity(),
+                                 -std::numeric_limits<double>::infinity(),
+                                 std::numeric_limits<double>::quiet_NaN(),
+                                 std::bit_cast<double>(0x7ff8000000000123ULL),
+                                 std::bit_cast<double>(0x7ff0000000000001ULL)};
   for (int i = 0; i < 10'000; ++i) numbers.push_back(random.uniform(-1, 1));
   for (const double number : numbers) {
     const auto back = round_trip(number);
     ASSERT_TRUE(back.is_double());
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(back.get_double()), std::bit_cast<std::uint64_t>(number)) << number;
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(back.get_double()), std::bit_cast<std::uint64_t>(number))
+        << number;
   }
 }
 
@@ -61,7 +74,8 @@ TEST(Document, EveryCutIsSeenAsDamage) {
 
 TEST(Document, NoBytesMakeTheDecoderFail) {
   Random random(2);
-  const auto bytes = encode_document(json::parse(R"({"a":[1,2.5,"text",{"b":null}],"c":0.1,"d":[[[]]]})").value());
+  const auto bytes =
+      encode_document(json::parse(R"({"a":[1,2.5,"text",{"b":null}],"c":0.1,"d":[[[]]]})").value());
   for (int i = 0; i < 100'000; ++i) {
     auto damaged = bytes;
     for (int changes = 0; changes < 3; ++changes)

@@ -33,7 +33,8 @@ std::optional<Snapshot> read_latest_snapshot(Connection& connection) {
 }
 
 std::vector<Event> read_events_after(Connection& connection, std::int64_t sequence, std::int64_t limit) {
-  Query query(connection, "SELECT sequence, time, body FROM events WHERE sequence > ? ORDER BY sequence LIMIT ?");
+  Query query(connection,
+              "SELECT sequence, time, body FROM events WHERE sequence > ? ORDER BY sequence LIMIT ?");
   query.bind(sequence, limit > 0 ? limit : std::int64_t{-1});
   return collect<Event>(query, [](Query& row) {
     Event event;

@@ -15,8 +15,10 @@ SearcherColumns searcher_columns(const json::object& config) {
   const auto* searcher = config.if_contains("searcher");
   if (searcher == nullptr || !searcher->is_object()) return columns;
   const auto& o = searcher->get_object();
-  if (const auto* v = o.if_contains("name"); v != nullptr && v->is_string()) columns.name = v->get_string().c_str();
-  if (const auto* v = o.if_contains("metric"); v != nullptr && v->is_string()) columns.metric = v->get_string().c_str();
+  if (const auto* v = o.if_contains("name"); v != nullptr && v->is_string())
+    columns.name = v->get_string().c_str();
+  if (const auto* v = o.if_contains("metric"); v != nullptr && v->is_string())
+    columns.metric = v->get_string().c_str();
   if (const auto* v = o.if_contains("smaller_is_better"); v != nullptr && v->is_bool())
     columns.smaller_is_better = v->get_bool();
   return columns;
@@ -56,9 +58,10 @@ JOIN experiment_documents ON experiment_id = id
 
 ExperimentRecord read_row(Query& query) {
   ExperimentRecord r;
-  query.read(r.id, r.state, r.name, r.description, r.notes, Document{r.labels}, Document{r.config}, r.original_config,
-             r.model_definition, r.model_definition_bytes, r.owner, r.job_id, r.resource_pool, r.start_time,
-             r.end_time, r.progress, r.archived, r.forked_from, r.error, r.project_id);
+  query.read(r.id, r.state, r.name, r.description, r.notes, Document{r.labels}, Document{r.config},
+             r.original_config, r.model_definition, r.model_definition_bytes, r.owner, r.job_id,
+             r.resource_pool, r.start_time, r.end_time, r.progress, r.archived, r.forked_from, r.error,
+             r.project_id);
   return r;
 }
 
@@ -84,12 +87,13 @@ void put_labels(Connection& connection, const ExperimentRecord& record) {
 
 void put_experiment(Connection& connection, const ExperimentRecord& record) {
   const auto& r = record;
-  if (stored_labels(connection, r.id).value_or(std::vector<std::string>{}) != r.labels) put_labels(connection, r);
+  if (stored_labels(connection, r.id).value_or(std::vector<std::string>{}) != r.labels)
+    put_labels(connection, r);
   const auto searcher = searcher_columns(r.config);
   Query(connection, kPut)
       .bind(r.id, r.state, r.name, r.description, r.notes, Document{r.labels}, r.model_definition,
-            r.model_definition_bytes, r.owner, r.job_id, r.resource_pool, r.start_time, r.end_time, r.progress,
-            r.archived, r.forked_from, r.error, r.project_id, searcher.name, searcher.metric,
+            r.model_definition_bytes, r.owner, r.job_id, r.resource_pool, r.start_time, r.end_time,
+            r.progress, r.archived, r.forked_from, r.error, r.project_id, searcher.name, searcher.metric,
             searcher.smaller_is_better)
       .run();
   Query(connection, kPutDocuments).bind(r.id, Document{r.config}, r.original_config).run();
@@ -122,7 +126,8 @@ WHERE digest = (SELECT model_definition FROM experiments WHERE id = ?1)
 }
 
 void put_model_definition(Connection& connection, const PutModelDefinition& put) {
-  Query(connection, "INSERT INTO model_definitions (digest, archive) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING")
+  Query(connection,
+        "INSERT INTO model_definitions (digest, archive) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING")
       .bind(put.digest, Bytes{put.archive})
       .run();
 }

@@ -39,7 +39,8 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& path) {
   }
   const auto pid = fmt::format("{}\n", getpid());
   // Only for the message above: the lock holds without it, on a full disk too.
-  if (ftruncate(descriptor, 0) == 0) [[maybe_unused]] const auto count = pwrite(descriptor, pid.data(), pid.size(), 0);
+  if (ftruncate(descriptor, 0) == 0) [[maybe_unused]]
+    const auto count = pwrite(descriptor, pid.data(), pid.size(), 0);
   return lock;
 }
 

@@ -11,7 +11,8 @@ constexpr std::string_view kNumTrials = "(SELECT COUNT(*) FROM trials WHERE expe
 constexpr std::string_view kCheckpointCount =
     "(SELECT COUNT(*) FROM checkpoints WHERE experiment_id = experiments.id AND state <> 'Deleted')";
 constexpr std::string_view kCheckpointBytes =
-    "(SELECT COALESCE(SUM(bytes), 0) FROM checkpoints WHERE experiment_id = experiments.id AND state <> 'Deleted')";
+    "(SELECT COALESCE(SUM(bytes), 0) FROM checkpoints WHERE experiment_id = experiments.id AND state <> "
+    "'Deleted')";
 
 // A column of the best trial. A metric that is not a number is the text 'NaN': it ranks
 // worse than every number.
@@ -23,7 +24,8 @@ std::string of_best_trial(std::string_view column) {
  ELSE
    (SELECT {0} FROM trials WHERE experiment_id = experiments.id AND best_metric IS NOT NULL
     ORDER BY typeof(best_metric) = 'text', best_metric DESC, id LIMIT 1)
- END))sql", column);
+ END))sql",
+                     column);
 }
 
 std::string column_of(ExperimentSort sort) {
@@ -53,7 +55,8 @@ Conditions conditions_of(const ExperimentQuery& query) {
   conditions.add_in("state", names_of(query.states));
   if (query.archived) conditions.add("archived = ?", std::int64_t{*query.archived});
   if (!query.name.empty()) conditions.add("instr(lower(name), ?) > 0", to_lower(query.name));
-  if (!query.description.empty()) conditions.add("instr(lower(description), ?) > 0", to_lower(query.description));
+  if (!query.description.empty())
+    conditions.add("instr(lower(description), ?) > 0", to_lower(query.description));
   for (const auto& label : query.labels)
     conditions.add("id IN (SELECT experiment_id FROM experiment_labels WHERE label = ?)", label);
   conditions.add_in("owner", numbers_of(query.owners));
@@ -68,10 +71,10 @@ Conditions conditions_of(const ExperimentQuery& query) {
 ExperimentSummary read_row(Query& query) {
   ExperimentSummary r;
   std::optional<TrialId> best_trial;
-  query.read(r.id, r.state, r.name, r.description, r.notes, Document{r.labels}, r.model_definition_bytes, r.owner,
-             r.job_id, r.resource_pool, r.start_time, r.end_time, r.progress, r.archived, r.forked_from, r.error,
-             r.project_id, r.searcher, r.searcher_metric, r.num_trials, r.checkpoint_count, r.checkpoint_bytes,
-             r.best_metric, best_trial);
+  query.read(r.id, r.state, r.name, r.description, r.notes, Document{r.labels}, r.model_definition_bytes,
+             r.owner, r.job_id, r.resource_pool, r.start_time, r.end_time, r.progress, r.archived,
+             r.forked_from, r.error, r.project_id, r.searcher, r.searcher_metric, r.num_trials,
+             r.checkpoint_count, r.checkpoint_bytes, r.best_metric, best_trial);
   r.best_trial = best_trial.value_or(TrialId());
   return r;
 }
@@ -84,15 +87,19 @@ ExperimentList read_experiment_list(Connection& connection, const ExperimentQuer
   list.total = count_rows(connection, "experiments", conditions);
   // The inner query chooses the page; only its rows pay for the sums.
   const auto column = column_of(wanted.sort);
-  Query query(connection, OneTimeSql{fmt::format(R"sql(
+  Query query(connection,
+              OneTimeSql{fmt::format(R"sql(
 SELECT id, state, name, description, notes, labels, model_definition_bytes, owner, job_id, resource_pool, start_time,
        end_time, progress, archived, forked_from, error, project_id, searcher, searcher_metric,
        {}, {}, {}, {}, {}
 FROM experiments
 WHERE id IN (SELECT id FROM experiments {} {})
 {}
-)sql", kNumTrials, kCheckpointCount, kCheckpointBytes, of_best_trial("best_metric"), of_best_trial("id"), conditions.where(),
-      order_by(column, wanted.page.descending) + kLimit, order_by(column, wanted.page.descending))});
+)sql",
+                                     kNumTrials, kCheckpointCount, kCheckpointBytes,
+                                     of_best_trial("best_metric"), of_best_trial("id"), conditions.where(),
+                                     order_by(column, wanted.page.descending) + kLimit,
+                                     order_by(column, wanted.page.descending))});
   conditions.bind(query);
   bind_page(query, wanted.page, list.total);
   list.experiments = collect<ExperimentSummary>(query, read_row);

@@ -40,7 +40,8 @@ class ListContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, ListContract, testing::Values(kSqlite), [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, ListContract, testing::Values(kSqlite),
+                         [](const auto& i) { return i.param.name; });
 
 TEST_P(ListContract, EachFilterLetsOnlyItsExperimentsThrough) {
   three_experiments();
@@ -124,7 +125,8 @@ TEST_P(ListContract, TrialsAreFilteredSortedAndPaged) {
   }
   commit(PutTrial{sample_trial(9, 2)});
   EXPECT_THAT(trial_ids({.experiment = ExperimentId(1)}), ElementsAre(1, 2, 3, 4));
-  EXPECT_THAT(trial_ids({.experiment = ExperimentId(1), .sort = TrialSort::BestMetric}), ElementsAre(4, 3, 2, 1));
+  EXPECT_THAT(trial_ids({.experiment = ExperimentId(1), .sort = TrialSort::BestMetric}),
+              ElementsAre(4, 3, 2, 1));
   EXPECT_THAT(trial_ids({.experiment = ExperimentId(1), .states = {State::Error}}), ElementsAre(1, 3));
   const auto page = store->list_trials({.experiment = ExperimentId(1), .page = {.offset = 1, .limit = 2}});
   EXPECT_EQ(page.total, 4);
@@ -143,13 +145,15 @@ TEST_P(ListContract, APageOfTenThousandExperimentsTakesMilliseconds) {
   store->commit(std::move(changes), nullptr);
   store->flush();
   const auto start = std::chrono::steady_clock::now();
-  const auto list = store->list_experiments({.sort = ExperimentSort::StartTime, .page = {.limit = 200, .descending = true}});
+  const auto list = store->list_experiments(
+      {.sort = ExperimentSort::StartTime, .page = {.limit = 200, .descending = true}});
   const auto took = std::chrono::steady_clock::now() - start;
   EXPECT_EQ(list.total, 10'000);
   EXPECT_EQ(list.experiments.size(), 200u);
   // About 20 ms on a quiet machine; the bound is for busy ones and sanitizers.
   EXPECT_LT(took, std::chrono::milliseconds(500));
-  RecordProperty("microseconds", std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
+  RecordProperty("microseconds",
+                 std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
 }
 
 }  // namespace

@@ -137,12 +137,21 @@ TEST_P(LogContract, EachFilterLetsOnlyItsLinesThrough) {
   EXPECT_THAT(texts(all([](auto& q) { q.container_ids = {"c-a"}; })), ElementsAre("alpha 100%"));
   EXPECT_THAT(texts(all([](auto& q) { q.rank_ids = {0, 1}; })), ElementsAre("alpha 100%", "beta"));
   EXPECT_THAT(texts(all([](auto& q) { q.sources = {"master"}; })), ElementsAre("gamma"));
-  EXPECT_THAT(texts(all([](auto& q) { q.stdtypes = {"stdout", "stderr"}; })), ElementsAre("alpha 100%", "beta"));
+  EXPECT_THAT(texts(all([](auto& q) { q.stdtypes = {"stdout", "stderr"}; })),
+              ElementsAre("alpha 100%", "beta"));
   EXPECT_THAT(texts(all([](auto& q) { q.levels = {"ERROR", "INFO"}; })), ElementsAre("alpha 100%", "beta"));
-  EXPECT_THAT(texts(all([](auto& q) { q.after = Time{100}; q.before = Time{300}; })), ElementsAre("beta"));
+  EXPECT_THAT(texts(all([](auto& q) {
+                q.after = Time{100};
+                q.before = Time{300};
+              })),
+              ElementsAre("beta"));
   EXPECT_THAT(texts(all([](auto& q) { q.search = "a 100%"; })), ElementsAre("alpha 100%"));
   EXPECT_THAT(texts(all([](auto& q) { q.search = "' OR 1=1 --"; })), ElementsAre());
-  EXPECT_THAT(texts(all([](auto& q) { q.sources = {"task"}; q.levels = {"ERROR"}; })), ElementsAre());
+  EXPECT_THAT(texts(all([](auto& q) {
+                q.sources = {"task"};
+                q.levels = {"ERROR"};
+              })),
+              ElementsAre());
 }
 
 TEST_P(LogContract, ARestartedStoreGoesOnWithTheSameOrigins) {

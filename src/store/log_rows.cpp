@@ -31,11 +31,14 @@ WHERE task_id = ? AND NOT EXISTS (SELECT 1 FROM purges WHERE kind = 'task' AND i
   return first<std::int64_t>(query, [](Query& row) { return row.get<std::int64_t>(); });
 }
 
-std::vector<Conditions::Value> texts(const std::vector<std::string>& values) { return {values.begin(), values.end()}; }
+std::vector<Conditions::Value> texts(const std::vector<std::string>& values) {
+  return {values.begin(), values.end()};
+}
 
 bool same_origin(const LogRecord& a, const LogRecord& b) {
   return a.task_id == b.task_id && a.allocation_id == b.allocation_id && a.agent_id == b.agent_id &&
-         a.container_id == b.container_id && a.rank == b.rank && a.source == b.source && a.stdtype == b.stdtype;
+         a.container_id == b.container_id && a.rank == b.rank && a.source == b.source &&
+         a.stdtype == b.stdtype;
 }
 
 // Filters on what is in the origin choose origins first; there are few.
@@ -54,7 +57,8 @@ bool add_origin_conditions(const LogQuery& wanted, Conditions& conditions) {
 std::vector<Conditions::Value> matching_origins(Connection& connection, const Conditions& conditions) {
   Query query(connection, OneTimeSql{fmt::format("SELECT number FROM log_origins\n{}", conditions.where())});
   conditions.bind(query);
-  return collect<Conditions::Value>(query, [](Query& row) { return Conditions::Value(row.get<std::int64_t>()); });
+  return collect<Conditions::Value>(query,
+                                    [](Query& row) { return Conditions::Value(row.get<std::int64_t>()); });
 }
 
 }  // namespace
@@ -78,7 +82,9 @@ ON CONFLICT (stream) DO UPDATE SET next_sequence = excluded.next_sequence
       .run();
 }
 
-void LogWriter::add(const AddOwnLogs& logs) { insert(logs.lines, 0); }
+void LogWriter::add(const AddOwnLogs& logs) {
+  insert(logs.lines, 0);
+}
 
 void LogWriter::forget() {
   tasks_.clear();
@@ -94,8 +100,10 @@ void LogWriter::insert(const std::vector<LogRecord>& lines, std::size_t from) {
       origin.task = task_number(line.task_id);
       origin.number = origin_number(origin.task, line);
     }
-    Query(connection_, "INSERT INTO logs (id, task, origin, level, partial, time, line) VALUES (?, ?, ?, ?, ?, ?, ?)")
-        .bind(++last_id_, origin.task, origin.number, line.level, line.partial, line.timestamp, Bytes{line.log})
+    Query(connection_,
+          "INSERT INTO logs (id, task, origin, level, partial, time, line) VALUES (?, ?, ?, ?, ?, ?, ?)")
+        .bind(++last_id_, origin.task, origin.number, line.level, line.partial, line.timestamp,
+              Bytes{line.log})
         .run();
   }
 }
@@ -103,7 +111,9 @@ void LogWriter::insert(const std::vector<LogRecord>& lines, std::size_t from) {
 std::int64_t LogWriter::task_number(const std::string& task_id) {
   if (const auto found = tasks_.find(task_id); found != tasks_.end()) return found->second;
   if (tasks_.size() >= kRemembered) tasks_.clear();
-  Query(connection_, "INSERT INTO log_tasks (task_id) VALUES (?) ON CONFLICT (task_id) DO NOTHING").bind(task_id).run();
+  Query(connection_, "INSERT INTO log_tasks (task_id) VALUES (?) ON CONFLICT (task_id) DO NOTHING")
+      .bind(task_id)
+      .run();
   Query query(connection_, "SELECT number FROM log_tasks WHERE task_id = ?");
   query.bind(task_id);
   query.next();
@@ -113,7 +123,8 @@ std::int64_t LogWriter::task_number(const std::string& task_id) {
 std::int64_t LogWriter::origin_number(std::int64_t task, const LogRecord& line) {
   const auto rank = line.rank ? std::to_string(*line.rank) : "-";
   auto key = fmt::format("{}", task);
-  for (const auto* part : {&line.allocation_id, &line.agent_id, &line.container_id, &rank, &line.source, &line.stdtype})
+  for (const auto* part :
+       {&line.allocation_id, &line.agent_id, &line.container_id, &rank, &line.source, &line.stdtype})
     key.append(1, '\0').append(*part);
   if (const auto found = origins_.find(key); found != origins_.end()) return found->second;
   if (origins_.size() >= kRemembered) origins_.clear();
@@ -157,14 +168,15 @@ FROM logs
 CROSS JOIN log_origins ON number = origin
 {}ORDER BY logs.id {}
 LIMIT ?
-)sql", conditions.where(), wanted.descending ? "DESC" : "ASC")});
+)sql",
+                                                 conditions.where(), wanted.descending ? "DESC" : "ASC")});
   conditions.bind(query);
   query.bind(wanted.limit > 0 ? wanted.limit : std::int64_t{-1});
   return collect<LogRecord>(query, [&](Query& row) {
     LogRecord r;
     r.task_id = wanted.task_id;
-    row.read(r.id, r.allocation_id, r.agent_id, r.container_id, r.rank, r.source, r.stdtype, r.level, r.partial,
-             r.timestamp, r.log);
+    row.read(r.id, r.allocation_id, r.agent_id, r.container_id, r.rank, r.source, r.stdtype, r.level,
+             r.partial, r.timestamp, r.log);
     return r;
   });
 }

@@ -29,12 +29,18 @@ class MetricContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, MetricContract, testing::Values(kSqlite), [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, MetricContract, testing::Values(kSqlite),
+                         [](const auto& i) { return i.param.name; });
 
 TEST_P(MetricContract, ReportComesBackAsItWasAdded) {
   auto r = report(1, 2, "validation", 100,
-                  {{"loss", 0.1}, {"nan", kNan}, {"inf", -kInfinity}, {"text", "best"}, {"flag", true},
-                   {"nested", json::object{{"a", json::array{1, 2.5, nullptr}}}}, {"big", std::uint64_t{1} << 63}});
+                  {{"loss", 0.1},
+                   {"nan", kNan},
+                   {"inf", -kInfinity},
+                   {"text", "best"},
+                   {"flag", true},
+                   {"nested", json::object{{"a", json::array{1, 2.5, nullptr}}}},
+                   {"big", std::uint64_t{1} << 63}});
   r.batch_metrics = {json::object{{"loss", 0.25}}, json::object{{"loss", kNan}}};
   commit(AddMetrics{r});
   reopen();
@@ -69,9 +75,10 @@ TEST_P(MetricContract, AChangedValueIsRefusedAndTheFirstStays) {
   const auto checked = store->check_metrics(changed);
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().code(), ErrorCode::InvalidArgument);
-  EXPECT_EQ(add(changed),
-            "trial 1 reported training metric 'loss' at 100 batches before as 0.5, now as 0.25; a report may be "
-            "repeated or extended by new names, but not changed");
+  EXPECT_EQ(
+      add(changed),
+      "trial 1 reported training metric 'loss' at 100 batches before as 0.5, now as 0.25; a report may be "
+      "repeated or extended by new names, but not changed");
   EXPECT_EQ(shown(1), R"(training/100/1:{"loss":0.5,"acc":0.9} )");
 }
 
@@ -86,7 +93,8 @@ TEST_P(MetricContract, ALaterRunReplacesTheReportOfAnEarlierOne) {
 TEST_P(MetricContract, RewindHidesWhatEarlierRunsReportedBeyondIt) {
   for (int batches = 10; batches <= 50; batches += 10)
     commit(AddMetrics{report(1, 1, "training", batches, {{"n", batches}})});
-  commit(AddMetrics{report(1, 1, "validation", 50, {{"n", 50}})}, AddMetrics{report(2, 1, "training", 50, {{"n", 1}})});
+  commit(AddMetrics{report(1, 1, "validation", 50, {{"n", 50}})},
+         AddMetrics{report(2, 1, "training", 50, {{"n", 1}})});
   commit(RewindTrial{TrialId(1), 2, 20});
   reopen();
   EXPECT_EQ(shown(1), R"(training/10/1:{"n":10} training/20/1:{"n":20} )");
@@ -129,7 +137,8 @@ TEST_P(MetricContract, ReadsAscendByBatchesThenGroup) {
     for (const auto* group : {"validation", "training", "custom"})
       commit(AddMetrics{report(1, 1, group, batches, {{"n", 1}})});
   std::vector<std::string> order;
-  for (const auto& r : store->metrics({.trial = TrialId(1)})) order.push_back(fmt::format("{}{}", r.batches, r.group));
+  for (const auto& r : store->metrics({.trial = TrialId(1)}))
+    order.push_back(fmt::format("{}{}", r.batches, r.group));
   EXPECT_THAT(order, testing::ElementsAre("10custom", "10training", "10validation", "20custom", "20training",
                                           "20validation"));
   EXPECT_EQ(store->metrics({.trial = TrialId(1), .group = "validation"}).size(), 2u);
@@ -154,19 +163,22 @@ TEST_P(MetricContract, PagesNeitherRepeatNorMissAReport) {
   }
 }
 
-TEST_P(MetricContract, SummaryOfNothingIsEmpty) { EXPECT_TRUE(store->summary_metrics(TrialId(1)).empty()); }
+TEST_P(MetricContract, SummaryOfNothingIsEmpty) {
+  EXPECT_TRUE(store->summary_metrics(TrialId(1)).empty());
+}
 
 TEST_P(MetricContract, SummaryNamesTheGroupsAndKindsOfValues) {
   commit(AddMetrics{report(1, 1, "training", 1, {{"loss", 2}, {"tag", "a"}})},
          AddMetrics{report(1, 1, "training", 2, {{"loss", 1.0}, {"tag", "b"}})},
          AddMetrics{report(1, 1, "validation", 2, {{"loss", "NaN"}})},
          AddMetrics{report(1, 1, "mine", 2, {{"flag", true}})});
-  EXPECT_EQ(json::serialize(store->summary_metrics(TrialId(1))),
-            R"({"mine":{"flag":{"last":true,"type":"boolean"}},)"
-            R"("avg_metrics":{"loss":{"count":2,"sum":3.0,"min":1.0,"max":2.0,"mean":1.5,"last":1.0,"type":"number"},)"
-            R"("tag":{"last":"b","type":"string"}},)"
-            R"("validation_metrics":{"loss":{"count":1,"sum":"NaN","min":"NaN","max":"NaN","mean":"NaN","last":"NaN",)"
-            R"("type":"number"}}})");
+  EXPECT_EQ(
+      json::serialize(store->summary_metrics(TrialId(1))),
+      R"({"mine":{"flag":{"last":true,"type":"boolean"}},)"
+      R"("avg_metrics":{"loss":{"count":2,"sum":3.0,"min":1.0,"max":2.0,"mean":1.5,"last":1.0,"type":"number"},)"
+      R"("tag":{"last":"b","type":"string"}},)"
+      R"("validation_metrics":{"loss":{"count":1,"sum":"NaN","min":"NaN","max":"NaN","mean":"NaN","last":"NaN",)"
+      R"("type":"number"}}})");
 }
 
 /// The summary of one curve of integers, from its reports.

@@ -52,7 +52,8 @@ bool being_purged(Connection& connection, TrialId trial) {
 
 Result<void> late(const MetricRecord& report, std::int64_t run) {
   return fail(ErrorCode::AlreadyExists,
-              "the {} report of trial {} at {} batches is of run {}, but run {} has taken over; the report is dropped",
+              "the {} report of trial {} at {} batches is of run {}, but run {} has taken over; the report "
+              "is dropped",
               report.group, report.trial_id, report.batches, report.run_id, run);
 }
 
@@ -71,16 +72,18 @@ std::optional<std::string> merge_names(json::object& names, const json::object& 
   return contradiction;
 }
 
-tl::unexpected<Error> contradicts(const MetricRecord& report, std::string_view name, const json::value* stored,
-                                  const json::value* reported) {
+tl::unexpected<Error> contradicts(const MetricRecord& report, std::string_view name,
+                                  const json::value* stored, const json::value* reported) {
   const auto shown = [](const json::value* v) {
     auto text = v == nullptr ? std::string("nothing") : json::serialize(*v);
     if (text.size() > 80) text = text.substr(0, 77) + "...";
     return text;
   };
   return invalid_argument(
-      "trial {} reported {} metric '{}' at {} batches before as {}, now as {}; a report may be repeated or extended by "
-      "new names, but not changed", report.trial_id, report.group, name, report.batches, shown(stored), shown(reported));
+      "trial {} reported {} metric '{}' at {} batches before as {}, now as {}; a report may be repeated or "
+      "extended by "
+      "new names, but not changed",
+      report.trial_id, report.group, name, report.batches, shown(stored), shown(reported));
 }
 
 struct Merge {
@@ -93,7 +96,8 @@ Merge merge(const MetricRecord& stored, const MetricRecord& report) {
   auto& [changed, avg, batches] = m.merged;
   if (const auto name = merge_names(avg, report.avg_metrics, changed))
     m.contradiction = contradicts(report, *name, stored.avg_metrics.if_contains(*name),
-                                  report.avg_metrics.if_contains(*name)).value();
+                                  report.avg_metrics.if_contains(*name))
+                          .value();
   if (report.batch_metrics.empty()) return m;
   if (batches.empty()) {
     batches = report.batch_metrics;
@@ -143,7 +147,8 @@ ON CONFLICT DO NOTHING
     return {};
   }
   const auto stored = *read_one(connection_, report);
-  if (encode_body(stored.avg_metrics, stored.batch_metrics) == body && stored.run_id >= report.run_id) return {};
+  if (encode_body(stored.avg_metrics, stored.batch_metrics) == body && stored.run_id >= report.run_id)
+    return {};
   if (report.run_id < stored.run_id) return late(report, stored.run_id);
   if (report.run_id > stored.run_id) {
     replace(stored, report);
@@ -170,7 +175,8 @@ void MetricWriter::replace(const MetricRecord& stored, const MetricRecord& repor
 INSERT INTO archived_metrics (trial_id, metric_group, batches, run_id, report_time, body)
 VALUES (?, ?, ?, ?, ?, ?)
 )sql")
-        .bind(stored.trial_id, stored.group, stored.batches, stored.run_id, stored.report_time, Bytes{old_body})
+        .bind(stored.trial_id, stored.group, stored.batches, stored.run_id, stored.report_time,
+              Bytes{old_body})
         .run();
     drop_sums_from(connection_, report.trial_id, report.group, report.batches);
   }
@@ -210,7 +216,8 @@ WHERE trial_id = ? AND metric_group = ? AND batches > ? AND run_id < ?
 )sql")
         .bind(rewind.trial, group, rewind.batches, rewind.run_id)
         .run();
-    Query(connection_, "DELETE FROM metrics WHERE trial_id = ? AND metric_group = ? AND batches > ? AND run_id < ?")
+    Query(connection_,
+          "DELETE FROM metrics WHERE trial_id = ? AND metric_group = ? AND batches > ? AND run_id < ?")
         .bind(rewind.trial, group, rewind.batches, rewind.run_id)
         .run();
     if (connection_.changes() != 0) drop_sums_from(connection_, rewind.trial, group, rewind.batches + 1);
@@ -256,7 +263,8 @@ std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery
     query.bind(wanted.trial, group, wanted.after_batches, wanted.limit > 0 ? wanted.limit : std::int64_t{-1});
     while (query.next()) records.push_back(read_row(query));
   }
-  std::stable_sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.batches < b.batches; });
+  std::stable_sort(records.begin(), records.end(),
+                   [](const auto& a, const auto& b) { return a.batches < b.batches; });
   if (wanted.limit > 0 && records.size() > static_cast<std::size_t>(wanted.limit)) {
     const auto last = records[static_cast<std::size_t>(wanted.limit - 1)].batches;
     std::erase_if(records, [&](const auto& record) { return record.batches > last; });
@@ -264,16 +272,19 @@ std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery
   return records;
 }
 
-std::optional<MetricRecord> read_latest_metrics(Connection& connection, TrialId trial, const std::string& group) {
+std::optional<MetricRecord> read_latest_metrics(Connection& connection, TrialId trial,
+                                                const std::string& group) {
   if (being_purged(connection, trial)) return std::nullopt;
-  static const auto sql = std::string(kSelect) + "WHERE trial_id = ? AND metric_group = ? ORDER BY batches DESC LIMIT 1";
+  static const auto sql =
+      std::string(kSelect) + "WHERE trial_id = ? AND metric_group = ? ORDER BY batches DESC LIMIT 1";
   Query query(connection, sql);
   query.bind(trial, group);
   return first<MetricRecord>(query, read_row);
 }
 
 Result<void> check_report(Connection& connection, const MetricRecord& report) {
-  if (const auto run = read_run(connection, report.trial_id); run && report.run_id < *run) return late(report, *run);
+  if (const auto run = read_run(connection, report.trial_id); run && report.run_id < *run)
+    return late(report, *run);
   const auto stored = read_one(connection, report);
   if (!stored || report.run_id > stored->run_id) return {};
   if (report.run_id < stored->run_id) {

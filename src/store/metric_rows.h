@@ -49,7 +49,8 @@ class MetricWriter {
 /// Ascending by name.
 std::vector<std::string> read_metric_groups(Connection& connection, TrialId trial);
 std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery& query);
-std::optional<MetricRecord> read_latest_metrics(Connection& connection, TrialId trial, const std::string& group);
+std::optional<MetricRecord> read_latest_metrics(Connection& connection, TrialId trial,
+                                                const std::string& group);
 /// See Store::check_metrics.
 Result<void> check_report(Connection& connection, const MetricRecord& report);
 

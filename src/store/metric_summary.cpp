@@ -25,7 +25,9 @@ struct CurveSums {
 };
 
 // A total order in which NaN is greater than every number.
-bool less(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
+bool less(double a, double b) {
+  return std::isnan(b) ? !std::isnan(a) : a < b;
+}
 
 void add_value(Sums& sums, const json::value& value) {
   sums.last = value;
@@ -39,14 +41,16 @@ void add_value(Sums& sums, const json::value& value) {
 }
 
 CurveSums read_sums(Connection& connection, TrialId trial, const std::string& group) {
-  Query query(connection, "SELECT up_to_batches, body FROM metric_summaries WHERE trial_id = ? AND metric_group = ?");
+  Query query(connection,
+              "SELECT up_to_batches, body FROM metric_summaries WHERE trial_id = ? AND metric_group = ?");
   query.bind(trial, group);
   CurveSums sums;
   if (query.next()) query.read(sums.up_to_batches, Document{sums.names});
   return sums;
 }
 
-void add_rows(Connection& connection, TrialId trial, const std::string& group, std::int64_t limit, CurveSums& sums) {
+void add_rows(Connection& connection, TrialId trial, const std::string& group, std::int64_t limit,
+              CurveSums& sums) {
   MetricQuery rows;
   rows.trial = trial;
   rows.group = group;
@@ -104,7 +108,8 @@ ON CONFLICT (trial_id, metric_group) DO UPDATE SET up_to_batches = excluded.up_t
 }
 
 void drop_sums_from(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches) {
-  Query(connection, "DELETE FROM metric_summaries WHERE trial_id = ? AND metric_group = ? AND up_to_batches >= ?")
+  Query(connection,
+        "DELETE FROM metric_summaries WHERE trial_id = ? AND metric_group = ? AND up_to_batches >= ?")
       .bind(trial, group, batches)
       .run();
 }

@@ -27,13 +27,15 @@ int table_count(Connection& connection) {
   return query.get<int>();
 }
 
-void run_statements(Connection& connection, std::string_view sql, const std::function<void()>& before_statement) {
+void run_statements(Connection& connection, std::string_view sql,
+                    const std::function<void()>& before_statement) {
   const char* const end = sql.data() + sql.size();
   const char* at = sql.data();
   while (at < end) {
     sqlite3_stmt* statement = nullptr;
     const char* rest = nullptr;
-    const int prepared = sqlite3_prepare_v2(connection.handle(), at, static_cast<int>(end - at), &statement, &rest);
+    const int prepared =
+        sqlite3_prepare_v2(connection.handle(), at, static_cast<int>(end - at), &statement, &rest);
     const std::string_view text(at, static_cast<std::size_t>(rest - at));
     if (prepared != SQLITE_OK) throw SqliteError(connection.handle(), prepared, text);
     at = rest;
@@ -50,7 +52,8 @@ void run_statements(Connection& connection, std::string_view sql, const std::fun
   }
 }
 
-void apply(Connection& connection, const Migration& migration, const std::function<void()>& before_statement) {
+void apply(Connection& connection, const Migration& migration,
+           const std::function<void()>& before_statement) {
   const auto bookkeeping = fmt::format(
       "CREATE TABLE IF NOT EXISTS schema_migrations "
       "(number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL);"
@@ -79,8 +82,10 @@ Result<void> check_applied(Connection& connection, std::span<const Migration> mi
     if (number < 1 || number > static_cast<int>(migrations.size()) ||
         checksum(migrations[static_cast<std::size_t>(number - 1)].sql) != sum)
       return failed_precondition(
-          "the database was made by another build of det: its migration {} ('{}') differs from this program's; "
-          "use the program that made it, or choose another data directory", number, name);
+          "the database was made by another build of det: its migration {} ('{}') differs from this "
+          "program's; "
+          "use the program that made it, or choose another data directory",
+          number, name);
   }
   return {};
 }
@@ -96,8 +101,10 @@ Result<void> migrate(Connection& connection, std::span<const Migration> migratio
     return failed_precondition("the file is a database of another program; choose another data directory");
   if (version > newest)
     return failed_precondition(
-        "the database has schema version {}, but this program knows versions up to {}: it was used by a newer "
-        "release of det; install that release or a later one", version, newest);
+        "the database has schema version {}, but this program knows versions up to {}: it was used by a "
+        "newer "
+        "release of det; install that release or a later one",
+        version, newest);
   if (version > 0) {
     if (auto checked = check_applied(connection, migrations); !checked) return checked;
   }

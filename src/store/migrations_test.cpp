@@ -123,9 +123,10 @@ TEST(Migrations, ANewerSchemaIsRefusedWithAdvice) {
   Connection connection(directory.path() / "det.db", Connection::Mode::Write);
   const auto migrated = migrate(connection, std::span(kBoth).first(1));
   ASSERT_FALSE(migrated);
-  EXPECT_EQ(migrated.error().message(),
-            "the database has schema version 2, but this program knows versions up to 1: it was used by a newer "
-            "release of det; install that release or a later one");
+  EXPECT_EQ(
+      migrated.error().message(),
+      "the database has schema version 2, but this program knows versions up to 1: it was used by a newer "
+      "release of det; install that release or a later one");
 }
 
 TEST(Migrations, AnEditedMigrationIsRefused) {
@@ -143,7 +144,8 @@ TEST(Migrations, AFailingStatementLeavesTheVersionBefore) {
   const auto path = directory.path() / "det.db";
   run(path, std::span(kBoth).first(1));
   const auto before = dump(path);
-  const Migration bad[] = {kFirst, {2, "0002_bad", "DROP TABLE people; CREATE TABLE t (x); INSERT INTO nowhere VALUES (1);"}};
+  const Migration bad[] = {
+      kFirst, {2, "0002_bad", "DROP TABLE people; CREATE TABLE t (x); INSERT INTO nowhere VALUES (1);"}};
   Connection connection(path, Connection::Mode::Write);
   EXPECT_THROW((void)migrate(connection, bad), SqliteError);
   EXPECT_EQ(dump(path), before);

@@ -24,8 +24,10 @@ TEST(OpenSqlite, NamesTheProcessThatHasTheDatabase) {
   const auto path = directory.path() / "det.db";
   const auto first = open_sqlite(SqliteOptions{path, {}});
   ASSERT_TRUE(first);
-  EXPECT_EQ(error_of(path), fmt::format("the database {0} is in use by process {1} (it holds {0}.lock); stop that "
-                                        "process, or choose another data directory", path.string(), getpid()));
+  EXPECT_EQ(error_of(path),
+            fmt::format("the database {0} is in use by process {1} (it holds {0}.lock); stop that "
+                        "process, or choose another data directory",
+                        path.string(), getpid()));
 }
 
 TEST(OpenSqlite, LetsGoOfTheDatabaseWhenItIsClosed) {
@@ -49,7 +51,8 @@ TEST(OpenSqlite, ReservesTheSpaceOfTheWriteAheadLog) {
 TEST(OpenSqlite, SaysThatADirectoryCannotBeMade) {
   const TemporaryDirectory directory;
   std::ofstream(directory.path() / "file") << "x";
-  EXPECT_NE(error_of(directory.path() / "file" / "det.db").find("cannot create the directory"), std::string::npos);
+  EXPECT_NE(error_of(directory.path() / "file" / "det.db").find("cannot create the directory"),
+            std::string::npos);
 }
 
 TEST(OpenSqlite, SaysThatAFileIsNoDatabase) {
@@ -62,7 +65,8 @@ TEST(OpenSqlite, LeavesTheDatabaseOfAnotherProgramAlone) {
   const TemporaryDirectory directory;
   const auto path = directory.path() / "det.db";
   Connection(path, Connection::Mode::Write).execute("CREATE TABLE theirs (x)");
-  EXPECT_EQ(error_of(path), path.string() + ": the file is a database of another program; choose another data directory");
+  EXPECT_EQ(error_of(path),
+            path.string() + ": the file is a database of another program; choose another data directory");
 }
 
 TEST(OpenSqlite, ReadersCanNeitherWriteNorCheckpoint) {

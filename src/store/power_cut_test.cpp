@@ -22,9 +22,9 @@ struct Outcome {
 std::vector<Change> numbered(std::int64_t n) {
   auto trial = sample_trial(1 + n % 7, 1);
   trial.batches = n;
-  return {AppendEvent{{n, Time{n}, boost::json::string(static_cast<std::size_t>(n % 5) * 3000, 'x')}}, PutTrial{trial},
-          AddMetrics{report(1, 1, "training", n, {{"n", n}})}, AddLogs{"s", n - 1, {line("t", std::to_string(n))}},
-          PutSetting{"n", std::to_string(n)}};
+  return {AppendEvent{{n, Time{n}, boost::json::string(static_cast<std::size_t>(n % 5) * 3000, 'x')}},
+          PutTrial{trial}, AddMetrics{report(1, 1, "training", n, {{"n", n}})},
+          AddLogs{"s", n - 1, {line("t", std::to_string(n))}}, PutSetting{"n", std::to_string(n)}};
 }
 
 void check(const std::filesystem::path& database, std::int64_t acknowledged, Outcome& outcome) {
@@ -39,12 +39,14 @@ void check(const std::filesystem::path& database, std::int64_t acknowledged, Out
   if (!opened) return wrong(outcome.lost, opened.error().message());
   auto& store = **opened;
   const auto n = static_cast<std::int64_t>(store.events_after(0, 0).size());
-  if (n < acknowledged) return wrong(outcome.lost, fmt::format("{} of {} acknowledged commits are there", n, acknowledged));
+  if (n < acknowledged)
+    return wrong(outcome.lost, fmt::format("{} of {} acknowledged commits are there", n, acknowledged));
   const auto metrics = static_cast<std::int64_t>(store.metrics({.trial = TrialId(1)}).size());
   const auto logs = static_cast<std::int64_t>(store.logs({.task_id = "t"}).size());
   const auto setting = store.setting("n").value_or("0");
   if (metrics != n || logs != n || setting != std::to_string(n))
-    wrong(outcome.not_whole, fmt::format("{} events, {} reports, {} lines, setting {}", n, metrics, logs, setting));
+    wrong(outcome.not_whole,
+          fmt::format("{} events, {} reports, {} lines, setting {}", n, metrics, logs, setting));
 }
 
 void cut_power(WriterOptions options, int images_max, Outcome& outcome) {
@@ -101,14 +103,17 @@ TEST(PowerCut, WouldLoseCommitsThatAreNotSynced) {
 TEST(PowerCut, AFailedSyncEndsTheProcessAndAcknowledgesNothing) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   using testing::AllOf, testing::HasSubstr, testing::Not;
-  EXPECT_DEATH({
-    CrashDisk::install();
-    const TemporaryDirectory directory;
-    const auto store = *open_sqlite(SqliteOptions{directory.path() / "det.db", {}});
-    CrashDisk::fail_syncs();
-    store->commit({PutSetting{"k", "v"}}, [] { std::fputs("acknowledged\n", stderr); });
-    store->flush();
-  }, AllOf(HasSubstr("det.db could not be written"), HasSubstr("disk I/O error"), Not(HasSubstr("acknowledged\n"))));
+  EXPECT_DEATH(
+      {
+        CrashDisk::install();
+        const TemporaryDirectory directory;
+        const auto store = *open_sqlite(SqliteOptions{directory.path() / "det.db", {}});
+        CrashDisk::fail_syncs();
+        store->commit({PutSetting{"k", "v"}}, [] { std::fputs("acknowledged\n", stderr); });
+        store->flush();
+      },
+      AllOf(HasSubstr("det.db could not be written"), HasSubstr("disk I/O error"),
+            Not(HasSubstr("acknowledged\n"))));
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ DELETE FROM metrics
 WHERE (trial_id, metric_group, batches) IN
       (SELECT trial_id, metric_group, batches FROM metrics WHERE trial_id = ? LIMIT ?)
 )sql",
-    "DELETE FROM archived_metrics WHERE number IN (SELECT number FROM archived_metrics WHERE trial_id = ? LIMIT ?)",
+    "DELETE FROM archived_metrics WHERE number IN (SELECT number FROM archived_metrics WHERE trial_id = ? "
+    "LIMIT ?)",
     R"sql(
 DELETE FROM metric_summaries
 WHERE (trial_id, metric_group) IN (SELECT trial_id, metric_group FROM metric_summaries WHERE trial_id = ? LIMIT ?)
@@ -47,7 +48,9 @@ std::optional<Purge> next_purge(Connection& connection) {
 
 }  // namespace
 
-bool purge_pending(Connection& connection) { return next_purge(connection).has_value(); }
+bool purge_pending(Connection& connection) {
+  return next_purge(connection).has_value();
+}
 
 void purge_some(Connection& connection) {
   const auto purge = next_purge(connection);

@@ -36,7 +36,8 @@ SqliteError::SqliteError(sqlite3* database, int code, std::string_view doing, in
 
 bool SqliteError::disk_full() const {
   if ((code_ & 0xff) == SQLITE_FULL) return true;
-  if ((code_ & 0xff) != SQLITE_IOERR || code_ == SQLITE_IOERR_FSYNC || code_ == SQLITE_IOERR_DIR_FSYNC) return false;
+  if ((code_ & 0xff) != SQLITE_IOERR || code_ == SQLITE_IOERR_FSYNC || code_ == SQLITE_IOERR_DIR_FSYNC)
+    return false;
   return system_errno_ == ENOSPC || system_errno_ == EDQUOT || system_errno_ == EFBIG;
 }
 

@@ -70,7 +70,8 @@ class Connection {
     using is_transparent = void;
   };
   std::unique_ptr<sqlite3, Close> database_;
-  std::unordered_map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>, TextHash, std::equal_to<>> statements_;
+  std::unordered_map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>, TextHash, std::equal_to<>>
+      statements_;
 };
 
 /// Text put together for one use: too many variants to keep them all.
@@ -127,19 +128,29 @@ class Query {
 
   template <class T>
   void bind_one(const T& value) {
-    if constexpr (std::is_integral_v<T>) bind_integer(static_cast<std::int64_t>(value));
-    else if constexpr (std::is_floating_point_v<T>) bind_double(value);
-    else if constexpr (json::is_id<T>::value) bind_integer(value.value());
-    else if constexpr (std::is_same_v<T, Time>) bind_integer(value.microseconds);
-    else if constexpr (std::is_same_v<T, Bytes>) bind_bytes(value.view, SQLITE_STATIC);
-    else if constexpr (json::DescribedEnum<T>) bind_text(boost::describe::enum_to_string(value, "?"));
-    else if constexpr (std::is_convertible_v<T, std::string_view>) bind_text(value);
-    else bind_nested(value);
+    if constexpr (std::is_integral_v<T>)
+      bind_integer(static_cast<std::int64_t>(value));
+    else if constexpr (std::is_floating_point_v<T>)
+      bind_double(value);
+    else if constexpr (json::is_id<T>::value)
+      bind_integer(value.value());
+    else if constexpr (std::is_same_v<T, Time>)
+      bind_integer(value.microseconds);
+    else if constexpr (std::is_same_v<T, Bytes>)
+      bind_bytes(value.view, SQLITE_STATIC);
+    else if constexpr (json::DescribedEnum<T>)
+      bind_text(boost::describe::enum_to_string(value, "?"));
+    else if constexpr (std::is_convertible_v<T, std::string_view>)
+      bind_text(value);
+    else
+      bind_nested(value);
   }
   template <class T>
   void bind_nested(const std::optional<T>& value) {
-    if (value) bind_one(*value);
-    else check(sqlite3_bind_null(statement_, ++parameter_));
+    if (value)
+      bind_one(*value);
+    else
+      check(sqlite3_bind_null(statement_, ++parameter_));
   }
   template <class T>
   void bind_nested(const Document<T>& document) {
@@ -152,14 +163,22 @@ class Query {
 
   template <class T>
   void read_one(T& field) {
-    if constexpr (std::is_same_v<T, bool>) field = sqlite3_column_int64(statement_, column_++) != 0;
-    else if constexpr (std::is_integral_v<T>) field = static_cast<T>(sqlite3_column_int64(statement_, column_++));
-    else if constexpr (std::is_floating_point_v<T>) field = read_double();
-    else if constexpr (json::is_id<T>::value) field = T(sqlite3_column_int64(statement_, column_++));
-    else if constexpr (std::is_same_v<T, Time>) field = Time{sqlite3_column_int64(statement_, column_++)};
-    else if constexpr (std::is_same_v<T, std::string>) field.assign(read_bytes());
-    else if constexpr (json::DescribedEnum<T>) read_enum(field);
-    else read_nested(field);
+    if constexpr (std::is_same_v<T, bool>)
+      field = sqlite3_column_int64(statement_, column_++) != 0;
+    else if constexpr (std::is_integral_v<T>)
+      field = static_cast<T>(sqlite3_column_int64(statement_, column_++));
+    else if constexpr (std::is_floating_point_v<T>)
+      field = read_double();
+    else if constexpr (json::is_id<T>::value)
+      field = T(sqlite3_column_int64(statement_, column_++));
+    else if constexpr (std::is_same_v<T, Time>)
+      field = Time{sqlite3_column_int64(statement_, column_++)};
+    else if constexpr (std::is_same_v<T, std::string>)
+      field.assign(read_bytes());
+    else if constexpr (json::DescribedEnum<T>)
+      read_enum(field);
+    else
+      read_nested(field);
   }
   template <class T>
   void read_enum(T& field) {
@@ -170,14 +189,18 @@ class Query {
   template <class T>
   void read_nested(std::optional<T>& field) {
     field.reset();
-    if (is_null()) ++column_;
-    else read_one(field.emplace());
+    if (is_null())
+      ++column_;
+    else
+      read_one(field.emplace());
   }
   template <class T>
   void read_nested(const Document<T>& document) {
     auto value = decode_document(read_bytes());
-    if constexpr (std::is_same_v<T, json::value>) document.value = std::move(value);
-    else if (auto error = json::read(value, document.value, "document")) throw DamagedDocument(error->message());
+    if constexpr (std::is_same_v<T, json::value>)
+      document.value = std::move(value);
+    else if (auto error = json::read(value, document.value, "document"))
+      throw DamagedDocument(error->message());
   }
 
   sqlite3* database_;

@@ -19,7 +19,10 @@ class SqliteStore final : public Store {
  public:
   SqliteStore(FileLock lock, std::unique_ptr<Connection> connection, const std::filesystem::path& path,
               WriterOptions options)
-      : lock_(std::move(lock)), connection_(std::move(connection)), writer_(*connection_, std::move(options)), readers_(path) {}
+      : lock_(std::move(lock)),
+        connection_(std::move(connection)),
+        writer_(*connection_, std::move(options)),
+        readers_(path) {}
 
   void commit(std::vector<Change> changes, std::function<void()> done) override {
     writer_.commit(std::move(changes), std::move(done));
@@ -33,7 +36,9 @@ class SqliteStore final : public Store {
   }
   std::vector<ExperimentRecord> experiments() override { return read(read_experiments); }
   std::optional<ExperimentRecord> experiment(ExperimentId id) override { return read(read_experiment, id); }
-  ExperimentList list_experiments(const ExperimentQuery& query) override { return read(read_experiment_list, query); }
+  ExperimentList list_experiments(const ExperimentQuery& query) override {
+    return read(read_experiment_list, query);
+  }
   std::vector<TrialRecord> trials(ExperimentId id) override { return read(read_trials, id); }
   TrialList list_trials(const TrialQuery& query) override { return read(read_trial_list, query); }
   std::optional<TrialRecord> trial(TrialId id) override { return read(read_trial, id); }
@@ -46,8 +51,12 @@ class SqliteStore final : public Store {
   std::vector<CheckpointRecord> checkpoints_of_experiment(ExperimentId id) override {
     return read(read_checkpoints_of_experiment, id);
   }
-  std::vector<CheckpointRecord> checkpoints_of_trial(TrialId id) override { return read(read_checkpoints_of_trial, id); }
-  std::optional<CheckpointRecord> checkpoint(const std::string& uuid) override { return read(read_checkpoint, uuid); }
+  std::vector<CheckpointRecord> checkpoints_of_trial(TrialId id) override {
+    return read(read_checkpoints_of_trial, id);
+  }
+  std::optional<CheckpointRecord> checkpoint(const std::string& uuid) override {
+    return read(read_checkpoint, uuid);
+  }
   std::vector<MetricRecord> metrics(const MetricQuery& query) override { return read(read_metrics, query); }
   std::optional<MetricRecord> latest_metrics(TrialId trial, const std::string& group) override {
     return read(read_latest_metrics, trial, group);
@@ -59,7 +68,9 @@ class SqliteStore final : public Store {
     return read(read_model_definition, digest);
   }
   std::vector<UserRecord> users() override { return read(read_users); }
-  std::optional<SessionRecord> session(const std::string& token_hash) override { return read(read_session, token_hash); }
+  std::optional<SessionRecord> session(const std::string& token_hash) override {
+    return read(read_session, token_hash);
+  }
   std::vector<TemplateRecord> templates() override { return read(read_templates); }
   std::optional<std::string> setting(const std::string& key) override { return read(read_setting, key); }
 
@@ -91,7 +102,8 @@ void require_wal(Connection& connection) {
   Query query(connection, OneTimeSql{"PRAGMA journal_mode = WAL"});
   query.next();
   if (const auto mode = query.get<std::string>(); mode != "wal")
-    throw std::runtime_error(fmt::format("the file system cannot hold a write-ahead log (journal mode is '{}')", mode));
+    throw std::runtime_error(
+        fmt::format("the file system cannot hold a write-ahead log (journal mode is '{}')", mode));
 }
 
 // The log usually stays within what is reserved: it is copied back at `pages`, and may

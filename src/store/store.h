@@ -48,12 +48,24 @@ struct Snapshot {
 };
 
 // What can be remembered. Puts replace the row of the same id.
-struct AppendEvent { Event event; };
-struct SaveSnapshot { Snapshot snapshot; };
-struct PutExperiment { ExperimentRecord record; };
-struct PutTrial { TrialRecord record; };
-struct PutAllocation { AllocationRecord record; };
-struct PutCheckpoint { CheckpointRecord record; };
+struct AppendEvent {
+  Event event;
+};
+struct SaveSnapshot {
+  Snapshot snapshot;
+};
+struct PutExperiment {
+  ExperimentRecord record;
+};
+struct PutTrial {
+  TrialRecord record;
+};
+struct PutAllocation {
+  AllocationRecord record;
+};
+struct PutCheckpoint {
+  CheckpointRecord record;
+};
 /// A report equal to one that is stored changes nothing; new names are merged into
 /// it. Where two reports of the same (trial, group, batches) differ, the later run
 /// is right and replaces the report of the earlier run; within one run the value that was
@@ -66,40 +78,73 @@ struct AddMetrics {
 };
 /// A new run of the trial starts at `batches`: what earlier runs reported beyond it
 /// vanishes from all reads (it is archived), and what they report from now on is refused.
-struct RewindTrial { TrialId trial; std::int64_t run_id = 0; std::int64_t batches = 0; };
+struct RewindTrial {
+  TrialId trial;
+  std::int64_t run_id = 0;
+  std::int64_t batches = 0;
+};
 /// Lines of one stream, all of one task; those whose sequence is stored already are
 /// dropped (I-5). A gap is accepted: what is missing can never come.
-struct AddLogs { std::string stream; std::int64_t first_sequence = 0; std::vector<LogRecord> lines; };
+struct AddLogs {
+  std::string stream;
+  std::int64_t first_sequence = 0;
+  std::vector<LogRecord> lines;
+};
 /// Lines of our own (scheduling messages), without a stream.
-struct AddOwnLogs { std::vector<LogRecord> lines; };
+struct AddOwnLogs {
+  std::vector<LogRecord> lines;
+};
 /// Goes into the same commit as the first experiment that has it: a definition
 /// without an experiment is deleted with the next one that was the last to have it.
-struct PutModelDefinition { std::string digest; std::string archive; };
-struct PutUser { UserRecord record; };
-struct PutSession { SessionRecord record; };
-struct DeleteSession { std::string token_hash; };
-struct PutTemplate { TemplateRecord record; };
-struct DeleteTemplate { std::string name; };
+struct PutModelDefinition {
+  std::string digest;
+  std::string archive;
+};
+struct PutUser {
+  UserRecord record;
+};
+struct PutSession {
+  SessionRecord record;
+};
+struct DeleteSession {
+  std::string token_hash;
+};
+struct PutTemplate {
+  TemplateRecord record;
+};
+struct DeleteTemplate {
+  std::string name;
+};
 /// The experiment and all that belongs to it. It vanishes from all reads at once; metrics
 /// and log lines leave the disk little by little.
-struct DeleteExperiment { ExperimentId id; };
-struct PutSetting { std::string key; std::string value; };
+struct DeleteExperiment {
+  ExperimentId id;
+};
+struct PutSetting {
+  std::string key;
+  std::string value;
+};
 
-using Change = std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, AddMetrics,
-                            RewindTrial, AddLogs, AddOwnLogs, PutModelDefinition, PutUser, PutSession, DeleteSession,
-                            PutTemplate, DeleteTemplate, DeleteExperiment, PutSetting>;
+using Change =
+    std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, AddMetrics,
+                 RewindTrial, AddLogs, AddOwnLogs, PutModelDefinition, PutUser, PutSession, DeleteSession,
+                 PutTemplate, DeleteTemplate, DeleteExperiment, PutSetting>;
 
-struct Page { std::int64_t offset = 0; std::int64_t limit = 0; bool descending = false; };  ///< limit 0: all
+struct Page {
+  std::int64_t offset = 0;
+  std::int64_t limit = 0;
+  bool descending = false;
+};  ///< limit 0: all
 
 struct LogQuery {
   std::string task_id;
-  std::int64_t after_id = 0;          ///< only entries with a greater id
-  std::int64_t limit = 0;             ///< 0: all
+  std::int64_t after_id = 0;  ///< only entries with a greater id
+  std::int64_t limit = 0;     ///< 0: all
   bool descending = false;
   std::vector<std::string> agent_ids, container_ids, sources, stdtypes, levels;
   std::vector<int> rank_ids;
   std::optional<Time> before, after;
-  std::string search;                 ///< substring
+  std::string search;  ///< substring
 };
 
 struct MetricQuery {
@@ -110,8 +155,24 @@ struct MetricQuery {
 };
 
 /// How a list is ordered; ties by id, in the same direction.
-enum class ExperimentSort { Id, Name, Description, State, StartTime, EndTime, Progress, Owner, ResourcePool, Archived,
-                            ForkedFrom, ProjectId, NumTrials, CheckpointCount, CheckpointSize, BestMetric };
+enum class ExperimentSort {
+  Id,
+  Name,
+  Description,
+  State,
+  StartTime,
+  EndTime,
+  Progress,
+  Owner,
+  ResourcePool,
+  Archived,
+  ForkedFrom,
+  ProjectId,
+  NumTrials,
+  CheckpointCount,
+  CheckpointSize,
+  BestMetric
+};
 enum class TrialSort { Id, State, StartTime, EndTime, Batches, Restarts, BestMetric };
 
 /// Which experiments to list; a condition left empty lets all through.
@@ -144,7 +205,8 @@ struct ExperimentSummary {
   std::string error;
   std::int64_t project_id = 1;
   std::string searcher, searcher_metric;  ///< searcher.name and searcher.metric of the configuration
-  std::int64_t num_trials = 0, checkpoint_count = 0, checkpoint_bytes = 0;  ///< deleted checkpoints do not count
+  std::int64_t num_trials = 0, checkpoint_count = 0,
+               checkpoint_bytes = 0;  ///< deleted checkpoints do not count
   std::optional<double> best_metric;
   TrialId best_trial;  ///< 0: none has validated
 };
@@ -224,7 +286,8 @@ class Store {
 struct SqliteOptions {
   std::filesystem::path path;
   /// Called on the writer's thread.
-  std::function<void(const std::string&)> on_stall;  ///< told once when the disk is full, and again when it is not
+  std::function<void(const std::string&)>
+      on_stall;  ///< told once when the disk is full, and again when it is not
 };
 
 /// Opens or creates the database, holds a lock on it, and brings its schema up to date. The

@@ -87,9 +87,9 @@ std::string_view column_of(TrialSort sort) {
 void put_trial(Connection& connection, const TrialRecord& r) {
   const auto put = [&] {
     Query(connection, kPutTrial)
-        .bind(r.id, r.experiment_id, r.request_id, r.task_id, r.state, Document{r.hparams}, r.seed, r.restarts,
-              r.run_id, r.batches, r.latest_checkpoint, r.warm_start_checkpoint, r.runner_state, r.best_metric,
-              r.error, r.start_time, r.end_time)
+        .bind(r.id, r.experiment_id, r.request_id, r.task_id, r.state, Document{r.hparams}, r.seed,
+              r.restarts, r.run_id, r.batches, r.latest_checkpoint, r.warm_start_checkpoint, r.runner_state,
+              r.best_metric, r.error, r.start_time, r.end_time)
         .run();
   };
   put();
@@ -129,8 +129,9 @@ TrialList read_trial_list(Connection& connection, const TrialQuery& trials) {
   conditions.add_in("state", names_of(trials.states));
   TrialList list;
   list.total = count_rows(connection, "trials", conditions);
-  Query query(connection, OneTimeSql{fmt::format("{}{}{}{}", kSelectTrials, conditions.where(),
-                                                 order_by(column_of(trials.sort), trials.page.descending), kLimit)});
+  Query query(connection,
+              OneTimeSql{fmt::format("{}{}{}{}", kSelectTrials, conditions.where(),
+                                     order_by(column_of(trials.sort), trials.page.descending), kLimit)});
   conditions.bind(query);
   bind_page(query, trials.page, list.total);
   list.trials = collect<TrialRecord>(query, read_trial_row);

@@ -8,8 +8,12 @@
 namespace det::store {
 
 Writer::Writer(Connection& connection, WriterOptions options)
-    : connection_(connection), options_(std::move(options)), changes_(connection), purging_(purge_pending(connection)) {
-  connection_.execute(options_.sync_every_commit ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+    : connection_(connection),
+      options_(std::move(options)),
+      changes_(connection),
+      purging_(purge_pending(connection)) {
+  connection_.execute(options_.sync_every_commit ? "PRAGMA synchronous = FULL"
+                                                 : "PRAGMA synchronous = NORMAL");
   // Replaces SQLite's own checkpoints by a count, upon which checkpoint_if_large acts.
   const auto count_pages = [](void* self, sqlite3*, const char*, int pages) {
     static_cast<Writer*>(self)->wal_pages_ = pages;
@@ -90,7 +94,8 @@ Writer::Group Writer::next_group() {
   if (queue_.empty() && stopping_) purging_ = false;
   Group group;
   std::size_t bytes = 0;
-  while (!queue_.empty() && (group.empty() || bytes + queue_.front().bytes <= options_.transaction_bytes_max)) {
+  while (!queue_.empty() &&
+         (group.empty() || bytes + queue_.front().bytes <= options_.transaction_bytes_max)) {
     bytes += queue_.front().bytes;
     group.push_back(std::move(queue_.front()));
     queue_.pop_front();
@@ -102,7 +107,8 @@ bool Writer::write_until_done(const std::function<void()>& work) {
   while (true) {
     try {
       transaction(work);
-      if (stalled_ && options_.on_stall) options_.on_stall(fmt::format("{} can be written again", options_.name));
+      if (stalled_ && options_.on_stall)
+        options_.on_stall(fmt::format("{} can be written again", options_.name));
       stalled_ = false;
       return true;
     } catch (const SqliteError& error) {
@@ -158,7 +164,8 @@ void Writer::checkpoint_if_large() {
   if (wal_pages_ < checkpointed_pages_ + options_.checkpoint_pages) return;
   // Readers keep a passive checkpoint from starting the log anew. When that has gone
   // on for long, wait for them.
-  const int mode = wal_pages_ > 16 * options_.checkpoint_pages ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
+  const int mode =
+      wal_pages_ > 16 * options_.checkpoint_pages ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
   const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr, mode, nullptr, nullptr);
   checkpointed_pages_ = wal_pages_;
   if (code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY) return;

@@ -70,7 +70,9 @@ BOOST_DESCRIBE_STRUCT(MetricAnswer, (), (metric))
 
 template <typename Answer>
 Result<Answer> read(const http::Reply& reply) {
-  return json::parse(reply.body).and_then([](const json::value& value) { return json::from_json<Answer>(value); });
+  return json::parse(reply.body).and_then([](const json::value& value) {
+    return json::from_json<Answer>(value);
+  });
 }
 
 }  // namespace
@@ -81,8 +83,8 @@ struct Client::Threads {
       : process(::getpid()),
         polls(options.master, options.token, options.retry, options.notice),
         watch(options.master, options.token, options.retry, options.notice),
-        reporter(std::make_unique<Line>(options.master, options.token, options.retry, options.notice), options.limits,
-                 options.notice, options.poll) {}
+        reporter(std::make_unique<Line>(options.master, options.token, options.retry, options.notice),
+                 options.limits, options.notice, options.poll) {}
 
   ~Threads() {
     stop();
@@ -117,7 +119,8 @@ Client::~Client() {
 
 void Client::abandon_in_fork() {
   // The threads of a parent do not exist in a fork: nothing can be joined there.
-  if (threads_ && threads_->process != ::getpid()) static_cast<void>(new std::shared_ptr<Threads>(std::move(threads_)));
+  if (threads_ && threads_->process != ::getpid())
+    static_cast<void>(new std::shared_ptr<Threads>(std::move(threads_)));
 }
 
 Result<std::shared_ptr<Client::Threads>> Client::threads() {
@@ -125,11 +128,14 @@ Result<std::shared_ptr<Client::Threads>> Client::threads() {
   if (closed_) return failed_precondition("the connection to the master is closed");
   if (!threads_) {
     threads_ = std::make_shared<Threads>(options_);
-    threads_->watcher = quiet_thread([own = threads_.get(), path = allocation_path_] { watch_preemption(*own, path); });
+    threads_->watcher =
+        quiet_thread([own = threads_.get(), path = allocation_path_] { watch_preemption(*own, path); });
   }
   if (threads_->process != ::getpid())
-    return failed_precondition("the connection to the master belongs to process {}, which this one is a fork of; "
-                               "make one of its own", threads_->process);
+    return failed_precondition(
+        "the connection to the master belongs to process {}, which this one is a fork of; "
+        "make one of its own",
+        threads_->process);
   if (auto failure = threads_->reporter.failure()) return tl::unexpected(*std::move(failure));
   return threads_;
 }
@@ -174,8 +180,9 @@ Result<Operations> Client::read_operations(const std::string& body) {
   DET_TRY(const auto answer, json::from_json<OperationsAnswer>(parsed));
   DET_TRY(const auto unit, unit_from(answer.unit));
   if (unit != config::Unit::Batches && options_.global_batch_size < 1)
-    return invalid_argument("the searcher counts in {}: hyperparameters.global_batch_size is {}; must be at least 1",
-                            answer.unit, options_.global_batch_size);
+    return invalid_argument(
+        "the searcher counts in {}: hyperparameters.global_batch_size is {}; must be at least 1", answer.unit,
+        options_.global_batch_size);
   if (unit == config::Unit::Epochs && options_.records_per_epoch < 1)
     return invalid_argument("the searcher counts in epochs: records_per_epoch is {}; must be at least 1",
                             options_.records_per_epoch);
@@ -231,7 +238,8 @@ Result<void> Client::report_training(std::int64_t batches, json::object average,
   json::object metrics;
   metrics["avgMetrics"] = std::move(average);
   if (!each_batch.empty()) metrics["batchMetrics"] = std::move(each_batch);
-  return enqueue(Reporter::Kind::Report, trial_path_ + "/metrics", metrics_body("training", batches, std::move(metrics)));
+  return enqueue(Reporter::Kind::Report, trial_path_ + "/metrics",
+                 metrics_body("training", batches, std::move(metrics)));
 }
 
 Result<void> Client::report_validation(std::int64_t batches, json::object average) {
@@ -261,7 +269,8 @@ Result<void> Client::report_state(const std::string& state) {
 }
 
 Result<void> Client::report_checkpoint(const std::string& uuid, std::int64_t batches,
-                                       const std::map<std::string, std::int64_t>& resources, json::object metadata) {
+                                       const std::map<std::string, std::int64_t>& resources,
+                                       json::object metadata) {
   json::object sizes;
   for (const auto& [name, bytes] : resources) sizes[name] = std::to_string(bytes);
   metadata["steps_completed"] = batches;
@@ -287,7 +296,9 @@ Result<bool> Client::preempt_requested() {
   return own->preempted.load();
 }
 
-Result<void> Client::acknowledge_preemption() { return post(allocation_path_ + "/signals/ack_preemption", {}); }
+Result<void> Client::acknowledge_preemption() {
+  return post(allocation_path_ + "/signals/ack_preemption", {});
+}
 
 Result<std::optional<double>> Client::best_validation() {
   const auto reply = send(get(
@@ -322,7 +333,8 @@ Result<void> Client::close() {
 }
 
 void Client::watch_preemption(Threads& own, const std::string& allocation_path) {
-  auto call = get(fmt::format("{}/signals/preemption?timeout_seconds={}", allocation_path, kPreemptionPoll.count()));
+  auto call =
+      get(fmt::format("{}/signals/preemption?timeout_seconds={}", allocation_path, kPreemptionPoll.count()));
   call.timeout = kPreemptionPoll + kPollSlack;
   while (true) {
     const auto reply = own.watch.call(call);

@@ -36,8 +36,9 @@ struct ClientOptions {
   Retry retry;
   Reporter::Limits limits;
   std::chrono::milliseconds progress_interval{250};
-  std::function<void(const std::string&)> notice;  ///< Gets a sentence about an outage; absent: standard error.
-  std::function<void()> poll;                      ///< Called now and then by whoever waits; may throw.
+  std::function<void(const std::string&)>
+      notice;                  ///< Gets a sentence about an outage; absent: standard error.
+  std::function<void()> poll;  ///< Called now and then by whoever waits; may throw.
 };
 
 /// Reads the DET_* variables; names the first that is missing or wrong.
@@ -75,8 +76,8 @@ class Client {
   /// Queued; waits only while the queue is full. `batches` is the total after this chunk.
   Result<void> report_training(std::int64_t batches, json::object average, json::array each_batch);
   Result<void> report_validation(std::int64_t batches, json::object metrics);
-  Result<void> report_progress(double fraction);          ///< Queued; too frequent ones are left out.
-  Result<void> report_state(const std::string& state);    ///< Queued.
+  Result<void> report_progress(double fraction);        ///< Queued; too frequent ones are left out.
+  Result<void> report_state(const std::string& state);  ///< Queued.
   /// After all files are in storage.
   Result<void> report_checkpoint(const std::string& uuid, std::int64_t batches,
                                  const std::map<std::string, std::int64_t>& resources, json::object metadata);
@@ -95,9 +96,9 @@ class Client {
  private:
   struct Threads;
   struct Operation {
-    std::int64_t length = 0;   ///< as the searcher counts
+    std::int64_t length = 0;  ///< as the searcher counts
     std::int64_t batches = 0;
-    bool completed = false;    ///< by this process
+    bool completed = false;  ///< by this process
   };
 
   Result<std::shared_ptr<Threads>> threads();

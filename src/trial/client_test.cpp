@@ -56,7 +56,8 @@ TEST_F(ClientTest, SpeaksTheProtocol) {
   ASSERT_TRUE(client.report_validation(100, loss(0.25)));
   ASSERT_TRUE(client.report_progress(0.4));
   ASSERT_TRUE(client.report_state("training"));
-  ASSERT_TRUE(client.report_checkpoint("uuid-1", 100, {{"a/", 0}, {"a/model.pth", 1234}}, {{"framework", "torch"}}));
+  ASSERT_TRUE(
+      client.report_checkpoint("uuid-1", 100, {{"a/", 0}, {"a/model.pth", 1234}}, {{"framework", "torch"}}));
   ASSERT_TRUE(client.complete_operation(100, 0.25));
   ASSERT_TRUE(client.report_early_exit("EXITED_REASON_INVALID_HP"));
   ASSERT_TRUE(client.acknowledge_preemption());
@@ -64,24 +65,32 @@ TEST_F(ClientTest, SpeaksTheProtocol) {
   const auto lock = master.lock();
   ASSERT_EQ(master.bodies.size(), 8u);
   for (auto& body : master.bodies) {  // times differ from run to run
-    EXPECT_TRUE(parse_rfc3339(body.contains("reportTime") ? body["reportTime"].as_string() : "2026-01-01T00:00:00Z"));
+    EXPECT_TRUE(
+        parse_rfc3339(body.contains("reportTime") ? body["reportTime"].as_string() : "2026-01-01T00:00:00Z"));
     if (body.contains("reportTime")) body["reportTime"] = "T";
     if (body.contains("metrics")) body["metrics"].as_object()["reportTime"] = "T";
   }
   const auto text = [&](std::size_t i) { return json::serialize(master.bodies[i]); };
   EXPECT_THAT(master.log[0], HasSubstr("POST /api/v1/trials/12/metrics "));
-  EXPECT_EQ(text(0), R"({"group":"training","metrics":{"trialId":12,"trialRunId":2,"stepsCompleted":100,"reportTime":"T",)"
-                     R"("metrics":{"avgMetrics":{"loss":0.5},"batchMetrics":[{"loss":0.6}]}}})");
-  EXPECT_EQ(text(1), R"({"group":"validation","metrics":{"trialId":12,"trialRunId":2,"stepsCompleted":100,"reportTime":"T",)"
-                     R"("metrics":{"avgMetrics":{"loss":0.25}}}})");
+  EXPECT_EQ(
+      text(0),
+      R"({"group":"training","metrics":{"trialId":12,"trialRunId":2,"stepsCompleted":100,"reportTime":"T",)"
+      R"("metrics":{"avgMetrics":{"loss":0.5},"batchMetrics":[{"loss":0.6}]}}})");
+  EXPECT_EQ(
+      text(1),
+      R"({"group":"validation","metrics":{"trialId":12,"trialRunId":2,"stepsCompleted":100,"reportTime":"T",)"
+      R"("metrics":{"avgMetrics":{"loss":0.25}}}})");
   EXPECT_EQ(master.log[2], R"(POST /api/v1/trials/12/progress {"progress":0.4,"is_raw":true})");
   EXPECT_EQ(master.log[3], R"(POST /api/v1/trials/12/runner/metadata {"state":"training"})");
   EXPECT_THAT(master.log[4], HasSubstr("POST /api/v1/checkpoints "));
-  EXPECT_EQ(text(4), R"({"uuid":"uuid-1","taskId":"7.request","allocationId":"7.request.2","reportTime":"T",)"
-                     R"("resources":{"a/":"0","a/model.pth":"1234"},"metadata":{"framework":"torch","steps_completed":100},)"
-                     R"("state":"STATE_COMPLETED"})");
-  EXPECT_EQ(master.log[5], "POST /api/v1/trials/12/searcher/completed_operation "
-                           R"({"op":{"validateAfter":{"length":"100"}},"searcherMetric":0.25})");
+  EXPECT_EQ(
+      text(4),
+      R"({"uuid":"uuid-1","taskId":"7.request","allocationId":"7.request.2","reportTime":"T",)"
+      R"("resources":{"a/":"0","a/model.pth":"1234"},"metadata":{"framework":"torch","steps_completed":100},)"
+      R"("state":"STATE_COMPLETED"})");
+  EXPECT_EQ(master.log[5],
+            "POST /api/v1/trials/12/searcher/completed_operation "
+            R"({"op":{"validateAfter":{"length":"100"}},"searcherMetric":0.25})");
   EXPECT_EQ(master.log[6], R"(POST /api/v1/trials/12/early_exit {"reason":"EXITED_REASON_INVALID_HP"})");
   EXPECT_EQ(master.log[7], "POST /api/v1/allocations/7.request.2/signals/ack_preemption {}");
   EXPECT_THAT(master.tokens, ElementsAre("secret-token"));
@@ -123,9 +132,10 @@ TEST_F(ClientTest, ABadMasterLosesNothingAndDoublesNothing) {
     }
     std::vector<std::string> arrived;
     for (auto& body : flaky.bodies)
-      arrived.push_back(body.contains("uuid") ? std::string(body["uuid"].as_string())
-                                              : std::string(body["group"].as_string()) + " " +
-                                                    std::to_string(body["metrics"].at("stepsCompleted").as_int64()));
+      arrived.push_back(body.contains("uuid")
+                            ? std::string(body["uuid"].as_string())
+                            : std::string(body["group"].as_string()) + " " +
+                                  std::to_string(body["metrics"].at("stepsCompleted").as_int64()));
     EXPECT_EQ(arrived, expected) << "all, once, and in the order of the calls";
   }
 }
@@ -226,7 +236,8 @@ TEST_F(ClientTest, OperationsComeInBatchesAndAreCompletedInTheSearchersUnits) {
   with_batch_size.global_batch_size = 64;
   with_batch_size.records_per_epoch = 640;
   Client client(with_batch_size);
-  master.operations = R"({"operations":[{"length":"1","completed":true},{"length":3,"completed":false}],"closed":true,"unit":"epochs"})";
+  master.operations =
+      R"({"operations":[{"length":"1","completed":true},{"length":3,"completed":false}],"closed":true,"unit":"epochs"})";
   const auto operations = client.operations(0, milliseconds(1000));
   ASSERT_TRUE(operations);
   EXPECT_THAT(operations->lengths, ElementsAre(10, 30));
@@ -373,9 +384,14 @@ TEST_F(ClientTest, TellsAboutALongOutage) {
 
 TEST(ClientOptions, AreReadFromTheEnvironment) {
   std::map<std::string, std::string> environment = {
-      {"DET_MASTER", "http://master:8080"}, {"DET_SESSION_TOKEN", "t"},     {"DET_EXPERIMENT_ID", "7"},
-      {"DET_TRIAL_ID", "12"},               {"DET_TRIAL_RUN_ID", "3"},      {"DET_TASK_ID", "7.r"},
-      {"DET_ALLOCATION_ID", "7.r.3"},       {"DET_HPARAMS", R"({"global_batch_size":64})"},
+      {"DET_MASTER", "http://master:8080"},
+      {"DET_SESSION_TOKEN", "t"},
+      {"DET_EXPERIMENT_ID", "7"},
+      {"DET_TRIAL_ID", "12"},
+      {"DET_TRIAL_RUN_ID", "3"},
+      {"DET_TASK_ID", "7.r"},
+      {"DET_ALLOCATION_ID", "7.r.3"},
+      {"DET_HPARAMS", R"({"global_batch_size":64})"},
       {"DET_EXPERIMENT_CONFIG", R"({"records_per_epoch":60000})"}};
   const auto variable = [&](const char* name) -> const char* {
     const auto found = environment.find(name);
@@ -390,7 +406,8 @@ TEST(ClientOptions, AreReadFromTheEnvironment) {
   EXPECT_EQ(options->records_per_epoch, 60000);
 
   environment["DET_TRIAL_ID"] = "twelve";
-  EXPECT_EQ(options_from_environment(variable).error().message(), "DET_TRIAL_ID is \"twelve\"; must be a number from 1");
+  EXPECT_EQ(options_from_environment(variable).error().message(),
+            "DET_TRIAL_ID is \"twelve\"; must be a number from 1");
   environment.erase("DET_TRIAL_ID");
   EXPECT_EQ(options_from_environment(variable).error().message(),
             "DET_TRIAL_ID is not set: this process was not started by an agent");

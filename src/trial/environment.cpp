@@ -18,7 +18,8 @@ Result<std::string> text(const Variable& variable, const char* name) {
 Result<std::int64_t> number(const Variable& variable, const char* name) {
   DET_TRY(const auto value, text(variable, name));
   const auto parsed = json::to_int64(json::value(value));
-  if (!parsed || *parsed < 1) return failed_precondition("{} is \"{}\"; must be a number from 1", name, value);
+  if (!parsed || *parsed < 1)
+    return failed_precondition("{} is \"{}\"; must be a number from 1", name, value);
   return *parsed;
 }
 
@@ -37,9 +38,8 @@ std::int64_t member(const Variable& variable, const char* name, const char* key)
 Result<ClientOptions> options_from_environment(const Variable& variable) {
   ClientOptions options;
   DET_TRY(const auto master, text(variable, "DET_MASTER"));
-  DET_TRY(options.master, http::parse_url(master).map_error([](Error error) {
-    return std::move(error).within("DET_MASTER");
-  }));
+  DET_TRY(options.master, http::parse_url(master).map_error(
+                              [](Error error) { return std::move(error).within("DET_MASTER"); }));
   DET_TRY(options.token, text(variable, "DET_SESSION_TOKEN"));
   DET_TRY(const auto experiment, number(variable, "DET_EXPERIMENT_ID"));
   DET_TRY(const auto trial, number(variable, "DET_TRIAL_ID"));

@@ -23,7 +23,9 @@ namespace asio = boost::asio;
 class FakeMaster {
  public:
   explicit FakeMaster(std::uint32_t seed = 0)
-      : random_(seed), server_(context_.get_executor(), [this](http::Request request) { return handle(std::move(request)); }) {
+      : random_(seed), server_(context_.get_executor(), [this](http::Request request) {
+          return handle(std::move(request));
+        }) {
     if (!server_.listen("127.0.0.1", 0)) std::abort();
     thread_ = std::thread([this] { context_.run(); });
   }
@@ -54,8 +56,8 @@ class FakeMaster {
   int faults = 0;
   int polls = 0;
   std::set<std::string> tokens;
-  std::vector<std::string> log;        ///< what took effect, in order: "POST /path body"
-  std::vector<json::object> bodies;    ///< the bodies to that
+  std::vector<std::string> log;      ///< what took effect, in order: "POST /path body"
+  std::vector<json::object> bodies;  ///< the bodies to that
 
  private:
   asio::awaitable<http::Response> handle(http::Request request) {
@@ -110,7 +112,8 @@ class FakeMaster {
 
   http::Response answer(const http::Request& request) {
     if (request.path.ends_with("/operation")) return http::json_response(operations);
-    if (request.path.ends_with("/preemption")) return http::json_response(preempt ? R"({"preempt":true})" : R"({"preempt":false})");
+    if (request.path.ends_with("/preemption"))
+      return http::json_response(preempt ? R"({"preempt":true})" : R"({"preempt":false})");
     if (request.path.ends_with("/best_searcher_validation_metric")) {
       if (!best) return http::error_response(Error(ErrorCode::NotFound, "no validation yet"));
       return http::json_response(*best);

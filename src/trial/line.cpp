@@ -15,7 +15,9 @@ constexpr std::chrono::milliseconds kPollInterval{100};
 /// Shorter outages are nobody's business: a kept connection that the master has closed is one.
 constexpr std::chrono::seconds kOutageWorthMentioning{2};
 
-bool passes_by_itself(int status) { return status == 429 || (502 <= status && status <= 504); }
+bool passes_by_itself(int status) {
+  return status == 429 || (502 <= status && status <= 504);
+}
 
 std::chrono::milliseconds shortened_by_chance(std::chrono::milliseconds delay) {
   static thread_local std::minstd_rand chance{std::random_device{}()};
@@ -38,14 +40,16 @@ Result<http::Reply> Line::call(const http::Call& call, const std::function<void(
     try {
       reply = client_.request(std::move(attempt));
     } catch (const std::exception& thrown) {
-      reply = fail(ErrorCode::Unavailable, "the call to {} failed: {}", client_.url().authority(), thrown.what());
+      reply =
+          fail(ErrorCode::Unavailable, "the call to {} failed: {}", client_.url().authority(), thrown.what());
     }
 
     std::string why;
     if (!reply) {
       why = reply.error().message();
     } else if (passes_by_itself(reply->status)) {
-      why = fmt::format("{} answered {}", client_.url().authority(), http::error_text(reply->status, reply->body));
+      why = fmt::format("{} answered {}", client_.url().authority(),
+                        http::error_text(reply->status, reply->body));
     } else if (reply->status == 500 && ++internal_errors <= kInternalErrorsMax) {
       why = http::error_text(reply->status, reply->body);
     } else {
@@ -54,8 +58,8 @@ Result<http::Reply> Line::call(const http::Call& call, const std::function<void(
       if (reply->status == 410 || reply->status == 409)
         return fail(ErrorCode::Gone, "the master has ended this allocation: {}",
                     http::error_text(reply->status, reply->body));
-      return tl::unexpected(http::error_of(reply->status, reply->body)
-                                .within(fmt::format("{} {}", call.method, call.path)));
+      return tl::unexpected(
+          http::error_of(reply->status, reply->body).within(fmt::format("{} {}", call.method, call.path)));
     }
     note_outage(why);
     if (!wait(shortened_by_chance(delay), poll))
@@ -99,7 +103,8 @@ void Line::note_outage(const std::string& why) {
 
 void Line::note_end_of_outage() {
   if (outage_told_) {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - outage_since_);
+    const auto seconds =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - outage_since_);
     notice_(fmt::format("the master is back after {} s", seconds.count()));
   }
   outage_told_ = false;

@@ -8,15 +8,16 @@ namespace det::trial {
 namespace {
 
 /// `length` as batches; `name` is what the user calls it.
-Result<std::int64_t> in_batches(const char* name, const config::Length& length, std::int64_t global_batch_size,
-                                std::int64_t records_per_epoch) {
+Result<std::int64_t> in_batches(const char* name, const config::Length& length,
+                                std::int64_t global_batch_size, std::int64_t records_per_epoch) {
   if (length.count <= 0) return 0;
   const bool epochs = length.unit == config::Unit::Epochs;
   if ((epochs || length.unit == config::Unit::Records) && global_batch_size < 1)
     return invalid_argument("{} is in {}: hyperparameters.global_batch_size is {}; must be at least 1", name,
                             epochs ? "epochs" : "records", global_batch_size);
   if (epochs && records_per_epoch < 1)
-    return invalid_argument("{} is in epochs: records_per_epoch is {}; must be at least 1", name, records_per_epoch);
+    return invalid_argument("{} is in epochs: records_per_epoch is {}; must be at least 1", name,
+                            records_per_epoch);
   return std::max<std::int64_t>(1, config::to_batches(length, global_batch_size, records_per_epoch));
 }
 
@@ -30,10 +31,10 @@ std::int64_t Units::batches(std::int64_t length) const {
 Result<LoopConfig> loop_config(const config::ExperimentConfig& config, std::int64_t global_batch_size) {
   if (config.scheduling_unit < 1)
     return invalid_argument("scheduling_unit is {}; must be at least 1", config.scheduling_unit);
-  DET_TRY(const auto validation, in_batches("min_validation_period", config.min_validation_period, global_batch_size,
-                                            config.records_per_epoch));
-  DET_TRY(const auto checkpoint, in_batches("min_checkpoint_period", config.min_checkpoint_period, global_batch_size,
-                                            config.records_per_epoch));
+  DET_TRY(const auto validation, in_batches("min_validation_period", config.min_validation_period,
+                                            global_batch_size, config.records_per_epoch));
+  DET_TRY(const auto checkpoint, in_batches("min_checkpoint_period", config.min_checkpoint_period,
+                                            global_batch_size, config.records_per_epoch));
   return LoopConfig{
       .checkpoint_policy = config.checkpoint_policy,
       .smaller_is_better = config.searcher.smaller_is_better,
@@ -53,7 +54,9 @@ Result<Units> searcher_units(const config::ExperimentConfig& config, std::int64_
                .records_per_epoch = config.records_per_epoch};
 }
 
-void LoopState::train(std::int64_t batches) { batches_trained += batches; }
+void LoopState::train(std::int64_t batches) {
+  batches_trained += batches;
+}
 
 void LoopState::validate(double metric, bool smaller_is_better) {
   const auto better = [&](double a, double b) {
@@ -65,9 +68,13 @@ void LoopState::validate(double metric, bool smaller_is_better) {
   if (validation_is_best) best = metric;
 }
 
-void LoopState::checkpoint() { batches_checkpointed = batches_trained; }
+void LoopState::checkpoint() {
+  batches_checkpointed = batches_trained;
+}
 
-void LoopState::complete_operation() { ++operations_done; }
+void LoopState::complete_operation() {
+  ++operations_done;
+}
 
 json::object LoopState::to_json() const {
   auto saved = json::to_json(*this).as_object();
@@ -80,7 +87,8 @@ Result<LoopState> LoopState::from_json(const json::value& saved) {
   const auto within = [&](std::int64_t batches) { return -1 <= batches && batches <= state.batches_trained; };
   if (state.batches_trained < 0 || !within(state.batches_validated) || !within(state.batches_checkpointed) ||
       state.operations_done < 0)
-    return invalid_argument("the saved state of the training loop does not add up: {}", json::serialize(saved));
+    return invalid_argument("the saved state of the training loop does not add up: {}",
+                            json::serialize(saved));
   return state;
 }
 
@@ -114,7 +122,8 @@ Action next_action(const LoopConfig& config, const LoopState& state, const Wishe
     return Checkpoint{wishes.preempt ? CheckpointReason::Preempt : CheckpointReason::Stop};
   }
   if (config.perform_initial_validation && now == 0 && !state.validated()) return Validate{};
-  if (state.unsaved() && policy_wants_checkpoint(config, state)) return Checkpoint{CheckpointReason::Validation};
+  if (state.unsaved() && policy_wants_checkpoint(config, state))
+    return Checkpoint{CheckpointReason::Validation};
   if (!state.validated() && period_passed(config.min_validation_period, state.batches_validated, now))
     return Validate{};
   if (state.unsaved() && period_passed(config.min_checkpoint_period, state.batches_checkpointed, now))

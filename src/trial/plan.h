@@ -42,15 +42,15 @@ struct LoopState {
   std::int64_t batches_validated = -1;     ///< total at the newest validation, -1: none yet
   std::int64_t batches_checkpointed = -1;  ///< total at the newest checkpoint, -1: none yet
   std::int64_t operations_done = 0;
-  std::optional<double> best{};            ///< this trial's best searcher metric
-  bool validation_is_best = false;         ///< the newest validation's
+  std::optional<double> best{};     ///< this trial's best searcher metric
+  bool validation_is_best = false;  ///< the newest validation's
 
   void train(std::int64_t batches);  ///< Call after training them.
   /// Call after a validation. It is the best if strictly better than all before
   /// it; the first one always is, and NaN is the worst.
   void validate(double metric, bool smaller_is_better);
-  void checkpoint();                 ///< Call *before* writing the state into the checkpoint.
-  void complete_operation();         ///< Call after the master was told.
+  void checkpoint();          ///< Call *before* writing the state into the checkpoint.
+  void complete_operation();  ///< Call after the master was told.
 
   bool validated() const { return batches_validated == batches_trained; }
   bool unsaved() const { return batches_trained > batches_checkpointed && batches_trained > 0; }
@@ -60,8 +60,9 @@ struct LoopState {
 
   friend bool operator==(const LoopState&, const LoopState&) = default;
 };
-BOOST_DESCRIBE_STRUCT(LoopState, (), (batches_trained, batches_validated, batches_checkpointed, operations_done, best,
-                                      validation_is_best))
+BOOST_DESCRIBE_STRUCT(LoopState, (),
+                      (batches_trained, batches_validated, batches_checkpointed, operations_done, best,
+                       validation_is_best))
 
 struct Train {
   std::int64_t batches = 0;
@@ -93,10 +94,11 @@ using Action = std::variant<Train, Validate, Checkpoint, CompleteOperation, Wait
 
 /// What the master and the user want of the loop at this moment.
 struct Wishes {
-  std::span<const std::int64_t> lengths;  ///< of all operations, in total batches, completed ones too, ascending
-  bool closed = false;                    ///< no more operations will come
+  std::span<const std::int64_t>
+      lengths;          ///< of all operations, in total batches, completed ones too, ascending
+  bool closed = false;  ///< no more operations will come
   bool preempt = false;
-  bool stop_requested = false;            ///< by the user's code: finish early and for good
+  bool stop_requested = false;  ///< by the user's code: finish early and for good
 };
 
 /// What a trial does next; the same for every trial type. First match of:

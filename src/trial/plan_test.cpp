@@ -13,8 +13,10 @@ namespace det::trial {
 void PrintTo(const Action& action, std::ostream* out) {
   if (const auto* train = std::get_if<Train>(&action)) *out << "Train " << train->batches;
   if (std::holds_alternative<Validate>(action)) *out << "Validate";
-  if (const auto* save = std::get_if<Checkpoint>(&action)) *out << "Checkpoint " << static_cast<int>(save->reason);
-  if (const auto* done = std::get_if<CompleteOperation>(&action)) *out << "CompleteOperation " << done->length;
+  if (const auto* save = std::get_if<Checkpoint>(&action))
+    *out << "Checkpoint " << static_cast<int>(save->reason);
+  if (const auto* done = std::get_if<CompleteOperation>(&action))
+    *out << "CompleteOperation " << done->length;
   if (std::holds_alternative<Wait>(action)) *out << "Wait";
   if (const auto* exit = std::get_if<Exit>(&action)) *out << (exit->preempted ? "Exit preempted" : "Exit");
 }
@@ -128,15 +130,17 @@ TEST(LoopState, NaNIsWorseThanAnyNumberWhicheverWayIsBetter) {
 }
 
 TEST(LoopState, ReturnsFromItsCheckpointAsItWas) {
-  LoopState state{.batches_trained = 200, .batches_validated = 100, .batches_checkpointed = 200, .operations_done = 1};
+  LoopState state{
+      .batches_trained = 200, .batches_validated = 100, .batches_checkpointed = 200, .operations_done = 1};
   EXPECT_EQ(*LoopState::from_json(state.to_json()), state);
   state.best = -std::numeric_limits<double>::infinity();
   EXPECT_EQ(*LoopState::from_json(state.to_json()), state);
 }
 
 TEST(LoopState, RefusesOneThatDoesNotAddUp) {
-  for (const auto& state : {LoopState{.batches_trained = -1}, LoopState{.batches_trained = 5, .batches_validated = 6},
-                            LoopState{.batches_trained = 5, .batches_checkpointed = 6}})
+  for (const auto& state :
+       {LoopState{.batches_trained = -1}, LoopState{.batches_trained = 5, .batches_validated = 6},
+        LoopState{.batches_trained = 5, .batches_checkpointed = 6}})
     EXPECT_FALSE(LoopState::from_json(state.to_json()));
 }
 
@@ -149,7 +153,9 @@ struct Effect {
   std::int64_t from, to;
   friend bool operator==(const Effect&, const Effect&) = default;
 };
-void PrintTo(const Effect& effect, std::ostream* out) { *out << effect.kind << effect.from << "-" << effect.to; }
+void PrintTo(const Effect& effect, std::ostream* out) {
+  *out << effect.kind << effect.from << "-" << effect.to;
+}
 
 struct World {
   LoopConfig config;
@@ -249,7 +255,8 @@ void compare(std::uint32_t seed) {
 }
 
 TEST(PlanSimulation, AnInterruptedRunDoesWhatAnUndisturbedOneDoes) {
-  if (const char* seed = std::getenv("DET_SEED")) return compare(static_cast<std::uint32_t>(std::stoul(seed)));
+  if (const char* seed = std::getenv("DET_SEED"))
+    return compare(static_cast<std::uint32_t>(std::stoul(seed)));
   for (std::uint32_t seed = 0; seed < 3000 && !testing::Test::HasFailure(); ++seed) compare(seed);
 }
 

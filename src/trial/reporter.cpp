@@ -70,7 +70,8 @@ Result<void> Reporter::push(const std::shared_ptr<Item>& item, std::unique_lock<
 Result<void> Reporter::enqueue(Kind kind, http::Call call) {
   std::unique_lock lock(mutex_);
   if (kind != Kind::Report && queue_.size() > 1) {
-    const auto older = std::find_if(queue_.begin() + 1, queue_.end(), [&](const auto& item) { return item->kind == kind; });
+    const auto older =
+        std::find_if(queue_.begin() + 1, queue_.end(), [&](const auto& item) { return item->kind == kind; });
     if (older != queue_.end() && !failure_) {
       bytes_ = bytes_ - (*older)->call.body.size() + call.body.size();
       (*older)->call = std::move(call);

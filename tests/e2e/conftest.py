@@ -3,7 +3,6 @@
 import pathlib
 
 import pytest
-
 from cluster import Cluster
 
 HERE = pathlib.Path(__file__).parent

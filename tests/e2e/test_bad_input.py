@@ -5,7 +5,6 @@ import pathlib
 import time
 
 import pytest
-
 from cluster import Cluster, wait_until
 
 BROKEN = pathlib.Path(__file__).parent / "models" / "broken"

@@ -50,8 +50,14 @@ def test_every_command_of_the_guide_works(page, start, tmp_path):
         "PYTHONPATH": str(REPOSITORY / "python"),
     }
     done = subprocess.run(
-        ["bash"], input=script, cwd=work, env=environment, text=True, timeout=600,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ["bash"],
+        input=script,
+        cwd=work,
+        env=environment,
+        text=True,
+        timeout=600,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
     assert done.returncode == 0, f"{page.name}, after the last command below:\n{done.stdout[-4000:]}"
     assert "Traceback" not in done.stdout

@@ -10,7 +10,6 @@ import time
 
 import pytest
 import torch
-
 from cluster import Cluster, wait_until
 
 KILLS = int(os.environ.get("DET_KILLS", "2"))  # of each kind

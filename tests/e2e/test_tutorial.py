@@ -6,7 +6,6 @@ import re
 
 import pytest
 import torch
-
 from cluster import REPOSITORY, Cluster
 
 EXAMPLES = REPOSITORY / "examples"

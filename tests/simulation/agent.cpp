@@ -11,7 +11,8 @@ SimAgent::SimAgent(World& world, std::string id, int slots, agent::OnDisconnect 
 
 void SimAgent::start() {
   ++incarnation_;
-  agent::ReconcilerOptions options{.session = fmt::format("{}-{}", id_, incarnation_), .slots = {}, .on_disconnect = on_disconnect_};
+  agent::ReconcilerOptions options{
+      .session = fmt::format("{}-{}", id_, incarnation_), .slots = {}, .on_disconnect = on_disconnect_};
   for (int i = 0; i < slots_; ++i) options.slots.insert(i);
   if (world_.mutant == Mutant::AgentForgetsWhatItStarted) memory_.allocations.clear();
   reconciler_ = std::make_unique<agent::Reconciler>(options, memory_);
@@ -48,13 +49,15 @@ void SimAgent::lose_machine() {
   for (const auto& [key, process] : processes)
     if (process->alive) {
       process->alive = false;
-      ended_[key.first].push_back({.rank = key.second, .code = api::kLostStatus, .signal = 0, .reason = "the machine was lost"});
+      ended_[key.first].push_back(
+          {.rank = key.second, .code = api::kLostStatus, .signal = 0, .reason = "the machine was lost"});
     }
 }
 
 void SimAgent::timer() {
   if (!alive()) return;
-  if (const auto due = reconciler_->next_deadline(); due && *due <= world_.now) perform(reconciler_->on_time(world_.now));
+  if (const auto due = reconciler_->next_deadline(); due && *due <= world_.now)
+    perform(reconciler_->on_time(world_.now));
   world_.after(500 * kMillisecond, [this, born = incarnation_] {
     if (born == incarnation_) timer();
   });
@@ -105,12 +108,14 @@ void SimAgent::perform(const agent::Actions& actions) {
   for (const auto& action : actions) {
     if (const auto* start = std::get_if<agent::Start>(&action)) {
       const int ranks = std::max<int>(1, static_cast<int>(start->allocation.slot_ids.size()));
-      for (int i = 0; i < ranks; ++i) world_.start_process(id_, start->allocation, start->allocation.rank_start + i);
+      for (int i = 0; i < ranks; ++i)
+        world_.start_process(id_, start->allocation, start->allocation.rank_start + i);
       perform(reconciler_->running(start->allocation.allocation_id));
     } else if (const auto* terminate = std::get_if<agent::Terminate>(&action)) {
       for (const auto& [key, process] : std::map(processes_))
         if (key.first == terminate->allocation_id && process->alive && world_.chance(0.9))
-          world_.after(world_.between(1, 3000) * kMillisecond, [this, process = process] { world_.end_process(process, 143, 15); });
+          world_.after(world_.between(1, 3000) * kMillisecond,
+                       [this, process = process] { world_.end_process(process, 143, 15); });
     } else if (const auto* kill = std::get_if<agent::Kill>(&action)) {
       for (const auto& [key, process] : std::map(processes_))
         if (key.first == kill->allocation_id && process->alive) world_.end_process(process, 137, 9);

@@ -19,7 +19,8 @@ void SimMaster::start() {
       if (!commit.event) continue;
       const auto event = json::from_json<cluster::Event>(json::to_json(*commit.event));
       if (!event) world_.broken("I-9", "an event cannot be read back: " + event.error().message());
-      if (from.handle(*event, commit.time).refused) world_.broken("I-9", "an accepted event is refused when replayed");
+      if (from.handle(*event, commit.time).refused)
+        world_.broken("I-9", "an accepted event is refused when replayed");
       sequence_ = commit.sequence;
     }
     return from;
@@ -27,8 +28,10 @@ void SimMaster::start() {
   sequence_ = 0;
   auto whole = replay(0, cluster::Cluster());
   if (world_.chance(0.3) && !world_.disk.empty()) {
-    const auto cut = static_cast<std::size_t>(world_.random.below(static_cast<std::int64_t>(world_.disk.size())));
-    const auto tail = std::vector<Commit>(world_.disk.begin() + static_cast<std::ptrdiff_t>(cut), world_.disk.end());
+    const auto cut =
+        static_cast<std::size_t>(world_.random.below(static_cast<std::int64_t>(world_.disk.size())));
+    const auto tail =
+        std::vector<Commit>(world_.disk.begin() + static_cast<std::ptrdiff_t>(cut), world_.disk.end());
     cluster::Cluster early;
     for (std::size_t i = 0; i < cut; ++i)
       if (world_.disk[i].event) early.handle(*world_.disk[i].event, world_.disk[i].time);
@@ -50,7 +53,8 @@ void SimMaster::start() {
   if (world_.mutant == Mutant::RestartForgetsRunningWork) {
     std::vector<cluster::Event> lost;
     for (const auto& [id, allocation] : cluster_->allocations())
-      for (const auto& share : allocation.record.shares) lost.push_back(cluster::AllocationExited{id, share.agent, {}});
+      for (const auto& share : allocation.record.shares)
+        lost.push_back(cluster::AllocationExited{id, share.agent, {}});
     for (auto& event : lost) apply(std::move(event), {});
   }
   for (const auto& id : running)
@@ -80,7 +84,8 @@ Answer SimMaster::apply(cluster::Event event, std::vector<Row> also, ExperimentI
   auto outcome = cluster_->handle(event, world_.now);
   if (outcome.refused) return outcome.refused->code() == ErrorCode::Gone ? Answer::Gone : Answer::Refused;
   if (submitted != nullptr) *submitted = outcome.experiment;
-  Commit commit{.sequence = ++sequence_, .time = world_.now, .event = std::move(event), .rows = std::move(also)};
+  Commit commit{
+      .sequence = ++sequence_, .time = world_.now, .event = std::move(event), .rows = std::move(also)};
   for (auto& effect : outcome.effects) {
     if (auto* put = std::get_if<cluster::PutExperiment>(&effect)) {
       put->record.config = {};
@@ -88,10 +93,12 @@ Answer SimMaster::apply(cluster::Event event, std::vector<Row> also, ExperimentI
     } else if (const auto* trial = std::get_if<cluster::PutTrial>(&effect)) {
       commit.rows.push_back([record = trial->record](Tables& t) { t.trials[record.id] = record; });
     } else if (const auto* checkpoint = std::get_if<cluster::PutCheckpoint>(&effect)) {
-      commit.rows.push_back([record = checkpoint->record](Tables& t) { t.checkpoints[record.uuid] = record; });
+      commit.rows.push_back(
+          [record = checkpoint->record](Tables& t) { t.checkpoints[record.uuid] = record; });
     } else if (const auto* allocation = std::get_if<cluster::PutAllocation>(&effect)) {
-      if (allocation->record.state == experiment::AllocationState::Pending && !world_.allocations_seen.insert(allocation->record.id).second &&
-          world_.durable > 0 && world_.starts.contains(allocation->record.id + "/0"))
+      if (allocation->record.state == experiment::AllocationState::Pending &&
+          !world_.allocations_seen.insert(allocation->record.id).second && world_.durable > 0 &&
+          world_.starts.contains(allocation->record.id + "/0"))
         world_.broken("I-3", "the allocation id " + allocation->record.id + " was used before");
     } else if (const auto* wake = std::get_if<cluster::WakeAgent>(&effect)) {
       ++versions_[wake->agent];
@@ -107,7 +114,8 @@ Answer SimMaster::apply(cluster::Event event, std::vector<Row> also, ExperimentI
   std::set<TrialId> trials;
   std::set<std::pair<std::string, int>> slots;
   for (const auto& [id, allocation] : cluster_->allocations()) {
-    if (!trials.insert(allocation.record.trial_id).second) world_.broken("I-3", "a trial has two allocations: " + id);
+    if (!trials.insert(allocation.record.trial_id).second)
+      world_.broken("I-3", "a trial has two allocations: " + id);
     for (const auto& share : allocation.record.shares)
       for (const auto slot : share.slots)
         if (!allocation.agents_ended.contains(share.agent) && !slots.emplace(share.agent, slot).second)
@@ -122,7 +130,8 @@ void SimMaster::sync_disk() {
   syncing_ = true;
   const auto upto = world_.disk.size();
   auto delay = world_.between(100, 5 * kMillisecond);
-  if (!world_.calm() && world_.chance(world_.faults.slow_syncs)) delay = world_.between(50, 3000) * kMillisecond;
+  if (!world_.calm() && world_.chance(world_.faults.slow_syncs))
+    delay = world_.between(50, 3000) * kMillisecond;
   world_.after(delay, [this, upto, born = incarnation_] {
     if (!alive() || born != incarnation_) return;
     syncing_ = false;
@@ -130,8 +139,10 @@ void SimMaster::sync_disk() {
     auto waiting = std::move(waiting_);
     waiting_.clear();
     for (auto& [needs, act] : waiting) {
-      if (needs <= world_.durable) act();
-      else waiting_.emplace_back(needs, std::move(act));
+      if (needs <= world_.durable)
+        act();
+      else
+        waiting_.emplace_back(needs, std::move(act));
       if (!alive() || born != incarnation_) return;
     }
     if (world_.durable < world_.disk.size()) sync_disk();
@@ -145,17 +156,21 @@ void SimMaster::when_durable(std::function<void()> act) {
 
 // With the mutant, a report of a dead allocation is taken for its trial's live one.
 std::string SimMaster::speaker(const std::string& allocation) const {
-  if (world_.mutant != Mutant::DeadTokenAccepted || cluster_->allocation(allocation) != nullptr) return allocation;
+  if (world_.mutant != Mutant::DeadTokenAccepted || cluster_->allocation(allocation) != nullptr)
+    return allocation;
   const auto task = allocation.substr(0, allocation.rfind('.'));
   for (const auto& [id, live] : cluster_->allocations())
     if (live.record.task_id == task) return id;
   return allocation;
 }
 
-void SimMaster::sync(const std::string& agent, const api::SyncRequest& request, std::function<void(api::SyncReply)> respond) {
+void SimMaster::sync(const std::string& agent, const api::SyncRequest& request,
+                     std::function<void(api::SyncReply)> respond) {
   liveness_->heard(agent, world_.now);
   if (cluster_->joins(agent, request))
-    apply(cluster::AgentJoined{agent, request.resource_pool, request.hostname, request.version, request.slots}, {});
+    apply(
+        cluster::AgentJoined{agent, request.resource_pool, request.hostname, request.version, request.slots},
+        {});
   for (auto& event : cluster_->news(agent, request)) {
     if (world_.mutant == Mutant::DuplicateExitCounted)
       if (const auto* exit = std::get_if<cluster::AllocationExited>(&event)) {
@@ -173,8 +188,12 @@ void SimMaster::sync(const std::string& agent, const api::SyncRequest& request, 
       }
     apply(std::move(event), {});
   }
-  api::SyncReply reply{.epoch = cluster_->epoch(), .sequence = request.sequence, .version = versions_[agent],
-                       .lease_milliseconds = cluster::kLeaseSeconds * 1000, .cluster_id = "simulated", .desired = cluster_->desired(agent)};
+  api::SyncReply reply{.epoch = cluster_->epoch(),
+                       .sequence = request.sequence,
+                       .version = versions_[agent],
+                       .lease_milliseconds = cluster::kLeaseSeconds * 1000,
+                       .cluster_id = "simulated",
+                       .desired = cluster_->desired(agent)};
   for (auto& allocation : reply.desired) {
     const auto& trial = *cluster_->trial(allocation.trial_id);
     const auto& experiment = *cluster_->experiment(allocation.experiment_id);
@@ -184,8 +203,9 @@ void SimMaster::sync(const std::string& agent, const api::SyncRequest& request, 
   }
   if (world_.mutant == Mutant::StartSaidOnce)
     std::erase_if(reply.desired, [&](const auto& wanted) {
-      const bool has = std::any_of(request.allocations.begin(), request.allocations.end(),
-                                   [&](const auto& report) { return report.allocation_id == wanted.allocation_id; });
+      const bool has =
+          std::any_of(request.allocations.begin(), request.allocations.end(),
+                      [&](const auto& report) { return report.allocation_id == wanted.allocation_id; });
       return !has && !told_.insert(wanted.allocation_id).second;
     });
   for (const auto& report : request.allocations)
@@ -210,15 +230,18 @@ void SimMaster::preemption(const std::string& allocation, Respond respond) {
   when_durable([respond = std::move(respond), reply = std::move(reply)] { respond(reply); });
 }
 
-void SimMaster::report_metrics(const std::string& sender, const std::string& group, std::int64_t batches, std::uint64_t value, Respond respond) {
+void SimMaster::report_metrics(const std::string& sender, const std::string& group, std::int64_t batches,
+                               std::uint64_t value, Respond respond) {
   const auto allocation = speaker(sender);
   const auto* live = cluster_->allocation(allocation);
   if (live == nullptr) return respond({.answer = Answer::Gone});
   const MetricKey key{live->record.trial_id, group, batches};
   const auto run = live->record.run_id;
   const bool doubled = world_.mutant == Mutant::DuplicateMetricStored;
-  if (const auto found = world_.tables.metrics.find(key); found != world_.tables.metrics.end() && found->second.value != value)
-    world_.broken("I-14", fmt::format("trial {} reports other {} metrics at {} batches than before", live->record.trial_id, group, batches));
+  if (const auto found = world_.tables.metrics.find(key);
+      found != world_.tables.metrics.end() && found->second.value != value)
+    world_.broken("I-14", fmt::format("trial {} reports other {} metrics at {} batches than before",
+                                      live->record.trial_id, group, batches));
   Row row = [key, value, run, doubled](Tables& t) {
     auto& stored = t.metrics[key];
     const bool repeated = stored.copies > 0 && stored.run_id == run && stored.value == value;
@@ -229,10 +252,12 @@ void SimMaster::report_metrics(const std::string& sender, const std::string& gro
   std::vector<Row> rows;
   rows.push_back(std::move(row));
   cluster::Event event = cluster::TrialProgressed{allocation, batches, ""};
-  if (group == "validation") event = cluster::ValidationReported{allocation, batches, static_cast<double>(value % 1000)};
+  if (group == "validation")
+    event = cluster::ValidationReported{allocation, batches, static_cast<double>(value % 1000)};
   const bool dead = cluster_->allocation(sender) == nullptr;
   const auto answer = apply(std::move(event), std::move(rows));
-  if (dead && answer == Answer::Good) world_.broken("I-10", "a report of the dead allocation " + sender + " was accepted");
+  if (dead && answer == Answer::Good)
+    world_.broken("I-10", "a report of the dead allocation " + sender + " was accepted");
   when_durable([this, respond = std::move(respond), answer, key] {
     if (answer == Answer::Good) world_.acknowledged_metrics.insert(key);
     respond({.answer = answer});
@@ -241,19 +266,22 @@ void SimMaster::report_metrics(const std::string& sender, const std::string& gro
 
 void SimMaster::report(cluster::Event event, Respond respond) {
   bool dead = false;
-  std::visit([&](auto& e) {
-    if constexpr (requires { e.allocation_id; }) {
-      dead = cluster_->allocation(e.allocation_id) == nullptr;
-      e.allocation_id = speaker(e.allocation_id);
-    }
-  }, event);
+  std::visit(
+      [&](auto& e) {
+        if constexpr (requires { e.allocation_id; }) {
+          dead = cluster_->allocation(e.allocation_id) == nullptr;
+          e.allocation_id = speaker(e.allocation_id);
+        }
+      },
+      event);
   std::string uuid;
   if (auto* checkpoint = std::get_if<cluster::CheckpointReported>(&event)) {
     checkpoint->record.allocation_id = speaker(checkpoint->record.allocation_id);
     uuid = checkpoint->record.uuid;
     // I-12: what is committed is complete.
     const auto found = world_.storage.find(uuid);
-    if (cluster_->allocation(checkpoint->record.allocation_id) != nullptr && (found == world_.storage.end() || !found->second.complete))
+    if (cluster_->allocation(checkpoint->record.allocation_id) != nullptr &&
+        (found == world_.storage.end() || !found->second.complete))
       world_.broken("I-12", "checkpoint " + uuid + " is committed and not complete");
   }
   const auto answer = apply(std::move(event), {});
@@ -281,8 +309,10 @@ void SimMaster::command(cluster::Event event, Respond respond) {
 void SimMaster::tick() {
   if (!alive()) return;
   for (auto& event : cluster_->due(world_.now)) apply(std::move(event), {});
-  const auto patience = world_.mutant == Mutant::SlotReusedBeforeLease ? world_.now + 38 * kSecond : world_.now;
-  for (const auto& agent : liveness_->lost(cluster_->agents(), patience)) apply(cluster::AgentLost{agent}, {});
+  const auto patience =
+      world_.mutant == Mutant::SlotReusedBeforeLease ? world_.now + 38 * kSecond : world_.now;
+  for (const auto& agent : liveness_->lost(cluster_->agents(), patience))
+    apply(cluster::AgentLost{agent}, {});
   if (world_.mutant == Mutant::CollectionIgnoresPins && world_.chance(0.1)) world_.storage.clear();
   world_.after(kSecond, [this, born = incarnation_] {
     if (born == incarnation_) tick();

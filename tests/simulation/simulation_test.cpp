@@ -12,7 +12,8 @@ namespace det::simulation {
 namespace {
 
 std::string report(std::uint64_t seed, const Verdict& verdict) {
-  auto text = fmt::format("seed {}: {}\nreplay it with DET_SEED={}\nthe last events:\n", seed, *verdict.violation, seed);
+  auto text = fmt::format("seed {}: {}\nreplay it with DET_SEED={}\nthe last events:\n", seed,
+                          *verdict.violation, seed);
   for (const auto& event : verdict.last_events) text += "  " + event + "\n";
   return text;
 }
@@ -60,7 +61,8 @@ TEST_P(PlantedFault, IsFound) {
   const auto& planted = GetParam();
   for (std::uint64_t seed = 1; seed <= planted.seeds; ++seed)
     if (const auto verdict = simulate(seed, planted.mutant); verdict.violation) {
-      std::printf("found by seed %llu: %s\n", static_cast<unsigned long long>(seed), verdict.violation->c_str());
+      std::printf("found by seed %llu: %s\n", static_cast<unsigned long long>(seed),
+                  verdict.violation->c_str());
       return;
     }
   FAIL() << "not found in " << planted.seeds << " seeds: the simulated world is too kind";

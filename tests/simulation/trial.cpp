@@ -7,7 +7,9 @@ namespace {
 
 constexpr std::int64_t kMillisecond = 1000;
 
-std::string key_of(const std::string& allocation, int rank) { return fmt::format("{}/{}", allocation, rank); }
+std::string key_of(const std::string& allocation, int rank) {
+  return fmt::format("{}/{}", allocation, rank);
+}
 
 }  // namespace
 
@@ -30,17 +32,20 @@ void World::start_process(const std::string& agent, const api::DesiredAllocation
   process->seed = std::stoll(allocation.environment.at("seed"));
   process->weights = static_cast<std::uint64_t>(process->seed);
   check_process_start(*process);
-  note(fmt::format("start {} rank {} on {} from '{}'", process->allocation, rank, agent, process->checkpoint));
+  note(
+      fmt::format("start {} rank {} on {} from '{}'", process->allocation, rank, agent, process->checkpoint));
   agents.at(agent)->processes()[{process->allocation, rank}] = process;
   if (!process->checkpoint.empty()) {
     const auto found = storage.find(process->checkpoint);
-    if (found == storage.end() || !found->second.complete) broken("I-7", "checkpoint " + process->checkpoint + " is gone and needed");
+    if (found == storage.end() || !found->second.complete)
+      broken("I-7", "checkpoint " + process->checkpoint + " is gone and needed");
     process->loop = found->second.loop;
     process->weights = found->second.weights;
   }
   if (mutant == Mutant::ResumeFromTheBeginning) process->weights = static_cast<std::uint64_t>(process->seed);
   if (rank != 0) return;
-  if (const auto* experiment = master->alive() ? master->cluster().experiment(allocation.experiment_id) : nullptr) {
+  if (const auto* experiment =
+          master->alive() ? master->cluster().experiment(allocation.experiment_id) : nullptr) {
     const auto config = trial::loop_config(experiment->config(), 1);
     if (config) process->config = *config;
   }
@@ -48,11 +53,13 @@ void World::start_process(const std::string& agent, const api::DesiredAllocation
   auto watch = std::make_shared<std::function<void()>>();
   *watch = [this, process, watch] {
     if (!process->alive || process->preempt) return;
-    call(process, [process](SimMaster& m, Respond respond) { m.preemption(process->allocation, std::move(respond)); },
-         [this, process, watch](const Reply& reply) {
-           process->preempt = reply.preempt;
-           if (!reply.preempt) after(kSecond, *watch);
-         });
+    call(
+        process,
+        [process](SimMaster& m, Respond respond) { m.preemption(process->allocation, std::move(respond)); },
+        [this, process, watch](const Reply& reply) {
+          process->preempt = reply.preempt;
+          if (!reply.preempt) after(kSecond, *watch);
+        });
   };
   after(between(1, 100) * kMillisecond, *watch);
   after(between(10, 200) * kMillisecond, [this, process] { step(process); });
@@ -61,21 +68,26 @@ void World::start_process(const std::string& agent, const api::DesiredAllocation
 // I-11, I-2: a rank starts once, and only on a durable decision.
 void World::check_process_start(const Process& process) {
   if (++starts[key_of(process.allocation, process.rank)] > 1)
-    broken("I-11", "rank " + std::to_string(process.rank) + " of " + process.allocation + " was started twice");
+    broken("I-11",
+           "rank " + std::to_string(process.rank) + " of " + process.allocation + " was started twice");
   for (const auto& [key, other] : agents.at(process.agent)->processes())
     if (other->alive && other->allocation != process.allocation)
       for (const auto slot : other->slots)
         if (std::find(process.slots.begin(), process.slots.end(), slot) != process.slots.end())
-          broken("I-11", fmt::format("{} and {} are on slot {} of {} at once", process.allocation, other->allocation, slot, process.agent));
+          broken("I-11", fmt::format("{} and {} are on slot {} of {} at once", process.allocation,
+                                     other->allocation, slot, process.agent));
   // Where machines end what they run when they lose the master, a trial never runs twice.
   for (const auto& [id, agent] : agents)
     for (const auto& [key, other] : agent->processes())
-      if (other->alive && other->trial == process.trial && other->allocation != process.allocation && agent->ends_with_its_lease())
-        broken("I-3", fmt::format("trial {} runs as {} and as {}", process.trial, other->allocation, process.allocation));
+      if (other->alive && other->trial == process.trial && other->allocation != process.allocation &&
+          agent->ends_with_its_lease())
+        broken("I-3", fmt::format("trial {} runs as {} and as {}", process.trial, other->allocation,
+                                  process.allocation));
   if (durable == 0) broken("I-2", process.allocation + " was started before anything was durable");
 }
 
-void World::call(const std::shared_ptr<Process>& process, std::function<void(SimMaster&, Respond)> request, std::function<void(const Reply&)> then) {
+void World::call(const std::shared_ptr<Process>& process, std::function<void(SimMaster&, Respond)> request,
+                 std::function<void(const Reply&)> then) {
   struct Call {
     bool answered = false;
     std::function<void()> attempt;
@@ -108,21 +120,26 @@ void World::step(const std::shared_ptr<Process>& process) {
   // The ranks wait for one another.
   int present = 0;
   for (const auto& [id, agent] : agents)
-    for (const auto& [key, other] : agent->processes()) present += other->alive && other->allocation == process->allocation ? 1 : 0;
+    for (const auto& [key, other] : agent->processes())
+      present += other->alive && other->allocation == process->allocation ? 1 : 0;
   if (present < process->size) return after(kSecond, [this, process] { step(process); });
   if (!process->loaded) {
     process->loaded = true;
-    call(process, [process](SimMaster& m, Respond respond) { m.operations(process->allocation, std::move(respond)); },
-         [this, process](const Reply& reply) {
-           process->lengths = reply.lengths;
-           process->closed = reply.closed;
-           if (mutant == Mutant::LoopStateFromTheMaster && !process->lengths.empty() && process->loop.batches_trained > 0)
-             process->loop.batches_trained = process->lengths.front();
-           step(process);
-         });
+    call(
+        process,
+        [process](SimMaster& m, Respond respond) { m.operations(process->allocation, std::move(respond)); },
+        [this, process](const Reply& reply) {
+          process->lengths = reply.lengths;
+          process->closed = reply.closed;
+          if (mutant == Mutant::LoopStateFromTheMaster && !process->lengths.empty() &&
+              process->loop.batches_trained > 0)
+            process->loop.batches_trained = process->lengths.front();
+          step(process);
+        });
     return;
   }
-  const trial::Wishes wishes{.lengths = process->lengths, .closed = process->closed, .preempt = process->preempt};
+  const trial::Wishes wishes{
+      .lengths = process->lengths, .closed = process->closed, .preempt = process->preempt};
   const auto action = trial::next_action(process->config, process->loop, wishes);
   if (const auto* chunk = std::get_if<trial::Train>(&action)) {
     train(process, chunk->batches);
@@ -131,13 +148,15 @@ void World::step(const std::shared_ptr<Process>& process) {
   } else if (std::holds_alternative<trial::Checkpoint>(action)) {
     save(process);
   } else if (const auto* complete = std::get_if<trial::CompleteOperation>(&action)) {
-    const cluster::Event event = cluster::OperationCompleted{process->allocation, complete->length, static_cast<double>(process->weights % 1000)};
-    call(process, [event](SimMaster& m, Respond respond) { m.report(event, std::move(respond)); },
-         [this, process](const Reply&) {
-           process->loop.complete_operation();
-           process->loaded = false;  // ask for what comes next
-           step(process);
-         });
+    const cluster::Event event = cluster::OperationCompleted{process->allocation, complete->length,
+                                                             static_cast<double>(process->weights % 1000)};
+    call(
+        process, [event](SimMaster& m, Respond respond) { m.report(event, std::move(respond)); },
+        [this, process](const Reply&) {
+          process->loop.complete_operation();
+          process->loaded = false;  // ask for what comes next
+          step(process);
+        });
   } else if (std::holds_alternative<trial::Wait>(action)) {
     process->loaded = false;
     after(kSecond, [this, process] { step(process); });
@@ -149,7 +168,8 @@ void World::step(const std::shared_ptr<Process>& process) {
 void World::train(const std::shared_ptr<Process>& process, std::int64_t batches) {
   after(batches * between(2, 20) * kMillisecond, [this, process, batches] {
     if (!process->alive) return;
-    for (std::int64_t i = 0; i < batches; ++i) process->weights = mix(process->weights, process->loop.batches_trained + i);
+    for (std::int64_t i = 0; i < batches; ++i)
+      process->weights = mix(process->weights, process->loop.batches_trained + i);
     process->loop.train(batches);
     process->unreported.emplace_back(process->loop.batches_trained, process->weights);
     report_next(process);
@@ -162,31 +182,47 @@ void World::report_next(const std::shared_ptr<Process>& process) {
   if (process->reporting || process->unreported.empty() || !process->alive) return;
   process->reporting = true;
   const auto [batches, weights] = process->unreported.front();
-  call(process, [process, batches, weights](SimMaster& m, Respond respond) { m.report_metrics(process->allocation, "training", batches, weights, std::move(respond)); },
-       [this, process](const Reply&) {
-         process->unreported.pop_front();
-         process->reporting = false;
-         report_next(process);
-       });
+  call(
+      process,
+      [process, batches, weights](SimMaster& m, Respond respond) {
+        m.report_metrics(process->allocation, "training", batches, weights, std::move(respond));
+      },
+      [this, process](const Reply&) {
+        process->unreported.pop_front();
+        process->reporting = false;
+        report_next(process);
+      });
 }
 
 void World::validate(const std::shared_ptr<Process>& process) {
-  if (!process->unreported.empty()) return after(100 * kMillisecond, [this, process] { if (process->alive) validate(process); });
+  if (!process->unreported.empty())
+    return after(100 * kMillisecond, [this, process] {
+      if (process->alive) validate(process);
+    });
   after(between(5, 50) * kMillisecond, [this, process] {
     if (!process->alive) return;
     const auto batches = process->loop.batches_trained;
     const auto weights = process->weights;
-    call(process, [process, batches, weights](SimMaster& m, Respond respond) { m.report_metrics(process->allocation, "validation", batches, weights, std::move(respond)); },
-         [this, process](const Reply&) {
-           process->loop.validate(static_cast<double>(process->weights % 1000), process->config.smaller_is_better);
-           step(process);
-         });
+    call(
+        process,
+        [process, batches, weights](SimMaster& m, Respond respond) {
+          m.report_metrics(process->allocation, "validation", batches, weights, std::move(respond));
+        },
+        [this, process](const Reply&) {
+          process->loop.validate(static_cast<double>(process->weights % 1000),
+                                 process->config.smaller_is_better);
+          step(process);
+        });
   });
 }
 
 void World::save(const std::shared_ptr<Process>& process) {
-  if (!process->unreported.empty()) return after(100 * kMillisecond, [this, process] { if (process->alive) save(process); });
-  const auto uuid = fmt::format("{}-{}-{}", process->allocation, process->number, ++process->checkpoints_made);
+  if (!process->unreported.empty())
+    return after(100 * kMillisecond, [this, process] {
+      if (process->alive) save(process);
+    });
+  const auto uuid =
+      fmt::format("{}-{}-{}", process->allocation, process->number, ++process->checkpoints_made);
   process->loop.checkpoint();
   storage[uuid] = {.loop = process->loop, .weights = process->weights, .complete = false};
   const auto report = [this, process, uuid] {
@@ -195,8 +231,9 @@ void World::save(const std::shared_ptr<Process>& process) {
     event.record.allocation_id = process->allocation;
     event.record.batches = process->loop.batches_trained;
     const cluster::Event wrapped = event;
-    call(process, [wrapped](SimMaster& m, Respond respond) { m.report(wrapped, std::move(respond)); },
-         [this, process](const Reply&) { step(process); });
+    call(
+        process, [wrapped](SimMaster& m, Respond respond) { m.report(wrapped, std::move(respond)); },
+        [this, process](const Reply&) { step(process); });
   };
   if (mutant == Mutant::CheckpointReportedBeforeUpload) report();
   after(between(5, 500) * kMillisecond, [this, process, uuid, report] {
@@ -207,7 +244,10 @@ void World::save(const std::shared_ptr<Process>& process) {
 }
 
 void World::leave(const std::shared_ptr<Process>& process, bool preempted) {
-  if (!process->unreported.empty()) return after(100 * kMillisecond, [this, process, preempted] { if (process->alive) leave(process, preempted); });
+  if (!process->unreported.empty())
+    return after(100 * kMillisecond, [this, process, preempted] {
+      if (process->alive) leave(process, preempted);
+    });
   if (!preempted) {
     // I-14: the weights at the end are those of the undisturbed run.
     if (process->weights != undisturbed(process->seed, process->loop.batches_trained))
@@ -215,8 +255,9 @@ void World::leave(const std::shared_ptr<Process>& process, bool preempted) {
     return end_process(process, 0, 0);
   }
   const cluster::Event event = cluster::PreemptionAcknowledged{process->allocation};
-  call(process, [event](SimMaster& m, Respond respond) { m.report(event, std::move(respond)); },
-       [this, process](const Reply&) { end_process(process, 0, 0); });
+  call(
+      process, [event](SimMaster& m, Respond respond) { m.report(event, std::move(respond)); },
+      [this, process](const Reply&) { end_process(process, 0, 0); });
 }
 
 void World::end_process(const std::shared_ptr<Process>& process, int code, int signal) {

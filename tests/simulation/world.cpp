@@ -16,19 +16,26 @@ const std::vector<json::object>& documents() {
   static const auto made = [] {
     constexpr const char* kTexts[] = {
         "searcher: {name: single, metric: loss, max_length: {batches: 400}}\n",
-        "searcher: {name: single, metric: loss, max_steps: 3}\nresources: {slots_per_trial: 2}\nmin_validation_period: 1\n",
-        "searcher: {name: random, metric: loss, max_trials: 4, max_length: {batches: 150}, max_concurrent_trials: 2}\nmin_checkpoint_period: {batches: 60}\n",
-        "searcher: {name: grid, metric: loss, max_length: {batches: 90}, max_concurrent_trials: 3}\nscheduling_unit: 25\ncheckpoint_policy: all\n",
-        "searcher: {name: single, metric: loss, max_length: {batches: 300}}\nresources: {slots_per_trial: 4}\ncheckpoint_policy: none\nmin_validation_period: {batches: 70}\nperform_initial_validation: true\n",
+        "searcher: {name: single, metric: loss, max_steps: 3}\nresources: {slots_per_trial: "
+        "2}\nmin_validation_period: 1\n",
+        "searcher: {name: random, metric: loss, max_trials: 4, max_length: {batches: 150}, "
+        "max_concurrent_trials: 2}\nmin_checkpoint_period: {batches: 60}\n",
+        "searcher: {name: grid, metric: loss, max_length: {batches: 90}, max_concurrent_trials: "
+        "3}\nscheduling_unit: 25\ncheckpoint_policy: all\n",
+        "searcher: {name: single, metric: loss, max_length: {batches: 300}}\nresources: {slots_per_trial: "
+        "4}\ncheckpoint_policy: none\nmin_validation_period: {batches: 70}\nperform_initial_validation: "
+        "true\n",
     };
     std::vector<json::object> documents;
     for (const auto* text : kTexts) {
       config::Layers layers;
       layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/simulated"}};
-      layers.user_yaml = std::string(text) +
-                         "entrypoint: model:Trial\nmax_restarts: 1000\nreproducibility: {experiment_seed: 1}\n"
-                         "hyperparameters: {global_batch_size: 4, lr: {type: double, minval: 0, maxval: 1, count: 3}}\n";
-      const auto resolved = config::resolve(layers, {.now = {}, .pet_name = "simulated", .resource_pools = std::nullopt});
+      layers.user_yaml =
+          std::string(text) +
+          "entrypoint: model:Trial\nmax_restarts: 1000\nreproducibility: {experiment_seed: 1}\n"
+          "hyperparameters: {global_batch_size: 4, lr: {type: double, minval: 0, maxval: 1, count: 3}}\n";
+      const auto resolved =
+          config::resolve(layers, {.now = {}, .pet_name = "simulated", .resource_pools = std::nullopt});
       if (!resolved) throw std::runtime_error("simulation: " + join_errors(resolved.error()).message());
       documents.push_back(resolved->config.document);
     }
@@ -39,13 +46,16 @@ const std::vector<json::object>& documents() {
 
 }  // namespace
 
-World::World(std::uint64_t seed, Mutant planted) : random(static_cast<std::uint32_t>(seed)), mutant(planted) {}
+World::World(std::uint64_t seed, Mutant planted)
+    : random(static_cast<std::uint32_t>(seed)), mutant(planted) {}
 
 void World::after(std::int64_t microseconds, std::function<void()> what) {
   queue_.push({now + std::max<std::int64_t>(microseconds, 1), order_++, std::move(what)});
 }
 
-void World::broken(const std::string& rule, const std::string& what) const { throw Violation{rule + ": " + what}; }
+void World::broken(const std::string& rule, const std::string& what) const {
+  throw Violation{rule + ": " + what};
+}
 
 void World::note(std::string text) {
   for (const char c : text) trace_ = (trace_ ^ static_cast<unsigned char>(c)) * 1099511628211ull;
@@ -69,13 +79,23 @@ void World::send(const std::string& from, const std::string& to, std::function<v
 // Swarm: a random subset of the kinds, each with a random rate.
 void World::plan_faults() {
   const auto draw = [&](double most) { return chance(0.5) ? most * random.unit() : 0.0; };
-  faults = {.drop = draw(0.1), .duplicate = draw(0.1), .late = draw(0.05), .master_crashes = draw(6), .agent_crashes = draw(6),
-            .machine_losses = draw(1.5), .process_crashes = draw(6), .partitions = draw(2), .slow_syncs = draw(0.3)};
+  faults = {.drop = draw(0.1),
+            .duplicate = draw(0.1),
+            .late = draw(0.05),
+            .master_crashes = draw(6),
+            .agent_crashes = draw(6),
+            .machine_losses = draw(1.5),
+            .process_crashes = draw(6),
+            .partitions = draw(2),
+            .slow_syncs = draw(0.3)};
   faults_end = now + between(30, 120) * kSecond;
   const auto strike = [&](double per_minute, std::function<void()> what) {
     if (per_minute <= 0) return;
     auto again = std::make_shared<std::function<void()>>();
-    const auto pause = [this, per_minute] { return static_cast<std::int64_t>(-std::log(1 - random.unit()) * static_cast<double>(kMinute) / per_minute); };
+    const auto pause = [this, per_minute] {
+      return static_cast<std::int64_t>(-std::log(1 - random.unit()) * static_cast<double>(kMinute) /
+                                       per_minute);
+    };
     *again = [this, what, again, pause] {
       if (calm()) return;
       ++fault_count;
@@ -141,7 +161,8 @@ void World::plan_users() {
   for (int i = 0; i < count; ++i)
     after(between(1, 20'000) * kMillisecond, [this] {
       experiment::ExperimentRecord record;
-      record.config = documents()[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(documents().size())))];
+      record.config =
+          documents()[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(documents().size())))];
       record.config["reproducibility"].as_object()["experiment_seed"] = random.below(1'000'000);
       record.name = "simulated";
       record.job_id = random.uuid();
@@ -150,7 +171,8 @@ void World::plan_users() {
       *attempt = [this, record, attempt] {
         if (!master->alive()) return after(kSecond, *attempt);
         --submissions_left_;
-        master->submit(record, [this](const Reply& reply) { note(fmt::format("submitted {}", reply.experiment)); });
+        master->submit(record,
+                       [this](const Reply& reply) { note(fmt::format("submitted {}", reply.experiment)); });
       };
       (*attempt)();
     });
@@ -161,7 +183,9 @@ void World::plan_users() {
       if (!master->alive() || master->cluster().experiments().empty()) return;
       auto it = master->cluster().experiments().begin();
       std::advance(it, random.below(static_cast<std::int64_t>(master->cluster().experiments().size())));
-      constexpr cluster::Verb kVerbs[] = {cluster::Verb::Pause, cluster::Verb::Pause, cluster::Verb::Activate, cluster::Verb::Activate, cluster::Verb::Cancel, cluster::Verb::Kill};
+      constexpr cluster::Verb kVerbs[] = {cluster::Verb::Pause,    cluster::Verb::Pause,
+                                          cluster::Verb::Activate, cluster::Verb::Activate,
+                                          cluster::Verb::Cancel,   cluster::Verb::Kill};
       const auto verb = kVerbs[random.below(chance(0.2) ? 6 : 4)];
       note(fmt::format("command {} to {}", static_cast<int>(verb), it->first));
       master->command(cluster::ExperimentCommanded{it->first, verb}, [](const Reply&) {});
@@ -178,8 +202,9 @@ Verdict World::run() {
       const auto slots = static_cast<int>(between(1, 4));
       large = large || slots == 4;
       const auto id = fmt::format("agent{}", i);
-      agents[id] = std::make_unique<SimAgent>(*this, id, i + 1 == count && !large ? 4 : slots,
-                                              chance(0.5) ? agent::OnDisconnect::Continue : agent::OnDisconnect::Stop);
+      agents[id] =
+          std::make_unique<SimAgent>(*this, id, i + 1 == count && !large ? 4 : slots,
+                                     chance(0.5) ? agent::OnDisconnect::Continue : agent::OnDisconnect::Stop);
     }
     now = Time{1'700'000'000 * kSecond};
     master->start();
@@ -201,10 +226,12 @@ Verdict World::run() {
         std::vector<ExperimentId> paused;
         for (const auto& [id, experiment] : master->cluster().experiments())
           if (experiment.record().state == experiment::State::Paused) paused.push_back(id);
-        for (const auto id : paused) master->command(cluster::ExperimentCommanded{id, cluster::Verb::Activate}, [](const Reply&) {});
+        for (const auto id : paused)
+          master->command(cluster::ExperimentCommanded{id, cluster::Verb::Activate}, [](const Reply&) {});
       }
       if (activated && events_ % 64 == 0 && all_over()) break;
-      if (now > limit) broken("I-15", "not everything ended although the faults ended two hours ago: " + state());
+      if (now > limit)
+        broken("I-15", "not everything ended although the faults ended two hours ago: " + state());
       if (events_ > 400'000) broken("I-15", "the world does not come to rest");
     }
     check_end();
@@ -220,45 +247,58 @@ Verdict World::run() {
 
 std::string World::state() const {
   if (!master->alive()) return "the master is down";
-  auto text = fmt::format("{} submissions left, {} of {} commits durable", submissions_left_, durable, disk.size());
+  auto text =
+      fmt::format("{} submissions left, {} of {} commits durable", submissions_left_, durable, disk.size());
   for (const auto& [id, experiment] : master->cluster().experiments())
     text += fmt::format("; experiment {} {}", id, json::serialize(json::to_json(experiment.record().state)));
   for (const auto& [id, allocation] : master->cluster().allocations())
-    text += fmt::format("; allocation {} {}{}", id, json::serialize(json::to_json(allocation.record.state)), allocation.kill ? " (kill)" : "");
+    text += fmt::format("; allocation {} {}{}", id, json::serialize(json::to_json(allocation.record.state)),
+                        allocation.kill ? " (kill)" : "");
   return text;
 }
 
 bool World::all_over() const {
-  return submissions_left_ == 0 && master->alive() && master->cluster().experiments().empty() && durable == disk.size();
+  return submissions_left_ == 0 && master->alive() && master->cluster().experiments().empty() &&
+         durable == disk.size();
 }
 
 // I-1: what was acknowledged is there.
 void World::check_master_start() {
   for (const auto& [trial, group, batches] : acknowledged_metrics)
     if (!tables.metrics.contains({trial, group, batches}))
-      broken("I-1", fmt::format("the acknowledged {} report of trial {} at {} batches is lost", group, trial, batches));
+      broken("I-1", fmt::format("the acknowledged {} report of trial {} at {} batches is lost", group, trial,
+                                batches));
   for (const auto& uuid : acknowledged_checkpoints)
     if (!tables.checkpoints.contains(uuid)) broken("I-1", "the acknowledged checkpoint " + uuid + " is lost");
   for (const auto id : acknowledged_experiments)
-    if (!tables.experiments.contains(id)) broken("I-1", fmt::format("the acknowledged experiment {} is lost", id));
+    if (!tables.experiments.contains(id))
+      broken("I-1", fmt::format("the acknowledged experiment {} is lost", id));
 }
 
 void World::check_end() {
   check_master_start();
   for (const auto& [id, record] : tables.experiments)
-    if (!experiment::is_terminal(record.state)) broken("I-15", fmt::format("experiment {} is not terminal", id));
+    if (!experiment::is_terminal(record.state))
+      broken("I-15", fmt::format("experiment {} is not terminal", id));
   for (const auto& [id, trial] : tables.trials) {
     if (!experiment::is_terminal(trial.state)) broken("I-15", fmt::format("trial {} is not terminal", id));
-    if (trial.restarts > real_failures[id]) broken("I-6", fmt::format("trial {} was restarted {} times for {} failures", id, trial.restarts, real_failures[id]));
+    if (trial.restarts > real_failures[id])
+      broken("I-6", fmt::format("trial {} was restarted {} times for {} failures", id, trial.restarts,
+                                real_failures[id]));
   }
   for (const auto& [key, row] : tables.metrics) {
     const auto& [trial, group, batches] = key;
-    if (row.copies != 1) broken("I-4", fmt::format("the {} report of trial {} at {} batches is stored {} times", group, trial, batches, row.copies));
+    if (row.copies != 1)
+      broken("I-4", fmt::format("the {} report of trial {} at {} batches is stored {} times", group, trial,
+                                batches, row.copies));
     if (row.value != undisturbed(tables.trials.at(trial).seed, batches))
-      broken("I-14", fmt::format("the {} report of trial {} at {} batches differs from an undisturbed run", group, trial, batches));
+      broken("I-14", fmt::format("the {} report of trial {} at {} batches differs from an undisturbed run",
+                                 group, trial, batches));
   }
 }
 
-Verdict simulate(std::uint64_t seed, Mutant mutant) { return World(seed, mutant).run(); }
+Verdict simulate(std::uint64_t seed, Mutant mutant) {
+  return World(seed, mutant).run();
+}
 
 }  // namespace det::simulation

@@ -44,8 +44,8 @@ enum class Mutant {
 
 /// Which kinds of misfortune a seed has, and how often they strike. Swarm: each seed draws a subset.
 struct Faults {
-  double drop = 0, duplicate = 0, late = 0;          ///< of a message
-  double master_crashes = 0, agent_crashes = 0;      ///< a virtual minute
+  double drop = 0, duplicate = 0, late = 0;      ///< of a message
+  double master_crashes = 0, agent_crashes = 0;  ///< a virtual minute
   double machine_losses = 0, process_crashes = 0;
   double partitions = 0, slow_syncs = 0;
 };
@@ -119,10 +119,12 @@ class SimMaster {
   void crash();
   const cluster::Cluster& cluster() const { return *cluster_; }
 
-  void sync(const std::string& agent, const api::SyncRequest& request, std::function<void(api::SyncReply)> respond);
+  void sync(const std::string& agent, const api::SyncRequest& request,
+            std::function<void(api::SyncReply)> respond);
   void operations(const std::string& allocation, Respond respond);
   void preemption(const std::string& allocation, Respond respond);
-  void report_metrics(const std::string& allocation, const std::string& group, std::int64_t batches, std::uint64_t value, Respond respond);
+  void report_metrics(const std::string& allocation, const std::string& group, std::int64_t batches,
+                      std::uint64_t value, Respond respond);
   void report(cluster::Event event, Respond respond);
   void submit(experiment::ExperimentRecord record, Respond respond);
   void command(cluster::Event event, Respond respond);
@@ -141,7 +143,7 @@ class SimMaster {
   std::int64_t sequence_ = 0;
   bool syncing_ = false;
   std::map<std::string, std::int64_t> versions_;
-  std::set<std::string> told_;  // StartSaidOnce
+  std::set<std::string> told_;                                          // StartSaidOnce
   std::vector<std::pair<std::size_t, std::function<void()>>> waiting_;  // commits that must be durable first
 };
 
@@ -176,7 +178,8 @@ class SimAgent {
   void lose_machine();
   /// Whether it is sure to have ended its tasks when the master gives it up.
   bool ends_with_its_lease() const {
-    return on_disconnect_ == agent::OnDisconnect::Stop && reconciler_ != nullptr && reconciler_->lease_end().has_value();
+    return on_disconnect_ == agent::OnDisconnect::Stop && reconciler_ != nullptr &&
+           reconciler_->lease_end().has_value();
   }
   std::map<std::pair<std::string, int>, std::shared_ptr<Process>>& processes() { return processes_; }
 
@@ -193,12 +196,13 @@ class SimAgent {
   int slots_;
   agent::OnDisconnect on_disconnect_;
   std::unique_ptr<agent::Reconciler> reconciler_;
-  agent::Memory memory_;            // on its disk
+  agent::Memory memory_;  // on its disk
   std::uint64_t remembered_ = 0, reported_ = 0;
   int incarnation_ = 0;
   std::int64_t calls_ = 0;
-  std::map<std::pair<std::string, int>, std::shared_ptr<Process>> processes_;  // (allocation, rank), alive or ended
-  std::map<std::string, std::vector<api::RankExit>> ended_;                    // exit.json files
+  std::map<std::pair<std::string, int>, std::shared_ptr<Process>>
+      processes_;                                            // (allocation, rank), alive or ended
+  std::map<std::string, std::vector<api::RankExit>> ended_;  // exit.json files
 };
 
 /// Everything, and the clock.
@@ -218,7 +222,8 @@ class World {
   // The network between two hosts. The message may come late, twice, or not at all.
   void send(const std::string& from, const std::string& to, std::function<void()> deliver);
   /// Asks the master, again and again, until an answer came or the process is gone.
-  void call(const std::shared_ptr<Process>& process, std::function<void(SimMaster&, Respond)> request, std::function<void(const Reply&)> then);
+  void call(const std::shared_ptr<Process>& process, std::function<void(SimMaster&, Respond)> request,
+            std::function<void(const Reply&)> then);
 
   // Trials.
   void start_process(const std::string& agent, const api::DesiredAllocation& allocation, int rank);
@@ -235,9 +240,9 @@ class World {
   std::map<std::string, std::unique_ptr<SimAgent>> agents;
 
   // What survives everything.
-  std::vector<Commit> disk;          ///< written; the first `durable` of them are synced
+  std::vector<Commit> disk;  ///< written; the first `durable` of them are synced
   std::size_t durable = 0;
-  Tables tables;                     ///< of all that is written
+  Tables tables;  ///< of all that is written
   std::map<std::string, Saved> storage;
 
   // What the checks remember.
@@ -268,7 +273,9 @@ class World {
     Time time;
     std::int64_t order;
     std::function<void()> what;
-    bool operator>(const Event& other) const { return std::tie(time, order) > std::tie(other.time, other.order); }
+    bool operator>(const Event& other) const {
+      return std::tie(time, order) > std::tie(other.time, other.order);
+    }
   };
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
   std::int64_t order_ = 0;

@@ -3,8 +3,9 @@
 from typing import Any
 
 import torch
-from determined.pytorch import DataLoader, PyTorchTrial, PyTorchTrialContext
 from torch import nn
+
+from determined.pytorch import DataLoader, PyTorchTrial, PyTorchTrialContext
 
 
 class TinyTrial(PyTorchTrial):
