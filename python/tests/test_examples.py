@@ -11,12 +11,13 @@ from harness import RULES
 from determined import _entrypoint, _launch, _local_run
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+NAMES = sorted(folder.name for folder in EXAMPLES.iterdir() if (folder / "const.yaml").exists())
 DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the package dataset-fashion-mnist")
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("name", ["mnist_pytorch", "mnist_pytorch_context"])
+@pytest.mark.parametrize("name", NAMES)
 def test_an_example_trains_a_batch_and_comes_back_from_its_checkpoint(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

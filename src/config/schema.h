@@ -53,13 +53,17 @@ struct Type {
   /// Stands for another type, which may contain this one.
   const Type& (*same_as)() = nullptr;
 
-  Type at_least(double limit) && { return minimum = limit, std::move(*this); }
-  Type at_most(double limit) && { return maximum = limit, std::move(*this); }
-  Type above(double limit) && { return minimum = limit, minimum_excluded = true, std::move(*this); }
-  Type says(std::string sentence) && { return rule = std::move(sentence), std::move(*this); }
-  Type matches(std::string expression, bool (*code)(std::string_view)) && {
-    return pattern = std::move(expression), accepts = code, std::move(*this);
-  }
+  Type at_least(double limit) &&;
+  Type at_most(double limit) &&;
+  Type above(double limit) &&;
+  Type says(std::string sentence) &&;
+  Type matches(std::string expression, bool (*code)(std::string_view)) &&;
+};
+
+/// One member of a union: the value of the tag and the fields that come with it.
+struct Member {
+  std::string name;
+  std::vector<Field> fields;
 };
 
 /// How a field of a higher layer meets the same field of a lower one. None:
@@ -85,11 +89,22 @@ struct Field {
   Field merged_by(Merge function) && { return merge = function, std::move(*this); }
 };
 
-/// One member of a union: the value of the tag and the fields that come with it.
-struct Member {
-  std::string name;
-  std::vector<Field> fields;
-};
+// Here, where Field and Member are complete.
+inline Type Type::at_least(double limit) && {
+  return minimum = limit, std::move(*this);
+}
+inline Type Type::at_most(double limit) && {
+  return maximum = limit, std::move(*this);
+}
+inline Type Type::above(double limit) && {
+  return minimum = limit, minimum_excluded = true, std::move(*this);
+}
+inline Type Type::says(std::string sentence) && {
+  return rule = std::move(sentence), std::move(*this);
+}
+inline Type Type::matches(std::string expression, bool (*code)(std::string_view)) && {
+  return pattern = std::move(expression), accepts = code, std::move(*this);
+}
 
 Type any();
 Type literal();
