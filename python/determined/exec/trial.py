@@ -17,7 +17,7 @@ from determined._loop import Loop
 from determined._runtime_api import EXIT_GONE, Client
 from determined._source import SourceSnapshot
 from determined.errors import InvalidConfigurationException, InvalidHP
-from determined.exec import _ending, _output
+from determined.exec import _ending, _output, _requirements
 
 _CONTAINER_ROOT = "/determined_shared_fs"
 
@@ -26,6 +26,13 @@ def main() -> int:
     """Runs the trial that the environment describes and returns the status to exit with."""
     _output.set_up(debug=os.environ.get("DET_DEBUG", "").lower() in ("1", "true"))
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on a GPU
+    try:
+        _requirements.enter(_work_directory(), ["-m", "determined.exec.trial"])
+    except BaseException as error:  # InvalidExperimentException is one
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        _failure.report(error)
+        return 1
     try:
         from determined import _runtime
     except ImportError as error:
@@ -65,7 +72,7 @@ def _run(client: Client, runtime: Any) -> int:
         raise InvalidConfigurationException(
             env.size, f"resources.slots_per_trial is {env.size}; this version trains a PyTorch trial on one slot"
         )
-    source = SourceSnapshot(_launch.enter(os.environ.get("DET_WORKDIR") or os.getcwd()))
+    source = SourceSnapshot(_launch.enter(_work_directory()))
     storage = _storage(env, runtime)
     controller = None
     building = True
@@ -90,6 +97,10 @@ def _run(client: Client, runtime: Any) -> int:
         if controller is not None:
             controller.close()
     return 0
+
+
+def _work_directory() -> str:
+    return os.environ.get("DET_WORKDIR") or os.getcwd()
 
 
 def _storage(env: EnvContext, runtime: Any) -> Any:
