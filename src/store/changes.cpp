@@ -1,6 +1,5 @@
 #include "det/store/changes.h"
 
-#include "det/store/event_rows.h"
 #include "det/store/experiment_rows.h"
 #include "det/store/trial_rows.h"
 #include "det/store/user_rows.h"
@@ -40,13 +39,14 @@ std::size_t bytes_of(const std::vector<LogRecord>& lines) {
 ChangeWriter::ChangeWriter(Connection& connection)
     : connection_(connection),
       last_sequence_(read_last_sequence(connection)),
+      events_(connection),
       metrics_(connection),
       logs_(connection) {}
 
 void ChangeWriter::apply(const Change& change) {
   std::visit(Overloaded{
                  [&](const AppendEvent& c) { apply_one(c); },
-                 [&](const SaveSnapshot& c) { save_snapshot(connection_, c.snapshot); },
+                 [&](const SaveSnapshot& c) { apply_one(c); },
                  [&](const PutExperiment& c) { put_experiment(connection_, c.record); },
                  [&](const PutTrial& c) { put_trial(connection_, c.record); },
                  [&](const PutAllocation& c) { put_allocation(connection_, c.record); },
@@ -71,6 +71,12 @@ void ChangeWriter::apply_one(const AppendEvent& append) {
   DET_ASSERT(append.event.sequence > last_sequence_);
   append_event(connection_, append.event);
   last_sequence_ = append.event.sequence;
+  events_.appended();
+}
+
+void ChangeWriter::apply_one(const SaveSnapshot& save) {
+  save_snapshot(connection_, save.snapshot);
+  events_.forget();
 }
 
 void ChangeWriter::apply_one(const AddMetrics& add) {
@@ -81,6 +87,7 @@ void ChangeWriter::apply_one(const AddMetrics& add) {
 
 void ChangeWriter::forget() {
   last_sequence_ = read_last_sequence(connection_);
+  events_.forget();
   metrics_.forget();
   logs_.forget();
   refusals_.clear();

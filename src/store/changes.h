@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "det/store/event_rows.h"
 #include "det/store/log_rows.h"
 #include "det/store/metric_rows.h"
 #include "det/store/sqlite.h"
@@ -24,10 +25,12 @@ class ChangeWriter {
 
  private:
   void apply_one(const AppendEvent& append);
+  void apply_one(const SaveSnapshot& save);
   void apply_one(const AddMetrics& add);
 
   Connection& connection_;
   std::int64_t last_sequence_;
+  EventPruner events_;
   MetricWriter metrics_;
   LogWriter logs_;
   std::vector<std::function<void()>> refusals_;

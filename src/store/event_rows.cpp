@@ -18,8 +18,9 @@ ON CONFLICT (sequence) DO UPDATE SET body = excluded.body
       .run();
   Query(connection, R"sql(
 DELETE FROM snapshots
-WHERE sequence NOT IN (SELECT sequence FROM snapshots ORDER BY sequence DESC LIMIT 2)
+WHERE sequence NOT IN (SELECT sequence FROM snapshots ORDER BY sequence DESC LIMIT ?)
 )sql")
+      .bind(kSnapshotsKept)
       .run();
 }
 
@@ -44,9 +45,38 @@ std::vector<Event> read_events_after(Connection& connection, std::int64_t sequen
 }
 
 std::int64_t read_last_sequence(Connection& connection) {
-  Query query(connection, "SELECT COALESCE(MAX(sequence), 0) FROM events");
+  Query query(connection, R"sql(
+SELECT MAX((SELECT COALESCE(MAX(sequence), 0) FROM events), (SELECT COALESCE(MAX(sequence), 0) FROM snapshots))
+)sql");
   query.next();
   return query.get<std::int64_t>();
+}
+
+EventPruner::EventPruner(Connection& connection) : connection_(connection) {
+  forget();
+}
+
+void EventPruner::forget() {
+  Query query(connection_, "SELECT COUNT(*), COALESCE(MIN(sequence), 0) FROM snapshots");
+  query.next();
+  std::int64_t snapshots = 0, oldest = 0;
+  query.read(snapshots, oldest);
+  needless_up_to_ = snapshots >= kSnapshotsKept ? oldest : 0;
+  done_ = false;
+}
+
+void EventPruner::appended() {
+  if (++appended_ < kAppendsPerPrune) return;
+  appended_ = 0;
+  if (done_ || needless_up_to_ == 0) return;
+  // Rows lie in the order of their sequence: this reads and removes only the first ones.
+  Query(connection_,
+        "DELETE FROM events WHERE sequence IN (SELECT sequence FROM events WHERE sequence <= ? ORDER BY "
+        "sequence "
+        "LIMIT ?)")
+      .bind(needless_up_to_, kRowsPerPrune)
+      .run();
+  done_ = connection_.changes() < kRowsPerPrune;
 }
 
 }  // namespace det::store

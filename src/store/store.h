@@ -51,6 +51,8 @@ struct Snapshot {
 struct AppendEvent {
   Event event;
 };
+/// Bounds replay: events that neither this snapshot nor the one before it needs leave the disk little by
+/// little, as new ones come.
 struct SaveSnapshot {
   Snapshot snapshot;
 };
