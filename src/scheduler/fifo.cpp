@@ -1,8 +1,3 @@
-#include <algorithm>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-
 #include "det/scheduler/pool.h"
 #include "det/scheduler/queue.h"
 #include "det/scheduler/waiting.h"
@@ -15,7 +10,7 @@ namespace {
 class Pass {
  public:
   Pass(std::span<const Agent> agents, std::span<const Request> requests, const FittingOptions& options)
-      : pool_(agents, options), feasibility_(agents, options), groups_(requests) {}
+      : requests_(requests), pool_(agents, options), feasibility_(agents, options), groups_(requests) {}
 
   void consider(const Request& request) {
     if (const auto& never = feasibility_.why_never(request)) return wait(request, *never);
@@ -23,24 +18,17 @@ class Pass {
       if (!start(request)) wait(request, why_not_now(pool_, request));
       return;
     }
-    if (auto limit = groups_.why_not(request)) return wait(request, *std::move(limit));
-    if (ahead_ > 0 || !start(request)) wait(request, in_line(request));
+    if (const auto limit = groups_.why_not(request)) return wait(request, *limit);
+    if (ahead_ > 0 || !start(request)) {
+      auto why = why_not_now(pool_, request);
+      why.ahead = ahead_++;
+      wait(request, why);
+    }
   }
 
-  Plan plan() && {
-    // In ascending order an entry goes to the end of the map at once; in the queue's order
-    // each would be searched for, which takes longer than all the rest of a plan.
-    std::ranges::sort(waiting_, {}, &Waiting::id);
-    for (auto& [id, why] : waiting_) plan_.waiting.emplace_hint(plan_.waiting.end(), id, std::move(why));
-    return std::move(plan_);
-  }
+  Plan plan() && { return std::move(plan_); }
 
  private:
-  struct Waiting {
-    std::string_view id;
-    std::string why;
-  };
-
   bool start(const Request& request) {
     auto shares = pool_.place(request);
     if (!shares) return false;
@@ -49,26 +37,15 @@ class Pass {
     return true;
   }
 
-  void wait(const Request& request, std::string why) {
-    waiting_.push_back({.id = request.allocation_id, .why = std::move(why)});
+  void wait(const Request& request, const Why& why) {
+    plan_.waiting.push_back({.request = static_cast<std::size_t>(&request - requests_.data()), .why = why});
   }
 
-  /// Takes the next place in the line and says what it waits for. Once there is a
-  /// line no slot is taken any more, so requests of one size have one reason.
-  std::string in_line(const Request& request) {
-    const auto ahead = ahead_text(ahead_++);
-    if (!request.blocked_agents.empty()) return why_not_now(pool_, request) + ahead;
-    auto& known = reasons_[request.slots];
-    if (known.empty()) known = why_not_now(pool_, request);
-    return known + ahead;
-  }
-
+  std::span<const Request> requests_;
   Pool pool_;
   Feasibility feasibility_;
   GroupLimits groups_;
-  std::unordered_map<int, std::string> reasons_;  // by slots; only looked up
-  std::int64_t ahead_ = 0;                        // requests in the line so far
-  std::vector<Waiting> waiting_;
+  std::int64_t ahead_ = 0;  // requests in the line so far
   Plan plan_;
 };
 

@@ -1,10 +1,6 @@
 #include "det/scheduler/queue.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-
-#include "det/scheduler/waiting.h"
 
 namespace det::scheduler {
 
@@ -34,17 +30,18 @@ GroupLimits::GroupLimits(std::span<const Request> requests) {
     if (request.running && request.slots > 0) groups_[request.group].slots += request.slots;
 }
 
-std::optional<std::string> GroupLimits::why_not(const Request& request) {
+std::optional<Why> GroupLimits::why_not(const Request& request) {
   if (!request.slots_max) return std::nullopt;
   auto& group = groups_[request.group];
   if (!group.held && group.slots + request.slots <= *request.slots_max) return std::nullopt;
-  const auto needs = slots_text(request.slots);
-  if (request.slots > *request.slots_max)  // for ever, so it holds nobody back
-    return fmt::format("needs {}; its job may use at most {} (resources.max_slots)", needs,
-                       *request.slots_max);
+  Why why{.reason = Why::Reason::AboveGroupMax,
+          .slots = request.slots,
+          .group_max = *request.slots_max,
+          .group_used = group.slots};
+  if (request.slots > *request.slots_max) return why;  // for ever, so it holds nobody back
   group.held = true;
-  return fmt::format("needs {}; its job uses {} of the {} that it may use (resources.max_slots)", needs,
-                     group.slots, slots_text(*request.slots_max));
+  why.reason = Why::Reason::GroupMaxInUse;
+  return why;
 }
 
 void GroupLimits::started(const Request& request) {

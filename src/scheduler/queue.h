@@ -25,7 +25,7 @@ class GroupLimits {
   explicit GroupLimits(std::span<const Request> requests);
 
   /// Why the limit keeps `request` waiting, if it does.
-  std::optional<std::string> why_not(const Request& request);
+  std::optional<Why> why_not(const Request& request);
   void started(const Request& request);
 
  private:

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -60,12 +59,48 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
+/// Why a request is not placed: a code, and the numbers behind it. `text` makes words for its owner of it,
+/// for the few requests that somebody asks about; a plan of many would take longer for words than for the
+/// rest.
+struct Why {
+  enum class Reason : std::uint8_t {
+    // It could not run even if nothing else did:
+    NegativeSlots,
+    NoAgents,        ///< in the pool
+    NoAgentsForIt,   ///< without slots, and no agent takes such tasks
+    TooFewSlots,     ///< the pool has
+    NotOnOneAgent,   ///< where it has to be on one
+    NotWholeAgents,  ///< several agents have to be filled whole
+    // Not now:
+    AgentsFull,     ///< without slots, and each agent runs as many such tasks as it may
+    TooFewFree,     ///< slots
+    AboveGroupMax,  ///< more than its group may ever use
+    GroupMaxInUse,  ///< more than its group may use besides what it uses
+  };
+  Reason reason = Reason::TooFewFree;
+  int slots = 0;            ///< that it needs
+  int agents = 0;           ///< that take something new
+  int agents_unusable = 0;  ///< disabled or draining
+  int agents_blocked = 0;   ///< that it must not use
+  int slots_there = 0;      ///< of the pool if it could never run, else those that are free
+  int slots_on_one = 0;     ///< the most of them on one agent
+  int group_max = 0;
+  std::int64_t group_used = 0;
+  std::int64_t ahead = 0;  ///< requests before it in the line
+  friend bool operator==(const Why&, const Why&) = default;
+};
+/// "needs 4 slots; 2 are free on 3 agents; 1 request is ahead in the queue"
+std::string text(const Why& why);
+
 /// What to do now. Everything not named stays as it is.
 struct Plan {
+  struct Waiting {
+    std::size_t request = 0;  ///< its place among the requests given
+    Why why;
+  };
   std::vector<Placement> start;
   std::vector<std::string> preempt;
-  /// Why each request that is not placed waits, in words for its owner.
-  std::map<std::string, std::string> waiting;
+  std::vector<Waiting> waiting;  ///< each request that is not placed, in the order of the queue
 };
 
 /// Which waiting requests of one pool start where, and which running ones give way.

@@ -107,8 +107,10 @@ class World {
 
   void expect_limits_and_reasons(const Plan& plan) {
     std::map<std::string, int> used;
+    const auto reasons = testing::waiting_texts(plan, requests_);
+    EXPECT_EQ(reasons.size(), plan.waiting.size()) << "a request waits twice";
     for (const auto& request : requests_) {
-      EXPECT_EQ(plan.waiting.contains(request.allocation_id), !request.running) << request.allocation_id;
+      EXPECT_EQ(reasons.contains(request.allocation_id), !request.running) << request.allocation_id;
       if (request.running) used[request.group] += request.slots;
     }
     EXPECT_LE(used["g0"], 6);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,13 @@ inline std::vector<Agent> idle_agents(const std::vector<int>& sizes) {
     agents.push_back(agent("a" + std::string(n.size() < 2 ? "0" : "") + n, size));
   }
   return agents;
+}
+
+/// What each waiting request's owner is told.
+inline std::map<std::string, std::string> waiting_texts(const Plan& plan, std::span<const Request> requests) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [request, why] : plan.waiting) texts[requests[request].allocation_id] = text(why);
+  return texts;
 }
 
 inline Request request(std::string id, int slots) {

@@ -18,37 +18,84 @@ int blocked_count(const Pool& pool, const Request& request) {
       std::ranges::count_if(request.blocked_agents, [&](const std::string& id) { return pool.has(id); }));
 }
 
-std::string also(const Pool& idle, const Request& request) {
-  std::string text;
-  if (idle.agents_unusable() > 0)
-    text += fmt::format("; {} {} disabled or draining", count(idle.agents_unusable(), "agent"),
-                        idle.agents_unusable() == 1 ? "is" : "are");
-  if (const int blocked = blocked_count(idle, request); blocked > 0)
-    text += fmt::format("; {} {} excluded after failures there", count(blocked, "agent"),
-                        blocked == 1 ? "is" : "are");
-  return text;
+/// Why the request does not fit a pool on which nothing runs. Requires: it does not.
+Why why_never(const Pool& idle, const Request& request) {
+  using R = Why::Reason;
+  Why why{.slots = request.slots,
+          .agents = idle.agents(),
+          .agents_unusable = idle.agents_unusable(),
+          .agents_blocked = blocked_count(idle, request),
+          .slots_there = idle.slots(),
+          .slots_on_one = idle.free_slots_on_one_max()};
+  why.reason = request.slots < 0                             ? R::NegativeSlots
+               : idle.agents() + idle.agents_unusable() == 0 ? R::NoAgents
+               : request.slots == 0                          ? R::NoAgentsForIt
+               : request.slots > idle.slots()                ? R::TooFewSlots
+               : request.single_agent || request.slots == 1  ? R::NotOnOneAgent
+                                                             : R::NotWholeAgents;
+  return why;
 }
 
-/// Why the request does not fit a pool on which nothing runs. Requires: it does not.
-std::string why_never(const Pool& idle, const Request& request) {
-  const auto needs = fmt::format("needs {}", slots_text(request.slots));
-  if (request.slots < 0) return fmt::format("asks for {} slots; must not be negative", request.slots);
-  if (idle.agents() + idle.agents_unusable() == 0) return needs + "; the resource pool has no agents";
-  if (request.slots == 0) return needs + "; no agent takes tasks without slots" + also(idle, request);
-  const auto has = fmt::format("; the resource pool has {} on {}", slots_text(idle.slots()),
-                               count(idle.agents(), "agent"));
-  if (request.slots > idle.slots()) return needs + has + also(idle, request);
-  if (request.single_agent || request.slots == 1)
-    return fmt::format("{} on one agent; the largest has {}{}", needs, idle.free_slots_on_one_max(),
-                       also(idle, request));
-  return fmt::format("{}{}; they neither fit on one agent (the largest has {}) nor fill whole agents{}",
-                     needs, has, idle.free_slots_on_one_max(), also(idle, request));
+std::string slots_text(int slots) {
+  return slots == 0 ? "no slots" : count(slots, "slot");
+}
+
+std::string blocked_text(const Why& why) {
+  if (why.agents_blocked == 0) return "";
+  return fmt::format("; {} {} excluded after failures there", count(why.agents_blocked, "agent"),
+                     why.agents_blocked == 1 ? "is" : "are");
+}
+
+/// The agents that do not count.
+std::string also(const Why& why) {
+  std::string words;
+  if (why.agents_unusable > 0)
+    words = fmt::format("; {} {} disabled or draining", count(why.agents_unusable, "agent"),
+                        why.agents_unusable == 1 ? "is" : "are");
+  return words + blocked_text(why);
+}
+
+std::string free_text(const Why& why) {
+  auto words =
+      fmt::format("; {} {} free on {}", why.slots_there == 0 ? "none" : std::to_string(why.slots_there),
+                  why.slots_there < 2 ? "is" : "are", count(why.agents, "agent"));
+  if (why.slots_there >= why.slots && why.slots_on_one < why.slots)
+    words += fmt::format(", at most {} of them on one", why.slots_on_one);
+  return words + blocked_text(why);
+}
+
+std::string ahead_text(std::int64_t ahead) {
+  if (ahead == 0) return "";
+  return fmt::format("; {} {} ahead in the queue", ahead, ahead == 1 ? "request is" : "requests are");
 }
 
 }  // namespace
 
-std::string slots_text(int slots) {
-  return slots == 0 ? "no slots" : count(slots, "slot");
+std::string text(const Why& why) {
+  using R = Why::Reason;
+  const auto needs = fmt::format("needs {}", slots_text(why.slots));
+  const auto has = fmt::format("; the resource pool has {} on {}", slots_text(why.slots_there),
+                               count(why.agents, "agent"));
+  switch (why.reason) {
+    case R::NegativeSlots: return fmt::format("asks for {} slots; must not be negative", why.slots);
+    case R::NoAgents: return needs + "; the resource pool has no agents";
+    case R::NoAgentsForIt: return needs + "; no agent takes tasks without slots" + also(why);
+    case R::TooFewSlots: return needs + has + also(why);
+    case R::NotOnOneAgent:
+      return fmt::format("{} on one agent; the largest has {}{}", needs, why.slots_on_one, also(why));
+    case R::NotWholeAgents:
+      return fmt::format("{}{}; they neither fit on one agent (the largest has {}) nor fill whole agents{}",
+                         needs, has, why.slots_on_one, also(why));
+    case R::AgentsFull:
+      return needs + "; each agent runs as many tasks without slots as it may" + blocked_text(why);
+    case R::TooFewFree: return needs + free_text(why) + ahead_text(why.ahead);
+    case R::AboveGroupMax:
+      return fmt::format("{}; its job may use at most {} (resources.max_slots)", needs, why.group_max);
+    case R::GroupMaxInUse:
+      return fmt::format("{}; its job uses {} of the {} that it may use (resources.max_slots)", needs,
+                         why.group_used, slots_text(why.group_max));
+  }
+  return needs;
 }
 
 const Pool& Feasibility::idle() {
@@ -56,8 +103,8 @@ const Pool& Feasibility::idle() {
   return *idle_;
 }
 
-const std::optional<std::string>& Feasibility::why_never(const Request& request) {
-  const auto ask = [&]() -> std::optional<std::string> {
+const std::optional<Why>& Feasibility::why_never(const Request& request) {
+  const auto ask = [&]() -> std::optional<Why> {
     if (idle().fits(request)) return std::nullopt;
     return scheduler::why_never(idle(), request);
   };
@@ -67,32 +114,21 @@ const std::optional<std::string>& Feasibility::why_never(const Request& request)
   return known->second;
 }
 
-std::string why_not_now(const Pool& pool, const Request& request) {
-  const auto needs = fmt::format("needs {}", slots_text(request.slots));
-  std::string text;
-  if (request.slots == 0) {
-    text = fmt::format("{}; each agent runs as many tasks without slots as it may", needs);
-  } else {
-    text = fmt::format("{}; {} {} free on {}", needs,
-                       pool.free_slots() == 0 ? "none" : std::to_string(pool.free_slots()),
-                       pool.free_slots() < 2 ? "is" : "are", count(pool.agents(), "agent"));
-    if (pool.free_slots() >= request.slots && pool.free_slots_on_one_max() < request.slots)
-      text += fmt::format(", at most {} of them on one", pool.free_slots_on_one_max());
-  }
-  if (const int blocked = blocked_count(pool, request); blocked > 0)
-    text += fmt::format("; {} {} excluded after failures there", count(blocked, "agent"),
-                        blocked == 1 ? "is" : "are");
-  return text;
-}
-
-std::string ahead_text(std::int64_t ahead) {
-  if (ahead == 0) return "";
-  return fmt::format("; {} {} ahead in the queue", ahead, ahead == 1 ? "request is" : "requests are");
+Why why_not_now(const Pool& pool, const Request& request) {
+  return {.reason = request.slots == 0 ? Why::Reason::AgentsFull : Why::Reason::TooFewFree,
+          .slots = request.slots,
+          .agents = pool.agents(),
+          .agents_blocked = blocked_count(pool, request),
+          .slots_there = pool.free_slots(),
+          .slots_on_one = pool.free_slots_on_one_max()};
 }
 
 std::optional<std::string> never_fits(std::span<const Agent> agents, const Request& request,
                                       const FittingOptions& options) {
-  return Feasibility(agents, options).why_never(request);
+  Feasibility feasibility(agents, options);
+  const auto& why = feasibility.why_never(request);
+  if (!why) return std::nullopt;
+  return text(*why);
 }
 
 std::optional<std::string> never_fits(std::span<const Agent> agents, const Request& request) {
