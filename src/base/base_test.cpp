@@ -156,6 +156,22 @@ TEST(Json, RefusesWhatFollowsTheValue) {
     EXPECT_FALSE(json::parse(text)) << text;
 }
 
+TEST(Json, ANameThatStandsTwiceIsNamedWhereTheTextComesFromOutside) {
+  EXPECT_EQ(json::parse(R"({"lr":1,"lr":2})")->at("lr"), 2);
+  for (const auto* text : {R"({"a":1,"lr":1,"lr":2})", R"([{"b":{"x":{},"lr":[],"lr":0}}])", R"({"lr":NaN,"lr":1})",
+                           R"({"lr":1,"\u006cr":2})"}) {
+    const auto parsed = json::parse_unambiguous(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code(), ErrorCode::InvalidArgument);
+    EXPECT_EQ(parsed.error().message(),
+              "\"lr\" stands twice in one object; which of the two counts cannot be known");
+  }
+  for (const auto* text : {R"({"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}]})", R"({"":1," ":2})", "[]", "3"})
+    EXPECT_TRUE(json::parse_unambiguous(text)) << text;
+  std::string key(10'000, 'k');  // read in pieces
+  EXPECT_FALSE(json::parse_unambiguous("{\"" + key + "\":1,\"" + key + "\":2}"));
+}
+
 TEST(Json, RefusesNestingWithoutEnd) {
   EXPECT_FALSE(json::parse(std::string(100'000, '[')));
 }

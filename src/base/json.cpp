@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 #include <charconv>
+#include <unordered_set>
 
 namespace det::json {
 
@@ -47,19 +48,44 @@ class Builder {
   using Text = boost::json::string_view;
   using Failure = boost::json::error_code;
 
+  /// With `unique_names` two members of one name in an object are an error; else the last one counts.
+  explicit Builder(bool unique_names) : unique_names_(unique_names) {}
+
   value release() { return stack_.release(); }
+  /// The name that stood twice, if that was the error.
+  const std::optional<std::string>& twice() const { return twice_; }
 
   bool on_document_begin(Failure&) {
     stack_.reset();
     return true;
   }
   bool on_document_end(Failure&) { return true; }
-  bool on_object_begin(Failure&) { return true; }
-  bool on_object_end(std::size_t n, Failure&) { return stack_.push_object(n), done(); }
+  bool on_object_begin(Failure&) {
+    if (unique_names_) names_.emplace_back();
+    return true;
+  }
+  bool on_object_end(std::size_t n, Failure&) {
+    if (unique_names_) names_.pop_back();
+    return stack_.push_object(n), done();
+  }
   bool on_array_begin(Failure&) { return true; }
   bool on_array_end(std::size_t n, Failure&) { return stack_.push_array(n), done(); }
-  bool on_key_part(Text text, std::size_t, Failure&) { return stack_.push_chars(text), done(); }
-  bool on_key(Text text, std::size_t, Failure&) { return stack_.push_key(text), done(); }
+  bool on_key_part(Text text, std::size_t, Failure&) {
+    if (unique_names_) name_.append(text.data(), text.size());
+    return stack_.push_chars(text), done();
+  }
+  bool on_key(Text text, std::size_t, Failure& failure) {
+    if (unique_names_) {
+      name_.append(text.data(), text.size());
+      if (!names_.back().insert(name_).second) {
+        twice_ = std::move(name_);
+        failure = boost::json::error::syntax;
+        return false;
+      }
+      name_.clear();
+    }
+    return stack_.push_key(text), done();
+  }
   bool on_string_part(Text text, std::size_t, Failure&) { return stack_.push_chars(text), done(); }
   bool on_string(Text text, std::size_t, Failure&) { return stack_.push_string(text), done(); }
   bool on_number_part(Text text, Failure&) {
@@ -89,25 +115,40 @@ class Builder {
 
   boost::json::value_stack stack_;
   std::string number_;  // the text of the number so far
+  bool unique_names_;
+  std::string name_;                                    // of the member that is read
+  std::vector<std::unordered_set<std::string>> names_;  // of the objects that are open
+  std::optional<std::string> twice_;
 };
 
-Result<value> parse_strict(std::string_view text, std::size_t depth_max) {
+Result<value> parse_strict(std::string_view text, std::size_t depth_max, bool unique_names) {
   boost::json::parse_options options;
   options.max_depth = depth_max;
   boost::json::error_code failure;
-  boost::json::basic_parser<Builder> parser(options);
+  boost::json::basic_parser<Builder> parser(options, unique_names);
   const auto read = parser.write_some(false, text.data(), text.size(), failure);
   if (!failure && read < text.size()) failure = boost::json::error::extra_data;
+  if (const auto& name = parser.handler().twice())
+    return invalid_argument("\"{}\" stands twice in one object; which of the two counts cannot be known",
+                            name->substr(0, 200));
   if (failure) return invalid_argument("the text is not JSON: {}", failure.message());
   return parser.handler().release();
+}
+
+Result<value> parse_either(std::string_view text, std::size_t depth_max, bool unique_names) {
+  auto parsed = parse_strict(text, depth_max, unique_names);
+  if (parsed || text.find_first_of("NI") == std::string_view::npos) return parsed;
+  return parse_strict(quote_non_finite(text), depth_max, unique_names);
 }
 
 }  // namespace
 
 Result<value> parse(std::string_view text, std::size_t depth_max) {
-  auto parsed = parse_strict(text, depth_max);
-  if (parsed || text.find_first_of("NI") == std::string_view::npos) return parsed;
-  return parse_strict(quote_non_finite(text), depth_max);
+  return parse_either(text, depth_max, false);
+}
+
+Result<value> parse_unambiguous(std::string_view text, std::size_t depth_max) {
+  return parse_either(text, depth_max, true);
 }
 
 namespace {

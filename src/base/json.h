@@ -70,6 +70,8 @@ using Members = bd::describe_members<T, bd::mod_public | bd::mod_inherited>;
 /// Parses text with bounded depth; duplicates keep the last. Never throws. The depth leaves
 /// room for a configuration of 64 levels inside an envelope.
 Result<value> parse(std::string_view text, std::size_t depth_max = 128);
+/// The same for what somebody sends us: an object with two members of one name is an error that names it.
+Result<value> parse_unambiguous(std::string_view text, std::size_t depth_max = 128);
 /// Compact text; safe for any depth that `parse` accepts.
 std::string serialize(const value& v);
 /// Text indented by `indent` spaces, keys in the order held.

@@ -29,6 +29,8 @@ struct Doc {
   /// The member of In that is the whole request body; empty: all members that
   /// are not in the path.
   std::string body_member;
+  /// DELETE only: the members that are not in the path come in a JSON body, not in the query.
+  bool takes_body = false;
 };
 
 /// The request behind a typed call, for the few handlers that need it.
@@ -74,8 +76,9 @@ class ItemWriter {
 ///   router.add<GetTrial, TrialReply>(Verb::Get, "/api/v1/trials/{trialId}", handler, doc);
 ///
 /// Members of In named in the path are read from there; the others from the
-/// query (GET, DELETE) or the JSON body (POST, PUT, PATCH). `handler` is an
-/// `asio::awaitable<Result<Out>>(Context, In)`.
+/// query (GET, DELETE) or the JSON body (POST, PUT, PATCH, and DELETE where `doc` says so).
+/// `handler` is an `asio::awaitable<Result<Out>>(Context, In)`. A body in which an object has two
+/// members of one name is refused.
 ///
 /// Below /api/v1 an unknown path or method is answered 501 as in the original;
 /// elsewhere with 404 and 405. HEAD is served by the GET route. The document
@@ -144,7 +147,7 @@ template <class In>
 Result<In> read_input(const Request& request, bool has_body, const std::string& body_member) {
   In in{};
   if (has_body && !request.body.empty()) {
-    DET_TRY(auto body, json::parse(request.body));
+    DET_TRY(auto body, json::parse_unambiguous(request.body));
     if (!body_member.empty()) {
       json::object whole;
       whole[camel_case(body_member)] = std::move(body);
@@ -185,8 +188,8 @@ Result<In> read_input(const Request& request, bool has_body, const std::string& 
   return in;
 }
 
-inline bool has_body(Verb verb) {
-  return verb == Verb::Post || verb == Verb::Put || verb == Verb::Patch;
+inline bool has_body(Verb verb, const Doc& doc) {
+  return verb == Verb::Post || verb == Verb::Put || verb == Verb::Patch || doc.takes_body;
 }
 inline bool wants_pretty(const Request& request) {
   const auto* text = request.query.find("pretty");
@@ -248,7 +251,7 @@ void Router::describe_typed(Verb verb, const std::string& path, const Doc& doc, 
       DET_ASSERT(text_readable<Member>());
       ++bound;
       parameters.push_back(Parameter{name, schemas_.of<Member>(), true});
-    } else if (!has_body(verb)) {
+    } else if (!has_body(verb, doc)) {
       DET_ASSERT(text_readable<Member>());
       parameters.push_back(Parameter{name, schemas_.of<Member>(), false});
     } else if (!doc.body_member.empty()) {
@@ -267,7 +270,7 @@ void Router::add(Verb verb, const std::string& path, F handler, const Doc& doc) 
   describe_typed<In>(verb, path, doc, schemas_.of<Out>(), false);
   insert(
       verb, path,
-      [handler = std::move(handler), body = has_body(verb), member = doc.body_member](Context context) {
+      [handler = std::move(handler), body = has_body(verb, doc), member = doc.body_member](Context context) {
         return serve_typed<In, Out>(handler, std::move(context), body, member);
       },
       doc.open);
@@ -279,7 +282,7 @@ void Router::add_stream(Verb verb, const std::string& path, F handler, const Doc
   describe_typed<In>(verb, path, doc, std::move(item), true);
   insert(
       verb, path,
-      [handler = std::move(handler), body = has_body(verb), member = doc.body_member](Context context) {
+      [handler = std::move(handler), body = has_body(verb, doc), member = doc.body_member](Context context) {
         return serve_stream<In, Item>(handler, std::move(context), body, member);
       },
       doc.open);

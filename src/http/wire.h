@@ -218,9 +218,8 @@ std::optional<Error> read_text(std::span<const std::string> values, T& out, cons
       return json::path_error(name, fmt::format("expected true or false, not \"{}\"", text).c_str());
     return std::nullopt;
   } else if constexpr (std::is_floating_point_v<T>) {
-    boost::system::error_code failure;
-    const auto parsed = boost::json::parse(values.back(), failure);
-    return read_wire(failure ? json::value(values.back()) : parsed, out, name);
+    const auto parsed = json::parse(values.back());
+    return read_wire(parsed ? *parsed : json::value(values.back()), out, name);
   } else if constexpr (kFreeForm<T> || json::Map<T> || json::Set<T> || json::is_variant<T>::value ||
                        (json::Described<T> && !std::is_same_v<T, Time>)) {
     DET_ASSERT(!"a member of this type cannot come from a path or a query");
