@@ -128,12 +128,8 @@ class Loop:
         value = _metrics.searcher_value(self._context.get_experiment_config().get_searcher_metric(), metrics)
         best = self._client.best_validation()
         self._client.report_validation(state.batches_trained, _metrics.to_json(metrics))
-        smaller = self._config.smaller_is_better
         self._searcher_metric = value
-        state.batches_validated = state.batches_trained
-        state.validation_is_best = not math.isnan(value) and not _better(best, value, smaller)
-        if not math.isnan(value) and not _better(state.best, value, smaller):
-            state.best = value
+        state.validate(value, self._config.smaller_is_better, best)
 
     def _checkpoint(self, action: Action) -> None:
         self._report_state("checkpointing")
@@ -214,13 +210,6 @@ class Loop:
         with tempfile.TemporaryDirectory(prefix="checkpoint-") as directory:
             self._storage.restore(uuid, directory)
             yield directory
-
-
-def _better(left: float | None, right: float, smaller_is_better: bool) -> bool:
-    """Whether ``left`` beats ``right``. Equal values do not beat each other."""
-    if left is None or math.isnan(left):
-        return False
-    return left < right if smaller_is_better else left > right
 
 
 _ACTIONS: Mapping[str, Callable[[Loop, Action], None]] = {

@@ -26,8 +26,8 @@ exactly these names, and :mod:`determined._local` implements ``Client`` and ``Ch
 Periods count in multiples from batch 0, not from the last time, so that an extra checkpoint (a pause) never moves the
 boundaries of later training reports: an interrupted run reports the same chunks as an uninterrupted one.
 
-The caller moves the state: after ``train`` adds to ``batches_trained``; after ``validate`` sets ``batches_validated``,
-``best`` and ``validation_is_best``; **before** it writes a checkpoint sets ``batches_checkpointed``; after
+The caller moves the state: after ``train`` adds to ``batches_trained``; after ``validate`` calls ``state.validate``;
+**before** it writes a checkpoint sets ``batches_checkpointed``; after
 ``complete_operation`` adds one to ``operations_done``.
 
 Metrics travel as JSON objects. JSON knows no NaN: the runtime is handed the strings ``"NaN"``, ``"Infinity"`` and
@@ -144,6 +144,9 @@ class LoopState(Protocol):
     operations_done: int
     best: float | None
     validation_is_best: bool
+
+    def validate(self, metric: float, smaller_is_better: bool, experiment_best: float | None = None) -> None:
+        """A validation was made. It is the best unless this trial or the experiment did better; NaN never is."""
 
     def to_dict(self) -> dict[str, int | float | bool | None]: ...
 

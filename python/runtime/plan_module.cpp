@@ -156,6 +156,8 @@ void bind_plan(py::module_& module) {
       .def_readwrite("operations_done", &LoopState::operations_done)
       .def_readwrite("best", &LoopState::best)
       .def_readwrite("validation_is_best", &LoopState::validation_is_best)
+      .def("validate", &LoopState::validate, py::arg("metric"), py::arg("smaller_is_better"),
+           py::arg("experiment_best") = py::none())
       .def("to_dict", &to_dict)
       .def_static("from_dict", &from_dict, py::arg("values"))
       .def("__eq__", [](const LoopState& a, const LoopState& b) { return a == b; })

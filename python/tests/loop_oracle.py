@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,16 @@ class LoopState:
     operations_done: int = 0
     best: float | None = None
     validation_is_best: bool = False
+
+    def validate(self, metric: float, smaller_is_better: bool, experiment_best: float | None = None) -> None:
+        def beats(other: float | None) -> bool:
+            return other is not None and (other < metric if smaller_is_better else other > metric)
+
+        self.batches_validated = self.batches_trained
+        own_best = not math.isnan(metric) and not beats(self.best)
+        self.validation_is_best = own_best and not beats(experiment_best)
+        if own_best:
+            self.best = metric
 
     def to_dict(self) -> dict[str, int | float | bool | None]:
         return dataclasses.asdict(self)

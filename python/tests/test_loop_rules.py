@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import pathlib
 from types import ModuleType
 from typing import Any
@@ -66,6 +67,29 @@ def test_the_runtime_decides_as_the_written_down_rules_everywhere() -> None:
                 "stop_requested": bool(flags & 4),
             }
             assert decide(_runtime, case) == decide(loop_oracle, case), case
+
+
+@pytest.mark.skipif(_runtime is None, reason="needs the C++ module")
+def test_the_runtime_finds_the_same_validations_best_as_the_written_down_rules() -> None:
+    values = (0.5, 0.4, math.nan, math.inf, -math.inf)
+    for smaller, known in itertools.product((True, False), (None, 0.45, 0.5, math.nan)):
+        for series in itertools.product(values, repeat=3):
+            runtime, oracle = _runtime.LoopState(batches_trained=3), loop_oracle.LoopState(batches_trained=3)
+            for value in series:
+                runtime.validate(value, smaller, known)
+                oracle.validate(value, smaller, known)
+                assert runtime.to_dict() == oracle.to_dict(), (series, smaller, known)
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_ties_are_best_and_nan_never_is(rules: ModuleType) -> None:
+    state = rules.LoopState()
+    state.validate(math.nan, True)
+    assert not state.validation_is_best and state.best is None
+    state.validate(0.5, True, 0.5)
+    assert state.validation_is_best and state.best == 0.5
+    state.validate(0.5, True, 0.4)
+    assert not state.validation_is_best
 
 
 @pytest.mark.parametrize("rules", RULES)

@@ -1,6 +1,7 @@
 #include "det/trial/client.h"
 
 #include <unistd.h>
+#include <cmath>
 
 #include <algorithm>
 #include <cstdio>
@@ -201,6 +202,9 @@ Result<Operations> Client::read_operations(const std::string& body) {
 }
 
 Result<void> Client::complete_operation(std::int64_t length, double metric) {
+  if (std::isnan(metric))
+    return invalid_argument("the searcher metric is NaN after batch {}; the search cannot compare it",
+                            length);
   // Two operations can round to the same batches; the first not completed is meant.
   auto counted = length;
   std::size_t which = 0;

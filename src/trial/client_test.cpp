@@ -99,6 +99,9 @@ TEST_F(ClientTest, SpeaksTheProtocol) {
 TEST_F(ClientTest, CarriesNumbersThatJsonLacks) {
   Client client(options());
   ASSERT_TRUE(client.complete_operation(100, -std::numeric_limits<double>::infinity()));
+  const auto nan = client.complete_operation(100, std::numeric_limits<double>::quiet_NaN());
+  ASSERT_FALSE(nan);
+  EXPECT_EQ(nan.error().code(), ErrorCode::InvalidArgument);
   const auto lock = master.lock();
   EXPECT_EQ(master.bodies[0]["searcherMetric"], "-Infinity");
 }

@@ -58,14 +58,14 @@ void LoopState::train(std::int64_t batches) {
   batches_trained += batches;
 }
 
-void LoopState::validate(double metric, bool smaller_is_better) {
-  const auto better = [&](double a, double b) {
-    if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
-    return smaller_is_better ? a < b : a > b;
+void LoopState::validate(double metric, bool smaller_is_better, std::optional<double> experiment_best) {
+  const auto beats = [&](const std::optional<double>& other) {
+    return other && (smaller_is_better ? *other < metric : *other > metric);
   };
   batches_validated = batches_trained;
-  validation_is_best = !best || better(metric, *best);
-  if (validation_is_best) best = metric;
+  const bool own_best = !std::isnan(metric) && !beats(best);
+  validation_is_best = own_best && !beats(experiment_best);
+  if (own_best) best = metric;
 }
 
 void LoopState::checkpoint() {

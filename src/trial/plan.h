@@ -42,13 +42,14 @@ struct LoopState {
   std::int64_t batches_validated = -1;     ///< total at the newest validation, -1: none yet
   std::int64_t batches_checkpointed = -1;  ///< total at the newest checkpoint, -1: none yet
   std::int64_t operations_done = 0;
-  std::optional<double> best{};     ///< this trial's best searcher metric
+  std::optional<double> best{};     ///< this trial's best searcher metric; never NaN
   bool validation_is_best = false;  ///< the newest validation's
 
   void train(std::int64_t batches);  ///< Call after training them.
-  /// Call after a validation. It is the best if strictly better than all before
-  /// it; the first one always is, and NaN is the worst.
-  void validate(double metric, bool smaller_is_better);
+  /// Call after a validation. It is the best unless this trial or, as far as known, another of its experiment
+  /// (`experiment_best`, asked for before this one is reported) did better. A tie is: a trial that goes on
+  /// from a checkpoint finds what it reported itself before. NaN never is (docs/decisions/0014).
+  void validate(double metric, bool smaller_is_better, std::optional<double> experiment_best = std::nullopt);
   void checkpoint();          ///< Call *before* writing the state into the checkpoint.
   void complete_operation();  ///< Call after the master was told.
 

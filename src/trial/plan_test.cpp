@@ -106,23 +106,38 @@ INSTANTIATE_TEST_SUITE_P(, Plan, testing::Values(
     [](const auto& info) { return info.param.name; });
 // clang-format on
 
-TEST(LoopState, TheFirstValidationIsTheBestAndTiesAreNot) {
+TEST(LoopState, AValidationIsTheBestUnlessThisTrialDidBetterAndTiesAreBest) {
   LoopState state;
   state.validate(0.5, true);
   EXPECT_TRUE(state.validation_is_best);
   state.validate(0.5, true);
+  EXPECT_TRUE(state.validation_is_best);
+  state.validate(0.6, true);
   EXPECT_FALSE(state.validation_is_best);
   state.validate(0.4, true);
   EXPECT_TRUE(state.validation_is_best);
   EXPECT_EQ(state.best, 0.4);
 }
 
-TEST(LoopState, NaNIsWorseThanAnyNumberWhicheverWayIsBetter) {
+TEST(LoopState, AValidationThatAnotherTrialBeatsIsNotTheBestThoughItMayBeItsOwnTrials) {
+  LoopState state;
+  state.validate(0.5, true, 0.4);
+  EXPECT_FALSE(state.validation_is_best);
+  EXPECT_EQ(state.best, 0.5);
+  state.validate(0.4, true, 0.4);
+  EXPECT_TRUE(state.validation_is_best);
+  state.validate(0.9, false, 0.8);
+  EXPECT_TRUE(state.validation_is_best);
+}
+
+TEST(LoopState, NaNIsNeverTheBestWhicheverWayIsBetter) {
   for (const bool smaller_is_better : {true, false}) {
     LoopState state;
     state.validate(std::nan(""), smaller_is_better);
-    EXPECT_TRUE(state.validation_is_best) << "the first always is";
-    state.validate(smaller_is_better ? 1e300 : -1e300, smaller_is_better);
+    EXPECT_FALSE(state.validation_is_best);
+    EXPECT_FALSE(state.best);
+    EXPECT_TRUE(state.validated());
+    state.validate(smaller_is_better ? 1e300 : -1e300, smaller_is_better, std::nan(""));
     EXPECT_TRUE(state.validation_is_best);
     state.validate(std::nan(""), smaller_is_better);
     EXPECT_FALSE(state.validation_is_best);
