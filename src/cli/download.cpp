@@ -71,12 +71,17 @@ Result<void> fetch_from_master(Session& session, const std::string& uuid, const 
   return result;
 }
 
-Result<void> fill(Session& session, const json::value& checkpoint, const fs::path& draft) {
+Result<void> fill(Session& session, const json::value& checkpoint, const fs::path& draft, DownloadMode mode) {
   std::error_code failure;
   fs::create_directories(draft, failure);
   if (failure) return fail(ErrorCode::Unavailable, "cannot make {}: {}", draft.string(), failure.message());
   const auto shared = shared_directory(checkpoint);
-  if (!shared.empty() && fs::is_directory(shared, failure)) {
+  const bool seen = !shared.empty() && fs::is_directory(shared, failure);
+  if (mode == DownloadMode::Direct && !seen)
+    return failed_precondition(
+        "checkpoint {} cannot be read from here: {}; use --mode master", text_at(checkpoint, "uuid"),
+        shared.empty() ? "its storage is no directory" : fmt::format("{} is not there", shared.string()));
+  if (mode != DownloadMode::Master && seen) {
     fs::copy(shared, draft, fs::copy_options::recursive, failure);
     if (failure)
       return fail(ErrorCode::Unavailable, "cannot copy {} to {}: {}", shared.string(), draft.string(),
@@ -113,7 +118,8 @@ json::array best_checkpoints(const json::array& checkpoints, std::size_t count,
   return best;
 }
 
-Result<void> download_checkpoint(Session& session, const json::value& checkpoint, const fs::path& directory) {
+Result<void> download_checkpoint(Session& session, const json::value& checkpoint, const fs::path& directory,
+                                 DownloadMode mode) {
   std::error_code failure;
   if (fs::exists(directory / "metadata.json", failure) || fs::exists(directory / "MLmodel", failure))
     return {};
@@ -121,7 +127,7 @@ Result<void> download_checkpoint(Session& session, const json::value& checkpoint
     return failed_precondition("the directory {} is not empty, and what it holds is no checkpoint",
                                directory.string());
   const fs::path draft = fmt::format("{}.part-{}", directory.string(), ::getpid());
-  auto filled = fill(session, checkpoint, draft);
+  auto filled = fill(session, checkpoint, draft, mode);
   if (filled) {
     fs::remove(directory, failure);  // empty, if there
     fs::rename(draft, directory, failure);

@@ -13,6 +13,10 @@ Command experiment_commands() {
       .example = "",
       .children = {
           {{"add"}, "add label", "det experiment label add 7 baseline", define_label_add},
+          {{"list", "ls"},
+           "list the labels of an experiment",
+           "det experiment label list 7",
+           define_label_list},
           {{"remove"}, "remove label", "det experiment label remove 7 baseline", define_label_remove}}};
   return {.names = {"experiment", "e"},
           .help = "manage experiments",

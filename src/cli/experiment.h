@@ -23,6 +23,7 @@ Action define_archive(CLI::App& app);
 Action define_unarchive(CLI::App& app);
 Action define_delete(CLI::App& app);
 Action define_label_add(CLI::App& app);
+Action define_label_list(CLI::App& app);
 Action define_label_remove(CLI::App& app);
 
 std::vector<Command> set_commands();  // experiment_set.cpp

@@ -3,6 +3,7 @@
 
 #include "det/cli/experiment.h"
 #include "det/cli/format.h"
+#include "det/cli/output.h"
 
 namespace det::cli {
 namespace {
@@ -59,6 +60,23 @@ Action define_unarchive(CLI::App& app) {
 }
 Action define_label_add(CLI::App& app) {
   return define_label(app, true);
+}
+Action define_label_list(CLI::App& app) {
+  struct Options {
+    std::int64_t id = 0;
+    OutputForm form;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  add_output_flags(app, options->form);
+  return [options](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.get(experiment_path(options->id)));
+    const auto& labels = at(answer, "experiment.labels");
+    Table table({"Label"});
+    for (const auto& label : list_at(answer, "experiment.labels")) table.add({label});
+    show(session.console(), options->form, labels, table);
+    return 0;
+  };
 }
 Action define_label_remove(CLI::App& app) {
   return define_label(app, false);

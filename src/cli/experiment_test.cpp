@@ -342,6 +342,16 @@ TEST(ChangeExperiment, SaysWhatItDid) {
               HasSubstr("priority is 'high'; it must be an integer not below 0"));
 }
 
+TEST(Experiment, LabelListShowsEachLabelInALine) {
+  TestMaster master;
+  master.answer("GET /api/v1/experiments/7", R"({"experiment":{"id":7,"labels":["a","b c"]}})");
+  const auto table = run_words({"e", "label", "list", "7"}, {{"DET_MASTER", master.url()}}).out;
+  EXPECT_THAT(table, testing::HasSubstr("b c"));
+  EXPECT_EQ(json::parse(run_words({"e", "label", "list", "7", "--json"}, {{"DET_MASTER", master.url()}}).out)
+                .value(),
+            (json::value{"a", "b c"}));
+}
+
 TEST(DeleteExperiment, AsksFirst) {
   TestMaster master;
   master.answer("DELETE /api/v1/experiments/7", "{}");

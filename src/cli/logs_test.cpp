@@ -176,6 +176,30 @@ TEST(DownloadCheckpoint, AsksTheMasterOtherwise) {
   EXPECT_TRUE(fs::exists(target + "/metadata.json"));
 }
 
+TEST(DownloadCheckpoint, ModeMasterAsksTheMasterEvenForStorageThatThisMachineSees) {
+  TestMaster master;
+  const TemporaryDirectory directory;
+  directory.write("shared/cp/u1/from-storage", "weights");
+  master.answer("GET /api/v1/checkpoints/u1",
+                "{\"checkpoint\":" + checkpoint_json(directory.path() + "/shared") + "}");
+  master.answer("GET /checkpoints/u1", tar_of({{"from-master", "hello"}}));
+  const auto target = directory.path() + "/model";
+  EXPECT_EQ(det("checkpoint download u1 -q --mode master -o " + target, master).code, 0);
+  EXPECT_TRUE(fs::exists(target + "/from-master"));
+  EXPECT_FALSE(fs::exists(target + "/from-storage"));
+}
+
+TEST(DownloadCheckpoint, ModeDirectNeverAsksTheMaster) {
+  TestMaster master;
+  const TemporaryDirectory directory;
+  master.answer("GET /api/v1/checkpoints/u1", "{\"checkpoint\":" + checkpoint_json("/no/such") + "}");
+  master.answer("GET /checkpoints/u1", tar_of({{"from-master", "hello"}}));
+  const auto outcome = det("checkpoint download u1 --mode direct -o " + directory.path() + "/model", master);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, testing::HasSubstr("/no/such/cp/u1 is not there; use --mode master"));
+  EXPECT_EQ(det("checkpoint download u1 --mode other", master).code, 2);
+}
+
 TEST(DownloadCheckpoint, ThatFailsLeavesNothingBehind) {
   TestMaster master;
   const TemporaryDirectory directory;
