@@ -19,6 +19,13 @@ std::string describe(const api::RankExit& exit) {
   return fmt::format("rank {} exited with status {}", exit.rank, exit.code);
 }
 
+/// The agent's share of the slots is free from now on.
+void free_share(Allocation& allocation, const std::string& agent, Time now) {
+  allocation.agents_ended.insert(agent);
+  for (auto& share : allocation.record.shares)
+    if (share.agent == agent) share.ended = now;
+}
+
 bool holds_slots(const Allocation& allocation, const std::string& agent) {
   if (allocation.agents_ended.contains(agent)) return false;
   return std::any_of(allocation.record.shares.begin(), allocation.record.shares.end(),
@@ -87,7 +94,6 @@ void Cluster::end(Allocation& ended, const Exit& exit, Step& step) {
   step.effects.push_back(PutAllocation{record});
   step.effects.push_back(WakeAllocation{record.id});
   wake_agents(allocation, step);
-  waiting_.erase(record.id);
   step.place = true;
   live(record.experiment_id)->allocation_ended(record.trial_id, exit, step.context());
   settle(record.experiment_id, step);
@@ -140,7 +146,7 @@ Outcome Cluster::on(const RankFailed& event, Step& step) {
 Outcome Cluster::on(const AllocationExited& event, Step& step) {
   auto* allocation = live_allocation(event.allocation_id);
   if (allocation == nullptr || !holds_slots(*allocation, event.agent)) return {};
-  allocation->agents_ended.insert(event.agent);
+  free_share(*allocation, event.agent, step.now);
   step.place = true;
   if (event.exits.empty() && allocation->failure.empty()) allocation->lost = true;  // it never started
   for (const auto& exit : event.exits) note_exit(*allocation, exit, step);
@@ -184,7 +190,7 @@ Outcome Cluster::on(const AgentLost& event, Step& step) {
     if (holds_slots(allocation, event.agent)) hit.push_back(id);
   for (const auto& id : hit) {
     auto& allocation = allocations_.at(id);
-    allocation.agents_ended.insert(event.agent);
+    free_share(allocation, event.agent, step.now);
     allocation.lost = true;
     allocation.failure = fmt::format("agent {} was lost", event.agent);
     allocation.kill = true;
@@ -193,7 +199,20 @@ Outcome Cluster::on(const AgentLost& event, Step& step) {
     wake_agents(allocation, step);
     end_if_all_ended(allocation, step);
   }
+  forget_lost_agents();
   return {};
+}
+
+// Machines that come and go under ever new names shall not fill the memory. What somebody disabled stays so.
+void Cluster::forget_lost_agents() {
+  std::vector<std::pair<Time, std::string>> lost;
+  for (const auto& [id, agent] : agents_)
+    if (!agent.connected && agent.enabled && agent.disabled_slots.empty())
+      lost.emplace_back(agent.registered, id);
+  if (lost.size() <= kLostAgentsMax) return;
+  std::ranges::sort(lost);
+  lost.resize(lost.size() - kLostAgentsMax);
+  for (const auto& [registered, id] : lost) agents_.erase(id);
 }
 
 Outcome Cluster::on(const AgentSet& event, Step& step) {
@@ -235,7 +254,6 @@ void Cluster::place(Step& step) {
   for (const auto& [id, agent] : agents_) pools.insert(agent.resource_pool);
   for (const auto& [id, allocation] : allocations_)
     pools.insert(resource_pool(experiment(allocation.record.experiment_id)->config()));
-  waiting_.clear();
   for (const auto& pool : pools) place_pool(pool, step);
 }
 
@@ -256,7 +274,7 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
     agents.push_back(std::move(entry));
   }
   std::vector<scheduler::Request> requests;
-  for (const auto& [id, allocation] : allocations_) {
+  for (auto& [id, allocation] : allocations_) {
     const auto& owner = *experiment(allocation.record.experiment_id);
     const auto& resources = owner.config().resources;
     if (resource_pool(owner.config()) != pool) continue;
@@ -272,6 +290,7 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
                                .releasing = allocation.preempt || allocation.kill};
     if (resources.max_slots) request.slots_max = static_cast<int>(*resources.max_slots);
     requests.push_back(std::move(request));
+    allocation.waiting.reset();
   }
   const auto plan = scheduler_->plan(agents, requests);
   for (const auto& placement : plan.start) {
@@ -279,7 +298,7 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
     allocation.record.state = AllocationState::Assigned;
     allocation.record.start_time = step.now;
     for (const auto& share : placement.shares)
-      allocation.record.shares.push_back({.agent = share.agent, .slots = share.slots});
+      allocation.record.shares.push_back({.agent = share.agent, .slots = share.slots, .ended = {}});
     const auto& trial = *experiment(allocation.record.experiment_id)->trial(allocation.record.trial_id);
     step.effects.push_back(PutAllocation{allocation.record});
     step.effects.push_back(RewindTrial{trial.record.id, allocation.record.run_id, trial.checkpoint_batches});
@@ -288,13 +307,14 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
                                                allocation.record.run_id, placement.shares.front().agent)});
     wake_agents(allocation, step);
   }
+  for (const auto& [request, why] : plan.waiting)
+    allocations_.at(requests[request].allocation_id).waiting = why;
   for (const auto& id : plan.preempt) preempt(id, step);
-  for (const auto& [id, reason] : plan.waiting) waiting_.emplace(id, reason);
 }
 
 std::string Cluster::waiting_reason(const std::string& id) const {
-  const auto found = waiting_.find(id);
-  return found == waiting_.end() ? "" : found->second;
+  const auto* found = allocation(id);
+  return found == nullptr || !found->waiting ? "" : scheduler::text(*found->waiting);
 }
 
 std::set<std::string> Cluster::resource_pools() const {

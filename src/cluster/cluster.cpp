@@ -145,6 +145,11 @@ Outcome Cluster::on(const ExperimentPatched& event, Step& step) {
   auto* experiment = live(event.id);
   if (experiment == nullptr)
     return refuse(Error(ErrorCode::NotFound, fmt::format("experiment {} not found", event.id)));
+  if (event.config) {
+    if (const auto done = experiment->reconfigure(*event.config); !done) return refuse(done.error());
+    written_.erase(event.id);  // its digest does not see the configuration
+    step.place = true;
+  }
   auto& record = experiment->mutable_record();
   if (event.name) record.name = *event.name;
   if (event.description) record.description = *event.description;
@@ -189,7 +194,7 @@ void Cluster::settle(ExperimentId id, Step& step) {
         step.effects.push_back(WakeTrial{changed->trial});
       } else if (const auto* note = std::get_if<experiment::Note>(&effect)) {
         const auto* trial = experiment.trial(note->trial);
-        step.effects.push_back(LogNote{trial->record.task_id, trial->allocation, note->text});
+        step.effects.push_back(LogNote{trial->record.task_id, note->allocation_id, note->text});
       } else {
         step.effects.push_back(CollectCheckpoints{id});
       }

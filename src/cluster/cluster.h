@@ -36,6 +36,7 @@ struct Allocation {
   bool lost = false;          ///< a machine that it ran on is lost
   std::string failure;        ///< of the rank that failed first, in words
   std::optional<Time> preempt_deadline;
+  std::optional<scheduler::Why> waiting{};  ///< as the last plan said; derived, and so in no snapshot
 };
 BOOST_DESCRIBE_STRUCT(Allocation, (),
                       (record, slots, agents_running, agents_ended, preempt, acknowledged, kill, lost,
@@ -75,7 +76,10 @@ class Cluster {
   std::vector<Event> due(Time now) const;
 
   std::int64_t epoch() const { return epoch_; }
+  /// Those that are connected, and the newest kLostAgentsMax of those that are not, or that somebody
+  /// disabled.
   const std::map<std::string, Agent>& agents() const { return agents_; }
+  static constexpr std::size_t kLostAgentsMax = 1'000;
   const std::map<std::string, Allocation>& allocations() const { return allocations_; }
   const std::map<ExperimentId, experiment::Experiment>& experiments() const { return experiments_; }
 
@@ -132,6 +136,7 @@ class Cluster {
   void place(Step& step);
   void place_pool(const std::string& pool, Step& step);
   void wake_agents(const Allocation& allocation, Step& step);
+  void forget_lost_agents();
 
   std::int64_t epoch_ = 0;
   std::int64_t next_experiment_ = 1;
@@ -142,7 +147,6 @@ class Cluster {
   std::map<TrialId, ExperimentId> experiment_of_;  // derived from experiments_
   std::map<ExperimentId, std::string>
       written_;  // what PutExperiment last said, to say it no oftener than needed
-  std::map<std::string, std::string> waiting_;  // derived: reasons of the last plan
   std::unique_ptr<scheduler::Scheduler> scheduler_;
 };
 

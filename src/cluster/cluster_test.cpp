@@ -15,10 +15,11 @@ struct Bench {
   Outcome submit(const std::string& more = "") {
     config::Layers layers;
     layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/checkpoints"}};
-    layers.user_yaml =
-        "searcher: {name: single, metric: loss, max_length: {batches: 100}}\nentrypoint: m:T\n"
-        "hyperparameters: {global_batch_size: 8}\nreproducibility: {experiment_seed: 3}\n" +
-        more;
+    const std::string searcher = "searcher: {name: single, metric: loss, max_length: {batches: 100}}\n";
+    layers.user_yaml = (more.find("searcher:") == std::string::npos ? searcher : "") +
+                       "entrypoint: m:T\n"
+                       "hyperparameters: {global_batch_size: 8}\nreproducibility: {experiment_seed: 3}\n" +
+                       more;
     const auto resolved =
         config::resolve(layers, {.now = {}, .pet_name = "bench", .resource_pools = std::nullopt});
     if (!resolved) throw std::runtime_error(join_errors(resolved.error()).message());
@@ -214,6 +215,93 @@ TEST(Cluster, ForgetsAnExperimentOnceItsCheckpointsAreCollected) {
   bench.handle(CheckpointsCollected{ExperimentId{1}});
   EXPECT_EQ(bench.cluster.experiment(ExperimentId{1}), nullptr);
   EXPECT_EQ(bench.cluster.trial(TrialId{1}), nullptr);
+}
+
+ExperimentPatched patched(const experiment::Reconfiguration& change) {
+  ExperimentPatched event{.id = ExperimentId{1}, .name = {}, .description = {}, .notes = {}, .labels = {}};
+  event.config = change;
+  return event;
+}
+
+TEST(Cluster, AnotherMaxSlotsPlansAtOnceAndIsThereAfterAReplay) {
+  Bench bench;
+  bench.join("a", 4);
+  bench.submit(
+      "resources: {max_slots: 1}\nsearcher: {name: random, max_trials: 3, max_concurrent_trials: 3, "
+      "metric: loss, max_length: {batches: 100}}\n");
+  EXPECT_EQ(bench.cluster.desired("a").size(), 1u);
+  ASSERT_FALSE(bench.handle(patched({.max_slots = 2})).refused);
+  EXPECT_EQ(bench.cluster.desired("a").size(), 2u);
+  const auto outcome = bench.handle(patched({.no_max_slots = true, .weight = 2.5, .priority = 7}));
+  EXPECT_EQ(bench.cluster.desired("a").size(), 3u);
+  EXPECT_TRUE(std::any_of(outcome.effects.begin(), outcome.effects.end(), [](const auto& effect) {
+    const auto* put = std::get_if<PutExperiment>(&effect);
+    return put != nullptr && put->record.config.at("resources").at("priority") == 7;
+  })) << "the row shows the new configuration";
+
+  Cluster again;
+  for (const auto& [event, time] : bench.events)
+    again.handle(*json::from_json<Event>(json::to_json(event)), time);
+  EXPECT_EQ(json::serialize(again.snapshot()), json::serialize(bench.cluster.snapshot()));
+  const auto& resources = again.experiment(ExperimentId{1})->config().resources;
+  EXPECT_FALSE(resources.max_slots);
+  EXPECT_EQ(resources.weight, 2.5);
+  EXPECT_EQ(resources.priority, 7);
+}
+
+TEST(Cluster, FewerMaxSlotsDisturbNothingThatRunsAndHoldBackWhatComes) {
+  Bench bench;
+  bench.join("a", 2);
+  bench.submit(
+      "searcher: {name: random, max_trials: 3, max_concurrent_trials: 2, metric: loss, max_length: "
+      "{batches: 100}}\n");
+  ASSERT_EQ(bench.cluster.desired("a").size(), 2u);
+  ASSERT_FALSE(bench.handle(patched({.max_slots = 1})).refused);
+  EXPECT_EQ(bench.cluster.desired("a").size(), 2u);
+  const auto first = bench.allocation();
+  bench.handle(OperationCompleted{first, 100, 0.5});
+  bench.handle(exited(first, "a", 0));
+  EXPECT_EQ(bench.cluster.desired("a").size(), 1u);
+}
+
+TEST(Cluster, AChangeThatTheConfigurationForbidsIsRefusedAndChangesNothing) {
+  Bench bench;
+  bench.submit("resources: {slots_per_trial: 2}\n");
+  const auto before = json::serialize(bench.cluster.snapshot());
+  for (const auto& wrong : {experiment::Reconfiguration{.max_slots = 1},
+                            {.weight = 0.0},
+                            {.priority = 100},
+                            {.max_slots = 2, .no_max_slots = true},
+                            {.save_trial_best = -1}}) {
+    auto event = patched(wrong);
+    event.name = "another";
+    const auto outcome = bench.handle(event);
+    ASSERT_TRUE(outcome.refused);
+    EXPECT_EQ(outcome.refused->code(), ErrorCode::InvalidArgument) << outcome.refused->message();
+  }
+  EXPECT_EQ(json::serialize(bench.cluster.snapshot()), before);
+}
+
+TEST(Cluster, APatchOfBeforeTheConfigurationCouldChangeIsReadAsItWasMeant) {
+  const auto event = json::from_json<Event>(*json::parse(R"({"ExperimentPatched":{"id":1,"name":"new"}})"));
+  ASSERT_TRUE(event);
+  EXPECT_FALSE(std::get<ExperimentPatched>(*event).config);
+}
+
+TEST(Cluster, OfAgentsThatComeAndGoUnderEverNewNamesOnlyTheNewestAreKept) {
+  Bench bench;
+  bench.join("disabled", 1);
+  bench.handle(AgentSet{"disabled", std::nullopt, false, false});
+  bench.handle(AgentLost{"disabled"});
+  constexpr int kMore = 5;
+  for (int i = 0; i < static_cast<int>(Cluster::kLostAgentsMax) + kMore; ++i) {
+    bench.join(fmt::format("agent{:05}", i), 1);
+    bench.handle(AgentLost{fmt::format("agent{:05}", i)});
+  }
+  EXPECT_EQ(bench.cluster.agents().size(), Cluster::kLostAgentsMax + 1);
+  EXPECT_TRUE(bench.cluster.agents().contains("disabled"));
+  EXPECT_FALSE(bench.cluster.agents().contains("agent00004"));
+  EXPECT_TRUE(bench.cluster.agents().contains("agent00005"));
 }
 
 }  // namespace

@@ -39,14 +39,16 @@ struct ExperimentCommanded {
 };
 BOOST_DESCRIBE_STRUCT(ExperimentCommanded, (), (id, verb))
 
-/// What decides nothing: names, labels, notes. Only for experiments that are not over.
+/// Names, labels and notes, which decide nothing; and what of the configuration can change. Only for
+/// experiments that the cluster has not forgotten. All of it happens, or nothing.
 struct ExperimentPatched {
   static constexpr const char* kName = "ExperimentPatched";
   ExperimentId id;
   std::optional<std::string> name, description, notes;
   std::optional<std::vector<std::string>> labels;
+  std::optional<experiment::Reconfiguration> config{};
 };
-BOOST_DESCRIBE_STRUCT(ExperimentPatched, (), (id, name, description, notes, labels))
+BOOST_DESCRIBE_STRUCT(ExperimentPatched, (), (id, name, description, notes, labels, config))
 
 struct TrialKilled {
   static constexpr const char* kName = "TrialKilled";

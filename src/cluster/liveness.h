@@ -24,6 +24,13 @@ class Liveness {
     if (last < now) last = now;
   }
 
+  /// Keeps nothing of agents that are not among these.
+  template <typename Agents>
+  void forget_strangers(const Agents& agents) {
+    if (last_.size() > agents.size())
+      std::erase_if(last_, [&](const auto& entry) { return !agents.contains(entry.first); });
+  }
+
   /// Those of `agents` that are silent for too long.
   template <typename Agents>
   std::vector<std::string> lost(const Agents& agents, Time now) const {

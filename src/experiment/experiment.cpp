@@ -24,10 +24,11 @@ bool all_completed(const Trial& trial) {
                      [](const auto& o) { return o.completed; });
 }
 
-bool better(double candidate, double best, bool smaller_is_better) {
+/// NaN is better than nothing, not even than no best at all.
+bool better(double candidate, std::optional<double> best, bool smaller_is_better) {
   if (std::isnan(candidate)) return false;
-  if (std::isnan(best)) return true;
-  return smaller_is_better ? candidate < best : candidate > best;
+  if (!best || std::isnan(*best)) return true;
+  return smaller_is_better ? candidate < *best : candidate > *best;
 }
 
 const char* verb_state(State state) {
@@ -135,6 +136,16 @@ Result<void> Experiment::kill_trial(TrialId id, Context context) {
   } else {
     effects_.push_back(KillAllocation{trial->allocation});
   }
+  return {};
+}
+
+Result<void> Experiment::reconfigure(const Reconfiguration& change) {
+  if (finished() && change.of_resources())
+    return failed_precondition("experiment {} is finished; its resources decide nothing any more",
+                               record_.id);
+  DET_TRY(auto document, reconfigured(record_.config, change));
+  DET_TRY(config_, config::from_document(document));
+  record_.config = std::move(document);
   return {};
 }
 
@@ -261,7 +272,7 @@ void Experiment::validated(TrialId id, std::int64_t, double metric) {
   auto* trial = find(id);
   if (trial == nullptr) return;
   auto& best = trial->record.best_metric;
-  if (!best || better(metric, *best, config_.searcher.smaller_is_better)) best = metric;
+  if (better(metric, best, config_.searcher.smaller_is_better)) best = metric;
   changed_.insert(id);
 }
 
@@ -281,7 +292,7 @@ void Experiment::exiting_early(TrialId id, search::ExitedReason reason) {
 void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context) {
   auto* trial = find(id);
   if (trial == nullptr || trial->allocation.empty()) return;
-  trial->allocation.clear();
+  const auto ended = std::exchange(trial->allocation, {});
   trial->record.runner_state.clear();
   changed_.insert(id);
   if (is_terminal(trial->record.state)) return;
@@ -297,14 +308,14 @@ void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context)
   } else if (is_stopping(record_.state)) {
     end_trial(*trial, record_.state == State::StoppingError ? State::Error : State::Canceled, context);
   } else if (exit.kind == Exit::Kind::Failed || (exit.kind == Exit::Kind::Clean && !exit.preempted)) {
-    failed(*trial, exit, context);
+    failed(*trial, ended, exit, context);
   } else {
     want_slots(*trial);
   }
   end_if_done(context.now);
 }
 
-void Experiment::failed(Trial& trial, const Exit& exit, Context context) {
+void Experiment::failed(Trial& trial, const std::string& allocation_id, const Exit& exit, Context context) {
   const std::string reason = exit.kind == Exit::Kind::Clean
                                  ? "the trial's process ended although its training was not complete"
                                  : exit.reason;
@@ -312,13 +323,13 @@ void Experiment::failed(Trial& trial, const Exit& exit, Context context) {
   if (trial.record.restarts > config_.max_restarts) {
     trial.record.error =
         fmt::format("{}; it was restarted {} times (max_restarts)", reason, config_.max_restarts);
-    effects_.push_back(
-        Note{trial.record.id, fmt::format("trial {} failed: {}", trial.record.id, trial.record.error)});
+    effects_.push_back(Note{trial.record.id, allocation_id,
+                            fmt::format("trial {} failed: {}", trial.record.id, trial.record.error)});
     exit_early(trial, search::ExitedReason::Errored, State::Error, context);
     return;
   }
   effects_.push_back(Note{
-      trial.record.id,
+      trial.record.id, allocation_id,
       fmt::format("trial {} failed: {}; restarting it from {} (restart {} of {})", trial.record.id, reason,
                   trial.record.latest_checkpoint.empty() ? std::string("the beginning")
                                                          : "checkpoint " + trial.record.latest_checkpoint,

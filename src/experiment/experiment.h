@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "det/config/experiment_config.h"
+#include "det/experiment/reconfigure.h"
 #include "det/experiment/records.h"
 #include "det/search/searcher.h"
 
@@ -66,6 +67,7 @@ struct OperationsChanged {
 /// A line for the trial's log.
 struct Note {
   TrialId trial;
+  std::string allocation_id;  ///< the run that it is about, which may be over
   std::string text;
 };
 /// The experiment is terminal.
@@ -104,6 +106,9 @@ class Experiment {
   Result<void> cancel(Context context);
   Result<void> kill(Context context);
   Result<void> kill_trial(TrialId trial, Context context);
+  /// Changes the configuration from here on; what runs is not disturbed. Of a finished experiment only what
+  /// says which checkpoints stay. InvalidArgument where the configuration's rules say no.
+  Result<void> reconfigure(const Reconfiguration& change);
 
   // Reports of the trial's live allocation.
   Result<void> operation_completed(TrialId trial, std::int64_t batches, double metric, Context context);
@@ -135,7 +140,7 @@ class Experiment {
   void want_slots(Trial& trial);
   void give_back_all();
   void stop(State stopping, Context context);
-  void failed(Trial& trial, const Exit& exit, Context context);
+  void failed(Trial& trial, const std::string& allocation_id, const Exit& exit, Context context);
   void exit_early(Trial& trial, search::ExitedReason reason, State state, Context context);
   void end_trial(Trial& trial, State state, Context context);
   void end_if_done(Time now);

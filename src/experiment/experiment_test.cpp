@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace det::experiment {
 namespace {
@@ -203,6 +204,25 @@ TEST(Experiment, AKilledTrialDoesNotComeBack) {
   bench.end(1, {.kind = Exit::Kind::Stopped});
   EXPECT_EQ(bench.trial(1).record.state, State::Canceled);
   EXPECT_EQ(bench.experiment.record().state, State::Canceled);
+}
+
+TEST(Experiment, NaNIsNeverTheBestMetricOfATrial) {
+  Bench bench(kSingle);
+  bench.experiment.validated(TrialId{1}, 10, std::nan(""));
+  EXPECT_FALSE(bench.trial(1).record.best_metric);
+  bench.experiment.validated(TrialId{1}, 20, 0.5);
+  bench.experiment.validated(TrialId{1}, 30, std::nan(""));
+  EXPECT_EQ(bench.trial(1).record.best_metric, 0.5);
+}
+
+TEST(Experiment, TheNoteOfAFailureIsOfTheRunThatFailedNotOfTheNext) {
+  Bench bench(kSingle);
+  const auto failed = bench.trial(1).allocation;
+  bench.end(1, kCrash);
+  ASSERT_EQ(bench.count<Note>(), 1);
+  for (const auto& effect : bench.effects)
+    if (const auto* note = std::get_if<Note>(&effect)) EXPECT_EQ(note->allocation_id, failed);
+  EXPECT_NE(bench.trial(1).allocation, failed);
 }
 
 TEST(Experiment, GoesOnFromItsSnapshotAsIfNothingHadHappened) {

@@ -96,8 +96,9 @@ BOOST_DESCRIBE_ENUM(AllocationState, Pending, Assigned, Starting, Running, Termi
 struct AllocationShare {
   std::string agent;
   std::vector<int> slots;
+  std::optional<Time> ended{};  ///< when the slots were free again, maybe before the allocation was over
 };
-BOOST_DESCRIBE_STRUCT(AllocationShare, (), (agent, slots))
+BOOST_DESCRIBE_STRUCT(AllocationShare, (), (agent, slots, ended))
 
 struct AllocationRecord {
   std::string id;
@@ -114,6 +115,17 @@ struct AllocationRecord {
 BOOST_DESCRIBE_STRUCT(AllocationRecord, (),
                       (id, task_id, experiment_id, trial_id, run_id, state, shares, requested, start_time,
                        end_time, exit_reason))
+
+/// For how long the allocation held slots, in slot-microseconds; until `now` where it still does. Over all
+/// allocations it is the time that each slot was in use, none of it counted twice (I-18).
+inline std::int64_t slot_microseconds(const AllocationRecord& allocation, Time now) {
+  std::int64_t sum = 0;
+  for (const auto& share : allocation.shares) {
+    const auto end = share.ended ? *share.ended : allocation.end_time.value_or(now);
+    sum += static_cast<std::int64_t>(share.slots.size()) * (end - allocation.start_time.value_or(end));
+  }
+  return sum;
+}
 
 enum class CheckpointState { Active, Completed, Error, Deleted, PartiallyDeleted };
 BOOST_DESCRIBE_ENUM(CheckpointState, Active, Completed, Error, Deleted, PartiallyDeleted)

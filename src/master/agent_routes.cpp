@@ -22,6 +22,7 @@ struct Logs : api::LogBatch {
 BOOST_DESCRIBE_STRUCT(Logs, (api::LogBatch), (agent_id))
 
 /// The newest call of each agent; an older one that still waits answers at once.
+constexpr std::size_t kStrangersMax = 100;
 using Calls = std::map<std::string, std::pair<std::string, std::int64_t>>;
 
 api::SyncReply reply_to(Services& s, const Sync& request) {
@@ -50,6 +51,9 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
     co_return invalid_argument("'{}' cannot name an agent", request.agent_id);
   if (auto wrong = api::problem(request)) co_return tl::unexpected(*std::move(wrong));
   const auto agent = request.agent_id;
+  const auto& known = s.ledger.cluster().agents();
+  if (calls.size() > known.size() + kStrangersMax)
+    std::erase_if(calls, [&](const auto& entry) { return !known.contains(entry.first); });
   auto& newest = calls[agent];
   if (newest.first == request.session && newest.second > request.sequence)
     co_return failed_precondition("call {} of agent '{}' came after call {}", request.sequence, agent,
@@ -61,14 +65,16 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   if (s.ledger.cluster().joins(agent, request)) {
     cluster::Event joined =
         cluster::AgentJoined{agent, request.resource_pool, request.hostname, request.version, request.slots};
-    const auto done = co_await s.ledger.handle(std::move(joined));
+    auto by = "agent " + agent;
+    const auto done = co_await s.ledger.handle(std::move(joined), std::move(by));
     if (!done) co_return tl::unexpected(done.error());
   }
   // Another call may have told the same meanwhile: each event is asked for anew.
   while (true) {
     auto news = s.ledger.cluster().news(agent, request);
     if (news.empty()) break;
-    const auto done = co_await s.ledger.handle(std::move(news.front()));
+    auto by = "agent " + agent;
+    const auto done = co_await s.ledger.handle(std::move(news.front()), std::move(by));
     if (!done) co_return tl::unexpected(done.error());
   }
 
@@ -127,7 +133,6 @@ asio::awaitable<Result<Empty>> logs(Services& s, Context context, Logs request) 
                            .timestamp = entry.timestamp});
   }
   co_await s.ledger.write(std::move(changes));
-  s.ledger.ring(Ledger::task_log_key(task));
   co_return Empty{};
 }
 

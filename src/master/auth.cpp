@@ -118,6 +118,7 @@ asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& reques
   if (found == sessions_.end()) {
     const auto session = store_.session(hash);
     if (!session) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
+    make_room();
     found = sessions_.insert_or_assign(hash, *session).first;
   }
   if (found->second.expires < ledger_.now())
@@ -129,6 +130,13 @@ asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& reques
   UserPrincipal principal{
       .id = user->first, .username = user->second.username, .admin = user->second.admin, .token_hash = hash};
   co_return std::any(Principal(std::move(principal)));
+}
+
+void Auth::make_room() {
+  constexpr std::size_t kRemembered = 10'000;
+  if (sessions_.size() < kRemembered) return;
+  std::erase_if(sessions_, [now = ledger_.now()](const auto& entry) { return entry.second.expires < now; });
+  if (sessions_.size() >= kRemembered) sessions_.clear();  // the store still has them
 }
 
 const store::UserRecord* Auth::user(const std::string& username) const {
@@ -149,6 +157,7 @@ asio::awaitable<Result<Auth::Login>> Auth::login(std::string username, std::stri
   store::SessionRecord session{.token_hash = digest(login.token),
                                .user = found->id,
                                .expires = ledger_.now() + kSessionSeconds * kSecond};
+  make_room();
   sessions_.insert_or_assign(session.token_hash, session);
   std::vector<store::Change> changes;
   changes.push_back(store::PutSession{std::move(session)});
@@ -200,6 +209,13 @@ std::vector<std::string> Auth::users_without_password() const {
   for (const auto& [id, user] : users_)
     if (user.active && user.password_hash.empty()) names.push_back(user.username);
   return names;
+}
+
+std::string principal_name(const std::any& principal) {
+  const auto& who = std::any_cast<const Principal&>(principal);
+  if (const auto* user = std::get_if<UserPrincipal>(&who)) return fmt::format("user {}", user->id);
+  if (const auto* task = std::get_if<TaskPrincipal>(&who)) return "allocation " + task->allocation_id;
+  return "agent";
 }
 
 Result<UserPrincipal> require_user(const std::any& principal) {

@@ -71,8 +71,12 @@ class Auth {
   store::Store& store_;
   Options options_;
   std::map<UserId, store::UserRecord> users_;
-  std::map<std::string, store::SessionRecord> sessions_;  // those seen since the start
+  void make_room();                                       // in sessions_
+  std::map<std::string, store::SessionRecord> sessions_;  // some of those seen since the start
 };
+
+/// "user 2", "allocation 1.….1" or "agent", as events remember it.
+std::string principal_name(const std::any& principal);
 
 /// What the call needs, or an error that says who is missing.
 Result<UserPrincipal> require_user(const std::any& principal);

@@ -50,6 +50,7 @@ struct CheckpointReply {
 BOOST_DESCRIBE_STRUCT(CheckpointReply, (), (checkpoint))
 struct DeleteRequest {
   std::vector<std::string> checkpoint_uuids;
+  static bool required(std::string_view name) { return name == "checkpoint_uuids"; }
 };
 BOOST_DESCRIBE_STRUCT(DeleteRequest, (), (checkpoint_uuids))
 
@@ -169,18 +170,7 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
   co_return response;
 }
 
-/// The uuids may come in the query or, as the original's clients send them, in the body.
-Result<void> read_body(const http::Request& request, DeleteRequest& in) {
-  if (!request.body.empty()) {
-    DET_TRY(const auto body, json::parse(request.body));
-    DET_TRY(in, http::from_wire<DeleteRequest>(body));
-  }
-  if (in.checkpoint_uuids.empty()) return invalid_argument("checkpointUuids: is required");
-  return {};
-}
-
 asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteRequest request) {
-  if (const auto fine = read_body(*context.request, request); !fine) co_return tl::unexpected(fine.error());
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   std::vector<CheckpointRecord> chosen;
   for (const auto& uuid : request.checkpoint_uuids) {
@@ -270,7 +260,8 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
       [&s](Context c, DeleteRequest r) { return remove(s, std::move(c), std::move(r)); },
       Doc{.summary = "Delete checkpoints",
           .tag = tag,
-          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition},
+          .takes_body = true});
   router.add_raw(Verb::Get, "/checkpoints/{uuid}",
                  [&s](http::Request r) { return download(s, std::move(r)); });
 }

@@ -200,7 +200,8 @@ std::vector<Job> jobs(Services& s, const std::string& pool) {
 asio::awaitable<Result<Empty>> set(Services& s, Context context, cluster::AgentSet event) {
   if (const auto admin = require_admin(context.principal); !admin) co_return tl::unexpected(admin.error());
   cluster::Event change = std::move(event);
-  const auto done = co_await s.ledger.handle(std::move(change));
+  auto by = principal_name(context.principal);
+  const auto done = co_await s.ledger.handle(std::move(change), std::move(by));
   if (!done) co_return tl::unexpected(done.error());
   co_return Empty{};
 }

@@ -3,22 +3,16 @@
 #include <spdlog/spdlog.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/thread_pool.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "det/checkpoint/gc.h"
 #include "det/checkpoint/storage.h"
 #include "det/config/experiment_config.h"
+#include "det/master/blocking.h"
 
 namespace det::master {
 namespace {
 
 using experiment::CheckpointRecord;
-
-template <class F>
-asio::awaitable<std::invoke_result_t<F>> call(F work) {
-  co_return work();
-}
 
 void log_failure(std::exception_ptr failure) {
   if (!failure) return;
@@ -99,7 +93,7 @@ asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> ch
   std::vector<store::Change> changes;
   for (auto& checkpoint : checkpoints) {
     auto work = [this, checkpoint] { return remove_files(store_, checkpoint); };
-    const auto removed = co_await asio::co_spawn(pool_, call(std::move(work)), asio::use_awaitable);
+    const auto removed = co_await blocking(pool_, std::move(work));
     if (!removed) co_return removed;
     checkpoint.state = experiment::CheckpointState::Deleted;
     checkpoint.resources.clear();
@@ -110,11 +104,16 @@ asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> ch
 }
 
 asio::awaitable<void> Collector::collect_now(ExperimentId id) {
+  struct Leave {
+    std::set<ExperimentId>& at_work;
+    ExperimentId id;
+    ~Leave() { at_work.erase(id); }
+  } leave{at_work_, id};
   const auto* experiment = ledger_.cluster().experiment(id);
   if (experiment == nullptr) co_return;
   auto keep = pinned(ledger_.cluster());
   auto choose = [this, record = experiment->record(), keep] { return collectable(store_, record, keep); };
-  auto chosen = co_await asio::co_spawn(pool_, call(std::move(choose)), asio::use_awaitable);
+  auto chosen = co_await blocking(pool_, std::move(choose));
   const auto count = chosen.size();
   const auto removed = co_await remove(std::move(chosen));
   if (!removed)
@@ -124,13 +123,12 @@ asio::awaitable<void> Collector::collect_now(ExperimentId id) {
     spdlog::info("experiment {}: deleted {} checkpoints that its policy does not keep", id, count);
   cluster::Event done = cluster::CheckpointsCollected{id};
   co_await ledger_.handle(std::move(done));
-  at_work_.erase(id);
   ledger_.ring(Ledger::experiment_key(id));
 }
 
 asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record) {
   auto list = [this, id = record.id] { return store_.checkpoints_of_experiment(id); };
-  auto all = co_await asio::co_spawn(pool_, call(std::move(list)), asio::use_awaitable);
+  auto all = co_await blocking(pool_, std::move(list));
   std::erase_if(
       all, [](const auto& checkpoint) { return checkpoint.state == experiment::CheckpointState::Deleted; });
   const auto removed = co_await remove(std::move(all));

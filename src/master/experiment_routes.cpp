@@ -2,8 +2,8 @@
 
 #include "det/base/text.h"
 #include "det/master/collector.h"
+#include "det/master/experiment_patch.h"
 #include "det/master/objects.h"
-#include "det/master/policy.h"
 #include "det/master/services.h"
 
 namespace det::master {
@@ -42,14 +42,6 @@ struct OneReply {
 };
 BOOST_DESCRIBE_STRUCT(OneReply, (), (experiment, job_summary, config))
 
-struct PatchRequest {
-  ExperimentId id;
-  std::optional<std::string> name, description, notes;
-  std::optional<std::vector<std::string>> labels;
-  json::value resources;
-  std::optional<GcPolicy> checkpoint_storage;
-};
-BOOST_DESCRIBE_STRUCT(PatchRequest, (), (id, name, description, notes, labels, resources, checkpoint_storage))
 struct LabelRequest {
   ExperimentId id;
   std::string label;
@@ -188,42 +180,18 @@ asio::awaitable<Result<Empty>> command(Services& s, Context context, ExperimentI
                                   kDone[static_cast<int>(verb)]);
   }
   cluster::Event event = cluster::ExperimentCommanded{id, verb};
-  const auto done = co_await s.ledger.handle(std::move(event));
+  auto by = principal_name(context.principal);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
   if (!done) co_return tl::unexpected(done.error());
   co_return Empty{};
 }
 
-/// Changes a record, live or stored.
-asio::awaitable<Result<api::Experiment>> patch(Services& s, PatchRequest request) {
-  if (request.resources.is_object() && !request.resources.get_object().empty()) {
-    const std::string field = request.resources.get_object().begin()->key();
-    co_return fail(ErrorCode::Unimplemented,
-                   "resources.{} of a submitted experiment cannot be changed in this version; set it in the "
-                   "configuration and submit again",
-                   field);
-  }
-  if (request.checkpoint_storage) {
-    const auto policy = *request.checkpoint_storage;
-    if (const auto changed = co_await change_policy(s, request.id, policy); !changed)
-      co_return tl::unexpected(changed.error());
-  }
-  if (s.ledger.cluster().experiment(request.id) != nullptr) {
-    cluster::Event event = cluster::ExperimentPatched{request.id, request.name, request.description,
-                                                      request.notes, request.labels};
-    const auto done = co_await s.ledger.handle(std::move(event));
-    if (!done) co_return tl::unexpected(done.error());
-  } else {
-    auto record = co_await find(s, request.id);
-    if (!record) co_return tl::unexpected(record.error());
-    if (request.name) record->name = *request.name;
-    if (request.description) record->description = *request.description;
-    if (request.notes) record->notes = *request.notes;
-    if (request.labels) record->labels = *request.labels;
-    std::vector<store::Change> changes;
-    changes.push_back(store::PutExperiment{*std::move(record)});
-    co_await s.ledger.write(std::move(changes));
-  }
-  co_return co_await one(s, request.id);
+asio::awaitable<Result<api::Experiment>> patch(Services& s, Context context, PatchRequest request) {
+  const auto id = request.id;
+  auto by = principal_name(context.principal);
+  const auto done = co_await patch_experiment(s, std::move(request), std::move(by));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return co_await one(s, id);
 }
 
 asio::awaitable<Result<Empty>> archive(Services& s, Context context, ExperimentId id, bool archived) {
@@ -301,13 +269,14 @@ void add_experiment_routes(http::Router& router, Services& s) {
       Verb::Patch, "/api/v1/experiments/{id}",
       [&s](Context c, PatchRequest r) -> asio::awaitable<Result<PatchReply>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
-        auto experiment = co_await patch(s, std::move(r));
+        auto experiment = co_await patch(s, std::move(c), std::move(r));
         if (!experiment) co_return tl::unexpected(experiment.error());
         co_return PatchReply{*std::move(experiment)};
       },
-      Doc{.summary = "Change name, description, notes, labels or the policy for checkpoints",
+      Doc{.summary = "Change name, description, notes, labels, resources (maxSlots, null for none; weight; "
+                     "priority) or the policy for checkpoints",
           .tag = tag,
-          .errors = {ErrorCode::NotFound}});
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   for (const bool put : {true, false})
     router.add<LabelRequest, LabelReply>(
         put ? Verb::Put : Verb::Delete, "/api/v1/experiments/{id}/labels/{label}",
@@ -324,7 +293,7 @@ void add_experiment_routes(http::Router& router, Services& s) {
                               .labels = std::vector<std::string>(labels.begin(), labels.end()),
                               .resources = nullptr,
                               .checkpoint_storage = std::nullopt};
-          const auto experiment = co_await patch(s, std::move(change));
+          const auto experiment = co_await patch(s, std::move(c), std::move(change));
           if (!experiment) co_return tl::unexpected(experiment.error());
           co_return LabelReply{experiment->labels};
         },

@@ -5,14 +5,28 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <set>
 
 namespace det::master {
 namespace {
 
 constexpr std::int64_t kEventsPerSnapshot = 20'000;
 constexpr std::int64_t kEventsPerRead = 5'000;
+
+/// The keys of what the rows add to.
+std::vector<std::string> keys_of(const std::vector<store::Change>& changes) {
+  std::set<std::string> keys;
+  for (const auto& change : changes) {
+    if (const auto* metrics = std::get_if<store::AddMetrics>(&change))
+      keys.insert(Ledger::metric_key(metrics->record.trial_id));
+    else if (const auto* lines = std::get_if<store::AddLogs>(&change); lines && !lines->lines.empty())
+      keys.insert(Ledger::task_log_key(lines->lines.front().task_id));
+    else if (const auto* own = std::get_if<store::AddOwnLogs>(&change))
+      for (const auto& line : own->lines) keys.insert(Ledger::task_log_key(line.task_id));
+  }
+  return {keys.begin(), keys.end()};
+}
 
 experiment::LogRecord own_line(const cluster::LogNote& note, Time now) {
   return {.id = 0,
@@ -27,12 +41,21 @@ experiment::LogRecord own_line(const cluster::LogNote& note, Time now) {
 
 }  // namespace
 
-/// One coroutine that waits for a key.
-class Waiter {
- public:
-  Waiter(asio::any_io_executor executor, std::chrono::milliseconds limit) : timer(executor, limit) {}
-  asio::steady_timer timer;
-};
+Watch::Watch(Ledger& ledger, std::string key)
+    : all_(ledger.watches_), at_(all_->emplace(std::move(key), this)), timer_(ledger.strand_) {}
+
+Watch::~Watch() {
+  all_->erase(at_);
+}
+
+asio::awaitable<void> Watch::wait(std::chrono::milliseconds limit) {
+  if (!std::exchange(rung_, false)) {
+    timer_.expires_after(limit);
+    boost::system::error_code ended;
+    co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+    rung_ = false;
+  }
+}
 
 Ledger::Ledger(asio::any_io_executor strand, store::Store& store, Clock clock)
     : strand_(std::move(strand)), store_(store), clock_(std::move(clock)) {}
@@ -51,8 +74,8 @@ Result<void> Ledger::restore() {
     const auto events = store_.events_after(sequence_, kEventsPerRead);
     if (events.empty()) break;
     for (const auto& event : events) {
-      DET_TRY(const auto body, json::from_json<cluster::Event>(event.body));
-      const auto outcome = cluster_.handle(body, event.time);
+      DET_TRY(const auto known, remembered(event.body));
+      const auto outcome = cluster_.handle(known.event, event.time);
       if (outcome.refused)
         return fail(ErrorCode::Internal, "event {} was accepted once and is refused now: {}", event.sequence,
                     outcome.refused->message());
@@ -64,7 +87,7 @@ Result<void> Ledger::restore() {
   const auto time = now();
   auto outcome = cluster_.handle(started, time);
   auto changes = rows(outcome.effects, time);
-  changes.push_back(store::AppendEvent{{++sequence_, time, json::to_json(started)}});
+  changes.push_back(store::AppendEvent{{++sequence_, time, to_remember("master", started)}});
   store_.commit(std::move(changes), [] {});
   store_.flush();
   if (sequence_ - snapshot_sequence_ > 1000) save_snapshot();
@@ -97,18 +120,35 @@ std::vector<store::Change> Ledger::rows(const std::vector<cluster::Effect>& effe
   return changes;
 }
 
-asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event,
-                                                        std::vector<store::Change> also) {
+json::value to_remember(const std::string& by, const cluster::Event& event) {
+  return json::object{{"by", by}, {"event", json::to_json(event)}};
+}
+
+Result<RememberedEvent> remembered(const json::value& body) {
+  const auto* whole = body.if_object();
+  const auto* inner = whole == nullptr ? nullptr : whole->if_contains("event");
+  const auto* by = whole == nullptr ? nullptr : whole->if_contains("by");
+  DET_TRY(auto event, json::from_json<cluster::Event>(inner == nullptr ? body : *inner));
+  return RememberedEvent{by != nullptr && by->is_string() ? std::string(by->get_string()) : "",
+                         std::move(event)};
+}
+
+asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, std::vector<store::Change> also,
+                                                        std::string by) {
   const auto time = now();
   auto outcome = cluster_.handle(event, time);
   if (outcome.refused) co_return tl::unexpected(*std::move(outcome.refused));
   auto changes = rows(outcome.effects, time);
-  changes.push_back(store::AppendEvent{{++sequence_, time, json::to_json(event)}});
+  changes.push_back(store::AppendEvent{{++sequence_, time, to_remember(by, event)}});
   for (auto& change : also) changes.push_back(std::move(change));
-  for (const auto& effect : outcome.effects)
-    if (const auto* wake = std::get_if<cluster::WakeAgent>(&effect)) ++versions_[wake->agent];
+  note_versions(outcome.effects);
   co_await commit(std::move(changes), std::move(outcome.effects));
   co_return Handled{outcome.experiment};
+}
+
+asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, std::string by) {
+  std::vector<store::Change> nothing;
+  co_return co_await handle(std::move(event), std::move(nothing), std::move(by));
 }
 
 void Ledger::act(const std::vector<cluster::Effect>& effects) {
@@ -119,17 +159,33 @@ void Ledger::act(const std::vector<cluster::Effect>& effects) {
       ring(trial_key(trial->trial));
     else if (const auto* allocation = std::get_if<cluster::WakeAllocation>(&effect))
       ring(allocation_key(allocation->allocation));
-    else if (const auto* note = std::get_if<cluster::LogNote>(&effect))
-      ring(task_log_key(note->task_id));
     else if (const auto* put = std::get_if<cluster::PutExperiment>(&effect))
       ring(experiment_key(put->record.id));
     else if (const auto* trial_row = std::get_if<cluster::PutTrial>(&effect)) {
       ring(experiment_key(trial_row->record.experiment_id));
+      // Who follows the trial's log or metrics learns from it that no more will come.
       ring(task_log_key(trial_row->record.task_id));
+      ring(metric_key(trial_row->record.id));
+    } else if (const auto* allocation_row = std::get_if<cluster::PutAllocation>(&effect)) {
+      act(*allocation_row);
     } else if (const auto* collect = std::get_if<cluster::CollectCheckpoints>(&effect)) {
       if (collect_) collect_(collect->id);
     }
   }
+}
+
+void Ledger::act(const cluster::PutAllocation& put) {
+  if (put.record.state != experiment::AllocationState::Terminated) return;
+  ring(trial_key(put.record.trial_id));  // whoever of it waits for operations is told that it is over
+  for (const auto& forget : forget_allocation_) forget(put.record.id);
+}
+
+// One counter for all, so that a version is never used twice even for an agent that was forgotten between.
+void Ledger::note_versions(const std::vector<cluster::Effect>& effects) {
+  for (const auto& effect : effects)
+    if (const auto* wake = std::get_if<cluster::WakeAgent>(&effect)) versions_[wake->agent] = ++version_;
+  if (versions_.size() > cluster_.agents().size())
+    std::erase_if(versions_, [&](const auto& entry) { return !cluster_.agents().contains(entry.first); });
 }
 
 asio::awaitable<void> Ledger::write(std::vector<store::Change> changes) {
@@ -150,10 +206,12 @@ asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes,
   auto begin = [this](auto handler, std::vector<store::Change> batch, std::vector<cluster::Effect> then) {
     auto resume = std::make_shared<decltype(handler)>(std::move(handler));
     auto act_on = std::make_shared<std::vector<cluster::Effect>>(std::move(then));
+    auto keys = std::make_shared<std::vector<std::string>>(keys_of(batch));
     ++queued_;
-    store_.commit(std::move(batch), [this, resume, act_on, strand = strand_] {
-      asio::post(strand, [this, resume, act_on] {
+    store_.commit(std::move(batch), [this, resume, act_on, keys, strand = strand_] {
+      asio::post(strand, [this, resume, act_on, keys] {
         ++done_;
+        for (const auto& key : *keys) ring(key);
         act(*act_on);
         std::move (*resume)();
       });
@@ -165,20 +223,16 @@ asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes,
 }
 
 asio::awaitable<void> Ledger::wait(std::string key, std::chrono::milliseconds limit) {
-  const auto waiter = std::make_shared<Waiter>(strand_, limit);
-  const auto at = waiters_.emplace(key, waiter);
-  struct Leave {
-    std::multimap<std::string, std::shared_ptr<Waiter>>& waiters;
-    std::multimap<std::string, std::shared_ptr<Waiter>>::iterator at;
-    ~Leave() { waiters.erase(at); }
-  } leave{waiters_, at};
-  boost::system::error_code ended;
-  co_await waiter->timer.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+  Watch watch(*this, std::move(key));
+  co_await watch.wait(limit);
 }
 
 void Ledger::ring(const std::string& key) {
-  const auto [first, last] = waiters_.equal_range(key);
-  for (auto it = first; it != last; ++it) it->second->timer.cancel();
+  const auto [first, last] = watches_->equal_range(key);
+  for (auto it = first; it != last; ++it) {
+    it->second->rung_ = true;
+    it->second->timer_.cancel();
+  }
 }
 
 std::int64_t Ledger::desired_version(const std::string& agent) const {

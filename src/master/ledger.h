@@ -2,6 +2,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -16,6 +17,41 @@
 namespace det::master {
 
 namespace asio = boost::asio;
+
+class Ledger;
+
+/// Notices every ring of a key from its creation on: make it, then look, then wait. A change between the look
+/// and the wait is then not missed, whatever the look waited for itself.
+///
+/// Threads: the ledger's strand. May outlive the ledger, but not wait then.
+class Watch {
+ public:
+  Watch(Ledger& ledger, std::string key);
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  /// Returns at once when the key rang since the last return, or since the creation; else when it rings,
+  /// or after `limit`.
+  asio::awaitable<void> wait(std::chrono::milliseconds limit);
+
+ private:
+  friend Ledger;
+  using All = std::multimap<std::string, Watch*>;
+  std::shared_ptr<All> all_;
+  All::iterator at_;
+  asio::steady_timer timer_;
+  bool rung_ = false;
+};
+
+/// What the store remembers of an event: {"by": "user 2", "event": {"ExperimentPatched": {…}}}.
+struct RememberedEvent {
+  std::string by;
+  cluster::Event event;
+};
+json::value to_remember(const std::string& by, const cluster::Event& event);
+/// Also reads events of before they said by whom; `by` is empty then.
+Result<RememberedEvent> remembered(const json::value& body);
 
 /// The cluster with its memory: decide, remember, act, acknowledge, in that order.
 ///
@@ -44,20 +80,25 @@ class Ledger {
   };
   /// Decides, remembers together with `also`, and returns once durable. A refusal
   /// leaves no trace, and `also` is not written.
-  asio::awaitable<Result<Handled>> handle(cluster::Event event, std::vector<store::Change> also = {});
+  /// `by` is remembered with the event: who brought it about, as principal_name says it (I-17).
+  asio::awaitable<Result<Handled>> handle(cluster::Event event, std::vector<store::Change> also = {},
+                                          std::string by = "master");
+  asio::awaitable<Result<Handled>> handle(cluster::Event event, std::string by);
   /// Remembers what decides nothing.
   asio::awaitable<void> write(std::vector<store::Change> changes);
   /// Returns once all that was decided before the call is durable.
   asio::awaitable<void> durable();
 
-  /// Returns when `key` rings or after `limit`. Keys: agent_key, trial_key, allocation_key, log_key,
-  /// metric_key.
+  /// Returns when `key` rings or after `limit`. Only for what was looked at without a co_await since: else
+  /// make a Watch first. Keys: agent_key, trial_key, allocation_key, task_log_key, metric_key,
+  /// experiment_key. A key rings when what it names has changed durably.
   asio::awaitable<void> wait(std::string key, std::chrono::milliseconds limit);
   void ring(const std::string& key);
   static std::string agent_key(const std::string& id) { return "agent " + id; }
   static std::string trial_key(TrialId id) { return "trial " + std::to_string(id.value()); }
   static std::string allocation_key(const std::string& id) { return "allocation " + id; }
   static std::string task_log_key(const std::string& id) { return "log " + id; }
+  static std::string own_log_key() { return "master log"; }
   static std::string metric_key(TrialId id) { return "metric " + std::to_string(id.value()); }
   static std::string experiment_key(ExperimentId id) { return "experiment " + std::to_string(id.value()); }
 
@@ -68,6 +109,10 @@ class Ledger {
   /// durability, and for those that a restart found waiting for it.
   void on_collect(std::function<void(ExperimentId)> collect) { collect_ = std::move(collect); }
   std::vector<ExperimentId> awaiting_collection() const;
+  /// Called with the id of each allocation that is over, after durability.
+  void on_allocation_over(std::function<void(const std::string&)> forget) {
+    forget_allocation_.push_back(std::move(forget));
+  }
 
   /// Saves a snapshot of the cluster, so that a restart reads little.
   void save_snapshot();
@@ -75,8 +120,11 @@ class Ledger {
  private:
   std::vector<store::Change> rows(const std::vector<cluster::Effect>& effects, Time now) const;
   void act(const std::vector<cluster::Effect>& effects);
+  void act(const cluster::PutAllocation& put);
+  void note_versions(const std::vector<cluster::Effect>& effects);
   asio::awaitable<void> commit(std::vector<store::Change> changes, std::vector<cluster::Effect> effects);
 
+  friend Watch;
   asio::any_io_executor strand_;
   store::Store& store_;
   Clock clock_;
@@ -84,9 +132,11 @@ class Ledger {
   Time last_{};
   std::int64_t sequence_ = 0;  ///< of the last event
   std::int64_t snapshot_sequence_ = 0;
-  std::int64_t queued_ = 0, done_ = 0;  ///< commits
-  std::map<std::string, std::int64_t> versions_;
-  std::multimap<std::string, std::shared_ptr<class Waiter>> waiters_;
+  std::int64_t queued_ = 0, done_ = 0;            ///< commits
+  std::int64_t version_ = 0;                      ///< the newest of all agents
+  std::map<std::string, std::int64_t> versions_;  ///< of agents that the cluster knows
+  std::shared_ptr<Watch::All> watches_ = std::make_shared<Watch::All>();
+  std::vector<std::function<void(const std::string&)>> forget_allocation_;
   std::function<void(ExperimentId)> collect_;
 };
 

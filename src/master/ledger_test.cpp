@@ -7,6 +7,8 @@
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
 
+#include "det/config/experiment_config.h"
+
 namespace det::master {
 namespace {
 
@@ -89,6 +91,53 @@ TEST_F(LedgerTest, ASnapshotAndTheEventsAfterItGiveTheSameCluster) {
   restart();
   EXPECT_TRUE(ledger_->cluster().agents().contains("a"));
   EXPECT_TRUE(ledger_->cluster().agents().contains("b"));
+}
+
+TEST_F(LedgerTest, ARingBetweenLookingAndWaitingIsNotMissed) {
+  const auto waited = [this](std::chrono::milliseconds limit) -> asio::awaitable<bool> {
+    Watch watch(*ledger_, "key");
+    ledger_->ring("key");  // while its owner looks elsewhere
+    const auto begin = std::chrono::steady_clock::now();
+    co_await watch.wait(limit);
+    co_return std::chrono::steady_clock::now() - begin < limit;
+  };
+  EXPECT_TRUE(wait(waited(std::chrono::seconds(5))));
+}
+
+TEST_F(LedgerTest, ARingCountsOnce) {
+  const auto waited_twice = [this]() -> asio::awaitable<bool> {
+    Watch watch(*ledger_, "key");
+    ledger_->ring("key");
+    ledger_->ring("key");
+    co_await watch.wait(std::chrono::seconds(5));
+    const auto begin = std::chrono::steady_clock::now();
+    co_await watch.wait(std::chrono::milliseconds(30));
+    co_return std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(30);
+  };
+  EXPECT_TRUE(wait(waited_twice()));
+}
+
+TEST_F(LedgerTest, TheEndOfAnAllocationIsToldOnceItIsDurable) {
+  std::vector<std::string> over;
+  ledger_->on_allocation_over([&](const std::string& id) { over.push_back(id); });
+  cluster::ExperimentSubmitted submitted;
+  config::Layers layers;
+  layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/checkpoints"}};
+  layers.user_yaml =
+      "searcher: {name: single, metric: loss, max_length: {batches: 100}}\nentrypoint: m:T\n"
+      "hyperparameters: {global_batch_size: 8}\n";
+  const auto resolved =
+      config::resolve(layers, {.now = {}, .pet_name = "test", .resource_pools = std::nullopt});
+  ASSERT_TRUE(resolved);
+  submitted.record.config = resolved->config.document;
+  ASSERT_TRUE(wait(ledger_->handle(joined("a"))));
+  const auto done = wait(ledger_->handle(submitted));
+  ASSERT_TRUE(done);
+  ASSERT_EQ(ledger_->cluster().allocations().size(), 1u);
+  const auto id = ledger_->cluster().allocations().begin()->first;
+  EXPECT_TRUE(over.empty());
+  ASSERT_TRUE(wait(ledger_->handle(cluster::AllocationExited{id, "a", {{.rank = 0, .code = 1}}})));
+  EXPECT_EQ(over, std::vector{id});
 }
 
 TEST_F(LedgerTest, TimeNeverRunsBackwards) {

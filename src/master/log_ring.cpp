@@ -35,6 +35,11 @@ std::int64_t LogRing::end() {
   return next_;
 }
 
+void LogRing::on_line(std::function<void()> tell) {
+  const std::lock_guard lock(mutex_);
+  tell_ = std::move(tell);
+}
+
 // The base class holds the lock.
 void LogRing::sink_it_(const spdlog::details::log_msg& message) {
   const auto since =
@@ -50,6 +55,7 @@ void LogRing::sink_it_(const spdlog::details::log_msg& message) {
   lines_.push_back(
       {.id = next_++, .time = Time{since}, .level = name_of(message.level), .text = std::move(text)});
   if (lines_.size() > kLinesMax) lines_.pop_front();
+  if (tell_) tell_();
 }
 
 }  // namespace det::master

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -32,12 +33,16 @@ class LogRing final : public spdlog::sinks::base_sink<std::mutex> {
   std::vector<Line> read(std::int64_t first, std::size_t count);
   /// The number that the next line gets.
   std::int64_t end();
+  /// Called after each line, under the lock of the ring, on the thread that logs: it must neither log nor
+  /// wait. Nothing: nobody is told.
+  void on_line(std::function<void()> tell);
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override;
   void flush_() override {}
 
   std::deque<Line> lines_;
+  std::function<void()> tell_;
   std::int64_t next_ = 0;
 };
 

@@ -60,6 +60,7 @@ asio::awaitable<Result<void>> send_own(Services& s, MasterLogs in, ItemWriter<Ma
   if (ring == nullptr) co_return Result<void>{};
   auto next = in.offset >= 0 ? in.offset : std::max<std::int64_t>(0, ring->end() + in.offset);
   std::int64_t left = in.limit > 0 ? in.limit : std::numeric_limits<std::int64_t>::max();
+  Watch watch(s.ledger, Ledger::own_log_key());
   while (left > 0) {
     const auto lines = ring->read(next, static_cast<std::size_t>(std::min(left, kLinesPerRead)));
     for (const auto& line : lines) {
@@ -74,7 +75,7 @@ asio::awaitable<Result<void>> send_own(Services& s, MasterLogs in, ItemWriter<Ma
     }
     if (!lines.empty()) continue;
     if (!in.follow) break;
-    co_await s.ledger.wait("master log", std::chrono::milliseconds(250));
+    co_await watch.wait(std::chrono::milliseconds(15'000));
     const bool listening = co_await out.alive();
     if (!listening) break;
   }
@@ -116,19 +117,20 @@ store::LogQuery to_query(const Filter& filter, const std::string& task) {
 }
 
 /// Whether nothing more will be written to the log: the task's trial is over.
-asio::awaitable<bool> ended(Services& s, TrialId trial) {
-  if (const auto* live = s.ledger.cluster().trial(trial))
-    co_return experiment::is_terminal(live->record.state) && live->allocation.empty();
-  co_return true;
+bool ended(const Services& s, TrialId trial) {
+  const auto* live = s.ledger.cluster().trial(trial);
+  return live == nullptr || (experiment::is_terminal(live->record.state) && live->allocation.empty());
 }
 
 asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::string task,
                                    std::optional<TrialId> trial, ItemWriter<api::LogLine>& out) {
   auto query = to_query(filter, task);
   std::int64_t left = filter.limit > 0 ? filter.limit : std::numeric_limits<std::int64_t>::max();
+  Watch watch(s.ledger, Ledger::task_log_key(task));  // before the read: what comes during it rings
   while (true) {
-    // Asked before the read: what was written before the end is then read for sure.
-    const bool last = !filter.follow || !trial || co_await ended(s, *trial);
+    // Asked before the read, and remembered: what was written before the end is then read for sure.
+    const bool last = !filter.follow || !trial || ended(s, *trial);
+    if (last) co_await s.ledger.durable();
     query.limit = query.descending ? filter.limit : std::min(left, kLinesPerRead);
     auto read = [&s, query] { return s.store.logs(query); };
     const auto lines = co_await blocking(s, std::move(read));
@@ -143,7 +145,7 @@ asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::strin
     if (left <= 0 || query.descending) co_return Result<void>{};
     if (more) continue;
     if (last) co_return Result<void>{};
-    co_await s.ledger.wait(Ledger::task_log_key(task), std::chrono::milliseconds(15'000));
+    co_await watch.wait(std::chrono::milliseconds(15'000));  // in which one who hung up is noticed
     const bool alive = co_await out.alive();
     if (!alive) co_return Result<void>{};
   }

@@ -5,8 +5,10 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -16,6 +18,7 @@
 #include "det/checkpoint/storage.h"
 #include "det/http/server.h"
 #include "det/master/collector.h"
+#include "det/master/log_ring.h"
 #include "det/master/services.h"
 #include "det/master/web.h"
 
@@ -92,7 +95,10 @@ class Server final : public Master {
             server_options()),
         ticker_(strand) {}
 
-  ~Server() override { pool_.join(); }
+  ~Server() override {
+    if (options_.log) options_.log->on_line(nullptr);
+    pool_.join();
+  }
 
   Result<void> restore() {
     DET_TRY([[maybe_unused]] const auto restored, ledger_.restore().map([] { return true; }));
@@ -108,7 +114,9 @@ class Server final : public Master {
     services_.version = DET_VERSION;
     services_.launch_error = options_.launch_error;
     services_.log = options_.log;
+    ledger_.on_allocation_over([this](const std::string& id) { services_.newest_report.erase(id); });
     ledger_.on_collect([this](ExperimentId id) { collector_.collect(id); });
+    if (options_.log) ring_for_own_log();
     add_routes();
     return {};
   }
@@ -170,6 +178,18 @@ class Server final : public Master {
     add_web(router_);
   }
 
+  /// Wakes those who follow the master's own log; many lines at once ring once.
+  void ring_for_own_log() {
+    const auto posted = std::make_shared<std::atomic<bool>>(false);
+    options_.log->on_line([this, posted, strand = strand_, alive = std::weak_ptr(alive_)] {
+      if (posted->exchange(true)) return;
+      asio::post(strand, [this, posted, alive] {
+        posted->store(false);
+        if (!alive.expired()) ledger_.ring(Ledger::own_log_key());
+      });
+    });
+  }
+
   /// What time brings about: lost agents, preemptions that took too long.
   asio::awaitable<void> tick() {
     while (!stopping_) {
@@ -179,6 +199,7 @@ class Server final : public Master {
         spdlog::warn("agent {} was not heard for {} s and is taken for lost", agent, cluster::kLostSeconds);
         events.push_back(cluster::AgentLost{agent});
       }
+      liveness_.forget_strangers(ledger_.cluster().agents());
       for (auto& event : events) co_await ledger_.handle(std::move(event));
       ticker_.expires_after(std::chrono::seconds(1));
       boost::system::error_code ended;
@@ -200,6 +221,7 @@ class Server final : public Master {
   http::Server server_;
   asio::steady_timer ticker_;
   bool stopping_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // for what is posted and may come after the end
 };
 
 }  // namespace

@@ -1,35 +1,15 @@
-// Which checkpoints an experiment keeps: looked at before it is changed, and changed.
+// Which checkpoints an experiment would keep, looked at before its policy is changed.
 
 #include <charconv>
 
 #include "det/master/collector.h"
 #include "det/master/objects.h"
-#include "det/master/policy.h"
+#include "det/master/services.h"
 
 namespace det::master {
 namespace {
 
-using experiment::ExperimentRecord;
 using http::Verb;
-
-Result<void> check(const GcPolicy& policy) {
-  for (const auto& [name, value] : {std::pair{"save_experiment_best", policy.save_experiment_best},
-                                    std::pair{"save_trial_best", policy.save_trial_best},
-                                    std::pair{"save_trial_latest", policy.save_trial_latest}})
-    if (value < 0) return invalid_argument("{} is {}; it must be 0 or more", name, value);
-  return {};
-}
-
-/// The record with the policy in its configuration.
-ExperimentRecord with(ExperimentRecord record, const GcPolicy& policy) {
-  auto& storage = record.config["checkpoint_storage"];
-  if (!storage.is_object()) storage = json::object();
-  auto& fields = storage.get_object();
-  fields["save_experiment_best"] = policy.save_experiment_best;
-  fields["save_trial_best"] = policy.save_trial_best;
-  fields["save_trial_latest"] = policy.save_trial_latest;
-  return record;
-}
 
 Result<std::int64_t> number(const std::string& name, const std::string& text) {
   std::int64_t value = 0;
@@ -39,8 +19,8 @@ Result<std::int64_t> number(const std::string& name, const std::string& text) {
   return value;
 }
 
-Result<GcPolicy> read_policy(const http::Request& request) {
-  GcPolicy policy;
+Result<experiment::Reconfiguration> read_policy(const http::Request& request) {
+  experiment::Reconfiguration policy;
   for (const auto& [name, field] : {std::pair{"save_experiment_best", &policy.save_experiment_best},
                                     std::pair{"save_trial_best", &policy.save_trial_best},
                                     std::pair{"save_trial_latest", &policy.save_trial_latest}}) {
@@ -68,7 +48,10 @@ asio::awaitable<Result<json::object>> preview(Services& s, http::Request request
   if (!record || record->state == experiment::State::Deleted)
     co_return not_found("experiment '{}' not found", *id);
   auto keep = pinned(s.ledger.cluster());
-  auto list = [&s, changed = with(*std::move(record), *policy), keep] {
+  auto config = experiment::reconfigured(std::move(record->config), *policy);
+  if (!config) co_return tl::unexpected(config.error());
+  record->config = *std::move(config);
+  auto list = [&s, changed = *std::move(record), keep] {
     json::object reply;
     reply["metric_name"] = searcher_metric(changed.config).name;
     json::array checkpoints;
@@ -81,34 +64,6 @@ asio::awaitable<Result<json::object>> preview(Services& s, http::Request request
 }
 
 }  // namespace
-
-asio::awaitable<Result<void>> change_policy(Services& s, ExperimentId id, GcPolicy policy) {
-  if (const auto fine = check(policy); !fine) co_return fine;
-  auto read = [&s, id] { return s.store.experiment(id); };
-  auto record = co_await blocking(s, std::move(read));
-  if (!record || record->state == experiment::State::Deleted)
-    co_return not_found("experiment '{}' not found", id);
-  const auto* live = s.ledger.cluster().experiment(id);
-  if (live != nullptr && !live->finished())
-    co_return failed_precondition(
-        "experiment {} is not over; the policy that deletes its checkpoints can be changed once it is", id);
-  if (live != nullptr) {
-    co_await s.collector.finished(id);
-    auto again = [&s, id] { return s.store.experiment(id); };
-    record = co_await blocking(s, std::move(again));
-    if (!record) co_return not_found("experiment '{}' not found", id);
-  }
-  if (record->state == experiment::State::Deleting)
-    co_return failed_precondition("experiment {} is being deleted", id);
-  auto changed = with(*std::move(record), policy);
-  std::vector<store::Change> changes;
-  changes.push_back(store::PutExperiment{changed});
-  co_await s.ledger.write(std::move(changes));
-  auto keep = pinned(s.ledger.cluster());
-  auto choose = [&s, changed, keep] { return collectable(s.store, changed, keep); };
-  auto chosen = co_await blocking(s, std::move(choose));
-  co_return co_await s.collector.remove(std::move(chosen));
-}
 
 void add_policy_routes(http::Router& router, Services& s) {
   router.add_raw(Verb::Get, "/experiments/{id}/preview_gc",

@@ -1,5 +1,7 @@
 // What the processes of a trial call: docs/reference/protocols.md §2.
 
+#include <cmath>
+
 #include "det/master/services.h"
 
 namespace det::master {
@@ -155,6 +157,24 @@ asio::awaitable<Result<OperationReply>> operations(Services& s, Context context,
   }
 }
 
+/// Batches of the newest report of the group; the largest number when there is none, or nobody knows.
+std::int64_t newest_batches(const Services& s, const std::string& allocation, const std::string& group) {
+  constexpr auto kUnknown = std::numeric_limits<std::int64_t>::max();
+  const auto found = s.newest_report.find(allocation);
+  if (found == s.newest_report.end()) return kUnknown;
+  const auto newest = found->second.find(group);
+  return newest == found->second.end() ? kUnknown : newest->second;
+}
+
+/// Requires: the allocation is live, so that its end will take this away again.
+void note_newest(Services& s, const std::string& allocation, const experiment::MetricRecord& report) {
+  constexpr std::size_t kGroupsMax = 256;  // those beyond are compared with what is stored, each time
+  auto& groups = s.newest_report[allocation];
+  if (groups.size() >= kGroupsMax && !groups.contains(report.group)) return;
+  auto& newest = groups[report.group];
+  newest = std::max(newest, report.batches);
+}
+
 asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequest request) {
   const auto found = speaker(s, context.principal, request.trial_id);
   if (!found) co_return tl::unexpected(found.error());
@@ -187,24 +207,23 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   if (s.store.overloaded())
     co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
   // Reports that go forward cannot contradict what is stored; others are compared first.
-  auto& newest = s.newest_report[{request.trial_id, record.run_id, record.group}];
-  if (record.batches <= newest || newest == 0) {
+  if (record.batches <= newest_batches(s, id, record.group)) {
     auto read = [&s, record] { return s.store.check_metrics(record); };
     const auto fits = co_await blocking(s, std::move(read));
     if (!fits) co_return tl::unexpected(fits.error());
     if (s.ledger.cluster().allocation(id) == nullptr)
       co_return fail(ErrorCode::Gone, "allocation {} is over", id);
   }
-  newest = std::max(newest, record.batches);
+  note_newest(s, id, record);
   std::vector<store::Change> changes;
   changes.push_back(store::AddMetrics{std::move(record)});
   if (event) {
-    const auto done = co_await s.ledger.handle(*std::move(event), std::move(changes));
+    auto by = principal_name(context.principal);
+    const auto done = co_await s.ledger.handle(*std::move(event), std::move(changes), std::move(by));
     if (!done) co_return tl::unexpected(done.error());
   } else {
     co_await s.ledger.write(std::move(changes));
   }
-  s.ledger.ring(Ledger::metric_key(request.trial_id));
   co_return Empty{};
 }
 
@@ -224,7 +243,8 @@ asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, Checkpoi
                                       .metadata = std::move(request.metadata),
                                       .report_time = request.report_time.value_or(s.ledger.now())};
   cluster::Event event = cluster::CheckpointReported{std::move(record)};
-  const auto done = co_await s.ledger.handle(std::move(event));
+  auto by = principal_name(context.principal);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
   if (!done) co_return tl::unexpected(done.error());
   co_return Empty{};
 }
@@ -246,8 +266,9 @@ asio::awaitable<Result<PreemptionReply>> preemption(Services& s, Context context
 }
 
 /// Handles one event for which the reply says nothing.
-asio::awaitable<Result<Empty>> report(Services& s, cluster::Event event) {
-  const auto done = co_await s.ledger.handle(std::move(event));
+asio::awaitable<Result<Empty>> report(Services& s, Context context, cluster::Event event) {
+  auto by = principal_name(context.principal);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
   if (!done) co_return tl::unexpected(done.error());
   co_return Empty{};
 }
@@ -265,7 +286,8 @@ asio::awaitable<Result<Empty>> early_exit(Services& s, Context context, EarlyExi
         "reason is '{}'; it must be EXITED_REASON_INVALID_HP, EXITED_REASON_INIT_INVALID_HP or "
         "EXITED_REASON_USER_REQUESTED_STOP",
         request.reason);
-  co_return co_await report(s, cluster::Event(event));
+  cluster::Event what = event;
+  co_return co_await report(s, std::move(context), std::move(what));
 }
 
 }  // namespace
@@ -283,9 +305,15 @@ void add_report_routes(http::Router& router, Services& s) {
       [&s](Context c, CompletedRequest r) -> asio::awaitable<Result<Empty>> {
         const auto allocation = speaker(s, c.principal, r.trial_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
+        if (std::isnan(r.searcher_metric))
+          co_return invalid_argument(
+              "searcherMetric of trial {} at length {} is NaN; a search cannot compare it, so the trial has "
+              "to fail",
+              r.trial_id, r.op.validate_after.length);
         cluster::OperationCompleted event{(*allocation)->record.id, r.op.validate_after.length,
                                           r.searcher_metric};
-        co_return co_await report(s, cluster::Event(event));
+        cluster::Event what = event;
+        co_return co_await report(s, std::move(c), std::move(what));
       },
       Doc{.summary = "The trial trained so far and validated", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<MetricsRequest, Empty>(
@@ -312,7 +340,8 @@ void add_report_routes(http::Router& router, Services& s) {
         const auto allocation = speaker(s, c.principal, r.trial_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
         cluster::TrialProgressed event{(*allocation)->record.id, 0, r.state};
-        co_return co_await report(s, cluster::Event(event));
+        cluster::Event what = event;
+        co_return co_await report(s, std::move(c), std::move(what));
       },
       Doc{.summary = "What the trial does right now", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<CheckpointRequest, Empty>(
@@ -331,7 +360,8 @@ void add_report_routes(http::Router& router, Services& s) {
         const auto allocation = speaker(s, c.principal, r.allocation_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
         cluster::PreemptionAcknowledged event{r.allocation_id};
-        co_return co_await report(s, cluster::Event(event));
+        cluster::Event what = event;
+        co_return co_await report(s, std::move(c), std::move(what));
       },
       Doc{.summary = "The task will give its slots back", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<BestQuery, BestReply>(
@@ -343,7 +373,7 @@ void add_report_routes(http::Router& router, Services& s) {
         const bool smaller = experiment->config().searcher.smaller_is_better;
         for (const auto& [id, trial] : experiment->trials()) {
           const auto& metric = trial.record.best_metric;
-          if (metric && (!best || (smaller ? *metric < *best : *metric > *best))) best = metric;
+          if (metric && !std::isnan(*metric) && (!best || (smaller ? *metric < *best : *metric > *best))) best = metric;
         }
         if (!best) co_return not_found("experiment {} has no validation yet", q.experiment_id);
         co_await s.ledger.durable();

@@ -1,18 +1,16 @@
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/thread_pool.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
+#include <utility>
 
 #include "det/http/router.h"
 #include "det/master/auth.h"
+#include "det/master/blocking.h"
 #include "det/master/ledger.h"
 
 namespace det::master {
@@ -32,20 +30,14 @@ struct Services {
   std::string cluster_id, cluster_name, master_id, version;
   bool launch_error = false;       ///< refuse what no agent could ever run
   std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
-  /// Batches of the newest report of each (trial, run, group) since the start.
-  std::map<std::tuple<TrialId, std::int64_t, std::string>, std::int64_t> newest_report{};
+  /// Batches of the newest report of each group, by allocation; of live allocations only.
+  std::map<std::string, std::map<std::string, std::int64_t>> newest_report{};
 };
 
-template <class F>
-asio::awaitable<std::invoke_result_t<F>> call(F work) {
-  co_return work();
-}
-
-/// Runs blocking work on the pool, and continues on the strand. Name `work` before the call: g++ 12
-/// destroys a temporary closure in a co_await expression twice.
+/// Runs blocking work on the pool; name `work` before the call.
 template <class F>
 asio::awaitable<std::invoke_result_t<F>> blocking(Services& s, F work) {
-  co_return co_await asio::co_spawn(s.pool, call(std::move(work)), asio::use_awaitable);
+  return blocking(s.pool, std::move(work));
 }
 
 /// Until when a long poll may wait: the caller's wish, at most a minute and a half.

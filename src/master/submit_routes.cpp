@@ -166,7 +166,8 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   std::vector<store::Change> also;
   also.push_back(store::PutModelDefinition{packed->digest, std::move(packed->archive)});
   cluster::Event event = cluster::ExperimentSubmitted{std::move(record), request.activate};
-  const auto done = co_await s.ledger.handle(std::move(event), std::move(also));
+  auto by = principal_name(context.principal);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(also), std::move(by));
   if (!done) co_return tl::unexpected(done.error());
   const auto* live = s.ledger.cluster().experiment(done->experiment);
   if (live != nullptr) {

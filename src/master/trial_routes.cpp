@@ -216,9 +216,11 @@ BOOST_DESCRIBE_STRUCT(Follow, (), (trial_id))
 asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter<MetricsReply>& out) {
   std::set<std::pair<std::string, std::int64_t>> sent;  // (group, batches); a later run repeats equal values
   std::int64_t after = -1;
+  Watch watch(s.ledger, Ledger::metric_key(id));  // before the read: what comes during it rings
   while (true) {
     const auto* live = s.ledger.cluster().trial(id);
     const bool over = live == nullptr || experiment::is_terminal(live->record.state);
+    if (over) co_await s.ledger.durable();  // what was reported before the end can be read then
     auto read = [&s, id, after] {
       return s.store.metrics({.trial = id, .group = std::nullopt, .after_batches = after});
     };
@@ -233,7 +235,8 @@ asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter
       if (!taken) co_return Result<void>{};
     }
     if (over) co_return Result<void>{};
-    co_await s.ledger.wait(Ledger::metric_key(id), std::chrono::milliseconds(2'000));
+    std::erase_if(sent, [after](const auto& key) { return key.second <= after; });  // never read again
+    co_await watch.wait(std::chrono::milliseconds(15'000));  // in which one who hung up is noticed
     const bool alive = co_await out.alive();
     if (!alive) co_return Result<void>{};
   }
@@ -266,7 +269,8 @@ void add_trial_routes(http::Router& router, Services& s) {
           co_return Empty{};  // it is over already
         }
         cluster::Event event = cluster::TrialKilled{q.id};
-        const auto done = co_await s.ledger.handle(std::move(event));
+        auto by = principal_name(c.principal);
+        const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
         if (!done) co_return tl::unexpected(done.error());
         co_return Empty{};
       },

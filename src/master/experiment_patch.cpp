@@ -1,0 +1,113 @@
+#include "det/master/experiment_patch.h"
+
+#include "det/master/collector.h"
+#include "det/master/objects.h"
+
+namespace det::master {
+namespace {
+
+using experiment::ExperimentRecord;
+using experiment::Reconfiguration;
+
+Result<std::int64_t> integer(std::string_view name, const json::value& value, const char* or_else) {
+  if (const auto number = json::to_int64(value)) return *number;
+  return invalid_argument("resources.{} is {}; it must be an integer{}", name, json::serialize(value),
+                          or_else);
+}
+
+Result<void> read_resources(const json::value& resources, Reconfiguration& change) {
+  if (resources.is_null()) return {};
+  if (!resources.is_object())
+    return invalid_argument("resources is {}; it must be an object", json::serialize(resources));
+  for (const auto& [key, value] : resources.get_object()) {
+    const std::string_view name(key);
+    if (name == "maxSlots" || name == "max_slots") {
+      change.no_max_slots = value.is_null();
+      if (value.is_null()) continue;
+      DET_TRY(change.max_slots, integer("max_slots", value, " or null"));
+    } else if (name == "weight") {
+      const auto number = json::to_double(value);
+      if (!number)
+        return invalid_argument("resources.weight is {}; it must be a number", json::serialize(value));
+      change.weight = *number;
+    } else if (name == "priority") {
+      DET_TRY(change.priority, integer("priority", value, ""));
+    } else {
+      return invalid_argument(
+          "resources.{} of a submitted experiment cannot be changed; maxSlots, weight and priority can",
+          name);
+    }
+  }
+  return {};
+}
+
+Result<Reconfiguration> read_change(const PatchRequest& request) {
+  Reconfiguration change;
+  if (auto read = read_resources(request.resources, change); !read)
+    return tl::unexpected(std::move(read).error());
+  if (request.checkpoint_storage) {
+    change.save_experiment_best = request.checkpoint_storage->save_experiment_best;
+    change.save_trial_best = request.checkpoint_storage->save_trial_best;
+    change.save_trial_latest = request.checkpoint_storage->save_trial_latest;
+  }
+  return change;
+}
+
+/// The record of an experiment that the cluster has forgotten, with the changes in it.
+Result<ExperimentRecord> changed(ExperimentRecord record, PatchRequest request,
+                                 const Reconfiguration& change) {
+  if (change.of_resources())
+    return failed_precondition("experiment {} is finished; its resources decide nothing any more", record.id);
+  if (change.of_checkpoints() && record.state == experiment::State::Deleting)
+    return failed_precondition("experiment {} is being deleted", record.id);
+  if (change.of_checkpoints()) {
+    DET_TRY(record.config, experiment::reconfigured(std::move(record.config), change));
+  }
+  if (request.name) record.name = *std::move(request.name);
+  if (request.description) record.description = *std::move(request.description);
+  if (request.notes) record.notes = *std::move(request.notes);
+  if (request.labels) record.labels = *std::move(request.labels);
+  return record;
+}
+
+asio::awaitable<Result<void>> patch_stored(Services& s, PatchRequest request, Reconfiguration change) {
+  const auto id = request.id;
+  auto read = [&s, id] { return s.store.experiment(id); };
+  auto record = co_await blocking(s, std::move(read));
+  if (!record || record->state == experiment::State::Deleted)
+    co_return not_found("experiment '{}' not found", id);
+  auto result = changed(*std::move(record), std::move(request), change);
+  if (!result) co_return tl::unexpected(result.error());
+  std::vector<store::Change> changes;
+  changes.push_back(store::PutExperiment{*result});
+  co_await s.ledger.write(std::move(changes));
+  if (!change.of_checkpoints()) co_return Result<void>{};
+  auto choose = [&s, record = *result, keep = pinned(s.ledger.cluster())] {
+    return collectable(s.store, record, keep);
+  };
+  auto chosen = co_await blocking(s, std::move(choose));
+  co_return co_await s.collector.remove(std::move(chosen));
+}
+
+}  // namespace
+
+asio::awaitable<Result<void>> patch_experiment(Services& s, PatchRequest request, std::string by) {
+  const auto change = read_change(request);
+  if (!change) co_return tl::unexpected(change.error());
+  const auto* live = s.ledger.cluster().experiment(request.id);
+  if (live != nullptr && live->finished() && change->of_checkpoints()) {
+    // Its collection goes by the policy that it began with; this change comes after it.
+    co_await s.collector.finished(request.id);
+    live = nullptr;
+  }
+  if (live == nullptr) co_return co_await patch_stored(s, std::move(request), *change);
+  cluster::ExperimentPatched patched{request.id, request.name, request.description, request.notes,
+                                     request.labels};
+  if (change->of_resources() || change->of_checkpoints()) patched.config = *change;
+  cluster::Event event = std::move(patched);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return Result<void>{};
+}
+
+}  // namespace det::master
