@@ -95,7 +95,10 @@ Answer SimMaster::apply(cluster::Event event, std::vector<Row> also, ExperimentI
     } else if (const auto* checkpoint = std::get_if<cluster::PutCheckpoint>(&effect)) {
       commit.rows.push_back(
           [record = checkpoint->record](Tables& t) { t.checkpoints[record.uuid] = record; });
-    } else if (const auto* allocation = std::get_if<cluster::PutAllocation>(&effect)) {
+    } else if (auto* allocation = std::get_if<cluster::PutAllocation>(&effect)) {
+      if (world_.mutant == Mutant::SlotTimeCountedTwice)
+        for (auto& share : allocation->record.shares) share.ended.reset();
+      commit.rows.push_back([record = allocation->record](Tables& t) { t.allocations[record.id] = record; });
       if (allocation->record.state == experiment::AllocationState::Pending &&
           !world_.allocations_seen.insert(allocation->record.id).second && world_.durable > 0 &&
           world_.starts.contains(allocation->record.id + "/0"))

@@ -192,6 +192,26 @@ void World::plan_users() {
     });
 }
 
+// Users change what can be changed while experiments run.
+void World::plan_patches() {
+  const auto patches = between(0, 4);
+  for (std::int64_t i = 0; i < patches; ++i)
+    after(between(1, 60) * kSecond, [this] {
+      if (!master->alive() || master->cluster().experiments().empty()) return;
+      auto it = master->cluster().experiments().begin();
+      std::advance(it, random.below(static_cast<std::int64_t>(master->cluster().experiments().size())));
+      experiment::Reconfiguration change;
+      change.no_max_slots = chance(0.3);
+      if (!change.no_max_slots) change.max_slots = between(1, 6);  // too few for its trials: refused
+      if (chance(0.5)) change.priority = between(1, 99);
+      if (chance(0.3)) change.save_trial_latest = between(0, 2);
+      cluster::ExperimentPatched patched{it->first, {}, {}, {}, {}};
+      patched.config = change;
+      note(fmt::format("patch of {}", it->first));
+      master->command(std::move(patched), [](const Reply&) {});
+    });
+}
+
 Verdict World::run() {
   Verdict verdict;
   try {
@@ -211,6 +231,7 @@ Verdict World::run() {
     for (auto& [id, agent] : agents) agent->start();
     plan_faults();
     plan_users();
+    plan_patches();
     const auto users_end = now + 61 * kSecond;
     const auto limit = faults_end + 120 * kMinute;
     bool activated = false;
@@ -277,6 +298,7 @@ void World::check_master_start() {
 
 void World::check_end() {
   check_master_start();
+  check_slot_time();
   for (const auto& [id, record] : tables.experiments)
     if (!experiment::is_terminal(record.state))
       broken("I-15", fmt::format("experiment {} is not terminal", id));
@@ -295,6 +317,31 @@ void World::check_end() {
       broken("I-14", fmt::format("the {} report of trial {} at {} batches differs from an undisturbed run",
                                  group, trial, batches));
   }
+}
+
+// I-18: what the rows say that allocations held is what the slots were in use, moment for moment.
+void World::check_slot_time() {
+  std::int64_t used = 0, told = 0;
+  cluster::Cluster replayed;
+  Time last{};
+  for (const auto& commit : disk) {
+    if (!commit.event) continue;
+    std::int64_t slots = 0;
+    for (const auto& [id, allocation] : replayed.allocations())
+      for (const auto& share : allocation.record.shares)
+        if (!allocation.agents_ended.contains(share.agent))
+          slots += static_cast<std::int64_t>(share.slots.size());
+    used += slots * (commit.time - last);
+    last = commit.time;
+    replayed.handle(*commit.event, commit.time);
+  }
+  for (const auto& [id, allocation] : tables.allocations) {
+    if (allocation.start_time && !allocation.end_time)
+      broken("I-18", "the row of allocation " + id + " has no end");
+    told += experiment::slot_microseconds(allocation, last);
+  }
+  if (used != told)
+    broken("I-18", fmt::format("slots were in use for {} µs, and the allocations say {} µs", used, told));
 }
 
 Verdict simulate(std::uint64_t seed, Mutant mutant) {

@@ -40,6 +40,7 @@ enum class Mutant {
   ResumeFromTheBeginning,
   LoopStateFromTheMaster,
   AgentForgetsWhatItStarted,
+  SlotTimeCountedTwice,
 };
 
 /// Which kinds of misfortune a seed has, and how often they strike. Swarm: each seed draws a subset.
@@ -81,6 +82,7 @@ struct Tables {
   std::map<std::string, experiment::CheckpointRecord> checkpoints;
   std::map<ExperimentId, experiment::ExperimentRecord> experiments;
   std::map<TrialId, experiment::TrialRecord> trials;
+  std::map<std::string, experiment::AllocationRecord> allocations;
 };
 using Row = std::function<void(Tables&)>;
 
@@ -258,6 +260,7 @@ class World {
   friend class SimMaster;
   void plan_faults();
   void plan_users();
+  void plan_patches();
   void train(const std::shared_ptr<Process>& process, std::int64_t batches);
   void validate(const std::shared_ptr<Process>& process);
   void save(const std::shared_ptr<Process>& process);
@@ -266,6 +269,7 @@ class World {
   void check_process_start(const Process& process);
   void check_master_start();
   void check_end();
+  void check_slot_time();
   bool all_over() const;
   std::string state() const;
 
