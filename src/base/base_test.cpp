@@ -158,8 +158,8 @@ TEST(Json, RefusesWhatFollowsTheValue) {
 
 TEST(Json, ANameThatStandsTwiceIsNamedWhereTheTextComesFromOutside) {
   EXPECT_EQ(json::parse(R"({"lr":1,"lr":2})")->at("lr"), 2);
-  for (const auto* text : {R"({"a":1,"lr":1,"lr":2})", R"([{"b":{"x":{},"lr":[],"lr":0}}])", R"({"lr":NaN,"lr":1})",
-                           R"({"lr":1,"\u006cr":2})"}) {
+  for (const auto* text : {R"({"a":1,"lr":1,"lr":2})", R"([{"b":{"x":{},"lr":[],"lr":0}}])",
+                           R"({"lr":NaN,"lr":1})", R"({"lr":1,"\u006cr":2})"}) {
     const auto parsed = json::parse_unambiguous(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code(), ErrorCode::InvalidArgument);

@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "det/base/text.h"
+#include "det/master/secret.h"
 
 namespace det::master {
 namespace {
@@ -14,23 +15,11 @@ constexpr std::int64_t kSessionSeconds = 7 * 24 * 3600;
 constexpr std::string_view kTaskPrefix = "det_task_";
 constexpr std::string_view kPasswordSalt = "GubPEmmotfiK9TMD6Zdw";  // of the API, not a secret
 
-std::string hex(const unsigned char* bytes, std::size_t size) {
-  std::string text;
-  for (std::size_t i = 0; i < size; ++i) text += fmt::format("{:02x}", bytes[i]);
-  return text;
-}
-
 std::string digest(std::string_view text) {
   unsigned char hash[crypto_generichash_BYTES];
   crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(text.data()), text.size(),
                      nullptr, 0);
-  return hex(hash, sizeof hash);
-}
-
-std::string random_token(std::string_view prefix) {
-  unsigned char bytes[32];
-  randombytes_buf(bytes, sizeof bytes);
-  return fmt::format("{}{}", prefix, hex(bytes, sizeof bytes));
+  return hex(hash);
 }
 
 bool equal(const std::string& a, const std::string& b) {
@@ -43,7 +32,7 @@ std::string prehashed(const std::string& password, bool is_hashed) {
   const std::string salted = std::string(kPasswordSalt) + password;
   unsigned char hash[crypto_hash_sha512_BYTES];
   crypto_hash_sha512(hash, reinterpret_cast<const unsigned char*>(salted.data()), salted.size());
-  return hex(hash, sizeof hash);
+  return hex(hash);
 }
 
 std::string stored_hash(const std::string& prehash) {
@@ -82,7 +71,7 @@ std::string Auth::task_token(const std::string& allocation_id) const {
   crypto_generichash(mac, sizeof mac, reinterpret_cast<const unsigned char*>(allocation_id.data()),
                      allocation_id.size(), reinterpret_cast<const unsigned char*>(options_.task_key.data()),
                      options_.task_key.size());
-  return fmt::format("{}{}.{}", kTaskPrefix, allocation_id, hex(mac, sizeof mac));
+  return fmt::format("{}{}.{}", kTaskPrefix, allocation_id, hex(mac));
 }
 
 namespace {
@@ -153,7 +142,7 @@ asio::awaitable<Result<Auth::Login>> Auth::login(std::string username, std::stri
       verify(found != nullptr ? found->password_hash : kNobody, prehashed(password, is_hashed));
   if (found == nullptr || !right) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
   if (!found->active) co_return fail(ErrorCode::PermissionDenied, "user '{}' is not active", username);
-  Login login{.token = random_token("det_user_"), .user = *found};
+  Login login{.token = "det_user_" + random_secret(), .user = *found};
   store::SessionRecord session{.token_hash = digest(login.token),
                                .user = found->id,
                                .expires = ledger_.now() + kSessionSeconds * kSecond};

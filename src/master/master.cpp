@@ -19,6 +19,7 @@
 #include "det/http/server.h"
 #include "det/master/collector.h"
 #include "det/master/log_ring.h"
+#include "det/master/secret.h"
 #include "det/master/services.h"
 #include "det/master/web.h"
 
@@ -31,14 +32,6 @@ constexpr std::size_t kReportBytesMax = std::size_t{16} << 20;
 Time wall_clock() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return Time{std::chrono::duration_cast<std::chrono::microseconds>(now).count()};
-}
-
-std::string random_hex() {
-  unsigned char bytes[32];
-  randombytes_buf(bytes, sizeof bytes);
-  std::string text;
-  for (const auto byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
 }
 
 /// A setting of the store, made at the first start.
@@ -59,7 +52,7 @@ Result<std::string> agent_token(const std::filesystem::path& file) {
     std::getline(in, token);
     if (!token.empty()) return token;
   }
-  const auto token = "det_agent_" + random_hex();
+  const auto token = "det_agent_" + random_secret();
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0 || ::write(fd, token.data(), token.size()) != static_cast<ssize_t>(token.size()) ||
       ::fsync(fd) != 0)
@@ -85,7 +78,7 @@ class Server final : public Master {
         pool_(4),
         ledger_(strand, *store_, wall_clock),
         auth_(ledger_, *store_,
-              {.task_key = setting(*store_, "task_key", random_hex), .agent_token = agent_token_}),
+              {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_}),
         collector_(strand, ledger_, *store_, pool_),
         liveness_(wall_clock()),
         services_{ledger_, *store_, auth_, collector_, liveness_, pool_},

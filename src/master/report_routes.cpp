@@ -373,7 +373,8 @@ void add_report_routes(http::Router& router, Services& s) {
         const bool smaller = experiment->config().searcher.smaller_is_better;
         for (const auto& [id, trial] : experiment->trials()) {
           const auto& metric = trial.record.best_metric;
-          if (metric && !std::isnan(*metric) && (!best || (smaller ? *metric < *best : *metric > *best))) best = metric;
+          if (metric && !std::isnan(*metric) && (!best || (smaller ? *metric < *best : *metric > *best)))
+            best = metric;
         }
         if (!best) co_return not_found("experiment {} has no validation yet", q.experiment_id);
         co_await s.ledger.durable();
