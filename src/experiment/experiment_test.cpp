@@ -220,8 +220,11 @@ TEST(Experiment, TheNoteOfAFailureIsOfTheRunThatFailedNotOfTheNext) {
   const auto failed = bench.trial(1).allocation;
   bench.end(1, kCrash);
   ASSERT_EQ(bench.count<Note>(), 1);
-  for (const auto& effect : bench.effects)
-    if (const auto* note = std::get_if<Note>(&effect)) EXPECT_EQ(note->allocation_id, failed);
+  for (const auto& effect : bench.effects) {
+    const auto* note = std::get_if<Note>(&effect);
+    if (note == nullptr) continue;
+    EXPECT_EQ(note->allocation_id, failed);
+  }
   EXPECT_NE(bench.trial(1).allocation, failed);
 }
 

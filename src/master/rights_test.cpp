@@ -190,7 +190,8 @@ TEST_F(RightsTest, EveryRouteOfTheApiButTheOpenOnesWantsToKnowWho) {
                              [](char c) { return static_cast<char>(std::toupper(c)); });
       for (std::size_t at = 0; (at = place.find('{')) != std::string::npos;)
         place.replace(at, place.find('}') - at + 1, "1");
-      if (!open) EXPECT_EQ(call("", method, place).status, 401) << method << " " << place;
+      if (open) continue;
+      EXPECT_EQ(call("", method, place).status, 401) << method << " " << place;
     }
 }
 
