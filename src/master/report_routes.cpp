@@ -151,9 +151,10 @@ asio::awaitable<Result<OperationReply>> operations(Services& s, Context context,
       co_await s.ledger.durable();
       co_return reply;
     }
+    const auto id = (*allocation)->record.id;  // what it points to may be gone after the wait
     co_await s.ledger.wait(Ledger::trial_key(query.trial_id), until(deadline));
-    if (s.ledger.cluster().allocation((*allocation)->record.id) == nullptr)
-      co_return fail(ErrorCode::Gone, "the allocation is over");
+    if (s.ledger.cluster().allocation(id) == nullptr)
+      co_return fail(ErrorCode::Gone, "allocation {} is over", id);
   }
 }
 
