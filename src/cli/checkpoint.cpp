@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <map>
 #include <memory>
 
 #include "det/base/text.h"
@@ -40,25 +39,26 @@ Action define_download_checkpoint(CLI::App& app) {
   struct Options {
     std::string uuid;
     std::string directory;
-    DownloadMode mode = DownloadMode::Auto;
+    std::string mode = "auto";
     bool quiet = false;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("uuid", options->uuid, "which checkpoint")->type_name("UUID")->required();
   app.add_option("-o,--output-dir", options->directory, "where to put it (checkpoints/<uuid>)")
       ->type_name("DIR");
-  const std::map<std::string, DownloadMode> modes = {
-      {"auto", DownloadMode::Auto}, {"direct", DownloadMode::Direct}, {"master", DownloadMode::Master}};
   app.add_option("--mode", options->mode, "who reads the files: direct (this machine), master, or auto")
       ->type_name("MODE")
-      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description(""));
+      ->check(CLI::IsMember({"auto", "direct", "master"}));
   app.add_flag("-q,--quiet", options->quiet, "print the path only");
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto checkpoint, find_checkpoint(session, options->uuid));
     const auto directory = options->directory.empty()
                                ? std::filesystem::path("checkpoints") / text_at(checkpoint, "uuid")
                                : std::filesystem::path(options->directory);
-    if (auto done = download_checkpoint(session, checkpoint, directory, options->mode); !done)
+    const auto mode = options->mode == "master"   ? DownloadMode::Master
+                      : options->mode == "direct" ? DownloadMode::Direct
+                                                  : DownloadMode::Auto;
+    if (auto done = download_checkpoint(session, checkpoint, directory, mode); !done)
       return tl::unexpected(done.error());
     auto& console = session.console();
     if (options->quiet) {
