@@ -1,5 +1,8 @@
 #include "det/search/search_method.h"
 
+#include <map>
+
+#include "det/search/adaptive.h"
 #include "det/search/whole_trials.h"
 
 namespace det::search {
@@ -20,11 +23,20 @@ void SearchMethod::trial_progressed(const RequestId&, double) {}
 
 Result<std::unique_ptr<SearchMethod>> make_search_method(const config::ExperimentConfig& config) {
   const auto& name = config.searcher.name;
-  if (name == "single") return make_single(config);
-  if (name == "random") return make_random(config);
-  if (name == "grid") return make_grid(config);
-  return fail(ErrorCode::Unimplemented, "searcher.name is \"{}\"; this build has single, random and grid",
-              name);
+  using Make = Result<std::unique_ptr<SearchMethod>> (*)(const config::ExperimentConfig&);
+  static const std::map<std::string, Make> methods = {{"adaptive", make_adaptive},
+                                                      {"adaptive_asha", make_adaptive_asha},
+                                                      {"adaptive_simple", make_adaptive_simple},
+                                                      {"async_halving", make_async_halving},
+                                                      {"grid", make_grid},
+                                                      {"random", make_random},
+                                                      {"single", make_single},
+                                                      {"sync_halving", make_sync_halving}};
+  const auto method = methods.find(name);
+  if (method != methods.end()) return method->second(config);
+  std::string known;
+  for (const auto& [each, make] : methods) known += (known.empty() ? "" : ", ") + each;
+  return fail(ErrorCode::Unimplemented, "searcher.name is \"{}\"; this build has {}", name, known);
 }
 
 }  // namespace det::search

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -18,9 +19,18 @@
 namespace det::search {
 namespace {
 
+bool is_async(const config::ExperimentConfig& config) {
+  return config.searcher.name == "async_halving" || config.searcher.name == "adaptive_asha";
+}
+bool is_halving(const config::ExperimentConfig& config) {
+  return is_async(config) || config.searcher.name.starts_with("adaptive") ||
+         config.searcher.name == "sync_halving";
+}
+
 config::ExperimentConfig random_config(Random& world) {
-  const char* names[] = {"single", "random", "grid"};
-  auto config = testing::search_config(names[world.below(3)], 1 + world.below(30), world.below(8));
+  const char* names[] = {"single",   "random",          "grid",        "adaptive_asha", "async_halving",
+                         "adaptive", "adaptive_simple", "sync_halving"};
+  auto config = testing::search_config(names[world.below(8)], 1 + world.below(30), world.below(8));
   config.experiment_seed = world.bits32();
   config.searcher.max_length.count = 1 + world.below(1000);
   config.searcher.smaller_is_better = world.below(2) == 0;
@@ -28,8 +38,25 @@ config::ExperimentConfig random_config(Random& world) {
                                             config::Generation::Time};
   config.generation = generations[world.below(3)];
   config.scheduling_unit = 1 + world.below(100);
-  if (config.generation == config::Generation::Time && world.below(2) == 0)
+  if (is_halving(config)) {
+    if (config.generation == config::Generation::Time && !is_async(config))
+      config.generation = config::Generation::Length;
+    const char* modes[] = {"aggressive", "standard", "conservative"};
+    const auto length = config.searcher.max_length.count = 1 + world.below(60);
+    config.searcher.fields = {{"name", config.searcher.name},
+                              {"mode", modes[world.below(3)]},
+                              {"divisor", 1.5 + static_cast<double>(world.below(6)) / 2},
+                              {"max_rungs", 1 + world.below(5)},
+                              {"num_rungs", 1 + world.below(5)},
+                              {"max_trials", config.searcher.max_trials},
+                              {"max_concurrent_trials", config.searcher.max_concurrent_trials},
+                              {"stop_once", world.below(2) == 0},
+                              {"budget", length * (2 + world.below(2))},
+                              {"target_trial_steps", length},
+                              {"step_budget", length * (2 + world.below(2))}};
+  } else if (config.generation == config::Generation::Time && world.below(2) == 0) {
     config.searcher.max_length.count = 0;
+  }
   config.hyperparameters =
       config.searcher.name == "grid" ? testing::small_grid() : testing::documented_space();
   return config;
@@ -41,7 +68,9 @@ class World {
       : world_(seed), config_(random_config(world_)), searcher_(*Searcher::make(config_)) {}
 
   void run() {
-    perform(searcher_.start());
+    const auto first = searcher_.start();
+    started_ = static_cast<std::int64_t>(testing::all_of<Create>(first).size());
+    perform(first);
     for (int events = 0; !open_.empty(); ++events) {
       ASSERT_LT(events, 100'000) << "the search does not end";
       if (world_.below(10) == 0) restart();
@@ -50,7 +79,10 @@ class World {
     }
     EXPECT_EQ(shutdowns_, 1);
     EXPECT_EQ(searcher_.progress(), 1.0);
-    EXPECT_EQ(closed_ - replaced_, expected_trials());
+    if (config_.searcher.name == "adaptive_asha")
+      EXPECT_GE(closed_ - replaced_, config_.searcher.max_trials);
+    else
+      EXPECT_EQ(closed_ - replaced_, expected_trials());
     EXPECT_EQ(last_.failure, failed_ == closed_);
     EXPECT_EQ(last_.cancel, canceled_ == closed_);
   }
@@ -66,6 +98,7 @@ class World {
 
   std::int64_t expected_trials() const {
     if (config_.searcher.name == "single") return 1;
+    if (is_halving(config_) && !is_async(config_)) return started_;
     return config_.searcher.name == "grid" ? 6 : config_.searcher.max_trials;
   }
 
@@ -102,7 +135,11 @@ class World {
     const auto chance = world_.below(100);
     if (trial.exited || (trial.done == trial.lengths.size() && (trial.closing || trial.lengths.empty())))
       return close(id);
-    if (chance < 4) return exit(id, trial, ExitedReason(world_.below(5)));
+    if (chance < 4) {
+      // Who waits in its rung without a process cannot call its hyperparameters invalid.
+      const bool waits = is_halving(config_) && trial.done == trial.lengths.size();
+      return exit(id, trial, waits ? ExitedReason::UserCanceled : ExitedReason(world_.below(5)));
+    }
     if (chance < 8) {  // back to a checkpoint
       trial.units *= world_.unit();
       return;
@@ -130,7 +167,8 @@ class World {
     trial.exited = true;
     failed_ += reason == ExitedReason::Errored;
     canceled_ += reason == ExitedReason::UserCanceled;
-    replaced_ += config_.searcher.name == "random" && says_invalid_hyperparameters(reason);
+    replaced_ +=
+        (config_.searcher.name == "random" || is_async(config_)) && says_invalid_hyperparameters(reason);
     tell([&](Searcher& s) { return s.trial_exited_early(id, reason); });
   }
 
@@ -167,7 +205,12 @@ class World {
     }
     const auto limit =
         config_.generation == config::Generation::Steps ? 0 : config_.searcher.max_concurrent_trials;
-    EXPECT_TRUE(limit == 0 || static_cast<std::int64_t>(open_.size()) <= limit);
+    // A trial of a halving search that waits in its rung holds no slots.
+    const auto busy = std::count_if(open_.begin(), open_.end(), [&](const auto& open) {
+      return !is_halving(config_) || (!open.second.exited && open.second.done < open.second.lengths.size());
+    });
+    EXPECT_TRUE(limit == 0 || (is_halving(config_) && !is_async(config_)) ||
+                busy <= std::max<std::int64_t>(limit, is_async(config_) ? 5 : 0));
     EXPECT_GE(searcher_.progress(), progress_) << "progress dropped";
     EXPECT_LE(searcher_.progress(), 1.0);
     progress_ = searcher_.progress();
@@ -180,7 +223,7 @@ class World {
   std::optional<Searcher> shadow_;
   std::map<RequestId, Trial> open_;
   std::set<RequestId> ids_;
-  std::int64_t closed_ = 0, replaced_ = 0, failed_ = 0, canceled_ = 0;
+  std::int64_t started_ = 0, closed_ = 0, replaced_ = 0, failed_ = 0, canceled_ = 0;
   int shutdowns_ = 0;
   Shutdown last_;
   double progress_ = 0;

@@ -205,7 +205,9 @@ TEST(Searcher, ASearchThatNobodyKnowsIsRefusedWithTheListOfKnownOnes) {
   const auto searcher = Searcher::make(search_config("bayes"));
   ASSERT_FALSE(searcher);
   EXPECT_EQ(searcher.error().code(), ErrorCode::Unimplemented);
-  EXPECT_EQ(searcher.error().message(), "searcher.name is \"bayes\"; this build has single, random and grid");
+  EXPECT_EQ(searcher.error().message(),
+            "searcher.name is \"bayes\"; this build has adaptive, adaptive_asha, adaptive_simple, "
+            "async_halving, grid, random, single, sync_halving");
 }
 
 TEST(Searcher, SettingsThatCannotBeSearchedAreRefused) {

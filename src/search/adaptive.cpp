@@ -1,0 +1,177 @@
+#include "det/search/adaptive.h"
+
+#include <algorithm>
+
+#include "det/search/async_halving.h"
+#include "det/search/sampling.h"
+#include "det/search/sync_halving.h"
+#include "det/search/tournament.h"
+
+namespace det::search {
+
+namespace {
+
+/// What the sections of these methods say, read once.
+struct Section {
+  std::string mode = "standard";
+  double divisor = 4;
+  std::int64_t max_rungs = 5, num_rungs = 1, max_trials = 1, max_concurrent_trials = 0;
+  std::vector<std::int64_t> bracket_rungs;
+  bool stop_once = false;
+  std::optional<std::int64_t> target_trial_steps, step_budget, max_steps;
+  std::optional<json::value> budget;
+};
+BOOST_DESCRIBE_STRUCT(Section, (),
+                      (mode, divisor, max_rungs, num_rungs, max_trials, max_concurrent_trials, bracket_rungs,
+                       stop_once, target_trial_steps, step_budget, max_steps, budget))
+
+/// A section with the lengths in the unit that the rungs count: steps with `max_steps`, else the searcher's.
+struct Plan {
+  Section section;
+  bool steps = false;
+  std::int64_t step = 1;
+  std::int64_t longest = 1;
+  std::int64_t budget = 0;
+  bool stop_once = false;
+};
+
+Result<Plan> plan_of(const config::ExperimentConfig& config) {
+  if (auto checked = check_samplable(config.hyperparameters, config.generation); !checked)
+    return tl::unexpected(std::move(checked).error());
+  json::object known;
+  for (const auto& [name, value] : config.searcher.fields)
+    if (!value.is_null()) known[name] = value;
+  Plan plan;
+  DET_TRY(plan.section, json::from_json<Section>(known));
+  const auto& section = plan.section;
+  plan.steps = config.generation == config::Generation::Steps;
+  plan.stop_once = section.stop_once || config.generation == config::Generation::Time;
+  if (plan.steps) {
+    plan.step = config.scheduling_unit;
+    plan.longest = section.max_steps ? *section.max_steps : section.target_trial_steps.value_or(0);
+    plan.budget = section.step_budget.value_or(0);
+  } else {
+    plan.longest = config.searcher.max_length.count;
+    if (section.budget) {
+      const auto& budget = *section.budget;
+      const auto* amount = &budget;
+      if (budget.is_object() && budget.get_object().size() == 1)
+        amount = &budget.get_object().begin()->value();
+      const auto number = json::to_int64(*amount);
+      if (!number)
+        return invalid_argument("searcher.budget is {}; must be a length", json::serialize(budget));
+      plan.budget = *number;
+    }
+  }
+  if (const auto* metric = config.searcher.fields.if_contains("time_metric");
+      metric != nullptr && metric->is_string() && metric->get_string() != "batches")
+    return fail(ErrorCode::Unimplemented, "searcher.time_metric is \"{}\"; this build has batches",
+                std::string_view(metric->get_string()));
+  if (plan.longest < 1)
+    return invalid_argument("searcher.{} is {}; must be at least 1 with {}",
+                            plan.steps ? "max_steps" : "max_length", plan.longest, config.searcher.name);
+  return plan;
+}
+
+Result<std::int64_t> budget_of(const Plan& plan) {
+  if (plan.budget <= plan.longest)
+    return invalid_argument("searcher.{} is {}; must be greater than {}, {}",
+                            plan.steps ? "step_budget" : "budget", plan.budget,
+                            plan.steps ? "target_trial_steps" : "max_length", plan.longest);
+  return plan.budget;
+}
+
+std::unique_ptr<SearchMethod> sync_halving(const Plan& plan, std::vector<SyncHalving::Rung> rungs,
+                                           const config::ExperimentConfig& config) {
+  return std::make_unique<SyncHalving>(
+      SyncHalving::Options{.rungs = std::move(rungs), .step = plan.step, .steps = plan.steps}, config);
+}
+
+std::unique_ptr<SearchMethod> async_halving(const Plan& plan, int rungs, std::int64_t trials,
+                                            std::int64_t concurrent_max,
+                                            const config::ExperimentConfig& config) {
+  auto lengths = rung_lengths(plan.longest, plan.section.divisor, rungs);
+  for (auto& length : lengths) length *= plan.step;
+  return std::make_unique<AsyncHalving>(AsyncHalving::Options{.lengths = std::move(lengths),
+                                                              .divisor = plan.section.divisor,
+                                                              .trials = trials,
+                                                              .concurrent_max = concurrent_max,
+                                                              .stop_once = plan.stop_once},
+                                        config);
+}
+
+std::vector<int> brackets_of(const Section& section, int rungs_max) {
+  std::vector<int> brackets;
+  for (const auto rungs : section.bracket_rungs)
+    brackets.push_back(static_cast<int>(std::min<std::int64_t>(rungs, 64)));
+  if (brackets.empty()) return bracket_rungs(section.mode, rungs_max);
+  std::sort(brackets.rbegin(), brackets.rend());
+  return brackets;
+}
+
+int limited(std::int64_t rungs) {
+  return static_cast<int>(std::clamp<std::int64_t>(rungs, 1, 64));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SearchMethod>> make_sync_halving(const config::ExperimentConfig& config) {
+  DET_TRY(const auto plan, plan_of(config));
+  if (plan.budget < 1)
+    return invalid_argument("searcher.{} is {}; must be at least 1", plan.steps ? "step_budget" : "budget",
+                            plan.budget);
+  const auto& section = plan.section;
+  return sync_halving(
+      plan,
+      rungs_of_budget(plan.longest, plan.budget, section.divisor, limited(section.num_rungs), plan.steps),
+      config);
+}
+
+Result<std::unique_ptr<SearchMethod>> make_adaptive(const config::ExperimentConfig& config) {
+  DET_TRY(const auto plan, plan_of(config));
+  DET_TRY(const auto budget, budget_of(plan));
+  const auto brackets = brackets_of(plan.section, limited(plan.section.max_rungs));
+  const auto share = budget / static_cast<std::int64_t>(brackets.size());
+  std::vector<std::unique_ptr<SearchMethod>> searches;
+  for (const int rungs : brackets)
+    searches.push_back(sync_halving(
+        plan, rungs_of_budget(plan.longest, share, plan.section.divisor, rungs, plan.steps), config));
+  return std::make_unique<Tournament>(std::move(searches));
+}
+
+Result<std::unique_ptr<SearchMethod>> make_adaptive_simple(const config::ExperimentConfig& config) {
+  DET_TRY(const auto plan, plan_of(config));
+  const auto& section = plan.section;
+  const auto brackets = bracket_rungs(section.mode, limited(section.max_rungs));
+  const auto trials = shared_out(section.max_trials, brackets.size());
+  std::vector<std::unique_ptr<SearchMethod>> searches;
+  for (std::size_t i = 0; i < brackets.size(); ++i)
+    searches.push_back(sync_halving(plan,
+                                    rungs_of_trials(plan.longest, std::max<std::int64_t>(trials[i], 1),
+                                                    section.divisor, brackets[i], plan.steps),
+                                    config));
+  return std::make_unique<Tournament>(std::move(searches));
+}
+
+Result<std::unique_ptr<SearchMethod>> make_async_halving(const config::ExperimentConfig& config) {
+  DET_TRY(const auto plan, plan_of(config));
+  const auto& section = plan.section;
+  return async_halving(plan, limited(section.num_rungs), section.max_trials, section.max_concurrent_trials,
+                       config);
+}
+
+Result<std::unique_ptr<SearchMethod>> make_adaptive_asha(const config::ExperimentConfig& config) {
+  DET_TRY(const auto plan, plan_of(config));
+  const auto& section = plan.section;
+  const int rungs_max = std::min({limited(section.max_rungs), rungs_for(plan.longest, section.divisor, 64),
+                                  rungs_for(section.max_trials, section.divisor, 64)});
+  const auto brackets = brackets_of(section, rungs_max);
+  const auto trials = bracket_trials(brackets, section.divisor, section.max_trials);
+  const auto concurrent = bracket_concurrency(trials, section.divisor, section.max_concurrent_trials);
+  std::vector<std::unique_ptr<SearchMethod>> searches;
+  for (std::size_t i = 0; i < brackets.size(); ++i)
+    searches.push_back(async_halving(plan, brackets[i], trials[i], concurrent[i], config));
+  return std::make_unique<Tournament>(std::move(searches));
+}
+
+}  // namespace det::search

@@ -1,0 +1,234 @@
+#include "det/search/async_halving.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "det/search/sampling.h"
+
+namespace det::search {
+
+namespace {
+
+// What a trial that ended without a result counts as.
+constexpr double kWorst = std::numeric_limits<double>::max();
+
+std::int64_t part(std::int64_t count, double divisor) {
+  return static_cast<std::int64_t>(static_cast<double>(count) / divisor);
+}
+
+}  // namespace
+
+AsyncHalving::AsyncHalving(Options options, const config::ExperimentConfig& config)
+    : options_(std::move(options)),
+      hyperparameters_(config.hyperparameters),
+      generation_(config.generation),
+      rungs_(options_.lengths.size()) {}
+
+Operations AsyncHalving::start(Random& random) {
+  auto first = options_.concurrent_max;
+  if (first == 0) {
+    const double wanted = std::pow(options_.divisor, static_cast<double>(top()));
+    first =
+        wanted < static_cast<double>(options_.trials) ? static_cast<std::int64_t>(wanted) : options_.trials;
+  }
+  first = std::clamp<std::int64_t>(first, 1, options_.trials);
+  Operations operations;
+  for (std::int64_t i = 0; i < first; ++i) create(operations, random);
+  return operations;
+}
+
+void AsyncHalving::create(Operations& operations, Random& random) {
+  auto create = create_trial(sample(hyperparameters_, generation_, random), random);
+  const auto id = create.request_id;
+  trials_.emplace(id, Trial{});
+  ++created_;
+  ++rungs_[0].training;
+  settled_ = 0;
+  operations.emplace_back(std::move(create));
+  operations.emplace_back(ValidateAfter{.request_id = id, .length = options_.lengths[0]});
+}
+
+void AsyncHalving::create_if_wanted(Operations& operations, Random& random) {
+  if (created_ - invalid_ < options_.trials) create(operations, random);
+}
+
+/// The trial that stands in a ranking, if it can still be told to go on.
+AsyncHalving::Trial* AsyncHalving::alive(const RequestId& trial) {
+  const auto it = trials_.find(trial);
+  return it == trials_.end() || it->second.exited || it->second.closing ? nullptr : &it->second;
+}
+
+void AsyncHalving::close(const RequestId& trial, Operations& operations) {
+  auto* state = alive(trial);
+  if (state == nullptr) return;
+  state->closing = true;
+  operations.emplace_back(Close{.request_id = trial});
+}
+
+void AsyncHalving::climb(Trial& state, const RequestId& trial, Operations& operations) {
+  const auto before = options_.lengths[state.rung];
+  ++state.rung;
+  ++rungs_[state.rung].training;
+  state.training = true;
+  operations.emplace_back(
+      ValidateAfter{.request_id = trial, .length = std::max(options_.lengths[state.rung], before + 1)});
+}
+
+/// The rung that a trial trained towards and now has a result of.
+std::size_t AsyncHalving::arrived(Trial& state) {
+  DET_ASSERT(state.training);
+  state.training = false;
+  --rungs_[state.rung].training;
+  return state.rung;
+}
+
+Operations AsyncHalving::validation_completed(const RequestId& trial, double metric, std::int64_t length,
+                                              Random& random) {
+  Operations operations;
+  const auto& state = trials_.at(trial);
+  if (!state.training || length < options_.lengths[state.rung]) return operations;  // not asked for
+  result(trial, metric, operations, random);
+  return operations;
+}
+
+void AsyncHalving::result(const RequestId& trial, double metric, Operations& operations, Random& random) {
+  const auto rung = arrived(trials_.at(trial));
+  const bool goes_on =
+      options_.stop_once ? judge(trial, rung, metric, operations) : promote(trial, rung, metric, operations);
+  if (!goes_on) create_if_wanted(operations, random);
+  if (!options_.stop_once && rungs_[0].ranking.size() >= options_.trials) close_losers(operations);
+}
+
+/// With promotion: sends up whoever is among the best now, this trial or another. True if somebody trains on.
+bool AsyncHalving::promote(RequestId trial, std::size_t rung, double metric, Operations& operations) {
+  for (;; ++rung, metric = kWorst) {  // Who has ended already has the worst result of the next rung at once.
+    auto& ranking = rungs_[rung].ranking;
+    const auto before = part(ranking.size(), options_.divisor);
+    const auto place = ranking.insert(trial, metric, Ranking::Ties::OldestFirst);
+    if (rung == top()) {
+      close(trial, operations);
+      return false;
+    }
+    const auto after = part(ranking.size(), options_.divisor);
+    const bool itself = place < after;
+    if (!itself && (after == before || ranking.at(before).promoted)) return false;
+    auto& best = ranking.at(itself ? place : before);
+    best.promoted = true;
+    trial = best.trial;
+    if (auto* state = alive(trial)) {
+      climb(*state, trial, operations);
+      return true;
+    }
+  }
+}
+
+/// With `stop_once`: sends this trial up if it is among the best so far, else stops it for good.
+bool AsyncHalving::judge(const RequestId& trial, std::size_t rung, double metric, Operations& operations) {
+  auto& ranking = rungs_[rung].ranking;
+  const auto place = ranking.insert(trial, metric, Ranking::Ties::NewestFirst);
+  const auto allowed = std::max<std::int64_t>(part(ranking.size(), options_.divisor), 1);
+  auto* state = alive(trial);
+  if (state != nullptr && rung < top() && place < allowed) {
+    climb(*state, trial, operations);
+    return true;
+  }
+  close(trial, operations);
+  return false;
+}
+
+/// Everybody has been in the lowest rung: who was not promoted out of a rung where nobody trains will not be.
+void AsyncHalving::close_losers(Operations& operations) {
+  for (; settled_ < rungs_.size() && rungs_[settled_].training == 0; ++settled_)
+    rungs_[settled_].ranking.each([&](const Ranking::Entry& entry) {
+      if (!entry.promoted) close(entry.trial, operations);
+    });
+}
+
+Operations AsyncHalving::trial_exited_early(const RequestId& trial, ExitedReason reason, Random& random) {
+  Operations operations;
+  auto& state = trials_.at(trial);
+  state.exited = true;
+  if (says_invalid_hyperparameters(reason)) {
+    if (state.training) arrived(state);
+    ++invalid_;
+    for (auto& rung : rungs_) rung.ranking.erase(trial);
+    create(operations, random);
+  } else if (state.training) {
+    result(trial, kWorst, operations, random);
+  }  // Else it waited in its rung, and has the worst result of the next one if it is promoted.
+  return operations;
+}
+
+Operations AsyncHalving::trial_closed(const RequestId& trial, Random&) {
+  trials_.erase(trial);
+  ++completed_;
+  return {};
+}
+
+double AsyncHalving::progress() const {
+  const auto trials = static_cast<double>(options_.trials);
+  const auto first = rungs_[0].ranking.size();
+  const double part = static_cast<double>(first) / (1.2 * trials);
+  if (first < options_.trials && completed_ - invalid_ < options_.trials) return part;
+  return std::max(part, static_cast<double>(completed_ - invalid_) / trials);
+}
+
+namespace {
+
+struct SavedRung {
+  std::vector<Ranking::Entry> metrics;
+  std::int64_t outstanding_trials = 0;
+};
+BOOST_DESCRIBE_STRUCT(SavedRung, (), (metrics, outstanding_trials))
+
+}  // namespace
+
+struct AsyncHalving::Saved {
+  std::string search_method_type = "asha";
+  std::vector<SavedRung> rungs;
+  std::map<RequestId, Trial> trials;
+  std::int64_t created_trials = 0;
+  std::int64_t invalid_trials = 0;
+  std::int64_t trials_completed = 0;
+  std::uint64_t settled_rungs = 0;
+  BOOST_DESCRIBE_CLASS(Saved, (),
+                       (search_method_type, rungs, trials, created_trials, invalid_trials, trials_completed,
+                        settled_rungs),
+                       (), ())
+};
+
+json::value AsyncHalving::snapshot() const {
+  Saved saved;
+  for (const auto& rung : rungs_) saved.rungs.push_back({rung.ranking.entries(), rung.training});
+  saved.trials = trials_;
+  saved.created_trials = created_;
+  saved.invalid_trials = invalid_;
+  saved.trials_completed = completed_;
+  saved.settled_rungs = settled_;
+  return json::to_json(saved);
+}
+
+Result<void> AsyncHalving::restore(const json::value& snapshot) {
+  DET_TRY(auto saved, json::from_json<Saved>(snapshot));
+  if (saved.search_method_type != "asha")
+    return invalid_argument("search_method_type is \"{}\"; must be \"asha\"", saved.search_method_type);
+  if (saved.rungs.size() != rungs_.size())
+    return invalid_argument("rungs has {} entries; the configuration makes {}", saved.rungs.size(),
+                            rungs_.size());
+  for (const auto& [id, trial] : saved.trials)
+    if (trial.rung >= rungs_.size())
+      return invalid_argument("trials.{}.rung is {}; must be below {}", id, trial.rung, rungs_.size());
+  for (std::size_t i = 0; i < rungs_.size(); ++i) {
+    rungs_[i].ranking.assign(saved.rungs[i].metrics);
+    rungs_[i].training = saved.rungs[i].outstanding_trials;
+  }
+  trials_ = std::move(saved.trials);
+  created_ = saved.created_trials;
+  invalid_ = saved.invalid_trials;
+  completed_ = saved.trials_completed;
+  settled_ = static_cast<std::size_t>(saved.settled_rungs);
+  return {};
+}
+
+}  // namespace det::search

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "det/search/ranking.h"
+#include "det/search/rungs.h"
+
+namespace det::search {
+
+/// Asynchronous successive halving, ASHA (Li et al., "A System for Massively Parallel Hyperparameter
+/// Tuning", 2020; searchers.md §8 and §10): trials climb rungs of growing length; of those that have
+/// validated in a rung one in `divisor` climbs to the next. Nobody waits for a rung to fill.
+///
+/// With promotion a trial waits in its rung, without slots, until it is among the best of it. With
+/// `stop_once` each trial is judged as it validates: it goes on, or is closed for good.
+class AsyncHalving final : public SearchMethod {
+ public:
+  struct Options {
+    std::vector<std::int64_t> lengths;  ///< of each rung, totals, not falling
+    double divisor = 4;
+    std::int64_t trials = 1;
+    std::int64_t concurrent_max = 0;  ///< 0: divisor^(rungs-1)
+    bool stop_once = false;
+  };
+  AsyncHalving(Options options, const config::ExperimentConfig& config);
+
+  Operations start(Random& random) override;
+  Operations validation_completed(const RequestId& trial, double metric, std::int64_t length,
+                                  Random& random) override;
+  Operations trial_exited_early(const RequestId& trial, ExitedReason reason, Random& random) override;
+  Operations trial_closed(const RequestId& trial, Random& random) override;
+  double progress() const override;
+  json::value snapshot() const override;
+  Result<void> restore(const json::value& snapshot) override;
+
+ private:
+  /// Of a trial that is not closed.
+  struct Trial {
+    std::size_t rung = 0;  ///< where it trains towards, or stands
+    bool training = true;
+    bool exited = false;
+    bool closing = false;
+    BOOST_DESCRIBE_CLASS(Trial, (), (rung, training, exited, closing), (), ())
+  };
+  struct Rung {
+    Ranking ranking;
+    std::int64_t training = 0;  ///< trials on their way to its length
+  };
+  struct Saved;
+
+  std::size_t top() const { return rungs_.size() - 1; }
+  Trial* alive(const RequestId& trial);
+  void create(Operations& operations, Random& random);
+  void create_if_wanted(Operations& operations, Random& random);
+  void close(const RequestId& trial, Operations& operations);
+  void climb(Trial& state, const RequestId& trial, Operations& operations);
+  std::size_t arrived(Trial& state);
+  void result(const RequestId& trial, double metric, Operations& operations, Random& random);
+  bool promote(RequestId trial, std::size_t rung, double metric, Operations& operations);
+  bool judge(const RequestId& trial, std::size_t rung, double metric, Operations& operations);
+  void close_losers(Operations& operations);
+
+  const Options options_;
+  const config::Hyperparameters hyperparameters_;
+  const config::Generation generation_;
+
+  std::vector<Rung> rungs_;
+  std::map<RequestId, Trial> trials_;
+  std::int64_t created_ = 0;
+  std::int64_t invalid_ = 0;
+  std::int64_t completed_ = 0;
+  std::size_t settled_ = 0;  ///< rungs, from the lowest, whose losers are closed
+};
+
+}  // namespace det::search

@@ -1,0 +1,205 @@
+#include "det/search/sync_halving.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "det/search/sampling.h"
+
+namespace det::search {
+
+namespace {
+
+constexpr double kWorst = std::numeric_limits<double>::max();
+
+void rise(std::vector<SyncHalving::Rung>& rungs, bool steps) {
+  for (std::size_t i = 1; i < rungs.size(); ++i)
+    rungs[i].length = std::max(rungs[i].length, rungs[i - 1].length + (steps ? 1 : 0));
+}
+
+}  // namespace
+
+std::vector<SyncHalving::Rung> rungs_of_budget(std::int64_t longest, std::int64_t budget, double divisor,
+                                               int rungs, bool steps) {
+  const auto lengths = rung_lengths(longest, divisor, rungs);
+  std::vector<SyncHalving::Rung> made;
+  double expected = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const auto k = std::pow(divisor, static_cast<double>(rungs - 1) - static_cast<double>(i));
+    made.push_back({lengths[i], std::max<std::int64_t>(static_cast<std::int64_t>(k), 1), 0});
+    expected += static_cast<double>((i == 0 ? lengths[0] : lengths[i] - lengths[i - 1]) * made[i].start);
+  }
+  const double times = static_cast<double>(budget) / expected;
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    made[i].start = static_cast<std::int64_t>(times * static_cast<double>(made[i].start));
+    if (i == 0) continue;
+    made[i].start = std::max<std::int64_t>(std::min(made[i].start, made[i - 1].start), 1);
+    made[i - 1].promote = made[i].start;
+  }
+  made.front().start = std::max<std::int64_t>(made.front().start, 1);
+  rise(made, steps);
+  return made;
+}
+
+std::vector<SyncHalving::Rung> rungs_of_trials(std::int64_t longest, std::int64_t trials, double divisor,
+                                               int rungs, bool steps) {
+  std::vector<SyncHalving::Rung> made;
+  const auto lengths = rung_lengths(longest, divisor, rungs);
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const auto share = static_cast<double>(trials) / std::pow(divisor, static_cast<double>(i));
+    made.push_back({lengths[i], std::max<std::int64_t>(static_cast<std::int64_t>(share), 1), 0});
+    if (i > 0) made[i - 1].promote = made[i].start;
+  }
+  rise(made, steps);
+  return made;
+}
+
+SyncHalving::SyncHalving(Options options, const config::ExperimentConfig& config)
+    : options_(std::move(options)),
+      hyperparameters_(config.hyperparameters),
+      generation_(config.generation),
+      rankings_(options_.rungs.size()) {
+  for (std::size_t i = 0; i < options_.rungs.size(); ++i) {
+    const auto& rung = options_.rungs[i];
+    const auto below = i == 0 ? 0 : options_.rungs[i - 1].length;
+    const auto each = std::max<std::int64_t>(rung.length - below, i == 0 ? 0 : 1) + (options_.steps ? 1 : 0);
+    expected_ += static_cast<double>(each * rung.start);
+  }
+}
+
+Operations SyncHalving::start(Random& random) {
+  Operations operations;
+  for (std::int64_t i = 0; i < options_.rungs[0].start; ++i) {
+    auto create = create_trial(sample(hyperparameters_, generation_, random), random);
+    const auto id = create.request_id;
+    operations.emplace_back(std::move(create));
+    train(id, trials_[id], options_.rungs[0].length, operations);
+  }
+  return operations;
+}
+
+void SyncHalving::train(const RequestId& trial, Trial& state, std::int64_t length, Operations& operations) {
+  state.length = length;
+  state.training = true;
+  operations.emplace_back(ValidateAfter{.request_id = trial, .length = length * options_.step});
+}
+
+void SyncHalving::close(const RequestId& trial, Operations& operations) {
+  const auto it = trials_.find(trial);
+  if (it == trials_.end() || it->second.exited || it->second.closing) return;
+  it->second.closing = true;
+  operations.emplace_back(Close{.request_id = trial});
+}
+
+Operations SyncHalving::validation_completed(const RequestId& trial, double metric, std::int64_t, Random&) {
+  auto& state = trials_.at(trial);
+  state.training = false;
+  trained(state, static_cast<double>(state.length));
+  if (options_.steps) done_ += 1;
+  Operations operations;
+  result(trial, state.rung, metric, operations);
+  return operations;
+}
+
+void SyncHalving::result(RequestId trial, std::size_t number, double metric, Operations& operations) {
+  for (;;
+       ++number, metric = kWorst) {  // Who has ended already has the worst result of the next rung at once.
+    auto& ranking = rankings_[number];
+    const auto& rung = options_.rungs[number];
+    const auto place = ranking.insert(trial, metric, Ranking::Ties::OldestFirst);
+    if (number + 1 == rankings_.size()) return close(trial, operations);
+    DET_ASSERT(ranking.size() <= rung.start);
+    // With so many still to come, this many of those that are here are surely among the best.
+    const auto sure = ranking.size() + rung.promote - rung.start;
+    const RequestId promoted = sure <= 0 ? RequestId() : place < sure ? trial : ranking.at(sure - 1).trial;
+    bool ended = false;
+    if (sure > 0) {
+      const auto it = trials_.find(promoted);
+      ended = it == trials_.end() || it->second.exited;
+      if (!ended) {
+        auto& state = it->second;
+        state.rung = number + 1;
+        const auto more = options_.rungs[number + 1].length - rung.length;
+        train(promoted, state, state.length + std::max<std::int64_t>(more, 1), operations);
+      }
+    }
+    if (ranking.size() == rung.start)
+      for (auto loser = rung.promote; loser < ranking.size(); ++loser)
+        close(ranking.at(loser).trial, operations);
+    if (!ended) return;
+    trial = promoted;
+  }
+}
+
+Operations SyncHalving::trial_exited_early(const RequestId& trial, ExitedReason, Random&) {
+  auto& state = trials_.at(trial);
+  state.exited = true;
+  Operations operations;
+  if (!state.training)
+    return operations;  // It has its result; promoted, it has the worst one of the next rung.
+  state.training = false;
+  result(trial, state.rung, kWorst, operations);
+  return operations;
+}
+
+Operations SyncHalving::trial_closed(const RequestId& trial, Random&) {
+  trials_.erase(trial);
+  ++closed_;
+  return {};
+}
+
+void SyncHalving::trained(Trial& state, double units) {
+  if (units <= state.units) return;
+  done_ += units - state.units;
+  state.units = units;
+}
+
+void SyncHalving::trial_progressed(const RequestId& trial, double units) {
+  auto& state = trials_.at(trial);
+  const double asked = static_cast<double>(state.length);
+  const double parts = units / static_cast<double>(options_.step);
+  trained(state, std::min(options_.steps ? std::floor(parts) : parts, asked));
+}
+
+double SyncHalving::progress() const {
+  if (closed_ == options_.rungs[0].start) return 1;
+  return std::min(1.0, done_ / expected_);
+}
+
+struct SyncHalving::Saved {
+  std::string search_method_type = "sync_halving";
+  std::vector<std::vector<Ranking::Entry>> rungs;
+  std::map<RequestId, Trial> trials;
+  double units_done = 0;
+  std::int64_t closed_trials = 0;
+  BOOST_DESCRIBE_CLASS(Saved, (), (search_method_type, rungs, trials, units_done, closed_trials), (), ())
+};
+
+json::value SyncHalving::snapshot() const {
+  Saved saved;
+  for (const auto& ranking : rankings_) saved.rungs.push_back(ranking.entries());
+  saved.trials = trials_;
+  saved.units_done = done_;
+  saved.closed_trials = closed_;
+  return json::to_json(saved);
+}
+
+Result<void> SyncHalving::restore(const json::value& snapshot) {
+  DET_TRY(auto saved, json::from_json<Saved>(snapshot));
+  if (saved.search_method_type != "sync_halving")
+    return invalid_argument("search_method_type is \"{}\"; must be \"sync_halving\"",
+                            saved.search_method_type);
+  if (saved.rungs.size() != rankings_.size())
+    return invalid_argument("rungs has {} entries; the configuration makes {}", saved.rungs.size(),
+                            rankings_.size());
+  for (const auto& [id, trial] : saved.trials)
+    if (trial.rung >= rankings_.size())
+      return invalid_argument("trials.{}.rung is {}; must be below {}", id, trial.rung, rankings_.size());
+  for (std::size_t i = 0; i < rankings_.size(); ++i) rankings_[i].assign(saved.rungs[i]);
+  trials_ = std::move(saved.trials);
+  done_ = saved.units_done;
+  closed_ = saved.closed_trials;
+  return {};
+}
+
+}  // namespace det::search
