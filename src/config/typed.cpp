@@ -139,7 +139,9 @@ Searcher read_searcher(const Reader& reader, Generation generation, std::int64_t
     searcher.max_length.unit = Unit::Unitless;
     reader.read("max_time", searcher.max_length.count);
   } else {
-    searcher.max_length = read_length(reader, "max_length", scheduling_unit, false);
+    // What a population trains in a round has the searcher's unit.
+    const auto* length = searcher.name == "pbt" ? "length_per_round" : "max_length";
+    searcher.max_length = read_length(reader, length, scheduling_unit, false);
   }
   // The name under which releases up to 0.12.9 had synchronous halving.
   if (searcher.name == "async_halving" &&

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "det/search/adaptive.h"
+#include "det/search/population_based.h"
 #include "det/search/whole_trials.h"
 
 namespace det::search {
@@ -29,6 +30,7 @@ Result<std::unique_ptr<SearchMethod>> make_search_method(const config::Experimen
                                                       {"adaptive_simple", make_adaptive_simple},
                                                       {"async_halving", make_async_halving},
                                                       {"grid", make_grid},
+                                                      {"pbt", make_population_based},
                                                       {"random", make_random},
                                                       {"single", make_single},
                                                       {"sync_halving", make_sync_halving}};

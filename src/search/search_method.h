@@ -22,9 +22,10 @@ struct Create {
   RequestId request_id;
   std::int64_t trial_seed = 0;  ///< in [0, 2^31)
   json::object hparams;         ///< sampled values by name; nested maps stay nested
+  RequestId parent{};           ///< the trial whose latest checkpoint it starts from; empty: none
   friend bool operator==(const Create&, const Create&) = default;
 };
-BOOST_DESCRIBE_STRUCT(Create, (), (request_id, trial_seed, hparams))
+BOOST_DESCRIBE_STRUCT(Create, (), (request_id, trial_seed, hparams, parent))
 
 /// Train until `length` units in total, then validate and report.
 struct ValidateAfter {
