@@ -55,7 +55,8 @@ TEST(Golden, EveryDrawIsNumPys) {
         search.at("maxval_included").as_bool() ? config::Generation::Length : config::Generation::Steps;
     const auto& first = search.at("first").as_array();
     for (std::int64_t i = 0; i < trials; ++i) {
-      const auto create = json::to_json(create_trial(sample(space(), generation, random), random));
+      auto create = json::to_json(create_trial(sample(space(), generation, random), random));
+      create.as_object().erase("parent");  // nobody's: nothing was drawn for it
       const auto where = fmt::format("seed {}, trial {}", search.at("seed").as_int64(), i);
       if (static_cast<std::size_t>(i) < first.size())
         expect_same(create, first[static_cast<std::size_t>(i)], where);
