@@ -181,7 +181,11 @@ void Experiment::perform(const search::Operations& operations, Context context) 
       const config::Length length{.unit = config_.searcher.max_length.unit, .count = after->length};
       const auto batches =
           config::to_batches(length, global_batch_size(trial.record.hparams), config_.records_per_epoch);
-      trial.operations.push_back({.length = after->length, .batches = std::max<std::int64_t>(batches, 1)});
+      // Lengths that are different in records may be the same in batches; operations are told apart by
+      // theirs.
+      const auto least = trial.operations.empty() ? 1 : trial.operations.back().batches + 1;
+      trial.operations.push_back(
+          {.length = after->length, .batches = std::max<std::int64_t>(batches, least)});
       effects_.push_back(OperationsChanged{trial.record.id});
       want_slots(trial);
     } else if (const auto* close = std::get_if<search::Close>(&operation)) {
@@ -215,6 +219,8 @@ void Experiment::create_trial(const search::Create& create, Context context) {
                   .start_time = context.now};
   if (config_.searcher.source_checkpoint_uuid)
     trial.record.warm_start_checkpoint = *config_.searcher.source_checkpoint_uuid;
+  if (!create.parent.empty() && requests_.contains(create.parent))
+    trial.record.warm_start_checkpoint = by_request(create.parent).record.latest_checkpoint;
   requests_.emplace(create.request_id, id);
   trials_.emplace(id, std::move(trial));
   changed_.insert(id);
@@ -235,6 +241,13 @@ void Experiment::want_slots(Trial& trial) {
   effects_.push_back(RequestAllocation{trial.record.id, trial.allocation});
 }
 
+/// A trial that waits for the search to promote it holds no slots meanwhile.
+void Experiment::give_back_if_idle(const Trial& trial) {
+  if (trial.allocation.empty() || trial.closed || !all_completed(trial) || is_terminal(trial.record.state))
+    return;
+  effects_.push_back(PreemptAllocation{trial.allocation});
+}
+
 Result<void> Experiment::operation_completed(TrialId id, std::int64_t batches, double metric,
                                              Context context) {
   auto* trial = find(id);
@@ -246,6 +259,7 @@ Result<void> Experiment::operation_completed(TrialId id, std::int64_t batches, d
     trial->record.batches = std::max(trial->record.batches, batches);
     changed_.insert(id);
     perform(searcher_.validation_completed(trial->record.request_id, metric, operation.length), context);
+    give_back_if_idle(*trial);
     return {};
   }
   return invalid_argument("trial {} has no operation that ends at {} batches", id, batches);

@@ -138,6 +138,7 @@ class Experiment {
   void create_trial(const search::Create& create, Context context);
   Trial& by_request(const search::RequestId& request);
   void want_slots(Trial& trial);
+  void give_back_if_idle(const Trial& trial);
   void give_back_all();
   void stop(State stopping, Context context);
   void failed(Trial& trial, const std::string& allocation_id, const Exit& exit, Context context);

@@ -115,6 +115,47 @@ TEST(Experiment, AProcessThatLeavesBeforeItsTrialIsDoneFailed) {
   EXPECT_EQ(bench.trial(1).record.restarts, 1);
 }
 
+TEST(Experiment, ATrialThatWaitsToBePromotedGivesItsSlotsBackAndAsksAgainWhenItIs) {
+  Bench bench(
+      "searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 2, "
+      "max_concurrent_trials: 2, max_length: {batches: 200}}\n");
+  bench.complete(1, 100);
+  EXPECT_EQ(bench.count<PreemptAllocation>(), 1) << "nothing to do for trial 1 before trial 2 has validated";
+  bench.end(1, kPreempted);
+  EXPECT_EQ(bench.count<RequestAllocation>(), 0);
+  bench.complete(2, 100);
+  EXPECT_EQ(bench.count<RequestAllocation>(), 1) << "equal metrics: the first one is promoted";
+  EXPECT_EQ(bench.trial(1).operations.back().batches, 200);
+  EXPECT_TRUE(bench.trial(2).closed);
+  EXPECT_EQ(bench.trial(1).record.restarts, 0);
+}
+
+TEST(Experiment, LengthsThatAreTheSameInBatchesStayDifferentOperations) {
+  Bench bench(
+      "searcher: {name: async_halving, metric: loss, num_rungs: 3, divisor: 2, max_trials: 4, "
+      "max_concurrent_trials: 4, stop_once: true, max_length: {records: 8}}\n");
+  bench.complete(1, 1);
+  bench.complete(1, 2);
+  bench.complete(1, 3);
+  EXPECT_TRUE(bench.trial(1).closed);
+}
+
+TEST(Experiment, ACopyInAPopulationStartsFromTheCheckpointOfItsParent) {
+  Bench bench(
+      "searcher: {name: pbt, metric: loss, population_size: 2, num_rounds: 2, length_per_round: {batches: "
+      "10}, "
+      "replace_function: {truncate_fraction: 0.5}, explore_function: {resample_probability: 0, "
+      "perturb_factor: "
+      "0.1}}\n");
+  bench.experiment.checkpointed(TrialId{1}, "c-1", 10);
+  bench.experiment.checkpointed(TrialId{2}, "c-2", 10);
+  ASSERT_TRUE(bench.experiment.operation_completed(TrialId{1}, 10, 0.7, bench.context()));
+  ASSERT_TRUE(bench.experiment.operation_completed(TrialId{2}, 10, 0.3, bench.context()));
+  EXPECT_EQ(bench.trial(3).record.warm_start_checkpoint, "c-2");
+  EXPECT_TRUE(bench.trial(1).closed);
+  EXPECT_EQ(bench.trial(2).operations.back().batches, 20);
+}
+
 TEST(Experiment, PauseGivesSlotsBackAndActivateAsksAgain) {
   Bench bench(kSingle);
   ASSERT_TRUE(bench.experiment.pause(bench.context()));

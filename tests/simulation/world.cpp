@@ -25,6 +25,16 @@ const std::vector<json::object>& documents() {
         "searcher: {name: single, metric: loss, max_length: {batches: 300}}\nresources: {slots_per_trial: "
         "4}\ncheckpoint_policy: none\nmin_validation_period: {batches: 70}\nperform_initial_validation: "
         "true\n",
+        "searcher: {name: adaptive_asha, metric: loss, max_trials: 5, divisor: 2, max_rungs: 3, mode: "
+        "aggressive, "
+        "max_concurrent_trials: 2, max_length: {batches: 120}}\n",
+        "searcher: {name: async_halving, metric: loss, num_rungs: 3, divisor: 2, max_trials: 4, stop_once: "
+        "true, "
+        "max_concurrent_trials: 2, max_length: {batches: 80}}\nmin_validation_period: {batches: 30}\n",
+        "searcher: {name: pbt, metric: loss, population_size: 3, num_rounds: 2, length_per_round: {batches: "
+        "40}, "
+        "replace_function: {truncate_fraction: 0.34}, explore_function: {resample_probability: 0.2, "
+        "perturb_factor: 0.2}}\n",
     };
     std::vector<json::object> documents;
     for (const auto* text : kTexts) {
