@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class DistributedContext:
-    """Which process of the trial this is. Rank 0 is the chief: it alone reports and saves."""
+    """Which process of the trial this is, and how to talk with the others. Rank 0 is the chief: it alone reports and
+    saves.
 
-    rank: int = 0
-    size: int = 1
-    local_rank: int = 0
-    local_size: int = 1
+    ``rank`` counts over all machines, ``local_rank`` over this one; ``cross_rank`` is the number of this machine among
+    the ``cross_size`` machines of the trial. The calls that exchange values have to be made by every rank (those that
+    end in ``_local``: by every rank of this machine), in the same order. Values are anything that can be pickled.
+    """
 
-    @property
-    def cross_rank(self) -> int:
-        """The machine's number among the machines of the trial."""
-        return self.rank // self.local_size
+    watch: Any = None
+    """Watches over the ranks, where they are connected."""
 
-    @property
-    def cross_size(self) -> int:
-        return self.size // self.local_size
+    def __init__(
+        self,
+        *,
+        rank: int = 0,
+        size: int = 1,
+        local_rank: int = 0,
+        local_size: int = 1,
+        cross_rank: int | None = None,
+        cross_size: int | None = None,
+    ) -> None:
+        self.rank = rank
+        self.size = size
+        self.local_rank = local_rank
+        self.local_size = local_size
+        self.cross_rank = rank // local_size if cross_rank is None else cross_rank
+        self.cross_size = max(1, size // local_size) if cross_size is None else cross_size
 
     def get_rank(self) -> int:
         """The number of this process, unique in the trial."""
@@ -40,6 +50,10 @@ class DistributedContext:
         """How many machines the trial trains on."""
         return self.cross_size
 
+    @property
+    def is_chief(self) -> bool:
+        return self.rank == 0
+
     def allgather(self, value: Any) -> list[Any]:
         """One value of each rank, in the order of ranks."""
         return [value]
@@ -50,4 +64,20 @@ class DistributedContext:
 
     def broadcast(self, value: Any) -> Any:
         """The chief's value, on every rank."""
+        return value
+
+    def allgather_local(self, value: Any) -> list[Any]:
+        """One value of each rank on this machine."""
+        return [value]
+
+    def gather_local(self, value: Any) -> list[Any] | None:
+        """As ``allgather_local``, for local rank 0 only; the others get None."""
+        return [value]
+
+    def broadcast_local(self, value: Any) -> Any:
+        """The value of local rank 0, on every rank of this machine."""
+        return value
+
+    def announce(self, value: Any) -> Any:
+        """As ``broadcast``, however long the chief takes before it: it may evaluate, save, or wait for the searcher."""
         return value

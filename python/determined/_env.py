@@ -38,13 +38,16 @@ class EnvContext:
     local_rank: int = 0
     size: int = 1
     local_size: int = 1
+    cross_rank: int = 0
     global_batch_size: int = dataclasses.field(init=False)
     per_slot_batch_size: int = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        per_slot, effective = split_batch(
-            self.hparams, self.size, native_parallel=self.experiment_config.native_parallel_enabled()
-        )
+        native_parallel = self.experiment_config.native_parallel_enabled()
+        if native_parallel and self.size > 1:
+            logger.warning("resources.native_parallel is ignored: every slot has a process of its own")
+            native_parallel = False
+        per_slot, effective = split_batch(self.hparams, self.size, native_parallel=native_parallel)
         object.__setattr__(self, "per_slot_batch_size", per_slot)
         object.__setattr__(self, "global_batch_size", effective)
 
@@ -70,6 +73,7 @@ class EnvContext:
             local_rank=_integer(environment, "DET_LOCAL_RANK", 0),
             size=size,
             local_size=_integer(environment, "DET_LOCAL_SIZE", size),
+            cross_rank=_integer(environment, "DET_CROSS_RANK", 0),
         )
 
     @staticmethod

@@ -51,6 +51,12 @@ class ExperimentConfig(dict[str, Any]):
     def average_aggregated_gradients(self) -> bool:
         return bool(self._section("optimizations").get("average_aggregated_gradients", True))
 
+    def average_training_metrics(self) -> bool:
+        return bool(self._section("optimizations").get("average_training_metrics", True))
+
+    def gradient_compression(self) -> bool:
+        return bool(self._section("optimizations").get("gradient_compression", False))
+
     def mixed_precision(self) -> str:
         return str(self._section("optimizations").get("mixed_precision", "O0"))
 

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from determined import _entrypoint
+from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._source import SourceSnapshot
 from determined._train_context import TrialContext
@@ -71,11 +72,15 @@ def controller_class(trial_class: type[Trial]) -> type[TrialController]:
 
 
 def build(
-    trial_class: type[Trial], env: EnvContext, *, source: SourceSnapshot | None
+    trial_class: type[Trial],
+    env: EnvContext,
+    *,
+    source: SourceSnapshot | None,
+    distributed: DistributedContext | None = None,
 ) -> tuple[TrialContext, TrialController]:
     """Seeds, then builds context, trial and controller, in this order: initial weights follow from the seed alone."""
     kind = controller_class(trial_class)
     kind.prepare_process(env, threads(dict(os.environ)))
-    context = trial_class.trial_context_class(env)
+    context = trial_class.trial_context_class(env, distributed)
     trial: Any = trial_class(context)
     return context, kind(trial, context, source)

@@ -50,6 +50,9 @@ def loop_config(rules: Rules, context: TrialContext) -> LoopConfig:
 class Loop:
     """Runs one trial in this process, from its checkpoint (if any) to its end or to a pause.
 
+    Of a trial with several ranks this is the chief's: it alone decides, talks with the master and saves, and says to
+    the others, each of which runs a ``Follower``, what to do.
+
     A restarted trial goes on from the state *in its checkpoint*, never from what the master knows: it may train and
     report again what is known already, with the same numbers.
     """
@@ -66,6 +69,7 @@ class Loop:
     ) -> None:
         self._context = context
         self._controller = controller
+        self._ranks = context.distributed
         self._client = client
         self._storage = storage
         self._rules = rules
@@ -76,6 +80,7 @@ class Loop:
         self._lengths: list[int] = []
         self._closed = False
         self._reported_state = ""
+        self._stop = False
 
     @property
     def state(self) -> LoopState:
@@ -83,9 +88,7 @@ class Loop:
 
     def start(self) -> None:
         """Loads the checkpoint that the trial goes on from and makes everything ready for the first action."""
-        env = self._context.env
-        with self._checkpoint_directory(env.latest_checkpoint) as directory:
-            loop = self._controller.start(directory, env.latest_checkpoint, weights_only=env.warm_start)
+        loop = _start(self._context, self._controller, self._storage)
         if loop is not None:
             self._state = self._rules.LoopState.from_dict(loop["state"])
             self._searcher_metric = loop["searcher_metric"]
@@ -104,7 +107,7 @@ class Loop:
             self._lengths,
             self._closed,
             self._client.preempt_requested(),
-            self._context.get_stop_requested(),
+            self._stop or self._context.get_stop_requested(),
         )
         if action.kind == "exit":
             self._exit(action)
@@ -114,7 +117,9 @@ class Loop:
 
     def _train(self, action: Action) -> None:
         self._report_state("training")
+        self._ranks.announce(("train", action.batches))
         averages, batches = self._controller.train(action.batches)
+        self._stop = _anybody_stops(self._context)
         self._state.batches_trained += action.batches
         trained = self._state.batches_trained
         self._client.report_training(trained, _metrics.to_json(averages), _metrics.to_json(batches))
@@ -124,7 +129,10 @@ class Loop:
     def _validate(self, action: Action) -> None:
         self._report_state("validating")
         state = self._state
-        metrics = _metrics.check_validation(self._controller.validate(), logger.warning)
+        self._ranks.announce(("validate", None))
+        metrics = self._controller.validate()
+        self._stop = _anybody_stops(self._context)
+        metrics = _metrics.check_validation(metrics, logger.warning)
         value = _metrics.searcher_value(self._context.get_experiment_config().get_searcher_metric(), metrics)
         best = self._client.best_validation()
         self._client.report_validation(state.batches_trained, _metrics.to_json(metrics))
@@ -136,6 +144,7 @@ class Loop:
         state = self._state
         state.batches_checkpointed = state.batches_trained
         uuid = self._new_uuid()
+        self._ranks.announce(("checkpoint", uuid))
         directory = pathlib.Path(tempfile.mkdtemp(prefix="checkpoint-"))
         try:
             kind = self._controller.save(
@@ -149,6 +158,7 @@ class Loop:
             shutil.rmtree(directory, ignore_errors=True)
         self._client.report_checkpoint(uuid, state.batches_trained, resources, _metrics.to_json(reported))
         logger.info("checkpoint %s after batch %d (%s)", uuid, state.batches_trained, action.reason)
+        self._ranks.announce(None)
         self._controller.stored(uuid)
 
     def _describe(self, reported: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,10 +194,11 @@ class Loop:
 
     def _exit(self, action: Action) -> None:
         self._client.flush()
+        self._ranks.announce(("exit", None))
         if action.preempted:
             logger.info("paused after batch %d", self._state.batches_trained)
             self._client.acknowledge_preemption()
-        elif self._context.get_stop_requested():
+        elif self._stop or self._context.get_stop_requested():
             self._client.report_early_exit("EXITED_REASON_USER_REQUESTED_STOP")
         else:
             logger.info("finished after batch %d", self._state.batches_trained)
@@ -197,19 +208,66 @@ class Loop:
             self._client.report_state(state)
             self._reported_state = state
 
-    @contextlib.contextmanager
-    def _checkpoint_directory(self, uuid: str | None) -> Iterator[str | None]:
-        """The files of a checkpoint: in place where the storage is a file system, else fetched for a moment."""
-        if uuid is None:
-            yield None
-            return
-        place = self._storage.path(uuid)
-        if place is not None:
-            yield place
-            return
-        with tempfile.TemporaryDirectory(prefix="checkpoint-") as directory:
-            self._storage.restore(uuid, directory)
-            yield directory
+
+class Follower:
+    """What a rank that is not the chief does: what the chief says."""
+
+    def __init__(self, *, context: TrialContext, controller: TrialController, storage: CheckpointStorage) -> None:
+        self._context = context
+        self._controller = controller
+        self._storage = storage
+
+    def start(self) -> None:
+        """As ``Loop.start``."""
+        _start(self._context, self._controller, self._storage)
+
+    def run(self) -> None:
+        """Follows the chief to the end."""
+        while self.step():
+            pass
+
+    def step(self) -> bool:
+        """Does one thing that the chief says; False after the last."""
+        kind, value = self._context.distributed.announce(None)
+        if kind == "exit":
+            return False
+        if kind == "checkpoint":
+            self._controller.contribute()
+            self._context.distributed.announce(None)  # it is in storage
+            self._controller.stored(value)
+            return True
+        if kind == "train":
+            self._controller.train(value)
+        else:
+            self._controller.validate()
+        _anybody_stops(self._context)
+        return True
+
+
+def _anybody_stops(context: TrialContext) -> bool:
+    """Whether the trial asked to stop, on any rank."""
+    return any(context.distributed.allgather(context.get_stop_requested()))
+
+
+def _start(context: TrialContext, controller: TrialController, storage: CheckpointStorage) -> dict[str, Any] | None:
+    env = context.env
+    with _checkpoint_directory(storage, env.latest_checkpoint) as directory:
+        return controller.start(directory, env.latest_checkpoint, weights_only=env.warm_start)
+
+
+@contextlib.contextmanager
+def _checkpoint_directory(storage: CheckpointStorage, uuid: str | None) -> Iterator[str | None]:
+    """The files of a checkpoint: in place where the storage is a file system, else fetched for a moment."""
+    if uuid is None:
+        yield None
+        return
+    place = storage.path(uuid)
+    if place is not None:
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="checkpoint-") as directory:
+        storage.restore(uuid, directory)
+        yield directory
 
 
 _ACTIONS: Mapping[str, Callable[[Loop, Action], None]] = {

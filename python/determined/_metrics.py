@@ -66,6 +66,38 @@ def averages(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: _average([row[name] for row in rows if row[name] is not None]) for name in rows[0]}
 
 
+def mean_over_ranks(by_rank: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The metrics of each batch, averaged over ranks. None counts for nothing; what can't be averaged is the chief's.
+
+    Raises:
+        ValueError: the ranks report different metrics.
+    """
+    for rank, rows in enumerate(by_rank):
+        for mine, theirs in zip(by_rank[0], rows, strict=True):
+            if mine.keys() != theirs.keys():
+                raise ValueError(
+                    f"train_batch() returned {sorted(theirs)} on rank {rank} and {sorted(mine)} on rank 0; must return "
+                    "the same metrics on every rank"
+                )
+    return [
+        {name: _mean([rows[number][name] for rows in by_rank]) for name in row} for number, row in enumerate(by_rank[0])
+    ]
+
+
+def _mean(values: list[Any]) -> Any:
+    there = [value for value in values if value is not None]
+    if not there:
+        return None
+    if all(type(value) in (float, int, bool) for value in there):
+        return float(sum(there) / len(there))
+    try:
+        import numpy as np
+
+        return np.mean(np.array(there, dtype=float), axis=0)
+    except (ValueError, TypeError):
+        return values[0]
+
+
 def _average(values: list[Any]) -> float | None:
     if not values:
         return None

@@ -90,6 +90,12 @@ class Client(Protocol):
     def best_validation(self) -> float | None:
         """The experiment's best searcher metric before this trial's next report, None before the first."""
 
+    def publish_rendezvous(self, addresses: Sequence[str]) -> None:
+        """Rank 0 says where the others find it."""
+
+    def rendezvous(self, timeout_seconds: float) -> list[str]:
+        """Where rank 0 is found; empty when it has not said so in time."""
+
     def flush(self) -> None:
         """Returns when everything queued is durable."""
 

@@ -39,7 +39,13 @@ class TrialController(abc.ABC):
 
     @abc.abstractmethod
     def save(self, directory: str, loop: dict[str, Any]) -> dict[str, Any]:
-        """Writes the complete state of training, and the loop's, into an empty directory. Returns metadata."""
+        """Writes the complete state of training, and the loop's, into an empty directory. Returns metadata.
+
+        For the chief; all other ranks call ``contribute`` at the same time.
+        """
+
+    def contribute(self) -> None:
+        """Gives the chief this rank's part of the checkpoint that it writes."""
 
     def stored(self, uuid: str) -> None:
         """After a checkpoint is in storage."""

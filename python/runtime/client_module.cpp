@@ -32,10 +32,14 @@ ClientHolder from_environment() {
   return ClientHolder(new Client(std::move(options)));
 }
 
-trial::Operations operations(Client& client, std::int64_t known, double timeout_seconds) {
+std::chrono::milliseconds milliseconds_of(double timeout_seconds) {
   if (!(timeout_seconds >= 0 && timeout_seconds < 1e6))
     throw py::value_error(fmt::format("timeout_seconds is {}; must be from 0 to 1000000", timeout_seconds));
-  const std::chrono::milliseconds timeout(static_cast<std::int64_t>(timeout_seconds * 1000));
+  return std::chrono::milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000));
+}
+
+trial::Operations operations(Client& client, std::int64_t known, double timeout_seconds) {
+  const auto timeout = milliseconds_of(timeout_seconds);
   return blocking([&] { return client.operations(known, timeout); });
 }
 
@@ -101,6 +105,19 @@ void bind_client(py::module_& module) {
       .def("preempt_requested", [](Client& c) { return unwrap(c.preempt_requested()); })
       .def("acknowledge_preemption", [](Client& c) { blocking([&] { return c.acknowledge_preemption(); }); })
       .def("best_validation", [](Client& c) { return blocking([&] { return c.best_validation(); }); })
+      .def(
+          "publish_rendezvous",
+          [](Client& c, const std::vector<std::string>& addresses) {
+            blocking([&] { return c.publish_rendezvous(addresses); });
+          },
+          py::arg("addresses"))
+      .def(
+          "rendezvous",
+          [](Client& c, double timeout_seconds) {
+            const auto timeout = milliseconds_of(timeout_seconds);
+            return blocking([&] { return c.rendezvous(timeout); });
+          },
+          py::arg("timeout_seconds"))
       .def("flush", [](Client& c) { blocking([&] { return c.flush(); }); })
       .def("close", [](Client& c) { blocking([&] { return c.close(); }); });
 }

@@ -151,6 +151,9 @@ std::optional<Error> problem(const LogBatch& batch);
 /// machine was lost, or its agent had no master to run it for. Never counted as a failure.
 constexpr int kLostStatus = 80;
 
+/// The status of a rank that ended because another rank of its allocation did: a failure, but not its own.
+constexpr int kFollowedStatus = 81;
+
 /// The longest `LogEntry::log`, before base64; longer lines come in pieces.
 constexpr std::size_t kLogPieceBytesMax = 64 * 1024;
 /// The most entries that one LogBatch may have.

@@ -1,6 +1,7 @@
 // Who runs where: requests, placements, preemption, and the end of allocations.
 
 #include <algorithm>
+#include <csignal>
 
 #include "det/cluster/cluster.h"
 #include "det/cluster/step.h"
@@ -13,7 +14,15 @@ using experiment::Exit;
 
 constexpr std::int64_t kPreemptionTimeoutSeconds = 3600;
 
+/// The failure of an allocation of which only followers have been heard yet.
+constexpr const char* kFollowed = "its ranks lost each other";
+
+bool is_followed(const api::RankExit& exit) {
+  return exit.code == api::kFollowedStatus && exit.signal == 0;
+}
+
 std::string describe(const api::RankExit& exit) {
+  if (is_followed(exit)) return kFollowed;
   if (!exit.reason.empty()) return fmt::format("rank {}: {}", exit.rank, exit.reason);
   if (exit.signal != 0) return fmt::format("rank {} was ended by signal {}", exit.rank, exit.signal);
   return fmt::format("rank {} exited with status {}", exit.rank, exit.code);
@@ -130,6 +139,8 @@ void Cluster::note_exit(Allocation& allocation, const api::RankExit& exit, Step&
     allocation.lost = true;
   else if (allocation.failure.empty())
     allocation.failure = allocation.kill ? "killed" : describe(exit);
+  else if (allocation.failure == kFollowed && exit.signal != SIGTERM)
+    allocation.failure = describe(exit);
   if (allocation.kill) return;
   allocation.kill = true;
   step.effects.push_back(WakeAllocation{allocation.record.id});

@@ -1,10 +1,16 @@
 #include "det/master/environment.h"
 
+#include <algorithm>
+#include <string_view>
+
 namespace det::master {
 namespace {
 
+/// Settings of the trial runtime: docs/guide/distributed.md.
+constexpr std::string_view kUsersOwn[] = {"DET_COLLECTIVE_TIMEOUT", "DET_RENDEZVOUS_TIMEOUT", "DET_DEBUG"};
+
 // environment.environment_variables: a list of "K=V", or such a list for each
-// device type. DET_* names are ours and cannot be set.
+// device type. DET_* names are ours and cannot be set, but for the settings that are meant for users.
 void add_users_own(const json::object& config, std::map<std::string, std::string>& environment) {
   const auto* section = config.if_contains("environment");
   if (section == nullptr || !section->is_object()) return;
@@ -16,7 +22,9 @@ void add_users_own(const json::object& config, std::map<std::string, std::string
     const std::string text(item.get_string());
     const auto at = text.find('=');
     const auto name = text.substr(0, at);
-    if (name.empty() || name.starts_with("DET_")) continue;
+    if (name.empty() ||
+        (name.starts_with("DET_") && std::ranges::find(kUsersOwn, name) == std::end(kUsersOwn)))
+      continue;
     environment[name] = at == std::string::npos ? "" : text.substr(at + 1);
   }
 }

@@ -54,6 +54,7 @@ inline std::chrono::milliseconds until(std::chrono::steady_clock::time_point dea
 // The routes, a file each.
 void add_agent_routes(http::Router& router, Services& s);   ///< for agents
 void add_report_routes(http::Router& router, Services& s);  ///< for the processes of trials
+void add_rendezvous_routes(http::Router& router, Services& s);
 void add_experiment_routes(http::Router& router, Services& s);
 void add_submit_routes(http::Router& router, Services& s);
 void add_trial_routes(http::Router& router, Services& s);

@@ -64,6 +64,10 @@ struct PreemptionAnswer {
   bool preempt = false;
 };
 BOOST_DESCRIBE_STRUCT(PreemptionAnswer, (), (preempt))
+struct RendezvousAnswer {
+  std::vector<std::string> addresses;
+};
+BOOST_DESCRIBE_STRUCT(RendezvousAnswer, (), (addresses))
 struct MetricAnswer {
   double metric = 0;
 };
@@ -311,6 +315,21 @@ Result<std::optional<double>> Client::best_validation() {
   if (!reply) return tl::unexpected(reply.error());
   DET_TRY(const auto answer, read<MetricAnswer>(*reply));
   return answer.metric;
+}
+
+Result<void> Client::publish_rendezvous(const std::vector<std::string>& addresses) {
+  json::object body;
+  body["addresses"] = json::array(addresses.begin(), addresses.end());
+  return post(allocation_path_ + "/rendezvous", body);
+}
+
+Result<std::vector<std::string>> Client::rendezvous(std::chrono::milliseconds timeout) {
+  auto call = get(fmt::format("{}/rendezvous?timeout_seconds={:.3f}", allocation_path_,
+                              static_cast<double>(timeout.count()) / 1000));
+  call.timeout = timeout + kPollSlack;
+  DET_TRY(const auto reply, send(std::move(call)));
+  DET_TRY(auto answer, read<RendezvousAnswer>(reply));
+  return std::move(answer.addresses);
 }
 
 Result<void> Client::flush() {

@@ -89,6 +89,11 @@ class Client {
   /// The experiment's best searcher metric so far.
   Result<std::optional<double>> best_validation();
 
+  /// Says where this process, rank 0, is found by the others: "host:port", any of which may work.
+  Result<void> publish_rendezvous(const std::vector<std::string>& addresses);
+  /// Where rank 0 is found; empty when it has not said so within `timeout`.
+  Result<std::vector<std::string>> rendezvous(std::chrono::milliseconds timeout);
+
   Result<void> flush();
   /// Flushes and ends the threads. The second time does nothing.
   Result<void> close();

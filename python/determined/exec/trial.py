@@ -1,22 +1,26 @@
 """Runs one process of a trial: ``python -m determined.exec.trial`` with the ``DET_*`` variables set by the agent.
 
 Ends with status 0 when the trial is done, paused or closed; 80 when the master has ended the allocation; 1 when the
-trial failed, with the reason on stderr.
+trial failed, with the reason on stderr; 81 when this rank ended because another one did. SIGUSR2 writes the stacks of all
+threads to stderr.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
+import signal
 import sys
 from typing import Any
 
-from determined import _failure, _launch
+from determined import _end, _failure, _launch, _meeting, _ranks, _watch
+from determined._distributed import DistributedContext
 from determined._env import EnvContext
-from determined._loop import Loop
+from determined._loop import Follower, Loop
 from determined._runtime_api import EXIT_GONE, Client
 from determined._source import SourceSnapshot
-from determined.errors import InvalidConfigurationException, InvalidHP
+from determined.errors import InvalidHP
 from determined.exec import _ending, _output, _requirements
 
 _CONTAINER_ROOT = "/determined_shared_fs"
@@ -25,7 +29,9 @@ _CONTAINER_ROOT = "/determined_shared_fs"
 def main() -> int:
     """Runs the trial that the environment describes and returns the status to exit with."""
     _output.set_up(debug=os.environ.get("DET_DEBUG", "").lower() in ("1", "true"))
+    faulthandler.register(signal.SIGUSR2, file=sys.stderr, all_threads=True)  # what is it doing? asks the agent
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on a GPU
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # a lost rank is told once, by us
     try:
         _requirements.enter(_work_directory(), ["-m", "determined.exec.trial"])
     except BaseException as error:  # InvalidExperimentException is one
@@ -68,31 +74,52 @@ def main() -> int:
 
 def _run(client: Client, runtime: Any) -> int:
     env = EnvContext.from_environment(os.environ)
-    if env.size > 1:
-        raise InvalidConfigurationException(
-            env.size, f"resources.slots_per_trial is {env.size}; this version trains a PyTorch trial on one slot"
-        )
     source = SourceSnapshot(_launch.enter(_work_directory()))
+    try:
+        with _ranks.joined(env, client) as ranks:
+            return _end.shared(ranks, runtime.Gone, lambda: _train(env, client, runtime, source, ranks))
+    except _meeting.PreemptedEarly:
+        if env.rank == 0:
+            client.acknowledge_preemption()
+        return 0
+    except _meeting.ChiefLost as error:
+        print(f"rank {env.rank} ends: {error}", file=sys.stderr)
+        return _watch.EXIT_FOLLOWED
+    except _meeting.RanksMissing as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _train(env: EnvContext, client: Client, runtime: Any, source: SourceSnapshot, ranks: DistributedContext) -> int:
+    if not ranks.is_chief:
+        client.close()  # the chief alone talks with the master
     storage = _storage(env, runtime)
     controller = None
     building = True
     try:
         trial_class = _launch.load(env, source)
-        context, controller = _launch.build(trial_class, env, source=source)
-        loop = Loop(
-            context=context,
-            controller=controller,
-            client=client,
-            storage=storage,
-            rules=runtime,
-            new_uuid=runtime.new_uuid,
-        )
+        context, controller = _launch.build(trial_class, env, source=source, distributed=ranks)
+        loop: Loop | Follower
+        if ranks.is_chief:
+            loop = Loop(
+                context=context,
+                controller=controller,
+                client=client,
+                storage=storage,
+                rules=runtime,
+                new_uuid=runtime.new_uuid,
+            )
+        else:
+            loop = Follower(context=context, controller=controller, storage=storage)
         loop.start()
         building = False
         loop.run()
     except InvalidHP as error:
-        print(f"the trial refused its hyperparameters: {error}", file=sys.stderr)
-        client.report_early_exit("EXITED_REASON_INIT_INVALID_HP" if building else "EXITED_REASON_INVALID_HP")
+        if _end.first(ranks, "stopped", str(error)):
+            print(f"the trial refused its hyperparameters: {error}", file=sys.stderr)
+            speaker = client if ranks.is_chief else runtime.Client.from_environment()
+            speaker.report_early_exit("EXITED_REASON_INIT_INVALID_HP" if building else "EXITED_REASON_INVALID_HP")
+            _end.told(ranks)
     finally:
         if controller is not None:
             controller.close()
@@ -106,7 +133,8 @@ def _work_directory() -> str:
 def _storage(env: EnvContext, runtime: Any) -> Any:
     config = env.experiment_config.get("checkpoint_storage")
     storage = runtime.CheckpointStorage.from_config_json(json.dumps(config), _CONTAINER_ROOT)
-    storage.probe()  # better now than after hours of training
+    if env.rank == 0:
+        storage.probe()  # better now than after hours of training
     return storage
 
 

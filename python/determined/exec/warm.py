@@ -51,6 +51,9 @@ def warm_up() -> None:
     import torch
 
     torch.set_num_threads(1)
+    import torch.distributed
+
+    import determined._ranks
     import determined.exec.trial
     import determined.pytorch  # noqa: F401
 

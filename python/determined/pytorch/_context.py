@@ -14,7 +14,7 @@ from determined._env import EnvContext
 from determined._train_context import TrialContext
 from determined.common import check
 from determined.errors import InternalException, InvalidExperimentException
-from determined.pytorch import _device, _mixed_precision
+from determined.pytorch import _device, _gradients, _mixed_precision
 from determined.pytorch._experimental import PyTorchExperimentalContext
 from determined.pytorch._lr_scheduler import LRScheduler, StepMode
 from determined.pytorch._metric_reducer import MetricReducers
@@ -63,6 +63,7 @@ class PyTorchTrialContext(TrialContext):
         self.reproducible_data = True
         self._apex_called = False
         self._scaler_stepped = False
+        self._exchanges: dict[int, _gradients.GradientExchange] = {}
 
     def _choose_device(self) -> torch.device:
         if not (self.env.managed_training and self.env.use_gpu and torch.cuda.is_available()):
@@ -90,8 +91,30 @@ class PyTorchTrialContext(TrialContext):
         check.gt_eq(backward_passes_per_step, 1, "backward_passes_per_step of wrap_optimizer()")
         if self.env.managed_training:
             check.false(self._apex_called, "wrap_optimizer() must come before configure_apex_amp()")
+            if self.distributed.watch is not None:
+                self._exchange_gradients_of(optimizer)
         self.optimizers.append(optimizer)
         return optimizer
+
+    def _exchange_gradients_of(self, optimizer: torch.optim.Optimizer) -> None:
+        exchange = _gradients.GradientExchange(
+            optimizer,
+            self.distributed.size,
+            watch=self.distributed.watch,
+            compress=self.env.experiment_config.gradient_compression(),
+        )
+        self._exchanges[id(optimizer)] = exchange
+
+        # A trial that steps the optimizer itself gets the gradients of all ranks, too.
+        def before(*_: Any) -> None:
+            if not exchange.done:
+                exchange.run()
+
+        def after(*_: Any) -> None:
+            exchange.done = False
+
+        optimizer.register_step_pre_hook(before)
+        optimizer.register_step_post_hook(after)
 
     def wrap_lr_scheduler(self, lr_scheduler: Scheduler, step_mode: StepMode, frequency: int = 1) -> Scheduler:
         """Registers a learning rate scheduler and says when it steps. Returns the scheduler itself."""
@@ -153,6 +176,9 @@ class PyTorchTrialContext(TrialContext):
         if self.automatic_amp:
             loss = self.scaler.scale(loss)
         torch.autograd.backward(loss, gradient, retain_graph, create_graph)
+        if self._exchanges and self.scaler is not None and not self.automatic_amp and self.is_update_batch():
+            for exchange in self._exchanges.values():  # whoever unscales and clips by hand does it before the step
+                exchange.run()
 
     def step_optimizer(
         self,
@@ -167,6 +193,7 @@ class PyTorchTrialContext(TrialContext):
         of the optimizer's parameters just before the step.
         """
         frequency = self.aggregation_frequency
+        exchange = self._exchanges.get(id(optimizer))
         if frequency > 1:
             if not auto_zero_grads:
                 check.fail(
@@ -174,6 +201,9 @@ class PyTorchTrialContext(TrialContext):
                 )
             if not self.is_update_batch():
                 return
+        if exchange is not None and not exchange.done:
+            exchange.run()
+        if frequency > 1:
             if self.average_aggregated_gradients:
                 gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
                 if gradients:
@@ -189,6 +219,8 @@ class PyTorchTrialContext(TrialContext):
             scaler.step(optimizer)
         else:
             optimizer.step()
+        if exchange is not None:
+            exchange.done = False
         if auto_zero_grads:
             optimizer.zero_grad()
 
@@ -197,6 +229,26 @@ class PyTorchTrialContext(TrialContext):
         if self.batch_index is None or not self.env.managed_training:
             return True
         return (self.batch_index + 1) % self.aggregation_frequency == 0
+
+    def equalise(self) -> None:
+        """Gives every rank the models of rank 0: constructors may have drawn differently."""
+        if self.distributed.watch is not None:
+            _gradients.equalise(self.models, self.distributed)
+
+    def spread_buffers(self) -> None:
+        """Gives every rank the buffers of rank 0's models, such as the statistics of batch normalisation."""
+        if self.distributed.watch is not None:
+            buffers = [buffer for model in self.models for buffer in model.buffers()]
+            if buffers:
+                _gradients.spread(buffers, self.distributed.watch)
+
+    def begin_batch(self, index: int) -> None:
+        """Before ``train_batch``."""
+        self.batch_index = index
+        if self._exchanges:
+            self.spread_buffers()
+            for exchange in self._exchanges.values():
+                exchange.begin_batch(update=self.is_update_batch())
 
     def end_batch(self) -> None:
         """After ``train_batch``: what automatic mixed precision still has to do."""

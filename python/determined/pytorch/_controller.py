@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,8 @@ from determined.pytorch._data import DataLoader
 from determined.pytorch._generation import Calls, check_class, prepare
 from determined.pytorch._reducer import reduce_batches
 from determined.pytorch._trial import PyTorchTrial
+
+logger = logging.getLogger("determined.pytorch")
 
 _MOVED_HYPERPARAMETERS = ("aggregation_frequency", "gradient_compression", "grad_updates_size_file")
 
@@ -67,11 +70,27 @@ class PyTorchTrialController(TrialController):
             self._callbacks.call("on_checkpoint_load_start", state)
             _state.load_models(self._context, state)
             if not weights_only:
-                self._restore(state, rest)
+                self._restore(state, self._of_this_rank(rest))
+        self._context.equalise()
         self._callbacks.call("on_training_start")
         if not weights_only and "rng_state" in rest:
-            _rng.restore(rest["rng_state"])
+            _rng.restore(self._of_this_rank(rest)["rng_state"])
         return loop
+
+    def _of_this_rank(self, rest: dict[str, Any]) -> dict[str, Any]:
+        """What the checkpoint holds for this rank alone; for a rank that it does not know, what it holds for rank 0."""
+        others = rest.get("other_ranks", [])
+        rank, size = self._context.distributed.rank, self._context.distributed.size
+        if len(others) + 1 != size:
+            if rank == 0:
+                logger.warning(
+                    "the checkpoint is of %d slots, this trial has %d: what only single slots had (generators, "
+                    "waiting gradients, states of callbacks) is taken from the first",
+                    len(others) + 1,
+                    size,
+                )
+            return rest
+        return rest if rank == 0 else {**rest, **others[rank - 1]}
 
     def _restore(self, state: dict[str, Any], rest: dict[str, Any]) -> None:
         context = self._context
@@ -80,7 +99,7 @@ class PyTorchTrialController(TrialController):
             context.scaler.load_state_dict(rest["scaler_state_dict"])
         if "gradients" in rest:
             _state.restore_gradients(context, rest["gradients"])
-        self._callbacks.load_state_dict(state["callbacks"])
+        self._callbacks.load_state_dict(rest.get("callbacks", state["callbacks"]))
 
     def _build_loaders(self) -> None:
         trial, context = self._trial, self._context
@@ -107,6 +126,7 @@ class PyTorchTrialController(TrialController):
 
     def train(self, batches: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         context, callbacks = self._context, self._callbacks
+        ranks = context.distributed
         self._workloads += 1
         context.reducers.reset()
         for model in context.models:
@@ -116,6 +136,8 @@ class PyTorchTrialController(TrialController):
         with torch.enable_grad():
             self._train_batches(batches, collector)
         rows = collector.finish()
+        if ranks.size > 1 and context.env.experiment_config.average_training_metrics():
+            rows = _metrics.mean_over_ranks(ranks.allgather(rows))
         averages = _metrics.averages(rows)
         for name, value in context.reducers.reduce(context.distributed, training=True).items():
             averages[name] = plain(value)
@@ -132,7 +154,7 @@ class PyTorchTrialController(TrialController):
             batch = next(source)
             if context.auto_to_device:
                 batch = _device.to_device(batch, device)
-            context.batch_index = index
+            context.begin_batch(index)
             if in_epoch == 0:
                 callbacks.call("on_training_epoch_start", epoch)
             result = train_batch(batch, epoch, index)
@@ -169,6 +191,7 @@ class PyTorchTrialController(TrialController):
         context, callbacks = self._context, self._callbacks
         with _rng.untouched():
             context.reducers.reset()
+            context.spread_buffers()
             for model in context.models:
                 model.eval()
             callbacks.call("on_validation_step_start")
@@ -200,15 +223,17 @@ class PyTorchTrialController(TrialController):
         if not rows:
             check.fail("no validation batches", "at least one")
         callbacks.call("on_validation_epoch_end", rows)
-        return dict(reduce_batches(self._trial.evaluation_reducer(), rows))
+        return dict(reduce_batches(self._trial.evaluation_reducer(), rows, context.distributed))
 
     def _evaluate_whole_set(self) -> dict[str, Any]:
-        evaluate = self._calls.evaluate_full_dataset
+        evaluate, ranks = self._calls.evaluate_full_dataset, self._context.distributed
         assert evaluate is not None
+        if not ranks.is_chief:
+            return dict(ranks.announce(None))
         loader = _loading.whole_validation_loader(self._validation, seed=self._context.env.trial_seed)
         result = evaluate(loader)
         self._check_validation_result(result, "evaluate_full_dataset")
-        return {name: plain(value) for name, value in result.items()}
+        return dict(ranks.announce({name: plain(value) for name, value in result.items()}))
 
     def _check_validation_result(self, result: Any, method: str) -> None:
         if not isinstance(result, dict):
@@ -228,6 +253,8 @@ class PyTorchTrialController(TrialController):
                 "rng_state": _rng.state(),
                 "gradients": _state.gradients(context),
             }
+            if context.distributed.size > 1:
+                rest["other_ranks"] = (context.distributed.gather(None) or [])[1:]
             if context.scaler is not None:
                 rest["scaler_state_dict"] = context.scaler.state_dict()
             state = _state.user_state(context, callbacks.state_dict())
@@ -237,6 +264,16 @@ class PyTorchTrialController(TrialController):
             callbacks.call("on_checkpoint_end", directory)
             callbacks.call("on_checkpoint_write_end", directory)
         return {"framework": f"torch-{torch.__version__.split('+')[0]}", "format": "pickle"}
+
+    def contribute(self) -> None:
+        with _rng.untouched():
+            self._context.distributed.gather(
+                {
+                    "rng_state": _rng.state(),
+                    "gradients": _state.gradients(self._context),
+                    "callbacks": self._callbacks.state_dict(),
+                }
+            )
 
     def _write_definition(self, directory: pathlib.Path) -> None:
         """The source and what it takes to build the trial again without the platform."""

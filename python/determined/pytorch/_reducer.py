@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from determined._distributed import DistributedContext
 from determined.common import check
 
 
@@ -60,8 +61,22 @@ def reducers_by_name(choice: Reducer | Mapping[str, Reducer], names: Sequence[st
     return dict(choice)
 
 
-def reduce_batches(choice: Reducer | Mapping[str, Reducer], per_batch: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The metrics of a validation from those of its batches."""
+def reduce_batches(
+    choice: Reducer | Mapping[str, Reducer], per_batch: Sequence[Mapping[str, Any]], ranks: DistributedContext
+) -> dict[str, float]:
+    """The metrics of a validation from those of the batches of all ranks; the same on every rank."""
     names = list(per_batch[0]) if per_batch else []
     reducers = reducers_by_name(choice, names)
-    return {name: reduce_values(reducers[name], [metrics[name] for metrics in per_batch]) for name in names}
+    mine = {name: reduce_values(reducers[name], [metrics[name] for metrics in per_batch]) for name in names}
+    if ranks.size == 1:
+        return mine
+    of_ranks = ranks.allgather((mine, len(per_batch)))
+    for rank, (found, _) in enumerate(of_ranks):
+        if set(found) != set(of_ranks[0][0]):
+            check.fail(
+                f"the metrics {sorted(found)} on rank {rank}",
+                f"the metrics {sorted(of_ranks[0][0])} of rank 0",
+                "evaluate_batch() must return the same metrics on every rank",
+            )
+    batches = [count for _, count in of_ranks]
+    return {name: reduce_ranks(reducers[name], [found[name] for found, _ in of_ranks], batches) for name in names}

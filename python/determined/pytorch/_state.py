@@ -88,7 +88,7 @@ def _load_each(kind: str, things: list[Any], states: list[Any]) -> None:
 
 def gradients(context: PyTorchTrialContext) -> list[torch.Tensor | None]:
     """Gradients that no step has used yet, for every parameter in a fixed order."""
-    return [None if p.grad is None else p.grad.detach().clone() for p in _parameters(context)]
+    return [None if p.grad is None else p.grad.detach().to("cpu", copy=True) for p in _parameters(context)]
 
 
 def restore_gradients(context: PyTorchTrialContext, saved: list[torch.Tensor | None]) -> None:

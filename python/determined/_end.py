@@ -1,0 +1,61 @@
+"""How a trial with several ranks ends when something goes wrong: the rank where it did says why, the others follow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from determined import _failure, _watch
+from determined._distributed import DistributedContext
+
+
+def first(ranks: DistributedContext, kind: str, text: str) -> bool:
+    """Whether this rank's end is the first of all, so that it may say why; ``told`` after that."""
+    return ranks.watch is None or bool(ranks.watch.claim(kind, text))
+
+
+def told(ranks: DistributedContext) -> None:
+    if ranks.watch is not None:
+        ranks.watch.told()
+
+
+def shared(ranks: DistributedContext, gone: type[Exception], work: Callable[[], int]) -> int:
+    """Does the work of one rank; what goes wrong in it is said by the first rank only.
+
+    Raises:
+        BaseException: what the work raised, where there are no other ranks.
+    """
+    watch: _watch.Watch | None = ranks.watch
+    if watch is None:
+        return work()
+    try:
+        return work()
+    except gone:
+        watch.claim("gone", "the master has ended the allocation")
+        watch.told()
+        raise
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return _failed(ranks, watch, error)
+
+
+def _failed(ranks: DistributedContext, watch: _watch.Watch, error: BaseException) -> int:
+    what = _one_line(error)
+    if _watch.is_lost_peer(error):
+        watch.follow()
+        print(f"rank {ranks.rank} ends because it lost another rank ({what})", file=sys.stderr, flush=True)
+        return _watch.EXIT_FOLLOWED
+    if not watch.claim("failed", what):
+        watch.follow()
+        print(f"rank {ranks.rank} failed, too: {what}", file=sys.stderr, flush=True)
+        return _watch.EXIT_FOLLOWED
+    print(f"rank {ranks.rank} of {ranks.size} failed:", file=sys.stderr)
+    _failure.report(error)
+    watch.told()
+    return 1
+
+
+def _one_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,0 +1,91 @@
+// How the ranks of one allocation find each other: docs/reference/protocols.md §2.
+
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+constexpr std::size_t kAddressesMax = 64;
+constexpr std::size_t kAddressBytesMax = 256;
+
+struct Published {
+  std::string allocation_id;
+  std::vector<std::string> addresses;
+  static bool required(std::string_view name) { return name == "addresses"; }
+};
+BOOST_DESCRIBE_STRUCT(Published, (), (allocation_id, addresses))
+struct Query {
+  std::string allocation_id;
+  double timeout_seconds = 0;
+};
+BOOST_DESCRIBE_STRUCT(Query, (), (allocation_id, timeout_seconds))
+struct Answer {
+  std::vector<std::string> addresses;
+};
+BOOST_DESCRIBE_STRUCT(Answer, (), (addresses))
+
+/// What chiefs published, by allocation. Not remembered over a restart: a chief says it again and
+/// again until all of its ranks have come.
+using Known = std::map<std::string, std::vector<std::string>>;
+
+/// Whether the caller is this allocation, and it is not over.
+Result<void> check(Services& s, const std::any& principal, const std::string& named) {
+  DET_TRY(const auto id, require_task(principal));
+  if (id != named)
+    return fail(ErrorCode::PermissionDenied, "allocation {} cannot speak for allocation {}", id, named);
+  if (s.ledger.cluster().allocation(id) == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
+  return {};
+}
+
+Result<Empty> publish(Services& s, Known& known, const Context& context, Published said) {
+  if (auto allowed = check(s, context.principal, said.allocation_id); !allowed)
+    return tl::unexpected(allowed.error());
+  if (said.addresses.empty() || said.addresses.size() > kAddressesMax)
+    return invalid_argument("addresses has {} entries; must have from 1 to {}", said.addresses.size(),
+                            kAddressesMax);
+  for (const auto& address : said.addresses)
+    if (address.empty() || address.size() > kAddressBytesMax)
+      return invalid_argument("an address has {} bytes; must have from 1 to {}", address.size(),
+                              kAddressBytesMax);
+  std::erase_if(known,
+                [&](const auto& item) { return s.ledger.cluster().allocation(item.first) == nullptr; });
+  known[said.allocation_id] = std::move(said.addresses);
+  s.ledger.ring(Ledger::allocation_key(said.allocation_id));
+  return Empty{};
+}
+
+asio::awaitable<Result<Answer>> find(Services& s, const Known& known, Context context, Query query) {
+  const auto deadline = deadline_after(query.timeout_seconds);
+  while (true) {
+    const auto allowed = check(s, context.principal, query.allocation_id);
+    if (!allowed) co_return tl::unexpected(allowed.error());
+    const auto found = known.find(query.allocation_id);
+    if (found != known.end()) co_return Answer{found->second};
+    if (until(deadline).count() == 0) co_return Answer{};
+    co_await s.ledger.wait(Ledger::allocation_key(query.allocation_id), until(deadline));
+  }
+}
+
+}  // namespace
+
+void add_rendezvous_routes(http::Router& router, Services& s) {
+  const std::string tag = "Trial processes";
+  const auto known = std::make_shared<Known>();
+  router.add<Published, Empty>(
+      Verb::Post, "/api/v1/allocations/{allocationId}/rendezvous",
+      [&s, known](Context c, Published said) -> asio::awaitable<Result<Empty>> {
+        co_return publish(s, *known, c, std::move(said));
+      },
+      Doc{.summary = "Rank 0 says where the others find it", .tag = tag, .errors = {ErrorCode::Gone}});
+  router.add<Query, Answer>(
+      Verb::Get, "/api/v1/allocations/{allocationId}/rendezvous",
+      [&s, known](Context c, Query q) { return find(s, *known, std::move(c), std::move(q)); },
+      Doc{.summary = "Where rank 0 is found; waits for it", .tag = tag, .errors = {ErrorCode::Gone}});
+}
+
+}  // namespace det::master
