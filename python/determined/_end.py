@@ -45,6 +45,8 @@ def _failed(ranks: DistributedContext, watch: _watch.Watch, error: BaseException
     if _watch.is_lost_peer(error):
         watch.follow()
         print(f"rank {ranks.rank} ends because it lost another rank ({what})", file=sys.stderr, flush=True)
+        if watch.claim("lost", what):
+            watch.told(ranks.size - 2)
         return _watch.EXIT_FOLLOWED
     if not watch.claim("failed", what):
         watch.follow()

@@ -120,12 +120,12 @@ class Watch:
             return not self._gone()  # nobody is left to be first
         return self._mine
 
-    def told(self) -> None:
+    def told(self, others: int | None = None) -> None:
         """What this rank had to say is written. Rank 0 keeps the store until the others know."""
         with contextlib.suppress(RuntimeError):
             self._store.set("told", "1")
             if self._rank == 0:
-                self._await_others("followed", self._size - 1, _CLAIM_SECONDS)
+                self._await_others("followed", self._size - 1 if others is None else others, _CLAIM_SECONDS)
 
     def follow(self) -> None:
         """Waits to be ended by what another rank claimed; returns where none did."""
@@ -192,6 +192,8 @@ class Watch:
             time.sleep(_SHIPPING_SECONDS)
         if kind == "failed":
             say(f"rank {self._rank} ends because rank {rank} failed: {text}")
+        elif kind == "lost":
+            say(f"rank {self._rank} ends because rank {rank} lost another one")
         with contextlib.suppress(RuntimeError):
             self._other.add("followed", 1)
         self._exit({"stopped": 0, "gone": 80}.get(kind, EXIT_FOLLOWED))

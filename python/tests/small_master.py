@@ -68,6 +68,13 @@ class SmallMaster:
                 while not self.preempting() and time.monotonic() < end:
                     self.reported.wait(0.2)
             return 200, {"preempt": self.preempting()}
+        if path.endswith("/rendezvous"):
+            end = time.monotonic() + float(query.get("timeout_seconds", 0))
+            with self.reported:
+                while not self.calls("/rendezvous") and time.monotonic() < end:
+                    self.reported.wait(0.2)
+            said = self.calls("/rendezvous")
+            return 200, {"addresses": said[-1]["addresses"] if said else []}
         if path.endswith("/best_searcher_validation_metric"):
             return (200, {"metric": min(self.completed.values())}) if self.completed else (404, {})
         return 404, {"error": path}

@@ -182,8 +182,6 @@ def test_errors_before_the_first_batch_are_one_sentence(run: Any, master: SmallM
     assert done.returncode == 1
     assert "CHECK FAILED! Got entrypoint 'model_def:YourTrial', but model_def has no YourTrial" in done.stderr
     assert "Traceback" not in done.stderr
-    done = run(environment(master, place, DET_SIZE=2))
-    assert (done.returncode, "slots_per_trial is 2" in done.stderr) == (1, True)
 
 
 def test_local_mode_tests_a_definition_and_leaves_nothing_behind(place: pathlib.Path) -> None:

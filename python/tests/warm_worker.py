@@ -44,11 +44,23 @@ class WarmWorker:
 
     def run(self, values: dict[str, str], task: pathlib.Path) -> Ended:
         """Runs a trial with this environment to its end."""
+        return self.wait(self.start(values, task))
+
+    def run_ranks(self, values: list[dict[str, str]], place: pathlib.Path) -> list[Ended]:
+        """Runs the ranks of one trial to their ends."""
+        place.mkdir()
+        tasks = [self.start(one, place / str(rank)) for rank, one in enumerate(values)]
+        return [self.wait(task) for task in tasks]
+
+    def start(self, values: dict[str, str], task: pathlib.Path) -> pathlib.Path:
         task.mkdir()
         (task / "start").touch()
         spec = {"command": [], "environment": values, "working_directory": values["DET_WORKDIR"]}
         (task / "spec.json").write_text(json.dumps(spec))
         assert self.ask({"directory": str(task)})["pid"] > 0
+        return task
+
+    def wait(self, task: pathlib.Path) -> Ended:
         for _ in range(2400):
             if (task / "exit.json").exists():
                 break

@@ -90,20 +90,23 @@ class Cluster:
         self.master = Server(arguments, self.directory / "master.out", self.environment)
         self.port = int(self.master.wait_for(r"ready(?:\.\n.*?|: )http://127\.0\.0\.1:(\d+)/det/").group(1))
 
-    def start_agent(self):
-        if not self.apart:
-            return
-        arguments = ["agent", "--master", self.url, "--token-file", str(self.directory / "agent.token")]
+    def start_agent(self, *options):
+        if self.apart:
+            self.agent = self.launch_agent(self.agent_directory, *options)
+
+    def launch_agent(self, directory, *options):
+        arguments = ["agent", "--master", self.url, "--token-file", str(self.directory / "agent.token"), *options]
         arguments += [
             "--dir",
-            str(self.agent_directory),
+            str(directory),
             "--python",
             PYTHON,
             "--python-path",
             str(REPOSITORY / "python"),
         ]
-        self.agent = Server(arguments, self.directory / "agent.out", self.environment)
-        self.agent.wait_for("is connected")
+        agent = Server(arguments, self.directory / f"{directory.name}.out", self.environment)
+        agent.wait_for("is connected")
+        return agent
 
     def run(self, *arguments, directory=None, master=True, environment=None, code=0):
         """What `det ARGUMENTS` prints; it must end with ``code`` (None: any)."""
@@ -179,8 +182,12 @@ class Cluster:
 
     def shims(self):
         """What the shims of running tasks wrote of themselves."""
+        return self.shims_in(self.agent_directory)
+
+    @staticmethod
+    def shims_in(directory):
         found = []
-        for file in self.agent_directory.glob("tasks/*/*/shim.json"):
+        for file in directory.glob("tasks/*/*/shim.json"):
             try:
                 shim = json.loads(file.read_text())
                 running = pathlib.Path(f"/proc/{shim['pid']}/stat").read_text().rpartition(") ")[2].split()

@@ -1,0 +1,114 @@
+"""A trial of several ranks in which every kind of chance matters, and which stops at a chosen moment to be disturbed.
+
+At the moment that the hyperparameter ``hold`` names, each rank writes a file into the directory of signals and waits
+there until a file ``go`` appears: the first time only, so a second run passes by.
+"""
+
+import hashlib
+import pathlib
+import random
+import time
+from typing import Any, Dict
+
+import numpy as np
+import torch
+from torch import nn
+
+from determined.pytorch import DataLoader, PyTorchCallback, PyTorchTrial, PyTorchTrialContext
+
+
+class Pictures(torch.utils.data.Dataset):
+    def __init__(self, size: int, noise: bool) -> None:
+        self.images = torch.rand(size, 16, generator=torch.Generator().manual_seed(size))
+        self.labels = (self.images[:, :8].sum(1) > self.images[:, 8:].sum(1)).long()
+        self.noise = noise
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, index: int) -> Any:
+        image = self.images[index]
+        if self.noise:
+            image = image.roll(random.randrange(3)) * float(np.random.uniform(0.8, 1.2)) + 0.1 * torch.randn(16)
+        return image, self.labels[index]
+
+
+class Memory(PyTorchCallback):
+    """A state of each rank's own, which changes what it trains; and the moments outside of batches."""
+
+    def __init__(self, trial: "RanksTrial") -> None:
+        self.trial = trial
+        self.drawn = float(trial.rank)
+
+    def on_training_workload_end(self, avg_metrics: Any, batch_metrics: Any) -> None:
+        self.drawn += random.random()
+
+    def on_training_epoch_end(self, epoch_idx: int) -> None:
+        self.trial.moment("epoch end")
+
+    def on_checkpoint_write_end(self, checkpoint_dir: str) -> None:
+        self.trial.moment("checkpoint")
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {"drawn": self.drawn}
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        self.drawn = state_dict["drawn"]
+
+
+class RanksTrial(PyTorchTrial):
+    def __init__(self, context: PyTorchTrialContext) -> None:
+        self.context = context
+        self.rank = context.distributed.get_rank()
+        self.signals = pathlib.Path(context.get_data_config()["signals"])
+        self.model = context.wrap_model(
+            nn.Sequential(nn.Linear(16, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 2))
+        )
+        self.optimizer = context.wrap_optimizer(torch.optim.Adam(self.model.parameters(), lr=0.01))
+        self.memory = Memory(self)
+        torch.manual_seed(100 + self.rank)  # every rank draws its own dropout
+
+    def moment(self, name: str) -> None:
+        held = self.signals / f"held-{self.rank}"
+        if self.context.get_hparam("hold") != name or held.exists():
+            return
+        held.touch()
+        limit = time.monotonic() + 120
+        while not (self.signals / "go").exists() and time.monotonic() < limit:
+            time.sleep(0.02)
+
+    def build_callbacks(self) -> Dict[str, PyTorchCallback]:
+        return {"memory": self.memory}
+
+    def build_training_data_loader(self) -> DataLoader:
+        size = self.context.get_per_slot_batch_size()
+        return DataLoader(Pictures(57, noise=True), batch_size=size, shuffle=True, drop_last=True)
+
+    def build_validation_data_loader(self) -> DataLoader:
+        return DataLoader(Pictures(30, noise=False), batch_size=4)
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Dict[str, Any]:
+        if batch_idx == 10:
+            self.moment("mid-epoch")
+        images, labels = batch
+        loss = nn.functional.cross_entropy(self.model(images) + 0.01 * self.memory.drawn, labels)
+        self.context.backward(loss)
+        self.context.step_optimizer(self.optimizer)
+        return {"loss": loss}
+
+    def evaluate_batch(self, batch: Any, batch_idx: int) -> Dict[str, Any]:
+        if batch_idx == 1 and self.context.current_train_batch() > 8:
+            self.moment("validation")
+        images, labels = batch
+        loss = nn.functional.cross_entropy(self.model(images), labels)
+        agree = 1.0
+        if batch_idx == 0:
+            sums = self.context.distributed.allgather(self.checksum())
+            agree = float(all(one == sums[0] for one in sums))
+        return {"validation_loss": loss, "agree": agree}
+
+    def checksum(self) -> str:
+        digest = hashlib.sha256()
+        for value in self.model.state_dict().values():
+            digest.update(value.numpy().tobytes())
+        return digest.hexdigest()

@@ -1,0 +1,234 @@
+"""Trials of several slots: equal weights on all ranks, and whatever is killed or paused changes nothing."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import time
+
+import pytest
+from cluster import Cluster, wait_until
+from test_kill import weights_hash
+
+HERE = pathlib.Path(__file__).parent
+RANKS = HERE / "models" / "ranks"
+TUTORIAL = HERE.parents[1] / "examples" / "mnist_pytorch"
+MOMENTS = ["mid-epoch", "epoch end", "validation", "checkpoint"]
+BATCHES = 24
+
+
+class Held:
+    """An experiment that waits at its moment to be disturbed."""
+
+    def __init__(self, cluster, directory, size, moment):
+        self.cluster, self.size, self.moment = cluster, size, moment
+        self.signals = directory
+        directory.mkdir(parents=True)
+        self.id = cluster.create(
+            RANKS,
+            "--config",
+            f"resources.slots_per_trial={size}",
+            "--config",
+            f"hyperparameters.hold={moment}",
+            "--config",
+            f"data.signals={directory}",
+        )
+
+    def wait(self):
+        """Until its ranks are there; of the moments that only the chief sees, the chief."""
+        count = 1 if self.moment == "checkpoint" else self.size
+        wait_until(lambda: len(list(self.signals.glob("held-*"))) >= count, f"{self.id} at {self.moment}")
+
+    def go(self):
+        (self.signals / "go").touch()
+
+    def outcome(self):
+        self.cluster.wait_for_state(self.id, "COMPLETED")
+        trial = self.cluster.trial_of(self.id)["id"]
+        newest = max(
+            self.cluster.get(f"trials/{trial}/checkpoints")["checkpoints"],
+            key=lambda c: c["metadata"]["steps_completed"],
+        )
+        assert newest["metadata"]["steps_completed"] == BATCHES
+        validation = self.cluster.metrics(trial, "validation")
+        assert all(metrics["validation_metrics"]["agree"] == 1.0 for _, metrics in validation)
+        return {
+            "training": self.cluster.metrics(trial, "training"),
+            "validation": validation,
+            "weights": weights_hash(self.cluster.directory / "checkpoints" / newest["uuid"]),
+        }
+
+
+class WithSlots(Cluster):
+    """A master and agents apart, each agent with so many slots."""
+
+    def __init__(self, directory, slots, agents=1):
+        super().__init__(directory, apart=True)
+        self.slots, self.agents = slots, agents
+        self.others = []
+
+    def start_agent(self):
+        super().start_agent(*[f"--slots={self.slots}", "--agent-id=agent-0"])
+        for number in range(1, self.agents):
+            if number > len(self.others):
+                self.others.append(self.another_agent(number))
+
+    def another_agent(self, number):
+        return self.launch_agent(
+            self.directory / f"agent-{number}", f"--slots={self.slots}", f"--agent-id=agent-{number}"
+        )
+
+    def end(self):
+        for server in self.others:
+            server.kill()
+        super().end()
+
+    def shims(self):
+        return super().shims() + [s for n in range(1, self.agents) for s in self.shims_in(self.directory / f"agent-{n}")]
+
+
+@pytest.fixture
+def with_slots(tmp_path):
+    clusters = []
+
+    def starter(slots, agents=1):
+        clusters.append(WithSlots(tmp_path / f"slots{len(clusters)}", slots, agents))
+        return clusters[-1].start()
+
+    yield starter
+    for cluster in clusters:
+        cluster.end()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What a run leaves behind that nothing disturbed, by number of ranks."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    cluster = WithSlots(directory / "cluster", slots=3)
+    try:
+        cluster.start()
+        held = {size: Held(cluster, directory / f"signals-{size}", size, "nowhere") for size in (1, 2)}
+        return {size: one.outcome() for size, one in held.items()}
+    finally:
+        cluster.end()
+
+
+def tasks_of(cluster, allocation_start):
+    """Shims of one experiment by rank."""
+    found = {}
+    for file in cluster.agent_directory.glob(f"tasks/{allocation_start}.*/*/shim.json"):
+        if not (file.parent / "exit.json").exists():
+            found[int(file.parent.name)] = json.loads(file.read_text())
+    return found
+
+
+def kill_rank(cluster, held):
+    """The last rank of each trial."""
+    for one in held:
+        shims = tasks_of(cluster, one.id)
+        os.kill(shims[max(shims)]["taskPid"], signal.SIGKILL)
+    release(held)
+
+
+def kill_agent(cluster, held):
+    cluster.agent.kill()
+    release(held)
+    cluster.start_agent()
+
+
+def kill_master(cluster, held):
+    cluster.master.kill()
+    release(held)
+    cluster.start_master()
+
+
+def pause(cluster, held):
+    for one in held:
+        cluster.run("experiment", "pause", one.id)
+    release(held)
+    wait_until(lambda: not cluster.shims(), "no process of the paused trials")
+    for one in held:
+        cluster.run("experiment", "activate", one.id)
+
+
+def preempt(cluster, held):
+    """The agent's slots are taken away, and given back."""
+    cluster.run("agent", "disable", "agent-0")
+    release(held)
+    wait_until(lambda: not cluster.shims(), "no process of the preempted trials")
+    cluster.run("agent", "enable", "agent-0")
+
+
+def release(held):
+    time.sleep(0.2)  # what was done is on its way to the ranks
+    for one in held:
+        one.go()
+
+
+@pytest.mark.parametrize("act", [pause, preempt, kill_rank, kill_agent, kill_master])
+def test_whatever_disturbs_one_or_two_ranks_at_any_moment_changes_nothing(with_slots, undisturbed, tmp_path, act):
+    cluster = with_slots(12)
+    held = [Held(cluster, tmp_path / f"{size} {m}", size, m) for size in (1, 2) for m in MOMENTS]
+    for one in held:
+        one.wait()
+    act(cluster, held)
+    for one in held:
+        assert one.outcome() == undisturbed[one.size], f"{one.size} rank(s), {act.__name__} at {one.moment}"
+        trial = cluster.get(f"trials/{cluster.trial_of(one.id)['id']}")["trial"]
+        assert trial["restarts"] == (1 if act is kill_rank else 0)
+
+
+def test_the_ranks_of_two_agents_train_one_model(with_slots, undisturbed, tmp_path):
+    cluster = with_slots(1, agents=2)
+    one = Held(cluster, tmp_path / "signals", 2, "nowhere")
+    assert one.outcome() == undisturbed[2]
+    lines = cluster.log_lines(cluster.trial_of(one.id)["id"])
+    assert {line["agentId"] for line in lines if line.get("rankId") is not None} >= {"agent-0"}
+
+
+def test_a_rank_lost_on_one_agent_ends_the_trial_on_both_and_it_runs_again(with_slots, undisturbed, tmp_path):
+    cluster = with_slots(1, agents=2)
+    one = Held(cluster, tmp_path / "signals", 2, "mid-epoch")
+    one.wait()
+    os.kill(cluster.shims_in(cluster.directory / "agent-1")[0]["taskPid"], signal.SIGKILL)
+    one.go()
+    assert one.outcome() == undisturbed[2]
+
+
+def test_the_tutorial_trains_on_two_slots(start):
+    cluster = start(options=["--slots", "2"])
+    id = cluster.create(TUTORIAL, "--config", "searcher.max_steps=2", config="distributed.yaml")
+    cluster.wait_for_state(id, "COMPLETED", seconds=180)
+    trial = cluster.trial_of(id)["id"]
+    assert [batches for batches, _ in cluster.metrics(trial, "training")] == [100, 200]
+    assert cluster.metrics(trial, "validation")[-1][1]["validation_metrics"]["validation_error"] < 0.6
+    shown = cluster.run("trial", "logs", trial)
+    assert re.search(r"\[rank=0\] \|\| INFO: determined: finished after batch 200", shown)
+
+
+def test_an_error_of_rank_1_is_what_the_user_sees(start, tmp_path):
+    definition = tmp_path / "definition"
+    definition.mkdir()
+    (definition / "const.yaml").write_text(
+        (RANKS / "const.yaml").read_text().replace("max_restarts: 3", "max_restarts: 0")
+    )
+    text = (RANKS / "model_def.py").read_text()
+    (definition / "model_def.py").write_text(
+        text.replace(
+            "        images, labels = batch\n",
+            '        if self.rank == 1 and batch_idx == 6:\n            raise ArithmeticError("so it goes")\n'
+            "        images, labels = batch\n",
+            1,
+        )
+    )
+    cluster = start(options=["--slots", "2"])
+    id = cluster.create(definition)
+    cluster.wait_for_state(id, "ERROR")
+    shown = cluster.run("trial", "logs", cluster.trial_of(id)["id"])
+    of_ranks = [line for line in shown.splitlines() if "[rank=" in line and "determined:" not in line]
+    assert "[rank=1]" in of_ranks[0] and of_ranks[0].endswith("rank 1 of 2 failed:")
+    assert "ArithmeticError: so it goes" in shown
+    chief = [line for line in of_ranks if "[rank=0]" in line]
+    assert len(chief) == 1 and chief[0].endswith("rank 0 ends because rank 1 failed: ArithmeticError: so it goes")
+    assert of_ranks[-1] == chief[0]
