@@ -18,7 +18,7 @@ import urllib.parse
 from typing import Any
 
 from determined._env import EnvContext
-from determined._runtime_api import Client
+from determined._runtime_api import RankClient
 
 logger = logging.getLogger("determined")
 
@@ -58,7 +58,7 @@ class Meeting:
         return _connect(self.host, self.port)
 
 
-def meet(env: EnvContext, client: Client, *, name: str, master: str, seconds: float) -> Meeting:
+def meet(env: EnvContext, client: RankClient, *, name: str, master: str, seconds: float) -> Meeting:
     """Returns when every rank of the trial has come.
 
     ``name`` tells this run's store from others; ``master`` is the URL whose network the ranks use.
@@ -72,13 +72,13 @@ def meet(env: EnvContext, client: Client, *, name: str, master: str, seconds: fl
     return _as_other(env, client, name, seconds)
 
 
-def _as_chief(env: EnvContext, client: Client, name: str, master: str, seconds: float) -> Meeting:
-    import torch.distributed as dist
+def _as_chief(env: EnvContext, client: RankClient, name: str, master: str, seconds: float) -> Meeting:
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
     outward = env.size > env.local_size
     listener = _listener(outward)
     port = int(listener.getsockname()[1])
-    store = dist.TCPStore("127.0.0.1", port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach())
+    store = TCPStore("127.0.0.1", port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach())
     store.set("name", name)
     hosts = own_addresses(master) if outward else ["127.0.0.1"]
     addresses = [_address(host, port) for host in hosts]
@@ -120,7 +120,7 @@ def _missing(ranks: set[int], size: int, seconds: float) -> str:
     )
 
 
-def _as_other(env: EnvContext, client: Client, name: str, seconds: float) -> Meeting:
+def _as_other(env: EnvContext, client: RankClient, name: str, seconds: float) -> Meeting:
     end = time.monotonic() + seconds
     tried: dict[str, str] = {}
     while True:
@@ -198,10 +198,10 @@ def _reach(host: str, port: int, name: str) -> Any:
 
 
 def _connect(host: str, port: int) -> Any:
-    import torch.distributed as dist
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
     seconds = datetime.timedelta(seconds=3 * _CONNECT_SECONDS)
-    return dist.TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=seconds)
+    return TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=seconds)
 
 
 def _listener(outward: bool) -> socket.socket:

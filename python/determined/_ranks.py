@@ -11,7 +11,7 @@ from typing import Any
 from determined import _meeting, _watch
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
-from determined._runtime_api import Client
+from determined._runtime_api import RankClient
 
 _FOR_EVER = datetime.timedelta(days=365)
 
@@ -93,7 +93,7 @@ class Ranks(DistributedContext):
 
 
 @contextlib.contextmanager
-def joined(env: EnvContext, client: Client) -> Iterator[DistributedContext]:
+def joined(env: EnvContext, client: RankClient) -> Iterator[DistributedContext]:
     """The trial's ranks, connected; for a trial of one process nothing but their description.
 
     Raises:
@@ -107,6 +107,7 @@ def joined(env: EnvContext, client: Client) -> Iterator[DistributedContext]:
     patience = _watch.limit_from(os.environ.get, "DET_RENDEZVOUS_TIMEOUT", _meeting.DEFAULT_SECONDS)
     import torch
     import torch.distributed as dist
+    from torch.distributed import PrefixStore  # type: ignore[attr-defined]
 
     meeting = _meeting.meet(
         env,
@@ -120,7 +121,7 @@ def joined(env: EnvContext, client: Client) -> Iterator[DistributedContext]:
     with watch.waiting("the connection of the ranks"):
         dist.init_process_group(
             "cpu:gloo,cuda:nccl" if env.use_gpu and torch.cuda.is_available() else "gloo",
-            store=dist.PrefixStore("group", meeting.store),
+            store=PrefixStore("group", meeting.store),
             rank=env.rank,
             world_size=env.size,
             # The watch speaks first: it knows what each rank does.

@@ -90,17 +90,21 @@ class Client(Protocol):
     def best_validation(self) -> float | None:
         """The experiment's best searcher metric before this trial's next report, None before the first."""
 
-    def publish_rendezvous(self, addresses: Sequence[str]) -> None:
-        """Rank 0 says where the others find it."""
-
-    def rendezvous(self, timeout_seconds: float) -> list[str]:
-        """Where rank 0 is found; empty when it has not said so in time."""
-
     def flush(self) -> None:
         """Returns when everything queued is durable."""
 
     def close(self) -> None:
         """Flushes and ends the threads. May be called twice."""
+
+
+class RankClient(Client, Protocol):
+    """What the real ``Client`` can besides: rank 0 tells the others where it is."""
+
+    def publish_rendezvous(self, addresses: Sequence[str]) -> None:
+        """Rank 0 says where the others find it: ``host:port``, any of which may work."""
+
+    def rendezvous(self, timeout_seconds: float) -> list[str]:
+        """Where rank 0 is found; empty when it has not said so in time."""
 
 
 class CheckpointStorage(Protocol):

@@ -11,8 +11,7 @@ import torch
 from torch import nn
 
 import determined as det
-from determined.pytorch import _gradients
-from determined.pytorch import DataLoader, PyTorchCallback, PyTorchTrial, Reducer
+from determined.pytorch import DataLoader, PyTorchCallback, PyTorchTrial, Reducer, _gradients
 
 
 class Points(torch.utils.data.Dataset):
@@ -182,8 +181,12 @@ class OddTrial(RankTrial):
 
     def __init__(self, context: Any) -> None:
         super().__init__(context)
-        self.other = context.wrap_model(nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Linear(2, 2), "c": nn.Linear(2, 2)}))
-        self.sgd = context.wrap_optimizer(torch.optim.SGD(self.other.parameters(), lr=0.1, momentum=0.9, weight_decay=0.1))
+        self.other = context.wrap_model(
+            nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Linear(2, 2), "c": nn.Linear(2, 2)})
+        )
+        self.sgd = context.wrap_optimizer(
+            torch.optim.SGD(self.other.parameters(), lr=0.1, momentum=0.9, weight_decay=0.1)
+        )
 
     def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
         inputs, labels = batch

@@ -18,7 +18,7 @@ from warm_worker import Ended, WarmWorker
 
 pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
 
-from test_exec import environment  # noqa: E402
+from test_exec import environment
 
 MODEL = pathlib.Path(__file__).with_name("rank_trials.py").read_text()
 CONFIG: dict[str, Any] = {

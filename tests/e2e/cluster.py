@@ -187,7 +187,13 @@ class Cluster:
     @staticmethod
     def shims_in(directory):
         found = []
-        for file in directory.glob("tasks/*/*/shim.json"):
+        while True:
+            try:
+                files = list(directory.glob("tasks/*/*/shim.json"))
+                break
+            except FileNotFoundError:  # a task that has ended was deleted meanwhile
+                continue
+        for file in files:
             try:
                 shim = json.loads(file.read_text())
                 running = pathlib.Path(f"/proc/{shim['pid']}/stat").read_text().rpartition(") ")[2].split()

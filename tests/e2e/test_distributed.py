@@ -85,7 +85,9 @@ class WithSlots(Cluster):
         super().end()
 
     def shims(self):
-        return super().shims() + [s for n in range(1, self.agents) for s in self.shims_in(self.directory / f"agent-{n}")]
+        return super().shims() + [
+            s for n in range(1, self.agents) for s in self.shims_in(self.directory / f"agent-{n}")
+        ]
 
 
 @pytest.fixture
@@ -154,10 +156,10 @@ def pause(cluster, held):
 
 def preempt(cluster, held):
     """The agent's slots are taken away, and given back."""
-    cluster.run("agent", "disable", "agent-0")
+    cluster.run("-u", "admin", "agent", "disable", "agent-0")
     release(held)
     wait_until(lambda: not cluster.shims(), "no process of the preempted trials")
-    cluster.run("agent", "enable", "agent-0")
+    cluster.run("-u", "admin", "agent", "enable", "agent-0")
 
 
 def release(held):
@@ -230,5 +232,9 @@ def test_an_error_of_rank_1_is_what_the_user_sees(start, tmp_path):
     assert "[rank=1]" in of_ranks[0] and of_ranks[0].endswith("rank 1 of 2 failed:")
     assert "ArithmeticError: so it goes" in shown
     chief = [line for line in of_ranks if "[rank=0]" in line]
-    assert len(chief) == 1 and chief[0].endswith("rank 0 ends because rank 1 failed: ArithmeticError: so it goes")
-    assert of_ranks[-1] == chief[0]
+    # The master may have ended it before it could say a word.
+    assert [c.partition("|| INFO: ")[2] for c in chief] in (
+        [],
+        ["rank 0 ends because rank 1 failed: ArithmeticError: so it goes"],
+    )
+    assert "Traceback" not in "".join(chief)

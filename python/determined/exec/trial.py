@@ -1,8 +1,8 @@
 """Runs one process of a trial: ``python -m determined.exec.trial`` with the ``DET_*`` variables set by the agent.
 
 Ends with status 0 when the trial is done, paused or closed; 80 when the master has ended the allocation; 1 when the
-trial failed, with the reason on stderr; 81 when this rank ended because another one did. SIGUSR2 writes the stacks of all
-threads to stderr.
+trial failed, with the reason on stderr; 81 when this rank ended because another one did, 82 when it waited too long for
+the others. SIGUSR2 writes the stacks of all threads to stderr.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from determined import _end, _failure, _launch, _meeting, _ranks, _watch
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._loop import Follower, Loop
-from determined._runtime_api import EXIT_GONE, Client
+from determined._runtime_api import EXIT_GONE, Client, RankClient
 from determined._source import SourceSnapshot
 from determined.errors import InvalidHP
 from determined.exec import _ending, _output, _requirements
@@ -72,7 +72,7 @@ def main() -> int:
     return status
 
 
-def _run(client: Client, runtime: Any) -> int:
+def _run(client: RankClient, runtime: Any) -> int:
     env = EnvContext.from_environment(os.environ)
     source = SourceSnapshot(_launch.enter(_work_directory()))
     try:

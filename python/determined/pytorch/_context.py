@@ -203,11 +203,10 @@ class PyTorchTrialContext(TrialContext):
                 return
         if exchange is not None and not exchange.done:
             exchange.run()
-        if frequency > 1:
-            if self.average_aggregated_gradients:
-                gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-                if gradients:
-                    torch._foreach_div_(gradients, frequency)
+        if frequency > 1 and self.average_aggregated_gradients:
+            gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+            if gradients:
+                torch._foreach_div_(gradients, frequency)
         if clip_grads is not None:
             if self.automatic_amp:
                 self.scaler.unscale_(optimizer)

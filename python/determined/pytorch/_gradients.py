@@ -38,12 +38,12 @@ class _Bucket:
 
     def send(self, size: int) -> None:
         """Starts the sum of this bucket over all ranks."""
-        grads = [p.grad for p in self.params]
-        if all(grad is not None for grad in grads):
+        grads = [p.grad for p in self.params if p.grad is not None]
+        if len(grads) == len(self.params):
             torch._foreach_copy_(self.views, grads)
         else:
-            for view, grad in zip(self.views, grads, strict=True):
-                view.zero_() if grad is None else view.copy_(grad)
+            for view, p in zip(self.views, self.params, strict=True):
+                view.zero_() if p.grad is None else view.copy_(p.grad)
         self.flat.div_(size)
         self.work = dist.all_reduce(self.flat, async_op=True)
 
@@ -116,7 +116,8 @@ class GradientExchange:
             for number, bucket in enumerate(self._buckets):
                 for p in bucket.params:
                     if p.requires_grad:
-                        self._hooks.append(p.register_post_accumulate_grad_hook(self._hook(number)))
+                        hook = p.register_post_accumulate_grad_hook(self._hook(number))  # type: ignore[no-untyped-call]
+                        self._hooks.append(hook)
 
     def _hook(self, number: int) -> Any:
         def came(p: torch.Tensor) -> None:
@@ -184,7 +185,7 @@ class GradientExchange:
     def _write_back(self, absent: list[bool]) -> None:
         views = [view for bucket in self._buckets for view in bucket.views]
         if not any(absent):
-            torch._foreach_copy_([p.grad for p in self._ordered], views)
+            torch._foreach_copy_([p.grad for p in self._ordered if p.grad is not None], views)
             return
         assert self._presence is not None
         elsewhere = self._presence.tolist()
@@ -224,6 +225,6 @@ def _tensors(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
 def spread(tensors: list[torch.Tensor], watch: Any) -> None:
     """Overwrites tensors with those of rank 0."""
     watch.begin("the exchange of buffers")
-    group = dist.group.WORLD
-    dist._broadcast_coalesced(group, tensors, 250 << 20, 0)  # type: ignore[attr-defined]
+    broadcast: Any = dist._broadcast_coalesced  # type: ignore[attr-defined]
+    broadcast(dist.group.WORLD, tensors, 250 << 20, 0)
     watch.end()

@@ -1,0 +1,66 @@
+"""How fast is a trial on two slots, against `torchrun` with a bare DistributedDataParallel loop?
+
+The tutorial's CNN, 32 records a slot, one thread a process, the data in memory. Both run in turns, each in processes of
+its own; the figure is wall time a batch between batch 50 and batch 250, after the start-up of either.
+
+Usage: python bench/ranks.py [rounds, default 5]
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from platform_under_test import ROOT, Platform, circumstances, platform
+
+MODEL = ROOT / "bench" / "models" / "ranks"
+FIRST, LAST = 50, 250
+
+
+def bare(place: pathlib.Path) -> tuple[float, float]:
+    """Seconds a batch, and of the whole command."""
+    times = place / "bare"
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "bare.py"]
+    began = time.monotonic()
+    subprocess.run(
+        [*command, str(times), str(FIRST), str(LAST)],
+        cwd=MODEL,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=True,
+        capture_output=True,
+    )
+    return float(times.read_text()), time.monotonic() - began
+
+
+def ours(server: Platform, place: pathlib.Path) -> tuple[float, float]:
+    """Seconds a batch, and from submission to the end of the experiment."""
+    times = place / "ours"
+    config = f"{{times: {times}, first: {FIRST}, last: {LAST}}}"
+    began = time.monotonic()
+    experiment = server.submit(MODEL, data=config)
+    if (state := server.wait_until_over(experiment)) != "COMPLETED":
+        raise RuntimeError(f"experiment {experiment} is {state}")
+    return float(times.read_text()), time.monotonic() - began
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    with tempfile.TemporaryDirectory() as directory, platform("--slots", "2") as server:
+        place = pathlib.Path(directory)
+        ours(server, place)  # also waits until a warm worker is warm
+        pairs = [(ours(server, place), bare(place)) for _ in range(rounds)]
+    for name, runs in (("trial", [a for a, _ in pairs]), ("torchrun", [b for _, b in pairs])):
+        batch = statistics.median(run[0] for run in runs) * 1e3
+        whole = statistics.median(run[1] for run in runs)
+        print(f"{name}: median {batch:.2f} ms a batch; {whole:.1f} s from command to end")
+    print(f"ratio {statistics.median(a[0] / b[0] for a, b in pairs):.3f} (median of {rounds} pairs)")
+    print(f"ranks.py {rounds}; {circumstances()}")
+
+
+if __name__ == "__main__":
+    main()
