@@ -108,6 +108,22 @@ TEST(Cluster, ARankThatFailsWhileOthersRunOnTheSameAgentEndsThem) {
   EXPECT_EQ(bench.cluster.trial(TrialId{1})->record.restarts, 1);
 }
 
+TEST(Cluster, TheRankThatFailedFirstIsNamedAndNotTheOnesThatFollowedIt) {
+  for (const bool together : {true, false}) {
+    Bench bench;
+    bench.join("a", 2);
+    bench.submit("resources: {slots_per_trial: 2}\nmax_restarts: 0\n");
+    const auto id = bench.allocation();
+    const api::RankExit follower{.rank = 0, .code = api::kFollowedStatus};
+    if (!together) bench.handle(RankFailed{id, "a", follower});
+    const auto outcome = bench.handle(AllocationExited{id, "a", {follower, {.rank = 1, .code = 3}}});
+    std::string reason;
+    for (const auto& effect : outcome.effects)
+      if (const auto* put = std::get_if<PutAllocation>(&effect)) reason = put->record.exit_reason;
+    EXPECT_EQ(reason, "rank 1 exited with status 3") << (together ? "together" : "one after the other");
+  }
+}
+
 TEST(Cluster, ADeadAllocationChangesNothing) {
   Bench bench;
   bench.join("a", 1);

@@ -183,6 +183,21 @@ TEST_F(ClientTest, OnlyTheNewestProgressIsWorthSending) {
   EXPECT_EQ(master.bodies.back().at("progress"), 1.0);
 }
 
+TEST_F(ClientTest, TellsWhereRankZeroIsAndIsTold) {
+  Client chief(options());
+  ASSERT_TRUE(chief.publish_rendezvous({"10.0.0.5:4711", "127.0.0.1:4711"}));
+  EXPECT_EQ(master.log.back(),
+            "POST /api/v1/allocations/7.request.2/rendezvous "
+            R"({"addresses":["10.0.0.5:4711","127.0.0.1:4711"]})");
+  Client other(options());
+  EXPECT_EQ(*other.rendezvous(milliseconds(10)), std::vector<std::string>{});
+  {
+    const auto lock = master.lock();
+    master.rendezvous = R"({"addresses":["10.0.0.5:4711"]})";
+  }
+  EXPECT_EQ(*other.rendezvous(milliseconds(10)), std::vector<std::string>{"10.0.0.5:4711"});
+}
+
 TEST_F(ClientTest, GoneIsTheEndOfEveryCall) {
   Client client(options());
   ASSERT_TRUE(client.report_training(1, loss(1), {}));

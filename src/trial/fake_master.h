@@ -51,6 +51,7 @@ class FakeMaster {
   bool hold = false;      ///< metrics are not answered as long
   std::string operations = R"({"operations":[],"closed":false,"unit":"batches"})";
   std::optional<std::string> best;
+  std::string rendezvous = R"({"addresses":[]})";
 
   int calls = 0;
   int faults = 0;
@@ -118,6 +119,8 @@ class FakeMaster {
       if (!best) return http::error_response(Error(ErrorCode::NotFound, "no validation yet"));
       return http::json_response(*best);
     }
+    if (request.method == "GET" && request.path.ends_with("/rendezvous"))
+      return http::json_response(rendezvous);
     if (refuse_status != 0 && request.path.ends_with("/metrics"))
       return http::error_response(Error(http::code_of(refuse_status), "metric \"x\" is refused"));
     auto line = request.method + " " + request.path + " " + request.body;
