@@ -78,6 +78,11 @@ class DistributedContext:
         """The value of local rank 0, on every rank of this machine."""
         return value
 
+    def note(self, doing: str) -> None:
+        """What this rank does from now on, in words: told where the ranks wait for each other for too long."""
+        if self.watch is not None:
+            self.watch.note(doing)
+
     def announce(self, value: Any) -> Any:
         """As ``broadcast``, however long the chief takes before it: it may evaluate, save, or wait for the searcher."""
         return value

@@ -1,5 +1,6 @@
 """A model definition for the tests of several ranks; they write it down as model_def.py."""
 
+import copy
 import os
 import random
 import signal
@@ -174,6 +175,27 @@ class WholeSetTrial(RankTrial):
     def evaluate_full_dataset(self, data_loader: Any) -> Any:
         print("evaluates")
         return {"val_loss": 1.0, "batches": len(list(data_loader))}
+
+
+class TwinTrial(RankTrial):
+    """Trains a twin under DistributedDataParallel beside its model."""
+
+    def build_callbacks(self) -> Any:
+        self.twin = torch.nn.parallel.DistributedDataParallel(copy.deepcopy(self.model))
+        self.twins = torch.optim.Adam(self.twin.parameters(), lr=0.01)
+        return {}
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+        inputs, labels = batch
+        loss = nn.functional.cross_entropy(self.model(inputs), labels)
+        self.context.backward(loss)
+        self.context.step_optimizer(self.optimizer)
+        nn.functional.cross_entropy(self.twin(inputs), labels).backward()
+        self.twins.step()
+        self.twins.zero_grad()
+        for mine, theirs in zip(self.model.parameters(), self.twin.parameters(), strict=True):
+            assert torch.equal(mine, theirs), f"batch {batch_idx}"
+        return {"loss": loss}
 
 
 class OddTrial(RankTrial):

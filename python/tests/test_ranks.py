@@ -204,8 +204,9 @@ def test_a_hang_shows_the_stacks_of_all_ranks_and_ends_them(trial: Any) -> None:
     assert (chief.returncode, other.returncode) == (82, 81)
     assert re.search(r"rank 0 has waited \d+ s for the other ranks, in the exchange of gradients", chief.stderr)
     assert "longer than DET_COLLECTIVE_TIMEOUT (2 s)" in chief.stderr
-    assert "waits for no other" in other.stderr
+    assert "this one is training the batches 5 to 7, and waits for no other" in other.stderr
     assert "in sleep_for_ever" in other.stderr
+    assert "frame #" not in chief.stderr + other.stderr
 
 
 def test_ranks_that_do_not_come_are_named(trial: Any, place: pathlib.Path) -> None:
@@ -260,6 +261,10 @@ def test_the_whole_validation_set_is_evaluated_by_the_chief_alone(trial: Any) ->
 def test_gradients_are_exchanged_whatever_the_trial_does_with_its_models(trial: Any, bucket_bytes: int) -> None:
     master = trial([6]).finish(2, config={"entrypoint": "model_def:OddTrial"}, hparams={"bucket_bytes": bucket_bytes})
     assert master.numbers()["validation", 6]["avgMetrics"]["ranks_agree"] == 1.0
+
+
+def test_two_ranks_train_the_bits_of_distributed_data_parallel(trial: Any) -> None:
+    trial([9]).finish(2, config={"entrypoint": "model_def:TwinTrial"})
 
 
 def test_models_that_differ_between_ranks_are_refused(trial: Any) -> None:

@@ -36,7 +36,8 @@ def script_of(text):
 def test_every_command_of_the_guide_works(page, start, tmp_path):
     script = script_of(page.read_text())
     assert "$ det " in script, f"{page.name} shows no command"
-    cluster = start()
+    slots = re.search(r"det up --slots (\d+)", page.read_text())
+    cluster = start(options=["--slots", slots.group(1)] if slots else [])
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "det").symlink_to(pathlib.Path(BINARY).resolve())

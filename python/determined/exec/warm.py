@@ -47,6 +47,7 @@ def main() -> int:
 def warm_up() -> None:
     """Imports what a PyTorch trial imports and takes one small step, on one thread and on the CPU."""
     os.environ["OMP_NUM_THREADS"] = "1"  # the pool of a fork is the fork's own
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # read once; a trial tells a lost rank once, itself
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # looking for a GPU must not open one here
     import torch
 

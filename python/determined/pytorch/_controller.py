@@ -128,6 +128,7 @@ class PyTorchTrialController(TrialController):
         context, callbacks = self._context, self._callbacks
         ranks = context.distributed
         self._workloads += 1
+        ranks.note(f"training the batches {self._trained} to {self._trained + batches - 1}")
         context.reducers.reset()
         for model in context.models:
             model.train()
@@ -189,6 +190,7 @@ class PyTorchTrialController(TrialController):
 
     def validate(self) -> dict[str, Any]:
         context, callbacks = self._context, self._callbacks
+        context.distributed.note(f"validating after batch {self._trained}")
         with _rng.untouched():
             context.reducers.reset()
             context.spread_buffers()
@@ -245,6 +247,7 @@ class PyTorchTrialController(TrialController):
 
     def save(self, directory: str, loop: dict[str, Any]) -> dict[str, Any]:
         context, callbacks = self._context, self._callbacks
+        context.distributed.note(f"saving after batch {self._trained}")
         with _rng.untouched():
             rest: dict[str, Any] = {
                 "format": 1,

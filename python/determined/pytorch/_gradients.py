@@ -3,7 +3,7 @@
 Each optimizer has one. Gradients are packed into buckets whose layout follows from the parameters alone, not from the
 order in which gradients happen to come: so the sums are formed in the same order in every process, before and after a
 pause, with any number of ranks. (``DistributedDataParallel`` lays its buckets out anew after the first backward pass of
-a process: docs/decisions/0014.)
+a process: docs/decisions/0015.)
 """
 
 from __future__ import annotations
