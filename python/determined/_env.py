@@ -44,10 +44,10 @@ class EnvContext:
 
     def __post_init__(self) -> None:
         native_parallel = self.experiment_config.native_parallel_enabled()
-        if native_parallel and self.size > 1:
+        if native_parallel and self.size > 1 and self.rank == 0:
             logger.warning("resources.native_parallel is ignored: every slot has a process of its own")
-            native_parallel = False
-        per_slot, effective = split_batch(self.hparams, self.size, native_parallel=native_parallel)
+        native_parallel = native_parallel and self.size == 1
+        per_slot, effective = split_batch(self.hparams, self.size, native_parallel=native_parallel, warn=self.rank == 0)
         object.__setattr__(self, "per_slot_batch_size", per_slot)
         object.__setattr__(self, "global_batch_size", effective)
 
@@ -95,7 +95,9 @@ class EnvContext:
         )
 
 
-def split_batch(hparams: Mapping[str, Any], slots: int, *, native_parallel: bool = False) -> tuple[int, int]:
+def split_batch(
+    hparams: Mapping[str, Any], slots: int, *, native_parallel: bool = False, warn: bool = True
+) -> tuple[int, int]:
     """The batch size of one slot, and what all slots train on together."""
     if "global_batch_size" not in hparams:
         raise AssertionError("hyperparameters.global_batch_size is missing; every trial needs it")
@@ -106,12 +108,12 @@ def split_batch(hparams: Mapping[str, Any], slots: int, *, native_parallel: bool
         raise AssertionError(
             f"hyperparameters.global_batch_size is {wanted}; must be at least the number of slots, {slots}"
         )
-    if "batch_size" in hparams:
+    if "batch_size" in hparams and warn:
         logger.warning("hyperparameters.batch_size has no meaning here; the batch size is global_batch_size")
     if native_parallel:
         return wanted, wanted
     per_slot = wanted // slots
-    if per_slot * slots != wanted:
+    if per_slot * slots != wanted and warn:
         logger.warning(
             "hyperparameters.global_batch_size is %d, which %d slots can't share evenly; it is taken as %d",
             wanted,

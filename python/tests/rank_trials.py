@@ -55,6 +55,8 @@ class RankTrial(PyTorchTrial):
         ranks = context.distributed
         self.rank = ranks.get_rank()
         print(f"rank {self.rank} sees {ranks.get_size()} ranks on {ranks.get_num_agents()} machine(s)")
+        local = (ranks.allgather_local(self.rank), ranks.gather_local(self.rank), ranks.broadcast_local(self.rank))
+        print("on its machine", *local)
         print("threads", torch.get_num_threads())
         self.hparams = context.get_hparams()
         _gradients.BUCKET_BYTES = self.hparams.get("bucket_bytes", 25 << 20)

@@ -279,6 +279,20 @@ def test_a_rank_asks_to_stop_and_all_stop(trial: Any) -> None:
     assert master.trained() == 8
 
 
+def test_ranks_of_two_machines_know_which_is_theirs(trial: Any, place: pathlib.Path) -> None:
+    one = trial([2])
+    master = SmallMaster([2])
+    values = one.values(master, 3)
+    for rank, (local, size, machine) in enumerate([(0, 1, 0), (0, 2, 1), (1, 2, 1)]):
+        values[rank] |= {"DET_LOCAL_RANK": str(local), "DET_LOCAL_SIZE": str(size), "DET_CROSS_RANK": str(machine)}
+    ended = one.worker.run_ranks(values, place / "machines")
+    master.close()
+    assert [e.returncode for e in ended] == [0, 0, 0], [e.stderr for e in ended]
+    assert "rank 2 sees 3 ranks on 2 machine(s)" in ended[2].stdout
+    said = [re.findall("on its machine (.*)", e.stdout)[0] for e in ended]
+    assert said == ["[0] [0] 0", "[1, 2] [1, 2] 1", "[1, 2] None 1"]
+
+
 def test_threads_of_a_rank_are_those_that_the_agent_gives(trial: Any) -> None:
     _, ended = trial([1]).run(2, OMP_NUM_THREADS="1")
     assert all("threads 1\n" in e.stdout for e in ended)

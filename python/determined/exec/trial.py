@@ -88,6 +88,11 @@ def _run(client: RankClient, runtime: Any) -> int:
     except _meeting.RanksMissing as error:
         print(error, file=sys.stderr)
         return 1
+    except RuntimeError as error:
+        if env.size == 1 or not _watch.is_lost_peer(error):
+            raise
+        print(f"rank {env.rank} ends because it lost another rank while they connected", file=sys.stderr)
+        return _watch.EXIT_FOLLOWED
 
 
 def _train(env: EnvContext, client: Client, runtime: Any, source: SourceSnapshot, ranks: DistributedContext) -> int:
