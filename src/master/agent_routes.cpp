@@ -61,6 +61,8 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   newest = {request.session, request.sequence};
   s.ledger.ring(Ledger::agent_key(agent));
   s.liveness.heard(agent, s.ledger.now());
+  for (const auto& report : request.allocations)
+    if (!report.addresses.empty()) s.agent_addresses[agent] = report.addresses.front();
 
   if (s.ledger.cluster().joins(agent, request)) {
     cluster::Event joined =

@@ -30,6 +30,8 @@ struct Services {
   std::string cluster_id, cluster_name, master_id, version;
   bool launch_error = false;       ///< refuse what no agent could ever run
   std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
+  /// Where the ranks of each agent are reached by those of others, as the agents say.
+  std::map<std::string, std::string> agent_addresses{};
   /// Batches of the newest report of each group, by allocation; of live allocations only.
   std::map<std::string, std::map<std::string, std::int64_t>> newest_report{};
 };

@@ -189,6 +189,32 @@ def test_the_ranks_of_two_agents_train_one_model(with_slots, undisturbed, tmp_pa
     assert {line["agentId"] for line in lines if line.get("rankId") is not None} >= {"agent-0"}
 
 
+ASK = """
+        import json, os, urllib.request
+        path = "allocations/{DET_ALLOCATION_ID}/resources/{DET_RESOURCES_ID}/rendezvous".format(**os.environ)
+        request = urllib.request.Request(os.environ["DET_MASTER"] + "/api/v1/" + path)
+        request.add_header("Authorization", "Bearer " + os.environ["DET_SESSION_TOKEN"])
+        with urllib.request.urlopen(request) as answer:
+            print("told", json.dumps(json.load(answer)["rendezvousInfo"], sort_keys=True))
+"""
+
+
+def test_each_machine_of_an_allocation_is_told_all_of_them(with_slots, tmp_path):
+    definition = tmp_path / "definition"
+    definition.mkdir()
+    (definition / "const.yaml").write_text((RANKS / "const.yaml").read_text())
+    text = (RANKS / "model_def.py").read_text()
+    mark = "        self.context = context\n"
+    (definition / "model_def.py").write_text(text.replace(mark, mark + ASK.strip("\n") + "\n", 1))
+    cluster = with_slots(1, agents=2)
+    id = cluster.create(definition)
+    cluster.wait_for_state(id, "COMPLETED")
+    told = [line["log"] for line in cluster.log_lines(cluster.trial_of(id)["id"]) if line["log"].startswith("told")]
+    answers = sorted((json.loads(line.removeprefix("told ")) for line in told), key=lambda a: a["rank"])
+    assert [a["rank"] for a in answers] == [0, 1]
+    assert all(len(a["addresses"]) == 2 and a["slots"] == [1, 1] for a in answers)
+
+
 def test_a_rank_lost_on_one_agent_ends_the_trial_on_both_and_it_runs_again(with_slots, undisturbed, tmp_path):
     cluster = with_slots(1, agents=2)
     one = Held(cluster, tmp_path / "signals", 2, "mid-epoch")
