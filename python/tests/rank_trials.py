@@ -226,3 +226,43 @@ class OddTrial(RankTrial):
         self.sgd.zero_grad()
         assert self.other["c"].weight not in self.sgd.state
         return {"loss": first}
+
+
+class ScalerTrial(RankTrial):
+    """Scales by hand; at one batch the gradients of one rank overflow."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        context.scaler = self.scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+        inputs, labels = batch
+        loss = nn.functional.cross_entropy(self.model(inputs), labels)
+        if batch_idx == 3 and self.rank == 1:
+            loss = loss * float("inf")
+        before = checksum(self.context.models)
+        self.context.backward(self.scaler.scale(loss))
+        self.scaler.unscale_(self.optimizer)
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), 0.1)
+        self.context.step_optimizer(self.optimizer, scaler=self.scaler)
+        self.scaler.update()
+        assert (checksum(self.context.models) == before) == (batch_idx == 3)
+        assert batch_idx == 3 or len(set(self.context.distributed.allgather(float(norm)))) == 1
+        return {"loss": 0.0}
+
+
+class Noting(PyTorchCallback):
+    """Says which of its hooks are called."""
+
+
+def noting(name: str) -> Any:
+    return lambda self, *arguments: print("hook", name)
+
+
+for hook in [name for name in vars(PyTorchCallback) if name.startswith("on_")]:
+    setattr(Noting, hook, noting(hook))
+
+
+class HookTrial(RankTrial):
+    def build_callbacks(self) -> Any:
+        return {"noting": Noting()}

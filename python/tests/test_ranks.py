@@ -267,6 +267,23 @@ def test_two_ranks_train_the_bits_of_distributed_data_parallel(trial: Any) -> No
     trial([9]).finish(2, config={"entrypoint": "model_def:TwinTrial"})
 
 
+def test_whoever_scales_by_hand_sees_the_gradients_of_all_ranks(trial: Any) -> None:
+    master = trial([6]).finish(2, config={"entrypoint": "model_def:ScalerTrial"})
+    assert master.numbers()["validation", 6]["avgMetrics"]["ranks_agree"] == 1.0
+
+
+def test_callbacks_are_called_on_all_ranks_save_those_that_write(trial: Any) -> None:
+    _, ended = trial([9]).run(2, config={"entrypoint": "model_def:HookTrial"})
+    assert [e.returncode for e in ended] == [0, 0], [e.stderr for e in ended]
+    chief, other = (re.findall("hook (.*)", e.stdout) for e in ended)
+    writing = {"on_checkpoint_save_start", "on_checkpoint_end", "on_checkpoint_write_end"}
+    assert writing < set(chief)
+    assert [hook for hook in chief if hook not in writing] == other
+    assert {"on_checkpoint_upload_end", "on_validation_end", "on_training_workload_end", "on_trial_shutdown"} < set(
+        other
+    )
+
+
 def test_models_that_differ_between_ranks_are_refused(trial: Any) -> None:
     _, ended = trial([4]).run(2, hparams={"differ": True})
     assert 1 in [e.returncode for e in ended]
