@@ -22,6 +22,7 @@ DEFAULT_SECONDS = 1800.0
 
 _LOOK_SECONDS = 0.1
 _CLAIM_SECONDS = 3.0
+_ACT_SECONDS = 1.0
 _SHIPPING_SECONDS = 0.4
 _STACKS_SECONDS = 3.0
 _GRACE_SECONDS = 10.0
@@ -86,6 +87,8 @@ class Watch:
         self._doing = "starting"
         self._leaving = False
         self._mine = False
+        self.last_act: Callable[[], None] | None = None
+        """What is still to be done when this rank follows another into the end; it has a second."""
         self._other = meeting.another_connection()
         self._thread = threading.Thread(target=self._run, name="determined-watch", daemon=True)
         self._thread.start()
@@ -194,9 +197,22 @@ class Watch:
             say(f"rank {self._rank} ends because rank {rank} failed: {text}")
         elif kind == "lost":
             say(f"rank {self._rank} ends because rank {rank} lost another one")
+        self._act()
         with contextlib.suppress(RuntimeError):
             self._other.add("followed", 1)
         self._exit({"stopped": 0, "gone": 80}.get(kind, EXIT_FOLLOWED))
+
+    def _act(self) -> None:
+        if (act := self.last_act) is None:
+            return
+
+        def attempt() -> None:
+            with contextlib.suppress(Exception):
+                act()
+
+        helper = threading.Thread(target=attempt, daemon=True)
+        helper.start()
+        helper.join(_ACT_SECONDS)
 
     def _store_lost(self) -> None:
         """Rank 0 is gone. Whoever talks with it notices; whoever does not is ended here, after a while."""

@@ -165,7 +165,8 @@ def test_a_paused_trial_goes_on_with_the_same_numbers(trial: Any, size: int, hpa
 
 def test_an_error_of_one_rank_is_told_once_and_ends_the_others(trial: Any) -> None:
     began = time.monotonic()
-    _, (chief, other) = trial([500]).run(2, hparams={"fail_rank": 1})
+    master, (chief, other) = trial([500]).run(2, hparams={"fail_rank": 1})
+    assert master.trained() == 5, "what was trained before is reported"
     assert time.monotonic() - began < 20
     assert (chief.returncode, other.returncode) == (81, 1)
     assert "rank 1 of 2 failed:\n" in other.stderr

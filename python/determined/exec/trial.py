@@ -98,6 +98,8 @@ def _run(client: RankClient, runtime: Any) -> int:
 def _train(env: EnvContext, client: Client, runtime: Any, source: SourceSnapshot, ranks: DistributedContext) -> int:
     if not ranks.is_chief:
         client.close()  # the chief alone talks with the master
+    elif ranks.watch is not None:
+        ranks.watch.last_act = client.flush
     storage = _storage(env, runtime)
     controller = None
     building = True
