@@ -2,7 +2,7 @@
 
 Ends with status 0 when the trial is done, paused or closed; 80 when the master has ended the allocation; 1 when the
 trial failed, with the reason on stderr; 81 when this rank ended because another one did, 82 when it waited too long for
-the others. SIGUSR1 writes the stacks of all threads to stderr.
+the others. SIGUSR2 writes the stacks of all threads to stderr.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CONTAINER_ROOT = "/determined_shared_fs"
 def main() -> int:
     """Runs the trial that the environment describes and returns the status to exit with."""
     _output.set_up(debug=os.environ.get("DET_DEBUG", "").lower() in ("1", "true"))
-    faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)  # asked before a kill: where is it?
+    faulthandler.register(signal.SIGUSR2, file=sys.stderr, all_threads=True)  # asked before a kill: where is it?
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on a GPU
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # a lost rank is told once, by us
     try:

@@ -1,0 +1,70 @@
+"""Searches on the real program: trials that wait to be promoted hold no slots, and go on as if they had never waited."""
+
+import shutil
+
+import pytest
+import yaml
+
+
+@pytest.fixture
+def definition(noisy, tmp_path):
+    """A copy of the tiny model, and a way to give it another searcher."""
+    folder = shutil.copytree(noisy, tmp_path / "definition")
+    config = yaml.safe_load((folder / "const.yaml").read_text())
+
+    def write(name, **searcher):
+        changed = {**config, "searcher": {"metric": "validation_loss", "smaller_is_better": True, **searcher}}
+        changed.pop("min_validation_period")
+        (folder / name).write_text(yaml.safe_dump(changed))
+        return name
+
+    return folder, write
+
+
+def final(cluster, trial):
+    """The last validation: it holds a checksum of the weights."""
+    return cluster.metrics(trial["id"], "validation")[-1]
+
+
+def test_asha_on_one_slot_ends_and_a_promotion_changes_no_number(start, definition):
+    folder, write = definition
+    cluster = start(options=["--slots", "1"])
+    halving = dict(name="async_halving", num_rungs=2, divisor=2, max_trials=4, max_concurrent_trials=2)
+    halves = cluster.create(folder, config=write("asha.yaml", max_length={"batches": 120}, **halving))
+    cluster.wait_for_state(halves, "COMPLETED")
+    trials = cluster.get(f"experiments/{halves}/trials")["trials"]
+    lengths = [t["totalBatchesProcessed"] for t in sorted(trials, key=lambda t: t["id"])]
+    assert sorted(lengths) == [60, 60, 120, 120]
+    assert all(t["restarts"] == 0 for t in trials)
+
+    whole = cluster.create(
+        folder, config=write("random.yaml", name="random", max_trials=4, max_length={"batches": 120})
+    )
+    cluster.wait_for_state(whole, "COMPLETED")
+    undisturbed = sorted(cluster.get(f"experiments/{whole}/trials")["trials"], key=lambda t: t["id"])
+    for one, other in zip(sorted(trials, key=lambda t: t["id"]), undisturbed, strict=True):
+        if one["totalBatchesProcessed"] == 120:
+            assert final(cluster, one) == final(cluster, other)
+            assert cluster.metrics(one["id"], "training") == cluster.metrics(other["id"], "training")
+
+
+def test_the_best_of_a_population_are_copied_with_their_weights(start, definition):
+    folder, write = definition
+    cluster = start(options=["--slots", "2"])
+    config = write(
+        "pbt.yaml",
+        name="pbt",
+        population_size=2,
+        num_rounds=2,
+        length_per_round={"batches": 40},
+        replace_function={"truncate_fraction": 0.5},
+        explore_function={"resample_probability": 0.0, "perturb_factor": 0.0},
+    )
+    search = cluster.create(folder, config=config)
+    cluster.wait_for_state(search, "COMPLETED")
+    trials = sorted(cluster.get(f"experiments/{search}/trials")["trials"], key=lambda t: t["id"])
+    assert [t["totalBatchesProcessed"] for t in trials].count(40) == 2  # the one that was closed, and the copy
+    copied = trials[2]["warmStartCheckpointUuid"]
+    parent = cluster.get(f"checkpoints/{copied}")["checkpoint"]["training"]["trialId"]
+    best = min(trials[:2], key=lambda t: cluster.metrics(t["id"], "validation")[0][1]["avg_metrics"]["validation_loss"])
+    assert parent == best["id"]
