@@ -70,6 +70,10 @@ class TestMaster {
     const std::lock_guard lock(mutex_);
     lose_every_ = every;
   }
+  void set_lease(std::int64_t milliseconds) {
+    const std::lock_guard lock(mutex_);
+    lease_ = milliseconds;
+  }
   /// Requests for model definitions are answered 503.
   void set_models_away(bool away) {
     const std::lock_guard lock(mutex_);
@@ -174,7 +178,7 @@ class TestMaster {
     reply.epoch = 1;
     reply.sequence = message->sequence;
     reply.version = version_;
-    reply.lease_milliseconds = 20'000;
+    reply.lease_milliseconds = lease_;
     reply.cluster_id = "test-cluster";
     for (const auto& [id, allocation] : desired_) reply.desired.push_back(allocation);
     for (const auto& report : message->allocations)
@@ -206,6 +210,7 @@ class TestMaster {
   int model_requests_ = 0;
   int lose_every_ = 0;
   int batches_ = 0;
+  std::int64_t lease_ = 20'000;
   std::map<std::string, std::string> models_;
   std::map<std::string, api::AllocationReport> reports_;
   std::map<std::string, std::map<std::int64_t, api::LogEntry>> logs_;
