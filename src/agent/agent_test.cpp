@@ -147,7 +147,7 @@ TEST_F(Agent, IsKilledAtRandomMomentsAndStartsEverythingExactlyOnce) {
 TEST_F(Agent, AStopIsAskedForThenForced) {
   start();
   want("7.x.1",
-       "trap '' TERM; trap 'echo at line 7 >&2' USR1; echo stubborn; (setsid bash -c 'trap \"\" TERM; sleep "
+       "trap '' TERM; trap 'echo at line 7 >&2' USR2; echo stubborn; (setsid bash -c 'trap \"\" TERM; sleep "
        "1000; : " +
            state.path().filename().string() + "-mark' &); while :; do sleep 0.1; done");
   ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "stubborn\n"; }));

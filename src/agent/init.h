@@ -41,6 +41,6 @@ const int kForwarded[] = {15 /* SIGTERM */, 2 /* SIGINT */, 1 /* SIGHUP */, 10 /
 /// What an agent sends a shim that shall end its task by force: last words, then SIGKILL.
 inline constexpr int kForce = 3 /* SIGQUIT */;
 /// Asks a task that has a handler for it to write down where it is (Python: faulthandler).
-inline constexpr int kTellStacks = 10 /* SIGUSR1 */;
+inline constexpr int kTellStacks = 12 /* SIGUSR2 */;
 
 }  // namespace det::agent

@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(, ShimEnd, ::testing::Bool(),
 constexpr const char* kStubborn = "trap '' TERM; echo ready; while :; do sleep 0.01; done";
 
 TEST_P(ShimEnd, ByForceLetsTheTaskSayWhereItIs) {
-  rank.start(std::string("trap 'echo in line 7 >&2' USR1; ") + kStubborn);
+  rank.start(std::string("trap 'echo in line 7 >&2' USR2; ") + kStubborn);
   ASSERT_TRUE(eventually([&] { return rank.task_runs() && rank.output() == "ready\n"; }));
   ::kill(rank.pid, kForce);
   const auto exit = rank.exit();
