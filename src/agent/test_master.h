@@ -3,6 +3,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
@@ -164,7 +165,9 @@ class TestMaster {
       }
     }
     asio::steady_timer timer(context_);
-    for (std::int64_t waited = 0; waited < message->wait_milliseconds; waited += 2) {
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(message->wait_milliseconds);
+    while (std::chrono::steady_clock::now() < until) {
       {
         const std::lock_guard lock(mutex_);
         const bool superseded = session_ != message->session || newest_ != message->sequence;
