@@ -20,9 +20,7 @@ export DET_BINARY="$PWD/build/release/bin/det"
 
 run "rules of the house (tools/tidy.py)"     python tools/tidy.py
 run "formatting, lint and types"              tools/format.sh --check
-run "unit tests and simulation"              ctest --test-dir build/release --output-on-failure --no-tests=error -E '^agent/' -j 2 --progress
-# Agents end whole trees of processes: one after the other.
-run "agents"                                 ctest --test-dir build/release --output-on-failure --no-tests=error -R '^agent/' --progress
+run "unit tests and simulation"              ctest --test-dir build/release --output-on-failure --no-tests=error -j 2 --progress
 run "the web page's functions"               npm --prefix webui test --silent
 run "the Python package"                     python -m pytest -q -p no:cacheprovider python/tests
 run "whole experiments on the real program"  python -m pytest -q -p no:cacheprovider tests/e2e tools

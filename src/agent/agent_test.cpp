@@ -25,7 +25,8 @@ struct Agent : ::testing::Test {
       if (process_start_time(shim.pid) == shim.startTime) ::kill(static_cast<pid_t>(shim.pid), SIGKILL);
     }
   }
-  void start(bool warm = false) {
+  void start(bool warm = false) { start_as(warm ? "warm" : nullptr); }
+  void start_as(const char* kind) {
     const auto url = master.url();
     pid = ::fork();
     if (pid != 0) return;
@@ -34,8 +35,8 @@ struct Agent : ::testing::Test {
       ::dup2(log, 1);
       ::dup2(log, 2);
     }
-    ::execl(DET_AGENT_TEST_PROGRAM, "det-agent-test", "agent", url.c_str(), (state / "agent").c_str(),
-            warm ? "warm" : nullptr, nullptr);
+    ::execl(DET_AGENT_TEST_PROGRAM, "det-agent-test", "agent", url.c_str(), (state / "agent").c_str(), kind,
+            nullptr);
     ::_exit(99);
   }
   int stop(int signal) {
@@ -145,12 +146,16 @@ TEST_F(Agent, IsKilledAtRandomMomentsAndStartsEverythingExactlyOnce) {
 
 TEST_F(Agent, AStopIsAskedForThenForced) {
   start();
-  want("7.x.1", "trap '' TERM; echo stubborn; (setsid bash -c 'trap \"\" TERM; sleep 1000; : " +
-                    state.path().filename().string() + "-mark' &); while :; do sleep 0.1; done");
+  want("7.x.1",
+       "trap '' TERM; trap 'echo at line 7 >&2' USR2; echo stubborn; (setsid bash -c 'trap \"\" TERM; sleep "
+       "1000; : " +
+           state.path().filename().string() + "-mark' &); while :; do sleep 0.1; done");
   ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "stubborn\n"; }));
   master.kill("7.x.1", 0.3);
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.report("7.x.1").exits.at(0).signal, SIGKILL);
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "it did not end when it was asked to, and was killed");
+  EXPECT_EQ(master.log("7.x.1", "stderr"), "at line 7\n") << "before the end it says where it hangs";
   EXPECT_TRUE(
       eventually([&] { return processes_with(state.path().filename().string() + "-mark").empty(); }, 5));
 }
@@ -289,6 +294,59 @@ TEST_F(Agent, TwoAgentsDoNotShareADirectory) {
   ::waitpid(pid, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 1);
   pid = first;
+}
+
+TEST_F(Agent, TwoAgentsOnOneMachineWithEqualIdsNeverTouchEachOther) {
+  struct Second : Agent {
+    void TestBody() override {}
+  } other;
+  start();
+  other.start();
+  const std::string script =
+      "sleep 1000 & echo up; trap 'echo saved; exit 5' TERM; while :; do sleep 0.01; done";
+  want("7.x.1", script);
+  other.want("7.x.1", script);
+  ASSERT_TRUE(
+      eventually([&] { return master.log("7.x.1") == "up\n" && other.master.log("7.x.1") == "up\n"; }));
+  // The hardest end that there is: the shim is killed, and the agent looks for what is left.
+  const auto text = read_small_file(state / "agent" / "tasks" / "7.x.1" / "0" / "shim.json").value();
+  const auto shim = json::from_json<ShimState>(json::parse(text).value()).value();
+  ::kill(static_cast<pid_t>(shim.pid), SIGKILL);
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1") && forgotten("7.x.1"); }));
+  EXPECT_TRUE(other.master.running("7.x.1"));
+  other.master.kill("7.x.1", 5);
+  ASSERT_TRUE(eventually([&] { return other.master.exited("7.x.1"); }));
+  EXPECT_EQ(other.master.report("7.x.1").exits.at(0).code, 5);
+  EXPECT_EQ(other.master.log("7.x.1"), "up\nsaved\n");
+}
+
+TEST_F(Agent, ThatShallStopWithoutAMasterDoesSoEvenWhenItIsDead) {
+  master.set_lease(4000);
+  start_as("stop");
+  want("7.x.1", "trap 'echo saved; exit 5' TERM; echo up; while :; do sleep 0.01; done");
+  ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "up\n"; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5000));
+  EXPECT_TRUE(master.running("7.x.1")) << "the lease is renewed while there is a master";
+  stop(SIGKILL);
+  ASSERT_TRUE(eventually(
+      [&] { return std::filesystem::exists(state / "agent" / "tasks" / "7.x.1" / "0" / "exit.json"); }));
+  start_as("stop");
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, api::kLostStatus) << "not the trial's failure";
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "ended because its agent reached no master");
+  EXPECT_EQ(master.log("7.x.1"), "up\nsaved\n");
+}
+
+TEST_F(Agent, ThatMayContinueLetsItsTasksOutliveTheLease) {
+  master.set_lease(300);
+  start();
+  want("7.x.1", "echo up; sleep 2; echo on; exit 5");
+  ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "up\n"; }));
+  stop(SIGKILL);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  start();
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 5);
 }
 
 TEST_F(Agent, StartsThroughTheWarmWorkerWhenItIsReady) {

@@ -8,6 +8,7 @@
 
 #include "det/agent/agent.h"
 #include "det/agent/files.h"
+#include "det/agent/slots.h"
 #include "det/base/text.h"
 #include "det/http/status.h"
 #include "det/http/wire.h"
@@ -24,13 +25,10 @@ constexpr milliseconds kRequestPause{2};
 constexpr milliseconds kLogPause{100};
 constexpr milliseconds kAnswerPatience{15'000};
 constexpr int kInFlightMax = 4;
+constexpr std::int64_t kMemoryMin = 16 << 20;  // Less, and not even the init can start.
+constexpr std::int64_t kPidsMin = 16;
 constexpr std::size_t kModelBytesMax = 200 << 20;
 
-Time monotonic() {
-  return Time{std::chrono::duration_cast<std::chrono::microseconds>(
-                  std::chrono::steady_clock::now().time_since_epoch())
-                  .count()};
-}
 Time wall_clock() {
   return Time{std::chrono::duration_cast<std::chrono::microseconds>(
                   std::chrono::system_clock::now().time_since_epoch())
@@ -40,7 +38,7 @@ Time wall_clock() {
 std::string random_session() {
   std::string bytes(16, '\0');
   if (::getentropy(bytes.data(), bytes.size()) != 0)
-    bytes = std::to_string(monotonic().microseconds) + std::to_string(::getpid());
+    bytes = std::to_string(boot_time().microseconds) + std::to_string(::getpid());
   std::string text;
   for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
   return text;
@@ -71,6 +69,12 @@ Result<AgentOptions> complete(AgentOptions options) {
   options.state_dir = std::filesystem::absolute(options.state_dir, error).lexically_normal();
   if (options.slots && *options.slots < 0)
     return invalid_argument("slots is {}; must be at least 0", *options.slots);
+  if (options.memory_per_slot != 0 && options.memory_per_slot < kMemoryMin)
+    return invalid_argument("memory per slot is {} bytes; must be 0 (no limit) or at least {}",
+                            options.memory_per_slot, kMemoryMin);
+  if (options.pids_per_slot && *options.pids_per_slot != 0 && *options.pids_per_slot < kPidsMin)
+    return invalid_argument("processes per slot is {}; must be 0 (no limit) or at least {}",
+                            *options.pids_per_slot, kPidsMin);
   DET_TRY(const auto url, http::parse_url(options.master_url));
   options.master_url = url.text() + url.prefix;
   if (options.token.empty() && !options.token_file.empty()) {
@@ -102,6 +106,7 @@ asio::awaitable<Result<void>> Daemon::run() {
   decisions.on_disconnect = options_.on_disconnect;
   reconciler_.emplace(std::move(decisions), memory ? *memory : Memory{});
   remembered_ = reconciler_->memory_revision();
+  for (const auto& sentence : unmet(options_, machine_)) spdlog::warn("{}", sentence);
   coroutines_.spawn(decide());
   if (auto adopted = co_await adopt_all(); !adopted) {
     co_await coroutines_.stop();
@@ -158,12 +163,26 @@ asio::awaitable<void> Daemon::decide() {
           co_await timer.async_wait(asio::use_awaitable);
         }
       }
+      if (options_.on_disconnect == OnDisconnect::Stop) co_await renew_lease();
       for (const auto& action : actions) perform(action);
     }
     deciding_ = false;
     deadline_bell_.ring();
     quiet_bell_.ring();
   }
+}
+
+/// Tells the shims, which end their tasks by themselves should this agent be gone.
+asio::awaitable<void> Daemon::renew_lease() {
+  const auto until = reconciler_->lease_end();
+  if (until == leased_) co_return;
+  auto work = [this, until] { return tasks_.write_lease(until); };
+  const auto written = co_await on_pool(pool_, std::move(work));
+  if (written)
+    leased_ = until;
+  else
+    spdlog::error("the lease is not passed on, so running tasks end with the one before: {}",
+                  written.error().message());
 }
 
 void Daemon::perform(const Action& action) {
@@ -189,12 +208,14 @@ void Daemon::perform(const Action& action) {
 asio::awaitable<void> Daemon::watch_deadlines() {
   while (true) {
     const auto next = reconciler_->next_deadline();
-    const auto now = monotonic();
+    const auto now = boot_time();
     if (next && *next <= now) {
-      happened([this] { return reconciler_->on_time(monotonic()); });
+      happened([this] { return reconciler_->on_time(boot_time()); });
       co_await deadline_bell_.wait(milliseconds(100));
     } else if (next) {
-      co_await deadline_bell_.wait(std::chrono::microseconds(*next - now));
+      // The timer stands still while the machine sleeps, and a lease does not: look at least every second.
+      co_await deadline_bell_.wait(std::min<std::chrono::microseconds>(
+          std::chrono::seconds(1), std::chrono::microseconds(*next - now)));
     } else {
       co_await deadline_bell_.wait();
     }
@@ -207,7 +228,7 @@ asio::awaitable<void> Daemon::keep_in_touch() {
     // Nothing is reported that a crash could take back.
     while (!quiet() || in_flight_ >= kInFlightMax) co_await quiet_bell_.wait();
     const auto reported = reconciler_->report_revision();
-    auto request = reconciler_->next_request(monotonic(), options_.wait_milliseconds);
+    auto request = reconciler_->next_request(boot_time(), options_.wait_milliseconds);
     request.version = DET_VERSION;
     request.hostname = machine_.hostname;
     request.resource_pool = options_.resource_pool;
@@ -248,7 +269,7 @@ asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
     trouble = "its answer is not understood: " + answer.error().message();
   } else {
     happened([this, answer = *std::move(answer)] {
-      auto actions = reconciler_->on_reply(answer, monotonic());
+      auto actions = reconciler_->on_reply(answer, boot_time());
       if (reconciler_->last_dropped() == Dropped::ForeignCluster)
         spdlog::error(
             "the master is of another cluster than the allocations of this agent; it must end them first, or "

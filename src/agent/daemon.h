@@ -36,6 +36,7 @@ class Daemon {
     std::map<int, Process> running;  ///< By rank: the shims.
     std::set<int> ended;             ///< Ranks whose spools are complete.
     bool stopping = false;           ///< SIGTERM was asked for.
+    bool forcing = false;            ///< The shims were asked for the end by force, after last words.
     bool killing = false;
     Bell news;  ///< A rank ended.
   };
@@ -46,6 +47,7 @@ class Daemon {
   void happened(Event event);
   bool quiet() const { return inbox_.empty() && !deciding_; }
   asio::awaitable<void> decide();
+  asio::awaitable<void> renew_lease();
   void perform(const Action& action);
   asio::awaitable<void> watch_deadlines();
   asio::awaitable<void> keep_in_touch();
@@ -89,6 +91,7 @@ class Daemon {
   Bell deadline_bell_;         ///< The next deadline may have changed.
   std::int64_t answered_ = 0;  ///< The highest sequence that has ended, well or not.
   int in_flight_ = 0;
+  std::optional<Time> leased_;  ///< What the shims were told last.
   bool connected_ = false;
   bool last_failed_ = false;
   std::string trouble_;  ///< What was last said about the master.

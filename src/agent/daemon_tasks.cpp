@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <csignal>
 
+#include "det/agent/cgroup.h"
 #include "det/agent/daemon.h"
+#include "det/agent/files.h"
+#include "det/agent/init.h"
 
 namespace det::agent {
 
@@ -43,6 +46,11 @@ void Daemon::signal(const std::string& id, int number) {
   if (found == live_.end()) return;
   auto& task = *found->second;
   task.stopping = true;
+  if (number == SIGKILL && !task.forcing) {
+    // First the shims do it, who let the task say where it hangs; when asked again, the kernel does.
+    task.forcing = true;
+    number = kForce;
+  }
   task.killing = task.killing || number == SIGKILL;
   for (auto& [rank, process] : task.running) process.signal(number);
   task.news.ring();
@@ -114,11 +122,11 @@ void Daemon::rank_ended(const TaskPtr& task, int rank, const ShimExit& exit) {
   report.code = exit.code;
   report.signal = exit.signal;
   report.reason = exit.reason;
-  happened([this, id = task->id, report] {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    return reconciler_->exited(id, report,
-                               Time{std::chrono::duration_cast<std::chrono::microseconds>(now).count()});
-  });
+  if (exit.lapsed && (exit.code != 0 || exit.signal != 0)) {
+    report.code = api::kLostStatus;  // The shim ended it for want of a master: not the task's failure.
+    report.signal = 0;
+  }
+  happened([this, id = task->id, report] { return reconciler_->exited(id, report, boot_time()); });
 }
 
 asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framework) {
@@ -158,7 +166,7 @@ asio::awaitable<void> Daemon::watch(TaskPtr task, int rank, pid_t pid,
   auto process = Process::open(executor_, pid, start_time);
   if (process) {
     auto [at, fresh] = task->running.insert_or_assign(rank, *std::move(process));
-    if (task->stopping) at->second.signal(task->killing ? SIGKILL : SIGTERM);
+    if (task->stopping) at->second.signal(task->killing ? SIGKILL : task->forcing ? kForce : SIGTERM);
     co_await at->second.ended();
   } else if (process.error().code() != ErrorCode::NotFound) {
     // No descriptors left, most likely: look at it from time to time instead.
@@ -182,14 +190,14 @@ asio::awaitable<void> Daemon::settle(TaskPtr task, int rank) {
   // Killed. Its slot is free only when nothing of the task is left.
   for (int i = 0; i < kEndLooks && found.shim.taskPid > 0 && process_alive(found.shim.taskPid); ++i)
     co_await rest(milliseconds(10));
-  auto clean = [cgroup = found.shim.cgroup, id = task->id] {
-    end_cgroup(cgroup);
-    end_processes_of(id);
+  auto clean = [this, groups = found.shim.groups, id = task->id, rank] {
+    for (const auto& path : groups) end_cgroup(path);
+    end_processes_of(tasks_.mark(id, rank));
     return yes(true);
   };
   const auto cleaned = co_await on_pool(pool_, std::move(clean));
   ShimExit exit;
-  exit.signal = task->stopping && !task->killing ? SIGTERM : SIGKILL;
+  exit.signal = task->stopping && !task->forcing ? SIGTERM : SIGKILL;
   exit.code = 128 + exit.signal;
   if (!task->stopping || !cleaned) exit.reason = "the process above the trial was killed";
   rank_ended(task, rank, exit);

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "det/agent/files.h"
 #include "det/agent/shim.h"
@@ -81,18 +82,35 @@ Result<std::string> read_small_file(const std::filesystem::path& path, std::size
   return content;
 }
 
+std::string random_hex() {
+  std::uint64_t number = 0;
+  if (::getentropy(&number, sizeof number) != 0)
+    number = static_cast<std::uint64_t>(boot_time().microseconds) * 1'000'003 +
+             static_cast<std::uint64_t>(::getpid());
+  return fmt::format("{:016x}", number);
+}
+
+Time boot_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return Time{time.tv_sec * kSecond + time.tv_nsec / 1000};
+}
+
 std::optional<std::int64_t> process_start_time(std::int64_t pid) {
   const auto stat = read_small_file(fmt::format("/proc/{}/stat", pid), 64 * 1024);
-  if (!stat) return std::nullopt;
+  return stat ? process_start_time_of(*stat) : std::nullopt;
+}
+
+std::optional<std::int64_t> process_start_time_of(std::string_view stat) {
   // The name in parentheses may hold anything; the fields after its last ")" are plain: 3 is the first.
-  const auto close = stat->rfind(')');
+  const auto close = stat.rfind(')');
   if (close == std::string::npos) return std::nullopt;
   std::size_t at = close + 1;
   for (int field = 3; field < 22; ++field) {
-    at = stat->find(' ', at + 1);
+    at = stat.find(' ', at + 1);
     if (at == std::string::npos) return std::nullopt;
   }
-  return std::strtoll(stat->c_str() + at + 1, nullptr, 10);
+  return std::strtoll(std::string(stat.substr(at + 1, 24)).c_str(), nullptr, 10);
 }
 
 std::map<std::string, std::string> process_environment() {

@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "det/base/error.h"
+#include "det/base/time.h"
 
 namespace det::agent {
 
@@ -17,7 +19,17 @@ std::optional<Error> sync_directory(const std::filesystem::path& path);
 /// NotFound when there is no such file; another code when it cannot be read.
 Result<std::string> read_small_file(const std::filesystem::path& path, std::size_t bytes_max = 16 << 20);
 
+/// 16 random hexadecimal digits.
+std::string random_hex();
+
+/// Microseconds that this machine has been up, the time asleep included (CLOCK_BOOTTIME): what leases are
+/// counted on. The same for all processes of a machine; only differences and this boot's values mean
+/// anything.
+Time boot_time();
+
 /// Field 22 of /proc/<pid>/stat; absent when there is no such process.
 std::optional<std::int64_t> process_start_time(std::int64_t pid);
+/// The same, of the content of such a file.
+std::optional<std::int64_t> process_start_time_of(std::string_view stat);
 
 }  // namespace det::agent

@@ -35,8 +35,12 @@ struct InitOptions {
 /// reaps and forwards signals until the task has ended, ends what is left.
 [[noreturn]] void run_init(const InitOptions& options);
 
-/// The signals that shim and init handle themselves; blocked in both.
+/// The signals that shim and init hand on to the task; blocked in both.
 const int kForwarded[] = {15 /* SIGTERM */, 2 /* SIGINT */, 1 /* SIGHUP */, 10 /* SIGUSR1 */,
                           12 /* SIGUSR2 */};
+/// What an agent sends a shim that shall end its task by force: last words, then SIGKILL.
+inline constexpr int kForce = 3 /* SIGQUIT */;
+/// Asks a task that has a handler for it to write down where it is (Python: faulthandler).
+inline constexpr int kTellStacks = 12 /* SIGUSR2 */;
 
 }  // namespace det::agent

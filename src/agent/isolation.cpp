@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +13,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <iterator>
-#include <set>
+#include <map>
+#include <optional>
 
 #include "det/agent/files.h"
 #include "det/base/text.h"
@@ -21,6 +22,9 @@
 namespace det::agent {
 
 namespace {
+
+constexpr int kEndRounds = 500;
+constexpr std::size_t kDescendantsMax = 500;  // At a time: each costs a descriptor.
 
 bool write_file(const std::string& path, std::string_view content) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -35,22 +39,6 @@ void sleep_milliseconds(long milliseconds) {
   ::nanosleep(&time, nullptr);
 }
 
-/// The control group (version 2) of this process as a directory; empty where there is none.
-std::string own_cgroup() {
-  const auto mounts = read_small_file("/proc/self/mounts");
-  const auto groups = read_small_file("/proc/self/cgroup");
-  if (!mounts || !groups) return {};
-  std::string root;
-  for (const auto& line : split(*mounts, '\n')) {
-    const auto fields = split(line, ' ');
-    if (fields.size() > 2 && fields[2] == "cgroup2") root = fields[1];
-  }
-  if (root.empty()) return {};
-  for (const auto& line : split(*groups, '\n'))
-    if (line.starts_with("0::/")) return root + line.substr(3);
-  return {};
-}
-
 /// A new user namespace in which this user keeps its number.
 bool enter_user_namespace() {
   const auto user = std::to_string(::geteuid());
@@ -59,6 +47,51 @@ bool enter_user_namespace() {
   write_file("/proc/self/setgroups", "deny");
   return write_file("/proc/self/uid_map", user + " " + user + " 1") &&
          write_file("/proc/self/gid_map", group + " " + group + " 1");
+}
+
+/// A process below this one.
+struct Below {
+  pid_t pid = 0;
+  std::int64_t start = 0;  ///< Field 22 of /proc/pid/stat.
+  pid_t parent = 0;
+  std::int64_t parent_start = 0;  ///< Filled in by descendants(); not compared.
+  friend bool operator==(const Below& a, const Below& b) {
+    return a.pid == b.pid && a.start == b.start && a.parent == b.parent;
+  }
+};
+
+/// Nothing where there is no such process, or only what is left of one.
+std::optional<Below> look_at(pid_t pid) {
+  const auto stat = read_small_file(fmt::format("/proc/{}/stat", pid), 64 * 1024);
+  if (!stat) return std::nullopt;
+  const auto close = stat->rfind(')');
+  if (close == std::string::npos || close + 4 >= stat->size() || (*stat)[close + 2] == 'Z')
+    return std::nullopt;
+  const auto start = process_start_time_of(*stat);
+  if (!start) return std::nullopt;
+  return Below{pid, *start, static_cast<pid_t>(std::strtol(stat->c_str() + close + 4, nullptr, 10))};
+}
+
+/// Parents before their children.
+std::vector<Below> descendants() {
+  std::multimap<pid_t, Below> children;
+  if (DIR* proc = ::opendir("/proc")) {
+    while (const auto* entry = ::readdir(proc))
+      if (const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10)); pid > 0)
+        if (const auto one = look_at(pid)) children.emplace(one->parent, *one);
+    ::closedir(proc);
+  }
+  std::vector<Below> found;
+  const auto add = [&](pid_t parent, std::int64_t start) {
+    const auto [first, last] = children.equal_range(parent);
+    for (auto it = first; it != last && found.size() < kDescendantsMax; ++it) {
+      found.push_back(it->second);
+      found.back().parent_start = start;
+    }
+  };
+  add(::getpid(), 0);
+  for (std::size_t i = 0; i < found.size(); ++i) add(found[i].pid, found[i].start);
+  return found;
 }
 
 bool mount_private(const char* type, const char* target, const char* options) {
@@ -73,16 +106,9 @@ bool Isolation::wants(const char* step) const {
 }
 
 void Isolation::before_fork() {
-  if (wants("cgroup") && !spec_.cgroup.empty()) {
-    if (const auto own = own_cgroup(); !own.empty()) {
-      const auto path = (own.ends_with('/') ? own : own + "/") + spec_.cgroup;
-      if (::mkdir(path.c_str(), 0755) == 0 && ::access((path + "/cgroup.kill").c_str(), W_OK) == 0) {
-        cgroup_ = path;
-      } else {
-        ::rmdir(path.c_str());
-      }
-    }
-  }
+  if (!spec_.cgroup.empty())
+    groups_.make(spec_.cgroup, wants("cgroup"), wants("memory"), wants("processes"),
+                 GroupLimits{spec_.memory_bytes_max, spec_.pids_max});
   if (!wants("pid")) return;
   own_pids_ = ::unshare(CLONE_NEWPID) == 0;
   if (!own_pids_ && ::geteuid() != 0 && enter_user_namespace()) {
@@ -93,12 +119,10 @@ void Isolation::before_fork() {
 }
 
 void Isolation::in_init() {
-  if (!cgroup_.empty()) {
-    if (write_file(cgroup_ + "/cgroup.procs", "0"))
-      taken_.emplace_back("cgroup");
-    else
-      cgroup_.clear();
-  }
+  groups_.join();
+  if (wants("cgroup") && !groups_.whole().empty()) taken_.emplace_back("cgroup");
+  if (groups_.memory()) taken_.emplace_back("memory");
+  if (groups_.pids()) taken_.emplace_back("processes");
   if (wants("mount") && ::unshare(CLONE_NEWNS) == 0 &&
       ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0) {
     taken_.emplace_back("mount");
@@ -137,37 +161,28 @@ void Isolation::hide_files() {
   }
 }
 
-void end_cgroup(const std::string& cgroup) {
-  if (cgroup.empty()) return;
-  write_file(cgroup + "/cgroup.kill", "1");
-  for (int i = 0; i < 200 && ::rmdir(cgroup.c_str()) != 0 && errno == EBUSY; ++i) sleep_milliseconds(5);
-}
-
 void end_descendants() {
-  const auto self = static_cast<std::int64_t>(::getpid());
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < kEndRounds; ++round) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    std::multimap<std::int64_t, std::int64_t> children;
-    if (DIR* proc = ::opendir("/proc")) {
-      while (const auto* entry = ::readdir(proc)) {
-        const auto pid = std::strtoll(entry->d_name, nullptr, 10);
-        if (pid <= 0) continue;
-        const auto stat = read_small_file(fmt::format("/proc/{}/stat", pid), 64 * 1024);
-        if (!stat) continue;
-        const auto close = stat->rfind(')');
-        if (close == std::string::npos || close + 4 >= stat->size() || (*stat)[close + 2] == 'Z') continue;
-        children.emplace(std::strtoll(stat->c_str() + close + 4, nullptr, 10), pid);
-      }
-      ::closedir(proc);
+    const auto found = descendants();
+    if (found.empty()) return;
+    // Each is held by a descriptor, then looked at again together with the one that it was found
+    // below: if neither number has changed its meaning it is ours, and the descriptor stays its own.
+    std::vector<int> held;
+    for (const auto& one : found) {
+      const int fd = static_cast<int>(::syscall(SYS_pidfd_open, one.pid, 0));
+      if (fd < 0) continue;
+      if (look_at(one.pid) == one &&
+          (one.parent == ::getpid() || process_start_time(one.parent) == one.parent_start))
+        held.push_back(fd);
+      else
+        ::close(fd);
     }
-    std::vector<std::int64_t> found{self};
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const auto [first, last] = children.equal_range(found[i]);
-      for (auto it = first; it != last; ++it) found.push_back(it->second);
+    for (const int fd : held) {
+      ::syscall(SYS_pidfd_send_signal, fd, SIGKILL, nullptr, 0);
+      ::close(fd);
     }
-    if (found.size() == 1) return;
-    for (std::size_t i = 1; i < found.size(); ++i) ::kill(static_cast<pid_t>(found[i]), SIGKILL);
     sleep_milliseconds(round < 20 ? 1 : 10);
   }
 }
@@ -175,7 +190,7 @@ void end_descendants() {
 std::vector<std::string> isolation_that_works() {
   ShimSpec spec;
   spec.isolation.assign(std::begin(kIsolationSteps), std::end(kIsolationSteps));
-  spec.cgroup = fmt::format("det-probe-{}", ::getpid());
+  spec.cgroup = "det-probe";
   char directory[] = "/tmp/det-probe-XXXXXX";
   if (::mkdtemp(directory) != nullptr) spec.hide = directory;
   int pipe[2];
@@ -193,7 +208,7 @@ std::vector<std::string> isolation_that_works() {
       ::_exit(told ? 0 : 1);
     }
     if (init > 0) ::waitpid(init, nullptr, 0);
-    end_cgroup(isolation.cgroup());
+    for (const auto& path : isolation.groups().paths()) end_cgroup(path);
     ::_exit(0);
   }
   ::close(pipe[1]);

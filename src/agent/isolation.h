@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "det/agent/cgroup.h"
 #include "det/agent/shim.h"
 
 namespace det::agent {
@@ -20,7 +21,7 @@ class Isolation {
 
   bool own_pids() const { return own_pids_; }
   const std::vector<std::string>& taken() const { return taken_; }
-  const std::string& cgroup() const { return cgroup_; }
+  const ControlGroups& groups() const { return groups_; }
 
  private:
   bool wants(const char* step) const;
@@ -28,7 +29,7 @@ class Isolation {
 
   const ShimSpec& spec_;
   std::vector<std::string> taken_;
-  std::string cgroup_;
+  ControlGroups groups_;
   bool own_pids_ = false;
 };
 

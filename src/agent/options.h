@@ -32,6 +32,9 @@ struct AgentOptions {
 
   bool isolate = true;  ///< Off: tasks run without namespaces and control groups.
   OnDisconnect on_disconnect = OnDisconnect::Continue;
+  std::int64_t memory_per_slot = 0;  ///< Bytes that a rank's processes may use together; 0: no limit.
+  /// Processes and threads that a rank may have; 0: no limit. Absent: Machine::pids_per_slot.
+  std::optional<std::int64_t> pids_per_slot;
   std::int64_t wait_milliseconds = 2000;  ///< Between two messages to the master at most.
   std::function<void()> on_connected;     ///< Called at the master's first good answer.
 };
@@ -42,6 +45,7 @@ struct Machine {
   int cores = 1;
   std::vector<api::SlotReport> slots;
   std::vector<std::string> isolation;  ///< Steps that work here.
+  std::int64_t pids_per_slot = 0;      ///< See default_pids_per_slot().
   std::string address;                 ///< See AgentOptions::advertised_address.
 };
 

@@ -30,6 +30,16 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return out;
 }
 
+/// Whether `entry` is one of the zero-ended entries of an environment.
+bool has_entry(const std::string& environment, const std::string& entry) {
+  for (std::size_t at = 0; (at = environment.find(entry, at)) != std::string::npos; ++at) {
+    const auto end = at + entry.size();
+    if ((at == 0 || environment[at - 1] == '\0') && (end == environment.size() || environment[end] == '\0'))
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Process> Process::open(const asio::any_io_executor& executor, pid_t pid,
@@ -72,6 +82,7 @@ Result<pid_t> start_detached(const std::vector<std::string>& command, const std:
   sigset_t blocked;
   sigemptyset(&blocked);
   for (const int number : kForwarded) sigaddset(&blocked, number);
+  sigaddset(&blocked, kForce);
   posix_spawnattr_setsigmask(&attributes, &blocked);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t pid = -1;
@@ -127,21 +138,22 @@ bool process_alive(std::int64_t pid) {
          (*stat)[close + 2] != 'X';
 }
 
-void end_processes_of(const std::string& allocation_id) {
-  const auto mark = "DET_ALLOCATION_ID=" + allocation_id;
+void end_processes_of(const std::string& mark) {
+  if (mark.empty()) return;
+  const auto entry_wanted = fmt::format("{}={}", kMark, mark);
   for (int round = 0; round < 50; ++round) {
     bool found = false;
     if (DIR* proc = ::opendir("/proc")) {
       while (const auto* entry = ::readdir(proc)) {
         const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
         if (pid <= 1 || pid == ::getpid()) continue;
+        // Held first, looked at after: the number cannot come to mean another process in between.
+        const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+        if (fd < 0) continue;
         const auto environment = read_small_file(fmt::format("/proc/{}/environ", pid));
-        if (!environment) continue;
-        const auto at = environment->find(mark);
-        if (at == std::string::npos || (at > 0 && (*environment)[at - 1] != '\0')) continue;
-        if (at + mark.size() < environment->size() && (*environment)[at + mark.size()] != '\0') continue;
-        if (!process_alive(pid)) continue;
-        found = ::kill(pid, SIGKILL) == 0 || found;
+        if (environment && has_entry(*environment, entry_wanted) && process_alive(pid))
+          found = ::syscall(SYS_pidfd_send_signal, fd, SIGKILL, nullptr, 0) == 0 || found;
+        ::close(fd);
       }
       ::closedir(proc);
     }
@@ -149,6 +161,15 @@ void end_processes_of(const std::string& allocation_id) {
     const timespec pause{0, 5'000'000};
     ::nanosleep(&pause, nullptr);
   }
+}
+
+bool kill_process(std::int64_t pid, std::int64_t start_time) {
+  const int fd = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
+  if (fd < 0) return false;
+  const bool killed =
+      process_start_time(pid) == start_time && ::syscall(SYS_pidfd_send_signal, fd, SIGKILL, nullptr, 0) == 0;
+  ::close(fd);
+  return killed;
 }
 
 }  // namespace det::agent

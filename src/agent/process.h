@@ -53,8 +53,15 @@ Result<pid_t> start_bound(const std::vector<std::string>& command,
 
 bool process_alive(std::int64_t pid);
 
-/// Kills what still runs with DET_ALLOCATION_ID=<id> in its environment: the
-/// last resort where a shim was killed that had neither namespaces nor a control group.
-void end_processes_of(const std::string& allocation_id);
+/// The variable by which a task's processes are known: random for every rank, so that no two agents
+/// on a machine, whatever their allocations are called, can take one's task for the other's.
+inline constexpr const char* kMark = "DET_PROCESS_MARK";
+
+/// Kills what still runs with `mark` in its environment: the last resort where a shim was killed
+/// that had neither namespaces nor a control group.
+void end_processes_of(const std::string& mark);
+
+/// Kills process `pid` if it is the one that started then; true: the signal was sent.
+bool kill_process(std::int64_t pid, std::int64_t start_time);
 
 }  // namespace det::agent

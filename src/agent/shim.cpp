@@ -6,19 +6,22 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
+#include "det/agent/cgroup.h"
 #include "det/agent/files.h"
 #include "det/agent/init.h"
 #include "det/agent/isolation.h"
-#include "det/agent/spool.h"
+#include "det/agent/stream.h"
 #include "det/base/json.h"
 
 namespace det::agent {
@@ -28,105 +31,12 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kNothingToDo = 3;
 constexpr int kStallLookMilliseconds = 50;
-constexpr std::int64_t kDrainAllowance = 1 << 20;
 constexpr int kExitWriteTries = 600;
-
-std::int64_t microseconds(clockid_t clock) {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return time.tv_sec * kSecond + time.tv_nsec / 1000;
-}
-
-/// One of the task's two streams, from its pipe into its spool.
-class Stream {
- public:
-  Stream(int pipe, int directory, const char* name, const ShimSpec& spec)
-      : pipe_(pipe),
-        stall_(static_cast<std::int64_t>(spec.stall_seconds * 1e6)),
-        writer_(directory, name, SpoolLimits{1 << 20, spec.spool_bytes_max}),
-        buffer_(64 * 1024, '\0') {
-    ::fcntl(pipe_, F_SETFL, O_NONBLOCK);
-  }
-  ~Stream() { close(); }
-
-  bool open() const { return pipe_ >= 0; }
-  bool stalled() const { return stalled_since_ != 0 && !dropping_; }
-  int pipe() const { return pipe_; }
-
-  /// Moves one buffer's worth. While the spool is full nothing is read, so the
-  /// task waits in its write; when that has lasted too long, output is dropped
-  /// and counted, so that a task is slowed down by a lost master but never stopped.
-  void pump(bool draining) {
-    const auto now = microseconds(CLOCK_MONOTONIC);
-    if (pending_.empty()) {
-      if (!room(draining) && !dropping_) {
-        if (stalled_since_ == 0) stalled_since_ = now;
-        if (!draining && now - stalled_since_ < stall_) return;
-        dropping_ = true;
-      }
-      const auto got = ::read(pipe_, buffer_.data(), buffer_.size());
-      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return close();
-      if (got < 0) return;
-      pending_.assign(buffer_.data(), static_cast<std::size_t>(got));
-    }
-    if (dropping_ && !room(draining)) return drop();
-    if (store()) {
-      stalled_since_ = 0;
-      dropping_ = false;
-      return;
-    }
-    // The disk refuses: the same patience as with a full spool.
-    if (stalled_since_ == 0) stalled_since_ = now;
-    if (draining || dropping_ || now - stalled_since_ >= stall_) {
-      dropping_ = true;
-      drop();
-    }
-  }
-
-  /// Says at the very end what is still unsaid.
-  void finish() {
-    if (dropped_ > 0) mark();
-    close();
-  }
-
- private:
-  bool room(bool draining) { return !writer_.full(draining ? kDrainAllowance : 0); }
-
-  bool store() {
-    if (dropped_ > 0 && !mark()) return false;
-    if (!writer_.append(Time{microseconds(CLOCK_REALTIME)}, pending_)) return false;
-    at_line_start_ = pending_.back() == '\n';
-    pending_.clear();
-    return true;
-  }
-  bool mark() {
-    const auto text = fmt::format(
-        "{}[determined] {} bytes of output were dropped here: nobody had fetched the output before them\n",
-        at_line_start_ ? "" : "\n", dropped_);
-    if (!writer_.append(Time{microseconds(CLOCK_REALTIME)}, text)) return false;
-    at_line_start_ = true;
-    dropped_ = 0;
-    return true;
-  }
-  void drop() {
-    dropped_ += static_cast<std::int64_t>(pending_.size());
-    pending_.clear();
-  }
-  void close() {
-    if (pipe_ >= 0) ::close(pipe_);
-    pipe_ = -1;
-  }
-
-  int pipe_;
-  std::int64_t stall_;
-  SpoolWriter writer_;
-  std::string buffer_;
-  std::string pending_;
-  std::int64_t stalled_since_ = 0;  ///< 0: not.
-  std::int64_t dropped_ = 0;
-  bool dropping_ = false;
-  bool at_line_start_ = true;
-};
+constexpr std::int64_t kLastWords = kSecond;  // How long a task that is ended by force may say where it is.
+constexpr std::int64_t kLeaseMargin = kSecond / 2;  // The agent, if it lives, comes first.
+constexpr std::int64_t kLeaseLook = 5 * kSecond;    // While nobody asks for a lease.
+constexpr const char* kForced = "it did not end when it was asked to, and was killed";
+constexpr const char* kLapsed = "ended because its agent reached no master";
 
 class Shim {
  public:
@@ -144,7 +54,9 @@ class Shim {
     const int on = 1;
     ::setsockopt(sockets[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
     isolation.before_fork();
-    state_.cgroup = isolation.cgroup();
+    state_.cgroup = isolation.groups().whole();
+    state_.groups = isolation.groups().paths();
+    if (!state_.groups.empty()) write_state();
     init_ = ::fork();
     if (init_ == 0) {
       ::close(sockets[0]);
@@ -155,23 +67,35 @@ class Shim {
     }
     if (init_ < 0) {
       const auto reason = fmt::format("cannot start a process: {}", std::strerror(errno));
-      end_cgroup(isolation.cgroup());
+      for (const auto& path : state_.groups) end_cgroup(path);
       return finish(1 << 8, reason);
     }
     ::close(sockets[1]);
     ::close(outputs[1]);
     ::close(errors[1]);
     socket_ = sockets[0];
+    watch_lease();
     supervise(outputs[0], errors[0]);
-    ::kill(init_, SIGKILL);
-    if (!init_reaped_) ::waitpid(init_, &init_status_, 0);
-    end_cgroup(state_.cgroup);
-    if (!ended_) {
+    if (!init_reaped_) {  // Else its number may be another's by now.
+      ::kill(init_, SIGKILL);
+      ::waitpid(init_, &init_status_, 0);
+    }
+    if (!isolation.own_pids()) end_descendants();
+    const auto trouble = isolation.groups().trouble();
+    for (const auto& path : state_.groups) end_cgroup(path);
+    if (!ended_ && forced_ != nullptr) {
+      status_ = SIGKILL;
+      reason_ = forced_;
+    } else if (!ended_) {
       status_ = WIFSIGNALED(init_status_) ? WTERMSIG(init_status_) : init_status_;
       reason_ = WIFSIGNALED(init_status_) ? "everything that belongs to the process was killed from outside"
                                           : "the process could not be set up";
       if (status_ == 0) status_ = 1 << 8;
     }
+    if (lapsed_ && status_ != 0)
+      reason_ = kLapsed;
+    else if (status_ != 0 && forced_ == nullptr && !trouble.empty())
+      reason_ = trouble;
     return finish(status_, reason_);
   }
 
@@ -184,6 +108,7 @@ class Shim {
     sigemptyset(&set);
     for (const int signal : kForwarded) sigaddset(&set, signal);
     sigaddset(&set, SIGCHLD);
+    sigaddset(&set, kForce);
     ::sigprocmask(SIG_SETMASK, &set, nullptr);
     signals_ = ::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   }
@@ -208,13 +133,27 @@ class Shim {
         if (over && left <= 0) break;
         const bool stalled = streams[0].stalled() || streams[1].stalled();
         auto wait = static_cast<int>(left);
-        if (stalled) wait = over ? std::min(wait, kStallLookMilliseconds) : kStallLookMilliseconds;
-        pollfd polls[4] = {{signals_, POLLIN, 0}, {socket_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+        if (force_at_ != 0 && !over) {
+          const auto rest = force_at_ - microseconds(CLOCK_MONOTONIC);
+          if (rest <= 0) {
+            ::kill(init_, SIGKILL);
+            force_at_ = 0;
+          } else {
+            wait = static_cast<int>(rest / 1000) + 1;
+          }
+        }
+        if (stalled) wait = wait >= 0 ? std::min(wait, kStallLookMilliseconds) : kStallLookMilliseconds;
+        pollfd polls[5] = {{signals_, POLLIN, 0},
+                           {socket_, POLLIN, 0},
+                           {-1, POLLIN, 0},
+                           {-1, POLLIN, 0},
+                           {over ? -1 : lease_timer_, POLLIN, 0}};
         for (int i = 0; i < 2; ++i)
           if (streams[i].open() && !(streams[i].stalled() && !over)) polls[2 + i].fd = streams[i].pipe();
-        if (::poll(polls, 4, wait) < 0 && errno != EINTR) break;
+        if (::poll(polls, 5, wait) < 0 && errno != EINTR) break;
         if (polls[0].revents != 0) handle_signals();
         if (polls[1].revents != 0) listen();
+        if (polls[4].revents != 0) lease_rang();
         for (int i = 0; i < 2; ++i)
           if (streams[i].open() && (polls[2 + i].revents != 0 || streams[i].stalled())) streams[i].pump(over);
       }
@@ -226,7 +165,15 @@ class Shim {
   void handle_signals() {
     signalfd_siginfo info{};
     while (::read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      if (info.ssi_signo == kForce) {
+        force(kForced);
+        continue;
+      }
       if (info.ssi_signo != SIGCHLD) {
+        if (info.ssi_signo == SIGTERM) {
+          if (lapsed_) continue;  // It was asked already.
+          stop_asked_ = true;
+        }
         if (!init_reaped_) ::kill(init_, static_cast<int>(info.ssi_signo));
         continue;
       }
@@ -279,6 +226,50 @@ class Shim {
     }
   }
 
+  /// The end of all of it. A task that has said it can is asked where it is, and has a moment to tell.
+  void force(const char* reason) {
+    if (forced_ != nullptr || ended_ || init_reaped_) return;
+    forced_ = reason;
+    force_at_ = microseconds(CLOCK_MONOTONIC);
+    // The init hands it to the task and nobody else, if the task is still there.
+    if (state_.taskPid > 0 && catches(state_.taskPid, kTellStacks) && ::kill(init_, kTellStacks) == 0)
+      force_at_ += kLastWords;
+  }
+
+  void watch_lease() {
+    if (spec_.lease.empty()) return;
+    lease_timer_ = ::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    lease_until_ = boot_time().microseconds;  // What cannot be read has ended.
+    look_at_lease();
+  }
+  void ring_at(std::int64_t time) {
+    itimerspec timer{};
+    timer.it_value = {time / kSecond, time % kSecond * 1000};
+    ::timerfd_settime(lease_timer_, TFD_TIMER_ABSTIME, &timer, nullptr);
+  }
+  void look_at_lease() {
+    if (const auto text = read_small_file(spec_.lease)) {
+      const auto lease =
+          json::parse(*text).and_then([](const json::value& v) { return json::from_json<ShimLease>(v); });
+      if (lease) lease_until_ = lease->until;
+    }
+    const auto now = boot_time().microseconds;
+    if (lease_until_ == 0) return ring_at(now + kLeaseLook);
+    if (now < lease_until_ + kLeaseMargin) return ring_at(lease_until_ + kLeaseMargin);
+    lease_over_ = true;
+    lapsed_ = !stop_asked_;
+    if (lapsed_ && !init_reaped_) ::kill(init_, SIGTERM);
+    ring_at(now + static_cast<std::int64_t>(std::max(spec_.grace_seconds, 0.0) * 1e6) + 1);
+  }
+  void lease_rang() {
+    std::uint64_t times = 0;
+    if (::read(lease_timer_, &times, sizeof times) < 0) return;
+    if (lease_over_)
+      force(kForced);
+    else
+      look_at_lease();
+  }
+
   static std::vector<std::string> split_words(const std::string& text) {
     std::vector<std::string> words;
     for (std::size_t at = 0, end = 0; (end = text.find(' ', at)) != std::string::npos; at = end + 1)
@@ -291,6 +282,7 @@ class Shim {
     exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     exit.code = exit.signal != 0 ? 128 + exit.signal : WEXITSTATUS(status);
     exit.reason = std::move(reason);
+    exit.lapsed = lapsed_;
     exit.time = Time{microseconds(CLOCK_REALTIME)};
     const auto text = json::serialize(json::to_json(exit));
     for (int i = 0; i < kExitWriteTries; ++i) {
@@ -312,6 +304,13 @@ class Shim {
   bool ended_ = false;
   int status_ = 0;
   std::string reason_;
+  const char* forced_ = nullptr;  ///< Why it is ended by force.
+  std::int64_t force_at_ = 0;     ///< When (CLOCK_MONOTONIC); 0: not, or done.
+  int lease_timer_ = -1;
+  std::int64_t lease_until_ = 0;
+  bool stop_asked_ = false;  ///< By the agent.
+  bool lease_over_ = false;
+  bool lapsed_ = false;  ///< Asked to end because the lease is over.
 };
 
 /// Of what the parent left open only this process' own is kept: nothing.
@@ -330,6 +329,14 @@ void leave_parent_behind() {
 }
 
 }  // namespace
+
+bool catches(std::int64_t pid, int signal) {
+  const auto status = read_small_file(fmt::format("/proc/{}/status", pid), 64 * 1024);
+  const auto at = status ? status->find("\nSigCgt:") : std::string::npos;
+  if (at == std::string::npos) return false;
+  const auto caught = std::strtoull(status->c_str() + at + 8, nullptr, 16);
+  return (caught >> (signal - 1) & 1) != 0;
+}
 
 int run_shim(const std::filesystem::path& given, std::function<int()> task) {
   const auto directory = std::filesystem::absolute(given);

@@ -36,21 +36,32 @@ struct ShimSpec {
   std::string hide;  ///< With "files": a directory that the task shall not see …
   std::vector<std::string> show;               ///< … but for these directories inside it.
   std::map<std::string, std::int64_t> limits;  ///< "nofile", "nproc", "as", "fsize": soft and hard limit.
-  std::string cgroup;                          ///< Name of the control group to make, with "cgroup".
-  double drain_seconds = 1;                    ///< How long output is awaited after the task's end.
-  double stall_seconds = 10;                   ///< A full spool holds the task up for so long, then drops.
-  std::int64_t spool_bytes_max = 64 << 20;     ///< For each of stdout and stderr.
+  std::string cgroup;                          ///< Begins the names of the control groups to make.
+  std::int64_t memory_bytes_max = 0;           ///< With "memory"; 0: no limit.
+  std::int64_t pids_max = 0;                   ///< With "processes": of processes and threads; 0: no limit.
+  std::string lease;          ///< A file (ShimLease) to end with; empty: runs on without a master.
+  double grace_seconds = 15;  ///< After the lease: between SIGTERM and SIGKILL.
+  double drain_seconds = 1;   ///< How long output is awaited after the task's end.
+  double stall_seconds = 10;  ///< A full spool holds the task up for so long, then drops.
+  std::int64_t spool_bytes_max = 64 << 20;  ///< For each of stdout and stderr.
 };
 BOOST_DESCRIBE_STRUCT(ShimSpec, (),
                       (command, environment, working_directory, startup_hook, shared_directory, isolation,
-                       hide, show, limits, cgroup, drain_seconds, stall_seconds, spool_bytes_max))
+                       hide, show, limits, cgroup, memory_bytes_max, pids_max, lease, grace_seconds,
+                       drain_seconds, stall_seconds, spool_bytes_max))
+
+/// `lease` of the state directory: until when this machine may run what it runs.
+struct ShimLease {
+  std::int64_t until = 0;  ///< On CLOCK_BOOTTIME, in microseconds (boot_time()); 0: nobody asks for a lease.
+};
+BOOST_DESCRIBE_STRUCT(ShimLease, (), (until))
 
 /// In the order in which they are taken: "cgroup": own control group, ended as
-/// one; "pid": own process numbers, the end of their first is the end of all;
-/// "mount": private mounts; "proc": own /proc; "shm": private /dev/shm; "ipc",
-/// "uts": own System V IPC and host name; "files": `hide` is not visible.
-inline constexpr const char* kIsolationSteps[] = {"cgroup", "pid", "mount", "proc",
-                                                  "shm",    "ipc", "uts",   "files"};
+/// one; "memory", "processes": limits of them and word of what they did; "pid": own process numbers, the end
+/// of their first is the end of all; "mount": private mounts; "proc": own /proc; "shm": private /dev/shm;
+/// "ipc", "uts": own System V IPC and host name; "files": `hide` is not visible.
+inline constexpr const char* kIsolationSteps[] = {"cgroup", "memory", "processes", "pid", "mount",
+                                                  "proc",   "shm",    "ipc",       "uts", "files"};
 
 /// `shim.json`, written when the shim starts and again when the task runs.
 struct ShimState {
@@ -58,10 +69,11 @@ struct ShimState {
   std::int64_t startTime = 0;  ///< Field 22 of /proc/<pid>/stat: with the pid, it names one process for ever.
   std::int64_t taskPid = 0;    ///< As the agent sees it; 0 until the task runs.
   std::vector<std::string>
-      isolation;       ///< The steps that worked; "user" too where a user namespace was needed.
-  std::string cgroup;  ///< Path of the control group; empty: none.
+      isolation;                    ///< The steps that worked; "user" too where a user namespace was needed.
+  std::string cgroup;               ///< Path of the control group that holds all of the task; empty: none.
+  std::vector<std::string> groups;  ///< Paths of all control groups that were made for it.
 };
-BOOST_DESCRIBE_STRUCT(ShimState, (), (pid, startTime, taskPid, isolation, cgroup))
+BOOST_DESCRIBE_STRUCT(ShimState, (), (pid, startTime, taskPid, isolation, cgroup, groups))
 
 /// `exit.json`, synced and renamed when the task and all of its output are done.
 struct ShimExit {
@@ -69,8 +81,12 @@ struct ShimExit {
   int signal = 0;
   std::string reason;  ///< Where code and signal do not say enough.
   Time time;
+  bool lapsed = false;  ///< Asked to end by the shim, because the lease was over.
 };
-BOOST_DESCRIBE_STRUCT(ShimExit, (), (code, signal, reason, time))
+BOOST_DESCRIBE_STRUCT(ShimExit, (), (code, signal, reason, time, lapsed))
+
+/// Whether process `pid` has a handler for `signal`; false where that cannot be told.
+bool catches(std::int64_t pid, int signal);
 
 /// Becomes the shim of `directory`, which holds spec.json and the empty file
 /// `start`, and returns its exit status when the task has ended (0: exit.json
@@ -87,9 +103,6 @@ int run_shim(const std::filesystem::path& directory, std::function<int()> task =
 /// The environment of this process as it is now. In `task`, language runtimes
 /// that copied the environment when they started must copy it again from here.
 std::map<std::string, std::string> process_environment();
-
-/// Ends everything in a control group that `ShimState::cgroup` names, and removes it.
-void end_cgroup(const std::string& cgroup);
 
 /// Tries each isolation step in a short-lived child; the names of those that work here.
 std::vector<std::string> isolation_that_works();

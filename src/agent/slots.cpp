@@ -15,6 +15,7 @@
 #include <iterator>
 #include <memory>
 
+#include "det/agent/cgroup.h"
 #include "det/agent/shim.h"
 #include "det/base/text.h"
 
@@ -23,6 +24,8 @@ namespace det::agent {
 namespace {
 
 constexpr int kSlotsMax = 1024;
+constexpr std::int64_t kPidsMin = 1024;
+constexpr std::int64_t kPidsMax = 16384;
 
 std::string cpu_brand() {
   std::ifstream file("/proc/cpuinfo");
@@ -112,12 +115,39 @@ std::vector<api::SlotReport> detect_slots(std::optional<int> wanted) {
   return slots;
 }
 
+std::int64_t default_pids_per_slot(std::size_t slots) {
+  std::int64_t kernel = 32768;
+  for (const char* path : {"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"})
+    if (std::int64_t number = 0; std::ifstream(path) >> number && number > 0)
+      kernel = path == std::string_view("/proc/sys/kernel/pid_max") ? number : std::min(kernel, number);
+  const auto share = kernel / 2 / static_cast<std::int64_t>(std::max<std::size_t>(slots, 1));
+  return std::clamp(share, kPidsMin, kPidsMax);
+}
+
+std::vector<std::string> unmet(const AgentOptions& options, const Machine& machine) {
+  const auto allows = [&](const char* step) {
+    return options.isolate && std::ranges::find(machine.isolation, step) != machine.isolation.end();
+  };
+  const auto why = options.isolate ? "this machine does not let the agent make control groups for it"
+                                   : "tasks run without control groups";
+  std::vector<std::string> sentences;
+  if (options.memory_per_slot > 0 && !allows("memory"))
+    sentences.push_back(fmt::format("tasks run without the memory limit of {} a slot: {}",
+                                    bytes_text(options.memory_per_slot), why));
+  if (options.pids_per_slot.value_or(0) > 0 && !allows("processes"))
+    sentences.push_back(
+        fmt::format("tasks run without the limit of {} processes a slot: {}", *options.pids_per_slot, why));
+  return sentences;
+}
+
 Machine detect_machine(const AgentOptions& options) {
   Machine machine;
   char name[256] = {};
   machine.hostname = ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
   machine.cores = usable_cores();
   machine.slots = detect_slots(options.slots);
+  machine.pids_per_slot = default_pids_per_slot(machine.slots.size());
+  if (options.isolate) hand_on_controllers();
   if (options.isolate) machine.isolation = isolation_that_works();
   machine.address = options.advertised_address.empty() ? own_address() : options.advertised_address;
   return machine;

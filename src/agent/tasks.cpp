@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 
 #include "det/agent/archive.h"
+#include "det/agent/cgroup.h"
 #include "det/agent/files.h"
 #include "det/agent/process.h"
 #include "det/agent/spool.h"
@@ -83,6 +83,11 @@ Result<void> Tasks::write_memory(const Memory& memory) const {
   return done(replace_file(state_dir_ / "agent.json", json::serialize(json::to_json(memory)), true));
 }
 
+Result<void> Tasks::write_lease(std::optional<Time> until) const {
+  const ShimLease lease{until.value_or(Time{}).microseconds};
+  return done(replace_file(state_dir_ / "lease", json::serialize(json::to_json(lease)), false));
+}
+
 Result<bool> Tasks::machine_restarted() const {
   DET_TRY(const auto now, read_small_file("/proc/sys/kernel/random/boot_id"));
   const auto before = read_small_file(state_dir_ / "boot");
@@ -135,13 +140,17 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
   spec.isolation = isolation_for(a, options, machine);
   spec.hide = fs::canonical(state_dir_, error);
   spec.show = {fs::canonical(work, error)};
+  spec.memory_bytes_max = options.memory_per_slot;
+  spec.pids_max = options.pids_per_slot.value_or(machine.pids_per_slot);
+  spec.grace_seconds = a.grace_seconds;
+  if (options.on_disconnect == OnDisconnect::Stop) spec.lease = state_dir_ / "lease";
   const auto ranks = static_cast<int>(std::max<std::size_t>(a.slot_ids.size(), 1));
   for (int i = 0; i < ranks; ++i) {
     const int number = a.rank_start + i;
     spec.environment = task_environment(a, number, options, machine, cluster_id, work, inherited);
-    // Two clusters on one machine may give equal ids to equal experiments; no two agents share a directory.
-    spec.cgroup =
-        fmt::format("det-{:016x}-{}-{}", std::hash<std::string>{}(spec.hide), a.allocation_id, number);
+    // Two clusters on one machine may give equal ids to equal experiments: both are made unique.
+    spec.environment[kMark] = random_hex() + random_hex();
+    spec.cgroup = fmt::format("det-{}-{}", a.allocation_id, number);
     if (auto made = make_directory(rank(a.allocation_id, number)); !made) return made;
     if (auto failure = replace_file(rank(a.allocation_id, number) / "spec.json",
                                     json::serialize(json::to_json(spec)), false))
@@ -180,6 +189,13 @@ FoundRank Tasks::look(const std::string& id, int number) const {
   return found;
 }
 
+std::string Tasks::mark(const std::string& id, int number) const {
+  const auto spec = read_json<ShimSpec>(rank(id, number) / "spec.json");
+  if (!spec) return {};
+  const auto found = spec->environment.find(kMark);
+  return found == spec->environment.end() ? "" : found->second;
+}
+
 Result<void> Tasks::write_exit(const std::string& id, int number, int code, int signal,
                                const std::string& reason) const {
   const auto directory = rank(id, number);
@@ -212,8 +228,8 @@ Result<void> Tasks::remove(const std::string& id) const {
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     const auto shim = read_json<ShimState>(entry.path() / "shim.json");
     if (!shim) continue;
-    if (process_start_time(shim->pid) == shim->startTime) ::kill(static_cast<pid_t>(shim->pid), SIGKILL);
-    end_cgroup(shim->cgroup);
+    kill_process(shim->pid, shim->startTime);
+    for (const auto& path : shim->groups) end_cgroup(path);
   }
   fs::remove_all(directory, error);
   if (error) return fail(ErrorCode::Unavailable, "cannot delete {}: {}", directory.string(), error.message());

@@ -32,7 +32,7 @@ struct FoundRank {
 /// The agent's directory: memory, model definitions, and a directory for each
 /// allocation. Blocking; safe from one thread at a time for each allocation.
 ///
-///     lock, agent.json, boot, token, worker-<framework>.log
+///     lock, agent.json, boot, token, lease, worker-<framework>.log
 ///     models/<digest>.tar.gz
 ///     tasks/<allocation>/work, logs.json, <rank>/…
 class Tasks {
@@ -49,6 +49,8 @@ class Tasks {
   /// NotFound at the very first start; another error must stop the agent.
   Result<Memory> read_memory() const;
   Result<void> write_memory(const Memory& memory) const;
+  /// Until when running tasks may run on; nothing: nobody asks for a lease. Read by their shims.
+  Result<void> write_lease(std::optional<Time> until) const;
   /// Whether the machine was started anew since this was last called.
   Result<bool> machine_restarted() const;
 
@@ -72,6 +74,8 @@ class Tasks {
   /// Takes the ticket away; true if the rank had not begun and now never will.
   bool take_ticket(const std::string& id, int rank) const;
   FoundRank look(const std::string& id, int rank) const;
+  /// By what the rank's processes are known (kMark); empty: there is no such rank.
+  std::string mark(const std::string& id, int rank) const;
   /// Puts down an exit that no shim wrote, with a line in the rank's log.
   Result<void> write_exit(const std::string& id, int rank, int code, int signal,
                           const std::string& reason) const;

@@ -3,6 +3,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
@@ -69,6 +70,10 @@ class TestMaster {
   void lose_log_answers(int every) {
     const std::lock_guard lock(mutex_);
     lose_every_ = every;
+  }
+  void set_lease(std::int64_t milliseconds) {
+    const std::lock_guard lock(mutex_);
+    lease_ = milliseconds;
   }
   /// Requests for model definitions are answered 503.
   void set_models_away(bool away) {
@@ -160,7 +165,9 @@ class TestMaster {
       }
     }
     asio::steady_timer timer(context_);
-    for (std::int64_t waited = 0; waited < message->wait_milliseconds; waited += 2) {
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(message->wait_milliseconds);
+    while (std::chrono::steady_clock::now() < until) {
       {
         const std::lock_guard lock(mutex_);
         const bool superseded = session_ != message->session || newest_ != message->sequence;
@@ -174,7 +181,7 @@ class TestMaster {
     reply.epoch = 1;
     reply.sequence = message->sequence;
     reply.version = version_;
-    reply.lease_milliseconds = 20'000;
+    reply.lease_milliseconds = lease_;
     reply.cluster_id = "test-cluster";
     for (const auto& [id, allocation] : desired_) reply.desired.push_back(allocation);
     for (const auto& report : message->allocations)
@@ -206,6 +213,7 @@ class TestMaster {
   int model_requests_ = 0;
   int lose_every_ = 0;
   int batches_ = 0;
+  std::int64_t lease_ = 20'000;
   std::map<std::string, std::string> models_;
   std::map<std::string, api::AllocationReport> reports_;
   std::map<std::string, std::map<std::int64_t, api::LogEntry>> logs_;

@@ -1,5 +1,5 @@
 // The processes that agent_test.cpp starts and kills:
-//   det-agent-test agent <master url> <state dir> [warm]
+//   det-agent-test agent <master url> <state dir> [warm|stop]
 //   det-agent-test warm          a warm worker that runs the spec's "script" by bash
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -35,7 +35,8 @@ int run_agent_program(int argc, char** argv) {
   options.python = "bash";
   options.trial_command = {"-c", "eval \"$SCRIPT\""};
   options.warm_frameworks.clear();
-  if (argc > 4) {
+  if (argc > 4 && std::strcmp(argv[4], "stop") == 0) options.on_disconnect = OnDisconnect::Stop;
+  if (argc > 4 && std::strcmp(argv[4], "warm") == 0) {
     options.python = "/proc/self/exe";
     options.trial_command = {"cold"};
     options.warm_command = {"warm"};

@@ -107,6 +107,16 @@ struct AgentFlags {
     app.add_option("--python", options.python, "Python that runs trials")->capture_default_str();
     app.add_option("--python-path", options.python_path,
                    "Where the package `determined` is, if it is not installed");
+    app.add_option("--memory-per-slot", options.memory_per_slot,
+                   "Memory that the processes of one slot may use, such as 16GiB; default: no limit")
+        ->transform(CLI::AsSizeValue(false));
+    app.add_option("--pids-per-slot", options.pids_per_slot,
+                   "Processes and threads that one slot may have; 0: no limit; default: 16384, or less where "
+                   "the machine has few");
+    app.add_option("--on-disconnect", options.on_disconnect,
+                   "What trials do when no master answers for a whole lease: continue, or stop")
+        ->transform(CLI::CheckedTransformer(std::map<std::string, agent::OnDisconnect>{
+            {"continue", agent::OnDisconnect::Continue}, {"stop", agent::OnDisconnect::Stop}}));
     app.add_flag("--no-isolation", no_isolation, "Run tasks without namespaces and control groups");
     app.add_flag("--no-warm-worker", no_warm_worker, "Start every trial in a fresh process");
   }
