@@ -82,7 +82,12 @@ Collector::Collector(asio::any_io_executor strand, Ledger& ledger, store::Store&
     : strand_(std::move(strand)), ledger_(ledger), store_(store), pool_(pool) {}
 
 void Collector::collect(ExperimentId id) {
-  if (at_work_.insert(id).second) asio::co_spawn(strand_, collect_now(id), log_failure);
+  // Not by a destructor inside the coroutine: its frame may outlive this object when all ends.
+  const auto done = [this, id](std::exception_ptr failure) {
+    at_work_.erase(id);
+    log_failure(std::move(failure));
+  };
+  if (at_work_.insert(id).second) asio::co_spawn(strand_, collect_now(id), done);
 }
 
 void Collector::delete_experiment(experiment::ExperimentRecord record) {
@@ -104,11 +109,6 @@ asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> ch
 }
 
 asio::awaitable<void> Collector::collect_now(ExperimentId id) {
-  struct Leave {
-    std::set<ExperimentId>& at_work;
-    ExperimentId id;
-    ~Leave() { at_work.erase(id); }
-  } leave{at_work_, id};
   const auto* experiment = ledger_.cluster().experiment(id);
   if (experiment == nullptr) co_return;
   auto keep = pinned(ledger_.cluster());

@@ -155,18 +155,6 @@ TEST_F(FollowTest, LinesOfTheMastersOwnLogArriveWhenTheyAreWritten) {
   }
 }
 
-TEST_F(FollowTest, WhoWaitsForOperationsIsToldAtOnceThatItsRunIsOver) {
-  const auto task = running();
-  auto waiting = std::async(std::launch::async, [&] {
-    return call(task.token, "GET",
-                fmt::format("/api/v1/trials/{}/searcher/operation?known=1&timeoutSeconds=60", task.trial_id));
-  });
-  std::this_thread::sleep_for(300ms);
-  exit("a", 1, task.allocation_id, 0);
-  ASSERT_EQ(waiting.wait_for(kSoon), std::future_status::ready);
-  EXPECT_EQ(waiting.get().status, 410);
-}
-
 TEST_F(FollowTest, WhoWaitsForPreemptionIsToldAtOnceOfItAndOfTheEnd) {
   const auto task = running();
   const auto path =

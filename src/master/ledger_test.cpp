@@ -136,7 +136,17 @@ TEST_F(LedgerTest, TheEndOfAnAllocationIsToldOnceItIsDurable) {
   ASSERT_EQ(ledger_->cluster().allocations().size(), 1u);
   const auto id = ledger_->cluster().allocations().begin()->first;
   EXPECT_TRUE(over.empty());
-  ASSERT_TRUE(wait(ledger_->handle(cluster::AllocationExited{id, "a", {{.rank = 0, .code = 1}}})));
+  const auto trial = ledger_->cluster().allocation(id)->record.trial_id;
+  // Who of it waits for operations has to learn that it is over: its key rings, too.
+  const auto rung = [&]() -> asio::awaitable<bool> {
+    Watch watch(*ledger_, Ledger::trial_key(trial));
+    cluster::Event exited = cluster::AllocationExited{id, "a", {{.rank = 0, .code = 1}}};
+    const auto handled = co_await ledger_->handle(std::move(exited));
+    const auto begin = std::chrono::steady_clock::now();
+    co_await watch.wait(std::chrono::seconds(5));
+    co_return handled&& std::chrono::steady_clock::now() - begin < std::chrono::seconds(5);
+  };
+  EXPECT_TRUE(wait(rung()));
   EXPECT_EQ(over, std::vector{id});
 }
 

@@ -103,7 +103,8 @@ TEST_F(PatchTest, TheUuidsToDeleteComeInABodyAndTheDocumentSaysSo) {
       call(user_, "DELETE", "/api/v1/checkpoints", {{"checkpointUuids", json::array{"no-such-uuid"}}});
   EXPECT_EQ(answer.status, 404) << answer.text;
   EXPECT_EQ(call(user_, "DELETE", "/api/v1/checkpoints").status, 400);
-  const auto operation = master_->openapi().at("paths").at("/api/v1/checkpoints").at("delete").get_object();
+  const auto document = master_->openapi();
+  const auto& operation = document.at("paths").at("/api/v1/checkpoints").at("delete").get_object();
   EXPECT_TRUE(operation.contains("requestBody"));
   EXPECT_FALSE(operation.contains("parameters"));
 }

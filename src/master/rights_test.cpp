@@ -182,7 +182,8 @@ TEST_F(RightsTest, WhoHasNoRightIsRefusedAndTheLogIsAsItWas) {
 }
 
 TEST_F(RightsTest, EveryRouteOfTheApiButTheOpenOnesWantsToKnowWho) {
-  for (const auto& [path, operations] : master_->openapi().at("paths").get_object())
+  const auto document = master_->openapi();
+  for (const auto& [path, operations] : document.at("paths").get_object())
     for (const auto& [verb, operation] : operations.get_object()) {
       const bool open = operation.get_object().contains("security");
       std::string method(verb), place(path);
