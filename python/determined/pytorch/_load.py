@@ -58,6 +58,15 @@ def load_trial_from_checkpoint_path(
     return _build(trial_class, context, root, {**(torch_load_kwargs or {}), **kwargs})
 
 
+def load_model_or_trial(path: str, torch_load_kwargs: dict[str, Any]) -> PyTorchTrial | torch.nn.Module:
+    """As ``Checkpoint.load`` has it: the bare model of a classic trial, the trial of any other."""
+    trial = load_trial_from_checkpoint_path(path, torch_load_kwargs=torch_load_kwargs)
+    if _generation.is_classic(type(trial)):
+        model: torch.nn.Module = trial.context.models[0]
+        return model
+    return trial
+
+
 def _build(
     trial_class: type[PyTorchTrial], context: PyTorchTrialContext, root: pathlib.Path, options: dict[str, Any]
 ) -> PyTorchTrial:
