@@ -17,7 +17,7 @@ from determined._loop import Loop
 from determined._runtime_api import EXIT_GONE, Client
 from determined._source import SourceSnapshot
 from determined.errors import InvalidConfigurationException, InvalidHP
-from determined.exec import _ending, _output, _requirements
+from determined.exec import _ending, _output, _requirements, _script
 
 _CONTAINER_ROOT = "/determined_shared_fs"
 
@@ -25,6 +25,8 @@ _CONTAINER_ROOT = "/determined_shared_fs"
 def main() -> int:
     """Runs the trial that the environment describes and returns the status to exit with."""
     _output.set_up(debug=os.environ.get("DET_DEBUG", "").lower() in ("1", "true"))
+    if (command := _script.command_of(os.environ)) is not None:
+        return _script.run(command, os.environ)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on a GPU
     try:
         _requirements.enter(_work_directory(), ["-m", "determined.exec.trial"])

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from determined import _entrypoint
-from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined.common import check
 from determined.pytorch import _generation, _state
 from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._trainer_context import free_env
 from determined.pytorch._trial import PyTorchTrial
 
 
@@ -38,7 +38,7 @@ def load_trial_from_checkpoint_path(
     root = pathlib.Path(path)
     described = _description(root)
     changes = trial_kwargs or {}
-    env = EnvContext(
+    env = free_env(
         experiment_config=ExperimentConfig(changes.get("exp_conf") or described["experiment_config"]),
         hparams=dict(changes.get("hparams") or described["hparams"]),
         trial_seed=0,
