@@ -2,6 +2,7 @@
 
 from determined.experimental import client
 from determined.experimental._checkpoint import Checkpoint, ModelFramework
+from determined.experimental._create import Mode, create
 from determined.experimental._debug import create_trial_instance, test_one_batch
 from determined.experimental._determined import Determined
 from determined.experimental._experiment import Experiment, ExperimentReference
@@ -14,6 +15,7 @@ __all__ = [
     "Determined",
     "Experiment",
     "ExperimentReference",
+    "Mode",
     "Model",
     "ModelFramework",
     "ModelOrderBy",
@@ -22,6 +24,7 @@ __all__ = [
     "Trial",
     "TrialReference",
     "client",
+    "create",
     "create_trial_instance",
     "test_one_batch",
 ]

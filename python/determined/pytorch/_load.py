@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from determined import _entrypoint
+from determined import _entrypoint, _native
 from determined._experiment_config import ExperimentConfig
+from determined._trial import Trial
 from determined.common import check
 from determined.pytorch import _generation, _state
 from determined.pytorch._context import PyTorchTrialContext
@@ -50,12 +51,20 @@ def load_trial_from_checkpoint_path(
         if not code.is_dir():
             check.fail(f"checkpoint {root.name} without code/", "the trial's source in it", "or pass trial_class")
         with _entrypoint.importable(str(code)):
-            found = _entrypoint.load_trial_class(described["trial_cls_spec"], str(code))
+            found = _find(described["trial_cls_spec"], str(code))
             if not issubclass(found, PyTorchTrial):
                 check.fail(f"a {found.__name__} in the checkpoint", "a PyTorchTrial")
                 raise AssertionError
             return _build(found, context, root, {**(torch_load_kwargs or {}), **kwargs})
     return _build(trial_class, context, root, {**(torch_load_kwargs or {}), **kwargs})
+
+
+def _find(spec: str, code: str) -> type[Trial]:
+    """The class of a checkpoint's source; a script that submits itself is stopped where it does."""
+    found: type[Trial] | None = None
+    with _native.recorded() as handed_over:
+        found = _entrypoint.load_trial_class(spec, code)
+    return found or handed_over[0]
 
 
 def load_model_or_trial(path: str, torch_load_kwargs: dict[str, Any]) -> PyTorchTrial | torch.nn.Module:
