@@ -60,6 +60,6 @@ def test_what_create_cannot_do_is_said(tmp_path: pathlib.Path, monkeypatch: pyte
 def test_the_local_test_trains_one_batch(options: dict[str, bool], caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
     caplog.set_level("INFO")
-    config = {"hyperparameters": {"global_batch_size": 4}, "searcher": {"name": "single", "metric": "validation_loss"}}
+    config = {"hyperparameters": {"global_batch_size": 4}, "searcher": {"name": "single", "metric": "val_loss"}}
     assert create(EverythingTrial, config, **options) is None  # type: ignore[arg-type]
     assert "the test of EverythingTrial passed" in caplog.text

@@ -21,6 +21,16 @@ std::int64_t global_batch_size(const json::object& hparams) {
   return number.value_or(1);
 }
 
+bool is_script(const json::object& config) {
+  return config::entrypoint_kind(config.if_contains("entrypoint")) == config::EntrypointKind::Command;
+}
+
+/// A script without searcher.max_length knows itself how long to train: it is asked for "all of it" once.
+void settle_length(config::ExperimentConfig& config) {
+  if (config.searcher.max_length.count == 0 && is_script(config.document))
+    config.searcher.max_length.count = 1;
+}
+
 bool all_completed(const Trial& trial) {
   return std::all_of(trial.operations.begin(), trial.operations.end(),
                      [](const auto& o) { return o.completed; });
@@ -46,6 +56,7 @@ Experiment::Experiment(ExperimentRecord record, config::ExperimentConfig config,
     : record_(std::move(record)), config_(std::move(config)), searcher_(std::move(searcher)) {}
 
 Result<Experiment> Experiment::create(ExperimentRecord record, config::ExperimentConfig config) {
+  settle_length(config);
   DET_TRY(auto searcher, search::Searcher::make(config));
   return Experiment(std::move(record), std::move(config), std::move(searcher));
 }
@@ -53,6 +64,7 @@ Result<Experiment> Experiment::create(ExperimentRecord record, config::Experimen
 Result<Experiment> Experiment::restore(const json::value& snapshot) {
   DET_TRY(auto saved, json::from_json<Saved>(snapshot));
   DET_TRY(auto config, config::from_document(saved.record.config));
+  settle_length(config);
   DET_TRY(auto searcher, search::Searcher::restore(config, saved.searcher));
   Experiment experiment(std::move(saved.record), std::move(config), std::move(searcher));
   for (auto& trial : saved.trials) {
@@ -231,7 +243,7 @@ void Experiment::create_trial(const search::Create& create, Context context) {
 }
 
 bool Experiment::runs_script() const {
-  return config::entrypoint_kind(record_.config.if_contains("entrypoint")) == config::EntrypointKind::Command;
+  return is_script(record_.config);
 }
 
 Trial& Experiment::by_request(const search::RequestId& request) {

@@ -95,6 +95,14 @@ TEST(Experiment, AScriptCountsInTheUnitOfItsConfiguration) {
   EXPECT_EQ(bench.trial(1).record.state, State::Completed);
 }
 
+TEST(Experiment, AScriptWithoutALengthIsAskedOnce) {
+  Bench bench("searcher: {name: single, metric: loss}\nentrypoint: python3 train.py\n");
+  EXPECT_EQ(bench.trial(1).operations.front().batches, 1);
+  const auto again = Experiment::restore(bench.experiment.snapshot());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->trial(TrialId{1})->operations.front().batches, 1);
+}
+
 TEST(Experiment, IsCompletedWhenItsTrialDidEverythingAndLeft) {
   Bench bench(kSingle);
   bench.complete(1, 200);

@@ -71,7 +71,7 @@ TEST_F(RegistryTest, TwoModelsCannotHaveOneName) {
 }
 
 TEST_F(RegistryTest, ANameIsNeitherEmptyNorPadded) {
-  for (const std::string name : {std::string(), std::string(" a"), std::string("a "), std::string(300, 'x')})
+  for (const auto& name : {std::string(), std::string(" a"), std::string("a "), std::string(300, 'x')})
     EXPECT_EQ(registry->create({.name = name}).error().code(), ErrorCode::InvalidArgument) << name;
 }
 

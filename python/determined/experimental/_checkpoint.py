@@ -201,7 +201,7 @@ class Checkpoint:
             self._master().download(f"/checkpoints/{self.uuid}", archive)
             archive.seek(0)
             with tarfile.open(fileobj=archive, mode="r:gz") as members:
-                members.extractall(draft, filter="data")
+                _extract(members, draft)
 
     def _places(self) -> Iterator[pathlib.Path]:
         """Where a shared file system would show the files."""
@@ -327,6 +327,23 @@ class Checkpoint:
         if self._session is None:
             raise ValueError(f"checkpoint {self.uuid} was made without a master; get it from client.get_checkpoint()")
         return self._session
+
+
+def _extract(members: tarfile.TarFile, directory: pathlib.Path) -> None:
+    """Files and directories only, and none outside ``directory``."""
+    for member in members:
+        path = pathlib.PurePosixPath(member.name)
+        if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
+            raise ValueError(f"the archive of the checkpoint holds {member.name!r}, which is not a file below it")
+        target = directory / path
+        if member.isdir():
+            target.mkdir(parents=True, exist_ok=True)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        content = members.extractfile(member)
+        assert content is not None
+        with content, target.open("wb") as file:
+            shutil.copyfileobj(content, file)
 
 
 def _camel(data: Mapping[str, Any]) -> dict[str, Any]:
