@@ -6,19 +6,24 @@ import subprocess
 from cluster import PATIENCE, PYTHON, REPOSITORY
 
 
-def run_python(cluster, program, directory, environment=None, code=0):
-    """What a program prints that a user runs with the cluster's address in DET_MASTER."""
-    kept = {name: value for name, value in cluster.environment.items() if name != "DET_MASTER"}
-    variables = {"DET_MASTER": cluster.url, "PYTHONPATH": str(REPOSITORY / "python"), **(environment or {})}
-    done = subprocess.run(
+def popen_python(cluster, program, directory, environment=None):
+    """Starts a program of a user, with the cluster's address in DET_MASTER and its output in a pipe."""
+    variables = {"PATH": os.environ["PATH"], **cluster.environment, "DET_MASTER": cluster.url}
+    return subprocess.Popen(
         [PYTHON, "-c", program],
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         cwd=directory,
-        stdin=subprocess.DEVNULL,
-        env={**{name: value for name, value in os.environ.items() if name == "PATH"}, **kept, **variables},
-        timeout=PATIENCE,
+        env={**variables, "PYTHONPATH": str(REPOSITORY / "python"), **(environment or {})},
     )
-    if code is not None and done.returncode != code:
-        raise AssertionError(f"ended with {done.returncode}, not {code}:\n{done.stdout}{done.stderr}")
-    return done.stdout if code == 0 else done.stdout + done.stderr
+
+
+def run_python(cluster, program, directory, environment=None):
+    """What a program of a user prints; it must end with status 0."""
+    process = popen_python(cluster, program, directory, environment)
+    text, _ = process.communicate(timeout=PATIENCE)
+    if process.returncode != 0:
+        raise AssertionError(f"ended with {process.returncode}:\n{text}")
+    return text

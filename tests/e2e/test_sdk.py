@@ -5,7 +5,7 @@ import json
 import pytest
 from cluster import Cluster
 from conftest import HERE
-from sdk import run_python
+from sdk import popen_python, run_python
 
 SHORT = """
 from determined.experimental import Determined, client
@@ -239,3 +239,96 @@ def test_the_token_of_the_command_line_is_used_and_renewed(cluster, tmp_path):
     assert run_python(cluster, ask, tmp_path).strip() == "determined"
     assert "old" not in file.read_text()
     cluster.run("experiment", "list")
+
+
+def test_a_trial_starts_with_the_weights_of_another_and_with_nothing_else(cluster, trained, tmp_path):
+    run_python(
+        cluster,
+        SHORT
+        + """
+from determined.common.api import errors
+source = client.get_experiment(TRAINED).get_trials()[0]
+latest = source.select_checkpoint(latest=True)
+weights = {m.steps_completed: m.metrics["weights"] for m in source.iter_metrics("validation")}
+config["perform_initial_validation"] = True
+base = config["searcher"]
+for field, value in (("source_trial_id", source.id), ("source_checkpoint_uuid", latest.uuid)):
+    config["searcher"] = {**base, field: value}
+    experiment = client.create_experiment(config, NOISY)
+    assert experiment.wait(interval=0.1).name == "COMPLETED"
+    (trial,) = experiment.get_trials()
+    assert trial.warm_start_checkpoint_uuid == latest.uuid
+    first = list(trial.iter_metrics("validation"))[0]
+    assert (first.steps_completed, first.metrics["weights"]) == (0, weights[60])
+    assert [m.steps_completed for m in trial.iter_metrics("training")] == [10, 20, 30, 40, 50, 60]
+for field, value in (("source_trial_id", 12345), ("source_checkpoint_uuid", "nothing")):
+    config["searcher"] = {**base, field: value}
+    try:
+        client.create_experiment(config, NOISY)
+        raise SystemExit("accepted")
+    except errors.BadRequestException as error:
+        assert "no checkpoint found" in str(error) and str(value) in str(error)
+""".replace("TRAINED", str(trained)).replace("NOISY", repr(str(HERE / "models" / "noisy"))),
+        tmp_path,
+    )
+
+
+def test_what_a_running_trial_starts_from_cannot_be_deleted(cluster, trained, tmp_path):
+    run_python(
+        cluster,
+        SHORT
+        + """
+from determined.common.api import errors
+latest = client.get_experiment(TRAINED).get_trials()[0].select_checkpoint(latest=True)
+config["searcher"]["source_checkpoint_uuid"] = latest.uuid
+experiment = client.create_experiment(config, NOISY, activate=False)
+for call in (latest.delete, client.get_experiment(TRAINED).delete):
+    try:
+        call()
+        raise SystemExit("deleted")
+    except errors.BadRequestException as error:
+        assert f"what trial {experiment.get_trials()[0].id} of experiment {experiment.id} starts from" in str(error)
+experiment.kill()
+experiment.wait(interval=0.1)
+""".replace("TRAINED", str(trained)).replace("NOISY", repr(str(HERE / "models" / "noisy"))),
+        tmp_path,
+    )
+
+
+def test_the_old_names_are_the_same_objects(cluster, tmp_path):
+    run_python(
+        cluster,
+        """
+import determined.experimental as new
+import determined_common.experimental as old
+from determined_common.api import errors
+import determined.common.experimental as other
+assert old.Determined is new.Determined is other.Determined
+assert new.ExperimentReference is new.Experiment and new.TrialReference is new.Trial
+""",
+        tmp_path,
+    )
+
+
+def test_a_followed_log_outlives_the_master(start, tmp_path):
+    cluster = start()
+    program = (
+        SHORT
+        + """
+config["searcher"]["max_length"] = {"batches": 400}
+config["hyperparameters"]["seconds_per_batch"] = 0.02
+trial = client.create_experiment(config, NOISY).await_first_trial()
+for line in trial.iter_logs(follow=True):
+    print(line, end="", flush=True)
+""".replace("NOISY", repr(str(HERE / "models" / "noisy")))
+    )
+    following = popen_python(cluster, program, tmp_path)
+    lines = []
+    for line in following.stdout:
+        lines.append(line)
+        if "line 50 batch 50" in line:
+            cluster.master.kill()
+            cluster.start_master()
+    assert following.wait() == 0
+    said = [int(line.rpartition(" ")[2]) for line in lines if " batch " in line and " line " in line]
+    assert said == sorted(set(said)) and said[-1] == 399, "each line once and in order"

@@ -91,7 +91,7 @@ class CheckpointContext:
             identifier = self._distributed.broadcast(str(uuid.uuid4()))
             return self._upload_shards(ckpt_dir, metadata, selector, identifier)
         with tempfile.TemporaryDirectory(prefix="checkpoint-") as draft:
-            _copy_selected(ckpt_dir, draft, selector)
+            _copy_selected(ckpt_dir, draft, selector, link=True)
             return self._commit(draft, str(uuid.uuid4()), metadata or {})
 
     def _upload_shards(
@@ -118,7 +118,7 @@ class CheckpointContext:
         if not problems:
             mine = {name for name in names if not any(name in files for _, files in plans[: dist.rank])}
             try:
-                _copy_selected(ckpt_dir, draft, lambda name: name in mine)
+                _copy_selected(ckpt_dir, draft, lambda name: name in mine, link=True)
             except OSError as error:
                 problem = f"rank {dist.rank}: {error}"
             problems = [text for text in dist.allgather(problem) if text]
@@ -334,8 +334,13 @@ def _conflicts(plans: list[dict[str, int]]) -> list[str]:
 
 
 def _copy_selected(
-    source: str | os.PathLike[str] | None, target: str | os.PathLike[str], selector: Selector | None
+    source: str | os.PathLike[str] | None,
+    target: str | os.PathLike[str],
+    selector: Selector | None,
+    *,
+    link: bool = False,
 ) -> None:
+    """``link``: the copies are for reading only, and need no space where they can be links."""
     pathlib.Path(target).mkdir(parents=True, exist_ok=True)
     if source is None:
         return
@@ -345,6 +350,10 @@ def _copy_selected(
             copy.mkdir(parents=True, exist_ok=True)
         else:
             copy.parent.mkdir(parents=True, exist_ok=True)
+            if link:
+                with contextlib.suppress(OSError):
+                    os.link(path.resolve(), copy)
+                    continue
             shutil.copyfile(path, copy)
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import datetime
 import enum
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from determined.common import check
 from determined.common.api import Session
+from determined.common.api.errors import MasterNotFoundException
 from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy
 from determined.experimental._metrics import TrainingMetrics, TrialMetrics, ValidationMetrics, iter_metrics
 from determined.experimental._ranking import best_first
 from determined.experimental._resource import OrderBy, State, state_of, time_of
 
 TrialState = State
+
+_OUTAGE_SECONDS = 60.0
 
 
 class TrialSortBy(enum.Enum):
@@ -156,10 +160,30 @@ class Trial:
             "stdtypes": list(stdtypes or ()),
             "levels": [level.value for level in levels[levels.index(min_level) :]] if min_level else [],
         }
-        # A silent trial is no reason to stop following it.
-        timeout = 30 * 86400.0 if follow else 120.0
-        lines = (line["message"] for line in self._session.stream(f"/api/v1/trials/{self.id}/logs", params, timeout))
+        lines = self._followed_logs(params) if follow else self._stored_logs(params, 120.0)
         return reversed(list(lines)) if tail is not None else lines
+
+    def _stored_logs(self, params: Mapping[str, Any], timeout: float) -> Iterator[str]:
+        for line in self._session.stream(f"/api/v1/trials/{self.id}/logs", params, timeout):
+            yield line["message"]
+
+    def _followed_logs(self, params: Mapping[str, Any]) -> Iterator[str]:
+        """Outlives a silent trial, a broken connection and a restarted master; no line twice or lost."""
+        seen, failed_since = 0, 0.0
+        while True:
+            try:
+                for number, line in enumerate(self._stored_logs(params, 600.0)):
+                    failed_since = 0.0
+                    if number >= seen:
+                        seen += 1
+                        yield line
+                return
+            except MasterNotFoundException:
+                now = time.monotonic()
+                failed_since = failed_since or now
+                if now - failed_since > _OUTAGE_SECONDS:
+                    raise
+                time.sleep(0.5)
 
     def iter_logs(self, follow: bool = False, **filters: Any) -> Iterator[str]:
         """The same as :meth:`logs`, as an iterator."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import http.client
 import json
@@ -103,11 +104,11 @@ class Session:
 
         Raises:
             APIException: the master ended the stream with an error.
-            TimeoutError: nothing came for ``timeout`` seconds.
+            MasterNotFoundException: the connection broke, or nothing came for ``timeout`` seconds.
         """
         connection, response = self._authorized("GET", _with_query(path, params), None, timeout)
         try:
-            for line in response:
+            for line in self._lines(response):
                 if not line.strip():
                     continue
                 item = json.loads(line)
@@ -118,11 +119,27 @@ class Session:
         finally:
             connection.close()
 
+    def _lines(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        with self._whole():
+            yield from response
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """An answer that is cut off is not a shorter answer."""
+        try:
+            yield
+        except (OSError, http.client.HTTPException) as error:
+            raise errors.MasterNotFoundException(f"the connection to {self.master} broke: {error}") from error
+
     def download(self, path: str, file: BinaryIO) -> None:
         """Writes the body of an answer to a file."""
         connection, response = self._authorized("GET", path, None, _TIMEOUT)
         try:
-            while block := response.read(1 << 20):
+            while True:
+                with self._whole():
+                    block = response.read(1 << 20)
+                if not block:
+                    return
                 file.write(block)
         finally:
             connection.close()
@@ -148,7 +165,8 @@ class Session:
     def _json(self, method: str, path: str, params: Parameters | None, body: Any = None) -> Any:
         connection, response = self._authorized(method, _with_query(path, params), body, _TIMEOUT)
         try:
-            text = response.read()
+            with self._whole():
+                text = response.read()
         finally:
             connection.close()
         if not text.strip():
