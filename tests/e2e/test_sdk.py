@@ -261,7 +261,7 @@ for field, value in (("source_trial_id", source.id), ("source_checkpoint_uuid", 
     first = list(trial.iter_metrics("validation"))[0]
     assert (first.steps_completed, first.metrics["weights"]) == (0, weights[60])
     assert [m.steps_completed for m in trial.iter_metrics("training")] == [10, 20, 30, 40, 50, 60]
-for field, value in (("source_trial_id", 12345), ("source_checkpoint_uuid", "nothing")):
+for field, value in (("source_trial_id", 12345), ("source_checkpoint_uuid", "00000000-0000-4000-8000-000000000000")):
     config["searcher"] = {**base, field: value}
     try:
         client.create_experiment(config, NOISY)

@@ -120,8 +120,15 @@ class Session:
             connection.close()
 
     def _lines(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
-        with self._whole():
-            yield from response
+        rest = b""
+        while True:
+            with self._whole():
+                block = response.read1(1 << 16)  # unlike readline() it tells an end from a broken connection
+            if not block:
+                break
+            *lines, rest = (rest + block).split(b"\n")
+            yield from lines
+        yield rest
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
