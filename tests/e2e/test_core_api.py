@@ -169,3 +169,37 @@ assert type(trial).__name__ == "LineTrial" and trial.model[0].weight.shape == (4
 """,
         tmp_path,
     )
+
+
+SHARDED = """
+import json
+import determined as det
+from determined import core
+distributed = core.DistributedContext.from_torch_distributed()
+with core.init(distributed=distributed) as context:
+    for operation in context.searcher.operations():
+        total = sum(distributed.allgather(distributed.rank + operation.length))
+        if distributed.rank == 0:
+            context.train.report_validation_metrics(1, {"loss": total})
+            operation.report_completed(total)
+        with context.checkpoint.store_path({"steps_completed": 1}, shard=True) as (path, uuid):
+            (path / f"shard-{distributed.rank}").write_text(str(distributed.rank))
+        assert not context.preempt.should_preempt()
+"""
+
+
+def test_the_processes_of_a_script_join_and_save_one_checkpoint(start, tmp_path):
+    cluster = start(options=["--slots", "2"])
+    place = tmp_path / "code"
+    place.mkdir()
+    (place / "train.py").write_text(SHARDED)
+    (place / "a.yaml").write_text(
+        "name: two\nentrypoint: python3 -m torch.distributed.run --standalone --nproc-per-node=2 train.py\n"
+        "resources: {slots_per_trial: 2}\nmax_restarts: 0\n"
+        "searcher: {name: single, metric: loss, max_length: 10}\n"
+    )
+    id = cluster.create(place, config="a.yaml")
+    cluster.wait_for_state(id, "COMPLETED")
+    assert cluster.trial_of(id)["searcherMetricValue"] == 10 + 11
+    (checkpoint,) = cluster.get(f"experiments/{id}/checkpoints")["checkpoints"]
+    assert {"shard-0", "shard-1", "metadata.json"} <= set(checkpoint["resources"])

@@ -1,5 +1,6 @@
 """The model registry: what it keeps, and what it refuses."""
 
+import concurrent.futures
 import json
 import urllib.error
 
@@ -195,3 +196,29 @@ with det.core.init() as context:
     assert version["username"] == "determined"
     assert version["checkpoint"]["state"] == "STATE_COMPLETED"
     assert (cluster.directory / "checkpoints" / version["checkpoint"]["uuid"] / "model").read_text() == "m"
+
+
+def test_registering_and_deleting_at_once_leaves_no_version_without_its_files(cluster):
+    """Whoever comes first wins, and the other is told."""
+    _, uuids = train(cluster)
+    cluster.get("models", "POST", {"name": "raced"})
+
+    def attempt(path, method, body):
+        try:
+            return cluster.get(path, method, body)
+        except urllib.error.HTTPError as error:
+            if error.code != 400:
+                raise
+            return None
+
+    for uuid in uuids:
+        calls = [
+            ("models/raced/versions", "POST", {"checkpointUuid": uuid}),
+            ("checkpoints", "DELETE", {"checkpointUuids": [uuid]}),
+        ]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda call: attempt(*call), calls * 4))
+        there = cluster.get(f"checkpoints/{uuid}")["checkpoint"]["state"] == "STATE_COMPLETED"
+        versions = cluster.get("models/raced/versions?limit=0")["modelVersions"]
+        named = any(version["checkpoint"]["uuid"] == uuid for version in versions)
+        assert named == there == (cluster.directory / "checkpoints" / uuid / "state-dict.pth").exists()

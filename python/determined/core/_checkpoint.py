@@ -52,9 +52,11 @@ class CheckpointContext:
         storage: Storage,
         info: ClusterInfo | None,
         master: Master | None,
+        shared_root: pathlib.Path | None = None,
     ) -> None:
         self._distributed = distributed
         self._storage = storage
+        self._shared_root = shared_root
         self._info = info
         self._master = master
 
@@ -135,12 +137,11 @@ class CheckpointContext:
         return identifier
 
     def _shared_draft(self, identifier: str) -> str | None:
-        place = self._storage.path(identifier)
         if self._distributed.cross_size == 1:
             return tempfile.mkdtemp(prefix="checkpoint-")
-        if place is None:
+        if self._shared_root is None:
             return None
-        draft = pathlib.Path(place).parent / f".draft-{identifier}"
+        draft = self._shared_root / f".draft-{identifier}"
         draft.mkdir(parents=True)
         return str(draft)
 

@@ -50,6 +50,7 @@ class Context:
         info: ClusterInfo | None,
         master: Master | None,
         storage: Storage,
+        shared_root: pathlib.Path | None,
         preempt_mode: PreemptMode,
         owns_distributed: bool,
     ) -> None:
@@ -58,7 +59,7 @@ class Context:
         self.train = TrainContext(distributed, info, master)
         self.preempt = PreemptContext(distributed, info, master, preempt_mode)
         self.searcher = SearcherContext(distributed, self.preempt, info, master)
-        self.checkpoint = CheckpointContext(distributed, storage, info, master)
+        self.checkpoint = CheckpointContext(distributed, storage, info, master, shared_root)
         self._master = master
         self._owns_distributed = owns_distributed
 
@@ -125,28 +126,44 @@ def init(
                 f"the trial has {slots} slots; pass core.init(distributed=DistributedContext.from_torch_distributed()) "
                 "and start the script with torchrun, one process for each"
             )
+    ranks = distributed or DistributedContext.single()
+    storage, shared_root = _storage(checkpoint_storage, info, probe=ranks.rank == 0)
     master = Master(info.master_url, info.session_token) if info is not None else None
     return Context(
-        distributed=distributed or DistributedContext.single(),
+        distributed=ranks,
         info=info,
         master=master,
-        storage=_storage(checkpoint_storage, info),
+        storage=storage,
+        shared_root=shared_root,
         preempt_mode=preempt_mode,
         owns_distributed=distributed is None,
     )
 
 
-def _storage(given: str | os.PathLike[str] | Mapping[str, Any] | None, info: ClusterInfo | None) -> Storage:
-    if given is not None and not isinstance(given, Mapping):
-        if info is None:
-            return DirectoryStorage(os.fspath(given))
-        given = {"type": "directory", "container_path": os.path.abspath(given)}
+def _storage(
+    given: str | os.PathLike[str] | Mapping[str, Any] | None, info: ClusterInfo | None, *, probe: bool
+) -> tuple[Storage, pathlib.Path | None]:
+    """The storage, and a directory of it that all machines see, where there is one."""
     if given is None and info is not None:
         given = info.trial.experiment_config["checkpoint_storage"]
     if given is None:
         home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-        return DirectoryStorage(str(pathlib.Path(home) / "determined" / "checkpoints"))
+        given = os.path.join(home, "determined", "checkpoints")
+    if not isinstance(given, Mapping):
+        if info is None:
+            return DirectoryStorage(os.fspath(given)), pathlib.Path(given)
+        given = {"type": "directory", "container_path": os.path.abspath(given)}
     from determined import _runtime
 
-    storage: Storage = _runtime.CheckpointStorage.from_config_json(json.dumps(given), _CONTAINER_ROOT)
-    return storage
+    storage: Any = _runtime.CheckpointStorage.from_config_json(json.dumps(given), _CONTAINER_ROOT)
+    if probe:
+        storage.probe()  # better now than after hours of training
+    return storage, _root_of(given)
+
+
+def _root_of(config: Mapping[str, Any]) -> pathlib.Path | None:
+    if config.get("type") == "directory":
+        return pathlib.Path(config["container_path"])
+    if config.get("type") == "shared_fs":
+        return pathlib.Path(config["host_path"]) / (config.get("storage_path") or "")
+    return None
