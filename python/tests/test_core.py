@@ -165,6 +165,13 @@ def test_a_dead_allocation_ends_the_process_with_its_status(master: SmallMaster)
     assert ended.value.code == 80
 
 
+def test_the_end_of_a_script_is_no_outage(master: SmallMaster, caplog: pytest.LogCaptureFixture) -> None:
+    with core.init() as context:
+        context.train.set_status("busy")
+        time.sleep(0.3)  # until it waits for a preemption
+    assert "does not answer" not in caplog.text
+
+
 def test_refused_hyperparameters_end_the_process_well(master: SmallMaster) -> None:
     with pytest.raises(SystemExit) as ended, core.init():
         raise det.InvalidHP("no")

@@ -68,7 +68,7 @@ class Master:
                     if attempt:
                         logger.info("the master answers again")
                     return self._read(*answer)
-                if attempt == 0:
+                if attempt == 0 and not self._closed.is_set():
                     logger.warning("the master does not answer (%s); waiting for it", answer)
                 self._closed.wait(_DELAYS[min(attempt, len(_DELAYS) - 1)])
                 attempt += 1
