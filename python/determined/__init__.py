@@ -3,18 +3,31 @@
 ``determined.pytorch`` and its siblings import their framework; this package imports none.
 """
 
+import importlib
+from typing import Any
+
 from determined import errors, util
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined._hyperparameters import Categorical, Constant, Double, Integer, Log
+from determined._info import ClusterInfo, get_cluster_info
 from determined._train_context import TrialContext
 from determined._trial import Trial, TrialController
 from determined._version import __version__
 from determined.errors import InvalidHP
 
+
+def __getattr__(name: str) -> Any:
+    """``det.core`` without an import of its own; nothing pays for it that does not use it."""
+    if name == "core":
+        return importlib.import_module("determined.core")
+    raise AttributeError(f"module 'determined' has no attribute {name!r}")
+
+
 __all__ = [
     "Categorical",
+    "ClusterInfo",
     "Constant",
     "DistributedContext",
     "Double",
@@ -28,5 +41,6 @@ __all__ = [
     "TrialController",
     "__version__",
     "errors",
+    "get_cluster_info",
     "util",
 ]

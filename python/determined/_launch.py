@@ -8,7 +8,7 @@ import random
 import sys
 from typing import Any
 
-from determined import _entrypoint
+from determined import _entrypoint, _native
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._source import SourceSnapshot
@@ -38,7 +38,8 @@ def load(env: EnvContext, source: SourceSnapshot) -> type[Trial]:
     So what its modules draw while they are imported depends neither on chance nor on what this process did before.
     """
     entrypoint = env.experiment_config.get("entrypoint")
-    if not _entrypoint.is_trial_entrypoint(entrypoint):
+    command = _native.command_of(env.experiment_config)
+    if command is None and not _entrypoint.is_trial_entrypoint(entrypoint):
         raise InvalidConfigurationException(
             entrypoint, f"entrypoint is {entrypoint!r}; must be module:Name, such as model_def:MyTrial"
         )
@@ -47,6 +48,8 @@ def load(env: EnvContext, source: SourceSnapshot) -> type[Trial]:
         numpy.random.seed(env.trial_seed % 2**32)
     if (torch := _imported("torch", source)) is not None:
         torch.default_generator.manual_seed(env.trial_seed)
+    if command is not None:
+        return _native.load(command, source.root)
     return _entrypoint.load_trial_class(entrypoint, source.root)
 
 

@@ -36,7 +36,7 @@ class Rules(Protocol):
 def loop_config(rules: Rules, context: TrialContext) -> LoopConfig:
     """The loop's part of the experiment configuration, in batches."""
     config = context.get_experiment_config()
-    batch = context.env.hparams["global_batch_size"]
+    batch = context.env.hparams.get("global_batch_size", 1)
     return rules.LoopConfig(
         scheduling_unit=1 if context.env.test_mode else config.scheduling_unit(),
         min_validation_period=config.period_in_batches("min_validation_period", batch),

@@ -2,8 +2,9 @@
 
 import sys
 
-from determined.common import check
+from determined.common import api, check, experimental
 
-sys.modules[__name__ + ".check"] = check
+for _name, _module in (("api", api), ("check", check), ("experimental", experimental)):
+    sys.modules[f"{__name__}.{_name}"] = _module
 
-__all__ = ["check"]
+__all__ = ["api", "check", "experimental"]

@@ -14,7 +14,7 @@ from typing import Any
 class SmallMaster:
     """Serves on a port of its own until closed."""
 
-    def __init__(self, lengths: list[int]) -> None:
+    def __init__(self, lengths: list[int], port: int = 0) -> None:
         self.lengths = lengths
         self.completed: dict[int, float] = {}
         self.told: list[tuple[str, Any]] = []
@@ -22,7 +22,7 @@ class SmallMaster:
         self.gone_after: int | None = None
         self.reported = threading.Condition()
         handler = type("Handler", (_Handler,), {"master": self})
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()

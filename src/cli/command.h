@@ -40,6 +40,7 @@ Command root_command();
 Command experiment_commands();
 Command trial_commands();
 Command checkpoint_commands();
+Command model_commands();
 Command agent_commands();
 Command slot_commands();
 Command master_commands();

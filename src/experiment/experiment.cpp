@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "det/config/rules.h"
+
 namespace det::experiment {
 namespace {
 
@@ -17,6 +19,16 @@ std::int64_t global_batch_size(const json::object& hparams) {
   const auto* size = hparams.if_contains("global_batch_size");
   const auto number = size == nullptr ? std::nullopt : json::to_int64(*size);
   return number.value_or(1);
+}
+
+bool is_script(const json::object& config) {
+  return config::entrypoint_kind(config.if_contains("entrypoint")) == config::EntrypointKind::Command;
+}
+
+/// A script without searcher.max_length knows itself how long to train: it is asked for "all of it" once.
+void settle_length(config::ExperimentConfig& config) {
+  if (config.searcher.max_length.count == 0 && is_script(config.document))
+    config.searcher.max_length.count = 1;
 }
 
 bool all_completed(const Trial& trial) {
@@ -44,6 +56,7 @@ Experiment::Experiment(ExperimentRecord record, config::ExperimentConfig config,
     : record_(std::move(record)), config_(std::move(config)), searcher_(std::move(searcher)) {}
 
 Result<Experiment> Experiment::create(ExperimentRecord record, config::ExperimentConfig config) {
+  settle_length(config);
   DET_TRY(auto searcher, search::Searcher::make(config));
   return Experiment(std::move(record), std::move(config), std::move(searcher));
 }
@@ -51,6 +64,7 @@ Result<Experiment> Experiment::create(ExperimentRecord record, config::Experimen
 Result<Experiment> Experiment::restore(const json::value& snapshot) {
   DET_TRY(auto saved, json::from_json<Saved>(snapshot));
   DET_TRY(auto config, config::from_document(saved.record.config));
+  settle_length(config);
   DET_TRY(auto searcher, search::Searcher::restore(config, saved.searcher));
   Experiment experiment(std::move(saved.record), std::move(config), std::move(searcher));
   for (auto& trial : saved.trials) {
@@ -179,8 +193,9 @@ void Experiment::perform(const search::Operations& operations, Context context) 
       auto& trial = by_request(after->request_id);
       if (is_terminal(trial.record.state)) continue;
       const config::Length length{.unit = config_.searcher.max_length.unit, .count = after->length};
-      const auto batches =
-          config::to_batches(length, global_batch_size(trial.record.hparams), config_.records_per_epoch);
+      const auto batches = runs_script() ? after->length
+                                         : config::to_batches(length, global_batch_size(trial.record.hparams),
+                                                              config_.records_per_epoch);
       // Lengths that are different in records may be the same in batches; operations are told apart by
       // theirs.
       const auto least = trial.operations.empty() ? 1 : trial.operations.back().batches + 1;
@@ -225,6 +240,10 @@ void Experiment::create_trial(const search::Create& create, Context context) {
   trials_.emplace(id, std::move(trial));
   changed_.insert(id);
   perform(searcher_.trial_created(create.request_id), context);
+}
+
+bool Experiment::runs_script() const {
+  return is_script(record_.config);
 }
 
 Trial& Experiment::by_request(const search::RequestId& request) {
@@ -273,8 +292,9 @@ void Experiment::progressed(TrialId id, std::int64_t batches, const std::string&
     trial->record.batches = batches;
     double units = static_cast<double>(batches);
     const auto size = static_cast<double>(global_batch_size(trial->record.hparams));
-    if (config_.searcher.max_length.unit == config::Unit::Records) units *= size;
-    if (config_.searcher.max_length.unit == config::Unit::Epochs && config_.records_per_epoch > 0)
+    const auto unit = runs_script() ? config::Unit::Batches : config_.searcher.max_length.unit;
+    if (unit == config::Unit::Records) units *= size;
+    if (unit == config::Unit::Epochs && config_.records_per_epoch > 0)
       units *= size / static_cast<double>(config_.records_per_epoch);
     searcher_.set_trial_progress(trial->record.request_id, units);
     record_.progress = searcher_.progress();
@@ -321,6 +341,8 @@ void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context)
     end_trial(*trial, State::Completed, context);
   } else if (is_stopping(record_.state)) {
     end_trial(*trial, record_.state == State::StoppingError ? State::Error : State::Canceled, context);
+  } else if (exit.kind == Exit::Kind::Clean && !exit.preempted && runs_script()) {
+    exit_early(*trial, search::ExitedReason::UserRequestedStop, State::Completed, context);  // it says so
   } else if (exit.kind == Exit::Kind::Failed || (exit.kind == Exit::Kind::Clean && !exit.preempted)) {
     failed(*trial, ended, exit, context);
   } else {

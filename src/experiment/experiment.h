@@ -145,6 +145,8 @@ class Experiment {
   void exit_early(Trial& trial, search::ExitedReason reason, State state, Context context);
   void end_trial(Trial& trial, State state, Context context);
   void end_if_done(Time now);
+  /// Whether the entry point is a command: lengths are then in the script's own unit.
+  bool runs_script() const;
 
   ExperimentRecord record_;
   config::ExperimentConfig config_;

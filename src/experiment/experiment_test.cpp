@@ -21,10 +21,11 @@ struct Bench {
   }
 
   static Experiment make(const std::string& text) {
+    const bool has_entrypoint = text.find("entrypoint:") != std::string::npos;
     config::Layers layers;
     layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/checkpoints"}};
-    layers.user_yaml = text +
-                       "entrypoint: m:T\nmax_restarts: 1\nhyperparameters: {global_batch_size: "
+    layers.user_yaml = text + (has_entrypoint ? "" : "entrypoint: m:T\n") +
+                       "max_restarts: 1\nhyperparameters: {global_batch_size: "
                        "8}\nreproducibility: {experiment_seed: 1}\n";
     const auto resolved =
         config::resolve(layers, {.now = {}, .pet_name = "bench", .resource_pools = std::nullopt});
@@ -66,6 +67,40 @@ TEST(Experiment, AsksForSlotsForItsTrialAtOnce) {
   EXPECT_EQ(bench.count<RequestAllocation>(), 1);
   EXPECT_EQ(bench.trial(1).operations.front().batches, 200);
   EXPECT_EQ(bench.trial(1).allocation, bench.trial(1).record.task_id + ".1");
+}
+
+TEST(Experiment, AScriptIsCompleteWhenItEndsWithoutSayingThatItGivesWay) {
+  Bench bench(std::string(kSingle) + "entrypoint: python3 train.py\n");
+  bench.end(1, kPreempted);
+  EXPECT_EQ(bench.trial(1).record.state, State::Active);
+  bench.end(1, kClean);
+  EXPECT_EQ(bench.trial(1).record.state, State::Completed);
+  EXPECT_EQ(bench.experiment.record().state, State::Completed);
+}
+
+TEST(Experiment, AScriptThatFailsIsRestarted) {
+  Bench bench(std::string(kSingle) + "entrypoint: [python3, train.py]\n");
+  bench.end(1, kCrash);
+  EXPECT_EQ(bench.trial(1).record.state, State::Active);
+  bench.end(1, kCrash);
+  EXPECT_EQ(bench.trial(1).record.state, State::Error);
+}
+
+TEST(Experiment, AScriptCountsInTheUnitOfItsConfiguration) {
+  Bench bench(
+      "searcher: {name: single, metric: loss, max_length: {epochs: 3}}\nentrypoint: python3 train.py\n");
+  EXPECT_EQ(bench.trial(1).operations.front().batches, 3);
+  bench.complete(1, 3);
+  bench.end(1, kClean);
+  EXPECT_EQ(bench.trial(1).record.state, State::Completed);
+}
+
+TEST(Experiment, AScriptWithoutALengthIsAskedOnce) {
+  Bench bench("searcher: {name: single, metric: loss}\nentrypoint: python3 train.py\n");
+  EXPECT_EQ(bench.trial(1).operations.front().batches, 1);
+  const auto again = Experiment::restore(bench.experiment.snapshot());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->trial(TrialId{1})->operations.front().batches, 1);
 }
 
 TEST(Experiment, IsCompletedWhenItsTrialDidEverythingAndLeft) {

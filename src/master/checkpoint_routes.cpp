@@ -53,6 +53,17 @@ struct DeleteRequest {
   static bool required(std::string_view name) { return name == "checkpoint_uuids"; }
 };
 BOOST_DESCRIBE_STRUCT(DeleteRequest, (), (checkpoint_uuids))
+struct Described {
+  json::object metadata;
+  static bool required(std::string_view name) { return name == "metadata"; }
+};
+BOOST_DESCRIBE_STRUCT(Described, (), (metadata))
+struct MetadataRequest {
+  std::string uuid;
+  Described checkpoint;
+  static bool required(std::string_view name) { return name == "checkpoint"; }
+};
+BOOST_DESCRIBE_STRUCT(MetadataRequest, (), (uuid, checkpoint))
 
 template <class In>
 Result<CheckpointsReply> page(store::Store& store, std::vector<CheckpointRecord> records, const In& in) {
@@ -171,23 +182,38 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
 }
 
 asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteRequest request) {
-  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   std::vector<CheckpointRecord> chosen;
   for (const auto& uuid : request.checkpoint_uuids) {
     auto read = [&s, uuid] { return s.store.checkpoint(uuid); };
     const auto record = co_await blocking(s, std::move(read));
     if (!record) co_return not_found("checkpoint '{}' not found", uuid);
-    if (const auto* trial = s.ledger.cluster().trial(record->trial_id);
-        trial != nullptr && trial->record.latest_checkpoint == uuid &&
-        !experiment::is_terminal(trial->record.state))
-      co_return failed_precondition(
-          "checkpoint {} is the latest of trial {}, which is not finished and resumes from it", uuid,
-          record->trial_id);
+    if (const auto need = s.collector.need_of(uuid))
+      co_return failed_precondition("checkpoint {} is {}; it cannot be deleted", uuid, *need);
     if (record->state != experiment::CheckpointState::Deleted) chosen.push_back(*record);
   }
-  const auto removed = co_await s.collector.remove(std::move(chosen));
+  const auto removed = co_await s.collector.remove(std::move(chosen), Collector::Needed::Refuse);
   if (!removed) co_return tl::unexpected(removed.error());
   co_return Empty{};
+}
+
+/// Replaces what users say of a checkpoint; how many steps it has is not theirs to say.
+asio::awaitable<Result<CheckpointReply>> set_metadata(Services& s, Context context, MetadataRequest request) {
+  if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
+  auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
+  const auto record = co_await blocking(s, std::move(read));
+  if (!record) co_return not_found("checkpoint '{}' not found", request.uuid);
+  auto metadata = std::move(request.checkpoint.metadata);
+  metadata["steps_completed"] = record->batches;
+  std::vector<store::Change> changes;
+  changes.push_back(store::SetCheckpointMetadata{request.uuid, std::move(metadata)});
+  co_await s.ledger.write(std::move(changes));
+  auto read_again = [&s, uuid = request.uuid]() -> Result<CheckpointReply> {
+    const auto changed = s.store.checkpoint(uuid);
+    if (!changed) return not_found("checkpoint '{}' not found", uuid);
+    return CheckpointReply{read_checkpoint(s.store, *changed)};
+  };
+  co_return co_await blocking(s, std::move(read_again));
 }
 
 }  // namespace
@@ -262,6 +288,10 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition},
           .takes_body = true});
+  router.add<MetadataRequest, CheckpointReply>(
+      Verb::Post, "/api/v1/checkpoints/{uuid}/metadata",
+      [&s](Context c, MetadataRequest r) { return set_metadata(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Replace the metadata of a checkpoint", .tag = tag, .errors = missing});
   router.add_raw(Verb::Get, "/checkpoints/{uuid}",
                  [&s](http::Request r) { return download(s, std::move(r)); });
 }

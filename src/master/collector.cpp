@@ -34,14 +34,33 @@ Result<void> remove_files(store::Store& store, const CheckpointRecord& checkpoin
 
 }  // namespace
 
-std::set<std::string> pinned(const cluster::Cluster& cluster) {
-  std::set<std::string> uuids;
-  for (const auto& [id, experiment] : cluster.experiments())
+std::set<std::string> Collector::needed() const {
+  std::set<std::string> uuids(held_->begin(), held_->end());
+  for (const auto& [id, experiment] : ledger_.cluster().experiments())
     for (const auto& [trial_id, trial] : experiment.trials()) {
       uuids.insert(trial.record.warm_start_checkpoint);
       if (!experiment.finished()) uuids.insert(trial.record.latest_checkpoint);
     }
+  for (const auto& uuid : registry_.checkpoints()) uuids.insert(uuid);
   return uuids;
+}
+
+std::optional<std::string> Collector::need_of(const std::string& uuid) const {
+  if (auto use = registry_.use_of(uuid)) return use;
+  for (const auto& [id, experiment] : ledger_.cluster().experiments())
+    for (const auto& [trial_id, trial] : experiment.trials()) {
+      if (trial.record.warm_start_checkpoint == uuid)
+        return fmt::format("what trial {} of experiment {} starts from", trial_id, id);
+      if (trial.record.latest_checkpoint == uuid && !experiment::is_terminal(trial.record.state))
+        return fmt::format("the latest of trial {}, which is not finished and resumes from it", trial_id);
+    }
+  if (held_->contains(uuid)) return "being taken into use at this moment";
+  return std::nullopt;
+}
+
+std::shared_ptr<Collector::Hold> Collector::hold(const std::string& uuid) {
+  if (being_deleted_.contains(uuid)) return nullptr;
+  return std::make_shared<Hold>(held_, uuid);
 }
 
 std::vector<CheckpointRecord> collectable(store::Store& store, const experiment::ExperimentRecord& record,
@@ -78,8 +97,8 @@ std::vector<CheckpointRecord> collectable(store::Store& store, const experiment:
 }
 
 Collector::Collector(asio::any_io_executor strand, Ledger& ledger, store::Store& store,
-                     asio::thread_pool& pool)
-    : strand_(std::move(strand)), ledger_(ledger), store_(store), pool_(pool) {}
+                     const Registry& registry, asio::thread_pool& pool)
+    : strand_(std::move(strand)), ledger_(ledger), store_(store), registry_(registry), pool_(pool) {}
 
 void Collector::collect(ExperimentId id) {
   // Not by a destructor inside the coroutine: its frame may outlive this object when all ends.
@@ -94,28 +113,38 @@ void Collector::delete_experiment(experiment::ExperimentRecord record) {
   asio::co_spawn(strand_, delete_now(std::move(record)), log_failure);
 }
 
-asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> checkpoints) {
+asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> checkpoints, Needed needed) {
   std::vector<store::Change> changes;
+  std::vector<std::string> marked;
+  Result<void> result;
   for (auto& checkpoint : checkpoints) {
+    if (const auto need = need_of(checkpoint.uuid)) {
+      if (needed == Needed::Skip) continue;
+      result = failed_precondition("checkpoint {} is {}; it cannot be deleted", checkpoint.uuid, *need);
+      break;
+    }
+    // From here to the row of its deletion nobody can begin to need it.
+    if (being_deleted_.insert(checkpoint.uuid).second) marked.push_back(checkpoint.uuid);
     auto work = [this, checkpoint] { return remove_files(store_, checkpoint); };
-    const auto removed = co_await blocking(pool_, std::move(work));
-    if (!removed) co_return removed;
+    result = co_await blocking(pool_, std::move(work));
+    if (!result) break;
     checkpoint.state = experiment::CheckpointState::Deleted;
     checkpoint.resources.clear();
     changes.push_back(store::PutCheckpoint{checkpoint});
   }
   co_await ledger_.write(std::move(changes));
-  co_return Result<void>{};
+  for (const auto& uuid : marked) being_deleted_.erase(uuid);
+  co_return result;
 }
 
 asio::awaitable<void> Collector::collect_now(ExperimentId id) {
   const auto* experiment = ledger_.cluster().experiment(id);
   if (experiment == nullptr) co_return;
-  auto keep = pinned(ledger_.cluster());
+  auto keep = needed();
   auto choose = [this, record = experiment->record(), keep] { return collectable(store_, record, keep); };
   auto chosen = co_await blocking(pool_, std::move(choose));
   const auto count = chosen.size();
-  const auto removed = co_await remove(std::move(chosen));
+  const auto removed = co_await remove(std::move(chosen), Needed::Skip);
   if (!removed)
     spdlog::warn("experiment {}: a checkpoint could not be deleted and stays: {}", id,
                  removed.error().message());
@@ -131,7 +160,7 @@ asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record)
   auto all = co_await blocking(pool_, std::move(list));
   std::erase_if(
       all, [](const auto& checkpoint) { return checkpoint.state == experiment::CheckpointState::Deleted; });
-  const auto removed = co_await remove(std::move(all));
+  const auto removed = co_await remove(std::move(all), Needed::Refuse);
   std::vector<store::Change> changes;
   if (removed) {
     changes.push_back(store::DeleteExperiment{record.id});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "det/master/ledger.h"
+#include "det/master/registry.h"
 #include "det/store/store.h"
 
 namespace boost::asio {
@@ -21,16 +22,31 @@ namespace det::master {
 /// It works when an experiment is over, so that what a running or restorable trial may need
 /// is never touched. Files first, then the row: after a crash the same work is found again
 /// and done again, which is harmless (I-7).
+///
+/// A checkpoint that a model version names, that a live experiment needs or that is held is never
+/// deleted: that is looked at on the strand right before its files go, and whoever begins to need one
+/// holds it first and then looks whether it is still there.
 class Collector {
  public:
-  Collector(asio::any_io_executor strand, Ledger& ledger, store::Store& store, asio::thread_pool& pool);
+  Collector(asio::any_io_executor strand, Ledger& ledger, store::Store& store, const Registry& registry,
+            asio::thread_pool& pool);
 
   /// Applies the policy of a finished experiment, then lets the cluster forget it.
   void collect(ExperimentId id);
   /// Deletes all checkpoints of the experiment, then its rows.
   void delete_experiment(experiment::ExperimentRecord record);
-  /// Deletes these checkpoints: files, then rows.
-  asio::awaitable<Result<void>> remove(std::vector<experiment::CheckpointRecord> checkpoints);
+  enum class Needed { Skip, Refuse };
+  /// Deletes these checkpoints: files, then rows. Those that are needed stay; with Refuse the first of
+  /// them is an error and ends the work.
+  asio::awaitable<Result<void>> remove(std::vector<experiment::CheckpointRecord> checkpoints, Needed needed);
+  /// Why the checkpoint may not be deleted now, in words for a sentence: "version 2 of model 'x'".
+  std::optional<std::string> need_of(const std::string& uuid) const;
+  /// Checkpoints that others need: live experiments, to go on or to start from, and models.
+  std::set<std::string> needed() const;
+
+  /// Keeps a checkpoint for as long as the object lives. Null: it is being deleted at this moment.
+  class Hold;
+  std::shared_ptr<Hold> hold(const std::string& uuid);
   /// Returns once the cluster has forgotten the finished experiment.
   asio::awaitable<void> finished(ExperimentId id);
 
@@ -41,12 +57,25 @@ class Collector {
   asio::any_io_executor strand_;
   Ledger& ledger_;
   store::Store& store_;
+  const Registry& registry_;
   asio::thread_pool& pool_;
+  std::shared_ptr<std::multiset<std::string>> held_ = std::make_shared<std::multiset<std::string>>();
+  std::set<std::string> being_deleted_;
   std::set<ExperimentId> at_work_;
 };
 
-/// Checkpoints that others need: of live experiments, to go on or to start from.
-std::set<std::string> pinned(const cluster::Cluster& cluster);
+class Collector::Hold {
+ public:
+  using All = std::shared_ptr<std::multiset<std::string>>;  // a hold may outlive the collector
+  Hold(All all, std::string uuid) : all_(std::move(all)), uuid_(std::move(uuid)) { all_->insert(uuid_); }
+  ~Hold() { all_->erase(all_->find(uuid_)); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+ private:
+  const All all_;
+  const std::string uuid_;
+};
 
 /// The checkpoints of an experiment that its policy (checkpoint_storage.save_*) lets go.
 /// Reads the store; `pinned` are kept whatever the policy says.

@@ -82,11 +82,11 @@ asio::awaitable<Result<void>> patch_stored(Services& s, PatchRequest request, Re
   changes.push_back(store::PutExperiment{*result});
   co_await s.ledger.write(std::move(changes));
   if (!change.of_checkpoints()) co_return Result<void>{};
-  auto choose = [&s, record = *result, keep = pinned(s.ledger.cluster())] {
+  auto choose = [&s, record = *result, keep = s.collector.needed()] {
     return collectable(s.store, record, keep);
   };
   auto chosen = co_await blocking(s, std::move(choose));
-  co_return co_await s.collector.remove(std::move(chosen));
+  co_return co_await s.collector.remove(std::move(chosen), Collector::Needed::Skip);
 }
 
 }  // namespace

@@ -217,6 +217,12 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, ExperimentId
     co_return failed_precondition("experiment {} is {}; cancel or kill it before you delete it", id,
                                   state_word(s, *record));
   if (s.ledger.cluster().experiment(id) != nullptr) co_await s.collector.finished(id);
+  auto read = [&s, id] { return s.store.checkpoints_of_experiment(id); };
+  const auto checkpoints = co_await blocking(s, std::move(read));
+  for (const auto& checkpoint : checkpoints)
+    if (const auto need = s.collector.need_of(checkpoint.uuid))
+      co_return failed_precondition("checkpoint {} of experiment {} is {}; the experiment cannot be deleted",
+                                    checkpoint.uuid, id, *need);
   record->state = experiment::State::Deleting;
   std::vector<store::Change> changes;
   changes.push_back(store::PutExperiment{*record});

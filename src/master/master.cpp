@@ -79,9 +79,10 @@ class Server final : public Master {
         ledger_(strand, *store_, wall_clock),
         auth_(ledger_, *store_,
               {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_}),
-        collector_(strand, ledger_, *store_, pool_),
+        registry_(*store_),
+        collector_(strand, ledger_, *store_, registry_, pool_),
         liveness_(wall_clock()),
-        services_{ledger_, *store_, auth_, collector_, liveness_, pool_},
+        services_{ledger_, *store_, auth_, collector_, registry_, liveness_, pool_},
         router_("Determined", DET_VERSION),
         server_(
             strand, [this](http::Request request) { return router_.handle(std::move(request)); },
@@ -164,6 +165,7 @@ class Server final : public Master {
     add_experiment_routes(router_, services_);
     add_trial_routes(router_, services_);
     add_checkpoint_routes(router_, services_);
+    add_model_routes(router_, services_);
     add_policy_routes(router_, services_);
     add_log_routes(router_, services_);
     add_user_routes(router_, services_);
@@ -208,6 +210,7 @@ class Server final : public Master {
   asio::thread_pool pool_;
   Ledger ledger_;
   Auth auth_;
+  Registry registry_;
   Collector collector_;
   cluster::Liveness liveness_;
   Services services_;

@@ -47,7 +47,7 @@ asio::awaitable<Result<json::object>> preview(Services& s, http::Request request
   auto record = co_await blocking(s, std::move(read));
   if (!record || record->state == experiment::State::Deleted)
     co_return not_found("experiment '{}' not found", *id);
-  auto keep = pinned(s.ledger.cluster());
+  auto keep = s.collector.needed();
   auto config = experiment::reconfigured(std::move(record->config), *policy);
   if (!config) co_return tl::unexpected(config.error());
   record->config = *std::move(config);

@@ -17,6 +17,7 @@ namespace det::master {
 
 class Collector;
 class LogRing;
+class Registry;
 
 /// What the handlers of the API work with. One of each in a master.
 struct Services {
@@ -24,6 +25,7 @@ struct Services {
   store::Store& store;
   Auth& auth;
   Collector& collector;
+  Registry& registry;
   cluster::Liveness& liveness;
   asio::thread_pool& pool;
   json::object defaults;  ///< under every experiment's configuration: checkpoint_storage …
@@ -53,6 +55,9 @@ inline std::chrono::milliseconds until(std::chrono::steady_clock::time_point dea
   return std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(left));
 }
 
+/// Who acts: the user, or for the processes of a live allocation the owner of its experiment.
+Result<UserPrincipal> require_actor(Services& s, const std::any& principal);
+
 // The routes, a file each.
 void add_agent_routes(http::Router& router, Services& s);   ///< for agents
 void add_report_routes(http::Router& router, Services& s);  ///< for the processes of trials
@@ -60,6 +65,7 @@ void add_rendezvous_routes(http::Router& router, Services& s);
 void add_experiment_routes(http::Router& router, Services& s);
 void add_submit_routes(http::Router& router, Services& s);
 void add_trial_routes(http::Router& router, Services& s);
+void add_model_routes(http::Router& router, Services& s);
 void add_checkpoint_routes(http::Router& router, Services& s);
 void add_policy_routes(http::Router& router, Services& s);
 void add_log_routes(http::Router& router, Services& s);

@@ -5,6 +5,7 @@
 #include "det/checkpoint/storage.h"
 #include "det/config/experiment_config.h"
 #include "det/config/yaml.h"
+#include "det/master/collector.h"
 #include "det/master/model_definition.h"
 #include "det/master/names.h"
 #include "det/master/objects.h"
@@ -78,8 +79,8 @@ Result<config::Resolved> resolve(Services& s, const std::string& yaml, const std
   return *std::move(resolved);
 }
 
-/// A warm start needs its checkpoint now, not when the trial starts.
-Result<void> find_warm_start(Services& s, config::Resolved& resolved) {
+/// A warm start needs its checkpoint now, not when the trial starts: what keeps it until the trials do.
+Result<std::shared_ptr<Collector::Hold>> find_warm_start(Services& s, config::Resolved& resolved) {
   auto& searcher = resolved.config.searcher;
   std::string uuid;
   if (searcher.source_trial_id) {
@@ -90,13 +91,14 @@ Result<void> find_warm_start(Services& s, config::Resolved& resolved) {
   } else if (searcher.source_checkpoint_uuid) {
     uuid = *searcher.source_checkpoint_uuid;
   } else {
-    return {};
+    return nullptr;
   }
+  auto hold = s.collector.hold(uuid);
   const auto checkpoint = s.store.checkpoint(uuid);
-  if (!checkpoint || checkpoint->state != experiment::CheckpointState::Completed)
+  if (!hold || !checkpoint || checkpoint->state != experiment::CheckpointState::Completed)
     return invalid_argument("no checkpoint found with UUID {}", uuid);
   resolved.config.document["searcher"].as_object()["source_checkpoint_uuid"] = uuid;
-  return {};
+  return hold;
 }
 
 /// What the cluster as it is now could never run, in words.
@@ -134,7 +136,8 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   const auto template_name = template_of(*context.request);
   auto resolved = resolve(s, request.config, template_name);
   if (!resolved) co_return tl::unexpected(resolved.error());
-  if (const auto found = find_warm_start(s, *resolved); !found) co_return tl::unexpected(found.error());
+  const auto warm_start = find_warm_start(s, *resolved);
+  if (!warm_start) co_return tl::unexpected(warm_start.error());
   std::vector<std::string> warnings;
   if (const auto reason = never_fits(s, resolved->config)) {
     if (s.launch_error) co_return invalid_argument("slots requested exceeds cluster capacity: {}", *reason);

@@ -1,6 +1,7 @@
 #include "det/store/changes.h"
 
 #include "det/store/experiment_rows.h"
+#include "det/store/model_rows.h"
 #include "det/store/trial_rows.h"
 #include "det/store/user_rows.h"
 
@@ -62,6 +63,11 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const PutTemplate& c) { put_template(connection_, c.record); },
                  [&](const DeleteTemplate& c) { delete_template(connection_, c.name); },
                  [&](const DeleteExperiment& c) { delete_experiment(connection_, c.id); },
+                 [&](const PutModel& c) { put_model(connection_, c.record); },
+                 [&](const DeleteModel& c) { delete_model(connection_, c.id); },
+                 [&](const PutModelVersion& c) { put_model_version(connection_, c.record); },
+                 [&](const DeleteModelVersion& c) { delete_model_version(connection_, c); },
+                 [&](const SetCheckpointMetadata& c) { set_checkpoint_metadata(connection_, c); },
                  [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
              },
              change);
@@ -105,6 +111,9 @@ std::size_t approximate_bytes(const Change& change) {
                         [](const PutCheckpoint& c) {
                           return kRow + c.record.resources.size() * 128 + bytes_of(c.record.metadata);
                         },
+                        [](const PutModel& c) { return kRow + bytes_of(c.record.metadata); },
+                        [](const PutModelVersion& c) { return kRow + bytes_of(c.record.metadata); },
+                        [](const SetCheckpointMetadata& c) { return kRow + bytes_of(c.metadata); },
                         [](const AddMetrics& c) {
                           std::size_t bytes = kRow + bytes_of(c.record.avg_metrics);
                           for (const auto& batch : c.record.batch_metrics) bytes += bytes_of(batch);

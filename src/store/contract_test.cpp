@@ -191,6 +191,61 @@ TEST_P(StoreContract, UsersSessionsTemplatesAndSettings) {
   EXPECT_EQ(store->setting("k"), "w");
 }
 
+TEST_P(StoreContract, ModelsAndVersionsComeBackAsTheyWerePut) {
+  ModelRecord m{.id = ModelId(3),
+                .name = "resnet",
+                .description = "d",
+                .notes = "n",
+                .labels = {"b", "a"},
+                .metadata = {{"k", 1}},
+                .archived = true,
+                .owner = UserId(2),
+                .creation_time = Time{5},
+                .last_updated_time = Time{6},
+                .last_version = 9};
+  ModelVersionRecord v{.model = ModelId(3),
+                       .version = 9,
+                       .checkpoint = "uuid",
+                       .name = "first",
+                       .comment = "c",
+                       .notes = "n",
+                       .labels = {"x"},
+                       .metadata = {{"a", "b"}},
+                       .owner = UserId(2),
+                       .creation_time = Time{7},
+                       .last_updated_time = Time{8}};
+  commit(PutModel{m}, PutModelVersion{v});
+  m.name = "renamed";
+  m.archived = false;
+  v.comment = "changed";
+  commit(PutModel{m}, PutModelVersion{v});
+  reopen();
+  ASSERT_EQ(store->models().size(), 1u);
+  EXPECT_TRUE(same(store->models()[0], m));
+  ASSERT_EQ(store->model_versions().size(), 1u);
+  EXPECT_TRUE(same(store->model_versions()[0], v));
+  auto other = v;
+  other.version = 10;
+  commit(PutModelVersion{other}, DeleteModelVersion{ModelId(3), 9});
+  ASSERT_EQ(store->model_versions().size(), 1u);
+  EXPECT_EQ(store->model_versions()[0].version, 10);
+  commit(DeleteModel{ModelId(3)});
+  EXPECT_TRUE(store->models().empty());
+  EXPECT_TRUE(store->model_versions().empty());
+}
+
+TEST_P(StoreContract, MetadataOfACheckpointChangesNothingElse) {
+  CheckpointRecord c;
+  c.uuid = "uuid";
+  c.metadata = {{"steps_completed", 100}};
+  c.state = experiment::CheckpointState::Deleted;
+  commit(PutCheckpoint{c}, SetCheckpointMetadata{"uuid", {{"quality", "good"}}});
+  c.metadata = {{"quality", "good"}};
+  EXPECT_TRUE(same(*store->checkpoint("uuid"), c));
+  commit(SetCheckpointMetadata{"unknown", {{"a", 1}}});
+  EXPECT_FALSE(store->checkpoint("unknown"));
+}
+
 TEST_P(StoreContract, ModelDefinitionIsBytes) {
   const std::string archive("\x1f\x8b\0\xff binary", 11);
   commit(PutModelDefinition{"d", archive});

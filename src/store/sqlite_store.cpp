@@ -7,6 +7,7 @@
 #include "det/store/log_space.h"
 #include "det/store/metric_summary.h"
 #include "det/store/migrations.h"
+#include "det/store/model_rows.h"
 #include "det/store/reader_pool.h"
 #include "det/store/trial_rows.h"
 #include "det/store/user_rows.h"
@@ -72,6 +73,8 @@ class SqliteStore final : public Store {
     return read(read_session, token_hash);
   }
   std::vector<TemplateRecord> templates() override { return read(read_templates); }
+  std::vector<ModelRecord> models() override { return read(read_models); }
+  std::vector<ModelVersionRecord> model_versions() override { return read(read_model_versions); }
   std::optional<std::string> setting(const std::string& key) override { return read(read_setting, key); }
 
  private:

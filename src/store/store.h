@@ -10,6 +10,7 @@
 
 #include "det/base/error.h"
 #include "det/experiment/records.h"
+#include "det/store/model_records.h"
 
 namespace det::store {
 
@@ -122,6 +123,25 @@ struct DeleteTemplate {
 struct DeleteExperiment {
   ExperimentId id;
 };
+struct PutModel {
+  ModelRecord record;
+};
+/// The model and its versions.
+struct DeleteModel {
+  ModelId id;
+};
+struct PutModelVersion {
+  ModelVersionRecord record;
+};
+struct DeleteModelVersion {
+  ModelId model;
+  std::int64_t version = 0;
+};
+/// Only what users say of a checkpoint; its state may be changing at the same time.
+struct SetCheckpointMetadata {
+  std::string uuid;
+  json::object metadata;
+};
 struct PutSetting {
   std::string key;
   std::string value;
@@ -130,7 +150,8 @@ struct PutSetting {
 using Change =
     std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, AddMetrics,
                  RewindTrial, AddLogs, AddOwnLogs, PutModelDefinition, PutUser, PutSession, DeleteSession,
-                 PutTemplate, DeleteTemplate, DeleteExperiment, PutSetting>;
+                 PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel, PutModelVersion,
+                 DeleteModelVersion, SetCheckpointMetadata, PutSetting>;
 
 struct Page {
   std::int64_t offset = 0;
@@ -282,6 +303,8 @@ class Store {
   virtual std::vector<UserRecord> users() = 0;
   virtual std::optional<SessionRecord> session(const std::string& token_hash) = 0;
   virtual std::vector<TemplateRecord> templates() = 0;
+  virtual std::vector<ModelRecord> models() = 0;                 ///< ascending by id
+  virtual std::vector<ModelVersionRecord> model_versions() = 0;  ///< of all models, ascending
   virtual std::optional<std::string> setting(const std::string& key) = 0;
 };
 

@@ -168,6 +168,12 @@ ORDER BY run_id, number
   });
 }
 
+void set_checkpoint_metadata(Connection& connection, const SetCheckpointMetadata& set) {
+  Query(connection, "UPDATE checkpoints SET metadata = ? WHERE uuid = ?")
+      .bind(Document{set.metadata}, set.uuid)
+      .run();
+}
+
 std::vector<CheckpointRecord> read_checkpoints_of_experiment(Connection& connection, ExperimentId id) {
   static const auto sql = std::string(kSelectCheckpoints) + "WHERE experiment_id = ? ORDER BY number";
   Query query(connection, sql);

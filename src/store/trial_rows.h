@@ -9,6 +9,7 @@ namespace det::store {
 void put_trial(Connection& connection, const TrialRecord& record);
 void put_allocation(Connection& connection, const AllocationRecord& record);
 void put_checkpoint(Connection& connection, const CheckpointRecord& record);
+void set_checkpoint_metadata(Connection& connection, const SetCheckpointMetadata& set);
 
 std::vector<TrialRecord> read_trials(Connection& connection, ExperimentId id);
 TrialList read_trial_list(Connection& connection, const TrialQuery& query);

@@ -41,6 +41,8 @@ def test_every_command_of_the_guide_works(page, start, tmp_path):
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "det").symlink_to(pathlib.Path(BINARY).resolve())
+    (programs / "python").write_text(f'#!/bin/sh\nexec {shlex.quote(PYTHON)} "$@"\n')  # as in an activated .venv
+    (programs / "python").chmod(0o755)
     work = tmp_path / "work"
     work.mkdir()
     shutil.copytree(REPOSITORY / "examples", work / "examples")

@@ -1,4 +1,4 @@
-"""Searches on the real program: trials that wait to be promoted hold no slots, and go on as if they had never waited."""
+"""Searches on the real program: who waits to be promoted holds no slots, and goes on as if it had never waited."""
 
 import shutil
 

@@ -21,7 +21,7 @@ from determined._loop import Follower, Loop
 from determined._runtime_api import EXIT_GONE, Client, RankClient
 from determined._source import SourceSnapshot
 from determined.errors import InvalidHP
-from determined.exec import _ending, _output, _requirements
+from determined.exec import _ending, _output, _requirements, _script
 
 _CONTAINER_ROOT = "/determined_shared_fs"
 
@@ -39,6 +39,8 @@ def main() -> int:
             raise
         _failure.report(error)
         return 1
+    if (command := _script.command_of(os.environ)) is not None:
+        return _script.run(command, os.environ)
     try:
         from determined import _runtime
     except ImportError as error:

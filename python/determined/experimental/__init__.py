@@ -1,5 +1,30 @@
-"""Running a trial class by hand, for debugging."""
+"""Experiments, trials, checkpoints and models from Python; and running a trial class by hand, for debugging."""
 
+from determined.experimental import client
+from determined.experimental._checkpoint import Checkpoint, ModelFramework
+from determined.experimental._create import Mode, create
 from determined.experimental._debug import create_trial_instance, test_one_batch
+from determined.experimental._determined import Determined
+from determined.experimental._experiment import Experiment, ExperimentReference
+from determined.experimental._model import Model, ModelOrderBy, ModelSortBy, ModelVersion
+from determined.experimental._trial import Trial
+from determined.experimental.client import TrialReference
 
-__all__ = ["create_trial_instance", "test_one_batch"]
+__all__ = [
+    "Checkpoint",
+    "Determined",
+    "Experiment",
+    "ExperimentReference",
+    "Mode",
+    "Model",
+    "ModelFramework",
+    "ModelOrderBy",
+    "ModelSortBy",
+    "ModelVersion",
+    "Trial",
+    "TrialReference",
+    "client",
+    "create",
+    "create_trial_instance",
+    "test_one_batch",
+]

@@ -12,6 +12,8 @@ from determined.pytorch._lr_scheduler import LRScheduler
 from determined.pytorch._lr_scheduler import StepMode as LRSchedulerStepMode
 from determined.pytorch._metric_reducer import MetricReducer
 from determined.pytorch._reducer import Reducer
+from determined.pytorch._trainer import Batch, Epoch, Trainer, TrainUnit
+from determined.pytorch._trainer_context import CheckpointLoadContext, init
 from determined.pytorch._trial import PyTorchTrial, reset_parameters
 from determined.pytorch.samplers import (
     DistributedBatchSampler,
@@ -21,10 +23,13 @@ from determined.pytorch.samplers import (
 )
 
 __all__ = [
+    "Batch",
+    "CheckpointLoadContext",
     "ClipGradsL2Norm",
     "ClipGradsL2Value",
     "DataLoader",
     "DistributedBatchSampler",
+    "Epoch",
     "LRScheduler",
     "LRSchedulerStepMode",
     "MetricReducer",
@@ -37,8 +42,11 @@ __all__ = [
     "RepeatBatchSampler",
     "SkipBatchSampler",
     "TorchData",
+    "TrainUnit",
+    "Trainer",
     "adapt_batch_sampler",
     "data_length",
+    "init",
     "load_trial_from_checkpoint_path",
     "reset_parameters",
     "samplers",

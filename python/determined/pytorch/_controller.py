@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pathlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -284,7 +285,7 @@ class PyTorchTrialController(TrialController):
         trial_class = type(self._trial)
         described = {
             "trial_type": "PyTorchTrial",
-            "trial_cls_spec": f"{trial_class.__module__}:{trial_class.__qualname__}",
+            "trial_cls_spec": f"{_module_of(trial_class)}:{trial_class.__qualname__}",
             "experiment_config": env.experiment_config,
             "hparams": env.hparams,
         }
@@ -301,6 +302,14 @@ class PyTorchTrialController(TrialController):
         if self._started:
             self._started = False
             self._callbacks.call("on_trial_shutdown")
+
+
+def _module_of(trial_class: type) -> str:
+    """The module to import the class from; a script that runs is not called ``__main__`` for others."""
+    if trial_class.__module__ != "__main__":
+        return trial_class.__module__
+    file = getattr(sys.modules["__main__"], "__file__", None)
+    return pathlib.Path(file).stem if file else "__main__"
 
 
 PyTorchTrial.trial_controller_class = PyTorchTrialController

@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 
-from determined import _entrypoint
-from determined._env import EnvContext
+from determined import _entrypoint, _native
 from determined._experiment_config import ExperimentConfig
+from determined._trial import Trial
 from determined.common import check
 from determined.pytorch import _generation, _state
 from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._trainer_context import free_env
 from determined.pytorch._trial import PyTorchTrial
 
 
@@ -38,7 +39,7 @@ def load_trial_from_checkpoint_path(
     root = pathlib.Path(path)
     described = _description(root)
     changes = trial_kwargs or {}
-    env = EnvContext(
+    env = free_env(
         experiment_config=ExperimentConfig(changes.get("exp_conf") or described["experiment_config"]),
         hparams=dict(changes.get("hparams") or described["hparams"]),
         trial_seed=0,
@@ -50,12 +51,29 @@ def load_trial_from_checkpoint_path(
         if not code.is_dir():
             check.fail(f"checkpoint {root.name} without code/", "the trial's source in it", "or pass trial_class")
         with _entrypoint.importable(str(code)):
-            found = _entrypoint.load_trial_class(described["trial_cls_spec"], str(code))
+            found = _find(described["trial_cls_spec"], str(code))
             if not issubclass(found, PyTorchTrial):
                 check.fail(f"a {found.__name__} in the checkpoint", "a PyTorchTrial")
                 raise AssertionError
             return _build(found, context, root, {**(torch_load_kwargs or {}), **kwargs})
     return _build(trial_class, context, root, {**(torch_load_kwargs or {}), **kwargs})
+
+
+def _find(spec: str, code: str) -> type[Trial]:
+    """The class of a checkpoint's source; a script that submits itself is stopped where it does."""
+    found: type[Trial] | None = None
+    with _native.recorded() as handed_over:
+        found = _entrypoint.load_trial_class(spec, code)
+    return found or handed_over[0]
+
+
+def load_model_or_trial(path: str, torch_load_kwargs: dict[str, Any]) -> PyTorchTrial | torch.nn.Module:
+    """As ``Checkpoint.load`` has it: the bare model of a classic trial, the trial of any other."""
+    trial = load_trial_from_checkpoint_path(path, torch_load_kwargs=torch_load_kwargs)
+    if _generation.is_classic(type(trial)):
+        model: torch.nn.Module = trial.context.models[0]
+        return model
+    return trial
 
 
 def _build(

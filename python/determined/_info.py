@@ -1,0 +1,80 @@
+"""What a process of the platform can know of where it runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class TrialInfo:
+    """The trial whose process this is."""
+
+    trial_id: int
+    experiment_id: int
+    trial_seed: int
+    hparams: dict[str, Any]
+    experiment_config: dict[str, Any]
+    trial_run_id: int
+    steps_completed: int
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterInfo:
+    """Where this process runs. ``latest_checkpoint`` is the uuid to go on from, None for a first run.
+
+    With ``warm_start`` that checkpoint is of another trial: load weights, and begin at step 0.
+    """
+
+    master_url: str
+    cluster_id: str
+    agent_id: str
+    slot_ids: list[int]
+    task_id: str
+    allocation_id: str
+    session_token: str
+    task_type: str
+    latest_checkpoint: str | None
+    warm_start: bool
+    trial: TrialInfo
+
+    @property
+    def user_data(self) -> dict[str, Any]:
+        """The ``data`` section of the experiment configuration."""
+        return dict(self.trial.experiment_config.get("data") or {})
+
+
+def get_cluster_info() -> ClusterInfo | None:
+    """What this process is to the platform; None where it runs outside.
+
+    Example::
+
+        info = det.get_cluster_info()
+        learning_rate = info.trial.hparams["learning_rate"] if info else 0.1
+    """
+    environment = os.environ
+    if not environment.get("DET_SESSION_TOKEN") or not environment.get("DET_TRIAL_ID"):
+        return None
+    return ClusterInfo(
+        master_url=environment["DET_MASTER"],
+        cluster_id=environment.get("DET_CLUSTER_ID", ""),
+        agent_id=environment.get("DET_AGENT_ID", ""),
+        slot_ids=json.loads(environment.get("DET_SLOT_IDS") or "[]"),
+        task_id=environment["DET_TASK_ID"],
+        allocation_id=environment["DET_ALLOCATION_ID"],
+        session_token=environment["DET_SESSION_TOKEN"],
+        task_type=environment.get("DET_TASK_TYPE", "TRIAL"),
+        latest_checkpoint=environment.get("DET_LATEST_CHECKPOINT") or None,
+        warm_start=environment.get("DET_WARM_START", "") == "1",
+        trial=TrialInfo(
+            trial_id=int(environment["DET_TRIAL_ID"]),
+            experiment_id=int(environment["DET_EXPERIMENT_ID"]),
+            trial_seed=int(environment["DET_TRIAL_SEED"]),
+            hparams=json.loads(environment["DET_HPARAMS"]),
+            experiment_config=json.loads(environment["DET_EXPERIMENT_CONFIG"]),
+            trial_run_id=int(environment.get("DET_TRIAL_RUN_ID") or 1),
+            steps_completed=int(environment.get("DET_STEPS_COMPLETED") or 0),
+        ),
+    )

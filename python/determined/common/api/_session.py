@@ -1,0 +1,335 @@
+"""The master as one program sees it: calls with a user's token."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import http.client
+import json
+import logging
+import os
+import ssl
+import sys
+import time
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+from determined.common.api import errors
+from determined.common.api._authentication import TokenCache, password_hash
+from determined.common.api._master import master_url
+
+logger = logging.getLogger("determined")
+
+Parameters = Mapping[str, Any]
+"""Query parameters: None is left out, a list is repeated."""
+
+_RETRY_DELAYS = (0.1, 0.2, 0.4, 0.8)
+_TRY_LATER = (502, 503, 504)
+_TIMEOUT = 600.0  # a whole model definition may be in flight
+_DEFAULT_USER = "determined"
+_OPEN_USERS = (_DEFAULT_USER, "admin")  # without a password on a new master
+
+
+class Session:
+    """Calls of one user to one master, over the standard library's HTTP.
+
+    Who calls: the user and password given; else ``DET_USER_TOKEN``; else ``DET_USER`` (with ``DET_PASS``) or the user
+    whom the command line has logged in, by the token in its file; else ``determined``. Inside a task of the platform,
+    the task. A cached token that the master no longer knows is replaced by logging in again; where a password is
+    needed, a terminal is asked for it. Answers 502 to 504 are tried again for a few seconds.
+
+    Proxies are not used. Threads: each call opens its own connection, so that calls may be made from any thread.
+    """
+
+    def __init__(
+        self,
+        master: str | None = None,
+        user: str | None = None,
+        password: str | None = None,
+        *,
+        cert_path: str | None = None,
+        cert_name: str | None = None,
+        noverify: bool = False,
+    ) -> None:
+        self.master = master_url(master)
+        self._parts = urllib.parse.urlsplit(self.master)
+        self._user = user
+        self._password = password
+        self._token: str | None = None
+        self._cached = False
+        self._certificate_name = cert_name or os.environ.get("DET_MASTER_CERT_NAME")
+        self._tls = _tls_context(cert_path, noverify) if self._parts.scheme == "https" else None
+        self._cache = TokenCache(self.master)
+
+    @property
+    def user(self) -> str:
+        """The name of the user who calls."""
+        return self._user or os.environ.get("DET_USER") or self._cache.active_user() or _DEFAULT_USER
+
+    @property
+    def has_task_token(self) -> bool:
+        """Whether a task of the platform calls, and not a user."""
+        given = self._user is not None or self._password is not None or os.environ.get("DET_USER_TOKEN")
+        return not given and bool(os.environ.get("DET_SESSION_TOKEN"))
+
+    def get(self, path: str, params: Parameters | None = None) -> Any:
+        return self._json("GET", path, params)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return self._json("POST", path, None, {} if body is None else body)
+
+    def put(self, path: str, body: Any = None) -> Any:
+        return self._json("PUT", path, None, {} if body is None else body)
+
+    def patch(self, path: str, body: Any) -> Any:
+        return self._json("PATCH", path, None, body)
+
+    def delete(self, path: str, params: Parameters | None = None, body: Any = None) -> Any:
+        return self._json("DELETE", path, params, body)
+
+    def pages(self, path: str, member: str, params: Parameters | None = None, limit: int = 500) -> Iterator[Any]:
+        """The items of a list, asked for page by page."""
+        offset = 0
+        while True:
+            page = self.get(path, {**(params or {}), "limit": limit, "offset": offset})
+            items = page.get(member) or []
+            yield from items
+            offset += len(items)
+            if not items or offset >= int((page.get("pagination") or {}).get("total") or 0):
+                return
+
+    def stream(self, path: str, params: Parameters | None = None, timeout: float = 120.0) -> Iterator[Any]:
+        """The results of a streaming call, one by one, as they come.
+
+        Raises:
+            APIException: the master ended the stream with an error.
+            MasterNotFoundException: the connection broke, or nothing came for ``timeout`` seconds.
+        """
+        connection, response = self._authorized("GET", _with_query(path, params), None, timeout)
+        try:
+            for line in self._lines(response):
+                if not line.strip():
+                    continue
+                item = json.loads(line)
+                if item.get("error"):
+                    error = item["error"]
+                    raise errors.from_status(int(error.get("httpCode") or 500), str(error.get("message") or error))
+                yield item.get("result")
+        finally:
+            connection.close()
+
+    def _lines(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        rest = b""
+        while True:
+            with self._whole():
+                block = response.read1(1 << 16)  # unlike readline() it tells an end from a broken connection
+            if not block:
+                break
+            *lines, rest = (rest + block).split(b"\n")
+            yield from lines
+        yield rest
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """An answer that is cut off is not a shorter answer."""
+        try:
+            yield
+        except (OSError, http.client.HTTPException) as error:
+            raise errors.MasterNotFoundException(f"the connection to {self.master} broke: {error}") from error
+
+    def download(self, path: str, file: BinaryIO) -> None:
+        """Writes the body of an answer to a file."""
+        connection, response = self._authorized("GET", path, None, _TIMEOUT)
+        try:
+            while True:
+                with self._whole():
+                    block = response.read(1 << 20)
+                if not block:
+                    return
+                file.write(block)
+        finally:
+            connection.close()
+
+    def login(self) -> str:
+        """Makes sure that there is a token the master knows; the name of its user.
+
+        Raises:
+            UnauthenticatedException: nobody is logged in, or the password is wrong.
+            MasterNotFoundException: nothing answers.
+        """
+        return str(self.get("/api/v1/me")["user"]["username"])
+
+    def logout(self) -> None:
+        """Ends the session at the master and forgets its token."""
+        if self._token is not None:
+            self.post("/api/v1/auth/logout")
+            user = self.user
+            if self._cache.token(user) == self._token:
+                self._cache.forget(user)
+            self._token = None
+
+    def _json(self, method: str, path: str, params: Parameters | None, body: Any = None) -> Any:
+        connection, response = self._authorized(method, _with_query(path, params), body, _TIMEOUT)
+        try:
+            with self._whole():
+                text = response.read()
+        finally:
+            connection.close()
+        if not text.strip():
+            return {}
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise errors.MasterNotFoundException(
+                f"what answers at {self.master} is no master: the answer to {path} is not JSON"
+            ) from None
+
+    def _authorized(
+        self, method: str, path: str, body: Any, timeout: float
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        """A good answer, its body not read yet."""
+        if self._token is None:
+            self._token = self._obtain_token()
+        connection, response = self._exchange(method, path, body, self._token, timeout)
+        if response.status == 401 and self._cached:
+            connection.close()
+            self._token = self._fresh_token()
+            connection, response = self._exchange(method, path, body, self._token, timeout)
+        if response.status < 300:
+            return connection, response
+        text = _error_text(response)
+        connection.close()
+        if response.status == 401:
+            text = f"{self.master}: {text}; log in with `det user login {self.user}` or client.login()"
+        raise errors.from_status(response.status, text)
+
+    def _exchange(
+        self, method: str, path: str, body: Any, token: str | None, timeout: float
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        headers = {"Accept": "application/json"}
+        data = None
+        if body is not None:
+            data = json.dumps(body).encode()
+            headers["Content-Type"] = "application/json"
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        for delay in (*_RETRY_DELAYS, None):
+            connection = self._connection(timeout)
+            try:
+                connection.request(method, self._parts.path + path, body=data, headers=headers)
+                response = connection.getresponse()
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                raise errors.MasterNotFoundException(
+                    f"no master answers at {self.master} ({error}); "
+                    "name another with the argument master or the variable DET_MASTER, or start one here: det up"
+                ) from error
+            if response.status not in _TRY_LATER or delay is None:
+                return connection, response
+            connection.close()
+            time.sleep(delay)
+        raise AssertionError
+
+    def _connection(self, timeout: float) -> http.client.HTTPConnection:
+        host, port = str(self._parts.hostname), self._parts.port
+        if self._tls is None:
+            return http.client.HTTPConnection(host, port, timeout=timeout)
+        return _TlsConnection(host, port, self._certificate_name or host, timeout, self._tls)
+
+    def _obtain_token(self) -> str:
+        if self._password is not None:
+            return self._log_in(self.user, self._password)
+        if self._user is None:
+            for name in ("DET_USER_TOKEN", "DET_SESSION_TOKEN"):
+                if token := os.environ.get(name):
+                    return token
+            password = os.environ.get("DET_PASS")
+            if password is not None and os.environ.get("DET_USER"):
+                return self._log_in(self.user, password)
+        token = self._cache.token(self.user)
+        if token is not None:
+            self._cached = True
+            return token
+        return self._fresh_token()
+
+    def _fresh_token(self) -> str:
+        self._cached = False
+        user = self.user
+        if user in _OPEN_USERS:
+            try:
+                return self._remember(user, self._log_in(user, ""))
+            except errors.UnauthenticatedException:
+                if not sys.stdin.isatty():
+                    raise
+        if not sys.stdin.isatty():
+            raise errors.UnauthenticatedException(
+                f"nobody is logged in at {self.master}: use `det user login {user}`, client.login(user=…, password=…), "
+                "or the variables DET_USER and DET_PASS",
+                401,
+            )
+        return self._remember(user, self._log_in(user, getpass.getpass(f"Password for user '{user}': ")))
+
+    def _remember(self, user: str, token: str) -> str:
+        try:
+            self._cache.remember(user, token)
+        except OSError as error:
+            logger.warning("the token of %s cannot be kept (%s); every program logs in again", user, error)
+        return token
+
+    def _log_in(self, user: str, password: str) -> str:
+        body = {"username": user, "password": password_hash(password), "isHashed": True}
+        connection, response = self._exchange("POST", "/api/v1/auth/login", body, None, _TIMEOUT)
+        try:
+            if response.status >= 300:
+                text = f"cannot log in at {self.master} as {user!r}: {_error_text(response)}"
+                status = 401 if response.status == 403 else response.status
+                raise errors.from_status(status, text)
+            return str(json.loads(response.read())["token"])
+        finally:
+            connection.close()
+
+
+class _TlsConnection(http.client.HTTPSConnection):
+    """HTTPS to a host whose certificate may be of another name."""
+
+    def __init__(self, host: str, port: int | None, name: str, timeout: float, context: ssl.SSLContext) -> None:
+        super().__init__(host, port, timeout=timeout, context=context)
+        self._name = name
+        self._tls = context
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
+
+
+def _with_query(path: str, params: Parameters | None) -> str:
+    items: list[tuple[str, str]] = []
+    for name, value in (params or {}).items():
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is not None:
+                items.append((name, str(one).lower() if isinstance(one, bool) else str(one)))
+    return f"{path}?{urllib.parse.urlencode(items)}" if items else path
+
+
+def _error_text(response: http.client.HTTPResponse) -> str:
+    """What the master says of an error, in whichever of its forms."""
+    text = response.read(1 << 20).decode(errors="replace")
+    try:
+        document = json.loads(text)
+        error = document.get("error")
+        found = document.get("message") or (error.get("message") or error.get("error") if error else None)
+        return str(found or text)
+    except (ValueError, AttributeError):
+        return text.strip()[:1000] or f"{response.status} {response.reason}"
+
+
+def _tls_context(cert_path: str | None, noverify: bool) -> ssl.SSLContext:
+    path = cert_path or os.environ.get("DET_MASTER_CERT_FILE") or None
+    if path == "noverify":
+        path, noverify = None, True
+    context = ssl.create_default_context(cafile=path)
+    if noverify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

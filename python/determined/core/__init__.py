@@ -1,0 +1,41 @@
+"""The Core API: the platform's parts for training loops of your own, in any framework.
+
+::
+
+    import determined as det
+
+    with det.core.init() as context:
+        for op in context.searcher.operations():
+            for step in range(start, op.length):
+                ...
+                context.train.report_training_metrics(step + 1, {"loss": loss})
+                if context.preempt.should_preempt():
+                    return
+            op.report_completed(validation_loss)
+
+Outside the cluster everything works as well: metrics are logged, and checkpoints kept in a directory.
+"""
+
+from determined.core._checkpoint import CheckpointContext, DownloadMode
+from determined.core._context import Context, TensorboardMode, init
+from determined.core._distributed import DistributedContext
+from determined.core._preempt import PreemptContext, PreemptMode
+from determined.core._searcher import SearcherContext, SearcherMode, SearcherOperation, Unit
+from determined.core._train import EarlyExitReason, TrainContext
+
+__all__ = [
+    "CheckpointContext",
+    "Context",
+    "DistributedContext",
+    "DownloadMode",
+    "EarlyExitReason",
+    "PreemptContext",
+    "PreemptMode",
+    "SearcherContext",
+    "SearcherMode",
+    "SearcherOperation",
+    "TensorboardMode",
+    "TrainContext",
+    "Unit",
+    "init",
+]

@@ -1,0 +1,110 @@
+"""What a task says to its master and hears from it."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import logging
+import threading
+import time
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any
+
+from determined import _metrics
+from determined.common.api import errors
+
+logger = logging.getLogger("determined")
+
+_DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0)  # then the last for ever
+_TRY_LATER = (502, 503, 504)
+
+
+class Master:
+    """One connection, kept open. An outage of the master, however long, is waited for.
+
+    Every call may raise ``GoneException``: the allocation is over, and nothing more may be written.
+
+    Threads: safe; calls follow one another.
+    """
+
+    def __init__(self, url: str, token: str) -> None:
+        parts = urllib.parse.urlsplit(url)
+        self._host, self._port, self._prefix = str(parts.hostname), parts.port, parts.path.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._lock = threading.Lock()
+        self._connection: http.client.HTTPConnection | None = None
+        self._closed = threading.Event()
+
+    def get(self, path: str, params: Mapping[str, Any] | None = None, timeout: float = 60.0) -> Any:
+        """``timeout``: how long the master may take; raises GoneException."""
+        query = f"?{urllib.parse.urlencode(params)}" if params else ""
+        return self._call("GET", path + query, None, timeout)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """The body's values may be anything that metrics may hold. Durable when it returns."""
+        return self._call("POST", path, _metrics.to_json(body), 60.0)
+
+    def delete(self, path: str, body: Mapping[str, Any]) -> Any:
+        return self._call("DELETE", path, _metrics.to_json(body), 600.0)
+
+    def close(self) -> None:
+        """Ends a call in progress, too: it raises ConnectionAbortedError."""
+        self._closed.set()
+        connection = self._connection
+        if connection is not None and connection.sock is not None:
+            with contextlib.suppress(OSError):
+                connection.sock.shutdown(2)
+
+    def _call(self, method: str, path: str, body: str | None, timeout: float) -> Any:
+        with self._lock:
+            attempt = 0
+            while True:
+                if self._closed.is_set():
+                    raise ConnectionAbortedError("the connection to the master is closed")
+                answer = self._try(method, path, body, timeout)
+                if not isinstance(answer, str):
+                    if attempt:
+                        logger.info("the master answers again")
+                    return self._read(*answer)
+                if attempt == 0 and not self._closed.is_set():
+                    logger.warning("the master does not answer (%s); waiting for it", answer)
+                self._closed.wait(_DELAYS[min(attempt, len(_DELAYS) - 1)])
+                attempt += 1
+
+    def _try(self, method: str, path: str, body: str | None, timeout: float) -> tuple[int, bytes] | str:
+        """Status and text of a final answer, or why to try again."""
+        fresh = self._connection is None
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout + 15)
+        elif self._connection.sock is not None:
+            self._connection.sock.settimeout(timeout + 15)
+        try:
+            self._connection.request(method, self._prefix + path, body, self._headers)
+            response = self._connection.getresponse()
+            text = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            self._connection.close()
+            self._connection = None
+            # A connection that lay idle may have been closed at the other end; that is no outage.
+            return str(error) if fresh or self._closed.is_set() else self._try(method, path, body, timeout)
+        if response.status in _TRY_LATER:
+            return f"status {response.status}"
+        return response.status, text
+
+    @staticmethod
+    def _read(status: int, text: bytes) -> Any:
+        document = json.loads(text) if text.strip() else {}
+        if status < 300:
+            return document
+        error = document.get("error")
+        message = error.get("error") or error.get("message") if isinstance(error, dict) else document.get("message")
+        raise errors.from_status(status, str(message or text.decode(errors="replace")[:500]))
+
+
+def poll_pause(started: float, least: float) -> None:
+    """After a long poll that came back too soon: not a busy loop."""
+    spent = time.monotonic() - started
+    if spent < least:
+        time.sleep(least - spent)

@@ -1,0 +1,169 @@
+"""The entry to the Core API."""
+
+from __future__ import annotations
+
+import enum
+import json
+import logging
+import os
+import pathlib
+import sys
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from determined._info import ClusterInfo, get_cluster_info
+from determined._local import DirectoryStorage
+from determined.common.api import errors
+from determined.core._checkpoint import CheckpointContext, Storage
+from determined.core._connection import Master
+from determined.core._distributed import DistributedContext
+from determined.core._preempt import PreemptContext, PreemptMode
+from determined.core._searcher import SearcherContext
+from determined.core._train import EarlyExitReason, TrainContext
+from determined.errors import InvalidHP
+
+logger = logging.getLogger("determined")
+
+_CONTAINER_ROOT = "/determined_shared_fs"
+_EXIT_GONE = 80
+
+
+class TensorboardMode(enum.Enum):
+    """Accepted for older scripts; TensorBoard's files stay where they are written."""
+
+    AUTO = "AUTO"
+    MANUAL = "MANUAL"
+
+
+class Context:
+    """The platform, for one process of a training script. A context manager; made by :func:`init`.
+
+    ``train`` reports, ``searcher`` says how far to train, ``checkpoint`` saves, ``preempt`` says when to stop,
+    ``distributed`` joins the processes, ``info`` is :func:`determined.get_cluster_info`.
+    """
+
+    def __init__(
+        self,
+        *,
+        distributed: DistributedContext,
+        info: ClusterInfo | None,
+        master: Master | None,
+        storage: Storage,
+        shared_root: pathlib.Path | None,
+        preempt_mode: PreemptMode,
+        owns_distributed: bool,
+    ) -> None:
+        self.distributed = distributed
+        self.info = info
+        self.train = TrainContext(distributed, info, master)
+        self.preempt = PreemptContext(distributed, info, master, preempt_mode)
+        self.searcher = SearcherContext(distributed, self.preempt, info, master)
+        self.checkpoint = CheckpointContext(distributed, storage, info, master, shared_root)
+        self._master = master
+        self._owns_distributed = owns_distributed
+
+    def __enter__(self) -> Context:
+        self.preempt.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        try:
+            if isinstance(error, InvalidHP):
+                self._refuse(error)
+        finally:
+            self.close()
+        if isinstance(error, errors.GoneException):
+            logger.info("the master has ended this allocation")
+            sys.exit(_EXIT_GONE)
+        if isinstance(error, InvalidHP):
+            sys.exit(0)
+
+    def _refuse(self, error: InvalidHP) -> None:
+        print(f"the trial refused its hyperparameters: {error}", file=sys.stderr)
+        if self.distributed.rank == 0:
+            self.train.report_early_exit(EarlyExitReason.INVALID_HP)
+
+    def close(self) -> None:
+        """Ends the connections."""
+        self.preempt.close()
+        if self._master is not None:
+            self._master.close()
+        if self._owns_distributed:
+            self.distributed.close()
+
+
+def init(
+    *,
+    distributed: DistributedContext | None = None,
+    checkpoint_storage: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
+) -> Context:
+    """The Core API for this process, on the cluster or off it.
+
+    On the cluster it belongs to the trial whose task this process is. Off it, metrics and progress are logged, the
+    search asks once for a length of 1, nothing is preempted, and checkpoints are kept in ``checkpoint_storage`` (a
+    directory, or a ``checkpoint_storage`` section of a configuration), by default
+    ``~/.local/share/determined/checkpoints``.
+
+    ``distributed`` joins several processes, such as ``DistributedContext.from_torch_distributed()``.
+
+    A script that raises :class:`determined.InvalidHP` inside the context ends its trial with status 0 and tells the
+    searcher.
+
+    Raises:
+        ValueError: the trial has several slots, and ``distributed`` is not given.
+    """
+    del tensorboard_mode
+    info = get_cluster_info()
+    if distributed is None:
+        slots = int(os.environ.get("DET_SIZE") or 1) if info is not None else 1
+        if slots > 1:
+            raise ValueError(
+                f"the trial has {slots} slots; pass core.init(distributed=DistributedContext.from_torch_distributed()) "
+                "and start the script with torchrun, one process for each"
+            )
+    ranks = distributed or DistributedContext.single()
+    storage, shared_root = _storage(checkpoint_storage, info, probe=ranks.rank == 0)
+    master = Master(info.master_url, info.session_token) if info is not None else None
+    return Context(
+        distributed=ranks,
+        info=info,
+        master=master,
+        storage=storage,
+        shared_root=shared_root,
+        preempt_mode=preempt_mode,
+        owns_distributed=distributed is None,
+    )
+
+
+def _storage(
+    given: str | os.PathLike[str] | Mapping[str, Any] | None, info: ClusterInfo | None, *, probe: bool
+) -> tuple[Storage, pathlib.Path | None]:
+    """The storage, and a directory of it that all machines see, where there is one."""
+    if given is None and info is not None:
+        given = info.trial.experiment_config["checkpoint_storage"]
+    if given is None:
+        home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+        given = os.path.join(home, "determined", "checkpoints")
+    if not isinstance(given, Mapping):
+        if info is None:
+            return DirectoryStorage(os.fspath(given)), pathlib.Path(given)
+        given = {"type": "directory", "container_path": os.path.abspath(given)}
+    from determined import _runtime
+
+    storage: Any = _runtime.CheckpointStorage.from_config_json(json.dumps(given), _CONTAINER_ROOT)
+    if probe:
+        storage.probe()  # better now than after hours of training
+    return storage, _root_of(given)
+
+
+def _root_of(config: Mapping[str, Any]) -> pathlib.Path | None:
+    if config.get("type") == "directory":
+        return pathlib.Path(config["container_path"])
+    if config.get("type") == "shared_fs":
+        return pathlib.Path(config["host_path"]) / (config.get("storage_path") or "")
+    return None

@@ -1,0 +1,206 @@
+"""The processes of one trial, and how they exchange values."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import os
+import secrets
+import socket
+import time
+from multiprocessing.connection import Client, Connection, Listener
+from typing import Any
+
+_PATIENCE_SECONDS = 300.0
+_made = 0  # how many contexts this process has made from torch.distributed
+
+
+class DistributedContext:
+    """Which process of the trial this is, and a way to exchange values with the others.
+
+    Rank 0 is the chief: the others connect to it, over TCP. All exchanges are made by all ranks, in the same order.
+    Values are anything that can be pickled.
+
+    ``chief_ip`` and ``port`` say where the chief listens; they need not be given for a single process. ``secret``
+    keeps strangers out; by default it comes from the task's token.
+
+    Raises:
+        ValueError: ranks and sizes do not fit together.
+        ConnectionError: the others did not come within five minutes.
+    """
+
+    def __init__(
+        self,
+        *,
+        rank: int,
+        size: int,
+        local_rank: int,
+        local_size: int,
+        cross_rank: int,
+        cross_size: int,
+        chief_ip: str | None = None,
+        port: int = 12360,
+        secret: bytes | None = None,
+    ) -> None:
+        for name, value, limit in (
+            ("rank", rank, size),
+            ("local_rank", local_rank, local_size),
+            ("cross_rank", cross_rank, cross_size),
+        ):
+            if not 0 <= value < limit:
+                raise ValueError(f"{name} is {value}; must be from 0 to {limit - 1}")
+        self.rank = rank
+        self.size = size
+        self.local_rank = local_rank
+        self.local_size = local_size
+        self.cross_rank = cross_rank
+        self.cross_size = cross_size
+        self._listener: Listener | None = None
+        self._to_chief: Connection | None = None
+        self._workers: dict[int, Connection] = {}
+        if size > 1:
+            key = secret or hashlib.sha256(os.environ.get("DET_SESSION_TOKEN", "determined").encode()).digest()
+            self._meet(chief_ip or "127.0.0.1", port, key)
+        self._machines: list[int] = self.allgather(cross_rank)
+
+    @classmethod
+    def from_torch_distributed(cls, chief_ip: str | None = None) -> DistributedContext:
+        """For processes that ``torchrun`` (or whatever sets ``RANK``, ``WORLD_SIZE`` and so on) has started.
+
+        Works before and after ``torch.distributed.init_process_group()``.
+
+        Raises:
+            ValueError: a variable is missing.
+        """
+        names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+        missing = [name for name in names if name not in os.environ]
+        if missing:
+            raise ValueError(f"{', '.join(missing)} not set; start the script with torchrun, one process a slot")
+        rank, size, local_rank, local_size = (int(os.environ[name]) for name in names)
+        host = chief_ip or os.environ.get("MASTER_ADDR", "127.0.0.1")
+        cross_rank = int(os.environ.get("GROUP_RANK", rank // local_size))
+        place = {"chief_ip": host, **_agree(rank, size, host)} if size > 1 else {}
+        return cls(
+            rank=rank,
+            size=size,
+            local_rank=local_rank,
+            local_size=local_size,
+            cross_rank=cross_rank,
+            cross_size=max(1, size // local_size),
+            **place,
+        )
+
+    @classmethod
+    def from_horovod(cls, hvd: Any, chief_ip: str | None = None) -> DistributedContext:
+        """Not supported: trials here are started with one process a slot, without Horovod."""
+        raise NotImplementedError(
+            "Horovod is not supported; start the script with torchrun and use from_torch_distributed()"
+        )
+
+    @classmethod
+    def from_deepspeed(cls, chief_ip: str | None = None) -> DistributedContext:
+        """For processes of DeepSpeed's launcher, which sets the variables of ``torchrun``."""
+        return cls.from_torch_distributed(chief_ip)
+
+    @classmethod
+    def single(cls) -> DistributedContext:
+        """One process alone."""
+        return cls(rank=0, size=1, local_rank=0, local_size=1, cross_rank=0, cross_size=1)
+
+    def _meet(self, host: str, port: int, key: bytes) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        if self.rank == 0:
+            self._listener = Listener((host, port), backlog=self.size, authkey=key)
+            while len(self._workers) < self.size - 1:
+                with contextlib.suppress(OSError, EOFError):  # a stranger, or one that gave up
+                    worker = self._listener.accept()
+                    self._workers[worker.recv()] = worker
+        else:
+            while self._to_chief is None:
+                try:
+                    self._to_chief = Client((host, port), authkey=key)
+                except OSError as error:
+                    if time.monotonic() > deadline:
+                        raise ConnectionError(f"rank {self.rank} can't reach the chief at {host}:{port}") from error
+                    time.sleep(0.05)
+            self._to_chief.send(self.rank)
+
+    def close(self) -> None:
+        """Ends the connections; the others' exchanges fail then."""
+        for connection in (*self._workers.values(), *([self._to_chief] if self._to_chief else [])):
+            connection.close()
+        if self._listener is not None:
+            self._listener.close()
+
+    def get_rank(self) -> int:
+        return self.rank
+
+    def get_size(self) -> int:
+        return self.size
+
+    def get_local_rank(self) -> int:
+        return self.local_rank
+
+    def get_num_agents(self) -> int:
+        return self.cross_size
+
+    def gather(self, stuff: Any) -> list[Any] | None:
+        """One value of each rank, in the order of ranks, for the chief; the others get None."""
+        if self.size == 1:
+            return [stuff]
+        if self._to_chief is not None:
+            self._to_chief.send(stuff)
+            return None
+        return [stuff, *(self._workers[rank].recv() for rank in range(1, self.size))]
+
+    def broadcast(self, stuff: Any) -> Any:
+        """The chief's value, on every rank."""
+        if self.size == 1:
+            return stuff
+        if self._to_chief is not None:
+            return self._to_chief.recv()
+        for rank in range(1, self.size):
+            self._workers[rank].send(stuff)
+        return stuff
+
+    def allgather(self, stuff: Any) -> list[Any]:
+        """One value of each rank, in the order of ranks, on every rank."""
+        return list(self.broadcast(self.gather(stuff)))
+
+    def gather_local(self, stuff: Any) -> list[Any] | None:
+        """One value of each rank of this machine, for local rank 0; the others get None. All ranks call it."""
+        values = self.allgather_local(stuff)
+        return values if self.local_rank == 0 else None
+
+    def allgather_local(self, stuff: Any) -> list[Any]:
+        """One value of each rank of this machine, on every rank of it. All ranks call it."""
+        values = self.allgather(stuff)
+        return [value for rank, value in enumerate(values) if self._machines[rank] == self.cross_rank]
+
+    def broadcast_local(self, stuff: Any = None) -> Any:
+        """The value of this machine's local rank 0. All ranks call it."""
+        return self.allgather_local(stuff)[0]
+
+
+def _agree(rank: int, size: int, host: str) -> dict[str, Any]:
+    """A free port of the chief's and a secret, handed round through torch's store."""
+    global _made
+    dist: Any = importlib.import_module("torch.distributed")
+    _made += 1
+    name = f"determined/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{_made}"
+    store: Any
+    if dist.is_initialized():
+        store = dist.distributed_c10d._get_default_store()
+    else:
+        elastic = os.environ.get("TORCHELASTIC_USE_AGENT_STORE", "False") == "True"
+        store = dist.TCPStore(
+            host, int(os.environ["MASTER_PORT"]), size, rank == 0 and not elastic, wait_for_workers=False
+        )
+    if rank == 0:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.bind((host, 0))
+            port = probe.getsockname()[1]
+        store.set(name, f"{port} {secrets.token_hex(16)}")
+    port, secret = bytes(store.get(name)).decode().split()
+    return {"port": int(port), "secret": secret.encode()}

@@ -1,0 +1,126 @@
+"""Whether the trial has to give its slots back."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import logging
+import threading
+import time
+from typing import Any
+
+from determined._info import ClusterInfo
+from determined.common.api import errors
+from determined.core._connection import Master, poll_pause
+from determined.core._distributed import DistributedContext
+
+logger = logging.getLogger("determined")
+
+_POLL_SECONDS = 60.0
+
+
+class PreemptMode(enum.Enum):
+    """Which ranks ask whether to stop."""
+
+    WorkersAskChief = "WORKERS_ASK_CHIEF"
+    """All ranks call ``should_preempt()`` together and are told the same."""
+    ChiefOnly = "CHIEF_ONLY"
+    """Only the chief may call."""
+    WorkersAskMaster = "WORKERS_ASK_MASTER"
+    """Any rank calls at any time; not all are told at the same moment."""
+
+
+class PreemptContext:
+    """Pausing, preemption and the loss of an agent that drains: all come as one question, whether to stop now.
+
+    Outside the cluster the answer is always False.
+    """
+
+    def __init__(
+        self,
+        distributed: DistributedContext,
+        info: ClusterInfo | None,
+        master: Master | None,
+        mode: PreemptMode = PreemptMode.WorkersAskChief,
+    ) -> None:
+        self._distributed = distributed
+        self._info = info
+        self._master = master
+        self._mode = mode
+        self._wanted = threading.Event()
+        self._failure: BaseException | None = None
+        self._acknowledged = False
+        self._watcher: threading.Thread | None = None
+        self._watching: Master | None = None
+
+    def start(self) -> PreemptContext:
+        """Begins to watch; ``core.init()`` calls it."""
+        watches = self._distributed.rank == 0 or self._mode is PreemptMode.WorkersAskMaster
+        if self._info is not None and self._master is not None and watches:
+            self._watching = Master(self._info.master_url, self._info.session_token)
+            self._watcher = threading.Thread(target=self._watch, name="preemption", daemon=True)
+            self._watcher.start()
+        return self
+
+    def close(self) -> None:
+        if self._watching is not None:
+            self._watching.close()
+        if self._watcher is not None:
+            self._watcher.join(timeout=5)
+            self._watcher = None
+
+    def should_preempt(self, auto_ack: bool = True) -> bool:
+        """Whether the trial has to save its state and end.
+
+        A loop that gets True saves a checkpoint and ends its process with status 0; the platform starts it again from
+        there. ``auto_ack``: the master is told at once that the trial will do so; else call
+        :meth:`acknowledge_preemption_signal`. Without an acknowledgement the end of the process means that the trial
+        is complete.
+
+        With ``WorkersAskChief`` the ranks wait for one another: ask once in a while, not with every batch.
+
+        Raises:
+            RuntimeError: with ``ChiefOnly``, on a rank that is not the chief.
+        """
+        rank = self._distributed.rank
+        if self._mode is PreemptMode.ChiefOnly and rank != 0:
+            raise RuntimeError(f"rank {rank} can't ask; with PreemptMode.ChiefOnly only the chief, rank 0, does")
+        if self._failure is not None:
+            raise self._failure
+        wanted: Any = self._wanted.is_set()
+        if self._mode is PreemptMode.WorkersAskChief:
+            wanted = self._distributed.broadcast(wanted)
+        if wanted and auto_ack and (rank == 0 or self._mode is PreemptMode.WorkersAskMaster):
+            self.acknowledge_preemption_signal()
+        return bool(wanted)
+
+    def acknowledge_preemption_signal(self) -> None:
+        """Tells the master that the trial is going to save its state and end. Outside the cluster it does nothing."""
+        if self._acknowledged or self._info is None or self._master is None:
+            return
+        self._master.post(f"/api/v1/allocations/{self._info.allocation_id}/signals/ack_preemption", {})
+        self._acknowledged = True
+
+    def gives_way_while_waiting(self) -> bool:
+        """For a chief that waits for the search: whether to end instead. Acknowledges."""
+        if self._failure is not None:
+            raise self._failure
+        if self._wanted.is_set():
+            self.acknowledge_preemption_signal()
+        return self._wanted.is_set()
+
+    def _watch(self) -> None:
+        assert self._info is not None and self._watching is not None
+        path = f"/api/v1/allocations/{self._info.allocation_id}/signals/preemption"
+        with contextlib.suppress(ConnectionAbortedError):
+            while not self._wanted.is_set():
+                started = time.monotonic()
+                try:
+                    answer = self._watching.get(path, {"timeout_seconds": int(_POLL_SECONDS)}, _POLL_SECONDS)
+                except errors.APIException as error:
+                    self._failure = error
+                    return
+                if answer["preempt"]:
+                    self._wanted.set()
+                else:
+                    poll_pause(started, 0.2)

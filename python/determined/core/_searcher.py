@@ -1,0 +1,182 @@
+"""How far to train: what the search asks of this trial."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from determined._info import ClusterInfo
+from determined.core._connection import Master, poll_pause
+from determined.core._distributed import DistributedContext
+from determined.core._preempt import PreemptContext
+
+logger = logging.getLogger("determined")
+
+_POLL_SECONDS = 10.0
+
+
+class SearcherMode(enum.Enum):
+    """Who asks the master for operations."""
+
+    WorkersAskChief = "WORKERS_ASK_CHIEF"
+    """All ranks iterate together; the chief's operations are given to every rank."""
+    ChiefOnly = "CHIEF_ONLY"
+    """Only the chief iterates."""
+
+
+class Unit(enum.Enum):
+    EPOCHS = "EPOCHS"
+    RECORDS = "RECORDS"
+    BATCHES = "BATCHES"
+
+
+class SearcherOperation:
+    """Train up to ``length``, counted from the very beginning of the trial, then validate and report."""
+
+    def __init__(
+        self,
+        distributed: DistributedContext,
+        length: int,
+        unit: Unit | None = None,
+        master: Master | None = None,
+        info: ClusterInfo | None = None,
+    ) -> None:
+        self._distributed = distributed
+        self._length = length
+        self._unit = unit
+        self._master = master
+        self._info = info
+        self._completed = False
+
+    @property
+    def length(self) -> int:
+        """In the unit of the configuration's ``searcher.max_length``; 1 where it has none."""
+        return self._length
+
+    @property
+    def unit(self) -> Unit | None:
+        """None for a length without unit."""
+        return self._unit
+
+    def report_progress(self, length: float) -> None:
+        """How much of ``length`` is done, from 0 to ``length``.
+
+        Raises:
+            RuntimeError: on a rank that is not the chief.
+            ValueError: it is negative.
+        """
+        self._require_chief("report progress")
+        if not length >= 0:
+            raise ValueError(f"progress is {length}; must be 0 or more")
+        if self._master is None or self._info is None:
+            logger.info("progress: %s of %d", length, self._length)
+            return
+        fraction = min(1.0, float(length) / max(self._length, 1))
+        body = {"progress": fraction, "is_raw": True}
+        self._master.post(f"/api/v1/trials/{self._info.trial.trial_id}/progress", body)
+
+    def report_completed(self, searcher_metric: Any) -> None:
+        """The trial is trained up to ``length``, and this is the searcher's metric.
+
+        Raises:
+            RuntimeError: on a rank that is not the chief, or a second time.
+            ValueError: the metric is NaN, which the searcher can't compare.
+        """
+        self._require_chief("complete an operation")
+        if self._completed:
+            raise RuntimeError(f"the operation of length {self._length} is completed already")
+        value = float(searcher_metric)
+        if math.isnan(value):
+            raise ValueError("the searcher's metric is NaN; the searcher can't compare it")
+        if self._master is not None and self._info is not None:
+            self._master.post(
+                f"/api/v1/trials/{self._info.trial.trial_id}/searcher/completed_operation",
+                {"op": {"validateAfter": {"length": str(self._length)}}, "searcherMetric": value},
+            )
+        else:
+            logger.info("completed %d with the metric %s", self._length, value)
+        self._completed = True
+
+    def _require_chief(self, what: str) -> None:
+        if self._distributed.rank != 0:
+            raise RuntimeError(f"rank {self._distributed.rank} can't {what}; only the chief, rank 0, does")
+
+
+class SearcherContext:
+    """What the search asks of this trial. Outside the cluster it asks once, for a length of 1."""
+
+    def __init__(
+        self,
+        distributed: DistributedContext,
+        preempt: PreemptContext,
+        info: ClusterInfo | None,
+        master: Master | None,
+    ) -> None:
+        self._distributed = distributed
+        self._preempt = preempt
+        self._info = info
+        self._master = master
+        self._unit = _configured_unit(info)
+
+    def operations(self, searcher_mode: SearcherMode = SearcherMode.WorkersAskChief) -> Iterator[SearcherOperation]:
+        """The operations that are not completed yet, one by one; waits for more until the search has closed the trial.
+
+        Ends as well when the trial is to give its slots back while it waits. The chief has to complete each one before
+        it asks for the next. A restarted trial is given again what it had not completed.
+
+        Raises:
+            RuntimeError: the last one was not completed; or, with ``ChiefOnly``, on another rank.
+        """
+        rank = self._distributed.rank
+        if searcher_mode is SearcherMode.ChiefOnly and rank != 0:
+            raise RuntimeError(f"rank {rank} can't ask for operations; with SearcherMode.ChiefOnly only rank 0 does")
+        source = self._next_lengths() if rank == 0 else None
+        together = searcher_mode is SearcherMode.WorkersAskChief
+        while True:
+            length = next(source, None) if source is not None else None
+            if together:
+                length = self._distributed.broadcast(length)
+            if length is None:
+                return
+            operation = SearcherOperation(self._distributed, length, self._unit, self._master, self._info)
+            yield operation
+            if rank == 0 and not operation._completed:
+                raise RuntimeError(
+                    f"the operation of length {length} is not completed; call report_completed() with the "
+                    "searcher's metric before asking for the next, or end the loop"
+                )
+
+    def get_configured_units(self) -> Unit | None:
+        """The unit of ``searcher.max_length``; None for a length without unit, and outside the cluster."""
+        return self._unit
+
+    def _next_lengths(self) -> Iterator[int]:
+        if self._master is None or self._info is None:
+            yield 1
+            return
+        path = f"/api/v1/trials/{self._info.trial.trial_id}/searcher/operation"
+        given = 0
+        while True:
+            started = time.monotonic()
+            answer = self._master.get(path, {"known": given, "timeout_seconds": _POLL_SECONDS}, _POLL_SECONDS)
+            operations = answer["operations"]
+            if given < len(operations):
+                operation = operations[given]
+                given += 1
+                if not operation["completed"]:
+                    yield int(operation["length"])
+            elif answer["closed"] or self._preempt.gives_way_while_waiting():
+                return
+            else:
+                poll_pause(started, 0.2)
+
+
+def _configured_unit(info: ClusterInfo | None) -> Unit | None:
+    searcher = (info.trial.experiment_config.get("searcher") or {}) if info else {}
+    length = searcher.get("max_length")
+    names = [unit for unit in Unit if isinstance(length, dict) and unit.value.lower() in length]
+    return names[0] if names else None

@@ -1,0 +1,148 @@
+"""What a training loop reports."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import math
+import pathlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from determined import _metrics
+from determined._info import ClusterInfo
+from determined.common.api import errors
+from determined.core._connection import Master
+from determined.core._distributed import DistributedContext
+
+logger = logging.getLogger("determined")
+
+
+class EarlyExitReason(enum.Enum):
+    """Why a trial ends before its time."""
+
+    INVALID_HP = "EXITED_REASON_INVALID_HP"
+    USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
+
+
+class TrainContext:
+    """Reports of the chief. ``steps_completed`` counts batches, or whatever the loop counts, from its beginning.
+
+    Reports are durable when the call returns. The same report again changes nothing. Outside the cluster they are
+    logged.
+
+    Raises (every report): RuntimeError on a rank that is not the chief.
+    """
+
+    def __init__(self, distributed: DistributedContext, info: ClusterInfo | None, master: Master | None) -> None:
+        self._distributed = distributed
+        self._info = info
+        self._master = master
+        self._best: float | None = None
+        self._tensorboard: pathlib.Path | None = None
+
+    def report_training_metrics(
+        self,
+        steps_completed: int,
+        metrics: Mapping[str, Any],
+        batch_metrics: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Metrics since the last report; ``batch_metrics`` has those of each batch."""
+        self._report("training", steps_completed, metrics, batch_metrics)
+
+    def report_validation_metrics(self, steps_completed: int, metrics: Mapping[str, Any]) -> None:
+        """Metrics of a validation. Among them should be the searcher's."""
+        self._report("validation", steps_completed, metrics, None)
+
+    def report_metrics(self, group: str, steps_completed: int, metrics: Mapping[str, Any]) -> None:
+        """Metrics of a group of your own, such as ``inference``.
+
+        Raises:
+            ValueError: the group's name is empty or has a dot.
+        """
+        if not group or "." in group:
+            raise ValueError(f"group is {group!r}; a metric group needs a name without a dot")
+        self._report(group, steps_completed, metrics, None)
+
+    def _report(
+        self,
+        group: str,
+        steps_completed: int,
+        metrics: Mapping[str, Any],
+        batch_metrics: Sequence[Mapping[str, Any]] | None,
+    ) -> None:
+        self._require_chief(f"report {group} metrics")
+        if not isinstance(metrics, Mapping):
+            raise TypeError(f"metrics is a {type(metrics).__name__}; must be a dict from name to value")
+        if isinstance(steps_completed, bool) or int(steps_completed) != steps_completed or steps_completed < 0:
+            raise ValueError(f"steps_completed is {steps_completed!r}; must be a whole number, 0 or more")
+        if self._master is None or self._info is None:
+            logger.info("%s after step %d: %s", group, steps_completed, _metrics.to_json(metrics))
+            return
+        trial = self._info.trial
+        self._master.post(
+            f"/api/v1/trials/{trial.trial_id}/metrics",
+            {
+                "group": group,
+                "metrics": {
+                    "trialId": trial.trial_id,
+                    "trialRunId": trial.trial_run_id,
+                    "stepsCompleted": int(steps_completed),
+                    "metrics": {"avgMetrics": dict(metrics), "batchMetrics": list(batch_metrics or [])},
+                },
+            },
+        )
+
+    def report_progress(self, progress: float) -> None:
+        """How far the trial is, from 0 to 1.
+
+        Raises:
+            ValueError: it is not.
+        """
+        self._require_chief("report progress")
+        if not 0 <= progress <= 1:
+            raise ValueError(f"progress is {progress}; must be from 0 to 1")
+        if self._master is None or self._info is None:
+            logger.info("progress: %.1f%%", progress * 100)
+            return
+        body = {"progress": float(progress), "is_raw": True}
+        self._master.post(f"/api/v1/trials/{self._info.trial.trial_id}/progress", body)
+
+    def report_early_exit(self, reason: EarlyExitReason) -> None:
+        """Says that the trial is going to end before its time; end the process with status 0 after it."""
+        self._require_chief("report an early exit")
+        if self._master is None or self._info is None:
+            logger.info("the trial ends early: %s", reason.name)
+            return
+        self._master.post(f"/api/v1/trials/{self._info.trial.trial_id}/early_exit", {"reason": reason.value})
+
+    def set_status(self, status: str) -> None:
+        """What the trial does right now, in a word or two: shown in lists and in the browser."""
+        self._require_chief("set the status")
+        if self._master is None or self._info is None:
+            logger.info("status: %s", status)
+            return
+        self._master.post(f"/api/v1/trials/{self._info.trial.trial_id}/runner/metadata", {"state": status})
+
+    def get_experiment_best_validation(self) -> float | None:
+        """The best searcher metric of all trials so far; None before the first validation."""
+        if self._master is None or self._info is None:
+            return None
+        experiment = self._info.trial.experiment_id
+        try:
+            answer = self._master.get(f"/api/v1/experiments/{experiment}/searcher/best_searcher_validation_metric")
+        except errors.NotFoundException:
+            return None
+        value = float(answer["metric"])
+        return None if math.isnan(value) else value
+
+    def get_tensorboard_path(self) -> pathlib.Path:
+        """A directory for TensorBoard's files. They stay on this machine."""
+        if self._tensorboard is None:
+            self._tensorboard = pathlib.Path(tempfile.mkdtemp(prefix="tensorboard-"))
+        return self._tensorboard
+
+    def _require_chief(self, what: str) -> None:
+        if self._distributed.rank != 0:
+            raise RuntimeError(f"rank {self._distributed.rank} can't {what}; only the chief, rank 0, does")

@@ -1,0 +1,44 @@
+"""Trials that are scripts: the entry point is a command, and the script speaks to the platform itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, MutableMapping
+
+from determined import _entrypoint
+
+
+def command_of(environment: Mapping[str, str]) -> list[str] | None:
+    """The command that the experiment configuration names; None where it names a trial class."""
+    try:
+        entrypoint = json.loads(environment.get("DET_EXPERIMENT_CONFIG", "")).get("entrypoint")
+    except (ValueError, AttributeError):
+        return None  # told where the rest of the configuration is read
+    if isinstance(entrypoint, list):
+        return [str(word) for word in entrypoint]
+    if _entrypoint.is_trial_entrypoint(entrypoint):
+        return None
+    return ["/bin/sh", "-c", str(entrypoint)]
+
+
+def run(command: list[str], environment: MutableMapping[str, str]) -> int:
+    """Becomes the command, in the model definition's directory; returns only where it cannot.
+
+    It runs once on each machine, whatever number of slots it has there: a script that wants a process for each starts
+    them, as with ``torchrun``. ``python`` and ``python3`` mean the interpreter of the trial.
+    """
+    if environment.get("DET_LOCAL_RANK", "0") != "0":
+        return 0
+    directory = environment.get("DET_WORKDIR") or os.getcwd()
+    os.chdir(directory)
+    own = os.path.dirname(sys.executable)
+    environment["PATH"] = f"{own}:{environment.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as error:
+        print(f"entrypoint {command}: {command[0]} cannot be run: {error.strerror}", file=sys.stderr)
+        return 127

@@ -1,0 +1,196 @@
+"""One experiment: commands, trials, its best checkpoints."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from determined.common.api import Session
+from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy
+from determined.experimental._ranking import best_first
+from determined.experimental._resource import OrderBy, State, state_of, time_of
+from determined.experimental._trial import Trial, TrialSortBy, list_checkpoints
+
+ExperimentState = State
+
+
+class Experiment:
+    """An experiment. Attributes are as of the last :meth:`reload`.
+
+    ``id``, ``name``, ``description``, ``notes``, ``labels``, ``state``, ``archived``, ``progress`` (0 to 1),
+    ``config`` (with all defaults), ``error`` (why it is in state ERROR).
+    """
+
+    def __init__(self, session: Session, answer: Mapping[str, Any]) -> None:
+        self._session = session
+        self._read(answer)
+
+    def _read(self, answer: Mapping[str, Any]) -> None:
+        self.id: int = answer["id"]
+        self.name: str = answer.get("name") or ""
+        self.description: str = answer.get("description") or ""
+        self.notes: str = answer.get("notes") or ""
+        self.labels: list[str] = list(answer.get("labels") or [])
+        self.state: ExperimentState = state_of(answer["state"])
+        self.archived: bool = bool(answer.get("archived"))
+        self.progress: float = answer.get("progress") or 0.0
+        self.username: str = answer.get("username") or ""
+        self.start_time: datetime.datetime | None = time_of(answer.get("startTime"))
+        self.end_time: datetime.datetime | None = time_of(answer.get("endTime"))
+        self.error: str = answer.get("error") or ""
+        self._config: dict[str, Any] | None = answer.get("config") or None
+
+    @property
+    def experiment_id(self) -> int:
+        return self.id
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration with all defaults."""
+        return self.get_config()
+
+    def __repr__(self) -> str:
+        return f"Experiment(id={self.id})"
+
+    def reload(self) -> None:
+        """Reads all attributes again."""
+        self._read(self._session.get(self._path())["experiment"])
+
+    def get_config(self) -> dict[str, Any]:
+        if self._config is None:
+            self.reload()
+        return self._config or {}
+
+    def activate(self) -> None:
+        """Lets a paused experiment go on."""
+        self._command("activate")
+
+    def pause(self) -> None:
+        """Lets every trial save a checkpoint and give its slots back."""
+        self._command("pause")
+
+    def cancel(self) -> None:
+        """Ends the experiment; running trials save a checkpoint first."""
+        self._command("cancel")
+
+    def kill(self) -> None:
+        """Ends the experiment at once."""
+        self._command("kill")
+
+    def archive(self) -> None:
+        """Hides a finished experiment from lists."""
+        self._command("archive")
+
+    def unarchive(self) -> None:
+        self._command("unarchive")
+
+    def delete(self) -> None:
+        """Deletes a finished experiment with its checkpoints, metrics and logs; they are gone a little later."""
+        self._session.delete(self._path())
+
+    def set_name(self, name: str) -> None:
+        self._patch(name=name)
+
+    def set_description(self, description: str) -> None:
+        self._patch(description=description)
+
+    def set_notes(self, notes: str) -> None:
+        self._patch(notes=notes)
+
+    def set_labels(self, labels: Sequence[str]) -> None:
+        self._patch(labels=sorted(set(labels)))
+
+    def add_label(self, label: str) -> None:
+        self.set_labels([*self.labels, label])
+
+    def remove_label(self, label: str) -> None:
+        self.set_labels([known for known in self.labels if known != label])
+
+    def _patch(self, **changes: Any) -> None:
+        self._read(self._session.patch(self._path(), changes)["experiment"])
+
+    def _command(self, verb: str) -> None:
+        self._session.post(f"{self._path()}/{verb}")
+        self.reload()
+
+    def _path(self) -> str:
+        return f"/api/v1/experiments/{self.id}"
+
+    def list_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> list[Trial]:
+        """All trials."""
+        params = {"sortBy": sort_by.value, "orderBy": order_by.value}
+        return [
+            Trial(self._session, answer) for answer in self._session.pages(f"{self._path()}/trials", "trials", params)
+        ]
+
+    get_trials = list_trials
+
+    def await_first_trial(self, interval: float = 0.1) -> Trial:
+        """Waits until the experiment has a trial.
+
+        Raises:
+            ValueError: the experiment is over without one.
+        """
+        while True:
+            if trials := self.list_trials():
+                return trials[0]
+            self.reload()
+            if self.state.terminal:
+                raise ValueError(f"experiment {self.id} is {self.state.name} and has no trial")
+            time.sleep(interval)
+
+    def wait(self, interval: float = 5.0) -> ExperimentState:
+        """Waits until the experiment is COMPLETED, CANCELED, DELETED or ERROR; that state.
+
+        Raises:
+            ValueError: the experiment is paused; nobody would end it.
+        """
+        while True:
+            self.reload()
+            if self.state.terminal:
+                return self.state
+            if self.state is ExperimentState.PAUSED:
+                raise ValueError(f"experiment {self.id} is paused; activate it to wait for its end")
+            time.sleep(interval)
+
+    def list_checkpoints(
+        self,
+        sort_by: str | CheckpointSortBy | None = None,
+        order_by: OrderBy | None = None,
+        max_results: int | None = None,
+    ) -> list[Checkpoint]:
+        """Completed checkpoints of all trials, by time or by an attribute; by a validation metric of that name."""
+        return list_checkpoints(self._session, self._path(), sort_by, order_by, max_results)
+
+    def top_checkpoint(self, sort_by: str | None = None, smaller_is_better: bool | None = None) -> Checkpoint:
+        """The best checkpoint: the first of :meth:`top_n_checkpoints`.
+
+        Raises:
+            AssertionError: no checkpoint has a value of the metric.
+        """
+        return self.top_n_checkpoints(1, sort_by, smaller_is_better)[0]
+
+    def top_n_checkpoints(
+        self, limit: int, sort_by: str | None = None, smaller_is_better: bool | None = None
+    ) -> list[Checkpoint]:
+        """The best checkpoint of each of the ``limit`` best trials, best first.
+
+        Only completed checkpoints count, and only those that were validated at the same batches. Without ``sort_by``
+        the searcher's metric and direction decide; with it ``smaller_is_better`` gives the direction, else the
+        searcher does.
+
+        Raises:
+            AssertionError: there is none.
+        """
+        best: dict[int | None, Checkpoint] = {}
+        for checkpoint in best_first(self.list_checkpoints(), sort_by, smaller_is_better):
+            best.setdefault(checkpoint.trial_id, checkpoint)
+        if not best:
+            what = f"validation metric {sort_by!r}" if sort_by else "searcher metric"
+            raise AssertionError(f"experiment {self.id} has no completed checkpoint with a value of the {what}")
+        return list(best.values())[:limit]
+
+
+ExperimentReference = Experiment

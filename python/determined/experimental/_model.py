@@ -1,0 +1,228 @@
+"""The model registry: names for checkpoints that shall be kept."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import urllib.parse
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from determined.common.api import Session
+from determined.experimental._checkpoint import Checkpoint
+from determined.experimental._resource import OrderBy, time_of
+
+ModelOrderBy = OrderBy
+
+
+class ModelSortBy(enum.Enum):
+    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
+    NAME = "SORT_BY_NAME"
+    DESCRIPTION = "SORT_BY_DESCRIPTION"
+    CREATION_TIME = "SORT_BY_CREATION_TIME"
+    LAST_UPDATED_TIME = "SORT_BY_LAST_UPDATED_TIME"
+
+
+def model_path(name: str) -> str:
+    return "/api/v1/models/" + urllib.parse.quote(name, safe="")
+
+
+class ModelVersion:
+    """One version of a model: a checkpoint that garbage collection never deletes.
+
+    ``model_version`` is its number, from 1; ``checkpoint`` the :class:`Checkpoint`.
+    """
+
+    def __init__(self, session: Session, answer: Mapping[str, Any]) -> None:
+        self._session = session
+        self._read(answer)
+
+    def _read(self, answer: Mapping[str, Any]) -> None:
+        self.model_version: int = answer["version"]
+        self.model_id: int = answer["model"]["id"]
+        self.model_name: str = answer["model"]["name"]
+        self.name: str = answer.get("name") or ""
+        self.comment: str = answer.get("comment") or ""
+        self.notes: str = answer.get("notes") or ""
+        self.labels: list[str] = list(answer.get("labels") or [])
+        self.metadata: dict[str, Any] = answer.get("metadata") or {}
+        self.creation_time: datetime.datetime | None = time_of(answer.get("creationTime"))
+        self.last_updated_time: datetime.datetime | None = time_of(answer.get("lastUpdatedTime"))
+        self.username: str = answer.get("username") or ""
+        self.checkpoint = Checkpoint(self._session, answer["checkpoint"])
+        self.checkpoint.model_name = self.model_name
+        self.checkpoint.model_version = self.model_version
+
+    @property
+    def uuid(self) -> str:
+        """Of the checkpoint."""
+        return self.checkpoint.uuid
+
+    def __repr__(self) -> str:
+        return f"ModelVersion(model={self.model_name!r}, version={self.model_version}, checkpoint={self.uuid})"
+
+    def download(self, path: str | None = None) -> str:
+        """As :meth:`Checkpoint.download`."""
+        return self.checkpoint.download(path)
+
+    def load(self, path: str | None = None, tags: list[str] | None = None, **kwargs: Any) -> Any:
+        """As :meth:`Checkpoint.load`."""
+        return self.checkpoint.load(path, tags, **kwargs)
+
+    def set_name(self, name: str) -> None:
+        self._patch(name=name)
+
+    def set_notes(self, notes: str) -> None:
+        self._patch(notes=notes)
+
+    def set_comment(self, comment: str) -> None:
+        self._patch(comment=comment)
+
+    def set_labels(self, labels: Sequence[str]) -> None:
+        self._patch(labels=list(labels))
+
+    def add_metadata(self, metadata: dict[str, Any]) -> None:
+        self._patch(metadata={**self.metadata, **metadata})
+
+    def remove_metadata(self, keys: Iterable[str]) -> None:
+        gone = set(keys)
+        self._patch(metadata={name: value for name, value in self.metadata.items() if name not in gone})
+
+    def delete(self) -> None:
+        """Removes the version; the checkpoint stays, and may be collected again."""
+        self._session.delete(self._path())
+
+    def reload(self) -> None:
+        self._read(self._session.get(self._path())["modelVersion"])
+
+    def _patch(self, **changes: Any) -> None:
+        self._read(self._session.patch(self._path(), changes)["modelVersion"])
+
+    def _path(self) -> str:
+        return f"{model_path(self.model_name)}/versions/{self.model_version}"
+
+
+class Model:
+    """A named series of checkpoints. Attributes are as of the last :meth:`reload`."""
+
+    def __init__(self, session: Session, answer: Mapping[str, Any]) -> None:
+        self._session = session
+        self._read(answer)
+
+    def _read(self, answer: Mapping[str, Any]) -> None:
+        self.model_id: int = answer["id"]
+        self.name: str = answer["name"]
+        self.description: str = answer.get("description") or ""
+        self.notes: str = answer.get("notes") or ""
+        self.labels: list[str] = list(answer.get("labels") or [])
+        self.metadata: dict[str, Any] = answer.get("metadata") or {}
+        self.archived: bool = bool(answer.get("archived"))
+        self.username: str = answer.get("username") or ""
+        self.creation_time: datetime.datetime | None = time_of(answer.get("creationTime"))
+        self.last_updated_time: datetime.datetime | None = time_of(answer.get("lastUpdatedTime"))
+        self.num_versions: int = answer.get("numVersions") or 0
+
+    def __repr__(self) -> str:
+        return f"Model(name={self.name!r}, metadata={self.metadata!r})"
+
+    def get_version(self, version: int = -1) -> ModelVersion | None:
+        """The version of that number; -1 and 0 mean the latest, None where there is none yet.
+
+        Raises:
+            NotFoundException: there is no version of that number.
+        """
+        if version in (0, -1):
+            newest = self._versions(ModelOrderBy.DESC, limit=1)
+            return newest[0] if newest else None
+        return ModelVersion(self._session, self._session.get(f"{self._path()}/versions/{version}")["modelVersion"])
+
+    def get_versions(self, order_by: ModelOrderBy = ModelOrderBy.DESC) -> list[ModelVersion]:
+        """All versions, the latest first."""
+        return self._versions(order_by)
+
+    list_versions = get_versions
+
+    def _versions(self, order_by: ModelOrderBy, limit: int | None = None) -> list[ModelVersion]:
+        params = {"orderBy": order_by.value}
+        path = f"{self._path()}/versions"
+        if limit is not None:
+            answers = self._session.get(path, {**params, "limit": limit})["modelVersions"]
+        else:
+            answers = list(self._session.pages(path, "modelVersions", params))
+        return [ModelVersion(self._session, answer) for answer in answers]
+
+    def register_version(
+        self,
+        checkpoint_uuid: str,
+        *,
+        name: str = "",
+        comment: str = "",
+        notes: str = "",
+        labels: Sequence[str] = (),
+        metadata: dict[str, Any] | None = None,
+    ) -> ModelVersion:
+        """Makes a completed checkpoint the next version. From now on garbage collection keeps it.
+
+        Raises:
+            NotFoundException: there is no such checkpoint.
+            BadRequestException: the checkpoint is deleted, or the model is archived.
+        """
+        body = {
+            "checkpointUuid": checkpoint_uuid,
+            "modelName": self.name,
+            "name": name,
+            "comment": comment,
+            "notes": notes,
+            "labels": list(labels),
+            "metadata": metadata or {},
+        }
+        answer = self._session.post(f"{self._path()}/versions", body)["modelVersion"]
+        self.reload()
+        return ModelVersion(self._session, answer)
+
+    def add_metadata(self, metadata: dict[str, Any]) -> None:
+        """Sets entries; a value replaces the whole old one."""
+        self._patch(metadata={**self.metadata, **metadata})
+
+    def remove_metadata(self, keys: Iterable[str]) -> None:
+        gone = set(keys)
+        self._patch(metadata={name: value for name, value in self.metadata.items() if name not in gone})
+
+    def set_labels(self, labels: Sequence[str]) -> None:
+        self._patch(labels=list(labels))
+
+    def set_description(self, description: str) -> None:
+        self._patch(description=description)
+
+    def set_notes(self, notes: str) -> None:
+        self._patch(notes=notes)
+
+    def set_name(self, name: str) -> None:
+        """Renames the model.
+
+        Raises:
+            ConflictException: another has the name.
+        """
+        self._read(self._session.patch(self._path(), {"name": name})["model"])
+
+    def archive(self) -> None:
+        """Hides the model from lists; it takes no new versions."""
+        self._session.post(f"{self._path()}/archive")
+        self.archived = True
+
+    def unarchive(self) -> None:
+        self._session.post(f"{self._path()}/unarchive")
+        self.archived = False
+
+    def delete(self) -> None:
+        """Removes the model and its versions; the checkpoints stay, and may be collected again."""
+        self._session.delete(self._path())
+
+    def reload(self) -> None:
+        self._read(self._session.get(self._path())["model"])
+
+    def _patch(self, **changes: Any) -> None:
+        self._read(self._session.patch(self._path(), changes)["model"])
+
+    def _path(self) -> str:
+        return model_path(self.name)

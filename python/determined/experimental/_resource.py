@@ -1,0 +1,81 @@
+"""What experiments, trials, checkpoints and models have in common: fields that were read from the master."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+class OrderBy(enum.Enum):
+    """The direction of a list."""
+
+    ASC = "ORDER_BY_ASC"
+    ASCENDING = "ORDER_BY_ASC"
+    DESC = "ORDER_BY_DESC"
+    DESCENDING = "ORDER_BY_DESC"
+
+
+class State(enum.Enum):
+    """What an experiment or a trial is doing. QUEUED, PULLING, STARTING and RUNNING are all active."""
+
+    UNSPECIFIED = "STATE_UNSPECIFIED"
+    ACTIVE = "STATE_ACTIVE"
+    QUEUED = "STATE_QUEUED"
+    PULLING = "STATE_PULLING"
+    STARTING = "STATE_STARTING"
+    RUNNING = "STATE_RUNNING"
+    PAUSED = "STATE_PAUSED"
+    STOPPING_COMPLETED = "STATE_STOPPING_COMPLETED"
+    STOPPING_CANCELED = "STATE_STOPPING_CANCELED"
+    STOPPING_KILLED = "STATE_STOPPING_KILLED"
+    STOPPING_ERROR = "STATE_STOPPING_ERROR"
+    COMPLETED = "STATE_COMPLETED"
+    CANCELED = "STATE_CANCELED"
+    ERROR = "STATE_ERROR"
+    DELETING = "STATE_DELETING"
+    DELETE_FAILED = "STATE_DELETE_FAILED"
+    DELETED = "STATE_DELETED"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether it is over and will not change any more."""
+        return self in (State.COMPLETED, State.CANCELED, State.ERROR, State.DELETED, State.DELETE_FAILED)
+
+
+def state_of(name: str) -> State:
+    try:
+        return State(name)
+    except ValueError:
+        return State.UNSPECIFIED
+
+
+def time_of(text: str | None) -> datetime.datetime | None:
+    """A time of the API, with its time zone."""
+    return datetime.datetime.fromisoformat(text) if text else None
+
+
+def number(value: Any) -> float | None:
+    """A metric's value as a number; JSON spells those that are not finite as text."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def comparable(value: Any) -> float | None:
+    """As :func:`number`, without NaN, which compares with nothing."""
+    found = number(value)
+    return None if found is None or math.isnan(found) else found
+
+
+def numbers(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Metrics with NaN and infinities as numbers."""
+    spelled = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+    return {
+        name: spelled.get(value, value) if isinstance(value, str) else value for name, value in (values or {}).items()
+    }

@@ -1,0 +1,191 @@
+"""One master for a whole program: the methods of :class:`Determined` as functions.
+
+::
+
+    from determined.experimental import client
+
+    client.login(master="http://127.0.0.1:8080", user="determined", password="")
+    experiment = client.create_experiment("const.yaml", "model_dir")
+    experiment.wait()
+    model = experiment.top_checkpoint().load()
+
+Without :func:`login` the first call logs in as the command line would.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, CheckpointState, DownloadMode
+from determined.experimental._determined import Determined, ExperimentSortBy
+from determined.experimental._experiment import Experiment, ExperimentReference, ExperimentState
+from determined.experimental._metrics import TrainingMetrics, TrialMetrics, ValidationMetrics
+from determined.experimental._model import Model, ModelOrderBy, ModelSortBy, ModelVersion
+from determined.experimental._resource import OrderBy
+from determined.experimental._trial import LogLevel, Trial, TrialSortBy, TrialState
+
+TrialReference = Trial
+
+_determined: Determined | None = None
+
+
+def _master() -> Determined:
+    global _determined
+    if _determined is None:
+        _determined = Determined()
+    return _determined
+
+
+def login(
+    master: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    cert_path: str | None = None,
+    cert_name: str | None = None,
+    noverify: bool = False,
+) -> None:
+    """Chooses the master and the user for this program.
+
+    Raises:
+        ValueError: the program is logged in already.
+        UnauthenticatedException, MasterNotFoundException: see :class:`Determined`.
+    """
+    global _determined
+    if _determined is not None:
+        raise ValueError("this program is logged in already; use Determined(…) for another master or user")
+    _determined = Determined(master, user, password, cert_path, cert_name, noverify)
+
+
+def logout() -> None:
+    """Ends the session; :func:`login` may be called again."""
+    global _determined
+    if _determined is not None:
+        _determined.logout()
+    _determined = None
+
+
+def whoami() -> str:
+    return _master().whoami()
+
+
+def create_experiment(
+    config: str | os.PathLike[str] | Mapping[str, Any],
+    model_dir: str | os.PathLike[str] | None = None,
+    includes: Iterable[str | os.PathLike[str]] | None = None,
+    parent_id: int | None = None,
+    project_id: int | None = None,
+    template: str | None = None,
+    *,
+    activate: bool = True,
+) -> Experiment:
+    """See :meth:`Determined.create_experiment`."""
+    return _master().create_experiment(config, model_dir, includes, parent_id, project_id, template, activate=activate)
+
+
+def get_experiment(experiment_id: int) -> Experiment:
+    return _master().get_experiment(experiment_id)
+
+
+def list_experiments(**filters: Any) -> list[Experiment]:
+    """See :meth:`Determined.list_experiments`."""
+    return _master().list_experiments(**filters)
+
+
+def get_trial(trial_id: int) -> Trial:
+    return _master().get_trial(trial_id)
+
+
+def get_checkpoint(uuid: str) -> Checkpoint:
+    return _master().get_checkpoint(uuid)
+
+
+def create_model(
+    name: str,
+    description: str | None = "",
+    metadata: dict[str, Any] | None = None,
+    labels: Sequence[str] | None = None,
+) -> Model:
+    return _master().create_model(name, description, metadata, labels)
+
+
+def get_model(identifier: str | int) -> Model:
+    return _master().get_model(identifier)
+
+
+def get_model_by_id(model_id: int) -> Model:
+    return _master().get_model_by_id(model_id)
+
+
+def list_models(
+    sort_by: ModelSortBy = ModelSortBy.NAME, order_by: ModelOrderBy = ModelOrderBy.ASCENDING, **filters: Any
+) -> list[Model]:
+    """See :meth:`Determined.list_models`."""
+    return _master().list_models(sort_by, order_by, **filters)
+
+
+get_models = list_models
+
+
+def get_model_labels() -> list[str]:
+    return _master().get_model_labels()
+
+
+def iter_trials_metrics(trial_ids: Sequence[int], group: str) -> Iterator[TrialMetrics]:
+    return _master().iter_trials_metrics(trial_ids, group)
+
+
+stream_trials_metrics = iter_trials_metrics
+
+
+def stream_trials_training_metrics(trial_ids: Sequence[int]) -> Iterator[TrialMetrics]:
+    return _master().stream_trials_training_metrics(trial_ids)
+
+
+def stream_trials_validation_metrics(trial_ids: Sequence[int]) -> Iterator[TrialMetrics]:
+    return _master().stream_trials_validation_metrics(trial_ids)
+
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointSortBy",
+    "CheckpointState",
+    "Determined",
+    "DownloadMode",
+    "Experiment",
+    "ExperimentReference",
+    "ExperimentSortBy",
+    "ExperimentState",
+    "LogLevel",
+    "Model",
+    "ModelOrderBy",
+    "ModelSortBy",
+    "ModelVersion",
+    "OrderBy",
+    "TrainingMetrics",
+    "Trial",
+    "TrialMetrics",
+    "TrialReference",
+    "TrialSortBy",
+    "TrialState",
+    "ValidationMetrics",
+    "create_experiment",
+    "create_model",
+    "get_checkpoint",
+    "get_experiment",
+    "get_model",
+    "get_model_by_id",
+    "get_model_labels",
+    "get_models",
+    "get_trial",
+    "iter_trials_metrics",
+    "list_experiments",
+    "list_models",
+    "login",
+    "logout",
+    "stream_trials_metrics",
+    "stream_trials_training_metrics",
+    "stream_trials_validation_metrics",
+    "whoami",
+]

@@ -1,0 +1,293 @@
+"""Training a PyTorch trial from a script of one's own, on the cluster and off it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import math
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from determined._experiment_config import ExperimentConfig
+from determined._info import get_cluster_info
+from determined._local import DirectoryStorage, LocalClient, LocalOperations, new_uuid
+from determined._loop import Loop
+from determined._source import SourceSnapshot
+from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._controller import PyTorchTrialController
+from determined.pytorch._trainer_context import client_of
+from determined.pytorch._trial import PyTorchTrial
+
+logger = logging.getLogger("determined")
+
+_CONTAINER_ROOT = "/determined_shared_fs"
+_POLICIES = ("best", "all", "none")
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainUnit:
+    """A length or a period; use :class:`Batch` or :class:`Epoch`."""
+
+    value: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, int) or isinstance(self.value, bool):
+            raise TypeError(f"{type(self).__name__}({self.value!r}): must be a whole number")
+        if self.value < 1:
+            raise ValueError(f"{type(self).__name__}({self.value}): must be at least 1")
+
+    def to_batches(self, epoch_length: int) -> int:
+        raise NotImplementedError
+
+
+class Batch(TrainUnit):
+    """So many batches."""
+
+    def to_batches(self, epoch_length: int) -> int:
+        return self.value
+
+
+class Epoch(TrainUnit):
+    """So many passes over the training data."""
+
+    def to_batches(self, epoch_length: int) -> int:
+        return self.value * epoch_length
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What ``fit`` was asked for."""
+
+    max_length: TrainUnit | None
+    reporting: TrainUnit
+    validation: TrainUnit | None
+    checkpoint: TrainUnit | None
+    policy: str
+    initial_validation: bool
+    smaller_is_better: bool
+
+    def loop_config(self, rules: Any, epoch_length: int) -> Any:
+        def batches(unit: TrainUnit | None) -> int:
+            return unit.to_batches(epoch_length) if unit is not None else 0
+
+        return rules.LoopConfig(
+            scheduling_unit=batches(self.reporting),
+            min_validation_period=batches(self.validation),
+            min_checkpoint_period=batches(self.checkpoint),
+            checkpoint_policy=self.policy,
+            perform_initial_validation=self.initial_validation,
+            smaller_is_better=self.smaller_is_better,
+        )
+
+
+class Trainer:
+    """Trains ``trial`` with the loop that trial classes are trained with.
+
+    Whatever interrupts it, a run that goes on from its latest checkpoint ends with the numbers of an undisturbed one.
+    """
+
+    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
+        if not isinstance(trial, PyTorchTrial):
+            raise TypeError(f"trial is a {type(trial).__name__}; must be a PyTorchTrial")
+        self._trial = trial
+        self._context = context
+
+    def fit(
+        self,
+        checkpoint_period: TrainUnit | None = None,
+        validation_period: TrainUnit | None = None,
+        max_length: TrainUnit | None = None,
+        reporting_period: TrainUnit = Batch(100),  # noqa: B008  # frozen
+        checkpoint_policy: str = "best",
+        latest_checkpoint: str | None = None,
+        step_zero_validation: bool = False,
+        test_mode: bool = False,
+        profiling_enabled: bool = False,
+    ) -> None:
+        """Trains until ``max_length``, then saves and validates.
+
+        On the cluster ``searcher.max_length`` decides how long, in batches, records or epochs; ``max_length`` counts
+        where the configuration has none. Pass ``latest_checkpoint=det.get_cluster_info().latest_checkpoint``: without
+        it a paused trial begins again. Off the cluster ``latest_checkpoint`` is the path of a checkpoint;
+        checkpoints go to ``~/.local/share/determined/checkpoints``, and the policy ``best`` means ``all``.
+
+        ``test_mode`` (off the cluster only) trains and validates one batch.
+
+        Raises:
+            ValueError: no length; ``test_mode`` on the cluster; an unknown policy.
+            TypeError: a length or period is not a Batch or an Epoch.
+        """
+        del profiling_enabled
+        periods = (checkpoint_period, validation_period, max_length, reporting_period)
+        for unit in periods:
+            if unit is not None and not isinstance(unit, TrainUnit):
+                raise TypeError(f"{unit!r} is no length; use pytorch.Batch({unit!r}) or pytorch.Epoch({unit!r})")
+        if checkpoint_policy not in _POLICIES:
+            raise ValueError(f"checkpoint_policy is {checkpoint_policy!r}; must be one of {', '.join(_POLICIES)}")
+        on_cluster = get_cluster_info() is not None
+        if test_mode and on_cluster:
+            raise ValueError("test_mode is for runs off the cluster; on it use `det experiment create --test`")
+        if test_mode:
+            max_length = reporting_period = Batch(1)
+        config = self._context.get_experiment_config()
+        plan = _Plan(
+            max_length=max_length,
+            reporting=reporting_period,
+            validation=validation_period,
+            checkpoint=checkpoint_period,
+            policy="all" if checkpoint_policy == "best" and not on_cluster else checkpoint_policy,
+            initial_validation=step_zero_validation,
+            smaller_is_better=config.smaller_is_better(),
+        )
+        object.__setattr__(self._context.env, "test_mode", test_mode)
+        self._use_checkpoint(latest_checkpoint, on_cluster)
+        run = _cluster_run if on_cluster else _local_run
+        run(self._trial, self._context, plan)
+
+    def _use_checkpoint(self, latest: str | None, on_cluster: bool) -> None:
+        env = self._context.env
+        if on_cluster and latest is None and env.latest_checkpoint is not None:
+            logger.warning(
+                "the trial has checkpoint %s and begins again all the same: pass "
+                "latest_checkpoint=det.get_cluster_info().latest_checkpoint to fit()",
+                env.latest_checkpoint,
+            )
+        object.__setattr__(env, "latest_checkpoint", latest)
+
+
+class _FitLoop(Loop):
+    """The loop, with periods that ``fit`` was given. Epochs are known once the data loaders are built."""
+
+    def __init__(self, plan: _Plan, lengths: _Lengths, **parts: Any) -> None:
+        super().__init__(client=lengths, **parts)  # what else a client has is passed on
+        self._plan = plan
+        self._lengths_in = lengths
+
+    def start(self) -> None:
+        super().start()
+        self._config = self._plan.loop_config(self._rules, self._context.epoch_length)  # type: ignore[attr-defined]
+        self._lengths_in.epoch_length = self._context.epoch_length  # type: ignore[attr-defined]
+
+
+class _Lengths:
+    """A client whose operations are in batches: what the searcher asks for, or what ``fit`` was given."""
+
+    def __init__(self, client: Any, to_batches: Callable[[int, int], int]) -> None:
+        self._client = client
+        self._to_batches = to_batches
+        self._asked: dict[int, int] = {}
+        self.epoch_length = 0
+
+    def operations(self, known: int, timeout_seconds: float) -> LocalOperations:
+        found = self._client.operations(known, timeout_seconds)
+        lengths = []
+        for length in found.lengths:
+            batches = max(1, self._to_batches(length, self.epoch_length))
+            self._asked[batches] = length
+            lengths.append(batches)
+        return LocalOperations(lengths, found.completed, found.closed)
+
+    def complete_operation(self, length: int, metric: float) -> None:
+        self._client.complete_operation(self._asked[length], metric)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+class _LocalController(PyTorchTrialController):
+    """Off the cluster nobody need say which metric matters: it is the first that is a number."""
+
+    def validate(self) -> dict[str, Any]:
+        metrics = super().validate()
+        config: ExperimentConfig = self._context.get_experiment_config()
+        if config.get_searcher_metric() not in metrics:
+            config["searcher"] = {**(config.get("searcher") or {}), "metric": _first_number(metrics)}
+        return metrics
+
+
+def _first_number(metrics: Mapping[str, Any]) -> str:
+    for name, value in metrics.items():
+        try:
+            if math.isfinite(float(value)):
+                return name
+        except (TypeError, ValueError):
+            continue
+    raise ValueError(f"the validation returned no finite number, only {', '.join(sorted(metrics))}")
+
+
+def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -> None:
+    from determined import _runtime
+
+    config = context.get_experiment_config()
+    given = (config.get("searcher") or {}).get("max_length")
+    if not given and plan.max_length is None:
+        raise ValueError("neither searcher.max_length in the configuration nor max_length of fit() says how long")
+    if given and plan.max_length is not None:
+        logger.info("searcher.max_length of the configuration decides how long to train, not max_length of fit()")
+
+    def to_batches(length: int, epoch_length: int) -> int:
+        if not given:
+            assert plan.max_length is not None
+            return plan.max_length.to_batches(epoch_length)
+        if isinstance(given, dict) and "epochs" in given:
+            return length * epoch_length
+        if isinstance(given, dict) and "records" in given:
+            return length // context.get_global_batch_size()
+        return length
+
+    storage: Any = _runtime.CheckpointStorage.from_config_json(
+        json.dumps(config["checkpoint_storage"]), _CONTAINER_ROOT
+    )
+    source = SourceSnapshot(os.environ.get("DET_WORKDIR") or os.getcwd())
+    controller = PyTorchTrialController(trial, context, source)
+    _run(trial, context, plan, controller, _Lengths(client_of(context), to_batches), storage, _runtime.new_uuid)
+
+
+def _local_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -> None:
+    if plan.max_length is None:
+        raise ValueError("max_length is missing; off the cluster fit() needs it: max_length=pytorch.Epoch(1)")
+    length = plan.max_length
+    client = LocalClient([1], smaller_is_better=plan.smaller_is_better)
+    lengths = _Lengths(client, lambda _, epoch_length: length.to_batches(epoch_length))
+    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    root = pathlib.Path(home) / "determined" / "checkpoints"
+    storage = _PathStorage(str(root))
+    controller = _LocalController(trial, context, None)
+    _run(trial, context, plan, controller, lengths, storage, new_uuid)
+
+
+class _PathStorage(DirectoryStorage):
+    """A directory of checkpoints; one may be named by its path, too."""
+
+    def path(self, uuid: str) -> str | None:
+        return uuid if os.path.isdir(uuid) else super().path(uuid)
+
+
+def _run(
+    trial: PyTorchTrial,
+    context: PyTorchTrialContext,
+    plan: _Plan,
+    controller: PyTorchTrialController,
+    lengths: _Lengths,
+    storage: Any,
+    make_uuid: Callable[[], str],
+) -> None:
+    from determined import _runtime
+
+    try:
+        loop = _FitLoop(
+            plan,
+            lengths,
+            context=context,
+            controller=controller,
+            storage=storage,
+            rules=_runtime,
+            new_uuid=make_uuid,
+        )
+        loop.start()
+        loop.run()
+    finally:
+        controller.close()

@@ -1,0 +1,214 @@
+"""The Core API outside the cluster, and against a master of its own."""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from small_master import SmallMaster
+
+import determined as det
+from determined import core
+from determined.common.api import errors
+from determined.core._connection import Master
+
+
+@pytest.fixture
+def master(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Iterator[SmallMaster]:
+    served = SmallMaster([9, 16])
+    config = {
+        "searcher": {"metric": "loss", "max_length": {"epochs": 16}},
+        "checkpoint_storage": {"type": "directory", "container_path": str(tmp_path / "storage")},
+    }
+    for name, value in {
+        "DET_MASTER": served.url,
+        "DET_SESSION_TOKEN": "token",
+        "DET_TASK_ID": "3.x",
+        "DET_ALLOCATION_ID": "3.x.1",
+        "DET_TRIAL_ID": "7",
+        "DET_EXPERIMENT_ID": "3",
+        "DET_TRIAL_SEED": "11",
+        "DET_TRIAL_RUN_ID": "2",
+        "DET_HPARAMS": '{"lr": 0.5}',
+        "DET_EXPERIMENT_CONFIG": json.dumps(config),
+    }.items():
+        monkeypatch.setenv(name, value)
+    yield served
+    served.close()
+
+
+def alone(tmp_path: pathlib.Path, **options: Any) -> core.Context:
+    return core.init(checkpoint_storage=tmp_path / "checkpoints", **options)
+
+
+def test_off_the_cluster_there_is_no_information() -> None:
+    assert det.get_cluster_info() is None
+
+
+def test_on_the_cluster_a_process_knows_its_trial(master: SmallMaster) -> None:
+    info = det.get_cluster_info()
+    assert info is not None
+    assert (info.trial.trial_id, info.trial.experiment_id, info.trial.hparams) == (7, 3, {"lr": 0.5})
+    assert info.latest_checkpoint is None
+
+
+def test_off_the_cluster_a_loop_runs_once_and_keeps_its_checkpoints(tmp_path: pathlib.Path) -> None:
+    with alone(tmp_path) as context:
+        lengths = []
+        for operation in context.searcher.operations():
+            lengths.append(operation.length)
+            context.train.report_training_metrics(1, {"loss": 1})
+            context.train.set_status("busy")
+            assert not context.preempt.should_preempt()
+            operation.report_completed(0.5)
+        assert lengths == [1]
+        assert context.train.get_experiment_best_validation() is None
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "model").write_text("m")
+        uuid = context.checkpoint.upload(tmp_path / "out", {"steps_completed": 1, "extra": [1]})
+        assert context.checkpoint.get_metadata(uuid) == {"steps_completed": 1, "extra": [1]}
+        context.checkpoint.download(uuid, tmp_path / "in", selector=lambda name: name == "model")
+        assert [path.name for path in (tmp_path / "in").iterdir()] == ["model"]
+        context.checkpoint.delete(uuid)
+        with pytest.raises(FileNotFoundError, match=uuid):
+            context.checkpoint.download(uuid, tmp_path / "in2")
+
+
+def test_a_block_that_fails_leaves_no_checkpoint(tmp_path: pathlib.Path) -> None:
+    def fail(context: core.Context) -> None:
+        with context.checkpoint.store_path({"steps_completed": 1}) as (path, _):
+            (path / "half").write_text("")
+            raise ZeroDivisionError
+
+    with alone(tmp_path) as context:
+        with pytest.raises(ZeroDivisionError):
+            fail(context)
+        assert not list((tmp_path / "checkpoints").iterdir())
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"steps_completed": "3"}, {"steps_completed": True}])
+def test_a_checkpoint_must_say_how_far_it_is(tmp_path: pathlib.Path, metadata: Any) -> None:
+    with alone(tmp_path) as context, pytest.raises(ValueError, match="steps_completed"):
+        context.checkpoint.upload(tmp_path, metadata)
+
+
+def test_wrong_reports_are_refused_before_they_are_sent(tmp_path: pathlib.Path) -> None:
+    with alone(tmp_path) as context:
+        with pytest.raises(ValueError, match="from 0 to 1"):
+            context.train.report_progress(1.5)
+        with pytest.raises(ValueError, match="without a dot"):
+            context.train.report_metrics("a.b", 1, {})
+        with pytest.raises(ValueError, match="steps_completed is -1"):
+            context.train.report_training_metrics(-1, {})
+        with pytest.raises(TypeError, match="must be a dict"):
+            context.train.report_training_metrics(1, [1])  # type: ignore[arg-type]
+        operation = next(context.searcher.operations())
+        with pytest.raises(ValueError, match="NaN"):
+            operation.report_completed(math.nan)
+
+
+def test_an_operation_has_to_be_completed_before_the_next(master: SmallMaster) -> None:
+    with core.init() as context, pytest.raises(RuntimeError, match="length 9 is not completed"):
+        for _ in context.searcher.operations():
+            pass
+
+
+def test_the_chief_tells_the_master(master: SmallMaster) -> None:
+    with core.init() as context:
+        assert context.searcher.get_configured_units() is core.Unit.EPOCHS
+        for operation in context.searcher.operations():
+            assert operation.unit is core.Unit.EPOCHS
+            context.train.report_training_metrics(operation.length, {"loss": math.nan}, [{"loss": 1.0}])
+            context.train.report_validation_metrics(operation.length, {"loss": 0.25})
+            operation.report_progress(operation.length / 2)
+            operation.report_completed(0.25)
+            with pytest.raises(RuntimeError, match="completed already"):
+                operation.report_completed(0.25)
+        assert context.train.get_experiment_best_validation() == 0.25
+        with context.checkpoint.store_path({"steps_completed": 16}) as (path, uuid):
+            (path / "model").write_text("m")
+    assert master.completed == {9: 0.25, 16: 0.25}
+    report = master.metrics("training")[0]
+    assert (report["trialId"], report["trialRunId"], report["stepsCompleted"]) == (7, 2, 9)
+    assert report["metrics"] == {"avgMetrics": {"loss": "NaN"}, "batchMetrics": [{"loss": 1.0}]}
+    assert master.calls("/progress")[0] == {"progress": 0.5, "is_raw": True}
+    (checkpoint,) = master.checkpoints()
+    assert (checkpoint["uuid"], checkpoint["metadata"]) == (uuid, {"steps_completed": 16})
+    assert checkpoint["resources"]["model"] == "1"
+
+
+def test_preemption_is_told_and_acknowledged_once(master: SmallMaster) -> None:
+    master.preempt_after = 9
+    with core.init() as context:
+        assert not context.preempt.should_preempt()
+        context.train.report_training_metrics(9, {"loss": 1})
+        end = time.monotonic() + 10
+        while not context.preempt.should_preempt(auto_ack=False):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert master.calls("/signals/ack_preemption") == []
+        assert context.preempt.should_preempt()
+        assert context.preempt.should_preempt()
+    assert master.calls("/signals/ack_preemption") == [{}]
+
+
+def test_a_dead_allocation_ends_the_process_with_its_status(master: SmallMaster) -> None:
+    master.gone_after = 0
+    with pytest.raises(SystemExit) as ended, core.init() as context:
+        context.train.report_training_metrics(1, {"loss": 1})
+    assert ended.value.code == 80
+
+
+def test_the_end_of_a_script_is_no_outage(master: SmallMaster, caplog: pytest.LogCaptureFixture) -> None:
+    with core.init() as context:
+        context.train.set_status("busy")
+        time.sleep(0.3)  # until it waits for a preemption
+    assert "does not answer" not in caplog.text
+
+
+def test_refused_hyperparameters_end_the_process_well(master: SmallMaster) -> None:
+    with pytest.raises(SystemExit) as ended, core.init():
+        raise det.InvalidHP("no")
+    assert ended.value.code == 0
+    assert master.calls("/early_exit") == [{"reason": "EXITED_REASON_INVALID_HP"}]
+
+
+def test_several_slots_need_a_distributed_context(master: SmallMaster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DET_SIZE", "4")
+    with pytest.raises(ValueError, match="4 slots"):
+        core.init()
+
+
+def test_an_outage_of_the_master_is_waited_for() -> None:
+    served = SmallMaster([1])
+    port = int(served.url.rpartition(":")[2])
+    served.close()
+    again: list[SmallMaster] = []
+
+    def restart() -> None:
+        time.sleep(0.4)
+        again.append(SmallMaster([1], port=port))
+
+    thread = threading.Thread(target=restart)
+    thread.start()
+    connection = Master(served.url, "t")
+    connection.post("/api/v1/x", {"n": 2})
+    thread.join()
+    assert again[0].told == [("/api/v1/x", {"n": 2})]
+    connection.close()
+    with pytest.raises(ConnectionAbortedError):
+        connection.get("/api/v1/x")
+    again[0].close()
+
+
+def test_an_error_of_the_master_has_its_words(master: SmallMaster) -> None:
+    connection = Master(master.url, "t")
+    with pytest.raises(errors.NotFoundException):
+        connection.get("/api/v1/nothing")
+    connection.close()

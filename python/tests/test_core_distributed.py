@@ -1,0 +1,191 @@
+"""Several processes of one trial with the Core API."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import pathlib
+import socket
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import pytest
+
+from determined import core
+
+PYTHON = pathlib.Path(__file__).parents[1]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def ranks(size: int, work: Any, *arguments: Any, local_size: int | None = None) -> list[Any]:
+    """What ``work(context, …)`` returns on each rank, in processes of their own."""
+    fork = multiprocessing.get_context("fork")
+    port, queue = free_port(), fork.Queue()
+    local_size = local_size or size
+
+    def run(rank: int) -> None:
+        context = core.DistributedContext(
+            rank=rank, size=size, local_rank=rank % local_size, local_size=local_size,
+            cross_rank=rank // local_size, cross_size=size // local_size, port=port,
+        )  # fmt: skip
+        try:
+            queue.put((rank, work(context, *arguments)))
+        except Exception as error:
+            queue.put((rank, error))
+        queue.close()
+        queue.join_thread()
+
+    processes = [fork.Process(target=run, args=(rank,)) for rank in range(size)]
+    for process in processes:
+        process.start()
+    results = dict(queue.get(timeout=60) for _ in processes)
+    for process in processes:
+        process.join(timeout=60)
+    return [results[rank] for rank in range(size)]
+
+
+def test_every_rank_hears_what_it_should() -> None:
+    def work(context: core.DistributedContext) -> Any:
+        return (
+            context.allgather(context.rank * 10),
+            context.gather(str(context.rank)),
+            context.broadcast({"from": context.rank}),
+            context.allgather_local(context.rank),
+            context.gather_local(context.rank),
+            context.broadcast_local(context.rank),
+            (context.get_rank(), context.get_size(), context.get_local_rank(), context.get_num_agents()),
+        )
+
+    results = ranks(4, work, local_size=2)
+    for rank, (everything, gathered, broadcast, local, gathered_local, first, names) in enumerate(results):
+        machine = rank // 2
+        assert everything == [0, 10, 20, 30]
+        assert gathered == (["0", "1", "2", "3"] if rank == 0 else None)
+        assert broadcast == {"from": 0}
+        assert local == [2 * machine, 2 * machine + 1]
+        assert gathered_local == (local if rank % 2 == 0 else None)
+        assert first == 2 * machine
+        assert names == (rank, 4, rank % 2, 2)
+
+
+def test_a_stranger_does_not_disturb_the_meeting() -> None:
+    port = free_port()
+    fork = multiprocessing.get_context("fork")
+
+    def worker() -> None:
+        while True:
+            with socket.socket() as stranger:
+                if stranger.connect_ex(("127.0.0.1", port)) == 0:
+                    stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                    break
+        context = core.DistributedContext(
+            rank=1, size=2, local_rank=1, local_size=2, cross_rank=0, cross_size=1, port=port
+        )
+        assert context.broadcast(None) == "hello"
+
+    process = fork.Process(target=worker)
+    process.start()
+    chief = core.DistributedContext(rank=0, size=2, local_rank=0, local_size=2, cross_rank=0, cross_size=1, port=port)
+    chief.broadcast("hello")
+    process.join(timeout=30)
+    assert process.exitcode == 0
+    chief.close()
+
+
+def test_ranks_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="rank is 2; must be from 0 to 1"):
+        core.DistributedContext(rank=2, size=2, local_rank=0, local_size=2, cross_rank=0, cross_size=1)
+
+
+def test_horovod_is_refused_with_a_way_out() -> None:
+    with pytest.raises(NotImplementedError, match="torchrun"):
+        core.DistributedContext.from_horovod(None)
+
+
+def test_shards_of_all_ranks_make_one_checkpoint(tmp_path: pathlib.Path) -> None:
+    def work(distributed: core.DistributedContext) -> Any:
+        with core.init(distributed=distributed, checkpoint_storage=tmp_path / "storage") as context:
+            own = tmp_path / f"rank{distributed.rank}"
+            own.mkdir()
+            (own / f"shard-{distributed.rank}").write_text(str(distributed.rank))
+            (own / "same").write_text("same")
+            uuid = context.checkpoint.upload(own, {"steps_completed": 5}, shard=True)
+            with context.checkpoint.store_path({"steps_completed": 6}, shard=True) as (path, second):
+                (path / f"part-{distributed.rank}").write_text("x")
+            with context.checkpoint.restore_path(uuid, selector=lambda name: name.startswith("shard")) as path:
+                seen = sorted(file.name for file in path.iterdir())
+            return uuid, second, seen
+
+    results = ranks(3, work)
+    assert len({(uuid, second) for uuid, second, _ in results}) == 1
+    uuid, second, seen = results[0]
+    assert seen == ["shard-0", "shard-1", "shard-2"]
+    names = sorted(file.name for file in (tmp_path / "storage" / uuid).iterdir())
+    assert names == ["metadata.json", "same", "shard-0", "shard-1", "shard-2"]
+    assert (tmp_path / "storage" / second / "part-2").exists()
+    assert {file.name for file in (tmp_path / "storage").iterdir()} == {uuid, second}
+
+
+def test_shards_that_contradict_one_another_are_refused_on_every_rank(tmp_path: pathlib.Path) -> None:
+    def work(distributed: core.DistributedContext) -> Any:
+        with core.init(distributed=distributed, checkpoint_storage=tmp_path / "storage") as context:
+            own = tmp_path / f"rank{distributed.rank}"
+            own.mkdir()
+            (own / "model").write_text("x" * (1 + distributed.rank))
+            context.checkpoint.upload(own, {"steps_completed": 5}, shard=True)
+
+    results = ranks(2, work)
+    assert [str(error) for error in results] == [
+        "the checkpoint was not saved: ranks 0 and 1 have different files model"
+    ] * 2
+    assert not list((tmp_path / "storage").iterdir())
+
+
+def test_only_the_chief_reports_and_all_iterate_together(tmp_path: pathlib.Path) -> None:
+    def work(distributed: core.DistributedContext) -> Any:
+        with core.init(distributed=distributed, checkpoint_storage=tmp_path / "storage") as context:
+            lengths = []
+            for operation in context.searcher.operations():
+                lengths.append(operation.length)
+                assert not context.preempt.should_preempt()
+                if distributed.rank == 0:
+                    operation.report_completed(1.0)
+                else:
+                    with pytest.raises(RuntimeError, match="only the chief"):
+                        operation.report_completed(1.0)
+                    with pytest.raises(RuntimeError, match="only the chief"):
+                        context.train.report_training_metrics(1, {})
+                    with pytest.raises(RuntimeError, match="shard=True"):
+                        context.checkpoint.upload(tmp_path, {"steps_completed": 1})
+            return lengths
+
+    assert ranks(2, work) == [[1], [1]]
+
+
+def test_processes_of_torchrun_find_one_another(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "script.py").write_text(
+        textwrap.dedent(
+            """
+            import json, os, pathlib
+            from determined import core
+            context = core.DistributedContext.from_torch_distributed()
+            answer = [context.allgather(context.rank), context.cross_size, context.local_size]
+            pathlib.Path(f"rank{context.rank}.json").write_text(json.dumps(answer))
+            """
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "script.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env={"PYTHONPATH": str(PYTHON), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    for rank in (0, 1):
+        assert json.loads((tmp_path / f"rank{rank}.json").read_text()) == [[0, 1], 1, 2]

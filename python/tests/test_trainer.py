@@ -1,0 +1,129 @@
+"""pytorch.Trainer outside the cluster."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pathlib
+from typing import Any
+
+import pytest
+import torch
+
+from determined import pytorch
+
+pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
+
+
+class LineTrial(pytorch.PyTorchTrial):
+    def __init__(self, context: pytorch.PyTorchTrialContext) -> None:
+        self.context = context
+        torch.manual_seed(1)
+        self.model = context.wrap_model(torch.nn.Linear(1, 1))
+        self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.1))  # type: ignore[no-untyped-call]
+
+    def data(self) -> pytorch.DataLoader:
+        x = torch.linspace(-1, 1, 40).unsqueeze(1)
+        return pytorch.DataLoader(torch.utils.data.TensorDataset(x, 2 * x), batch_size=4)
+
+    build_training_data_loader = data
+    build_validation_data_loader = data
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
+        loss = torch.nn.functional.mse_loss(self.model(batch[0]), batch[1])
+        self.context.backward(loss)
+        self.context.step_optimizer(self.optimizer)
+        return {"loss": loss}
+
+    def evaluate_batch(self, batch: Any) -> dict[str, Any]:
+        return {"loss": torch.nn.functional.mse_loss(self.model(batch[0]), batch[1])}
+
+
+@pytest.fixture
+def place(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return tmp_path / "determined" / "checkpoints"
+
+
+def fit(**options: Any) -> LineTrial:
+    with pytorch.init() as context:
+        trial = LineTrial(context)
+        pytorch.Trainer(trial, context).fit(**options)
+    return trial
+
+
+def batches(place: pathlib.Path) -> dict[int, pathlib.Path]:
+    return {json.loads((path / "metadata.json").read_text())["steps_completed"]: path for path in place.iterdir()}
+
+
+def said(caplog: pytest.LogCaptureFixture, word: str) -> list[int]:
+    messages = [record.message for record in caplog.records if record.message.startswith(f"{word} after batch")]
+    return [int(message.split()[3].rstrip(":")) for message in messages]
+
+
+def test_it_trains_reports_validates_and_saves(place: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    fit(
+        max_length=pytorch.Epoch(2),  # of ten batches
+        reporting_period=pytorch.Batch(5),
+        validation_period=pytorch.Epoch(1),
+        checkpoint_period=pytorch.Batch(8),
+        step_zero_validation=True,
+    )
+    assert said(caplog, "training") == [5, 8, 10, 15, 16, 20]
+    assert said(caplog, "validation") == [0, 10, 20]
+    assert sorted(batches(place)) == [8, 10, 16, 20], "off the cluster every validation is saved, too"
+
+
+def test_it_goes_on_from_a_checkpoint_with_the_same_numbers(place: pathlib.Path) -> None:
+    whole = fit(max_length=pytorch.Batch(20))
+    fit(max_length=pytorch.Batch(13))
+    resumed = fit(max_length=pytorch.Batch(20), latest_checkpoint=str(batches(place)[13]))
+    for a, b in zip(whole.model.parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_its_checkpoint_can_be_loaded(place: pathlib.Path) -> None:
+    trained = fit(max_length=pytorch.Batch(3))
+    loaded = pytorch.load_trial_from_checkpoint_path(str(batches(place)[3]), trial_class=LineTrial)
+    assert torch.equal(loaded.model.weight, trained.model.weight)  # type: ignore[attr-defined]
+
+
+def test_the_test_mode_trains_one_batch(place: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    fit(test_mode=True)
+    assert said(caplog, "training") == [1]
+    assert said(caplog, "validation") == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({}, ValueError, "max_length is missing"),
+        ({"max_length": 100}, TypeError, r"use pytorch.Batch\(100\)"),
+        ({"max_length": pytorch.Batch(1), "checkpoint_policy": "some"}, ValueError, "must be one of best, all, none"),
+    ],
+)
+def test_what_fit_cannot_do_is_said(
+    place: pathlib.Path, options: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        fit(**options)
+
+
+@pytest.mark.parametrize(("value", "error"), [(0, ValueError), (1.5, TypeError), ([1], TypeError), (True, TypeError)])
+def test_units_are_whole_numbers(value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        pytorch.Batch(value)
+
+
+def test_a_context_of_another_kind_is_told_apart() -> None:
+    with pytest.raises(TypeError, match="must be a PyTorchTrial"):
+        pytorch.Trainer(object(), None)  # type: ignore[arg-type]
+
+
+def test_hyperparameters_are_what_was_given(place: pathlib.Path) -> None:
+    with pytorch.init(hparams={"lr": 1}, exp_conf={"data": {"place": "x"}}, aggregation_frequency=2) as context:
+        assert context.get_hparams() == {"lr": 1}
+        assert context.get_data_config() == {"place": "x"}
+        assert context.aggregation_frequency == 2

@@ -1,0 +1,23 @@
+#include "det/master/services.h"
+
+namespace det::master {
+
+Result<UserPrincipal> require_actor(Services& s, const std::any& principal) {
+  auto user = require_user(principal);
+  if (user) return user;
+  const auto task = require_task(principal);
+  if (!task) return task.error().code() == ErrorCode::Gone ? tl::unexpected(task.error()) : std::move(user);
+  const auto* allocation = s.ledger.cluster().allocation(*task);
+  const auto* experiment =
+      allocation == nullptr ? nullptr : s.ledger.cluster().experiment(allocation->record.experiment_id);
+  if (experiment == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", *task);
+  const auto owner = s.auth.users().find(experiment->record().owner);
+  if (owner == s.auth.users().end() || !owner->second.active)
+    return fail(ErrorCode::PermissionDenied, "the owner of experiment {} is not active",
+                experiment->record().id);
+  // Never as an administrator: whoever can submit code could become one.
+  return UserPrincipal{
+      .id = owner->first, .username = owner->second.username, .admin = false, .token_hash = ""};
+}
+
+}  // namespace det::master

@@ -1,0 +1,334 @@
+"""Checkpoints as users know them: the Python SDK and the model registry against a whole cluster."""
+
+import json
+
+import pytest
+from cluster import Cluster
+from conftest import HERE
+from sdk import popen_python, run_python
+
+SHORT = """
+from determined.experimental import Determined, client
+import json
+config = {
+    "name": "short", "entrypoint": "model_def:NoisyTrial", "scheduling_unit": 10,
+    "hyperparameters": {"global_batch_size": 8, "seconds_per_batch": 0.0},
+    "searcher": {"name": "single", "metric": "validation_loss", "max_length": {"batches": 60}},
+    "min_validation_period": {"batches": 20}, "min_checkpoint_period": {"batches": 20},
+    "checkpoint_storage": {"save_trial_best": 5, "save_trial_latest": 5},
+    "reproducibility": {"experiment_seed": 3},
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    it = Cluster(tmp_path_factory.mktemp("sdk") / "cluster").start()
+    yield it
+    it.end()
+
+
+@pytest.fixture(scope="module")
+def trained(cluster):
+    """The id of an experiment of three checkpoints that the SDK submitted, waited for and described."""
+    text = run_python(
+        cluster,
+        SHORT
+        + """
+experiment = client.create_experiment(config, "noisy")
+trial = experiment.await_first_trial()
+assert experiment.wait(interval=0.1) is client.ExperimentState.COMPLETED
+assert repr(experiment) == f"Experiment(id={experiment.id})" and repr(trial) == f"Trial(id={trial.id})"
+print(experiment.id)
+""",
+        HERE / "models",
+    )
+    return int(text)
+
+
+def test_the_best_checkpoints_are_found(cluster, trained, tmp_path):
+    run_python(
+        cluster,
+        f"""
+from determined.experimental import Determined
+experiment = Determined().get_experiment({trained})
+assert experiment.config["searcher"]["metric"] == "validation_loss"
+(trial,) = experiment.get_trials()
+losses = {{m.steps_completed: m.metrics["validation_loss"] for m in trial.stream_validation_metrics()}}
+assert sorted(losses) == [20, 40, 60]
+best = min(losses, key=losses.get)
+worst = max(losses, key=losses.get)
+checkpoint = experiment.top_checkpoint()
+assert checkpoint.batch_number == best and checkpoint.training.searcher_metric == losses[best]
+assert trial.top_checkpoint().uuid == checkpoint.uuid
+assert [c.uuid for c in experiment.top_n_checkpoints(5)] == [checkpoint.uuid], "one of each trial"
+assert experiment.top_checkpoint("validation_loss", False).batch_number == worst
+assert experiment.top_checkpoint("validation_loss").batch_number == best
+assert trial.select_checkpoint(latest=True).batch_number == 60
+assert trial.select_checkpoint(uuid=checkpoint.uuid).uuid == checkpoint.uuid
+assert [c.batch_number for c in experiment.list_checkpoints()] == [20, 40, 60]
+training = list(trial.iter_metrics("training"))
+assert [m.steps_completed for m in training] == [10, 20, 30, 40, 50, 60]
+assert len(training[0].batch_metrics) == 10
+lines = list(trial.logs(head=500))
+assert any("line 0 batch 0" in line for line in lines)
+assert list(trial.iter_logs(tail=3)) == list(trial.logs())[-3:]
+from determined.common.check import CheckFailedError
+for wrong in ({{}}, {{"latest": True, "best": True}}, {{"best": True, "sort_by": "validation_loss"}}):
+    try:
+        trial.select_checkpoint(**wrong)
+        raise SystemExit(wrong)
+    except CheckFailedError:
+        pass
+""",
+        tmp_path,
+    )
+
+
+def test_a_checkpoint_is_loaded_and_loaded_again_without_a_cluster(cluster, trained, tmp_path):
+    run_python(
+        cluster,
+        f"""
+import pathlib
+from determined.experimental import client
+checkpoint = client.get_experiment({trained}).top_checkpoint()
+trial = checkpoint.load()
+path = checkpoint.download()
+assert path == f"checkpoints/{{checkpoint.uuid}}" and (pathlib.Path(path) / "code" / "model_def.py").is_file()
+assert type(trial).__name__ == "NoisyTrial"
+reported = {{m.steps_completed: m.metrics["weights"] for m in
+            client.get_trial(checkpoint.trial_id).stream_validation_metrics()}}
+assert trial.checksum() == reported[checkpoint.batch_number]
+copy = checkpoint.download("from_master", mode=client.DownloadMode.MASTER)
+names = lambda p: sorted(str(f.relative_to(p)) for f in pathlib.Path(p).rglob("*") if f.name != ".det-manifest.json")
+assert names(copy) == names(path)
+pathlib.Path("full").mkdir()
+pathlib.Path("full/x").write_text("mine")
+try:
+    checkpoint.download("full")
+    raise SystemExit("overwritten")
+except FileExistsError as error:
+    assert "not empty" in str(error)
+pathlib.Path(path).rename("model")
+""",
+        tmp_path,
+    )
+    alone = """
+import sys
+from determined.experimental import Checkpoint
+trial = Checkpoint.load_from_path("model")
+from determined.pytorch import load_trial_from_checkpoint_path
+again = load_trial_from_checkpoint_path("model")
+assert trial.checksum() == again.checksum()
+try:
+    Checkpoint.load_from_path(".")
+except FileNotFoundError as error:
+    assert "metadata.json" in str(error)
+"""
+    run_python(cluster, alone, tmp_path, environment={"DET_MASTER": "127.0.0.1:1"})
+
+
+def test_metadata_stays_at_the_master(cluster, trained, tmp_path):
+    run_python(
+        cluster,
+        f"""
+from determined.experimental import Determined
+checkpoint = Determined().get_experiment({trained}).top_checkpoint()
+checkpoint.add_metadata({{"quality": {{"good": True}}, "other": 1}})
+checkpoint.add_metadata({{"quality": {{"better": True}}}})
+again = Determined().get_checkpoint(checkpoint.uuid)
+assert again.metadata["quality"] == {{"better": True}} and again.metadata["other"] == 1
+assert again.batch_number == checkpoint.batch_number and again.framework.startswith("torch")
+again.remove_metadata(["other", "unknown"])
+assert "other" not in checkpoint.get_metadata()
+""",
+        tmp_path,
+    )
+
+
+def test_an_experiment_is_commanded(cluster, tmp_path):
+    run_python(
+        cluster,
+        SHORT
+        + """
+import pathlib, time
+pathlib.Path("c.yaml").write_text(json.dumps(config))
+config["searcher"]["max_length"] = {"batches": 100000}
+config["hyperparameters"]["seconds_per_batch"] = 0.01
+determined = Determined(user="determined", password="")
+experiment = determined.create_experiment(config, NOISY, activate=False)
+assert experiment.state.name == "PAUSED"
+try:
+    experiment.wait(interval=0.1)
+    raise SystemExit("waited")
+except ValueError as error:
+    assert "is paused" in str(error)
+experiment.activate()
+trial = experiment.await_first_trial()
+followed = trial.iter_logs(follow=True)
+assert any("batch 5" in line for line in followed)
+experiment.set_name("renamed")
+experiment.add_label("b")
+experiment.add_label("a")
+experiment.remove_label("b")
+assert determined.list_experiments(name="enamed", labels=["a"])[0].id == experiment.id
+experiment.pause()
+while experiment.state.name != "PAUSED":
+    time.sleep(0.05); experiment.reload()
+experiment.kill()
+assert experiment.wait(interval=0.05).name == "CANCELED"
+experiment.archive(); assert experiment.archived
+experiment.unarchive(); assert not experiment.archived
+experiment.delete()
+""".replace("NOISY", repr(str(HERE / "models" / "noisy"))),
+        tmp_path,
+    )
+
+
+def test_errors_say_what_is_wrong(cluster, trained, tmp_path):
+    text = run_python(
+        cluster,
+        f"""
+from determined.experimental import Determined, client
+from determined.common.api import errors
+def said(kind, call):
+    try:
+        call()
+    except kind as error:
+        print(error)
+        return
+    raise SystemExit("nothing was said")
+d = Determined()
+said(errors.NotFoundException, lambda: d.get_experiment(999))
+said(errors.NotFoundException, lambda: d.get_trial(998))
+said(errors.NotFoundException, lambda: d.get_checkpoint("no-such"))
+said(errors.NotFoundException, lambda: d.get_model("no model"))
+said(errors.BadRequestException, lambda: d.get_experiment({trained}).pause())
+said(errors.BadRequestException, lambda: d.create_experiment({{"searcher": {{"name": "odd"}}}}, "."))
+said(errors.UnauthenticatedException, lambda: Determined(user="nobody", password="x"))
+said(errors.UnauthenticatedException, lambda: Determined(user="someone"))
+said(errors.MasterNotFoundException, lambda: Determined("127.0.0.1:1"))
+client.login(user="determined", password="")
+said(ValueError, client.login)
+assert client.whoami() == "determined"
+""",
+        tmp_path,
+    )
+    for words in (
+        "experiment '999' not found",
+        "trial '998' not found",
+        "checkpoint 'no-such' not found",
+        "model 'no model' not found",
+        "cannot be paused",
+        "cannot log in at",
+        "det user login someone",
+        "no master answers at http://127.0.0.1:1",
+        "logged in already",
+    ):
+        assert words in text
+
+
+def test_the_token_of_the_command_line_is_used_and_renewed(cluster, tmp_path):
+    cluster.run("experiment", "list")
+    file = cluster.directory / "config" / "determined" / "auth.json"
+    ask = "from determined.experimental import Determined; print(Determined().whoami())"
+    before = file.read_text()
+    assert run_python(cluster, ask, tmp_path).strip() == "determined"
+    assert file.read_text() == before
+    file.write_text(before.replace(json.loads(before)["masters"][cluster.url]["tokens"]["determined"], "old"))
+    assert run_python(cluster, ask, tmp_path).strip() == "determined"
+    assert "old" not in file.read_text()
+    cluster.run("experiment", "list")
+
+
+def test_a_trial_starts_with_the_weights_of_another_and_with_nothing_else(cluster, trained, tmp_path):
+    run_python(
+        cluster,
+        SHORT
+        + """
+from determined.common.api import errors
+source = client.get_experiment(TRAINED).get_trials()[0]
+latest = source.select_checkpoint(latest=True)
+weights = {m.steps_completed: m.metrics["weights"] for m in source.iter_metrics("validation")}
+config["perform_initial_validation"] = True
+base = config["searcher"]
+for field, value in (("source_trial_id", source.id), ("source_checkpoint_uuid", latest.uuid)):
+    config["searcher"] = {**base, field: value}
+    experiment = client.create_experiment(config, NOISY)
+    assert experiment.wait(interval=0.1).name == "COMPLETED"
+    (trial,) = experiment.get_trials()
+    assert trial.warm_start_checkpoint_uuid == latest.uuid
+    first = list(trial.iter_metrics("validation"))[0]
+    assert (first.steps_completed, first.metrics["weights"]) == (0, weights[60])
+    assert [m.steps_completed for m in trial.iter_metrics("training")] == [10, 20, 30, 40, 50, 60]
+for field, value in (("source_trial_id", 12345), ("source_checkpoint_uuid", "00000000-0000-4000-8000-000000000000")):
+    config["searcher"] = {**base, field: value}
+    try:
+        client.create_experiment(config, NOISY)
+        raise SystemExit("accepted")
+    except errors.BadRequestException as error:
+        assert "no checkpoint found" in str(error) and str(value) in str(error)
+""".replace("TRAINED", str(trained)).replace("NOISY", repr(str(HERE / "models" / "noisy"))),
+        tmp_path,
+    )
+
+
+def test_what_a_running_trial_starts_from_cannot_be_deleted(cluster, trained, tmp_path):
+    run_python(
+        cluster,
+        SHORT
+        + """
+from determined.common.api import errors
+latest = client.get_experiment(TRAINED).get_trials()[0].select_checkpoint(latest=True)
+config["searcher"]["source_checkpoint_uuid"] = latest.uuid
+experiment = client.create_experiment(config, NOISY, activate=False)
+for call in (latest.delete, client.get_experiment(TRAINED).delete):
+    try:
+        call()
+        raise SystemExit("deleted")
+    except errors.BadRequestException as error:
+        assert f"what trial {experiment.get_trials()[0].id} of experiment {experiment.id} starts from" in str(error)
+experiment.kill()
+experiment.wait(interval=0.1)
+""".replace("TRAINED", str(trained)).replace("NOISY", repr(str(HERE / "models" / "noisy"))),
+        tmp_path,
+    )
+
+
+def test_the_old_names_are_the_same_objects(cluster, tmp_path):
+    run_python(
+        cluster,
+        """
+import determined.experimental as new
+import determined_common.experimental as old
+from determined_common.api import errors
+import determined.common.experimental as other
+assert old.Determined is new.Determined is other.Determined
+assert new.ExperimentReference is new.Experiment and new.TrialReference is new.Trial
+""",
+        tmp_path,
+    )
+
+
+def test_a_followed_log_outlives_the_master(start, tmp_path):
+    cluster = start()
+    program = (
+        SHORT
+        + """
+config["searcher"]["max_length"] = {"batches": 400}
+config["hyperparameters"]["seconds_per_batch"] = 0.02
+trial = client.create_experiment(config, NOISY).await_first_trial()
+for line in trial.iter_logs(follow=True):
+    print(line, end="", flush=True)
+""".replace("NOISY", repr(str(HERE / "models" / "noisy")))
+    )
+    following = popen_python(cluster, program, tmp_path)
+    lines = []
+    for line in following.stdout:
+        lines.append(line)
+        if "line 50 batch 50" in line:
+            cluster.master.kill()
+            cluster.start_master()
+    assert following.wait() == 0
+    said = [int(line.rpartition(" ")[2]) for line in lines if " batch " in line and " line " in line]
+    assert said == sorted(set(said)) and said[-1] == 399, "each line once and in order"
