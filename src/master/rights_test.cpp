@@ -149,6 +149,7 @@ TEST_F(RightsTest, WhoHasNoRightIsRefusedAndTheLogIsAsItWas) {
       {"POST", "/api/v1/agents/a/slots/0/disable", json::object{}}};
   for (const auto& token : {live.token, dead.token, agent_token(), std::string(), std::string("nonsense")})
     for (const auto& [method, path, body] : of_users) {
+      if (token == live.token && method + path == "DELETE/api/v1/checkpoints") continue;  // a script may, too
       const auto status = call(token, method, path, body).status;
       EXPECT_TRUE(status == 401 || status == 403 || status == 410) << method << " " << path << ": " << status;
     }
