@@ -76,6 +76,12 @@ std::string joined(const std::vector<std::string>& parts, std::size_t count) {
   return name;
 }
 
+/// libarchive does not always say why.
+tl::unexpected<Error> broken(archive* reader) {
+  const char* why = archive_error_string(reader);
+  return invalid_argument("the archive is damaged: {}", why == nullptr ? "unknown reason" : why);
+}
+
 class Unpacker {
  public:
   Unpacker(int root, const ArchiveLimits& limits, std::int64_t packed)
@@ -101,10 +107,6 @@ class Unpacker {
   }
 
  private:
-  Result<void> broken(archive* reader) const {
-    const char* why = archive_error_string(reader);
-    return invalid_argument("the archive is damaged: {}", why == nullptr ? "unknown reason" : why);
-  }
   Result<void> refused(const std::string& name, const char* what) const {
     if (errno == ENOSPC || errno == EDQUOT)
       return fail(ErrorCode::ResourceExhausted, "{}: no space left on the disk", name);
@@ -280,8 +282,7 @@ Result<void> unpack(const std::filesystem::path& path, const std::filesystem::pa
   archive_read_support_format_tar(reader.get());
   archive_read_support_format_empty(reader.get());
   archive_read_set_options(reader.get(), "hdrcharset=BINARY");
-  if (archive_read_open_fd(reader.get(), file.get(), kBlockBytes) != ARCHIVE_OK)
-    return invalid_argument("the archive is damaged: {}", archive_error_string(reader.get()));
+  if (archive_read_open_fd(reader.get(), file.get(), kBlockBytes) != ARCHIVE_OK) return broken(reader.get());
   return Unpacker(root.get(), limits, status.st_size).run(reader.get());
 }
 

@@ -85,6 +85,15 @@ TEST(Archive, AnEmptyArchiveIsAnEmptyDirectory) {
   EXPECT_TRUE(unpack(directory / "a", directory / "out"));
 }
 
+TEST(Archive, ACutCompressionIsRefusedAlthoughTheLibraryGivesNoReason) {
+  testing::TemporaryDirectory directory;
+  std::ofstream(directory / "a", std::ios::binary) << std::string("\x1f\x8b\x08\0\0\0\0\0\0\0\x03\0", 12);
+  std::filesystem::create_directory(directory / "out");
+  const auto refused = unpack(directory / "a", directory / "out");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "the archive is damaged: unknown reason");
+}
+
 struct Refusal {
   const char* name;
   std::vector<Entry> entries;

@@ -97,9 +97,11 @@ Result<ModelDefinition> pack(const std::vector<SubmittedFile>& files) {
     archive_entry_set_perm(entry.get(), static_cast<mode_t>(mode));
     archive_entry_set_mtime(entry.get(), file->mtime, 0);
     archive_entry_set_size(entry.get(), static_cast<la_int64_t>(content.size()));
-    if (archive_write_header(out.get(), entry.get()) < ARCHIVE_WARN)
+    if (archive_write_header(out.get(), entry.get()) < ARCHIVE_WARN) {
+      const char* why = archive_error_string(out.get());
       return invalid_argument("modelDefinition entry '{}' cannot be packed: {}", name,
-                              archive_error_string(out.get()));
+                              why == nullptr ? "unknown reason" : why);
+    }
     archive_write_data(out.get(), content.data(), content.size());
   }
   archive_write_close(out.get());
