@@ -12,11 +12,11 @@ def definition(noisy, tmp_path):
     folder = shutil.copytree(noisy, tmp_path / "definition")
     config = yaml.safe_load((folder / "const.yaml").read_text())
 
-    def write(name, **searcher):
+    def write(file, /, **searcher):
         changed = {**config, "searcher": {"metric": "validation_loss", "smaller_is_better": True, **searcher}}
         changed.pop("min_validation_period")
-        (folder / name).write_text(yaml.safe_dump(changed))
-        return name
+        (folder / file).write_text(yaml.safe_dump(changed))
+        return file
 
     return folder, write
 
