@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+HERE = pathlib.Path(__file__).parent
 BINARY = os.environ.get("DET_BINARY", str(REPOSITORY / "build" / "dev" / "bin" / "det"))
 PYTHON = os.environ.get("DET_TEST_PYTHON", str(REPOSITORY / ".venv" / "bin" / "python"))
 PATIENCE = 90.0  # for what must happen; only a failing test waits this long

@@ -1,11 +1,7 @@
 """A cluster of real processes for every test; everything it started is gone when the test ends."""
 
-import pathlib
-
 import pytest
-from cluster import Cluster
-
-HERE = pathlib.Path(__file__).parent
+from cluster import HERE, Cluster
 
 
 @pytest.fixture

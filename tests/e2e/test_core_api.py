@@ -6,8 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from cluster import PYTHON, REPOSITORY, Cluster, wait_until
-from conftest import HERE
+from cluster import HERE, PYTHON, REPOSITORY, Cluster, wait_until
 from sdk import run_python
 
 CORE = HERE / "models" / "core"

@@ -5,8 +5,7 @@ import json
 import urllib.error
 
 import pytest
-from cluster import Cluster
-from conftest import HERE
+from cluster import HERE, Cluster
 from sdk import run_python
 
 NOISY = HERE / "models" / "noisy"

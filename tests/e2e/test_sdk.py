@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from cluster import Cluster
-from conftest import HERE
+from cluster import HERE, Cluster
 from sdk import popen_python, run_python
 
 SHORT = """
