@@ -66,5 +66,7 @@ def test_the_best_of_a_population_are_copied_with_their_weights(start, definitio
     assert [t["totalBatchesProcessed"] for t in trials].count(40) == 2  # the one that was closed, and the copy
     copied = trials[2]["warmStartCheckpointUuid"]
     parent = cluster.get(f"checkpoints/{copied}")["checkpoint"]["training"]["trialId"]
-    best = min(trials[:2], key=lambda t: cluster.metrics(t["id"], "validation")[0][1]["avg_metrics"]["validation_loss"])
+    best = min(
+        trials[:2], key=lambda t: cluster.metrics(t["id"], "validation")[0][1]["validation_metrics"]["validation_loss"]
+    )
     assert parent == best["id"]
