@@ -78,13 +78,7 @@ class CheckpointContext:
             RuntimeError: without ``shard``, on a rank that is not the chief.
             FileNotFoundError: there is no such directory.
         """
-        rank = self._distributed.rank
-        if not shard and rank != 0:
-            raise RuntimeError(
-                f"rank {rank} can't save a checkpoint alone; only the chief does, or all with shard=True"
-            )
-        if rank == 0:
-            _check_metadata(metadata)
+        self._check_may_save(metadata, shard)
         if not shard and ckpt_dir is None:
             raise ValueError("ckpt_dir is None; only with shard=True may a rank have nothing to save")
         if ckpt_dir is not None and not pathlib.Path(ckpt_dir).is_dir():
@@ -95,6 +89,15 @@ class CheckpointContext:
         with tempfile.TemporaryDirectory(prefix="checkpoint-") as draft:
             _copy_selected(ckpt_dir, draft, selector, link=True)
             return self._commit(draft, str(uuid.uuid4()), metadata or {})
+
+    def _check_may_save(self, metadata: dict[str, Any] | None, shard: bool) -> None:
+        rank = self._distributed.rank
+        if not shard and rank != 0:
+            raise RuntimeError(
+                f"rank {rank} can't save a checkpoint alone; only the chief does, or all with shard=True"
+            )
+        if rank == 0:
+            _check_metadata(metadata)
 
     def _upload_shards(
         self,
@@ -183,13 +186,7 @@ class CheckpointContext:
 
         Raises: as :meth:`upload`.
         """
-        rank = self._distributed.rank
-        if not shard and rank != 0:
-            raise RuntimeError(
-                f"rank {rank} can't save a checkpoint alone; only the chief does, or all with shard=True"
-            )
-        if rank == 0:
-            _check_metadata(metadata)
+        self._check_may_save(metadata, shard)
         # The id must be known before anything is written.
         identifier = str(uuid.uuid4())
         with tempfile.TemporaryDirectory(prefix="checkpoint-") as directory:

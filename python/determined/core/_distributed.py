@@ -12,11 +12,13 @@ import time
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
+from determined import _distributed
+
 _PATIENCE_SECONDS = 300.0
 _made = 0  # how many contexts this process has made from torch.distributed
 
 
-class DistributedContext:
+class DistributedContext(_distributed.DistributedContext):
     """Which process of the trial this is, and a way to exchange values with the others.
 
     Rank 0 is the chief: the others connect to it, over TCP. All exchanges are made by all ranks, in the same order.
@@ -50,12 +52,14 @@ class DistributedContext:
         ):
             if not 0 <= value < limit:
                 raise ValueError(f"{name} is {value}; must be from 0 to {limit - 1}")
-        self.rank = rank
-        self.size = size
-        self.local_rank = local_rank
-        self.local_size = local_size
-        self.cross_rank = cross_rank
-        self.cross_size = cross_size
+        super().__init__(
+            rank=rank,
+            size=size,
+            local_rank=local_rank,
+            local_size=local_size,
+            cross_rank=cross_rank,
+            cross_size=cross_size,
+        )
         self._listener: Listener | None = None
         self._to_chief: Connection | None = None
         self._workers: dict[int, Connection] = {}
@@ -133,18 +137,6 @@ class DistributedContext:
         if self._listener is not None:
             self._listener.close()
 
-    def get_rank(self) -> int:
-        return self.rank
-
-    def get_size(self) -> int:
-        return self.size
-
-    def get_local_rank(self) -> int:
-        return self.local_rank
-
-    def get_num_agents(self) -> int:
-        return self.cross_size
-
     def gather(self, stuff: Any) -> list[Any] | None:
         """One value of each rank, in the order of ranks, for the chief; the others get None."""
         if self.size == 1:
@@ -167,6 +159,9 @@ class DistributedContext:
     def allgather(self, stuff: Any) -> list[Any]:
         """One value of each rank, in the order of ranks, on every rank."""
         return list(self.broadcast(self.gather(stuff)))
+
+    def announce(self, stuff: Any) -> Any:
+        return self.broadcast(stuff)
 
     def gather_local(self, stuff: Any) -> list[Any] | None:
         """One value of each rank of this machine, for local rank 0; the others get None. All ranks call it."""
