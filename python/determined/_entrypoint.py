@@ -133,8 +133,12 @@ def _only_trial(module: ModuleType, directory: str) -> type[Trial]:
 
 @contextlib.contextmanager
 def importable(directory: str) -> Iterator[None]:
-    """Modules of ``directory`` can be imported by plain name inside; afterwards they are forgotten again."""
-    path, before = list(sys.path), dict(sys.modules)
+    """Modules of ``directory`` can be imported by plain name inside; afterwards they are forgotten again.
+
+    Nothing is written into ``directory``, which may be a checkpoint's: no ``__pycache__``.
+    """
+    path, before, no_bytecode = list(sys.path), dict(sys.modules), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     own = {entry.stem for entry in pathlib.Path(directory).iterdir() if entry.suffix == ".py" or entry.is_dir()}
     for name in own:
         forget(name)
@@ -143,6 +147,7 @@ def importable(directory: str) -> Iterator[None]:
         yield
     finally:
         sys.path[:] = path
+        sys.dont_write_bytecode = no_bytecode
         for name in own:
             forget(name)
         sys.modules.update({name: module for name, module in before.items() if name.split(".")[0] in own})

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import pathlib
 import sys
+from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 for folder in (ROOT, ROOT / "tests"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
+
+import pytest  # noqa: E402
+from warm_worker import WarmWorker  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[WarmWorker]:
+    """A warm worker for a file's tests; it ends well."""
+    started = WarmWorker()
+    yield started
+    assert started.close() == 0

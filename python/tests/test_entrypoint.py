@@ -84,6 +84,15 @@ def test_another_definition_may_bring_a_module_of_the_same_name(
     assert hasattr(sys.modules["model_def"], "One")
 
 
+def test_importing_from_a_directory_leaves_nothing_in_it(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    before = sorted(folder.iterdir())
+    with _entrypoint.importable(str(folder)):
+        _entrypoint.load_trial_class("model_def:One", str(folder))
+    assert sorted(folder.iterdir()) == before
+    assert sys.dont_write_bytecode is False
+
+
 @pytest.mark.parametrize(
     ("entrypoint", "names_a_class"),
     [("a.b:C.D", True), (":C", True), (None, True), ("python train.py", False), (["python", "x"], False)],

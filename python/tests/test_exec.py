@@ -98,13 +98,6 @@ def environment(master: SmallMaster, place: pathlib.Path, **changes: Any) -> dic
     return {name: str(value) for name, value in values.items()}
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WarmWorker]:
-    started = WarmWorker()
-    yield started
-    assert started.close() == 0
-
-
 @pytest.fixture
 def run(worker: WarmWorker, place: pathlib.Path) -> Callable[[dict[str, str]], Ended]:
     return lambda values: worker.run(values, place / f"task-{len(list(place.iterdir()))}")

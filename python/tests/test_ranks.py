@@ -8,7 +8,7 @@ import pathlib
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,13 +27,6 @@ CONFIG: dict[str, Any] = {
     "min_validation_period": {"batches": 8},
     "min_checkpoint_period": {"batches": 5},
 }
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WarmWorker]:
-    started = WarmWorker()
-    yield started
-    assert started.close() == 0
 
 
 @pytest.fixture

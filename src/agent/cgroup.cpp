@@ -21,14 +21,6 @@ namespace {
 
 constexpr int kEndRounds = 200;
 
-bool write_file(const std::string& path, std::string_view content) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool written = ::write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size());
-  ::close(fd);
-  return written;
-}
-
 bool there(const std::string& path) {
   return ::access(path.c_str(), W_OK) == 0;
 }
@@ -118,11 +110,11 @@ bool limit_memory(const std::string& path, std::int64_t bytes) {
   if (bytes <= 0) return true;
   const auto text = std::to_string(bytes);
   if (there(path + "/memory.max")) {
-    write_file(path + "/memory.swap.max", "0");  // Without swap there is no such file, and no need.
-    return write_file(path + "/memory.max", text);
+    write_control_file(path + "/memory.swap.max", "0");  // Without swap there is no such file, and no need.
+    return write_control_file(path + "/memory.max", text);
   }
-  if (!write_file(path + "/memory.limit_in_bytes", text)) return false;
-  write_file(path + "/memory.memsw.limit_in_bytes", text);
+  if (!write_control_file(path + "/memory.limit_in_bytes", text)) return false;
+  write_control_file(path + "/memory.memsw.limit_in_bytes", text);
   return true;
 }
 
@@ -148,7 +140,7 @@ void ControlGroups::make(const std::string& name, bool whole, bool memory, bool 
   if (pids) {
     pids_ = there(whole_ + "/pids.max") ? whole_ : make_group(own_group("pids"), unique);
     if (!pids_.empty() && limits.pids_max > 0 &&
-        !write_file(pids_ + "/pids.max", std::to_string(limits.pids_max))) {
+        !write_control_file(pids_ + "/pids.max", std::to_string(limits.pids_max))) {
       if (pids_ != whole_) ::rmdir(pids_.c_str());
       pids_.clear();
     }
@@ -156,7 +148,7 @@ void ControlGroups::make(const std::string& name, bool whole, bool memory, bool 
 }
 
 void ControlGroups::join() {
-  const auto enter = [](const std::string& path) { return write_file(path + "/cgroup.procs", "0"); };
+  const auto enter = [](const std::string& path) { return write_control_file(path + "/cgroup.procs", "0"); };
   const auto whole = whole_;
   const bool in_whole = !whole.empty() && enter(whole);
   for (auto* path : {&memory_, &pids_})
@@ -187,7 +179,7 @@ std::string ControlGroups::trouble() const {
 
 void end_cgroup(const std::string& path) {
   if (path.empty()) return;
-  const bool whole = write_file(path + "/cgroup.kill", "1");
+  const bool whole = write_control_file(path + "/cgroup.kill", "1");
   for (int round = 0; round < kEndRounds && ::rmdir(path.c_str()) != 0 && errno == EBUSY; ++round) {
     if (!whole) kill_members(path);
     const timespec pause{0, 5'000'000};
@@ -206,14 +198,14 @@ void hand_on_controllers() {
     if (std::ranges::find(offered, name) != offered.end() && std::ranges::find(handed, name) == handed.end())
       wanted += (wanted.empty() ? "+" : " +") + std::string(name);
   const auto control = base + "/cgroup.subtree_control";
-  if (wanted.empty() || write_file(control, wanted)) return;
+  if (wanted.empty() || write_control_file(control, wanted)) return;
   // Refused while processes are in it. If this one is alone there it can step aside.
   if (own != base || members(own) != std::vector<pid_t>{::getpid()}) return;
   const auto leaf = base + "/" + kAgentLeaf;
   const bool made = ::mkdir(leaf.c_str(), 0755) == 0;
-  if ((!made && errno != EEXIST) || !write_file(leaf + "/cgroup.procs", "0")) return;
-  if (write_file(control, wanted)) return;
-  write_file(own + "/cgroup.procs", "0");
+  if ((!made && errno != EEXIST) || !write_control_file(leaf + "/cgroup.procs", "0")) return;
+  if (write_control_file(control, wanted)) return;
+  write_control_file(own + "/cgroup.procs", "0");
   if (made) ::rmdir(leaf.c_str());
 }
 

@@ -60,6 +60,14 @@ std::optional<Error> sync_directory(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
+bool write_control_file(const std::filesystem::path& path, std::string_view content) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool written = ::write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size());
+  ::close(fd);
+  return written;
+}
+
 Result<std::string> read_small_file(const std::filesystem::path& path, std::size_t bytes_max) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return tl::unexpected(system_error("read", path, errno));

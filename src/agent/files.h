@@ -16,6 +16,9 @@ namespace det::agent {
 std::optional<Error> replace_file(const std::filesystem::path& path, const std::string& content, bool sync);
 std::optional<Error> sync_directory(const std::filesystem::path& path);
 
+/// One write to a file that is there, such as the kernel's in /proc and /sys; whether all was taken.
+bool write_control_file(const std::filesystem::path& path, std::string_view content);
+
 /// NotFound when there is no such file; another code when it cannot be read.
 Result<std::string> read_small_file(const std::filesystem::path& path, std::size_t bytes_max = 16 << 20);
 

@@ -26,14 +26,6 @@ namespace {
 constexpr int kEndRounds = 500;
 constexpr std::size_t kDescendantsMax = 500;  // At a time: each costs a descriptor.
 
-bool write_file(const std::string& path, std::string_view content) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool written = ::write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size());
-  ::close(fd);
-  return written;
-}
-
 void sleep_milliseconds(long milliseconds) {
   const timespec time{milliseconds / 1000, (milliseconds % 1000) * 1'000'000};
   ::nanosleep(&time, nullptr);
@@ -44,9 +36,9 @@ bool enter_user_namespace() {
   const auto user = std::to_string(::geteuid());
   const auto group = std::to_string(::getegid());
   if (::unshare(CLONE_NEWUSER) != 0) return false;
-  write_file("/proc/self/setgroups", "deny");
-  return write_file("/proc/self/uid_map", user + " " + user + " 1") &&
-         write_file("/proc/self/gid_map", group + " " + group + " 1");
+  write_control_file("/proc/self/setgroups", "deny");
+  return write_control_file("/proc/self/uid_map", user + " " + user + " 1") &&
+         write_control_file("/proc/self/gid_map", group + " " + group + " 1");
 }
 
 /// A process below this one.

@@ -36,6 +36,11 @@ bool all_completed(const Trial& trial) {
                      [](const auto& o) { return o.completed; });
 }
 
+/// Nothing to do until the search says more.
+bool is_idle(const Trial& trial) {
+  return trial.operations.empty() || (all_completed(trial) && !trial.closed);
+}
+
 /// NaN is better than nothing, not even than no best at all.
 bool better(double candidate, std::optional<double> best, bool smaller_is_better) {
   if (std::isnan(candidate)) return false;
@@ -253,7 +258,7 @@ Trial& Experiment::by_request(const search::RequestId& request) {
 void Experiment::want_slots(Trial& trial) {
   if (record_.state != State::Active || trial.record.state != State::Active || !trial.allocation.empty())
     return;
-  if (trial.operations.empty() || (all_completed(trial) && !trial.closed)) return;  // nothing to do for now
+  if (is_idle(trial)) return;
   ++trial.record.run_id;
   trial.allocation = fmt::format("{}.{}", trial.record.task_id, trial.record.run_id);
   changed_.insert(trial.record.id);
@@ -262,8 +267,7 @@ void Experiment::want_slots(Trial& trial) {
 
 /// A trial that waits for the search to promote it holds no slots meanwhile.
 void Experiment::give_back_if_idle(const Trial& trial) {
-  if (trial.allocation.empty() || trial.closed || !all_completed(trial) || is_terminal(trial.record.state))
-    return;
+  if (trial.allocation.empty() || !is_idle(trial) || is_terminal(trial.record.state)) return;
   effects_.push_back(PreemptAllocation{trial.allocation});
 }
 

@@ -4,6 +4,7 @@
 
 #include "det/search/async_halving.h"
 #include "det/search/sampling.h"
+#include "det/search/section.h"
 #include "det/search/sync_halving.h"
 #include "det/search/tournament.h"
 
@@ -38,11 +39,8 @@ struct Plan {
 Result<Plan> plan_of(const config::ExperimentConfig& config) {
   if (auto checked = check_samplable(config.hyperparameters, config.generation); !checked)
     return tl::unexpected(std::move(checked).error());
-  json::object known;
-  for (const auto& [name, value] : config.searcher.fields)
-    if (!value.is_null()) known[name] = value;
   Plan plan;
-  DET_TRY(plan.section, json::from_json<Section>(known));
+  DET_TRY(plan.section, read_section<Section>(config));
   const auto& section = plan.section;
   plan.steps = config.generation == config::Generation::Steps;
   plan.stop_once = section.stop_once || config.generation == config::Generation::Time;
@@ -53,13 +51,9 @@ Result<Plan> plan_of(const config::ExperimentConfig& config) {
   } else {
     plan.longest = config.searcher.max_length.count;
     if (section.budget) {
-      const auto& budget = *section.budget;
-      const auto* amount = &budget;
-      if (budget.is_object() && budget.get_object().size() == 1)
-        amount = &budget.get_object().begin()->value();
-      const auto number = json::to_int64(*amount);
+      const auto number = length_count(*section.budget);
       if (!number)
-        return invalid_argument("searcher.budget is {}; must be a length", json::serialize(budget));
+        return invalid_argument("searcher.budget is {}; must be a length", json::serialize(*section.budget));
       plan.budget = *number;
     }
   }

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "det/search/sampling.h"
 
 namespace det::search {
 
 namespace {
-
-// What a trial that ended without a result counts as.
-constexpr double kWorst = std::numeric_limits<double>::max();
 
 std::int64_t part(std::int64_t count, double divisor) {
   return static_cast<std::int64_t>(static_cast<double>(count) / divisor);
@@ -102,7 +98,8 @@ void AsyncHalving::result(const RequestId& trial, double metric, Operations& ope
 
 /// With promotion: sends up whoever is among the best now, this trial or another. True if somebody trains on.
 bool AsyncHalving::promote(RequestId trial, std::size_t rung, double metric, Operations& operations) {
-  for (;; ++rung, metric = kWorst) {  // Who has ended already has the worst result of the next rung at once.
+  // Who has ended already has the worst result of the next rung at once.
+  for (;; ++rung, metric = kWorstMetric) {
     auto& ranking = rungs_[rung].ranking;
     const auto before = part(ranking.size(), options_.divisor);
     const auto place = ranking.insert(trial, metric, Ranking::Ties::OldestFirst);
@@ -140,7 +137,7 @@ bool AsyncHalving::judge(const RequestId& trial, std::size_t rung, double metric
 /// Everybody has been in the lowest rung: who was not promoted out of a rung where nobody trains will not be.
 void AsyncHalving::close_losers(Operations& operations) {
   for (; settled_ < rungs_.size() && rungs_[settled_].training == 0; ++settled_)
-    rungs_[settled_].ranking.each([&](const Ranking::Entry& entry) {
+    rungs_[settled_].ranking.each([&](const Ranking::Standing& entry) {
       if (!entry.promoted) close(entry.trial, operations);
     });
 }
@@ -155,7 +152,7 @@ Operations AsyncHalving::trial_exited_early(const RequestId& trial, ExitedReason
     for (auto& rung : rungs_) rung.ranking.erase(trial);
     create(operations, random);
   } else if (state.training) {
-    result(trial, kWorst, operations, random);
+    result(trial, kWorstMetric, operations, random);
   }  // Else it waited in its rung, and has the worst result of the next one if it is promoted.
   return operations;
 }

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "det/search/sampling.h"
+#include "det/search/section.h"
 
 namespace det::search {
 
 namespace {
-
-constexpr double kWorst = std::numeric_limits<double>::max();
 
 double number(const json::value& value) {
   return json::to_double(value).value_or(0);
@@ -82,7 +80,7 @@ void PopulationBased::create(json::object hparams, const RequestId& parent, Oper
 
 void PopulationBased::train(const RequestId& trial, Member& member, Operations& operations) {
   member.length += options_.length;
-  member.metric = member.exited ? std::optional(kWorst) : std::nullopt;
+  member.metric = member.exited ? std::optional(kWorstMetric) : std::nullopt;
   if (!member.exited) operations.emplace_back(ValidateAfter{.request_id = trial, .length = member.length});
 }
 
@@ -107,7 +105,7 @@ Operations PopulationBased::trial_exited_early(const RequestId& trial, ExitedRea
   if (it == members_.end()) return operations;  // closed at the end of a round
   it->second.exited = true;
   if (it->second.metric) return operations;
-  it->second.metric = kWorst;
+  it->second.metric = kWorstMetric;
   end_rounds(operations, random);
   return operations;
 }
@@ -199,16 +197,9 @@ BOOST_DESCRIBE_STRUCT(Section, (),
 Result<std::unique_ptr<SearchMethod>> make_population_based(const config::ExperimentConfig& config) {
   if (auto checked = check_samplable(config.hyperparameters, config.generation); !checked)
     return tl::unexpected(std::move(checked).error());
-  json::object known;
-  for (const auto& [name, value] : config.searcher.fields)
-    if (!value.is_null()) known[name] = value;
-  DET_TRY(const auto section, json::from_json<Section>(known));
+  DET_TRY(const auto section, read_section<Section>(config));
   std::int64_t length = section.steps_per_round.value_or(0) * config.scheduling_unit;
-  if (section.length_per_round) {
-    const auto& given = *section.length_per_round;
-    const bool unit = given.is_object() && given.get_object().size() == 1;
-    length = json::to_int64(unit ? given.get_object().begin()->value() : given).value_or(0);
-  }
+  if (section.length_per_round) length = length_count(*section.length_per_round).value_or(0);
   if (length < 1) return invalid_argument("searcher.length_per_round is {}; must be at least 1", length);
   return std::make_unique<PopulationBased>(
       PopulationBased::Options{.population = section.population_size,

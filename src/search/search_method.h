@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <variant>
@@ -58,6 +59,9 @@ using Operations = std::vector<Operation>;
 
 enum class ExitedReason { Errored, UserCanceled, InvalidHp, InitInvalidHp, UserRequestedStop };
 BOOST_DESCRIBE_ENUM(ExitedReason, Errored, UserCanceled, InvalidHp, InitInvalidHp, UserRequestedStop)
+
+/// What a trial that ended without a result counts as; only a result that is infinite or NaN ranks behind it.
+constexpr double kWorstMetric = std::numeric_limits<double>::max();
 
 constexpr bool says_invalid_hyperparameters(ExitedReason reason) {
   return reason == ExitedReason::InvalidHp || reason == ExitedReason::InitInvalidHp;

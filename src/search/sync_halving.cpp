@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "det/search/sampling.h"
 
 namespace det::search {
 
 namespace {
-
-constexpr double kWorst = std::numeric_limits<double>::max();
 
 void rise(std::vector<SyncHalving::Rung>& rungs, bool steps) {
   for (std::size_t i = 1; i < rungs.size(); ++i)
@@ -102,8 +99,8 @@ Operations SyncHalving::validation_completed(const RequestId& trial, double metr
 }
 
 void SyncHalving::result(RequestId trial, std::size_t number, double metric, Operations& operations) {
-  for (;;
-       ++number, metric = kWorst) {  // Who has ended already has the worst result of the next rung at once.
+  // Who has ended already has the worst result of the next rung at once.
+  for (;; ++number, metric = kWorstMetric) {
     auto& ranking = rankings_[number];
     const auto& rung = options_.rungs[number];
     const auto place = ranking.insert(trial, metric, Ranking::Ties::OldestFirst);
@@ -138,7 +135,7 @@ Operations SyncHalving::trial_exited_early(const RequestId& trial, ExitedReason,
   if (!state.training)
     return operations;  // It has its result; promoted, it has the worst one of the next rung.
   state.training = false;
-  result(trial, state.rung, kWorst, operations);
+  result(trial, state.rung, kWorstMetric, operations);
   return operations;
 }
 

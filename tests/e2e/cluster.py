@@ -30,6 +30,12 @@ def wait_until(condition, what, seconds=PATIENCE, pause=0.02):
         time.sleep(pause)
 
 
+def kill_process(pid):
+    """`kill -9` of one process: never of a whole group, which is what 0 and negative numbers mean."""
+    assert pid > 1, f"{pid} is no process"
+    os.kill(pid, signal.SIGKILL)
+
+
 class Server:
     """One process of ours that serves, with its output in a file."""
 
@@ -211,4 +217,4 @@ class Cluster:
                 server.kill()
         for shim in self.shims():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(shim["pid"], signal.SIGKILL)
+                kill_process(shim["pid"])

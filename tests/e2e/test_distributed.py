@@ -1,14 +1,12 @@
 """Trials of several slots: equal weights on all ranks, and whatever is killed or paused changes nothing."""
 
 import json
-import os
 import pathlib
 import re
-import signal
 import time
 
 import pytest
-from cluster import Cluster, wait_until
+from cluster import Cluster, kill_process, wait_until
 from test_kill import weights_hash
 
 HERE = pathlib.Path(__file__).parent
@@ -129,7 +127,7 @@ def kill_rank(cluster, held):
     """The last rank of each trial."""
     for one in held:
         shims = tasks_of(cluster, one.id)
-        os.kill(shims[max(shims)]["taskPid"], signal.SIGKILL)
+        kill_process(shims[max(shims)]["taskPid"])
     release(held)
 
 
@@ -219,7 +217,7 @@ def test_a_rank_lost_on_one_agent_ends_the_trial_on_both_and_it_runs_again(with_
     cluster = with_slots(1, agents=2)
     one = Held(cluster, tmp_path / "signals", 2, "mid-epoch")
     one.wait()
-    os.kill(cluster.shims_in(cluster.directory / "agent-1")[0]["taskPid"], signal.SIGKILL)
+    kill_process(cluster.shims_in(cluster.directory / "agent-1")[0]["taskPid"])
     one.go()
     assert one.outcome() == undisturbed[2]
 

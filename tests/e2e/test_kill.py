@@ -5,12 +5,11 @@ import os
 import pathlib
 import random
 import re
-import signal
 import time
 
 import pytest
 import torch
-from cluster import Cluster, wait_until
+from cluster import Cluster, kill_process, wait_until
 
 KILLS = int(os.environ.get("DET_KILLS", "2"))  # of each kind
 SEED = int(os.environ.get("DET_SEED", "0")) or random.randrange(1, 10**6)
@@ -76,27 +75,27 @@ def undisturbed(tmp_path_factory):
         cluster.end()
 
 
-def kill_process(cluster, which):
+def kill_one_of(cluster, which):
     """Kills one process of the running trial, waiting for it where the trial is between two runs; 0 if it has ended."""
 
     def running():
-        # A shim that has not started its task yet says 0, which kill() takes for the whole group of this test.
+        # A shim that has not started its task yet says 0.
         shims = [shim for shim in cluster.shims() if shim.get(which, 0) > 1]
         return shims or all(e["state"] == "STATE_COMPLETED" for e in cluster.get("experiments")["experiments"])
 
     shims = wait_until(running, "a process of the trial")
     if shims is True:
         return 0
-    os.kill(random.choice(shims)[which], signal.SIGKILL)
+    kill_process(random.choice(shims)[which])
     return 1
 
 
 def kill_trial(cluster):
-    return kill_process(cluster, "taskPid")
+    return kill_one_of(cluster, "taskPid")
 
 
 def kill_shim(cluster):
-    return kill_process(cluster, "pid")
+    return kill_one_of(cluster, "pid")
 
 
 def kill_agent(cluster):
