@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from determined import _removed_names
 from determined._trial import Trial
 from determined.common import check
 
@@ -28,11 +29,12 @@ def load_trial_class(entrypoint: str | None, directory: str) -> type[Trial]:
     """The class behind ``module:Name``; ``directory`` is the model definition and must be importable from.
 
     ``:Name`` and an absent entrypoint mean the directory itself as a package, through its ``__init__.py``; without a
-    name it must expose exactly one trial class.
+    name it must expose exactly one trial class. What NumPy has removed since (``numpy.int``) exists again after it.
 
     Raises:
         CheckFailedError: there is no such class, or it is not a trial; the message names what there is.
     """
+    _removed_names.restore()
     if entrypoint is None:
         return _only_trial(import_directory(directory), directory)
     match = _FORM.fullmatch(entrypoint)

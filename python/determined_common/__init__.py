@@ -2,9 +2,9 @@
 
 import sys
 
-from determined.common import api, check, experimental
+from determined.common import api, check, experimental, util
 
-for _name, _module in (("api", api), ("check", check), ("experimental", experimental)):
+for _name, _module in (("api", api), ("check", check), ("experimental", experimental), ("util", util)):
     sys.modules[f"{__name__}.{_name}"] = _module
 
-__all__ = ["api", "check", "experimental"]
+__all__ = ["api", "check", "experimental", "util"]

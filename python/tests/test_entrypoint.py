@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import sys
 
+import numpy as np
 import pytest
 
 from determined import _entrypoint
@@ -82,6 +83,14 @@ def test_another_definition_may_bring_a_module_of_the_same_name(
     with _entrypoint.importable(str(other)):
         assert _entrypoint.load_trial_class("model_def:Other", str(other)).__name__ == "Other"
     assert hasattr(sys.modules["model_def"], "One")
+
+
+def test_code_that_names_what_numpy_removed_since_runs_unmodified(folder: pathlib.Path) -> None:
+    lines = "import numpy as np\nEYE = np.eye(2, dtype=np.int)\nMASK = np.zeros(2, dtype=np.float) > np.float(1)\n"
+    (folder / "old.py").write_text(lines + TRIAL)
+    _entrypoint.load_trial_class("old:One", str(folder))
+    assert sys.modules["old"].EYE.tolist() == [[1, 0], [0, 1]]
+    assert np.bool is np.bool_ if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else np.bool is bool
 
 
 def test_importing_from_a_directory_leaves_nothing_in_it(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
