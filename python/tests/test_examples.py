@@ -11,7 +11,7 @@ from harness import RULES
 from determined import _entrypoint, _launch, _local_run
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
-NAMES = sorted(folder.name for folder in EXAMPLES.iterdir() if (folder / "const.yaml").exists())
+NAMES = sorted(folder.name for folder in EXAMPLES.iterdir() if (folder / "model_def.py").exists())
 DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
 
 

@@ -72,6 +72,8 @@ class Daemon {
   void signal(const std::string& id, int number);
   TaskPtr add_task(const std::string& id);
   void start_warm_workers();
+  void start_cxx_worker();
+  void start_warm_worker(const std::string& framework, std::vector<std::string> command);
 
   asio::any_io_executor executor_;
   AgentOptions options_;

@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "det/agent/cgroup.h"
+#include "det/agent/cxx.h"
 #include "det/agent/daemon.h"
 #include "det/agent/files.h"
 #include "det/agent/init.h"
@@ -131,6 +132,7 @@ void Daemon::rank_ended(const TaskPtr& task, int rank, const ShimExit& exit) {
 
 asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framework) {
   const auto directory = tasks_.rank(task->id, rank);
+  if (framework == kCxxFramework) start_cxx_worker();
   if (const auto warm = warm_.find(framework); warm != warm_.end()) {
     if (warm->second->ready()) {
       const auto pid = co_await warm->second->start(directory);
@@ -280,28 +282,38 @@ asio::awaitable<void> Daemon::adopt_rank(TaskPtr task, int rank) {
 }
 
 void Daemon::start_warm_workers() {
-  for (const auto& framework : options_.warm_frameworks) {
-    WarmOptions warm;
-    warm.framework = framework;
-    warm.command = {options_.python};
-    warm.command.insert(warm.command.end(), options_.warm_command.begin(), options_.warm_command.end());
-    // What a trial's process has from its very start, since a fork cannot have it later.
-    warm.environment = inherited_environment(process_environment());
-    warm.environment.merge(malloc_environment());
-    warm.environment["PYTHONHASHSEED"] = "0";
-    warm.environment["PYTHONUNBUFFERED"] = "1";
-    warm.environment["OMP_NUM_THREADS"] = "1";
-    // OpenMP reads it when it is loaded; without it a fork with two threads trains up to 100 times
-    // slower beside anything else that wants a core.
-    warm.environment["OMP_WAIT_POLICY"] = "passive";
-    if (!options_.python_path.empty()) warm.environment["PYTHONPATH"] = options_.python_path;
-    warm.directory = options_.state_dir / "worker";
-    warm.log = options_.state_dir / fmt::format("worker-{}.log", framework);
-    std::error_code error;
-    std::filesystem::create_directories(warm.directory, error);
-    auto& worker = warm_[framework] = std::make_unique<WarmWorker>(executor_, std::move(warm));
-    coroutines_.spawn(worker->run());
-  }
+  std::vector<std::string> command = {options_.python};
+  command.insert(command.end(), options_.warm_command.begin(), options_.warm_command.end());
+  for (const auto& framework : options_.warm_frameworks) start_warm_worker(framework, command);
+}
+
+/// Not at the agent's start: it costs 120 MB that only agents with trials in C++ need.
+void Daemon::start_cxx_worker() {
+  if (options_.warm_frameworks.empty() || options_.cxx_program.empty() || warm_.contains(kCxxFramework))
+    return;
+  start_warm_worker(kCxxFramework, {options_.cxx_program, "warm"});
+}
+
+void Daemon::start_warm_worker(const std::string& framework, std::vector<std::string> command) {
+  WarmOptions warm;
+  warm.framework = framework;
+  warm.command = std::move(command);
+  // What a trial's process has from its very start, since a fork cannot have it later.
+  warm.environment = inherited_environment(process_environment());
+  warm.environment.merge(malloc_environment());
+  warm.environment["PYTHONHASHSEED"] = "0";
+  warm.environment["PYTHONUNBUFFERED"] = "1";
+  warm.environment["OMP_NUM_THREADS"] = "1";
+  // OpenMP reads it when it is loaded; without it a fork with two threads trains up to 100 times
+  // slower beside anything else that wants a core.
+  warm.environment["OMP_WAIT_POLICY"] = "passive";
+  if (!options_.python_path.empty()) warm.environment["PYTHONPATH"] = options_.python_path;
+  warm.directory = options_.state_dir / "worker";
+  warm.log = options_.state_dir / fmt::format("worker-{}.log", framework);
+  std::error_code error;
+  std::filesystem::create_directories(warm.directory, error);
+  auto& worker = warm_[framework] = std::make_unique<WarmWorker>(executor_, std::move(warm));
+  coroutines_.spawn(worker->run());
 }
 
 }  // namespace det::agent

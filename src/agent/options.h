@@ -26,9 +26,10 @@ struct AgentOptions {
   std::string python = "python3";  ///< Runs Python trials.
   std::string python_path;         ///< Where the package `determined` is, if it is not installed.
   std::vector<std::string> trial_command = {"-m", "determined.exec.trial"};  ///< After `python`.
-  std::vector<std::string> warm_command = {"-m", "determined.exec.warm"};    ///< After `python`.
-  std::vector<std::string> warm_frameworks = {"pytorch"};                    ///< Empty: no warm workers.
-  std::vector<std::string> shim_command = {"/proc/self/exe", "shim"};        ///< Followed by the directory.
+  std::string cxx_program;  ///< det-trial, which runs trials in C++. Empty: this agent runs none.
+  std::vector<std::string> warm_command = {"-m", "determined.exec.warm"};  ///< After `python`.
+  std::vector<std::string> warm_frameworks = {"pytorch"};                  ///< Empty: no warm workers.
+  std::vector<std::string> shim_command = {"/proc/self/exe", "shim"};      ///< Followed by the directory.
 
   bool isolate = true;  ///< Off: tasks run without namespaces and control groups.
   OnDisconnect on_disconnect = OnDisconnect::Continue;

@@ -11,6 +11,7 @@
 
 #include "det/agent/archive.h"
 #include "det/agent/cgroup.h"
+#include "det/agent/cxx.h"
 #include "det/agent/files.h"
 #include "det/agent/process.h"
 #include "det/agent/spool.h"
@@ -132,8 +133,14 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
   Environment own = process_environment();
   const auto inherited = inherited_environment(own);
   ShimSpec spec;
-  spec.command = {options.python};
-  spec.command.insert(spec.command.end(), options.trial_command.begin(), options.trial_command.end());
+  const bool cxx = a.framework == kCxxFramework;
+  if (cxx) {
+    if (auto ready = prepare_cxx(options, state_dir_); !ready) return ready;
+    spec.command = {options.cxx_program};
+  } else {
+    spec.command = {options.python};
+    spec.command.insert(spec.command.end(), options.trial_command.begin(), options.trial_command.end());
+  }
   spec.working_directory = work;
   spec.shared_directory = directory;
   if (fs::is_regular_file(work / kHook, error)) spec.startup_hook = work / kHook;
@@ -144,10 +151,12 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
   spec.pids_max = options.pids_per_slot.value_or(machine.pids_per_slot);
   spec.grace_seconds = a.grace_seconds;
   if (options.on_disconnect == OnDisconnect::Stop) spec.lease = state_dir_ / "lease";
+  if (cxx) spec.show.push_back(fs::canonical(cxx_cache(state_dir_), error));
   const auto ranks = static_cast<int>(std::max<std::size_t>(a.slot_ids.size(), 1));
   for (int i = 0; i < ranks; ++i) {
     const int number = a.rank_start + i;
     spec.environment = task_environment(a, number, options, machine, cluster_id, work, inherited);
+    if (cxx) spec.environment.try_emplace("DET_CXX_CACHE", cxx_cache(state_dir_));
     // Two clusters on one machine may give equal ids to equal experiments: both are made unique.
     spec.environment[kMark] = random_hex() + random_hex();
     spec.cgroup = fmt::format("det-{}-{}", a.allocation_id, number);

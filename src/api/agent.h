@@ -89,7 +89,7 @@ struct DesiredAllocation {
   int container_rank = 0;                          ///< Which of the allocation's agents this one is.
   std::map<std::string, std::string> environment;  ///< Goes before what the agent sets.
   std::string model_definition;                    ///< Digest; empty: no files.
-  std::string framework;                           ///< "pytorch": which warm worker may start it.
+  std::string framework;                           ///< "pytorch", or "pytorch-cxx" for a trial in C++.
   bool kill = false;  ///< End it: SIGTERM, `grace_seconds`, SIGKILL of everything.
   double grace_seconds = 15;
   friend bool operator==(const DesiredAllocation&, const DesiredAllocation&) = default;

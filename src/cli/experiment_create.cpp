@@ -11,6 +11,7 @@
 #include "det/cli/experiment_document.h"
 #include "det/cli/format.h"
 #include "det/cli/git.h"
+#include "det/config/entrypoint.h"
 
 namespace det::cli {
 namespace {
@@ -29,6 +30,19 @@ struct CreateOptions {
   bool git = false;
 };
 
+// What runs a model definition without a cluster: Python, or for trials in C++ the program beside this one.
+std::vector<std::string> local_program(Session& session, const ExperimentDocument& document) {
+  const auto* entrypoint = document.document.if_contains("entrypoint");
+  if (entrypoint != nullptr && entrypoint->is_string() &&
+      config::is_cxx_entrypoint(entrypoint->get_string())) {
+    if (const auto given = variable(session.variables(), "DET_TRIAL_PROGRAM")) return {*given, "local"};
+    std::error_code error;
+    const auto own = std::filesystem::read_symlink("/proc/self/exe", error);
+    return {own.parent_path() / "det-trial", "local"};
+  }
+  return {variable(session.variables(), "DET_PYTHON").value_or("python3"), "-m", "determined.exec.local"};
+}
+
 // Replaces this process by the local test run.
 Result<int> run_locally(Session& session, const CreateOptions& options, const ExperimentDocument& document) {
   if (options.model_directory.empty())
@@ -46,17 +60,17 @@ Result<int> run_locally(Session& session, const CreateOptions& options, const Ex
     if (!written) return fail(ErrorCode::Unavailable, "cannot write {}: {}", name, std::strerror(errno));
     config_file = name;
   }
-  const auto python = variable(session.variables(), "DET_PYTHON").value_or("python3");
-  std::vector<std::string> words = {
-      python, "-m", "determined.exec.local", config_file, options.model_directory, "--test"};
+  const auto program = local_program(session, document);
+  auto words = program;
+  words.insert(words.end(), {config_file, options.model_directory, "--test"});
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   session.console().flush();
   ::execvp(argv[0], argv.data());
-  return fail(ErrorCode::Unavailable,
-              "cannot start {}: {}; set DET_PYTHON to the Python that has the package determined", python,
-              std::strerror(errno));
+  return fail(ErrorCode::Unavailable, "cannot start {}: {}; set {}", program[0], std::strerror(errno),
+              program.size() == 2 ? "DET_TRIAL_PROGRAM to det-trial, which runs trials in C++"
+                                  : "DET_PYTHON to the Python that has the package determined");
 }
 
 Result<json::array> pack(Console& console, const CreateOptions& options) {

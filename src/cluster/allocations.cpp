@@ -5,6 +5,7 @@
 
 #include "det/cluster/cluster.h"
 #include "det/cluster/step.h"
+#include "det/config/entrypoint.h"
 
 namespace det::cluster {
 namespace {
@@ -361,7 +362,7 @@ std::vector<api::DesiredAllocation> Cluster::desired(const std::string& agent) c
     }
     entry.size = rank;
     entry.model_definition = owner.record().model_definition;
-    entry.framework = "pytorch";
+    entry.framework = config::is_cxx_entrypoint(owner.config().entrypoint) ? "pytorch-cxx" : "pytorch";
     entry.kill = allocation.kill;
     all.push_back(std::move(entry));
   }

@@ -258,7 +258,8 @@ Outcome Cluster::on(const CheckpointReported& event, Step& step) {
 Outcome Cluster::on(const EarlyExitReported& event, Step& step) {
   const auto* allocation = live_allocation(event.allocation_id);
   if (allocation == nullptr) return refuse(gone(event.allocation_id));
-  live(allocation->record.experiment_id)->exiting_early(allocation->record.trial_id, event.reason);
+  live(allocation->record.experiment_id)
+      ->exiting_early(allocation->record.trial_id, event.reason, event.message);
   settle(allocation->record.experiment_id, step);
   return {};
 }

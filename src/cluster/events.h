@@ -154,8 +154,9 @@ struct EarlyExitReported {
   static constexpr const char* kName = "EarlyExitReported";
   std::string allocation_id;
   search::ExitedReason reason = search::ExitedReason::InvalidHp;
+  std::string message;  ///< with Errored: what is wrong, for the user
 };
-BOOST_DESCRIBE_STRUCT(EarlyExitReported, (), (allocation_id, reason))
+BOOST_DESCRIBE_STRUCT(EarlyExitReported, (), (allocation_id, reason, message))
 
 struct PreemptionAcknowledged {
   static constexpr const char* kName = "PreemptionAcknowledged";

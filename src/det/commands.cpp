@@ -98,6 +98,7 @@ struct AgentFlags {
   AgentFlags() {
     options.python = default_python();
     options.python_path = default_python_path();
+    options.cxx_program = default_cxx_program();
   }
 
   void add_to(CLI::App& app) {

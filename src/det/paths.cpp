@@ -38,6 +38,13 @@ std::string default_python() {
   return "python3";
 }
 
+std::string default_cxx_program() {
+  if (auto program = variable("DET_TRIAL_PROGRAM"); !program.empty()) return program;
+  std::error_code failed;
+  const auto beside = program_directory() / "det-trial";
+  return std::filesystem::exists(beside, failed) ? beside.string() : std::string();
+}
+
 std::string default_python_path() {
   return variable("DET_PYTHON_PATH");
 }

@@ -16,4 +16,7 @@ std::string default_python();
 /// `$DET_PYTHON_PATH` names it; empty: it is installed.
 std::string default_python_path();
 
+/// `$DET_TRIAL_PROGRAM`, else `det-trial` beside this program; empty: there is none.
+std::string default_cxx_program();
+
 }  // namespace det::commands

@@ -322,9 +322,13 @@ void Experiment::checkpointed(TrialId id, const std::string& uuid, std::int64_t 
   changed_.insert(id);
 }
 
-void Experiment::exiting_early(TrialId id, search::ExitedReason reason) {
+void Experiment::exiting_early(TrialId id, search::ExitedReason reason, const std::string& message) {
   auto* trial = find(id);
-  if (trial != nullptr && !is_terminal(trial->record.state) && !trial->early_exit) trial->early_exit = reason;
+  if (trial == nullptr || is_terminal(trial->record.state) || trial->early_exit) return;
+  trial->early_exit = reason;
+  if (reason != search::ExitedReason::Errored) return;
+  trial->record.error = message.empty() ? "the trial said that it cannot run" : message;
+  changed_.insert(id);
 }
 
 void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context) {
@@ -339,8 +343,15 @@ void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context)
   if (trial->early_exit &&
       (exit.kind != Exit::Kind::Infrastructure || trial->record.state == State::StoppingKilled)) {
     const auto reason = *trial->early_exit;
+    if (reason == search::ExitedReason::Errored)
+      effects_.push_back(
+          Note{id, fmt::format("trial {} failed and is not restarted, since it would fail again: {}", id,
+                               trial->record.error)});
     exit_early(*trial, reason,
-               reason == search::ExitedReason::UserCanceled ? State::Canceled : State::Completed, context);
+               reason == search::ExitedReason::UserCanceled ? State::Canceled
+               : reason == search::ExitedReason::Errored    ? State::Error
+                                                            : State::Completed,
+               context);
   } else if (exit.kind == Exit::Kind::Clean && done) {
     end_trial(*trial, State::Completed, context);
   } else if (is_stopping(record_.state)) {

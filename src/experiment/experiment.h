@@ -115,7 +115,7 @@ class Experiment {
   void progressed(TrialId trial, std::int64_t batches, const std::string& runner_state);
   void validated(TrialId trial, std::int64_t batches, double metric);
   void checkpointed(TrialId trial, const std::string& uuid, std::int64_t batches);
-  void exiting_early(TrialId trial, search::ExitedReason reason);
+  void exiting_early(TrialId trial, search::ExitedReason reason, const std::string& message = {});
   void allocation_ended(TrialId trial, const Exit& exit, Context context);
 
   const ExperimentRecord& record() const { return record_; }

@@ -69,6 +69,8 @@ struct MetricsRequest {
 };
 BOOST_DESCRIBE_STRUCT(MetricsRequest, (), (trial_id, group, metrics))
 
+constexpr std::size_t kEarlyExitMessageMax = 4000;
+
 struct ProgressRequest {
   TrialId trial_id;
   double progress = 0;
@@ -78,8 +80,9 @@ BOOST_DESCRIBE_STRUCT(ProgressRequest, (), (trial_id, progress, is_raw))
 struct EarlyExitRequest {
   TrialId trial_id;
   std::string reason;
+  std::string message;
 };
-BOOST_DESCRIBE_STRUCT(EarlyExitRequest, (), (trial_id, reason))
+BOOST_DESCRIBE_STRUCT(EarlyExitRequest, (), (trial_id, reason, message))
 struct RunnerRequest {
   TrialId trial_id;
   std::string state;
@@ -277,15 +280,18 @@ asio::awaitable<Result<Empty>> report(Services& s, Context context, cluster::Eve
 asio::awaitable<Result<Empty>> early_exit(Services& s, Context context, EarlyExitRequest request) {
   const auto allocation = speaker(s, context.principal, request.trial_id);
   if (!allocation) co_return tl::unexpected(allocation.error());
-  cluster::EarlyExitReported event{(*allocation)->record.id, search::ExitedReason::InvalidHp};
+  cluster::EarlyExitReported event{(*allocation)->record.id, search::ExitedReason::InvalidHp, {}};
   if (request.reason == "EXITED_REASON_USER_REQUESTED_STOP")
     event.reason = search::ExitedReason::UserRequestedStop;
   else if (request.reason == "EXITED_REASON_INIT_INVALID_HP")
     event.reason = search::ExitedReason::InitInvalidHp;
+  else if (request.reason == "EXITED_REASON_ERRORED")
+    event = {event.allocation_id, search::ExitedReason::Errored,
+             request.message.substr(0, kEarlyExitMessageMax)};
   else if (request.reason != "EXITED_REASON_INVALID_HP")
     co_return invalid_argument(
-        "reason is '{}'; it must be EXITED_REASON_INVALID_HP, EXITED_REASON_INIT_INVALID_HP or "
-        "EXITED_REASON_USER_REQUESTED_STOP",
+        "reason is '{}'; it must be EXITED_REASON_INVALID_HP, EXITED_REASON_INIT_INVALID_HP, "
+        "EXITED_REASON_USER_REQUESTED_STOP or EXITED_REASON_ERRORED",
         request.reason);
   cluster::Event what = event;
   co_return co_await report(s, std::move(context), std::move(what));

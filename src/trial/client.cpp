@@ -293,9 +293,10 @@ Result<void> Client::report_checkpoint(const std::string& uuid, std::int64_t bat
   return post("/api/v1/checkpoints", body);
 }
 
-Result<void> Client::report_early_exit(const std::string& reason) {
+Result<void> Client::report_early_exit(const std::string& reason, const std::string& message) {
   json::object body;
   body["reason"] = reason;
+  if (!message.empty()) body["message"] = message;
   return post(trial_path_ + "/early_exit", body);
 }
 

@@ -81,7 +81,8 @@ class Client {
   /// After all files are in storage.
   Result<void> report_checkpoint(const std::string& uuid, std::int64_t batches,
                                  const std::map<std::string, std::int64_t>& resources, json::object metadata);
-  Result<void> report_early_exit(const std::string& reason);
+  /// `message` is shown as the trial's error where the reason is EXITED_REASON_ERRORED.
+  Result<void> report_early_exit(const std::string& reason, const std::string& message = {});
 
   /// Costs nothing: reads what a thread learns from the master.
   Result<bool> preempt_requested();

@@ -1,0 +1,28 @@
+# find_package(det): build trials in C++ with CMake.
+#
+#   det_add_trial(<sources>...)            model.so, which `entrypoint: CMakeLists.txt:Class` names
+#   det_add_program(<name> <sources>...)   a program that calls det::pytorch::run, to debug a trial by hand
+# Target: det::pytorch. LibTorch is the wheel that Torch_ROOT or Python3_EXECUTABLE names.
+get_filename_component(DET_ROOT "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
+find_package(Torch REQUIRED)
+if(NOT TARGET det::pytorch)
+  add_library(det::pytorch SHARED IMPORTED)
+  set_target_properties(det::pytorch PROPERTIES
+    IMPORTED_LOCATION ${DET_ROOT}/lib/libdet_pytorch.so
+    INTERFACE_INCLUDE_DIRECTORIES ${DET_ROOT}/include
+    INTERFACE_COMPILE_FEATURES cxx_std_20
+    INTERFACE_LINK_LIBRARIES Torch::cpu)
+endif()
+
+function(det_add_trial)
+  add_library(model MODULE ${ARGN})
+  set_target_properties(model PROPERTIES
+    PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_link_libraries(model PRIVATE det::pytorch)
+endfunction()
+
+function(det_add_program name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE det::pytorch)
+endfunction()

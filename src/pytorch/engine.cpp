@@ -1,0 +1,282 @@
+#include "det/pytorch/engine.h"
+
+#include <dlfcn.h>
+#include <torch/torch.h>
+
+#include "det/pytorch/checkpoint_files.h"
+#include "det/pytorch/collector.h"
+#include "det/pytorch/context_parts.h"
+#include "det/pytorch/random.h"
+#include "det/pytorch/trial.h"
+
+namespace det::pytorch {
+
+namespace {
+
+std::vector<TrialClass>& registered() {
+  static std::vector<TrialClass> classes;
+  return classes;
+}
+
+}  // namespace
+
+Registration::Registration(const char* name, MakeTrial make) : name_(name) {
+  registered().push_back({name, make});
+}
+
+Registration::~Registration() {
+  std::erase_if(registered(), [this](const TrialClass& known) { return known.name == name_; });
+}
+
+const std::vector<TrialClass>& trial_classes() {
+  return registered();
+}
+
+void warm_up() {
+  at::set_num_threads(1);
+  const torch::NoGradGuard no_grad;
+  torch::nn::Sequential model(torch::nn::Conv2d(1, 2, 3), torch::nn::BatchNorm2d(2), torch::nn::Flatten(),
+                              torch::nn::Linear(8, 2));
+  const auto output = model->forward(torch::zeros({2, 1, 4, 4}));
+  torch::cross_entropy_loss(output, torch::zeros({2}, torch::kLong));
+}
+
+const char* torch_version() {
+  return TORCH_VERSION;
+}
+
+std::filesystem::path torch_directory() {
+  Dl_info info{};
+  dladdr(reinterpret_cast<void*>(&at::globalContext), &info);
+  return std::filesystem::canonical(info.dli_fname).parent_path().parent_path();
+}
+
+struct Engine::Parts {
+  explicit Parts(Environment environment) : context(std::move(environment)), own(context.parts()) {}
+
+  template <typename Hook, typename... Arguments>
+  void call(Hook hook, Arguments&&... arguments) {
+    for (auto& [name, callback] : callbacks) ((*callback).*hook)(arguments...);
+  }
+  bool on_gpu() const { return !own.device.is_cpu(); }
+
+  void train_batches(std::int64_t count, Collector& collector);
+  void evaluate_batches(Numbers& metrics);
+  void evaluate_whole(const Metrics& result, Numbers& metrics);
+  void reset_reducers() {
+    for (auto& wrapped : own.reducers) wrapped.reducer->reset();
+  }
+  void reduce_own(bool training, Numbers& metrics);
+
+  TrialContext context;
+  TrialContext::Parts& own;
+  std::unique_ptr<TrialBase> trial;
+  Callbacks callbacks;
+  std::int64_t trained = 0;
+  std::int64_t workloads = 0;
+  bool feeding = false;
+  bool started = false;
+};
+
+void Engine::prepare_process(const Environment& environment) {
+  at::set_num_threads(environment.threads);
+  // Two runs with one seed give the same numbers wherever PyTorch knows how; where it does not, it warns
+  // once.
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+  seed_all(environment.trial_seed);
+}
+
+Engine::Engine(MakeTrial make, Environment environment)
+    : parts_(std::make_unique<Parts>(std::move(environment))) {
+  parts_->trial = make(parts_->context);
+  parts_->callbacks = parts_->trial->build_callbacks();
+}
+
+Engine::~Engine() = default;
+
+std::optional<SavedLoop> Engine::start(const std::optional<std::filesystem::path>& checkpoint,
+                                       const std::string& uuid, bool weights_only) {
+  auto& p = *parts_;
+  CheckpointFiles files;
+  if (checkpoint) files = read_checkpoint(*checkpoint);
+  std::optional<SavedLoop> loop;
+  if (!weights_only && files.rest.contains("loop")) loop = loop_from(files.rest.at("loop").dict());
+  p.trained = loop ? loop->batches_trained : 0;
+  p.workloads = loop ? files.rest.at("workloads").integer() : 0;
+  p.own.initial_batch = p.trained;
+  p.call(&Callback::on_trial_startup, p.trained, uuid);
+  p.started = true;
+
+  const Share share{.seed = p.own.environment.trial_seed,
+                    .replicas = p.own.environment.size,
+                    .rank = p.own.environment.rank,
+                    .training = true};
+  p.own.epoch_length = p.trial->open_training(share);
+  if (p.own.epoch_length < 1) throw UsageError("the training data has fewer batches than there are slots");
+  auto validation = share;
+  validation.training = false;
+  p.trial->open_validation(validation);
+
+  if (checkpoint) {
+    p.call(&Callback::on_checkpoint_load_start, files.state);
+    load_models(p.own, files.state);
+    if (!weights_only) {
+      load_optimizers(p.own, files.state);
+      load_gradients(p.own, files.rest);
+      const auto& states = files.state.at("callbacks").dict();
+      for (auto& [name, callback] : p.callbacks)
+        if (const auto* saved = states.find(name)) callback->load_state_dict(*saved);
+    }
+  }
+  p.call(&Callback::on_training_start);
+  if (!weights_only && files.rest.contains("rng_state"))
+    restore_random_state(files.rest.at("rng_state").dict(), p.on_gpu());
+  return loop;
+}
+
+Trained Engine::train(std::int64_t batches) {
+  auto& p = *parts_;
+  ++p.workloads;
+  p.reset_reducers();
+  for (auto& model : p.own.models) model->train();
+  Collector collector("train_batch");
+  {
+    const torch::AutoGradMode enabled(true);
+    p.train_batches(batches, collector);
+  }
+  collector.finish();
+  Trained done{.averages = collector.averages(), .names = collector.names(), .batches = collector.rows()};
+  p.reduce_own(true, done.averages);
+  p.call(&Callback::on_training_workload_end, done.averages, done.batches);
+  return done;
+}
+
+void Engine::Parts::train_batches(std::int64_t count, Collector& collector) {
+  if (!feeding) trial->start_training(trained);
+  feeding = true;
+  const auto length = own.epoch_length;
+  const auto aggregation = own.environment.aggregation_frequency;
+  const auto end = trained + count;
+  for (std::int64_t index = trained; index < end; ++index) {
+    const auto epoch = index / length;
+    const bool first = index % length == 0;
+    own.batch_index = index;
+    if (first && !callbacks.empty()) call(&Callback::on_training_epoch_start, epoch);
+    const auto metrics = trial->train_next(epoch, index);
+    if (!own.schedulers.empty() && context.is_update_batch())
+      for (auto& wrapped : own.schedulers)
+        for (auto due = steps_due(wrapped.step_mode, wrapped.frequency, index, aggregation, length); due > 0;
+             --due)
+          wrapped.scheduler->step();
+    collector.add(metrics, index);
+    if (index % length == length - 1 && !callbacks.empty()) call(&Callback::on_training_epoch_end, epoch);
+    trained = index + 1;
+  }
+}
+
+Numbers Engine::validate() {
+  auto& p = *parts_;
+  const Untouched untouched(p.on_gpu());
+  p.reset_reducers();
+  for (auto& model : p.own.models) model->eval();
+  p.call(&Callback::on_validation_start);
+  Numbers metrics;
+  {
+    const torch::NoGradGuard no_grad;
+    p.trial->start_validation();
+    if (const auto whole = p.trial->validate_whole())
+      p.evaluate_whole(*whole, metrics);
+    else
+      p.evaluate_batches(metrics);
+  }
+  p.reduce_own(false, metrics);
+  p.call(&Callback::on_validation_end, metrics);
+  return metrics;
+}
+
+void Engine::Parts::evaluate_batches(Numbers& metrics) {
+  call(&Callback::on_validation_epoch_start);
+  Collector collector("evaluate_batch");
+  for (std::int64_t batch = 0; const auto result = trial->validate_next(batch); ++batch) {
+    collector.add(*result, batch);
+    if (own.environment.test_mode) break;
+  }
+  collector.finish();
+  if (!callbacks.empty()) {
+    std::vector<Numbers> rows;
+    for (const auto& row : collector.rows()) {
+      auto& named = rows.emplace_back();
+      for (std::size_t i = 0; i < row.size(); ++i) named.emplace_back(collector.names()[i], row[i]);
+    }
+    call(&Callback::on_validation_epoch_end, rows);
+  }
+  const auto choice = trial->evaluation_reducer();
+  const auto* by_name = std::get_if<std::map<std::string, Reducer>>(&choice);
+  if (by_name != nullptr && by_name->size() != collector.names().size())
+    throw UsageError(c10::str("evaluation_reducer() names ", by_name->size(),
+                              " metrics; evaluate_batch returns ", collector.names().size(),
+                              ", and each needs its reducer"));
+  for (std::size_t i = 0; i < collector.names().size(); ++i) {
+    const auto& name = collector.names()[i];
+    if (by_name != nullptr && !by_name->contains(name))
+      throw UsageError("evaluation_reducer() has no reducer for the metric " + name);
+    const auto reducer = by_name != nullptr ? by_name->at(name) : std::get<Reducer>(choice);
+    metrics.emplace_back(name, reduce(reducer, collector.column(i)));
+  }
+}
+
+void Engine::Parts::evaluate_whole(const Metrics& result, Numbers& metrics) {
+  if (own.environment.size > 1)
+    throw UsageError("evaluate_full_dataset works on one slot only; define evaluate_batch for several");
+  Collector collector("evaluate_full_dataset");
+  collector.add(result, 0);
+  collector.finish();
+  metrics = collector.averages();
+}
+
+void Engine::Parts::reduce_own(bool training, Numbers& metrics) {
+  for (auto& wrapped : own.reducers)
+    if (training ? wrapped.for_training : wrapped.for_validation)
+      metrics.emplace_back(wrapped.name,
+                           wrapped.reducer->cross_slot_reduce({wrapped.reducer->per_slot_reduce()}));
+}
+
+void Engine::save(const std::filesystem::path& directory, const SavedLoop& loop,
+                  const std::function<void()>& describe) {
+  auto& p = *parts_;
+  const Untouched untouched(p.on_gpu());
+  CheckpointFiles files;
+  files.rest["format"] = 1;
+  files.rest["loop"] = to_dict(loop);
+  files.rest["workloads"] = p.workloads;
+  files.rest["rng_state"] = random_state(p.on_gpu());
+  files.rest["gradients"] = gradients(p.own);
+  Dict states;
+  for (auto& [name, callback] : p.callbacks) states[name] = callback->state_dict();
+  files.state = user_state(p.own);
+  files.state["callbacks"] = std::move(states);
+  p.call(&Callback::on_checkpoint_save_start, files.state);
+  write_checkpoint(directory, files);
+  describe();
+  p.call(&Callback::on_checkpoint_write_end, directory);
+}
+
+void Engine::stored(const std::string& uuid) {
+  const Untouched untouched(parts_->on_gpu());
+  parts_->call(&Callback::on_checkpoint_upload_end, uuid);
+}
+
+void Engine::close() {
+  auto& p = *parts_;
+  p.trial->close_training();  // ends the loader's threads
+  if (!p.started) return;
+  p.started = false;
+  p.call(&Callback::on_trial_shutdown);
+}
+
+bool Engine::stop_requested() const {
+  return parts_->context.get_stop_requested();
+}
+
+}  // namespace det::pytorch

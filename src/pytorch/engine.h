@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "det/pytorch/environment.h"
+#include "det/pytorch/numbers.h"
+
+namespace det::pytorch {
+
+class TrialBase;
+class TrialContext;
+using MakeTrial = std::unique_ptr<TrialBase> (*)(TrialContext&);
+
+/// How far the loop is, as it is kept in a checkpoint: trial::LoopState and the newest searcher metric.
+struct SavedLoop {
+  std::int64_t batches_trained = 0;
+  std::int64_t batches_validated = -1;
+  std::int64_t batches_checkpointed = -1;
+  std::int64_t operations_done = 0;
+  std::optional<double> best;
+  bool validation_is_best = false;
+  std::optional<double> searcher_metric;
+};
+
+/// The batches of a workload: their metrics, and the mean of each.
+struct Trained {
+  Numbers averages;
+  std::vector<std::string> names;
+  std::vector<std::vector<double>> batches;
+};
+
+/// Drives one trial in this process: trains batches, validates, saves, restores. In Python:
+/// PyTorchTrialController. It knows tensors and nothing of the master; this header knows no tensors, so that
+/// what includes it compiles fast.
+///
+/// Order of calls: `prepare_process` once, the constructor, `start`, then any; `close` last.
+class Engine {
+ public:
+  /// Threads, determinism, seeds. Initial weights follow from the seed alone.
+  static void prepare_process(const Environment& environment);
+
+  /// Builds the trial. Throws what its constructor throws.
+  Engine(MakeTrial make, Environment environment);
+  ~Engine();
+
+  /// Makes everything ready for the first action. With a checkpoint, returns its loop unless `weights_only`.
+  std::optional<SavedLoop> start(const std::optional<std::filesystem::path>& checkpoint,
+                                 const std::string& uuid, bool weights_only);
+  Trained train(std::int64_t batches);
+  Numbers validate();
+  /// Writes state-dict.pth and trial-state.pth; `describe` adds what is not the engine's before callbacks see
+  /// it.
+  void save(const std::filesystem::path& directory, const SavedLoop& loop,
+            const std::function<void()>& describe);
+  void stored(const std::string& uuid);  ///< The checkpoint is in storage.
+  void close();
+
+  bool stop_requested() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Does a little of what trials do, on one thread and without a backward pass, so that a fork finds it in
+/// memory.
+void warm_up();
+
+const char* torch_version();  ///< "2.11.0"
+/// Where LibTorch lies: has include/ and lib/.
+std::filesystem::path torch_directory();
+
+/// The trial classes of this program and of what it has loaded, in the order of registration.
+struct TrialClass {
+  std::string name;
+  MakeTrial make = nullptr;
+};
+const std::vector<TrialClass>& trial_classes();
+
+}  // namespace det::pytorch

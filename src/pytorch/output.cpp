@@ -1,0 +1,56 @@
+#include "det/pytorch/output.h"
+
+#include <cxxabi.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "det/pytorch/errors.h"
+
+namespace det::pytorch {
+
+namespace {
+
+std::string current_type() {
+  const auto* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return "an unknown exception";
+  int status = 0;
+  char* text = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  std::string name = status == 0 && text != nullptr ? text : type->name();
+  std::free(text);
+  return name;
+}
+
+}  // namespace
+
+void line_buffer_output() {
+  std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);
+}
+
+void print_plain(const std::string& line) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void print_info(const std::string& line) {
+  print_plain("INFO: determined: " + line);
+}
+
+void print_error(const std::string& text) {
+  print_plain(text);
+}
+
+void print_current_exception() {
+  try {
+    throw;
+  } catch (const UsageError& error) {
+    print_error(error.what());
+  } catch (const std::exception& error) {
+    print_error(current_type() + ": " + error.what());
+  } catch (...) {
+    print_error("the trial threw " + current_type());
+  }
+}
+
+}  // namespace det::pytorch

@@ -1,0 +1,196 @@
+"""Trials in C++: the numbers, the checkpoints and the life of their Python twins."""
+
+import collections
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+import torch
+from cluster import BINARY, REPOSITORY, wait_until
+from test_kill import SEED, kill_process, outcome
+
+MODELS = pathlib.Path(__file__).parent / "models"
+EXAMPLES = REPOSITORY / "examples"
+PROGRAM = pathlib.Path(BINARY).resolve().parent / "det-trial"
+SMALL = ("--config", "environment.environment_variables=[OMP_NUM_THREADS=1]")
+SHORT = (
+    "--config",
+    "searcher.max_length.batches=20",
+    "--config",
+    "scheduling_unit=5",
+    "--config",
+    "reproducibility.experiment_seed=11",
+)
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="det-trial is not built: there is no PyTorch wheel")
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    """What was built in one cluster is there in the next: LibTorch's headers are compiled once a run."""
+    kept = os.environ.get("DET_TEST_CXX_CACHE")
+    place = pathlib.Path(kept) if kept else tmp_path_factory.mktemp("cxx")
+    place.mkdir(exist_ok=True)
+    return place
+
+
+def link_all(source, target):
+    for part in ("headers", "libraries"):
+        (target / part).mkdir(parents=True, exist_ok=True)
+        for file in (source / part).glob("*"):
+            if not (target / part / file.name).exists():
+                shutil.copy2(file, target / part / file.name)
+
+
+@pytest.fixture
+def run(start, cache):
+    """A cluster that runs trials in C++."""
+    cluster = start()
+    link_all(cache, cluster.agent_directory / "cxx")
+    yield cluster
+    link_all(cluster.agent_directory / "cxx", cache)
+
+
+def checkpoint_of(cluster, experiment):
+    trial = cluster.trial_of(experiment)["id"]
+    found = cluster.get(f"trials/{trial}/checkpoints")["checkpoints"]
+    newest = max(found, key=lambda c: c["metadata"]["steps_completed"])
+    return newest["uuid"], cluster.directory / "checkpoints" / newest["uuid"]
+
+
+def create(cluster, directory, *options):
+    return cluster.create(directory, *SMALL, *options)
+
+
+def twin_of_the_tutorial(options):
+    model = torch.nn.Sequential(
+        *(torch.nn.Conv2d(1, 40, 5), torch.nn.MaxPool2d(2), torch.nn.ReLU()),
+        *(torch.nn.Conv2d(40, 40, 5), torch.nn.MaxPool2d(2), torch.nn.ReLU(), torch.nn.Flatten()),
+        *(torch.nn.Linear(640, 50), torch.nn.ReLU(), torch.nn.Dropout2d(0.5), torch.nn.Linear(50, 10)),
+        torch.nn.LogSoftmax(1),
+    )
+    model.load_state_dict(options)
+    return model.eval()
+
+
+def test_the_tutorials_model_has_the_same_numbers_and_checkpoints_in_both_languages(run):
+    """Losses, validations and weights are equal to the last bit; each reads the other's checkpoint."""
+    cxx = create(run, EXAMPLES / "mnist_pytorch_cpp", *SHORT)
+    run.wait_for_state(cxx, "COMPLETED", seconds=400)
+    python = create(run, EXAMPLES / "mnist_pytorch", "--config", "searcher.max_steps=4", *SHORT[2:])
+    run.wait_for_state(python, "COMPLETED")
+    for group in ("training", "validation"):
+        ours, theirs = (run.metrics(run.trial_of(id)["id"], group) for id in (cxx, python))
+        assert ours == theirs, group
+
+    # Python reads a checkpoint of C++, without executing anything of it.
+    (_, of_cxx), (uuid, of_python) = (checkpoint_of(run, id) for id in (cxx, python))
+    ours = torch.load(of_cxx / "state-dict.pth", weights_only=True)
+    theirs = torch.load(of_python / "state-dict.pth", weights_only=False)
+    keys = {"models_state_dict", "optimizers_state_dict", "lr_schedulers_state_dict", "callbacks"}
+    assert set(ours) == keys
+    assert isinstance(ours["models_state_dict"][0], collections.OrderedDict)
+    images = torch.randn(8, 1, 28, 28, generator=torch.Generator().manual_seed(0))
+    a, b = (twin_of_the_tutorial(state["models_state_dict"][0])(images) for state in (ours, theirs))
+    assert torch.equal(a, b)
+    optimizer = torch.optim.SGD(twin_of_the_tutorial(ours["models_state_dict"][0]).parameters(), lr=9)
+    optimizer.load_state_dict(ours["optimizers_state_dict"][0])
+    assert optimizer.param_groups[0]["lr"] == 0.001
+    for index, state in theirs["optimizers_state_dict"][0]["state"].items():
+        assert torch.equal(state["momentum_buffer"], optimizer.state_dict()["state"][index]["momentum_buffer"])
+    assert (of_cxx / "code" / "model_def.cpp").is_file()
+
+    # C++ starts from the weights of a Python trial.
+    warm = create(
+        run,
+        EXAMPLES / "mnist_pytorch_cpp",
+        *SHORT,
+        *("--config", f"searcher.source_checkpoint_uuid={uuid}"),
+        *("--config", "perform_initial_validation=true"),
+    )
+    run.wait_for_state(warm, "COMPLETED")
+    first = run.metrics(run.trial_of(warm)["id"], "validation")[0]
+    last = run.metrics(run.trial_of(python)["id"], "validation")[-1]
+    assert first[0] == 0
+    assert first[1] == last[1]
+
+
+def test_a_compile_error_is_the_trials_error_in_the_compilers_words_and_is_not_tried_again(run):
+    id = run.create(MODELS / "broken_cxx")
+    run.wait_for_state(id, "ERROR", seconds=400)
+    log = run.log_text(id)
+    assert re.search(r"model_def\.cpp:7:\d+: error: .*no_such_function", log), log[-2000:]
+    assert log.count("building model_def.cpp") == 1
+    trial = run.get(f"trials/{run.trial_of(id)['id']}")["trial"]
+    assert trial["restarts"] == 0
+    assert trial["state"] == "STATE_ERROR"
+    assert "no_such_function" in log.split("is not restarted")[-1]
+
+
+def test_a_trial_that_the_entry_point_does_not_find_is_told_what_there_is(run):
+    id = run.create(MODELS / "noisy_cxx", "--config", "entrypoint=model_def.cpp:NoiseTrial")
+    run.wait_for_state(id, "ERROR", seconds=400)
+    assert "there is no trial NoiseTrial in the model definition; it has: NoisyTrial" in run.log_text(id)
+
+
+def test_killed_and_paused_trials_end_with_the_same_weights_and_metrics(run):
+    undisturbed = run.create(MODELS / "noisy_cxx")
+    run.wait_for_state(undisturbed, "COMPLETED", seconds=400)
+    wanted = outcome(run, undisturbed)
+    chance = random.Random(SEED)
+    killed = run.create(MODELS / "noisy_cxx")
+    for _ in range(3):
+        time.sleep(chance.uniform(0.05, 0.4))
+        kill_process(run, "taskPid")
+    run.wait_for_state(killed, "COMPLETED")
+    assert outcome(run, killed) == wanted
+    paused = run.create(MODELS / "noisy_cxx")
+    for _ in range(2):
+        time.sleep(chance.uniform(0.3, 0.8))
+        if run.experiment(paused)["state"] == "STATE_COMPLETED":
+            break
+        run.run("experiment", "pause", paused, code=None)
+        wait_until(lambda: run.experiment(paused)["state"] in ("STATE_PAUSED", "STATE_COMPLETED"), "a pause")
+        run.run("experiment", "activate", paused, code=None)
+    run.wait_for_state(paused, "COMPLETED")
+    assert outcome(run, paused) == wanted
+
+
+def test_equal_sources_are_built_once(run):
+    ids = [run.create(MODELS / "noisy_cxx", "--config", f"reproducibility.experiment_seed={n}") for n in range(3)]
+    for id in ids:
+        run.wait_for_state(id, "COMPLETED", seconds=400)
+    builds = sum(run.log_text(id).count("built in") for id in ids)
+    assert builds <= 1
+    assert len(list((run.agent_directory / "cxx" / "libraries").glob("*.so"))) >= 1
+
+
+def test_a_local_test_needs_no_master(tmp_path, cache):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("DET")}
+    done = subprocess.run(
+        [BINARY, "experiment", "create", "--local", "--test", "const.yaml", "."],
+        cwd=MODELS / "noisy_cxx",
+        env=environment | {"DET_CXX_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    text = done.stdout + done.stderr
+    assert done.returncode == 0, text
+    assert "loading the checkpoint again" in text
+    assert "the test of NoisyTrial passed" in text
+
+
+def test_sigterm_ends_a_trial_in_c_plus_plus_too(run):
+    id = run.create(MODELS / "noisy_cxx", "--config", "hyperparameters.seconds_per_batch=0.2")
+    trial = run.trial_of(id)["id"]
+    wait_until(lambda: run.metrics(trial, "training"), "training", seconds=400)
+    shim = run.shims()[0]
+    run.run("experiment", "kill", id)
+    run.wait_for_state(id, "CANCELED")
+    wait_until(lambda: not pathlib.Path(f"/proc/{shim['pid']}").exists(), "the end of the shim")
