@@ -272,6 +272,16 @@ TEST(Experiment, ATrialWithAnInvalidHyperparameterEndsWithoutRestart) {
   EXPECT_EQ(bench.experiment.record().state, State::Active) << "the search goes on";
 }
 
+TEST(Experiment, ATrialThatSaysItCannotRunEndsInErrorWithItsWordsAndWithoutRestart) {
+  Bench bench(kSingle);
+  bench.experiment.exiting_early(TrialId{1}, search::ExitedReason::Errored, "model.cpp:7: error: no such thing");
+  bench.end(1, {.kind = Exit::Kind::Clean});
+  EXPECT_EQ(bench.trial(1).record.restarts, 0);
+  EXPECT_EQ(bench.trial(1).record.state, State::Error);
+  EXPECT_EQ(bench.trial(1).record.error, "model.cpp:7: error: no such thing");
+  EXPECT_EQ(bench.experiment.record().state, State::Error);
+}
+
 TEST(Experiment, AKilledTrialDoesNotComeBack) {
   Bench bench(kSingle);
   ASSERT_TRUE(bench.experiment.kill_trial(TrialId{1}, bench.context()));

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <torch/torch.h>
+#include <unistd.h>
 
 #include "det/pytorch/checkpoint_files.h"
 #include "det/pytorch/collector.h"
@@ -32,7 +33,10 @@ const std::vector<TrialClass>& trial_classes() {
   return registered();
 }
 
+void load_cuda();
+
 void warm_up() {
+  load_cuda();  // a fork could not: what has looked for it once never looks again
   at::set_num_threads(1);
   const torch::NoGradGuard no_grad;
   torch::nn::Sequential model(torch::nn::Conv2d(1, 2, 3), torch::nn::BatchNorm2d(2), torch::nn::Flatten(),
@@ -49,6 +53,15 @@ std::filesystem::path torch_directory() {
   Dl_info info{};
   dladdr(reinterpret_cast<void*>(&at::globalContext), &info);
   return std::filesystem::canonical(info.dli_fname).parent_path().parent_path();
+}
+
+/// The CUDA half of LibTorch, where there is a GPU: nothing links it, and it must be there before the first question
+/// for a GPU, whose answer is kept.
+void load_cuda() {
+  if (::access("/dev/nvidiactl", F_OK) != 0) return;
+  const auto library = torch_directory() / "lib/libtorch_cuda.so";
+  if (::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
+    std::fprintf(stderr, "there is a GPU, but %s cannot be loaded: %s\n", library.c_str(), ::dlerror());
 }
 
 struct Engine::Parts {
@@ -79,6 +92,7 @@ struct Engine::Parts {
 };
 
 void Engine::prepare_process(const Environment& environment) {
+  if (environment.use_gpu) load_cuda();
   at::set_num_threads(environment.threads);
   // Two runs with one seed give the same numbers wherever PyTorch knows how; where it does not, it warns
   // once.

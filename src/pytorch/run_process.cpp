@@ -61,11 +61,16 @@ int run(trial::Client& client) {
   fs::current_path(directory);
   auto job = job_from_environment(variable, print_info);
   if (!job) throw LoopFailure(std::move(job).error());
-  if (job->environment.size > 1)
-    throw LoopFailure(
-        Error(ErrorCode::Unimplemented,
-              fmt::format("resources.slots_per_trial is {}; this version trains a trial in C++ on one slot",
-                          job->environment.size)));
+  if (job->environment.size > 1) {
+    const auto why =
+        fmt::format("resources.slots_per_trial is {}; this version trains a trial in C++ on one slot",
+                    job->environment.size);
+    if (job->environment.rank == 0)
+      give_up(client, "EXITED_REASON_ERRORED", why);
+    else
+      print_error(why);
+    return 0;
+  }
   const Source source(directory);
   // Outside of containers nothing is mounted there, and host_path itself is meant.
   std::error_code ignored;

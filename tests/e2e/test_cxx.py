@@ -194,3 +194,11 @@ def test_sigterm_ends_a_trial_in_c_plus_plus_too(run):
     run.run("experiment", "kill", id)
     run.wait_for_state(id, "CANCELED")
     wait_until(lambda: not pathlib.Path(f"/proc/{shim['pid']}").exists(), "the end of the shim")
+
+
+def test_more_slots_than_one_are_refused_and_not_tried_again(start):
+    cluster = start(options=["--slots", "2"])
+    id = cluster.create(MODELS / "noisy_cxx", "--config", "resources.slots_per_trial=2")
+    cluster.wait_for_state(id, "ERROR")
+    assert "resources.slots_per_trial is 2; this version trains a trial in C++ on one slot" in cluster.log_text(id)
+    assert cluster.get(f"trials/{cluster.trial_of(id)['id']}")["trial"]["restarts"] == 0
