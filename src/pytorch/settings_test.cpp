@@ -49,7 +49,7 @@ TEST(SettingsTest, AMissingNameListsThoseThereAre) {
 
 TEST(SettingsTest, AnotherTypeAndANumberThatDoesNotFitAreNamed) {
   EXPECT_EQ(message_of([] { settings().get<int>("lr"); }),
-            "hyperparameters.lr is 1E-1, a number; the trial asked for a whole number");
+            "hyperparameters.lr is 0.1, a number; the trial asked for a whole number");
   EXPECT_EQ(message_of([] { settings().get<double>("name"); }),
             "hyperparameters.name is \"adam\", a text; the trial asked for a number");
   EXPECT_EQ(

@@ -12,7 +12,7 @@ import time
 import pytest
 import torch
 from cluster import BINARY, REPOSITORY, wait_until
-from test_kill import SEED, kill_process, outcome
+from test_kill import SEED, kill_trial, outcome
 
 MODELS = pathlib.Path(__file__).parent / "models"
 EXAMPLES = REPOSITORY / "examples"
@@ -146,7 +146,7 @@ def test_killed_and_paused_trials_end_with_the_same_weights_and_metrics(run):
     killed = run.create(MODELS / "noisy_cxx")
     for _ in range(3):
         time.sleep(chance.uniform(0.05, 0.4))
-        kill_process(run, "taskPid")
+        kill_trial(run)
     run.wait_for_state(killed, "COMPLETED")
     assert outcome(run, killed) == wanted
     paused = run.create(MODELS / "noisy_cxx")
