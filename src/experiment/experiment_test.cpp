@@ -274,7 +274,8 @@ TEST(Experiment, ATrialWithAnInvalidHyperparameterEndsWithoutRestart) {
 
 TEST(Experiment, ATrialThatSaysItCannotRunEndsInErrorWithItsWordsAndWithoutRestart) {
   Bench bench(kSingle);
-  bench.experiment.exiting_early(TrialId{1}, search::ExitedReason::Errored, "model.cpp:7: error: no such thing");
+  bench.experiment.exiting_early(TrialId{1}, search::ExitedReason::Errored,
+                                 "model.cpp:7: error: no such thing");
   bench.end(1, {.kind = Exit::Kind::Clean});
   EXPECT_EQ(bench.trial(1).record.restarts, 0);
   EXPECT_EQ(bench.trial(1).record.state, State::Error);

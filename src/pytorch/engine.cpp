@@ -55,8 +55,8 @@ std::filesystem::path torch_directory() {
   return std::filesystem::canonical(info.dli_fname).parent_path().parent_path();
 }
 
-/// The CUDA half of LibTorch, where there is a GPU: nothing links it, and it must be there before the first question
-/// for a GPU, whose answer is kept.
+/// The CUDA half of LibTorch, where there is a GPU: nothing links it, and it must be there before the first
+/// question for a GPU, whose answer is kept.
 void load_cuda() {
   if (::access("/dev/nvidiactl", F_OK) != 0) return;
   const auto library = torch_directory() / "lib/libtorch_cuda.so";
