@@ -44,6 +44,18 @@ def cnn() -> nn.Module:
     )  # fmt: skip
 
 
+class Lstm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(1000, 64)
+        self.lstm = nn.LSTM(64, 128, batch_first=True)
+        self.last = nn.Linear(128, 1000)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.last(self.lstm(self.embedding(words))[0][:, 31])
+        return found
+
+
 class Whole(torch.utils.data.TensorDataset):
     """Cuts a batch out of the tensors at once, as the C++ data set does."""
 
@@ -56,6 +68,7 @@ CASES: dict[str, tuple[Callable[[], nn.Module], int, int, tuple[int, ...], Loss]
     "tiny": (tiny, 1, 1000, (4096, 8), nn.functional.mse_loss),
     "mlp": (mlp, 64, 100, (6400, 784), nn.functional.cross_entropy),
     "cnn": (cnn, 64, 5, (2560, 1, 28, 28), nn.functional.cross_entropy),
+    "lstm": (Lstm, 16, 20, (640, 32), nn.functional.cross_entropy),
 }
 
 
@@ -70,7 +83,8 @@ def trial_class(name: str) -> type[PyTorchTrial]:
 
         def build_training_data_loader(self) -> DataLoader:
             target = torch.randn(shape[0], 4) if name == "tiny" else torch.randint(0, 10, (shape[0],))
-            return DataLoader(Whole(torch.randn(shape), target), batch_size=size, collate_fn=lambda batch: batch)
+            data = torch.randint(0, 1000, shape) if name == "lstm" else torch.randn(shape)
+            return DataLoader(Whole(data, target), batch_size=size, collate_fn=lambda batch: batch)
 
         def build_validation_data_loader(self) -> DataLoader:
             return self.build_training_data_loader()

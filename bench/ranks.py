@@ -1,7 +1,8 @@
 """How fast is a trial on two slots, against `torchrun` with a bare DistributedDataParallel loop?
 
-The tutorial's CNN, 32 records a slot, one thread a process, the data in memory. Both run in turns, each in processes of
-its own; the figure is wall time a batch between batch 50 and batch 250, after the start-up of either.
+The tutorial's CNN, 32 records a slot, one thread a process, the data in memory; the trial in Python and in C++. They
+run in turns, each in processes of its own; the figure is wall time a batch between batch 50 and batch 250, after the
+start-up.
 
 Usage: python bench/ranks.py [rounds, default 5]
 """
@@ -19,6 +20,7 @@ import time
 from platform_under_test import ROOT, Platform, circumstances, platform
 
 MODEL = ROOT / "bench" / "models" / "ranks"
+IN_CXX = ROOT / "bench" / "models" / "ranks_cxx"
 FIRST, LAST = 50, 250
 
 
@@ -37,12 +39,12 @@ def bare(place: pathlib.Path) -> tuple[float, float]:
     return float(times.read_text()), time.monotonic() - began
 
 
-def ours(server: Platform, place: pathlib.Path) -> tuple[float, float]:
+def ours(server: Platform, place: pathlib.Path, model: pathlib.Path = MODEL) -> tuple[float, float]:
     """Seconds a batch, and from submission to the end of the experiment."""
     times = place / "ours"
     config = f"{{times: {times}, first: {FIRST}, last: {LAST}}}"
     began = time.monotonic()
-    experiment = server.submit(MODEL, data=config)
+    experiment = server.submit(model, data=config)
     if (state := server.wait_until_over(experiment)) != "COMPLETED":
         raise RuntimeError(f"experiment {experiment} is {state}")
     return float(times.read_text()), time.monotonic() - began
@@ -53,12 +55,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory, platform("--slots", "2") as server:
         place = pathlib.Path(directory)
         ours(server, place)  # also waits until a warm worker is warm
-        pairs = [(ours(server, place), bare(place)) for _ in range(rounds)]
-    for name, runs in (("trial", [a for a, _ in pairs]), ("torchrun", [b for _, b in pairs])):
-        batch = statistics.median(run[0] for run in runs) * 1e3
-        whole = statistics.median(run[1] for run in runs)
+        ours(server, place, IN_CXX)  # also compiles it
+        found = [(ours(server, place), ours(server, place, IN_CXX), bare(place)) for _ in range(rounds)]
+    for number, name in enumerate(("trial", "trial in C++", "torchrun")):
+        batch = statistics.median(runs[number][0] for runs in found) * 1e3
+        whole = statistics.median(runs[number][1] for runs in found)
         print(f"{name}: median {batch:.2f} ms a batch; {whole:.1f} s from command to end")
-    print(f"ratio {statistics.median(a[0] / b[0] for a, b in pairs):.3f} (median of {rounds} pairs)")
+    for number, name in enumerate(("trial", "trial in C++")):
+        ratio = statistics.median(runs[number][0] / runs[2][0] for runs in found)
+        print(f"{name} / torchrun: {ratio:.3f} (median of {rounds} rounds)")
     print(f"ranks.py {rounds}; {circumstances()}")
 
 

@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 struct Tiny {
   static constexpr const char* kName = "tiny";
   static constexpr std::int64_t kBatch = 1;
+  static constexpr std::int64_t kChunk = 1000;  ///< Batches that are reported together.
   static nn::Sequential model() { return nn::Sequential(nn::Linear(8, 32), nn::Tanh(), nn::Linear(32, 4)); }
   static TensorDataset data() { return {torch::randn({4096, 8}), torch::randn({4096, 4})}; }
   static at::Tensor loss(const at::Tensor& output, const at::Tensor& target) {
@@ -33,6 +34,7 @@ struct Tiny {
 struct Mlp {
   static constexpr const char* kName = "mlp";
   static constexpr std::int64_t kBatch = 64;
+  static constexpr std::int64_t kChunk = 100;
   static nn::Sequential model() {
     return nn::Sequential(nn::Linear(784, 128), nn::ReLU(), nn::Linear(128, 10));
   }
@@ -44,6 +46,7 @@ struct Mlp {
 
 struct Cnn : Mlp {
   static constexpr const char* kName = "cnn";
+  static constexpr std::int64_t kChunk = 5;
   static nn::Sequential model() {
     return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(1, 40, 5)), nn::MaxPool2d(2), nn::ReLU(),
                           nn::Conv2d(nn::Conv2dOptions(40, 40, 5)), nn::MaxPool2d(2), nn::ReLU(),
@@ -53,9 +56,27 @@ struct Cnn : Mlp {
   static TensorDataset data() { return {torch::randn({2560, 1, 28, 28}), torch::randint(0, 10, {2560})}; }
 };
 
+struct LstmNetImpl : nn::Module {
+  at::Tensor forward(const at::Tensor& words) {
+    return last->forward(std::get<0>(lstm->forward(embedding->forward(words))).select(1, 31));
+  }
+  nn::Embedding embedding = register_module("embedding", nn::Embedding(1000, 64));
+  nn::LSTM lstm = register_module("lstm", nn::LSTM(nn::LSTMOptions(64, 128).batch_first(true)));
+  nn::Linear last = register_module("last", nn::Linear(128, 1000));
+};
+TORCH_MODULE(LstmNet);
+
+struct Lstm : Mlp {
+  static constexpr const char* kName = "lstm";
+  static constexpr std::int64_t kBatch = 16;
+  static constexpr std::int64_t kChunk = 20;
+  static LstmNet model() { return {}; }
+  static TensorDataset data() { return {torch::randint(0, 1000, {640, 32}), torch::randint(0, 1000, {640})}; }
+};
+
 template <typename Model>
 struct Training {
-  nn::Sequential model = Model::model();
+  decltype(Model::model()) model = Model::model();
   torch::optim::SGD optimizer{model->parameters(), torch::optim::SGDOptions(0.001).momentum(0.9)};
 };
 
@@ -79,7 +100,7 @@ class BenchTrial final : public PyTorchTrial<> {
   }
 
  private:
-  nn::Sequential model_{nullptr};
+  decltype(Model::model()) model_{nullptr};
   std::shared_ptr<torch::optim::SGD> optimizer_;
 };
 
@@ -133,7 +154,7 @@ void measure(double seconds, int rounds) {
       environment);
   engine.start({}, "", false);
   BareLoop<Model> bare;
-  const std::int64_t chunk = Model::kBatch == 1 ? 1000 : std::string_view(Model::kName) == "cnn" ? 5 : 100;
+  const auto chunk = Model::kChunk;
   engine.train(chunk);
   bare.train(chunk);
   double ours = 0;
@@ -157,5 +178,6 @@ int main(int argc, char** argv) {
   det::pytorch::measure<det::pytorch::Tiny>(seconds, rounds);
   det::pytorch::measure<det::pytorch::Mlp>(seconds, rounds);
   det::pytorch::measure<det::pytorch::Cnn>(seconds, rounds);
+  det::pytorch::measure<det::pytorch::Lstm>(seconds, rounds);
   return 0;
 }

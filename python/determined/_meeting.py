@@ -104,6 +104,14 @@ def _as_chief(env: EnvContext, client: RankClient, name: str, master: str, secon
             time.sleep(pause)
             pause = min(pause * 1.5, 0.1)
     come = [json.loads(store.get(f"come/{rank}")) for rank in range(1, env.size)]
+    if strangers := [str(rank) for rank, c in enumerate(come, 1) if c.get("language", "python") != "python"]:
+        text = (
+            f"rank {', '.join(strangers)} is a process of C++, rank 0 is one of Python; all ranks of a trial must be "
+            "of one language"
+        )
+        store.set("go", json.dumps({"error": text}))
+        _linger(store, env.size - 1)
+        raise RanksMissing(text)
     elsewhere = [c["host"] for c in come if not is_loopback(c["host"])]
     machines = [env.cross_rank, *(c["machine"] for c in come)]
     via = elsewhere[0] if elsewhere else "127.0.0.1"

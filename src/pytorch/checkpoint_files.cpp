@@ -118,7 +118,9 @@ void load_gradients(TrialContext::Parts& parts, const Dict& rest) {
     throw UsageError(c10::str("the checkpoint has gradients of ", list.size(), " parameters, this trial has ",
                               own.size()));
   for (std::size_t i = 0; i < own.size(); ++i)
-    if (!list[i].is_none()) own[i].mutable_grad() = list[i].tensor().to(own[i].device());
+    // A copy: what is read is a view of its storage, and zero_grad() refuses views.
+    if (!list[i].is_none())
+      own[i].mutable_grad() = list[i].tensor().to(own[i].device(), false, /*copy=*/true);
 }
 
 Dict to_dict(const SavedLoop& loop) {

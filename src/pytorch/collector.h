@@ -20,6 +20,7 @@ class Collector {
 
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<std::vector<double>>& rows() const { return rows_; }
+  void set_rows(std::vector<std::vector<double>> rows) { rows_ = std::move(rows); }
   std::vector<double> column(std::size_t name) const;
   /// The mean of each metric, added up in the order of the batches.
   Numbers averages() const;

@@ -19,8 +19,9 @@ c10::Device choose_device(const Environment& environment) {
 
 }  // namespace
 
-TrialContext::TrialContext(Environment environment) : parts_(std::make_unique<Parts>()) {
+TrialContext::TrialContext(Environment environment, Ranks* ranks) : parts_(std::make_unique<Parts>()) {
   parts_->environment = std::move(environment);
+  parts_->ranks = ranks;
   parts_->device = choose_device(parts_->environment);
 }
 
@@ -48,7 +49,30 @@ DistributedContext TrialContext::distributed() const {
           .size = e.size,
           .local_rank = e.local_rank,
           .local_size = e.local_size,
-          .agents = e.agents};
+          .agents = e.agents,
+          .ranks = parts_->ranks};
+}
+
+List DistributedContext::allgather(const Value& value) const {
+  if (ranks == nullptr) return {value};
+  List values;
+  for (const auto& bytes : ranks->allgather(to_bytes(value), "context.distributed().allgather()"))
+    values.push_back(from_bytes(bytes));
+  return values;
+}
+
+List DistributedContext::gather(const Value& value) const {
+  if (ranks == nullptr) return {value};
+  List values;
+  for (const auto& bytes : ranks->gather(to_bytes(value), "context.distributed().gather()"))
+    values.push_back(from_bytes(bytes));
+  return values;
+}
+
+Value DistributedContext::broadcast(const Value& value) const {
+  if (ranks == nullptr) return value;
+  const auto bytes = ranks->broadcast(is_chief() ? to_bytes(value) : "", "context.distributed().broadcast()");
+  return is_chief() ? value : from_bytes(bytes);
 }
 
 c10::Device TrialContext::device() const {
@@ -63,6 +87,9 @@ void TrialContext::register_model(std::shared_ptr<torch::nn::Module> model) {
 
 void TrialContext::register_optimizer(std::shared_ptr<torch::optim::Optimizer> optimizer) {
   if (!optimizer) throw UsageError("wrap_optimizer() got no optimizer");
+  if (parts_->ranks != nullptr)
+    parts_->exchanges.push_back(std::make_unique<GradientExchange>(optimizer, *parts_->ranks,
+                                                                   parts_->environment.gradient_compression));
   parts_->optimizers.push_back(std::move(optimizer));
 }
 
@@ -83,9 +110,30 @@ void TrialContext::register_reducer(std::shared_ptr<MetricReducer> reducer, std:
   parts_->reducers.push_back({std::move(reducer), std::move(name), for_training, for_validation});
 }
 
+void TrialContext::use_amp() {
+  if (parts_->amp || parts_->scaler) throw UsageError("use_amp() is called once, and excludes wrap_scaler()");
+  parts_->amp = true;
+  parts_->scales = !parts_->device.is_cpu();
+  if (parts_->scales) parts_->scaler = std::make_shared<GradScaler>();
+}
+
+std::shared_ptr<GradScaler> TrialContext::wrap_scaler(GradScaler scaler) {
+  if (parts_->scaler || parts_->amp) throw UsageError("wrap_scaler() is called once, and excludes use_amp()");
+  parts_->scaler = std::make_shared<GradScaler>(std::move(scaler));
+  return parts_->scaler;
+}
+
 void TrialContext::backward(const at::Tensor& loss, const at::Tensor& gradient, bool retain_graph,
                             bool create_graph) {
-  loss.backward(gradient, retain_graph, create_graph);
+  if (!parts_->amp) {
+    loss.backward(gradient, retain_graph, create_graph);
+  } else {
+    const Autocast off(parts_->device, false);
+    (parts_->scales ? parts_->scaler->scale(loss) : loss).backward(gradient, retain_graph, create_graph);
+  }
+  // Whoever unscales and clips by hand does it before the step.
+  if (parts_->scaler && !parts_->scales && is_update_batch())
+    for (const auto& exchange : parts_->exchanges) exchange->run();
 }
 
 void TrialContext::step_optimizer(torch::optim::Optimizer& optimizer, const ClipGrads& clip_grads,
@@ -98,6 +146,10 @@ void TrialContext::step_optimizer(torch::optim::Optimizer& optimizer, const Clip
                    "optimizations.aggregation_frequency is ",
                    frequency, ", above 1"));
     if (!is_update_batch()) return;
+  }
+  auto* exchange = parts_->exchange_of(optimizer);
+  if (exchange != nullptr && !exchange->done) exchange->run();
+  if (frequency > 1) {
     if (parts_->environment.average_aggregated_gradients) {
       const at::NoGradGuard no_grad;
       for (const auto& group : optimizer.param_groups())
@@ -106,12 +158,17 @@ void TrialContext::step_optimizer(torch::optim::Optimizer& optimizer, const Clip
     }
   }
   if (clip_grads) {
+    if (parts_->scales) parts_->scaler->unscale(optimizer);
     std::vector<at::Tensor> parameters;
     for (const auto& group : optimizer.param_groups())
       parameters.insert(parameters.end(), group.params().begin(), group.params().end());
     clip_grads(parameters);
   }
-  optimizer.step();
+  if (parts_->scales)
+    parts_->scaler->step(optimizer);
+  else
+    optimizer.step();
+  if (exchange != nullptr) exchange->done = false;
   if (auto_zero_grads) optimizer.zero_grad();
 }
 

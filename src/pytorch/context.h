@@ -11,22 +11,39 @@
 
 #include "det/pytorch/environment.h"
 #include "det/pytorch/lr_scheduler.h"
+#include "det/pytorch/mixed_precision.h"
 #include "det/pytorch/reducer.h"
+#include "det/pytorch/value.h"
 
 namespace det::pytorch {
 
-/// Which of a trial's processes this is. One process is rank 0 of 1.
-struct DistributedContext {
+class Ranks;
+
+/// Which of a trial's processes this is, and how to talk with the others. Rank 0 is the chief: it alone
+/// reports and saves. One process is rank 0 of 1.
+///
+/// The calls that exchange values have to be made by every rank, in the same order.
+class DET_PYTORCH_API DistributedContext {
+ public:
   std::int64_t rank = 0;
   std::int64_t size = 1;
-  std::int64_t local_rank = 0;
+  std::int64_t local_rank = 0;  ///< Counts on this machine.
   std::int64_t local_size = 1;
   std::int64_t agents = 1;
+  Ranks* ranks = nullptr;  ///< The runtime's; not for trials.
 
   std::int64_t get_rank() const { return rank; }
   std::int64_t get_size() const { return size; }
   std::int64_t get_local_rank() const { return local_rank; }
   std::int64_t get_num_agents() const { return agents; }
+  bool is_chief() const { return rank == 0; }
+
+  /// One value of each rank, in the order of ranks: numbers, text, tensors, lists and dicts of them.
+  List allgather(const Value& value) const;
+  /// The same for the chief only; the others get an empty list.
+  List gather(const Value& value) const;
+  /// The chief's value, on every rank.
+  Value broadcast(const Value& value) const;
 };
 
 /// What a trial knows and may ask for; given to its constructor and valid as long as the trial. Models,
@@ -36,7 +53,7 @@ struct DistributedContext {
 class DET_PYTORCH_API TrialContext {
  public:
   /// A trial's process has one; tests and programs without a platform may make their own.
-  explicit TrialContext(Environment environment);
+  explicit TrialContext(Environment environment, Ranks* ranks = nullptr);
   ~TrialContext();
   TrialContext(const TrialContext&) = delete;
   TrialContext& operator=(const TrialContext&) = delete;
@@ -116,6 +133,12 @@ class DET_PYTORCH_API TrialContext {
     register_reducer(reducer, std::move(name), for_training, for_validation);
     return reducer;
   }
+
+  /// Trains in mixed precision from now on: `train_batch` and `evaluate_batch` run under Autocast, and on a
+  /// GPU losses are scaled. Call it in the constructor, once; excludes `wrap_scaler`.
+  void use_amp();
+  /// Registers a scaler, so that it is saved and restored. The trial scales, unscales, steps and updates.
+  std::shared_ptr<GradScaler> wrap_scaler(GradScaler scaler = GradScaler());
 
   /// Computes gradients, as `loss.backward()` does.
   void backward(const at::Tensor& loss, const at::Tensor& gradient = {}, bool retain_graph = false,

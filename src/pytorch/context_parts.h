@@ -1,6 +1,7 @@
 #pragma once
 
 #include "det/pytorch/context.h"
+#include "det/pytorch/gradients.h"
 
 namespace det::pytorch {
 
@@ -21,6 +22,7 @@ struct WrappedReducer {
 struct TrialContext::Parts {
   Environment environment;
   c10::Device device = c10::kCPU;
+  Ranks* ranks = nullptr;  ///< Absent in a trial of one process.
   std::vector<std::shared_ptr<torch::nn::Module>> models;
   std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizers;
   std::vector<WrappedScheduler> schedulers;
@@ -29,6 +31,25 @@ struct TrialContext::Parts {
   std::int64_t batch_index = -1;   ///< -1: none is being trained
   std::int64_t epoch_length = -1;  ///< of this rank; -1: not known yet
   bool stop_requested = false;
+  bool amp = false;                    ///< batches run under Autocast
+  bool scales = false;                 ///< the runtime scales losses
+  std::shared_ptr<GradScaler> scaler;  ///< the runtime's or the trial's
+  std::vector<std::unique_ptr<GradientExchange>>
+      exchanges;  ///< One for each optimizer, where there are ranks.
+
+  GradientExchange* exchange_of(const torch::optim::Optimizer& optimizer) const {
+    for (const auto& exchange : exchanges)
+      if (exchange->optimizer() == &optimizer) return exchange.get();
+    return nullptr;
+  }
+  /// Gives every rank the buffers of rank 0's models, such as the statistics of batch normalisation.
+  void spread_buffers() {
+    if (ranks == nullptr) return;
+    std::vector<at::Tensor> buffers;
+    for (const auto& model : models)
+      for (const auto& buffer : model->buffers()) buffers.push_back(buffer);
+    if (!buffers.empty()) ranks->spread(buffers);
+  }
 };
 
 }  // namespace det::pytorch

@@ -7,8 +7,10 @@
 #include "det/pytorch/checkpoint_files.h"
 #include "det/pytorch/collector.h"
 #include "det/pytorch/context_parts.h"
+#include "det/pytorch/exchange.h"
 #include "det/pytorch/random.h"
 #include "det/pytorch/trial.h"
+#include "det/pytorch/watch.h"
 
 namespace det::pytorch {
 
@@ -65,17 +67,27 @@ void load_cuda() {
 }
 
 struct Engine::Parts {
-  explicit Parts(Environment environment) : context(std::move(environment)), own(context.parts()) {}
+  Parts(Environment environment, Ranks* given)
+      : context(std::move(environment), given), own(context.parts()), ranks(given) {}
 
   template <typename Hook, typename... Arguments>
   void call(Hook hook, Arguments&&... arguments) {
     for (auto& [name, callback] : callbacks) ((*callback).*hook)(arguments...);
   }
+  /// Around what computes a batch.
+  std::optional<Autocast> precision() const {
+    return own.amp ? std::optional<Autocast>(std::in_place, own.device) : std::nullopt;
+  }
   bool on_gpu() const { return !own.device.is_cpu(); }
 
   void train_batches(std::int64_t count, Collector& collector);
   void evaluate_batches(Numbers& metrics);
-  void evaluate_whole(const Metrics& result, Numbers& metrics);
+  std::optional<Numbers> evaluate_whole();
+  Dict of_this_rank(const Dict& rest) const;
+  Dict own_state();
+  void note(const std::string& doing) {
+    if (ranks != nullptr) ranks->watch().note(doing);
+  }
   void reset_reducers() {
     for (auto& wrapped : own.reducers) wrapped.reducer->reset();
   }
@@ -83,12 +95,14 @@ struct Engine::Parts {
 
   TrialContext context;
   TrialContext::Parts& own;
+  Ranks* ranks;
   std::unique_ptr<TrialBase> trial;
   Callbacks callbacks;
   std::int64_t trained = 0;
   std::int64_t workloads = 0;
   bool feeding = false;
   bool started = false;
+  bool any_stops = false;
 };
 
 void Engine::prepare_process(const Environment& environment) {
@@ -101,8 +115,8 @@ void Engine::prepare_process(const Environment& environment) {
   seed_all(environment.trial_seed);
 }
 
-Engine::Engine(MakeTrial make, Environment environment)
-    : parts_(std::make_unique<Parts>(std::move(environment))) {
+Engine::Engine(MakeTrial make, Environment environment, Ranks* ranks)
+    : parts_(std::make_unique<Parts>(std::move(environment), ranks)) {
   parts_->trial = make(parts_->context);
   parts_->callbacks = parts_->trial->build_callbacks();
 }
@@ -136,22 +150,51 @@ std::optional<SavedLoop> Engine::start(const std::optional<std::filesystem::path
     p.call(&Callback::on_checkpoint_load_start, files.state);
     load_models(p.own, files.state);
     if (!weights_only) {
+      const auto rest = p.of_this_rank(files.rest);
       load_optimizers(p.own, files.state);
-      load_gradients(p.own, files.rest);
-      const auto& states = files.state.at("callbacks").dict();
+      if (p.own.scaler && rest.contains("scaler_state_dict"))
+        p.own.scaler->load_state_dict(rest.at("scaler_state_dict").dict());
+      load_gradients(p.own, rest);
+      const auto& states =
+          rest.contains("callbacks") ? rest.at("callbacks").dict() : files.state.at("callbacks").dict();
       for (auto& [name, callback] : p.callbacks)
         if (const auto* saved = states.find(name)) callback->load_state_dict(*saved);
     }
   }
+  if (p.ranks != nullptr) equalise(p.own.models, *p.ranks);
   p.call(&Callback::on_training_start);
   if (!weights_only && files.rest.contains("rng_state"))
-    restore_random_state(files.rest.at("rng_state").dict(), p.on_gpu());
+    restore_random_state(p.of_this_rank(files.rest).at("rng_state").dict(), p.on_gpu());
   return loop;
+}
+
+/// What the checkpoint holds for this rank alone; for a rank that it does not know, what it holds for rank 0.
+Dict Engine::Parts::of_this_rank(const Dict& rest) const {
+  const auto* others = rest.find("other_ranks");
+  const auto count = others != nullptr ? static_cast<std::int64_t>(others->list().size()) : 0;
+  const auto& e = own.environment;
+  if (e.rank == 0 || count + 1 != e.size) return rest;
+  Dict mine = rest;
+  for (const auto& [key, value] : others->list()[static_cast<std::size_t>(e.rank - 1)].dict().entries())
+    mine[key] = value;
+  return mine;
+}
+
+/// What a checkpoint holds for each rank.
+Dict Engine::Parts::own_state() {
+  Dict mine;
+  mine["rng_state"] = random_state(on_gpu());
+  mine["gradients"] = gradients(own);
+  Dict states;
+  for (auto& [name, callback] : callbacks) states[name] = callback->state_dict();
+  mine["callbacks"] = std::move(states);
+  return mine;
 }
 
 Trained Engine::train(std::int64_t batches) {
   auto& p = *parts_;
   ++p.workloads;
+  p.note(c10::str("training the batches ", p.trained, " to ", p.trained + batches - 1));
   p.reset_reducers();
   for (auto& model : p.own.models) model->train();
   Collector collector("train_batch");
@@ -160,6 +203,8 @@ Trained Engine::train(std::int64_t batches) {
     p.train_batches(batches, collector);
   }
   collector.finish();
+  if (p.ranks != nullptr && p.own.environment.average_training_metrics)
+    collector.set_rows(mean_over_ranks(collector, *p.ranks));
   Trained done{.averages = collector.averages(), .names = collector.names(), .batches = collector.rows()};
   p.reduce_own(true, done.averages);
   p.call(&Callback::on_training_workload_end, done.averages, done.batches);
@@ -176,8 +221,16 @@ void Engine::Parts::train_batches(std::int64_t count, Collector& collector) {
     const auto epoch = index / length;
     const bool first = index % length == 0;
     own.batch_index = index;
+    if (ranks != nullptr) {
+      if (!own.exchanges.empty()) own.spread_buffers();
+      for (const auto& exchange : own.exchanges) exchange->begin_batch(context.is_update_batch());
+    }
     if (first && !callbacks.empty()) call(&Callback::on_training_epoch_start, epoch);
-    const auto metrics = trial->train_next(epoch, index);
+    const auto metrics = [&] {
+      const auto mixed = precision();
+      return trial->train_next(epoch, index);
+    }();
+    if (own.scales && context.is_update_batch()) own.scaler->update();
     if (!own.schedulers.empty() && context.is_update_batch())
       for (auto& wrapped : own.schedulers)
         for (auto due = steps_due(wrapped.step_mode, wrapped.frequency, index, aggregation, length); due > 0;
@@ -191,16 +244,18 @@ void Engine::Parts::train_batches(std::int64_t count, Collector& collector) {
 
 Numbers Engine::validate() {
   auto& p = *parts_;
+  p.note(c10::str("validating after batch ", p.trained));
   const Untouched untouched(p.on_gpu());
   p.reset_reducers();
+  p.own.spread_buffers();
   for (auto& model : p.own.models) model->eval();
   p.call(&Callback::on_validation_start);
   Numbers metrics;
   {
     const torch::NoGradGuard no_grad;
-    p.trial->start_validation();
-    if (const auto whole = p.trial->validate_whole())
-      p.evaluate_whole(*whole, metrics);
+    const auto mixed = p.precision();
+    if (auto whole = p.evaluate_whole())
+      metrics = *std::move(whole);
     else
       p.evaluate_batches(metrics);
   }
@@ -212,6 +267,7 @@ Numbers Engine::validate() {
 void Engine::Parts::evaluate_batches(Numbers& metrics) {
   call(&Callback::on_validation_epoch_start);
   Collector collector("evaluate_batch");
+  trial->start_validation(false);
   for (std::int64_t batch = 0; const auto result = trial->validate_next(batch); ++batch) {
     collector.add(*result, batch);
     if (own.environment.test_mode) break;
@@ -231,49 +287,75 @@ void Engine::Parts::evaluate_batches(Numbers& metrics) {
     throw UsageError(c10::str("evaluation_reducer() names ", by_name->size(),
                               " metrics; evaluate_batch returns ", collector.names().size(),
                               ", and each needs its reducer"));
-  for (std::size_t i = 0; i < collector.names().size(); ++i) {
-    const auto& name = collector.names()[i];
+  if (ranks != nullptr && collector.rows().empty())
+    throw UsageError(
+        c10::str("rank ", own.environment.rank, " has no validation batches; must have at least one"));
+  std::vector<Reducer> reducers;
+  for (const auto& name : collector.names()) {
     if (by_name != nullptr && !by_name->contains(name))
       throw UsageError("evaluation_reducer() has no reducer for the metric " + name);
-    const auto reducer = by_name != nullptr ? by_name->at(name) : std::get<Reducer>(choice);
-    metrics.emplace_back(name, reduce(reducer, collector.column(i)));
+    reducers.push_back(by_name != nullptr ? by_name->at(name) : std::get<Reducer>(choice));
   }
+  for (std::size_t i = 0; i < reducers.size(); ++i)
+    metrics.emplace_back(collector.names()[i], reduce(reducers[i], collector.column(i)));
+  if (ranks != nullptr)
+    metrics =
+        reduce_over_ranks(metrics, reducers, static_cast<std::int64_t>(collector.rows().size()), *ranks);
 }
 
-void Engine::Parts::evaluate_whole(const Metrics& result, Numbers& metrics) {
-  if (own.environment.size > 1)
-    throw UsageError("evaluate_full_dataset works on one slot only; define evaluate_batch for several");
-  Collector collector("evaluate_full_dataset");
-  collector.add(result, 0);
-  collector.finish();
-  metrics = collector.averages();
+/// Nothing where the trial evaluates batches. Of several ranks the first alone evaluates the whole set.
+std::optional<Numbers> Engine::Parts::evaluate_whole() {
+  std::optional<Numbers> metrics;
+  if (own.environment.rank == 0) {
+    trial->start_validation(true);
+    if (const auto result = trial->validate_whole()) {
+      Collector collector("evaluate_full_dataset");
+      collector.add(*result, 0);
+      collector.finish();
+      metrics = collector.averages();
+    }
+  }
+  return ranks != nullptr ? announce(metrics, *ranks) : metrics;
 }
 
 void Engine::Parts::reduce_own(bool training, Numbers& metrics) {
-  for (auto& wrapped : own.reducers)
-    if (training ? wrapped.for_training : wrapped.for_validation)
-      metrics.emplace_back(wrapped.name,
-                           wrapped.reducer->cross_slot_reduce({wrapped.reducer->per_slot_reduce()}));
+  std::vector<const WrappedReducer*> chosen;
+  for (const auto& wrapped : own.reducers)
+    if (training ? wrapped.for_training : wrapped.for_validation) chosen.push_back(&wrapped);
+  if (chosen.empty()) return;
+  std::vector<std::vector<std::vector<double>>> by_reducer;
+  for (const auto* wrapped : chosen) by_reducer.push_back({wrapped->reducer->per_slot_reduce()});
+  if (ranks != nullptr) gather_slots(by_reducer, *ranks);
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    metrics.emplace_back(chosen[i]->name, chosen[i]->reducer->cross_slot_reduce(by_reducer[i]));
 }
 
 void Engine::save(const std::filesystem::path& directory, const SavedLoop& loop,
                   const std::function<void()>& describe) {
   auto& p = *parts_;
   const Untouched untouched(p.on_gpu());
+  p.note(c10::str("saving after batch ", p.trained));
   CheckpointFiles files;
   files.rest["format"] = 1;
   files.rest["loop"] = to_dict(loop);
   files.rest["workloads"] = p.workloads;
-  files.rest["rng_state"] = random_state(p.on_gpu());
-  files.rest["gradients"] = gradients(p.own);
-  Dict states;
-  for (auto& [name, callback] : p.callbacks) states[name] = callback->state_dict();
+  auto mine = p.own_state();
+  for (const char* name : {"rng_state", "gradients"}) files.rest[name] = mine.at(name);
+  if (p.own.scaler) files.rest["scaler_state_dict"] = p.own.scaler->state_dict();
+  if (p.ranks != nullptr) files.rest["other_ranks"] = gather_states(p.own, Dict(), *p.ranks);
   files.state = user_state(p.own);
-  files.state["callbacks"] = std::move(states);
+  files.state["callbacks"] = mine.at("callbacks");
   p.call(&Callback::on_checkpoint_save_start, files.state);
   write_checkpoint(directory, files);
   describe();
   p.call(&Callback::on_checkpoint_write_end, directory);
+}
+
+void Engine::contribute() {
+  auto& p = *parts_;
+  p.note(c10::str("saving after batch ", p.trained));
+  const Untouched untouched(p.on_gpu());
+  gather_states(p.own, p.own_state(), *p.ranks);
 }
 
 void Engine::stored(const std::string& uuid) {
@@ -290,7 +372,15 @@ void Engine::close() {
 }
 
 bool Engine::stop_requested() const {
-  return parts_->context.get_stop_requested();
+  return parts_->any_stops || parts_->context.get_stop_requested();
+}
+
+void Engine::ask_whether_any_stops() {
+  auto& p = *parts_;
+  if (p.ranks == nullptr) return;
+  for (const auto& answer :
+       p.ranks->allgather(p.context.get_stop_requested() ? "1" : "0", "the question who stops"))
+    if (answer == "1") p.any_stops = true;
 }
 
 }  // namespace det::pytorch

@@ -15,6 +15,7 @@ namespace det::pytorch {
 
 class TrialBase;
 class TrialContext;
+class Ranks;
 using MakeTrial = std::unique_ptr<TrialBase> (*)(TrialContext&);
 
 /// How far the loop is, as it is kept in a checkpoint: trial::LoopState and the newest searcher metric.
@@ -46,7 +47,9 @@ class Engine {
   static void prepare_process(const Environment& environment);
 
   /// Builds the trial. Throws what its constructor throws.
-  Engine(MakeTrial make, Environment environment);
+  /// `ranks`, which lives as long, where the trial has several processes; then every rank makes the same
+  /// calls.
+  Engine(MakeTrial make, Environment environment, Ranks* ranks = nullptr);
   ~Engine();
 
   /// Makes everything ready for the first action. With a checkpoint, returns its loop unless `weights_only`.
@@ -58,10 +61,12 @@ class Engine {
   /// it.
   void save(const std::filesystem::path& directory, const SavedLoop& loop,
             const std::function<void()>& describe);
+  void contribute();                     ///< What the other ranks do while rank 0 saves.
   void stored(const std::string& uuid);  ///< The checkpoint is in storage.
   void close();
 
-  bool stop_requested() const;
+  bool stop_requested() const;  ///< On this rank, or on any where all were asked.
+  void ask_whether_any_stops();
 
  private:
   struct Parts;

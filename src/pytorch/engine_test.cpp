@@ -55,7 +55,7 @@ std::string shown(const fs::path& checkpoint) {
   return shown(files.state) + shown(files.rest);
 }
 
-struct Run {
+struct Course {
   std::vector<std::vector<double>> batches;
   std::vector<double> validations;
   std::string end;
@@ -65,7 +65,7 @@ TEST_F(EngineTest, AResumedTrialTrainsAsOneThatWasNeverInterrupted) {
   for (const std::int64_t aggregation : {1, 3}) {
     for (const int workers : {0, 2}) {
       NoisyTrial::workers = workers;
-      Run straight;
+      Course straight;
       auto one = engine<NoisyTrial>(environment(7, aggregation));
       one->start({}, "", false);
       for (const auto count : {5, 5}) {
@@ -74,7 +74,7 @@ TEST_F(EngineTest, AResumedTrialTrainsAsOneThatWasNeverInterrupted) {
       }
       straight.end = shown(save(*one, 10, "straight"));
 
-      Run broken;
+      Course broken;
       auto first = engine<NoisyTrial>(environment(7, aggregation));
       first->start({}, "", false);
       broken.batches = first->train(5).batches;

@@ -68,6 +68,12 @@ void take_config(Environment& environment, const json::object& document, const j
   if (const auto* average = optimizations->if_contains("average_aggregated_gradients");
       average && average->is_bool())
     environment.average_aggregated_gradients = average->get_bool();
+  const auto flag = [&](const char* name, bool otherwise) {
+    const auto* found = optimizations->if_contains(name);
+    return found != nullptr && found->is_bool() ? found->get_bool() : otherwise;
+  };
+  environment.gradient_compression = flag("gradient_compression", false);
+  environment.average_training_metrics = flag("average_training_metrics", true);
 }
 
 Result<void> refuse_moved_hyperparameters(const json::object& hparams) {
@@ -123,6 +129,7 @@ Result<Job> job_from_environment(const Variable& variable,
   DET_TRY(e.local_rank, number(variable, "DET_LOCAL_RANK", 0));
   DET_TRY(e.size, number(variable, "DET_SIZE", 1));
   DET_TRY(e.local_size, number(variable, "DET_LOCAL_SIZE", e.size));
+  DET_TRY(e.cross_rank, number(variable, "DET_CROSS_RANK", 0));
   e.agents = e.local_size > 0 ? std::max<std::int64_t>(1, e.size / e.local_size) : 1;
   e.threads = threads(variable);
   if (const char* gpu = variable("DET_USE_GPU")) e.use_gpu = std::string_view(gpu) != "false";

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include "det/pytorch/scratch.h"
 
 namespace det::pytorch {
 
@@ -13,34 +14,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::chrono::seconds kWait{5};
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) throw LoopFailure(std::move(result).error());
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-
-/// A directory that is deleted at the end, whatever happens.
-class Scratch {
- public:
-  Scratch() {
-    auto name = (fs::temp_directory_path() / "checkpoint-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw LoopFailure(
-          Error(ErrorCode::ResourceExhausted, "cannot make a directory for a checkpoint: " + name));
-    path_ = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 const char* name_of(trial::CheckpointReason reason) {
   switch (reason) {
@@ -91,18 +64,7 @@ Loop::Loop(Parts parts)
                                       p_.job.environment.hparams.get<std::int64_t>("global_batch_size")))) {}
 
 void Loop::start() {
-  const auto& uuid = p_.job.latest_checkpoint;
-  std::optional<fs::path> directory;
-  std::optional<Scratch> scratch;
-  if (uuid) {
-    directory = p_.storage.path(*uuid);
-    if (directory->empty()) {
-      scratch.emplace();
-      must(p_.storage.restore(*uuid, scratch->path()));
-      directory = scratch->path();
-    }
-  }
-  const auto loop = p_.engine.start(directory, uuid.value_or(""), p_.job.warm_start);
+  const auto loop = start_engine(p_.job, p_.engine, p_.storage);
   if (!loop) return;
   state_ = {.batches_trained = loop->batches_trained,
             .batches_validated = loop->batches_validated,
@@ -145,7 +107,9 @@ bool Loop::step() {
 
 void Loop::train(std::int64_t batches) {
   report_state("training");
+  tell({.kind = Order::Kind::Train, .batches = batches});
   const auto trained = p_.engine.train(batches);
+  p_.engine.ask_whether_any_stops();
   state_.train(batches);
   must(p_.master.report_training(state_.batches_trained, to_json(trained.averages), rows_of(trained)));
   if (!lengths_.empty() && lengths_.back() > 0)
@@ -155,7 +119,9 @@ void Loop::train(std::int64_t batches) {
 
 void Loop::validate() {
   report_state("validating");
+  tell({.kind = Order::Kind::Validate});
   const auto metrics = p_.engine.validate();
+  p_.engine.ask_whether_any_stops();
   const auto& name = p_.job.config.searcher.metric;
   const auto found = std::ranges::find(metrics, name, &Numbers::value_type::first);
   if (found == metrics.end()) {
@@ -188,13 +154,14 @@ void Loop::save(trial::CheckpointReason reason) {
   report_state("checkpointing");
   state_.checkpoint();
   const auto uuid = checkpoint::new_uuid();
+  tell({.kind = Order::Kind::Checkpoint, .uuid = uuid});
   json::object reported;
   reported["steps_completed"] = state_.batches_trained;
   reported["framework"] = std::string("torch-") + torch_version();
   reported["format"] = "pickle";
   checkpoint::Resources resources;
   {
-    const Scratch scratch;
+    const Scratch scratch("checkpoint");
     p_.engine.save(scratch.path(), saved(), [&] {
       json::object load;
       load["trial_type"] = "PyTorchTrial";
@@ -210,6 +177,7 @@ void Loop::save(trial::CheckpointReason reason) {
   }
   must(p_.master.report_checkpoint(uuid, state_.batches_trained, resources, reported));
   p_.log(fmt::format("checkpoint {} after batch {} ({})", uuid, state_.batches_trained, name_of(reason)));
+  tell({.kind = Order::Kind::Stored});
   p_.engine.stored(uuid);
 }
 
@@ -243,6 +211,7 @@ void Loop::wait() {
 
 void Loop::exit(bool preempted) {
   must(p_.master.flush());
+  tell({.kind = Order::Kind::Exit});
   if (preempted) {
     p_.log(fmt::format("paused after batch {}", state_.batches_trained));
     must(p_.master.acknowledge_preemption());
@@ -251,6 +220,10 @@ void Loop::exit(bool preempted) {
   } else {
     p_.log(fmt::format("finished after batch {}", state_.batches_trained));
   }
+}
+
+void Loop::tell(const Order& order) {
+  if (p_.ranks != nullptr) p_.ranks->announce(order.text());
 }
 
 void Loop::report_state(const char* state) {

@@ -5,6 +5,8 @@
 
 #include "det/checkpoint/storage.h"
 #include "det/pytorch/engine.h"
+#include "det/pytorch/failure.h"
+#include "det/pytorch/follower.h"
 #include "det/pytorch/job.h"
 #include "det/pytorch/master.h"
 #include "det/pytorch/source.h"
@@ -12,16 +14,11 @@
 
 namespace det::pytorch {
 
-/// Why a loop cannot go on: what the platform answered, not what the trial's code threw.
-struct LoopFailure : std::exception {
-  explicit LoopFailure(Error why) : error(std::move(why)) {}
-  const char* what() const noexcept override { return error.message().c_str(); }
-  Error error;
-};
-
 /// Runs one trial in this process, from its checkpoint (if any) to its end or to a pause: asks what is next,
 /// does it, reports it. What is next is decided by trial::next_action; this is the C++ counterpart of
 /// Python's _loop.py.
+/// Of a trial with several ranks this is rank 0's: it alone decides, talks with the master and saves, and
+/// says to the others (follower.h) what to do.
 ///
 /// A restarted trial goes on from the state *in its checkpoint*, never from what the master knows: it may
 /// train and report again what is known already, with the same numbers.
@@ -34,6 +31,7 @@ class Loop {
     checkpoint::Storage& storage;
     const Source& source;
     std::function<void(const std::string&)> log;
+    Ranks* ranks = nullptr;  ///< where the trial has several processes
   };
   /// Throws LoopFailure where the configuration does not say what the loop needs.
   explicit Loop(Parts parts);
@@ -50,6 +48,7 @@ class Loop {
   void wait();
   void exit(bool preempted);
   void report_state(const char* state);
+  void tell(const Order& order);
   json::object described(json::object reported) const;
   SavedLoop saved() const;
 

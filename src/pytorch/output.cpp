@@ -41,16 +41,22 @@ void print_error(const std::string& text) {
   print_plain(text);
 }
 
-void print_current_exception() {
+std::string current_exception_text() {
   try {
     throw;
   } catch (const UsageError& error) {
-    print_error(error.what());
+    return error.what();
   } catch (const std::exception& error) {
-    print_error(current_type() + ": " + error.what());
+    const std::string text = error.what();
+    return current_type() + ": " +
+           text.substr(0, text.find("\nException raised from "));  // LibTorch's frames say nothing
   } catch (...) {
-    print_error("the trial threw " + current_type());
+    return "the trial threw " + current_type();
   }
+}
+
+void print_current_exception() {
+  print_error(current_exception_text());
 }
 
 }  // namespace det::pytorch

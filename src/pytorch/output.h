@@ -12,6 +12,7 @@ void print_error(const std::string& text);  ///< As it is, on stderr.
 void print_plain(const std::string& line);  ///< A line of another program's, on stderr.
 
 /// What went wrong, in a `catch`: the exception's type, unless it is one of ours, and its text.
+std::string current_exception_text();
 void print_current_exception();
 
 }  // namespace det::pytorch

@@ -4,6 +4,7 @@
 #include <caffe2/serialize/inline_container.h>
 
 #include <cstring>
+#include <sstream>
 
 #include "det/pytorch/pickle_types.h"
 
@@ -293,28 +294,47 @@ Value Reader::read() {
 
 }  // namespace pickle
 
+namespace {
+
+Value read(caffe2::serialize::PyTorchStreamReader& zip) {
+  const auto [bytes, size] = zip.getRecord("data.pkl");
+  const auto storage = [&zip](const std::string& key, c10::ScalarType type, std::int64_t elements) {
+    const auto name = "data/" + key;
+    const auto available = zip.getRecordSize(name);
+    const auto wanted = static_cast<std::size_t>(elements) * c10::elementSize(type);
+    if (elements < 0 || static_cast<std::size_t>(elements) > available || wanted > available)
+      throw UsageError("storage " + key + " is cut short");
+    auto tensor = at::empty({elements}, at::TensorOptions(type));
+    if (wanted > 0) {
+      auto [data, bytes_read] = zip.getRecord(name);
+      std::memcpy(tensor.mutable_data_ptr(), data.get(), std::min(wanted, bytes_read));
+    }
+    return tensor;
+  };
+  return pickle::Reader({static_cast<const char*>(bytes.get()), size}, storage).read();
+}
+
+}  // namespace
+
 Value load_value(const std::string& path) {
   try {
     caffe2::serialize::PyTorchStreamReader zip(path);
-    const auto [bytes, size] = zip.getRecord("data.pkl");
-    const auto storage = [&zip](const std::string& key, c10::ScalarType type, std::int64_t elements) {
-      const auto name = "data/" + key;
-      const auto available = zip.getRecordSize(name);
-      const auto wanted = static_cast<std::size_t>(elements) * c10::elementSize(type);
-      if (elements < 0 || static_cast<std::size_t>(elements) > available || wanted > available)
-        throw UsageError("storage " + key + " is cut short");
-      auto tensor = at::empty({elements}, at::TensorOptions(type));
-      if (wanted > 0) {
-        auto [data, bytes_read] = zip.getRecord(name);
-        std::memcpy(tensor.mutable_data_ptr(), data.get(), std::min(wanted, bytes_read));
-      }
-      return tensor;
-    };
-    return pickle::Reader({static_cast<const char*>(bytes.get()), size}, storage).read();
+    return read(zip);
   } catch (const c10::Error& error) {
     throw UsageError(path + " is damaged or not a file of torch.save: " + error.what_without_backtrace());
   } catch (const UsageError& error) {
     throw UsageError(path + " is damaged: " + error.what());
+  }
+}
+
+Value from_bytes(const std::string& bytes) {
+  try {
+    std::istringstream stream(bytes);
+    caffe2::serialize::PyTorchStreamReader zip(&stream);
+    return read(zip);
+  } catch (const c10::Error& error) {
+    throw UsageError(std::string("a value that another rank sent is damaged: ") +
+                     error.what_without_backtrace());
   }
 }
 

@@ -180,23 +180,37 @@ class Writer {
   std::vector<at::Tensor> storages_;
 };
 
+void write(const Value& value, caffe2::serialize::PyTorchStreamWriter& zip) {
+  Writer writer;
+  const auto bytes = writer.take(value);
+  zip.writeRecord("data.pkl", bytes.data(), bytes.size());
+  zip.writeRecord("byteorder", "little", 6);
+  for (std::size_t i = 0; i < writer.storages().size(); ++i) {
+    const auto& tensor = writer.storages()[i];
+    zip.writeRecord("data/" + std::to_string(i), tensor.const_data_ptr(), tensor.nbytes());
+  }
+  zip.writeEndOfFile();
+}
+
 }  // namespace
 
 void save_value(const Value& value, const std::string& path) {
-  Writer writer;
-  const auto bytes = writer.take(value);
   try {
     caffe2::serialize::PyTorchStreamWriter zip(path);
-    zip.writeRecord("data.pkl", bytes.data(), bytes.size());
-    zip.writeRecord("byteorder", "little", 6);
-    for (std::size_t i = 0; i < writer.storages().size(); ++i) {
-      const auto& tensor = writer.storages()[i];
-      zip.writeRecord("data/" + std::to_string(i), tensor.const_data_ptr(), tensor.nbytes());
-    }
-    zip.writeEndOfFile();
+    write(value, zip);
   } catch (const c10::Error& error) {
     throw std::runtime_error("cannot write " + path + ": " + error.what_without_backtrace());
   }
+}
+
+std::string to_bytes(const Value& value) {
+  std::string bytes;
+  caffe2::serialize::PyTorchStreamWriter zip([&bytes](const void* data, std::size_t size) {
+    bytes.append(static_cast<const char*>(data), size);
+    return size;
+  });
+  write(value, zip);
+  return bytes;
 }
 
 }  // namespace det::pytorch

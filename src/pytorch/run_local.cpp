@@ -7,6 +7,7 @@
 #include "det/pytorch/loop.h"
 #include "det/pytorch/output.h"
 #include "det/pytorch/run.h"
+#include "det/pytorch/scratch.h"
 #include "det/pytorch/sdk.h"
 
 namespace det::pytorch {
@@ -14,23 +15,6 @@ namespace det::pytorch {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A directory for the checkpoints of a test, deleted at the end.
-struct Scratch {
-  Scratch() {
-    auto name = (fs::temp_directory_path() / "determined-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw LoopFailure(Error(ErrorCode::ResourceExhausted, "cannot make the directory " + name));
-    path = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  fs::path path;
-};
 
 /// Runs once; the uuid of its newest checkpoint.
 std::string run_once(const TrialClass& trial, const Job& job, const Source& source, std::int64_t batches,
@@ -117,9 +101,9 @@ int guarded(const Body& body) {
 }  // namespace
 
 void run_locally(const TrialClass& trial, Job job, const Source& source, const LocalRun& options) {
-  const Scratch scratch;
+  const Scratch scratch("determined-test");
   const auto storage = checkpoint::directory_storage(
-      options.checkpoints.empty() ? scratch.path : fs::absolute(options.checkpoints));
+      options.checkpoints.empty() ? scratch.path() : fs::absolute(options.checkpoints));
   const bool test = options.batches == 0;
   const auto newest = run_once(trial, job, source, test ? 1 : options.batches, *storage);
   if (!test) return;

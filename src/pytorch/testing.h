@@ -43,6 +43,7 @@ class NoisyTrial : public PyTorchTrial<> {
     model_ = context.wrap_model(torch::nn::Sequential(torch::nn::Linear(3, hidden),
                                                       torch::nn::BatchNorm1d(hidden), torch::nn::ReLU(),
                                                       torch::nn::Dropout(0.3), torch::nn::Linear(hidden, 2)));
+    newest = model_;
     optimizer_ = context.wrap_optimizer(torch::optim::SGD(
         model_->parameters(), torch::optim::SGDOptions(context.get_hparam<double>("lr")).momentum(0.9)));
     context.wrap_lr_scheduler(StepLR(*optimizer_, 1, 0.7), StepMode::STEP_EVERY_EPOCH);
@@ -81,6 +82,7 @@ class NoisyTrial : public PyTorchTrial<> {
   Callbacks build_callbacks() override { return {{"counting", std::make_shared<Counting>()}}; }
 
   inline static int workers = 0;
+  inline static torch::nn::Sequential newest{nullptr};
 
  private:
   torch::nn::Sequential model_{nullptr};

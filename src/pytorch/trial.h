@@ -31,7 +31,7 @@ class DET_PYTORCH_API TrialBase {
   virtual void start_training(std::int64_t batch) = 0;
   virtual void close_training() = 0;
   virtual Metrics train_next(std::int64_t epoch, std::int64_t batch) = 0;
-  virtual void start_validation() = 0;
+  virtual void start_validation(bool whole) = 0;  ///< This rank's share, or the whole set.
   virtual std::optional<Metrics> validate_whole() = 0;
   virtual std::optional<Metrics> validate_next(std::int64_t batch) = 0;  ///< Nothing after the last.
 };
@@ -75,7 +75,7 @@ class PyTorchTrial : public TrialBase {
         "the trial overrides neither evaluate_batch nor evaluate_full_dataset; it needs one of them");
   }
   /// The metrics of the whole validation set. Override it in place of `evaluate_batch`. `next` gives one
-  /// batch after the other, then nothing. On one slot only.
+  /// batch after the other, then nothing. On several slots rank 0 alone evaluates.
   using NextBatch = std::function<std::optional<Batch>()>;
   virtual std::optional<Metrics> evaluate_full_dataset(const NextBatch& /*next*/) { return std::nullopt; }
 
@@ -90,7 +90,7 @@ class PyTorchTrial : public TrialBase {
   void open_validation(Share share) override {
     validation_loader_.emplace(build_validation_data_loader());
     validation_share_ = share;
-    start_validation();
+    start_validation(false);
   }
   void start_training(std::int64_t batch) override { training_->go_to(batch); }
   void close_training() override { training_.reset(); }
@@ -99,9 +99,11 @@ class PyTorchTrial : public TrialBase {
     if (!context.device().is_cpu()) to_device(batch, context.device());
     return train_batch(batch, epoch, batch_idx);
   }
-  void start_validation() override {
+  void start_validation(bool whole) override {
+    auto share = validation_share_;
+    if (whole) share.replicas = 1, share.rank = 0;
     validation_.reset();
-    validation_ = std::make_unique<DataFeed<Batch>>(*validation_loader_, validation_share_);
+    validation_ = std::make_unique<DataFeed<Batch>>(*validation_loader_, share);
   }
   std::optional<Batch> next_validation_batch() {
     if (validation_->finished()) return std::nullopt;

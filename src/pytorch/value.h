@@ -86,6 +86,10 @@ class DET_PYTORCH_API Value {
 /// Writes `value` as torch.save does: `torch.load` reads it, also with weights_only=True.
 DET_PYTORCH_API void save_value(const Value& value, const std::string& path);
 
+/// The same in memory, and back.
+DET_PYTORCH_API std::string to_bytes(const Value& value);
+DET_PYTORCH_API Value from_bytes(const std::string& bytes);
+
 /// Reads a file of torch.save or save_value; tensors are on the CPU. Objects of other Python types come as
 /// Value::Foreign. Runs no code of the file, and refuses one that is damaged (UsageError, names the file).
 DET_PYTORCH_API Value load_value(const std::string& path);

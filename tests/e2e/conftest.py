@@ -2,6 +2,7 @@
 
 import pytest
 from cluster import HERE, Cluster
+from cxx import compiled_in
 
 
 @pytest.fixture
@@ -17,6 +18,12 @@ def start(tmp_path):
     yield starter
     for cluster in clusters:
         cluster.end()
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory):
+    """What clusters have compiled of trials in C++."""
+    return compiled_in(tmp_path_factory)
 
 
 @pytest.fixture

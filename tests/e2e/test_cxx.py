@@ -1,22 +1,22 @@
 """Trials in C++: the numbers, the checkpoints and the life of their Python twins."""
 
 import collections
+import contextlib
 import os
 import pathlib
 import random
 import re
-import shutil
 import subprocess
-import time
 
 import pytest
 import torch
-from cluster import BINARY, REPOSITORY, wait_until
-from test_kill import SEED, kill_trial, outcome
+from cluster import BINARY, REPOSITORY, Cluster, wait_until
+from cxx import needs_det_trial
+from test_kill import SEED, disturb, kill_agent, kill_master, kill_shim, kill_trial, outcome, pause
 
 MODELS = pathlib.Path(__file__).parent / "models"
 EXAMPLES = REPOSITORY / "examples"
-PROGRAM = pathlib.Path(BINARY).resolve().parent / "det-trial"
+NOISY = MODELS / "noisy_cxx"
 SMALL = ("--config", "environment.environment_variables=[OMP_NUM_THREADS=1]")
 SHORT = (
     "--config",
@@ -27,33 +27,34 @@ SHORT = (
     "reproducibility.experiment_seed=11",
 )
 
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="det-trial is not built: there is no PyTorch wheel")
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory):
-    """What was built in one cluster is there in the next: LibTorch's headers are compiled once a run."""
-    kept = os.environ.get("DET_TEST_CXX_CACHE")
-    place = pathlib.Path(kept) if kept else tmp_path_factory.mktemp("cxx")
-    place.mkdir(exist_ok=True)
-    return place
-
-
-def link_all(source, target):
-    for part in ("headers", "libraries"):
-        (target / part).mkdir(parents=True, exist_ok=True)
-        for file in (source / part).glob("*"):
-            if not (target / part / file.name).exists():
-                shutil.copy2(file, target / part / file.name)
+pytestmark = needs_det_trial
 
 
 @pytest.fixture
-def run(start, cache):
+def run(tmp_path, compiled):
     """A cluster that runs trials in C++."""
-    cluster = start()
-    link_all(cache, cluster.agent_directory / "cxx")
-    yield cluster
-    link_all(cluster.agent_directory / "cxx", cache)
+    with running(tmp_path, compiled) as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def running(directory, compiled, **settings):
+    cluster = Cluster(directory / "cluster", **settings)
+    compiled.lend_to(cluster.agent_directory)
+    try:
+        yield cluster.start()
+    finally:
+        compiled.take()
+        cluster.end()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, compiled):
+    """What the noisy trial leaves behind where nothing disturbs it."""
+    with running(tmp_path_factory.mktemp("undisturbed"), compiled) as cluster:
+        id = cluster.create(NOISY)
+        cluster.wait_for_state(id, "COMPLETED", seconds=400)
+        return outcome(cluster, id)
 
 
 def checkpoint_of(cluster, experiment):
@@ -133,36 +134,23 @@ def test_a_compile_error_is_the_trials_error_in_the_compilers_words_and_is_not_t
 
 
 def test_a_trial_that_the_entry_point_does_not_find_is_told_what_there_is(run):
-    id = run.create(MODELS / "noisy_cxx", "--config", "entrypoint=model_def.cpp:NoiseTrial")
+    id = run.create(NOISY, "--config", "entrypoint=model_def.cpp:NoiseTrial")
     run.wait_for_state(id, "ERROR", seconds=400)
     assert "there is no trial NoiseTrial in the model definition; it has: NoisyTrial" in run.log_text(id)
 
 
-def test_killed_and_paused_trials_end_with_the_same_weights_and_metrics(run):
-    undisturbed = run.create(MODELS / "noisy_cxx")
-    run.wait_for_state(undisturbed, "COMPLETED", seconds=400)
-    wanted = outcome(run, undisturbed)
-    chance = random.Random(SEED)
-    killed = run.create(MODELS / "noisy_cxx")
-    for _ in range(3):
-        time.sleep(chance.uniform(0.05, 0.4))
-        kill_trial(run)
-    run.wait_for_state(killed, "COMPLETED")
-    assert outcome(run, killed) == wanted
-    paused = run.create(MODELS / "noisy_cxx")
-    for _ in range(2):
-        time.sleep(chance.uniform(0.3, 0.8))
-        if run.experiment(paused)["state"] == "STATE_COMPLETED":
-            break
-        run.run("experiment", "pause", paused, code=None)
-        wait_until(lambda: run.experiment(paused)["state"] in ("STATE_PAUSED", "STATE_COMPLETED"), "a pause")
-        run.run("experiment", "activate", paused, code=None)
-    run.wait_for_state(paused, "COMPLETED")
-    assert outcome(run, paused) == wanted
+@pytest.mark.parametrize("apart", [False, True], ids=["det up", "apart"])
+def test_many_kills_of_everything_around_a_trial_in_c_plus_plus_change_nothing(tmp_path, compiled, undisturbed, apart):
+    random.seed(f"{SEED}: c++, {apart}")
+    acts = [kill_trial, kill_shim, kill_master, pause, kill_agent if apart else kill_master]
+    random.shuffle(acts)
+    moments = sorted(random.uniform(0, 0.95) for _ in acts)
+    with running(tmp_path, compiled, apart=apart) as cluster:
+        disturb(cluster, NOISY, undisturbed, list(zip(moments, acts, strict=True)))
 
 
 def test_equal_sources_are_built_once(run):
-    ids = [run.create(MODELS / "noisy_cxx", "--config", f"reproducibility.experiment_seed={n}") for n in range(3)]
+    ids = [run.create(NOISY, "--config", f"reproducibility.experiment_seed={n}") for n in range(3)]
     for id in ids:
         run.wait_for_state(id, "COMPLETED", seconds=400)
     builds = sum(run.log_text(id).count("built in") for id in ids)
@@ -170,12 +158,13 @@ def test_equal_sources_are_built_once(run):
     assert len(list((run.agent_directory / "cxx" / "libraries").glob("*.so"))) >= 1
 
 
-def test_a_local_test_needs_no_master(tmp_path, cache):
+@pytest.mark.parametrize("example", sorted(path.parent.name for path in EXAMPLES.glob("*/model_def.cpp")))
+def test_the_examples_in_c_plus_plus_pass_the_local_test_which_needs_no_master(compiled, example):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("DET")}
     done = subprocess.run(
         [BINARY, "experiment", "create", "--local", "--test", "const.yaml", "."],
-        cwd=MODELS / "noisy_cxx",
-        env=environment | {"DET_CXX_CACHE": str(cache)},
+        cwd=EXAMPLES / example,
+        env=environment | {"DET_CXX_CACHE": str(compiled.place), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=400,
@@ -183,22 +172,14 @@ def test_a_local_test_needs_no_master(tmp_path, cache):
     text = done.stdout + done.stderr
     assert done.returncode == 0, text
     assert "loading the checkpoint again" in text
-    assert "the test of NoisyTrial passed" in text
+    assert re.search(r"the test of \w+ passed", text), text
 
 
 def test_sigterm_ends_a_trial_in_c_plus_plus_too(run):
-    id = run.create(MODELS / "noisy_cxx", "--config", "hyperparameters.seconds_per_batch=0.2")
+    id = run.create(NOISY, "--config", "hyperparameters.seconds_per_batch=0.2")
     trial = run.trial_of(id)["id"]
     wait_until(lambda: run.metrics(trial, "training"), "training", seconds=400)
     shim = run.shims()[0]
     run.run("experiment", "kill", id)
     run.wait_for_state(id, "CANCELED")
     wait_until(lambda: not pathlib.Path(f"/proc/{shim['pid']}").exists(), "the end of the shim")
-
-
-def test_more_slots_than_one_are_refused_and_not_tried_again(start):
-    cluster = start(options=["--slots", "2"])
-    id = cluster.create(MODELS / "noisy_cxx", "--config", "resources.slots_per_trial=2")
-    cluster.wait_for_state(id, "ERROR")
-    assert "resources.slots_per_trial is 2; this version trains a trial in C++ on one slot" in cluster.log_text(id)
-    assert cluster.get(f"trials/{cluster.trial_of(id)['id']}")["trial"]["restarts"] == 0

@@ -19,12 +19,12 @@ BATCHES = 24
 class Held:
     """An experiment that waits at its moment to be disturbed."""
 
-    def __init__(self, cluster, directory, size, moment):
+    def __init__(self, cluster, directory, size, moment, definition=RANKS):
         self.cluster, self.size, self.moment = cluster, size, moment
         self.signals = directory
         directory.mkdir(parents=True)
         self.id = cluster.create(
-            RANKS,
+            definition,
             "--config",
             f"resources.slots_per_trial={size}",
             "--config",
@@ -41,8 +41,8 @@ class Held:
     def go(self):
         (self.signals / "go").touch()
 
-    def outcome(self):
-        self.cluster.wait_for_state(self.id, "COMPLETED")
+    def outcome(self, seconds=120):
+        self.cluster.wait_for_state(self.id, "COMPLETED", seconds=seconds)
         trial = self.cluster.trial_of(self.id)["id"]
         newest = max(
             self.cluster.get(f"trials/{trial}/checkpoints")["checkpoints"],
@@ -72,10 +72,11 @@ class WithSlots(Cluster):
             if number > len(self.others):
                 self.others.append(self.another_agent(number))
 
+    def directory_of(self, number):
+        return self.directory / f"agent-{number}" if number else self.agent_directory
+
     def another_agent(self, number):
-        return self.launch_agent(
-            self.directory / f"agent-{number}", f"--slots={self.slots}", f"--agent-id=agent-{number}"
-        )
+        return self.launch_agent(self.directory_of(number), f"--slots={self.slots}", f"--agent-id=agent-{number}")
 
     def end(self):
         for server in self.others:

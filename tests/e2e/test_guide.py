@@ -33,11 +33,12 @@ def script_of(text):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_command_of_the_guide_works(page, start, tmp_path):
+def test_every_command_of_the_guide_works(page, start, compiled, tmp_path):
     script = script_of(page.read_text())
     assert "$ det " in script, f"{page.name} shows no command"
     slots = re.search(r"det up --slots (\d+)", page.read_text())
     cluster = start(options=["--slots", slots.group(1)] if slots else [])
+    compiled.lend_to(cluster.agent_directory)
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "det").symlink_to(pathlib.Path(BINARY).resolve())
@@ -50,6 +51,7 @@ def test_every_command_of_the_guide_works(page, start, tmp_path):
         "PATH": f"{programs}:{os.environ['PATH']}",
         "DET_MASTER": cluster.url,
         "DET_PYTHON": PYTHON,
+        "DET_CXX_CACHE": str(compiled.place),
         "PYTHONPATH": str(REPOSITORY / "python"),
     }
     done = subprocess.run(
@@ -62,5 +64,6 @@ def test_every_command_of_the_guide_works(page, start, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
+    compiled.take()
     assert done.returncode == 0, f"{page.name}, after the last command below:\n{done.stdout[-4000:]}"
     assert "Traceback" not in done.stdout

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "det/pytorch/failure.h"
+
+namespace det::pytorch {
+
+/// A directory that is deleted at the end, whatever happens. Throws LoopFailure where it cannot be made.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& prefix) {
+    auto name = (std::filesystem::temp_directory_path() / (prefix + "-XXXXXX")).string();
+    if (::mkdtemp(name.data()) == nullptr)
+      throw LoopFailure(Error(ErrorCode::ResourceExhausted, "cannot make the directory " + name));
+    path_ = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace det::pytorch

@@ -1,0 +1,106 @@
+#include "det/pytorch/stacks.h"
+
+#include <execinfo.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+namespace det::pytorch {
+
+namespace {
+
+// Between threads, so that no user's handler is in the way. All of what handlers call is safe in them, or was
+// called once before (backtrace loads a library the first time).
+const int kShowYourself = SIGRTMIN + 5;
+constexpr int kFramesMax = 64;
+
+std::atomic<int> g_shown{0};
+
+void say(std::string_view text) {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void show_this_thread(int) {
+  const int error = errno;
+  char name[32] = "thread ";
+  const auto end = std::to_chars(name + 7, name + sizeof name - 2, ::syscall(SYS_gettid)).ptr;
+  *end = ':';
+  *(end + 1) = '\n';
+  say({name, static_cast<std::size_t>(end + 2 - name)});
+  void* frames[kFramesMax];
+  const int count = ::backtrace(frames, kFramesMax);
+  ::backtrace_symbols_fd(frames, count, STDERR_FILENO);
+  ++g_shown;
+  errno = error;
+}
+
+/// Asks one thread, and gives it a moment to write.
+void ask(const char* name, long self) {
+  long id = 0;
+  const auto* end = name + std::strlen(name);
+  if (std::from_chars(name, end, id).ptr != end || id == self) return;
+  const int before = g_shown;
+  if (::syscall(SYS_tgkill, ::getpid(), id, kShowYourself) != 0) return;
+  for (int i = 0; i < 50 && g_shown == before; ++i) {
+    const timespec moment{.tv_sec = 0, .tv_nsec = 2'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
+}
+
+/// Without readdir, which allocates: a signal may have come in the middle of malloc.
+void show_all_threads() {
+  const auto self = ::syscall(SYS_gettid);
+  if (const int tasks = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC); tasks >= 0) {
+    alignas(8) char entries[4096];
+    long count = 0;
+    while ((count = ::syscall(SYS_getdents64, tasks, entries, sizeof entries)) > 0) {
+      for (long at = 0; at < count;) {
+        unsigned short length = 0;  // of linux_dirent64: inode, offset, length, type, name
+        std::memcpy(&length, entries + at + 16, sizeof length);
+        ask(entries + at + 19, self);
+        at += length;
+      }
+    }
+    ::close(tasks);
+  }
+  show_this_thread(0);
+}
+
+void asked(int) {
+  const int error = errno;
+  say("---- asked where it is. Its stacks:\n");
+  show_all_threads();
+  errno = error;
+}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action{};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void answer_stack_requests() {
+  void* frames[1];
+  ::backtrace(frames, 1);
+  handle(kShowYourself, show_this_thread);
+  handle(SIGUSR2, asked);
+}
+
+void print_stacks(const std::string& title) {
+  handle(kShowYourself, show_this_thread);
+  say("---- " + title + ". Its stacks:\n");
+  show_all_threads();
+}
+
+}  // namespace det::pytorch

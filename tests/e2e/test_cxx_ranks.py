@@ -1,0 +1,108 @@
+"""Trials in C++ on several slots: the numbers of Python's, and whatever is killed or paused changes nothing."""
+
+import pathlib
+
+import pytest
+from cluster import REPOSITORY, kill_process
+from cxx import needs_det_trial
+from test_distributed import MOMENTS, Held, WithSlots, kill_agent, kill_master, kill_rank, pause
+
+RANKS = pathlib.Path(__file__).parent / "models" / "ranks_cxx"
+EXAMPLES = REPOSITORY / "examples"
+
+pytestmark = needs_det_trial
+
+
+@pytest.fixture
+def with_slots(tmp_path, compiled):
+    clusters = []
+
+    def starter(slots, agents=1):
+        cluster = WithSlots(tmp_path / f"slots{len(clusters)}", slots, agents)
+        clusters.append(cluster)
+        for number in range(agents):
+            compiled.lend_to(cluster.directory_of(number))
+        return cluster.start()
+
+    yield starter
+    compiled.take()
+    for cluster in clusters:
+        cluster.end()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, compiled):
+    """What a run leaves behind that nothing disturbed."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    cluster = WithSlots(directory / "cluster", slots=2)
+    compiled.lend_to(cluster.directory_of(0))
+    try:
+        cluster.start()
+        return Held(cluster, directory / "signals", 2, "nowhere", RANKS).outcome(seconds=400)
+    finally:
+        compiled.take()
+        cluster.end()
+
+
+@pytest.mark.parametrize("act", [pause, kill_rank, kill_agent, kill_master])
+def test_whatever_disturbs_two_ranks_in_c_plus_plus_at_any_moment_changes_nothing(
+    with_slots, undisturbed, tmp_path, act
+):
+    cluster = with_slots(8)
+    held = [Held(cluster, tmp_path / m, 2, m, RANKS) for m in MOMENTS]
+    for one in held:
+        one.wait()
+    act(cluster, held)
+    for one in held:
+        assert one.outcome() == undisturbed, f"{act.__name__} at {one.moment}"
+        trial = cluster.get(f"trials/{cluster.trial_of(one.id)['id']}")["trial"]
+        assert trial["restarts"] == (1 if act is kill_rank else 0)
+
+
+def test_the_ranks_of_two_agents_train_one_model_in_c_plus_plus_also_where_one_of_them_is_lost(
+    with_slots, undisturbed, tmp_path
+):
+    cluster = with_slots(1, agents=2)
+    one = Held(cluster, tmp_path / "signals", 2, "mid-epoch", RANKS)
+    one.wait()
+    kill_process(cluster.shims_in(cluster.directory / "agent-1")[0]["taskPid"])
+    one.go()
+    assert one.outcome() == undisturbed
+
+
+def test_an_error_of_rank_1_in_c_plus_plus_is_what_the_user_sees(with_slots):
+    cluster = with_slots(2)
+    id = cluster.create(RANKS, *("--config", "hyperparameters.fails_on_rank=1"), *("--config", "max_restarts=0"))
+    cluster.wait_for_state(id, "ERROR", seconds=400)
+    shown = cluster.run("trial", "logs", cluster.trial_of(id)["id"])
+    of_ranks = [line for line in shown.splitlines() if "[rank=" in line and "determined:" not in line]
+    assert "[rank=1]" in of_ranks[0] and of_ranks[0].endswith("rank 1 of 2 failed:"), shown[-2000:]
+    assert "range_error: so it goes" in shown
+    chief = [line for line in of_ranks if "[rank=0]" in line]
+    # The master may have ended it before it could say a word.
+    assert [c.partition("|| INFO: ")[2] for c in chief] in (
+        [],
+        ["rank 0 ends because rank 1 failed: std::range_error: so it goes"],
+    )
+
+
+def test_two_slots_have_the_same_numbers_in_both_languages(with_slots):
+    cluster = with_slots(2)
+    short = [
+        *("--config", "searcher.max_length.batches=12"),
+        *("--config", "scheduling_unit=4"),
+        *("--config", "resources.slots_per_trial=2"),
+        *("--config", "optimizations.average_training_metrics=true"),  # false by default where steps are counted
+        *("--config", "reproducibility.experiment_seed=11"),
+        *("--config", "environment.environment_variables=[OMP_NUM_THREADS=1]"),
+    ]
+    both = [
+        cluster.create(EXAMPLES / "mnist_pytorch_cpp", *short),
+        cluster.create(EXAMPLES / "mnist_pytorch", "--config", "searcher.max_steps=3", *short[2:]),
+    ]
+    for id in both:
+        cluster.wait_for_state(id, "COMPLETED", seconds=400)
+    for group in ("training", "validation"):
+        ours, theirs = (cluster.metrics(cluster.trial_of(id)["id"], group) for id in both)
+        assert ours
+        assert ours == theirs, group
