@@ -1,6 +1,8 @@
 """Checkpoints as users know them: the Python SDK and the model registry against a whole cluster."""
 
 import json
+import shutil
+import subprocess
 
 import pytest
 from cluster import HERE, Cluster
@@ -82,6 +84,54 @@ for wrong in ({{}}, {{"latest": True, "best": True}}, {{"best": True, "sort_by":
 """,
         tmp_path,
     )
+
+
+def test_what_a_trial_ran_in_is_recorded(cluster, trained, tmp_path):
+    run_python(
+        cluster,
+        f"""
+import platform, torch
+from determined.experimental import client
+(trial,) = client.get_experiment({trained}).list_trials()
+found = trial.get_environment()
+(environment,) = found.environments
+assert found.runs == [[1]]
+assert environment["versions"]["torch"] == torch.__version__
+assert any(package.startswith("torch==") for package in environment["packages"])
+assert environment["hardware"]["hostname"] == platform.node()
+assert environment["switches"]["deterministic_algorithms"] is True
+assert environment["variables"]["PYTHONHASHSEED"] == "0"
+assert found.seeds["experiment"] == 3 and found.seeds["trial"] > 0
+""",
+        tmp_path,
+    )
+    shown = cluster.run("trial", "describe", 1)
+    assert "deterministic_algorithms: True" in shown and "numpy==" in shown
+    assert json.loads(cluster.run("trial", "describe", 1, "--json"))["seeds"]["experiment"] == 3
+
+
+def test_the_commit_of_a_submission_is_remembered(cluster, tmp_path):
+    model = tmp_path / "model"
+    shutil.copytree(HERE / "models" / "noisy", model, ignore=shutil.ignore_patterns("__pycache__"))
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "one"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=model, check=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=model, check=True, capture_output=True, text=True).stdout
+    program = SHORT + "print(client.create_experiment(config, 'model', activate=False).id)"
+    clean = int(run_python(cluster, program, tmp_path))
+    (model / "more.py").write_text("")
+    config = model / "const.yaml"
+    config.write_text(
+        "name: by hand\nentrypoint: model_def:NoisyTrial\nhyperparameters: {global_batch_size: 8}\n"
+        "searcher: {name: single, metric: validation_loss, max_length: {batches: 60}}\n"
+    )
+    text = cluster.run("experiment", "create", config, model, "--paused")
+    dirty = int(text.split("Created experiment ")[1].split()[0])
+    for id, changed in ((clean, False), (dirty, True)):
+        git = cluster.experiment(id)["git"]
+        assert (git["commit"], git["branch"], git["dirty"]) == (commit.strip(), "main", changed)
+        shown = cluster.run("experiment", "describe", id)
+        assert commit[:12] + (" (main, changed)" if changed else " (main)") in shown
+        cluster.run("experiment", "kill", id)
 
 
 def test_a_checkpoint_is_loaded_and_loaded_again_without_a_cluster(cluster, trained, tmp_path):

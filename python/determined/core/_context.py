@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
+from determined import _environment
 from determined._info import ClusterInfo, get_cluster_info
 from determined._local import DirectoryStorage
 from determined.common.api import errors
@@ -129,6 +130,11 @@ def init(
     ranks = distributed or DistributedContext.single()
     storage, shared_root = _storage(checkpoint_storage, info, probe=ranks.rank == 0)
     master = Master(info.master_url, info.session_token) if info is not None else None
+    if info is not None and master is not None and ranks.local_rank == 0:
+        path = f"/api/v1/trials/{info.trial.trial_id}/environment"
+        _environment.report_in_background(
+            lambda document: master.post(path, {"rank": ranks.rank, "environment": json.loads(document)})
+        )
     return Context(
         distributed=ranks,
         info=info,

@@ -12,13 +12,14 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
-from determined import _end, _failure, _launch, _meeting, _ranks, _watch
+from determined import _end, _environment, _failure, _launch, _meeting, _ranks, _watch
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._loop import Follower, Loop
-from determined._runtime_api import EXIT_GONE, Client, RankClient
+from determined._runtime_api import EXIT_GONE, RankClient
 from determined._source import SourceSnapshot
 from determined.errors import InvalidHP
 from determined.exec import _ending, _output, _requirements, _script
@@ -97,7 +98,7 @@ def _run(client: RankClient, runtime: Any) -> int:
         return _watch.EXIT_FOLLOWED
 
 
-def _train(env: EnvContext, client: Client, runtime: Any, source: SourceSnapshot, ranks: DistributedContext) -> int:
+def _train(env: EnvContext, client: RankClient, runtime: Any, source: SourceSnapshot, ranks: DistributedContext) -> int:
     if not ranks.is_chief:
         client.close()  # the chief alone talks with the master
     elif ranks.watch is not None:
@@ -122,6 +123,8 @@ def _train(env: EnvContext, client: Client, runtime: Any, source: SourceSnapshot
             loop = Follower(context=context, controller=controller, storage=storage)
         loop.start()
         building = False
+        if env.local_rank == 0:
+            _environment.report_in_background(_reporter(env, client, runtime))
         loop.run()
     except InvalidHP as error:
         if _end.first(ranks, "stopped", str(error)):
@@ -133,6 +136,20 @@ def _train(env: EnvContext, client: Client, runtime: Any, source: SourceSnapshot
         if controller is not None:
             controller.close()
     return 0
+
+
+def _reporter(env: EnvContext, client: RankClient, runtime: Any) -> Callable[[str], None]:
+    """Sends what this machine is, for all ranks on it."""
+
+    def send(document: str) -> None:
+        if env.rank == 0:
+            client.report_environment(0, document)
+            return
+        own = runtime.Client.from_environment()
+        own.report_environment(env.rank, document)
+        own.close()
+
+    return send
 
 
 def _work_directory() -> str:
