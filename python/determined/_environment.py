@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from determined._runtime_api import RankClient
 from determined._version import __version__
 
 logger = logging.getLogger("determined")
@@ -55,6 +56,20 @@ def report_in_background(send: Callable[[str], None]) -> threading.Thread:
     thread = threading.Thread(target=run, name="environment", daemon=True)
     thread.start()
     return thread
+
+
+def reporter(rank: int, client: RankClient | None, runtime: Any) -> Callable[[str], None]:
+    """For :func:`report_in_background`: the chief's connection, or one of its own for the first rank elsewhere."""
+
+    def send(document: str) -> None:
+        if client is not None:
+            client.report_environment(0, document)
+            return
+        own = runtime.Client.from_environment()
+        own.report_environment(rank, document)
+        own.close()
+
+    return send
 
 
 def packages() -> list[str]:

@@ -12,7 +12,6 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from determined import _end, _environment, _failure, _launch, _meeting, _ranks, _watch
@@ -124,7 +123,9 @@ def _train(env: EnvContext, client: RankClient, runtime: Any, source: SourceSnap
         loop.start()
         building = False
         if env.local_rank == 0:
-            _environment.report_in_background(_reporter(env, client, runtime))
+            _environment.report_in_background(
+                _environment.reporter(env.rank, client if ranks.is_chief else None, runtime)
+            )
         loop.run()
     except InvalidHP as error:
         if _end.first(ranks, "stopped", str(error)):
@@ -136,20 +137,6 @@ def _train(env: EnvContext, client: RankClient, runtime: Any, source: SourceSnap
         if controller is not None:
             controller.close()
     return 0
-
-
-def _reporter(env: EnvContext, client: RankClient, runtime: Any) -> Callable[[str], None]:
-    """Sends what this machine is, for all ranks on it."""
-
-    def send(document: str) -> None:
-        if env.rank == 0:
-            client.report_environment(0, document)
-            return
-        own = runtime.Client.from_environment()
-        own.report_environment(env.rank, document)
-        own.close()
-
-    return send
 
 
 def _work_directory() -> str:
