@@ -134,6 +134,50 @@ def test_the_commit_of_a_submission_is_remembered(cluster, tmp_path):
         cluster.run("experiment", "kill", id)
 
 
+CREATES = """
+import sys
+from determined.experimental import create
+import model_def
+
+class Mine(model_def.NoisyTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        print("trained with", sys.argv[1:])
+        if "wrong" in sys.argv:
+            raise ArithmeticError("so it goes")
+        return super().train_batch(batch, epoch_idx, batch_idx)
+
+config = {
+    "hyperparameters": {"global_batch_size": 8, "seconds_per_batch": 0.0}, "description": "mine",
+    "searcher": {"name": "single", "metric": "validation_loss", "max_length": {"batches": 500}},
+}
+experiment = create(Mine, config, context_dir=".", test=True)
+print("experiment", experiment.id, experiment.state.name)
+"""
+
+
+@pytest.mark.parametrize("words", [["fine"], ["wrong"]])
+def test_a_script_tests_its_trial_on_the_cluster(cluster, tmp_path, words):
+    shutil.copy(HERE / "models" / "noisy" / "model_def.py", tmp_path)
+    (tmp_path / "script.py").write_text(CREATES)
+    text = run_python(
+        cluster, f"import runpy, sys; sys.argv = ['script.py', *{words}]; runpy.run_path('script.py')", tmp_path
+    )
+    fine = words == ["fine"]
+    state = "COMPLETED" if fine else "ERROR"
+    assert f"trained with {words}" in text, "the trial's log is shown, and the script ran with its arguments there"
+    id = int(text.split(f" {state}")[0].split()[-1])
+    experiment = cluster.experiment(id)
+    assert (experiment["state"], experiment["archived"]) == (f"STATE_{state}", True)
+    assert experiment["description"] == "[test-mode] mine"
+    (trial,) = cluster.get(f"experiments/{id}/trials")["trials"]
+    if not fine:
+        assert "ArithmeticError: so it goes" in text and trial["restarts"] == 0
+        return
+    assert [steps for steps, _ in cluster.metrics(trial["id"], "training")] == [1]
+    assert [steps for steps, _ in cluster.metrics(trial["id"], "validation")] == [1]
+    assert all(c["state"] != "STATE_COMPLETED" for c in cluster.get(f"trials/{trial['id']}/checkpoints")["checkpoints"])
+
+
 def test_a_checkpoint_is_loaded_and_loaded_again_without_a_cluster(cluster, trained, tmp_path):
     run_python(
         cluster,

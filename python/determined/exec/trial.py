@@ -22,6 +22,7 @@ from determined._runtime_api import EXIT_GONE, RankClient
 from determined._source import SourceSnapshot
 from determined.errors import InvalidHP
 from determined.exec import _ending, _output, _requirements, _script
+from determined.tensorboard._board import Board, storage_root
 
 _CONTAINER_ROOT = "/determined_shared_fs"
 
@@ -117,6 +118,7 @@ def _train(env: EnvContext, client: RankClient, runtime: Any, source: SourceSnap
                 storage=storage,
                 rules=runtime,
                 new_uuid=runtime.new_uuid,
+                board=_board(env),
             )
         else:
             loop = Follower(context=context, controller=controller, storage=storage)
@@ -141,6 +143,11 @@ def _train(env: EnvContext, client: RankClient, runtime: Any, source: SourceSnap
 
 def _work_directory() -> str:
     return os.environ.get("DET_WORKDIR") or os.getcwd()
+
+
+def _board(env: EnvContext) -> Board:
+    root = storage_root(env.experiment_config.get("checkpoint_storage") or {})
+    return Board(root, os.environ.get("DET_CLUSTER_ID", ""), env.experiment_id, env.trial_id)
 
 
 def _storage(env: EnvContext, runtime: Any) -> Any:

@@ -19,8 +19,9 @@ from determined._loop import Follower, Loop
 from determined._source import SourceSnapshot
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
-from determined.pytorch._trainer_context import client_of
+from determined.pytorch._trainer_context import client_of, wants_tensorboard
 from determined.pytorch._trial import PyTorchTrial
+from determined.tensorboard._board import Board, storage_root
 
 logger = logging.getLogger("determined")
 
@@ -247,13 +248,22 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
     source = SourceSnapshot(os.environ.get("DET_WORKDIR") or os.getcwd())
     controller = PyTorchTrialController(trial, context, source)
     client = client_of(context)
+    env = context.env
+    board = None
+    if wants_tensorboard(context):
+        board = Board(
+            storage_root(config["checkpoint_storage"]),
+            os.environ.get("DET_CLUSTER_ID", ""),
+            env.experiment_id,
+            env.trial_id,
+        )
     lengths = _Lengths(client, to_batches) if client is not None else None
 
     def tell_environment() -> None:
         if context.env.local_rank == 0:
             _environment.report_in_background(_environment.reporter(context.env.rank, client, _runtime))
 
-    _run(context, plan, controller, lengths, storage, _runtime.new_uuid, started=tell_environment)
+    _run(context, plan, controller, lengths, storage, _runtime.new_uuid, board, tell_environment)
 
 
 def _local_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -> None:
@@ -283,6 +293,7 @@ def _run(
     lengths: _Lengths | None,
     storage: Any,
     make_uuid: Callable[[], str],
+    board: Board | None = None,
     started: Callable[[], None] = lambda: None,
 ) -> None:
     from determined import _runtime
@@ -298,6 +309,7 @@ def _run(
             storage=storage,
             rules=_runtime,
             new_uuid=make_uuid,
+            board=board,
         )
     else:
         loop = Follower(context=context, controller=controller, storage=storage)
