@@ -1,122 +1,214 @@
-"""How much slower is a trial's loop than a bare PyTorch loop, on the tutorial's CNN?
+"""How much slower is a trial's loop than a bare PyTorch loop, and than PyTorch Lightning's?
 
-Prints the ratio of processor time per batch, one thread, preloaded data, the variants taking turns.
-Usage: python bench/loop_overhead.py [batches per round] [rounds]
+Processor time a batch, one thread, data in memory, the variants taking turns in one process. Two models: one so small
+that the loop is all there is (a line, four records a batch), and the tutorial's CNN. Every variant reports two
+metrics. Lightning is installed into build/lightning by the first run; `--no-lightning` leaves it out.
+
+Usage: OMP_NUM_THREADS=1 python bench/loop_overhead.py [--no-lightning] [rounds, default 10]
 """
 
 from __future__ import annotations
 
+import importlib
+import logging
 import pathlib
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "python" / "tests")]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "python" / "tests"), str(ROOT / "bench" / "models" / "ranks")]
 
+import common  # noqa: E402
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
-from trials import ClassicTrial  # noqa: E402
 
-from determined.pytorch import DataLoader  # noqa: E402
+from determined.pytorch import DataLoader, PyTorchTrial  # noqa: E402
 
-BATCH = 64
-
-
-def dataset() -> torch.utils.data.TensorDataset:
-    generator = torch.Generator().manual_seed(0)
-    images = torch.randn(40 * BATCH, 1, 28, 28, generator=generator)
-    return torch.utils.data.TensorDataset(images, torch.randint(0, 10, (40 * BATCH,), generator=generator))
+LIGHTNING = ROOT / "build" / "lightning"
+WARM_UP = 20
 
 
-def build_model() -> nn.Module:
-    return nn.Sequential(
-        nn.Conv2d(1, 40, kernel_size=5), nn.MaxPool2d(2), nn.ReLU(),
-        nn.Conv2d(40, 40, kernel_size=5), nn.MaxPool2d(2), nn.ReLU(),
-        nn.Flatten(), nn.Linear(640, 50), nn.ReLU(), nn.Dropout(0.5), nn.Linear(50, 10), nn.LogSoftmax(1),
-    )  # fmt: skip
+class Task:
+    """A model, its data and what one batch returns."""
 
-
-def metrics(output: torch.Tensor, labels: torch.Tensor, loss: torch.Tensor) -> dict[str, Any]:
-    matches = output.argmax(1) == labels
-    return {"loss": loss, "train_error": 1.0 - float(matches.sum()) / output.shape[0]}
-
-
-class Trial(ClassicTrial):
-    """The tutorial's trial over preloaded data."""
-
-    def build_model(self) -> nn.Module:
-        return build_model()
+    def __init__(
+        self, batch_size: int, batches: int, data: Callable[[], Any], model: Callable[[], nn.Module], step: Any
+    ) -> None:
+        self.batch_size, self.batches, self.data, self.model, self.step = batch_size, batches, data, model, step
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         return torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
 
-    def build_training_data_loader(self) -> DataLoader:
-        return DataLoader(dataset(), batch_size=BATCH)
 
-    def train_batch(self, batch: Any, model: nn.Module, epoch_idx: int, batch_idx: int) -> Any:
-        data, labels = batch
-        output = model(data)
-        return metrics(output, labels, nn.functional.nll_loss(output, labels))
+def line_data() -> Any:
+    x = torch.linspace(-1, 1, 4000).unsqueeze(1)
+    return torch.utils.data.TensorDataset(x, 2 * x)
 
 
-class Bare:
-    """What a user would write without the platform, with the same metrics."""
+def line_losses(model: nn.Module, batch: Any) -> dict[str, Any]:
+    loss = nn.functional.mse_loss(model(batch[0]), batch[1])
+    return {"loss": loss, "records": float(len(batch[0]))}
 
-    def __init__(self) -> None:
-        self.model = build_model()
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.001, momentum=0.9)
-        self.loader = torch.utils.data.DataLoader(dataset(), batch_size=BATCH)
-        self.batches = iter(self.loader)
 
-    def train(self, count: int) -> None:
-        self.model.train()
-        losses, errors = 0.0, 0.0
+TASKS = {
+    "line": Task(4, 1000, line_data, lambda: nn.Linear(1, 1), line_losses),
+    "CNN": Task(64, 40, common.dataset, common.build_model, common.losses),
+}
+
+
+def trial_loop(task: Task, place: pathlib.Path) -> Callable[[], float]:
+    from harness import Run
+
+    class Trial(PyTorchTrial):
+        def __init__(self, context: Any) -> None:
+            self.context = context
+            self.model = context.wrap_model(task.model())
+            self.optimizer = context.wrap_optimizer(task.optimizer(self.model))
+
+        def build_training_data_loader(self) -> DataLoader:
+            return DataLoader(task.data(), batch_size=task.batch_size)
+
+        build_validation_data_loader = build_training_data_loader
+
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            result = task.step(self.model, batch)
+            self.context.backward(result["loss"])
+            self.context.step_optimizer(self.optimizer)
+            return result
+
+        def evaluate_batch(self, batch: Any) -> Any:
+            return task.step(self.model, batch)
+
+    config = {"hyperparameters": {"global_batch_size": task.batch_size}, "scheduling_unit": task.batches}
+    run = Run(Trial, place, lengths=[10**9], config=config).start()
+    run.steps(2)
+
+    def measure() -> float:
+        start = time.process_time()
+        run.steps(1)
+        return (time.process_time() - start) / task.batches
+
+    return measure
+
+
+def bare_loop(task: Task) -> Callable[[], float]:
+    """What a user would write without the platform."""
+    model = task.model()
+    optimizer = task.optimizer(model)
+    loader = torch.utils.data.DataLoader(task.data(), batch_size=task.batch_size)
+    source: Any = iter(loader)
+
+    def train(count: int) -> dict[str, float]:
+        nonlocal source
+        model.train()
+        sums: dict[str, float] = {}
         for _ in range(count):
             try:
-                data, labels = next(self.batches)
+                batch = next(source)
             except StopIteration:
-                self.batches = iter(self.loader)
-                data, labels = next(self.batches)
-            output = self.model(data)
-            loss = nn.functional.nll_loss(output, labels)
-            loss.backward()
-            self.optimizer.step()
-            self.optimizer.zero_grad()
-            losses += loss.item()
-            errors += metrics(output, labels, loss)["train_error"]
+                source = iter(loader)
+                batch = next(source)
+            result = task.step(model, batch)
+            result["loss"].backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            for name, value in result.items():
+                sums[name] = sums.get(name, 0.0) + float(value)
+        return sums
+
+    def measure() -> float:
+        start = time.process_time()
+        train(task.batches)
+        return (time.process_time() - start) / task.batches
+
+    train(WARM_UP)
+    return measure
 
 
-def measure(function: Any, batches: int) -> float:
-    start = time.process_time()
-    function()
-    return (time.process_time() - start) / batches
+def lightning_loop(task: Task) -> Callable[[], float]:
+    pl: Any = _lightning()
+
+    class Module(pl.LightningModule):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = task.model()
+            self.began = 0.0
+
+        def configure_optimizers(self) -> Any:
+            return task.optimizer(self.model)
+
+        def training_step(self, batch: Any, index: int) -> Any:
+            result = task.step(self.model, batch)
+            self.log_dict(result, on_step=False, on_epoch=True, batch_size=task.batch_size)
+            return result["loss"]
+
+        def on_train_batch_start(self, batch: Any, index: int) -> None:
+            if self.trainer.global_step == WARM_UP:
+                self.began = time.process_time()
+
+    module = Module()
+    loader = torch.utils.data.DataLoader(task.data(), batch_size=task.batch_size)
+
+    def measure() -> float:
+        trainer = pl.Trainer(
+            accelerator="cpu",
+            max_steps=task.batches + WARM_UP,
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        trainer.fit(module, loader)
+        return (time.process_time() - module.began) / task.batches
+
+    return measure
+
+
+def _lightning() -> Any:
+    """The module; installed beside the build, with what the environment has not got already."""
+    if not LIGHTNING.is_dir():
+        wanted = ["lightning", "lightning-utilities", "torchmetrics", "tqdm", "setuptools<81"]
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(LIGHTNING), *wanted]
+        subprocess.run(command, check=True)
+    sys.path.append(str(LIGHTNING))
+    found = importlib.import_module("lightning.pytorch")
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    logging.getLogger("lightning.pytorch.utilities.rank_zero").setLevel(logging.ERROR)
+    return found
 
 
 def main() -> None:
-    batches = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    words = sys.argv[1:]
+    with_lightning = "--no-lightning" not in words
+    rounds = next((int(word) for word in words if word.isdigit()), 10)
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    from harness import Run
-
-    with tempfile.TemporaryDirectory() as place:
-        config = {"hyperparameters": {"global_batch_size": BATCH}, "scheduling_unit": batches}
-        run = Run(Trial, pathlib.Path(place), lengths=[10**9], config=config).start()
-        torch.set_num_threads(1)
-        bare = Bare()
-        run.steps(2)
-        bare.train(batches)
-        ours, theirs = [], []
-        for _ in range(rounds):
-            ours.append(measure(lambda: run.steps(1), batches))
-            theirs.append(measure(lambda: bare.train(batches), batches))
-    ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
-    print(f"trial {statistics.median(ours) * 1e3:.3f} ms, bare {statistics.median(theirs) * 1e3:.3f} ms per batch")
-    print(f"ratio {ratio:.4f}")
+    for name, task in TASKS.items():
+        with tempfile.TemporaryDirectory() as place:
+            loops = {"bare": bare_loop(task), "trial": trial_loop(task, pathlib.Path(place))}
+            if with_lightning:
+                loops["lightning"] = lightning_loop(task)
+            torch.set_num_threads(1)
+            found: dict[str, list[float]] = {variant: [] for variant in loops}
+            for _ in range(rounds):
+                for variant, measure in loops.items():
+                    found[variant].append(measure())
+        for variant, seconds in found.items():
+            pairs = list(zip(seconds, found["bare"], strict=True))
+            more = statistics.median(a - b for a, b in pairs) * 1e6
+            ratio = statistics.median(a / b for a, b in pairs)
+            print(
+                f"{name}, {variant}: {statistics.median(seconds) * 1e6:.1f} us a batch, "
+                f"ratio {ratio:.4f}, {more:+.1f} us (medians of {rounds})",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

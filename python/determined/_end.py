@@ -40,17 +40,24 @@ def shared(ranks: DistributedContext, gone: type[Exception], work: Callable[[], 
         return _failed(ranks, watch, error)
 
 
-def _failed(ranks: DistributedContext, watch: _watch.Watch, error: BaseException) -> int:
+def followed(ranks: DistributedContext, watch: _watch.Watch, error: BaseException) -> bool:
+    """Whether the error comes of another rank's end, said in one line; else it is the first, to be said at length."""
     what = _one_line(error)
     if _watch.is_lost_peer(error):
         watch.follow()
         print(f"rank {ranks.rank} ends because it lost another rank ({what})", file=sys.stderr, flush=True)
         if watch.claim("lost", what):
             watch.told(ranks.size - 2)
-        return _watch.EXIT_FOLLOWED
+        return True
     if not watch.claim("failed", what):
         watch.follow()
         print(f"rank {ranks.rank} failed, too: {what}", file=sys.stderr, flush=True)
+        return True
+    return False
+
+
+def _failed(ranks: DistributedContext, watch: _watch.Watch, error: BaseException) -> int:
+    if followed(ranks, watch, error):
         return _watch.EXIT_FOLLOWED
     print(f"rank {ranks.rank} of {ranks.size} failed:", file=sys.stderr)
     _failure.report(error)

@@ -16,6 +16,7 @@ from determined._runtime_api import Action, CheckpointStorage, Client, LoopConfi
 from determined._train_context import TrialContext
 from determined._trial import TrialController
 from determined._version import __version__
+from determined.tensorboard._board import Board
 
 logger = logging.getLogger("determined")
 
@@ -66,8 +67,10 @@ class Loop:
         storage: CheckpointStorage,
         rules: Rules,
         new_uuid: Callable[[], str],
+        board: Board | None = None,
     ) -> None:
         self._context = context
+        self._board = board
         self._controller = controller
         self._ranks = context.distributed
         self._client = client
@@ -98,6 +101,8 @@ class Loop:
         """Does one action after the other until there is none left."""
         while self.step():
             pass
+        if self._board is not None:
+            self._board.close()
 
     def step(self) -> bool:
         """Decides and does one action; False after the last."""
@@ -123,6 +128,8 @@ class Loop:
         self._state.batches_trained += action.batches
         trained = self._state.batches_trained
         self._client.report_training(trained, _metrics.to_json(averages), _metrics.to_json(batches))
+        if self._board is not None:
+            self._board.training(trained, averages)
         if self._lengths and self._lengths[-1] > 0:
             self._client.report_progress(min(1.0, trained / self._lengths[-1]))
 
@@ -136,6 +143,8 @@ class Loop:
         value = _metrics.searcher_value(self._context.get_experiment_config().get_searcher_metric(), metrics)
         best = self._client.best_validation()
         self._client.report_validation(state.batches_trained, _metrics.to_json(metrics))
+        if self._board is not None:
+            self._board.validation(state.batches_trained, metrics)
         self._searcher_metric = value
         state.validate(value, self._config.smaller_is_better, best)
 

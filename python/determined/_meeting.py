@@ -15,10 +15,10 @@ import socket
 import struct
 import time
 import urllib.parse
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from determined._env import EnvContext
-from determined._runtime_api import RankClient
 
 logger = logging.getLogger("determined")
 
@@ -26,6 +26,14 @@ DEFAULT_SECONDS = 600.0
 _SAY_AGAIN_SECONDS = 5.0
 _CONNECT_SECONDS = 5.0
 _SIOCGIFADDR = 0x8915
+
+
+class Finder(Protocol):
+    """By what the ranks find rank 0: the trial's ``RankClient``, or another way."""
+
+    def publish_rendezvous(self, addresses: Sequence[str]) -> None: ...
+    def rendezvous(self, timeout_seconds: float) -> list[str]: ...
+    def preempt_requested(self) -> bool: ...
 
 
 class RanksMissing(Exception):
@@ -58,7 +66,7 @@ class Meeting:
         return _connect(self.host, self.port)
 
 
-def meet(env: EnvContext, client: RankClient, *, name: str, master: str, seconds: float) -> Meeting:
+def meet(env: EnvContext, client: Finder, *, name: str, master: str, seconds: float) -> Meeting:
     """Returns when every rank of the trial has come.
 
     ``name`` tells this run's store from others; ``master`` is the URL whose network the ranks use.
@@ -72,7 +80,7 @@ def meet(env: EnvContext, client: RankClient, *, name: str, master: str, seconds
     return _as_other(env, client, name, seconds)
 
 
-def _as_chief(env: EnvContext, client: RankClient, name: str, master: str, seconds: float) -> Meeting:
+def _as_chief(env: EnvContext, client: Finder, name: str, master: str, seconds: float) -> Meeting:
     from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
     outward = env.size > env.local_size
@@ -128,7 +136,7 @@ def _missing(ranks: set[int], size: int, seconds: float) -> str:
     )
 
 
-def _as_other(env: EnvContext, client: RankClient, name: str, seconds: float) -> Meeting:
+def _as_other(env: EnvContext, client: Finder, name: str, seconds: float) -> Meeting:
     end = time.monotonic() + seconds
     tried: dict[str, str] = {}
     while True:

@@ -105,7 +105,6 @@ def joined(env: EnvContext, client: RankClient) -> Iterator[DistributedContext]:
         return
     limit = _watch.limit_from(os.environ.get, "DET_COLLECTIVE_TIMEOUT", _watch.DEFAULT_SECONDS)
     patience = _watch.limit_from(os.environ.get, "DET_RENDEZVOUS_TIMEOUT", _meeting.DEFAULT_SECONDS)
-    import torch
     import torch.distributed as dist
     from torch.distributed import PrefixStore  # type: ignore[attr-defined]
 
@@ -117,15 +116,14 @@ def joined(env: EnvContext, client: RankClient) -> Iterator[DistributedContext]:
         seconds=patience,
     )
     watch = _watch.Watch(meeting, rank=env.rank, size=env.size, limit=limit)
-    _choose_interface(meeting.via)
+    choose_interface(meeting.via)
     with watch.waiting("the connection of the ranks"):
         dist.init_process_group(
-            "cpu:gloo,cuda:nccl" if env.use_gpu and torch.cuda.is_available() else "gloo",
+            backend(env),
             store=PrefixStore("group", meeting.store),
             rank=env.rank,
             world_size=env.size,
-            # The watch speaks first: it knows what each rank does.
-            timeout=datetime.timedelta(seconds=2 * limit + 120),
+            timeout=patience_of_torch(limit),
         )
         ranks = Ranks(env, meeting, watch)
     yield ranks
@@ -134,7 +132,19 @@ def joined(env: EnvContext, client: RankClient) -> Iterator[DistributedContext]:
             dist.destroy_process_group()
 
 
-def _choose_interface(via: str) -> None:
+def backend(env: EnvContext) -> str:
+    """What torch.distributed is to exchange tensors with."""
+    import torch
+
+    return "cpu:gloo,cuda:nccl" if env.use_gpu and torch.cuda.is_available() else "gloo"
+
+
+def patience_of_torch(limit: float) -> datetime.timedelta:
+    """Longer than the watch's, which speaks first: it knows what each rank does."""
+    return datetime.timedelta(seconds=2 * limit + 120)
+
+
+def choose_interface(via: str) -> None:
     """Gloo and NCCL use the network by which the ranks reached rank 0, unless the user chose another."""
     name = _meeting.interface_towards(via)
     if name is not None:

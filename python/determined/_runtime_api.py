@@ -100,6 +100,9 @@ class Client(Protocol):
 class RankClient(Client, Protocol):
     """What the real ``Client`` can besides: rank 0 tells the others where it is."""
 
+    def report_environment(self, rank: int, environment_json: str) -> None:
+        """Queued; at most once for each rank. A refusal is only noticed."""
+
     def publish_rendezvous(self, addresses: Sequence[str]) -> None:
         """Rank 0 says where the others find it: ``host:port``, any of which may work."""
 

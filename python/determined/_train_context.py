@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import pathlib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
+from determined.tensorboard._board import get_base_path
 
 logger = logging.getLogger("determined")
 
@@ -94,6 +96,10 @@ class TrialContext:
     def get_initial_batch(self) -> int:
         """How many batches were trained before this process started."""
         return self._initial_batch
+
+    def get_tensorboard_path(self) -> pathlib.Path:
+        """A directory of this process for TensorBoard's files. The chief's are kept with the checkpoints."""
+        return get_base_path()
 
     def get_stop_requested(self) -> bool:
         return self._stop_requested

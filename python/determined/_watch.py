@@ -148,6 +148,11 @@ class Watch:
                 self._await_others("over", self._size, _GRACE_SECONDS)
         return True
 
+    def rest(self) -> None:
+        """Ends the thread: an interpreter that ends while it asks the store would abort."""
+        self._leaving = True
+        self._thread.join(timeout=5.0)
+
     def _await_others(self, key: str, count: int, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end and self._store.add(key, 0) < count:

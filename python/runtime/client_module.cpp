@@ -96,6 +96,15 @@ void bind_client(py::module_& module) {
           "report_state",
           [](Client& c, const std::string& state) { blocking([&] { return c.report_state(state); }); },
           py::arg("state"))
+      .def(
+          "report_environment",
+          [](Client& c, int rank, std::string_view environment) {
+            blocking([&]() -> Result<void> {
+              DET_TRY(auto values, read_object(environment, "environment_json"));
+              return c.report_environment(rank, std::move(values));
+            });
+          },
+          py::arg("rank"), py::arg("environment_json"))
       .def("report_checkpoint", &report_checkpoint, py::arg("uuid"), py::arg("batches"), py::arg("resources"),
            py::arg("metadata_json"))
       .def(

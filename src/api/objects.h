@@ -59,6 +59,7 @@ struct Experiment {
   std::int32_t model_definition_size = 0;
   std::string error;           ///< ours: why it is in state ERROR
   std::string waiting_reason;  ///< ours: why it does not run yet
+  json::object git;            ///< ours: commit, remote, branch, dirty, … of the submitted directory
 };
 BOOST_DESCRIBE_STRUCT(Experiment, (),
                       (id, name, description, labels, notes, start_time, end_time, state, archived,
@@ -66,7 +67,7 @@ BOOST_DESCRIBE_STRUCT(Experiment, (),
                        searcher_metric, hyperparameters, job_id, forked_from, progress, project_id,
                        project_name, project_owner_id, workspace_id, workspace_name, parent_archived, config,
                        original_config, checkpoint_count, checkpoint_size, best_trial_searcher_metric,
-                       best_trial_id, unmanaged, duration, model_definition_size, error, waiting_reason))
+                       best_trial_id, unmanaged, duration, model_definition_size, error, waiting_reason, git))
 
 struct Metrics {
   json::object avg_metrics;

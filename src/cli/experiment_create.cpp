@@ -89,8 +89,20 @@ Result<json::array> pack(Console& console, const CreateOptions& options) {
   return context_json(std::move(context));
 }
 
-json::object request_body(const CreateOptions& options, const std::string& config, json::array files) {
+void add_origin(json::object& body, const GitOrigin& origin) {
+  for (const auto& [name, text] : {std::pair{"gitRemote", &origin.remote},
+                                   {"gitCommit", &origin.commit},
+                                   {"gitCommitter", &origin.committer},
+                                   {"gitCommitDate", &origin.date},
+                                   {"gitBranch", &origin.branch}})
+    if (!text->empty()) body[name] = *text;
+  if (origin.dirty) body["gitDirty"] = *origin.dirty;
+}
+
+json::object request_body(const CreateOptions& options, const std::string& config, json::array files,
+                          const std::optional<GitOrigin>& origin) {
   json::object body;
+  if (origin) add_origin(body, *origin);
   body["config"] = config;
   body["modelDefinition"] = std::move(files);
   body["activate"] = !options.paused;
@@ -112,17 +124,17 @@ void show_warnings(Console& console, const json::value& answer) {
 }
 
 Result<int> create_test(Session& session, const CreateOptions& options, const ExperimentDocument& document,
-                        json::array files) {
+                        json::array files, const std::optional<GitOrigin>& origin) {
   auto& console = session.console();
   console.note("Validating experiment configuration...");
-  auto check = request_body(options, document.text, {});
+  auto check = request_body(options, document.text, {}, origin);
   check["validateOnly"] = true;
   DET_TRY(const auto valid, session.post("/api/v1/experiments", check));
   console.good("Experiment configuration validation succeeded! \U0001F389");
 
   console.write_line("Creating test experiment...");
   console.flush();
-  auto body = request_body(options, test_mode_text(document, at(valid, "config")), std::move(files));
+  auto body = request_body(options, test_mode_text(document, at(valid, "config")), std::move(files), origin);
   body["activate"] = true;
   DET_TRY(const auto answer, session.post("/api/v1/experiments", body));
   const auto id = integer_at(answer, "experiment.id");
@@ -140,17 +152,13 @@ Result<int> create(Session& session, const CreateOptions& options) {
   std::optional<GitOrigin> origin;
   if (options.git) {
     DET_TRY(origin, git_origin(options.model_directory.empty() ? "." : options.model_directory));
+  } else if (!options.model_directory.empty()) {
+    origin = git_found(options.model_directory);
   }
   DET_TRY(auto files, pack(console, options));
-  if (options.test) return create_test(session, options, document, std::move(files));
+  if (options.test) return create_test(session, options, document, std::move(files), origin);
 
-  auto body = request_body(options, document.text, std::move(files));
-  if (origin) {
-    body["gitRemote"] = origin->remote;
-    body["gitCommit"] = origin->commit;
-    body["gitCommitter"] = origin->committer;
-    body["gitCommitDate"] = origin->date;
-  }
+  auto body = request_body(options, document.text, std::move(files), origin);
   DET_TRY(const auto answer, session.post("/api/v1/experiments", body));
   body.clear();
   const auto id = integer_at(answer, "experiment.id");
@@ -187,7 +195,7 @@ Action define_create(CLI::App& app) {
       ->type_name("NAME");
   app.add_option("--project_id,--project-id", options->project_id, "put the experiment into this project")
       ->type_name("N");
-  app.add_flag("-g,--git", options->git, "remember the git commit that the model definition comes from");
+  app.add_flag("-g,--git", options->git, "refuse files that differ from a pushed git commit");
   follow->excludes(paused)->excludes(test);
   return [options](Session& session) { return create(session, *options); };
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "det/base/text.h"
+#include "det/cli/environment.h"
 #include "det/cli/experiment.h"
 #include "det/cli/format.h"
 #include "det/cli/output.h"
@@ -42,7 +43,7 @@ Result<int> describe(Session& session, const DescribeOptions& options) {
   DET_TRY(const auto ids, parse_ids(options.ids));
   json::array documents;
   Table experiments({"Experiment ID", "State", "Progress", "Started", "Ended", "Name", "Description",
-                     "Archived", "Resource Pool", "Labels"});
+                     "Archived", "Resource Pool", "Labels", "Git Revision"});
   Table trials({"Trial ID", "Experiment ID", "State", "Started", "Ended", "H-Params"});
   WorkloadTable workloads;
   for (const auto id : ids) {
@@ -51,11 +52,11 @@ Result<int> describe(Session& session, const DescribeOptions& options) {
     std::string labels;
     for (const auto& label : list_at(experiment, "labels"))
       labels += (labels.empty() ? "" : ", ") + cell_text(label);
-    experiments.add({at(experiment, "id"), state_cell(at(experiment, "state")),
-                     percent_cell(at(experiment, "progress")), time_cell(at(experiment, "startTime")),
-                     time_cell(at(experiment, "endTime")), at(experiment, "name"),
-                     at(experiment, "description"), at(experiment, "archived"),
-                     at(experiment, "resourcePool"), json::value(labels)});
+    experiments.add(
+        {at(experiment, "id"), state_cell(at(experiment, "state")), percent_cell(at(experiment, "progress")),
+         time_cell(at(experiment, "startTime")), time_cell(at(experiment, "endTime")), at(experiment, "name"),
+         at(experiment, "description"), at(experiment, "archived"), at(experiment, "resourcePool"),
+         json::value(labels), json::value(git_text(at(experiment, "git")))});
     DET_TRY(const auto list, session.pages(experiment_path(id) + "/trials", {}, "trials", 1000));
     json::array described;
     for (const auto& trial : list) {

@@ -285,7 +285,7 @@ TEST(DescribeExperiment, ShowsThreeTablesOrWritesThem) {
   const TemporaryDirectory directory;
   master.answer(
       "GET /api/v1/experiments/7",
-      R"({"experiment":{"id":7,"state":"STATE_COMPLETED","progress":1,"name":"n","description":"d","archived":false,"labels":["a","b"]}})");
+      R"({"experiment":{"id":7,"state":"STATE_COMPLETED","progress":1,"name":"n","description":"d","archived":false,"labels":["a","b"],"git":{"commit":"89abcdef012345","branch":"main","dirty":true}}})");
   master.answer(
       "GET /api/v1/experiments/7/trials",
       R"({"trials":[{"id":12,"state":"STATE_COMPLETED","hparams":{"lr":0.5}}],"pagination":{"total":1}})");
@@ -300,8 +300,9 @@ TEST(DescribeExperiment, ShowsThreeTablesOrWritesThem) {
   EXPECT_EQ(det("e describe 7 --outdir " + directory.path(), master).code, 0);
   std::ifstream file(directory.path() + "/experiments.csv");
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}),
-            "Experiment ID,State,Progress,Started,Ended,Name,Description,Archived,Resource Pool,Labels\r\n"
-            "7,COMPLETED,100.0%,,,n,d,False,,\"a, b\"\r\n");
+            "Experiment ID,State,Progress,Started,Ended,Name,Description,Archived,Resource Pool,Labels,Git "
+            "Revision\r\n"
+            "7,COMPLETED,100.0%,,,n,d,False,,\"a, b\",\"89abcdef0123 (main, changed)\"\r\n");
   EXPECT_TRUE(std::filesystem::exists(directory.path() + "/workloads.csv"));
   const auto document = json::parse(det("e describe 7 --json", master).out).value();
   EXPECT_EQ(document.at(0).at("trials").at(0).at("workloads").as_array().size(), 1u);

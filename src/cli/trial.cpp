@@ -5,6 +5,7 @@
 
 #include "det/cli/command.h"
 #include "det/cli/download.h"
+#include "det/cli/environment.h"
 #include "det/cli/experiment.h"
 #include "det/cli/format.h"
 #include "det/cli/logs.h"
@@ -42,12 +43,20 @@ Action define_trial_describe(CLI::App& app) {
     table.add(std::move(row));
     WorkloadTable workloads;
     workloads.add(options->id, entries);
-    if (answer.is_object()) answer.get_object()["workloads"] = entries;
+    const auto environment = session.get(trial_path(options->id) + "/environment");
+    if (answer.is_object()) {
+      answer.get_object()["workloads"] = entries;
+      if (environment && environment->is_object())  // a master of an earlier release knows nothing of it
+        for (const auto& [name, value] : environment->get_object()) answer.get_object()[name] = value;
+    }
     auto& console = session.console();
     show(console, options->form, answer, table);
     if (options->form.json || options->form.yaml) return 0;
     console.write_line("\nWorkloads:");
     show(console, options->form, answer, workloads.table(options->metrics, false));
+    if (!environment) return 0;
+    console.write_line("");
+    show(console, options->form, answer, environment_table(*environment));
     return 0;
   };
 }

@@ -60,11 +60,12 @@ struct ExperimentRecord {
   std::optional<ExperimentId> forked_from;
   std::string error;  ///< why it is in state Error, in words
   std::int64_t project_id = 1;
+  json::object git;  ///< commit, remote, … of the submitted directory; empty: nobody knows
 };
 BOOST_DESCRIBE_STRUCT(ExperimentRecord, (),
                       (id, state, name, description, notes, labels, config, original_config, model_definition,
                        model_definition_bytes, owner, job_id, resource_pool, start_time, end_time, progress,
-                       archived, forked_from, error, project_id))
+                       archived, forked_from, error, project_id, git))
 
 struct TrialRecord {
   TrialId id;

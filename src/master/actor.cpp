@@ -20,4 +20,14 @@ Result<UserPrincipal> require_actor(Services& s, const std::any& principal) {
       .id = owner->first, .username = owner->second.username, .admin = false, .token_hash = ""};
 }
 
+Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, TrialId trial) {
+  DET_TRY(const auto id, require_task(principal));
+  const auto* allocation = s.ledger.cluster().allocation(id);
+  if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
+  if (allocation->record.trial_id != trial)
+    return fail(ErrorCode::PermissionDenied, "allocation {} is of trial {}, not of trial {}", id,
+                allocation->record.trial_id, trial);
+  return allocation;
+}
+
 }  // namespace det::master

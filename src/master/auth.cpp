@@ -15,13 +15,6 @@ constexpr std::int64_t kSessionSeconds = 7 * 24 * 3600;
 constexpr std::string_view kTaskPrefix = "det_task_";
 constexpr std::string_view kPasswordSalt = "GubPEmmotfiK9TMD6Zdw";  // of the API, not a secret
 
-std::string digest(std::string_view text) {
-  unsigned char hash[crypto_generichash_BYTES];
-  crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-                     nullptr, 0);
-  return hex(hash);
-}
-
 bool equal(const std::string& a, const std::string& b) {
   return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }

@@ -160,6 +160,7 @@ class Server final : public Master {
     router_.authenticate([this](const http::Request& request) { return auth_.authenticate(request); });
     add_agent_routes(router_, services_);
     add_report_routes(router_, services_);
+    add_environment_routes(router_, services_);
     add_rendezvous_routes(router_, services_);
     add_submit_routes(router_, services_);
     add_experiment_routes(router_, services_);

@@ -122,17 +122,6 @@ struct BestReply {
 };
 BOOST_DESCRIBE_STRUCT(BestReply, (), (metric))
 
-/// The allocation that speaks, checked to be of the trial that it speaks for.
-Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, TrialId trial) {
-  DET_TRY(const auto id, require_task(principal));
-  const auto* allocation = s.ledger.cluster().allocation(id);
-  if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
-  if (allocation->record.trial_id != trial)
-    return fail(ErrorCode::PermissionDenied, "allocation {} is of trial {}, not of trial {}", id,
-                allocation->record.trial_id, trial);
-  return allocation;
-}
-
 Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, const std::string& named) {
   DET_TRY(const auto id, require_task(principal));
   if (id != named)

@@ -166,6 +166,7 @@ TEST_F(RightsTest, WhoHasNoRightIsRefusedAndTheLogIsAsItWas) {
       {"POST", path("/api/v1/trials/{}/early_exit", trial), {{"reason", "EXITED_REASON_INVALID_HP"}}},
       {"POST", path("/api/v1/trials/{}/runner/metadata", trial), {{"state", "x"}}},
       {"POST", path("/api/v1/trials/{}/progress", trial), {{"progress", 0.5}}},
+      {"POST", path("/api/v1/trials/{}/environment", trial), {{"environment", json::object{}}}},
       {"POST", fmt::format("/api/v1/allocations/{}/signals/ack_preemption", live.allocation_id),
        json::object{}},
       {"POST", "/api/v1/checkpoints", {{"uuid", "c2"}}}};

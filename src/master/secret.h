@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace det::master {
 
@@ -16,6 +17,14 @@ inline std::string hex(std::span<const unsigned char> bytes) {
     text += kDigits[byte & 15];
   }
   return text;
+}
+
+/// What tells the text from every other, as 64 digits.
+inline std::string digest(std::string_view text) {
+  unsigned char hash[crypto_generichash_BYTES];
+  crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                     nullptr, 0);
+  return hex(hash);
 }
 
 /// 256 random bits, as 64 digits.

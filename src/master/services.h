@@ -58,9 +58,13 @@ inline std::chrono::milliseconds until(std::chrono::steady_clock::time_point dea
 /// Who acts: the user, or for the processes of a live allocation the owner of its experiment.
 Result<UserPrincipal> require_actor(Services& s, const std::any& principal);
 
+/// The live allocation that speaks, checked to be of the trial that it speaks for.
+Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, TrialId trial);
+
 // The routes, a file each.
 void add_agent_routes(http::Router& router, Services& s);   ///< for agents
 void add_report_routes(http::Router& router, Services& s);  ///< for the processes of trials
+void add_environment_routes(http::Router& router, Services& s);
 void add_rendezvous_routes(http::Router& router, Services& s);
 void add_experiment_routes(http::Router& router, Services& s);
 void add_submit_routes(http::Router& router, Services& s);

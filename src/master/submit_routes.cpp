@@ -27,10 +27,15 @@ struct CreateRequest {
   std::optional<ExperimentId> parent_id;
   std::int32_t project_id = 1;
   bool unmanaged = false;
+  // Of the submitted directory, where it is a git working directory.
+  std::string git_remote, git_commit, git_committer, git_commit_date;
+  std::string git_branch;         ///< ours
+  std::optional<bool> git_dirty;  ///< ours: whether files differed from the commit
   static bool required(std::string_view name) { return name == "config"; }
 };
 BOOST_DESCRIBE_STRUCT(CreateRequest, (),
-                      (config, model_definition, activate, validate_only, parent_id, project_id, unmanaged))
+                      (config, model_definition, activate, validate_only, parent_id, project_id, unmanaged,
+                       git_remote, git_commit, git_committer, git_commit_date, git_branch, git_dirty))
 struct CreateReply {
   api::Experiment experiment;
   json::value config;
@@ -125,6 +130,22 @@ std::string template_of(const http::Request& request) {
   return name != nullptr && name->is_string() ? std::string(name->get_string()) : "";
 }
 
+Result<json::object> git_of(const CreateRequest& r) {
+  json::object git;
+  for (const auto& [name, text] : {std::pair{"commit", &r.git_commit},
+                                   {"remote", &r.git_remote},
+                                   {"branch", &r.git_branch},
+                                   {"committer", &r.git_committer},
+                                   {"commit_date", &r.git_commit_date}}) {
+    if (text->size() > 4096)
+      return invalid_argument("the {} of the git commit has {} bytes; at most 4096 are kept", name,
+                              text->size());
+    if (!text->empty()) git[name] = *text;
+  }
+  if (r.git_dirty && !git.empty()) git["dirty"] = *r.git_dirty;
+  return git;
+}
+
 asio::awaitable<Result<CreateReply>> create(Services& s, Context context, CreateRequest request) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
@@ -133,6 +154,8 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   if (request.config.size() > (std::size_t{1} << 20))
     co_return invalid_argument("the configuration has {} bytes; at most 1 MiB is allowed",
                                request.config.size());
+  auto git = git_of(request);
+  if (!git) co_return tl::unexpected(git.error());
   const auto template_name = template_of(*context.request);
   auto resolved = resolve(s, request.config, template_name);
   if (!resolved) co_return tl::unexpected(resolved.error());
@@ -160,6 +183,7 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   record.start_time = s.ledger.now();
   record.forked_from = request.parent_id;
   record.project_id = request.project_id;
+  record.git = *std::move(git);
   CreateReply reply{
       .experiment = {}, .config = config::masked(config.document), .warnings = std::move(warnings)};
   if (request.validate_only) {

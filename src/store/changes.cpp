@@ -1,5 +1,6 @@
 #include "det/store/changes.h"
 
+#include "det/store/environment_rows.h"
 #include "det/store/experiment_rows.h"
 #include "det/store/model_rows.h"
 #include "det/store/trial_rows.h"
@@ -68,6 +69,7 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const PutModelVersion& c) { put_model_version(connection_, c.record); },
                  [&](const DeleteModelVersion& c) { delete_model_version(connection_, c); },
                  [&](const SetCheckpointMetadata& c) { set_checkpoint_metadata(connection_, c); },
+                 [&](const AddEnvironment& c) { put_environment(connection_, c.record); },
                  [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
              },
              change);
@@ -114,6 +116,7 @@ std::size_t approximate_bytes(const Change& change) {
                         [](const PutModel& c) { return kRow + bytes_of(c.record.metadata); },
                         [](const PutModelVersion& c) { return kRow + bytes_of(c.record.metadata); },
                         [](const SetCheckpointMetadata& c) { return kRow + bytes_of(c.metadata); },
+                        [](const AddEnvironment& c) { return kRow + bytes_of(c.record.environment); },
                         [](const AddMetrics& c) {
                           std::size_t bytes = kRow + bytes_of(c.record.avg_metrics);
                           for (const auto& batch : c.record.batch_metrics) bytes += bytes_of(batch);

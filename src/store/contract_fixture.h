@@ -94,6 +94,7 @@ inline ExperimentRecord sample_experiment(std::int64_t id) {
   r.forked_from = ExperimentId(1);
   r.error = "none";
   r.project_id = 7;
+  r.git = {{"commit", "89ab"}, {"dirty", true}};
   return r;
 }
 

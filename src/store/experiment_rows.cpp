@@ -1,5 +1,7 @@
 #include "det/store/experiment_rows.h"
 
+#include "det/store/environment_rows.h"
+
 namespace det::store {
 
 namespace {
@@ -41,17 +43,17 @@ SET state = excluded.state, name = excluded.name, description = excluded.descrip
 
 // The condition keeps a progress report from writing the whole configuration again.
 constexpr std::string_view kPutDocuments = R"sql(
-INSERT INTO experiment_documents (experiment_id, config, original_config)
-VALUES (?, ?, ?)
+INSERT INTO experiment_documents (experiment_id, config, original_config, git)
+VALUES (?, ?, ?, ?)
 ON CONFLICT (experiment_id) DO UPDATE
-SET config = excluded.config, original_config = excluded.original_config
+SET config = excluded.config, original_config = excluded.original_config, git = excluded.git
 WHERE config <> excluded.config OR original_config <> excluded.original_config
 )sql";
 
 constexpr std::string_view kSelect = R"sql(
 SELECT id, state, name, description, notes, labels, config, original_config, model_definition,
        model_definition_bytes, owner, job_id, resource_pool, start_time, end_time, progress, archived, forked_from,
-       error, project_id
+       error, project_id, git
 FROM experiments
 JOIN experiment_documents ON experiment_id = id
 )sql";
@@ -61,7 +63,7 @@ ExperimentRecord read_row(Query& query) {
   query.read(r.id, r.state, r.name, r.description, r.notes, Document{r.labels}, Document{r.config},
              r.original_config, r.model_definition, r.model_definition_bytes, r.owner, r.job_id,
              r.resource_pool, r.start_time, r.end_time, r.progress, r.archived, r.forked_from, r.error,
-             r.project_id);
+             r.project_id, Document{r.git});
   return r;
 }
 
@@ -96,7 +98,7 @@ void put_experiment(Connection& connection, const ExperimentRecord& record) {
             r.progress, r.archived, r.forked_from, r.error, r.project_id, searcher.name, searcher.metric,
             searcher.smaller_is_better)
       .run();
-  Query(connection, kPutDocuments).bind(r.id, Document{r.config}, r.original_config).run();
+  Query(connection, kPutDocuments).bind(r.id, Document{r.config}, r.original_config, Document{r.git}).run();
 }
 
 void delete_experiment(Connection& connection, ExperimentId id) {
@@ -122,6 +124,7 @@ WHERE digest = (SELECT model_definition FROM experiments WHERE id = ?1)
       "DELETE FROM experiment_documents WHERE experiment_id = ?",
       "DELETE FROM experiments WHERE id = ?",
   };
+  delete_environments(connection, id);
   for (const auto sql : kStatements) Query(connection, sql).bind(id).run();
 }
 

@@ -196,6 +196,11 @@ class Query {
   }
   template <class T>
   void read_nested(const Document<T>& document) {
+    if (is_null()) {  // of a row that is older than its column
+      ++column_;
+      document.value = {};
+      return;
+    }
     auto value = decode_document(read_bytes());
     if constexpr (std::is_same_v<T, json::value>)
       document.value = std::move(value);

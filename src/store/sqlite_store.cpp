@@ -1,5 +1,6 @@
 #include "det/store/sqlite_store.h"
 
+#include "det/store/environment_rows.h"
 #include "det/store/event_rows.h"
 #include "det/store/experiment_rows.h"
 #include "det/store/file_lock.h"
@@ -64,6 +65,9 @@ class SqliteStore final : public Store {
   }
   Result<void> check_metrics(const MetricRecord& record) override { return read(check_report, record); }
   json::object summary_metrics(TrialId trial) override { return read(read_summary, trial); }
+  std::vector<EnvironmentRecord> environments(TrialId trial) override {
+    return read(read_environments, trial);
+  }
   std::vector<LogRecord> logs(const LogQuery& query) override { return read(read_logs, query); }
   std::optional<std::string> model_definition(const std::string& digest) override {
     return read(read_model_definition, digest);

@@ -38,6 +38,16 @@ struct TemplateRecord {
   std::string name;
   std::string yaml;
 };
+/// What a process of a trial found where it ran.
+struct EnvironmentRecord {
+  TrialId trial_id;
+  std::int64_t run_id = 0;
+  int rank = 0;
+  std::string digest;  ///< of `environment`; equal ones are kept once
+  json::object environment;
+  Time report_time;
+};
+BOOST_DESCRIBE_STRUCT(EnvironmentRecord, (), (trial_id, run_id, rank, digest, environment, report_time))
 struct Event {
   std::int64_t sequence = 0;
   Time time;
@@ -142,6 +152,10 @@ struct SetCheckpointMetadata {
   std::string uuid;
   json::object metadata;
 };
+/// What a process of a (trial, run, rank) said first stays.
+struct AddEnvironment {
+  EnvironmentRecord record;
+};
 struct PutSetting {
   std::string key;
   std::string value;
@@ -151,7 +165,7 @@ using Change =
     std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, AddMetrics,
                  RewindTrial, AddLogs, AddOwnLogs, PutModelDefinition, PutUser, PutSession, DeleteSession,
                  PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel, PutModelVersion,
-                 DeleteModelVersion, SetCheckpointMetadata, PutSetting>;
+                 DeleteModelVersion, SetCheckpointMetadata, AddEnvironment, PutSetting>;
 
 struct Page {
   std::int64_t offset = 0;
@@ -298,6 +312,7 @@ class Store {
   /// Per group ("avg_metrics" for training, "validation_metrics", otherwise the group's name) and name:
   /// {"count","sum","min","max","mean","last","type":"number"}, or {"last","type"} for what is no number.
   virtual json::object summary_metrics(TrialId trial) = 0;
+  virtual std::vector<EnvironmentRecord> environments(TrialId trial) = 0;  ///< the newest run first
   virtual std::vector<LogRecord> logs(const LogQuery& query) = 0;
   virtual std::optional<std::string> model_definition(const std::string& digest) = 0;
   virtual std::vector<UserRecord> users() = 0;

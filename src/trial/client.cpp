@@ -276,6 +276,13 @@ Result<void> Client::report_state(const std::string& state) {
   return enqueue(Reporter::Kind::State, trial_path_ + "/runner/metadata", body);
 }
 
+Result<void> Client::report_environment(int rank, json::object environment) {
+  json::object body;
+  body["rank"] = rank;
+  body["environment"] = std::move(environment);
+  return enqueue(Reporter::Kind::Environment, trial_path_ + "/environment", body);
+}
+
 Result<void> Client::report_checkpoint(const std::string& uuid, std::int64_t batches,
                                        const std::map<std::string, std::int64_t>& resources,
                                        json::object metadata) {

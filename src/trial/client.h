@@ -78,6 +78,8 @@ class Client {
   Result<void> report_validation(std::int64_t batches, json::object metrics);
   Result<void> report_progress(double fraction);        ///< Queued; too frequent ones are left out.
   Result<void> report_state(const std::string& state);  ///< Queued.
+  /// What this rank found where it runs. Queued; a refusal is only noticed.
+  Result<void> report_environment(int rank, json::object environment);
   /// After all files are in storage.
   Result<void> report_checkpoint(const std::string& uuid, std::int64_t batches,
                                  const std::map<std::string, std::int64_t>& resources, json::object metadata);

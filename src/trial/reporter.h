@@ -34,9 +34,10 @@ class Reporter {
   };
   /// What becomes of a report that the master refuses, and of older ones still queued.
   enum class Kind {
-    Report,    ///< must arrive
-    Progress,  ///< only the newest matters; a refusal is only noticed
-    State,     ///< the same
+    Report,       ///< must arrive
+    Progress,     ///< only the newest matters; a refusal is only noticed
+    State,        ///< the same
+    Environment,  ///< the same
   };
 
   /// `poll` is called now and then by whoever waits; it may throw.

@@ -202,3 +202,58 @@ def test_the_processes_of_a_script_join_and_save_one_checkpoint(start, tmp_path)
     assert cluster.trial_of(id)["searcherMetricValue"] == 10 + 11
     (checkpoint,) = cluster.get(f"experiments/{id}/checkpoints")["checkpoints"]
     assert {"shard-0", "shard-1", "metadata.json"} <= set(checkpoint["resources"])
+
+
+TWO = """
+import os, signal
+import determined as det
+from determined import pytorch
+import model_def
+
+info = det.get_cluster_info()
+
+class MortalTrial(model_def.LineTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        dies = info.trial.hparams["dies"] and self.context.distributed.get_rank() == 1
+        if dies and info.trial.trial_run_id == 1 and batch_idx == 13:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().train_batch(batch, epoch_idx, batch_idx)
+
+with pytorch.init() as context:
+    pytorch.Trainer(MortalTrial(context), context).fit(
+        max_length=pytorch.Batch(40),
+        validation_period=pytorch.Batch(20),
+        checkpoint_period=pytorch.Batch(4),
+        reporting_period=pytorch.Batch(4),
+        latest_checkpoint=info.latest_checkpoint,
+    )
+"""
+
+
+def test_a_trainer_on_two_slots_ends_with_equal_bits_whatever_happens(start, tmp_path):
+    cluster = start(options=["--slots", "2"])
+    place = tmp_path / "code"
+    shutil.copytree(CORE, place, ignore=shutil.ignore_patterns("__pycache__"))
+    (place / "two.py").write_text(TWO)
+    words = [
+        "entrypoint=python3 -m torch.distributed.run --standalone --nproc-per-node=2 two.py",
+        "searcher.max_length=", "resources.slots_per_trial=2", "max_restarts=1", "reproducibility.experiment_seed=9",
+    ]  # fmt: skip
+    ids = []
+    for dies, seconds in (("false", 0.0), ("true", 0.0), ("false", 0.1)):
+        more = [f"hyperparameters.dies={dies}", f"hyperparameters.seconds={seconds}"]
+        options = [word for setting in [*words, *more] for word in ("--config", setting)]
+        id = cluster.create(place, *options)
+        trial = cluster.trial_of(id)["id"]
+        if seconds:
+            wait_until(lambda trial=trial: len(cluster.metrics(trial, "training")) > 3, "reports")
+            cluster.run("experiment", "pause", id)
+            cluster.wait_for_state(id, "PAUSED")
+            cluster.run("experiment", "activate", id)
+        cluster.wait_for_state(id, "COMPLETED")
+        assert cluster.get(f"trials/{trial}")["trial"]["restarts"] == (1 if dies == "true" else 0)
+        ids.append(trial)
+    plain = [cluster.metrics(ids[0], group) for group in ("training", "validation")]
+    assert [batches for batches, _ in plain[1]] == [20, 40]
+    for trial in ids[1:]:
+        assert [cluster.metrics(trial, group) for group in ("training", "validation")] == plain

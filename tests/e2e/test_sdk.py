@@ -1,6 +1,8 @@
 """Checkpoints as users know them: the Python SDK and the model registry against a whole cluster."""
 
 import json
+import shutil
+import subprocess
 
 import pytest
 from cluster import HERE, Cluster
@@ -82,6 +84,98 @@ for wrong in ({{}}, {{"latest": True, "best": True}}, {{"best": True, "sort_by":
 """,
         tmp_path,
     )
+
+
+def test_what_a_trial_ran_in_is_recorded(cluster, trained, tmp_path):
+    run_python(
+        cluster,
+        f"""
+import platform, torch
+from determined.experimental import client
+(trial,) = client.get_experiment({trained}).list_trials()
+found = trial.get_environment()
+(environment,) = found.environments
+assert found.runs == [[1]]
+assert environment["versions"]["torch"] == torch.__version__
+assert any(package.startswith("torch==") for package in environment["packages"])
+assert environment["hardware"]["hostname"] == platform.node()
+assert environment["switches"]["deterministic_algorithms"] is True
+assert environment["variables"]["PYTHONHASHSEED"] == "0"
+assert found.seeds["experiment"] == 3 and found.seeds["trial"] > 0
+""",
+        tmp_path,
+    )
+    shown = cluster.run("trial", "describe", 1)
+    assert "deterministic_algorithms: True" in shown and "numpy==" in shown
+    assert json.loads(cluster.run("trial", "describe", 1, "--json"))["seeds"]["experiment"] == 3
+
+
+def test_the_commit_of_a_submission_is_remembered(cluster, tmp_path):
+    model = tmp_path / "model"
+    shutil.copytree(HERE / "models" / "noisy", model, ignore=shutil.ignore_patterns("__pycache__"))
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "one"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=model, check=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=model, check=True, capture_output=True, text=True).stdout
+    program = SHORT + "print(client.create_experiment(config, 'model', activate=False).id)"
+    clean = int(run_python(cluster, program, tmp_path))
+    (model / "more.py").write_text("")
+    config = model / "const.yaml"
+    config.write_text(
+        "name: by hand\nentrypoint: model_def:NoisyTrial\nhyperparameters: {global_batch_size: 8}\n"
+        "searcher: {name: single, metric: validation_loss, max_length: {batches: 60}}\n"
+    )
+    text = cluster.run("experiment", "create", config, model, "--paused")
+    dirty = int(text.split("Created experiment ")[1].split()[0])
+    for id, changed in ((clean, False), (dirty, True)):
+        git = cluster.experiment(id)["git"]
+        assert (git["commit"], git["branch"], git["dirty"]) == (commit.strip(), "main", changed)
+        shown = cluster.run("experiment", "describe", id)
+        assert commit[:12] + (" (main, changed)" if changed else " (main)") in shown
+        cluster.run("experiment", "kill", id)
+
+
+CREATES = """
+import sys
+from determined.experimental import create
+import model_def
+
+class Mine(model_def.NoisyTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        print("trained with", sys.argv[1:])
+        if "wrong" in sys.argv:
+            raise ArithmeticError("so it goes")
+        return super().train_batch(batch, epoch_idx, batch_idx)
+
+config = {
+    "hyperparameters": {"global_batch_size": 8, "seconds_per_batch": 0.0}, "description": "mine",
+    "searcher": {"name": "single", "metric": "validation_loss", "max_length": {"batches": 500}},
+}
+experiment = create(Mine, config, context_dir=".", test=True)
+print("experiment", experiment.id, experiment.state.name)
+"""
+
+
+@pytest.mark.parametrize("words", [["fine"], ["wrong"]])
+def test_a_script_tests_its_trial_on_the_cluster(cluster, tmp_path, words):
+    shutil.copy(HERE / "models" / "noisy" / "model_def.py", tmp_path)
+    (tmp_path / "script.py").write_text(CREATES)
+    text = run_python(
+        cluster, f"import runpy, sys; sys.argv = ['script.py', *{words}]; runpy.run_path('script.py')", tmp_path
+    )
+    fine = words == ["fine"]
+    state = "COMPLETED" if fine else "ERROR"
+    assert f"trained with {words}" in text, "the trial's log is shown, and the script ran with its arguments there"
+    id = int(text.split(f" {state}")[0].split()[-1])
+    experiment = cluster.experiment(id)
+    assert (experiment["state"], experiment["archived"]) == (f"STATE_{state}", True)
+    assert experiment["description"] == "[test-mode] mine"
+    (trial,) = cluster.get(f"experiments/{id}/trials")["trials"]
+    if not fine:
+        assert "ArithmeticError: so it goes" in text and trial["restarts"] == 0
+        return
+    assert [steps for steps, _ in cluster.metrics(trial["id"], "training")] == [1]
+    assert [steps for steps, _ in cluster.metrics(trial["id"], "validation")] == [1]
+    assert all(c["state"] != "STATE_COMPLETED" for c in cluster.get(f"trials/{trial['id']}/checkpoints")["checkpoints"])
 
 
 def test_a_checkpoint_is_loaded_and_loaded_again_without_a_cluster(cluster, trained, tmp_path):

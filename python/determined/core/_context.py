@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
+from determined import _environment
 from determined._info import ClusterInfo, get_cluster_info
 from determined._local import DirectoryStorage
 from determined.common.api import errors
@@ -22,6 +23,7 @@ from determined.core._preempt import PreemptContext, PreemptMode
 from determined.core._searcher import SearcherContext
 from determined.core._train import EarlyExitReason, TrainContext
 from determined.errors import InvalidHP
+from determined.tensorboard._board import Board, storage_root
 
 logger = logging.getLogger("determined")
 
@@ -30,10 +32,12 @@ _EXIT_GONE = 80
 
 
 class TensorboardMode(enum.Enum):
-    """Accepted for older scripts; TensorBoard's files stay where they are written."""
+    """What becomes of TensorBoard's files, which are in ``train.get_tensorboard_path()``."""
 
     AUTO = "AUTO"
+    """Reported metrics are written there, and all files of the chief kept with the checkpoints, at every report."""
     MANUAL = "MANUAL"
+    """``train.upload_tensorboard_files()`` keeps them."""
 
 
 class Context:
@@ -52,11 +56,15 @@ class Context:
         storage: Storage,
         shared_root: pathlib.Path | None,
         preempt_mode: PreemptMode,
+        tensorboard_mode: TensorboardMode,
         owns_distributed: bool,
     ) -> None:
         self.distributed = distributed
         self.info = info
-        self.train = TrainContext(distributed, info, master)
+        board = None
+        if info is not None:
+            board = Board(shared_root, info.cluster_id, info.trial.experiment_id, info.trial.trial_id)
+        self.train = TrainContext(distributed, info, master, board, manual=tensorboard_mode is TensorboardMode.MANUAL)
         self.preempt = PreemptContext(distributed, info, master, preempt_mode)
         self.searcher = SearcherContext(distributed, self.preempt, info, master)
         self.checkpoint = CheckpointContext(distributed, storage, info, master, shared_root)
@@ -89,6 +97,7 @@ class Context:
     def close(self) -> None:
         """Ends the connections."""
         self.preempt.close()
+        self.train.close()
         if self._master is not None:
             self._master.close()
         if self._owns_distributed:
@@ -117,7 +126,6 @@ def init(
     Raises:
         ValueError: the trial has several slots, and ``distributed`` is not given.
     """
-    del tensorboard_mode
     info = get_cluster_info()
     if distributed is None:
         slots = int(os.environ.get("DET_SIZE") or 1) if info is not None else 1
@@ -129,6 +137,11 @@ def init(
     ranks = distributed or DistributedContext.single()
     storage, shared_root = _storage(checkpoint_storage, info, probe=ranks.rank == 0)
     master = Master(info.master_url, info.session_token) if info is not None else None
+    if info is not None and master is not None and ranks.local_rank == 0:
+        path = f"/api/v1/trials/{info.trial.trial_id}/environment"
+        _environment.report_in_background(
+            lambda document: master.post(path, {"rank": ranks.rank, "environment": json.loads(document)})
+        )
     return Context(
         distributed=ranks,
         info=info,
@@ -136,6 +149,7 @@ def init(
         storage=storage,
         shared_root=shared_root,
         preempt_mode=preempt_mode,
+        tensorboard_mode=tensorboard_mode,
         owns_distributed=distributed is None,
     )
 
@@ -158,12 +172,4 @@ def _storage(
     storage: Any = _runtime.CheckpointStorage.from_config_json(json.dumps(given), _CONTAINER_ROOT)
     if probe:
         storage.probe()  # better now than after hours of training
-    return storage, _root_of(given)
-
-
-def _root_of(config: Mapping[str, Any]) -> pathlib.Path | None:
-    if config.get("type") == "directory":
-        return pathlib.Path(config["container_path"])
-    if config.get("type") == "shared_fs":
-        return pathlib.Path(config["host_path"]) / (config.get("storage_path") or "")
-    return None
+    return storage, storage_root(given)

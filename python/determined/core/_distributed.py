@@ -16,6 +16,7 @@ from determined import _distributed
 
 _PATIENCE_SECONDS = 300.0
 _made = 0  # how many contexts this process has made from torch.distributed
+_stores: list[Any] = []
 
 
 class DistributedContext(_distributed.DistributedContext):
@@ -190,8 +191,14 @@ def _agree(rank: int, size: int, host: str) -> dict[str, Any]:
     else:
         elastic = os.environ.get("TORCHELASTIC_USE_AGENT_STORE", "False") == "True"
         store = dist.TCPStore(
-            host, int(os.environ["MASTER_PORT"]), size, rank == 0 and not elastic, wait_for_workers=False
+            host,
+            int(os.environ["MASTER_PORT"]),
+            size,
+            rank == 0 and not elastic,
+            wait_for_workers=False,
+            multi_tenant=True,  # init_process_group() may use the port after this
         )
+        _stores.append(store)  # rank 0 serves it; the others may not have read yet
     if rank == 0:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.bind((host, 0))

@@ -6,8 +6,7 @@ import enum
 import logging
 import math
 import pathlib
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from determined import _metrics
@@ -15,6 +14,7 @@ from determined._info import ClusterInfo
 from determined.common.api import errors
 from determined.core._connection import Master
 from determined.core._distributed import DistributedContext
+from determined.tensorboard._board import Board, get_base_path
 
 logger = logging.getLogger("determined")
 
@@ -35,12 +35,21 @@ class TrainContext:
     Raises (every report): RuntimeError on a rank that is not the chief.
     """
 
-    def __init__(self, distributed: DistributedContext, info: ClusterInfo | None, master: Master | None) -> None:
+    def __init__(
+        self,
+        distributed: DistributedContext,
+        info: ClusterInfo | None,
+        master: Master | None,
+        board: Board | None = None,
+        *,
+        manual: bool = False,
+    ) -> None:
         self._distributed = distributed
         self._info = info
         self._master = master
         self._best: float | None = None
-        self._tensorboard: pathlib.Path | None = None
+        self._board = board
+        self._manual = manual
 
     def report_training_metrics(
         self,
@@ -93,6 +102,11 @@ class TrainContext:
                 },
             },
         )
+        if self._board is not None and not self._manual:
+            if group == "validation":
+                self._board.validation(int(steps_completed), metrics)
+            else:
+                self._board.training(int(steps_completed), metrics)
 
     def report_progress(self, progress: float) -> None:
         """How far the trial is, from 0 to 1.
@@ -138,10 +152,35 @@ class TrainContext:
         return None if math.isnan(value) else value
 
     def get_tensorboard_path(self) -> pathlib.Path:
-        """A directory for TensorBoard's files. They stay on this machine."""
-        if self._tensorboard is None:
-            self._tensorboard = pathlib.Path(tempfile.mkdtemp(prefix="tensorboard-"))
-        return self._tensorboard
+        """A directory of this process for TensorBoard's files. On the cluster they are kept with the checkpoints.
+
+        With ``TensorboardMode.AUTO`` that is the chief's, at every report and at the end.
+        """
+        return get_base_path()
+
+    def upload_tensorboard_files(
+        self,
+        selector: Callable[[pathlib.Path], bool] = lambda _: True,
+        mangler: Callable[[pathlib.Path, int], pathlib.Path] = lambda path, _: path,
+    ) -> None:
+        """Keeps this rank's files of :meth:`get_tensorboard_path` with the checkpoints; outside the cluster it does
+        nothing.
+
+        ``selector`` says of a path, relative to that directory, whether it is to be kept; ``mangler`` gets it with the
+        rank and returns the name to keep it by, so that ranks need not overwrite one another's.
+
+        Raises:
+            RuntimeError: ``core.init()`` was not called with ``tensorboard_mode=TensorboardMode.MANUAL``.
+        """
+        if not self._manual:
+            raise RuntimeError("files are kept by themselves; pass core.init(tensorboard_mode=TensorboardMode.MANUAL)")
+        if self._board is not None:
+            self._board.copy(selector, mangler, self._distributed.rank)
+
+    def close(self) -> None:
+        """Keeps what was written after the last report."""
+        if self._board is not None and not self._manual and self._distributed.rank == 0:
+            self._board.close()
 
     def _require_chief(self, what: str) -> None:
         if self._distributed.rank != 0:

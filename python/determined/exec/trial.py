@@ -14,14 +14,15 @@ import signal
 import sys
 from typing import Any
 
-from determined import _end, _failure, _launch, _meeting, _ranks, _watch
+from determined import _end, _environment, _failure, _launch, _meeting, _ranks, _watch
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._loop import Follower, Loop
-from determined._runtime_api import EXIT_GONE, Client, RankClient
+from determined._runtime_api import EXIT_GONE, RankClient
 from determined._source import SourceSnapshot
 from determined.errors import InvalidHP
 from determined.exec import _ending, _output, _requirements, _script
+from determined.tensorboard._board import Board, storage_root
 
 _CONTAINER_ROOT = "/determined_shared_fs"
 
@@ -97,7 +98,7 @@ def _run(client: RankClient, runtime: Any) -> int:
         return _watch.EXIT_FOLLOWED
 
 
-def _train(env: EnvContext, client: Client, runtime: Any, source: SourceSnapshot, ranks: DistributedContext) -> int:
+def _train(env: EnvContext, client: RankClient, runtime: Any, source: SourceSnapshot, ranks: DistributedContext) -> int:
     if not ranks.is_chief:
         client.close()  # the chief alone talks with the master
     elif ranks.watch is not None:
@@ -117,11 +118,16 @@ def _train(env: EnvContext, client: Client, runtime: Any, source: SourceSnapshot
                 storage=storage,
                 rules=runtime,
                 new_uuid=runtime.new_uuid,
+                board=_board(env),
             )
         else:
             loop = Follower(context=context, controller=controller, storage=storage)
         loop.start()
         building = False
+        if env.local_rank == 0:
+            _environment.report_in_background(
+                _environment.reporter(env.rank, client if ranks.is_chief else None, runtime)
+            )
         loop.run()
     except InvalidHP as error:
         if _end.first(ranks, "stopped", str(error)):
@@ -137,6 +143,11 @@ def _train(env: EnvContext, client: Client, runtime: Any, source: SourceSnapshot
 
 def _work_directory() -> str:
     return os.environ.get("DET_WORKDIR") or os.getcwd()
+
+
+def _board(env: EnvContext) -> Board:
+    root = storage_root(env.experiment_config.get("checkpoint_storage") or {})
+    return Board(root, os.environ.get("DET_CLUSTER_ID", ""), env.experiment_id, env.trial_id)
 
 
 def _storage(env: EnvContext, runtime: Any) -> Any:

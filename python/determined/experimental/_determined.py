@@ -9,6 +9,7 @@ import pathlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from determined.common import _git
 from determined.common._context import read_context
 from determined.common.api import Session
 from determined.experimental._checkpoint import Checkpoint
@@ -101,6 +102,7 @@ class Determined:
             "config": text,
             "modelDefinition": read_context(model_dir, includes or ()),
             "activate": activate,
+            **_git.origin(model_dir),
         }
         for name, value in (("parentId", parent_id), ("projectId", project_id), ("template", template)):
             if value is not None:

@@ -20,7 +20,8 @@ class Experiment:
     """An experiment. Attributes are as of the last :meth:`reload`.
 
     ``id``, ``name``, ``description``, ``notes``, ``labels``, ``state``, ``archived``, ``progress`` (0 to 1),
-    ``config`` (with all defaults), ``error`` (why it is in state ERROR).
+    ``config`` (with all defaults), ``error`` (why it is in state ERROR), ``git`` (``commit``, ``remote``, ``branch``,
+    ``committer``, ``commit_date``, ``dirty`` of the directory that was submitted; empty where nobody knows).
     """
 
     def __init__(self, session: Session, answer: Mapping[str, Any]) -> None:
@@ -40,6 +41,7 @@ class Experiment:
         self.start_time: datetime.datetime | None = time_of(answer.get("startTime"))
         self.end_time: datetime.datetime | None = time_of(answer.get("endTime"))
         self.error: str = answer.get("error") or ""
+        self.git: dict[str, Any] = answer.get("git") or {}
         self._config: dict[str, Any] | None = answer.get("config") or None
 
     @property

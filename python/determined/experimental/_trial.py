@@ -40,6 +40,23 @@ class LogLevel(enum.Enum):
     CRITICAL = "LOG_LEVEL_CRITICAL"
 
 
+class TrialEnvironment:
+    """What a trial ran in.
+
+    ``environments`` are the different ones that it had, that of the newest run first: dicts with ``versions``,
+    ``os``, ``hardware``, ``switches``, ``variables`` and ``packages`` (as ``pip freeze`` says it); ``runs`` are the
+    numbers of the runs in each. ``seeds`` has ``trial`` and ``experiment``, ``git`` the commit that was submitted.
+    A trial that has not begun has none yet.
+    """
+
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        found = answer.get("environments") or []
+        self.environments: list[dict[str, Any]] = [entry["environment"] for entry in found]
+        self.runs: list[list[int]] = [sorted({finding["runId"] for finding in entry["found"]}) for entry in found]
+        self.seeds: dict[str, int] = answer.get("seeds") or {}
+        self.git: dict[str, Any] = answer.get("git") or {}
+
+
 class Trial:
     """A trial. Attributes are as of the last :meth:`reload`.
 
@@ -74,6 +91,10 @@ class Trial:
     def reload(self) -> None:
         """Reads all attributes again."""
         self._read(self._session.get(f"/api/v1/trials/{self.id}")["trial"])
+
+    def get_environment(self) -> TrialEnvironment:
+        """Packages, hardware, switches and seeds that the trial had."""
+        return TrialEnvironment(self._session.get(f"/api/v1/trials/{self.id}/environment"))
 
     def kill(self) -> None:
         """Ends the trial without a checkpoint. A trial that is over stays as it is."""

@@ -62,6 +62,7 @@ class PyTorchTrialContext(TrialContext):
         self.auto_to_device = True
         self.reproducible_data = True
         self._apex_called = False
+        self._tensorboard_writer: Any = None
         self._scaler_stepped = False
         self._exchanges: dict[int, _gradients.GradientExchange] = {}
 
@@ -160,6 +161,18 @@ class PyTorchTrialContext(TrialContext):
         method of the returned object. Without ``name`` it must return a dict of metrics.
         """
         return self.reducers.wrap(reducer, name, for_training, for_validation)
+
+    def get_tensorboard_writer(self) -> Any:
+        """A ``torch.utils.tensorboard.SummaryWriter`` on :meth:`get_tensorboard_path`, always the same.
+
+        Raises:
+            ModuleNotFoundError: the package ``tensorboard`` is not installed.
+        """
+        if self._tensorboard_writer is None:
+            from determined.tensorboard.metric_writers.pytorch import TorchWriter
+
+            self._tensorboard_writer = TorchWriter().writer
+        return self._tensorboard_writer
 
     def to_device(self, data: Any) -> Any:
         """Moves arrays and tensors, in any nesting, to this slot's device."""

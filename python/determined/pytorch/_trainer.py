@@ -11,15 +11,17 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from determined import _environment
 from determined._experiment_config import ExperimentConfig
 from determined._info import get_cluster_info
 from determined._local import DirectoryStorage, LocalClient, LocalOperations, new_uuid
-from determined._loop import Loop
+from determined._loop import Follower, Loop
 from determined._source import SourceSnapshot
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
-from determined.pytorch._trainer_context import client_of
+from determined.pytorch._trainer_context import client_of, wants_tensorboard
 from determined.pytorch._trial import PyTorchTrial
+from determined.tensorboard._board import Board, storage_root
 
 logger = logging.getLogger("determined")
 
@@ -241,9 +243,27 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
     storage: Any = _runtime.CheckpointStorage.from_config_json(
         json.dumps(config["checkpoint_storage"]), _CONTAINER_ROOT
     )
+    if context.env.rank == 0:
+        storage.probe()  # better now than after hours of training
     source = SourceSnapshot(os.environ.get("DET_WORKDIR") or os.getcwd())
     controller = PyTorchTrialController(trial, context, source)
-    _run(trial, context, plan, controller, _Lengths(client_of(context), to_batches), storage, _runtime.new_uuid)
+    client = client_of(context)
+    env = context.env
+    board = None
+    if wants_tensorboard(context):
+        board = Board(
+            storage_root(config["checkpoint_storage"]),
+            os.environ.get("DET_CLUSTER_ID", ""),
+            env.experiment_id,
+            env.trial_id,
+        )
+    lengths = _Lengths(client, to_batches) if client is not None else None
+
+    def tell_environment() -> None:
+        if context.env.local_rank == 0:
+            _environment.report_in_background(_environment.reporter(context.env.rank, client, _runtime))
+
+    _run(context, plan, controller, lengths, storage, _runtime.new_uuid, board, tell_environment)
 
 
 def _local_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -> None:
@@ -256,7 +276,7 @@ def _local_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -
     root = pathlib.Path(home) / "determined" / "checkpoints"
     storage = _PathStorage(str(root))
     controller = _LocalController(trial, context, None)
-    _run(trial, context, plan, controller, lengths, storage, new_uuid)
+    _run(context, plan, controller, lengths, storage, new_uuid)
 
 
 class _PathStorage(DirectoryStorage):
@@ -267,17 +287,20 @@ class _PathStorage(DirectoryStorage):
 
 
 def _run(
-    trial: PyTorchTrial,
     context: PyTorchTrialContext,
     plan: _Plan,
     controller: PyTorchTrialController,
-    lengths: _Lengths,
+    lengths: _Lengths | None,
     storage: Any,
     make_uuid: Callable[[], str],
+    board: Board | None = None,
+    started: Callable[[], None] = lambda: None,
 ) -> None:
     from determined import _runtime
 
-    try:
+    loop: Loop | Follower
+    if context.distributed.is_chief:
+        assert lengths is not None
         loop = _FitLoop(
             plan,
             lengths,
@@ -286,8 +309,13 @@ def _run(
             storage=storage,
             rules=_runtime,
             new_uuid=make_uuid,
+            board=board,
         )
+    else:
+        loop = Follower(context=context, controller=controller, storage=storage)
+    try:
         loop.start()
+        started()
         loop.run()
     finally:
         controller.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import sys
@@ -10,26 +11,33 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from determined import _launch
+from determined import _end, _launch, _torchrun, _watch
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined._info import get_cluster_info
-from determined._runtime_api import EXIT_GONE, Client
+from determined._runtime_api import EXIT_GONE, RankClient
 from determined.errors import InvalidHP
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
 
 logger = logging.getLogger("determined")
 
-_clients: weakref.WeakKeyDictionary[PyTorchTrialContext, Client] = weakref.WeakKeyDictionary()
+_on_cluster: weakref.WeakKeyDictionary[PyTorchTrialContext, RankClient | None] = weakref.WeakKeyDictionary()
+
+_without_tensorboard: weakref.WeakSet[PyTorchTrialContext] = weakref.WeakSet()
 
 
-def client_of(context: PyTorchTrialContext) -> Client:
-    """The connection of a context that :func:`init` has made on the cluster."""
-    if context not in _clients:
+def client_of(context: PyTorchTrialContext) -> RankClient | None:
+    """The chief's connection, of a context that :func:`init` has made on the cluster; None on the other ranks."""
+    if context not in _on_cluster:
         raise ValueError("the context is not one of determined.pytorch.init(); make it with `with pytorch.init() as …`")
-    return _clients[context]
+    return _on_cluster[context]
+
+
+def wants_tensorboard(context: PyTorchTrialContext) -> bool:
+    """Whether metrics are to be written for TensorBoard, too."""
+    return context not in _without_tensorboard
 
 
 def free_env(*, hparams: Mapping[str, Any], **fields: Any) -> EnvContext:
@@ -46,9 +54,17 @@ def free_env(*, hparams: Mapping[str, Any], **fields: Any) -> EnvContext:
 class TrainerContext:
     """What :func:`init` gives: a context manager whose value is the :class:`PyTorchTrialContext`."""
 
-    def __init__(self, context: PyTorchTrialContext, client: Client | None, runtime: Any) -> None:
+    def __init__(
+        self,
+        context: PyTorchTrialContext,
+        *,
+        client: RankClient | None = None,
+        connection: _torchrun.Connection | None = None,
+        runtime: Any = None,
+    ) -> None:
         self._context = context
         self._client = client
+        self._connection = connection
         self._runtime = runtime
 
     def __enter__(self) -> PyTorchTrialContext:
@@ -57,19 +73,42 @@ class TrainerContext:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        if self._client is None:
-            return
-        if isinstance(error, self._runtime.Gone):
-            sys.exit(EXIT_GONE)
+        done = error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
         try:
-            if isinstance(error, InvalidHP):
-                print(f"the trial refused its hyperparameters: {error}", file=sys.stderr)
-                self._client.report_early_exit("EXITED_REASON_INVALID_HP")
-            self._client.close()
-        except self._runtime.Gone:
+            if isinstance(error, InvalidHP) and self._runtime is not None:
+                self._refuse(error)
+            elif not done and self._connection is not None:
+                self._fail(self._connection.ranks, error)
+            if self._client is not None:
+                self._client.close()
+        except Exception as gone:
+            if self._runtime is not None and isinstance(gone, self._runtime.Gone):
+                sys.exit(EXIT_GONE)
+            raise
+        finally:
+            if self._connection is not None:
+                self._connection.close(done=done)
+        if self._runtime is not None and isinstance(error, self._runtime.Gone):
             sys.exit(EXIT_GONE)
-        if isinstance(error, InvalidHP):
+        if isinstance(error, InvalidHP) and self._runtime is not None:
             sys.exit(0)
+
+    def _refuse(self, error: InvalidHP) -> None:
+        ranks = self._context.distributed
+        if _end.first(ranks, "stopped", str(error)):
+            print(f"the trial refused its hyperparameters: {error}", file=sys.stderr)
+            speaker = self._client or self._runtime.Client.from_environment()
+            speaker.report_early_exit("EXITED_REASON_INVALID_HP")
+            _end.told(ranks)
+
+    def _fail(self, ranks: DistributedContext, error: BaseException | None) -> None:
+        """The first rank that fails says why, with its traceback; the others end because of it."""
+        assert error is not None and ranks.watch is not None
+        if self._runtime is not None and isinstance(error, self._runtime.Gone):
+            ranks.watch.claim("gone", "the master has ended the allocation")
+        elif not isinstance(error, KeyboardInterrupt) and _end.followed(ranks, ranks.watch, error):
+            sys.exit(_watch.EXIT_FOLLOWED)
+        ranks.watch.told()
 
 
 def init(
@@ -85,6 +124,9 @@ def init(
     On the cluster ``hparams`` and ``exp_conf`` are by default those of the trial, and all generators are seeded with
     the trial's seed. Off it they are what is given, and no seed is set.
 
+    A script that ``torchrun`` has started, one process for each slot, trains on all of them; ``distributed`` says which
+    process this is where the variables of ``torchrun`` don't.
+
     Example::
 
         with det.pytorch.init() as context:
@@ -92,40 +134,42 @@ def init(
             trainer.fit(max_length=det.pytorch.Epoch(10), latest_checkpoint=latest)
 
     Raises:
-        NotImplementedError: the trial has more than one slot.
+        ValueError: the trial has another number of slots than the script has processes, or these cannot meet.
     """
-    del enable_tensorboard_logging  # there is no TensorBoard to log to
     info = get_cluster_info()
-    size = distributed.size if distributed is not None else int(os.environ.get("DET_SIZE") or 1) if info else 1
-    if size > 1:
-        raise NotImplementedError(
-            f"the trial has {size} slots; a Trainer trains on one. On several: entrypoint: model_def:MyTrial"
-        )
+    slots = int(os.environ.get("DET_SIZE") or 1) if info is not None else None
+    place = dataclasses.asdict(_torchrun.place(os.environ, distributed, slots))
     config = dict(exp_conf if exp_conf is not None else info.trial.experiment_config if info else {})
     if aggregation_frequency != 1:
         optimizations = {**(config.get("optimizations") or {}), "aggregation_frequency": aggregation_frequency}
         config["optimizations"] = optimizations
     values = dict(hparams if hparams is not None else info.trial.hparams if info else {})
+    facts: dict[str, Any] = {"trial_seed": 0}
+    if info is not None:
+        facts = {
+            "trial_seed": info.trial.trial_seed,
+            "experiment_id": info.trial.experiment_id,
+            "trial_id": info.trial.trial_id,
+            "trial_run_id": info.trial.trial_run_id,
+            "latest_checkpoint": info.latest_checkpoint,
+            "warm_start": info.warm_start,
+        }
+    env = free_env(hparams=values, experiment_config=ExperimentConfig(config), **facts, **place)
+    connection = _torchrun.Connection(env) if env.size > 1 else None
+    ranks = connection.ranks if connection is not None else distributed
     if info is None:
-        env = free_env(hparams=values, experiment_config=ExperimentConfig(config), trial_seed=0)
-        return TrainerContext(PyTorchTrialContext(env, distributed), None, None)
+        return TrainerContext(PyTorchTrialContext(env, ranks), connection=connection)
     from determined import _runtime
 
-    env = free_env(
-        hparams=values,
-        experiment_config=ExperimentConfig(config),
-        trial_seed=info.trial.trial_seed,
-        experiment_id=info.trial.experiment_id,
-        trial_id=info.trial.trial_id,
-        trial_run_id=info.trial.trial_run_id,
-        latest_checkpoint=info.latest_checkpoint,
-        warm_start=info.warm_start,
-    )
-    client = _runtime.Client.from_environment()
+    client: RankClient | None = _runtime.Client.from_environment() if env.rank == 0 else None
     PyTorchTrialController.prepare_process(env, _launch.threads(dict(os.environ)))
-    context = PyTorchTrialContext(env, distributed)
-    _clients[context] = client
-    return TrainerContext(context, client, _runtime)
+    context = PyTorchTrialContext(env, ranks)
+    _on_cluster[context] = client
+    if not enable_tensorboard_logging:
+        _without_tensorboard.add(context)
+    if client is not None and connection is not None:
+        connection.ranks.watch.last_act = client.flush
+    return TrainerContext(context, client=client, connection=connection, runtime=_runtime)
 
 
 class CheckpointLoadContext(PyTorchTrialContext):

@@ -31,6 +31,7 @@ export interface Experiment {
   /** Why it is in state ERROR, and why it does not run yet. */
   readonly error?: string;
   readonly waitingReason?: string;
+  readonly git?: Git;
 }
 
 export interface Validation {
@@ -57,6 +58,32 @@ export interface Trial {
   readonly runnerState?: string;
   readonly error?: string;
   readonly waitingReason?: string;
+}
+
+/** What a trial ran in: one entry for each different environment, that of the newest run first. */
+export interface TrialEnvironments {
+  readonly environments: readonly {
+    readonly environment: {
+      readonly versions?: Readonly<Record<string, string | null>>;
+      readonly os?: Readonly<Record<string, string>>;
+      readonly hardware?: Readonly<Record<string, unknown>> & {
+        readonly gpus?: readonly { readonly name: string; readonly memory_bytes: number }[];
+      };
+      readonly switches?: Readonly<Record<string, unknown>>;
+      readonly variables?: Readonly<Record<string, string>>;
+      readonly packages?: readonly string[];
+    };
+    readonly found: readonly { readonly runId: number; readonly rank: number }[];
+  }[];
+  readonly seeds: { readonly trial: number; readonly experiment?: number | null };
+  readonly git: Git;
+}
+
+export interface Git {
+  readonly commit?: string;
+  readonly branch?: string;
+  readonly remote?: string;
+  readonly dirty?: boolean;
 }
 
 /** One report: the values of one group of metrics at one point of training. */

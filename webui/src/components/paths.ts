@@ -3,7 +3,7 @@
 export const mount = "/det";
 
 export type ExperimentTab = "overview" | "configuration" | "logs";
-export type TrialTab = "overview" | "logs";
+export type TrialTab = "overview" | "environment" | "logs";
 
 export type View =
   | { readonly page: "experiments"; readonly search: string; readonly state: string }
@@ -12,7 +12,7 @@ export type View =
   | { readonly page: "unknown"; readonly path: string };
 
 const experimentTabs: readonly string[] = ["overview", "configuration", "logs"];
-const trialTabs: readonly string[] = ["overview", "logs"];
+const trialTabs: readonly string[] = ["overview", "environment", "logs"];
 
 /** What an address shows. The original's addresses are understood, too. */
 export function parseView(path: string, query: string): View {

@@ -1,11 +1,12 @@
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import type { Experiment, Trial } from "../../api/types";
+import type { Experiment, Trial, TrialEnvironments } from "../../api/types";
 import { flatten, formatBytes, formatNumber, isTerminal, runTime } from "../../components/format";
 import { Logs } from "../../components/logs";
 import { Metrics } from "../../components/metrics";
 import { Link, Loaded, StateBadge } from "../../components/parts";
 import type { TrialTab } from "../../components/paths";
+import { environmentSections } from "./environment";
 
 const pollMs = 1000;
 
@@ -35,7 +36,7 @@ export function TrialPage({ id, tab }: { id: number; tab: TrialTab }) {
           <>
             <Head trial={trial} experiment={experiment} />
             <nav className="tabs">
-              {(["overview", "logs"] as const).map((name) => (
+              {(["overview", "environment", "logs"] as const).map((name) => (
                 <Link key={name} to={{ page: "trial", id, tab: name }} current={name === tab}>
                   {name}
                 </Link>
@@ -47,6 +48,7 @@ export function TrialPage({ id, tab }: { id: number; tab: TrialTab }) {
                 <Facts trial={trial} metric={experiment.searcherMetric} />
               </>
             )}
+            {tab === "environment" && <Environment trial={trial} />}
             {tab === "logs" && <Logs trialId={id} live={!isTerminal(trial.state)} />}
           </>
         )}
@@ -89,6 +91,27 @@ function Facts({ trial, metric }: { trial: Trial; metric: string }) {
       <Pairs title="Progress" rows={rows.filter(([, value]) => value !== "")} />
       <Pairs title="Hyperparameters" rows={flatten(trial.hparams)} />
     </div>
+  );
+}
+
+/** What it ran in; asked again until it has begun. */
+function Environment({ trial }: { trial: Trial }) {
+  const [loaded] = usePolled(
+    `environment ${trial.id}`,
+    (signal) => get<TrialEnvironments>(`trials/${trial.id}/environment`, {}, signal),
+    pollMs,
+    ({ environments }) => environments.length === 0 && !isTerminal(trial.state),
+  );
+  return (
+    <Loaded of={loaded} what={`environment of trial ${trial.id}`}>
+      {(of) => (
+        <div className="columns">
+          {environmentSections(of).map(({ title, rows }, i) => (
+            <Pairs key={i} title={title} rows={rows} />
+          ))}
+        </div>
+      )}
+    </Loaded>
   );
 }
 

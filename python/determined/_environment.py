@@ -1,0 +1,197 @@
+"""What a process finds where it runs: packages, hardware, switches. Recorded with each trial, once for each run.
+
+It names nothing that changes from trial to trial, so that a thousand trials on one machine share one record.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pathlib
+import platform
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from determined._runtime_api import RankClient
+from determined._version import __version__
+
+logger = logging.getLogger("determined")
+
+_INSTALLED = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-py[0-9.]+)?(-[^-]+)?\.(dist-info|egg-info)")
+_VARIABLES = re.compile(
+    "PYTHONHASHSEED|PYTHONOPTIMIZE|LD_PRELOAD|(OMP|MKL|OPENBLAS|NCCL|GLOO|CUBLAS|CUDNN|TORCH|PYTORCH|MALLOC)_.*"
+)
+"""Settings of libraries; other variables may hold secrets."""
+
+
+def collect() -> dict[str, Any]:
+    """A JSON object. Of PyTorch and NumPy it tells only where this process has imported them."""
+    return {
+        "versions": _versions(),
+        "os": _operating_system(),
+        "hardware": _hardware(),
+        "switches": _switches(),
+        "variables": {
+            name: value
+            for name, value in sorted(os.environ.items())
+            if _VARIABLES.fullmatch(name) and len(value) < 1000
+        },
+        "packages": packages(),
+    }
+
+
+def report_in_background(send: Callable[[str], None]) -> threading.Thread:
+    """Gives :func:`collect` as JSON to ``send`` on a thread of its own. A failure is a line of the log, no more."""
+
+    def run() -> None:
+        try:
+            send(json.dumps(collect()))
+        except BaseException as error:
+            logger.debug("the environment was not recorded: %s", error)
+
+    thread = threading.Thread(target=run, name="environment", daemon=True)
+    thread.start()
+    return thread
+
+
+def reporter(rank: int, client: RankClient | None, runtime: Any) -> Callable[[str], None]:
+    """For :func:`report_in_background`: the chief's connection, or one of its own for the first rank elsewhere."""
+
+    def send(document: str) -> None:
+        if client is not None:
+            client.report_environment(0, document)
+            return
+        own = runtime.Client.from_environment()
+        own.report_environment(rank, document)
+        own.close()
+
+    return send
+
+
+def packages() -> list[str]:
+    """What ``pip freeze --all`` would say of this process, from the directories that pip made: in milliseconds."""
+    found: dict[str, str] = {}
+    for place in sys.path:
+        for name, version, where in _installed(pathlib.Path(place or ".")):
+            found.setdefault(re.sub("[-_.]+", "-", name).lower(), _requirement(name, version, where))
+    return [found[name] for name in sorted(found)]
+
+
+def _installed(place: pathlib.Path) -> Iterator[tuple[str, str, pathlib.Path]]:
+    try:
+        entries = os.listdir(place)
+    except OSError:
+        return  # an archive, or nothing
+    for entry in sorted(entries):
+        if match := _INSTALLED.fullmatch(entry):
+            yield match["name"], match["version"], place / entry
+
+
+def _requirement(name: str, version: str, where: pathlib.Path) -> str:
+    try:
+        with open(where / "METADATA", errors="replace") as file:
+            head = file.read(400)
+        if spelled := re.search(r"^Name: *(\S+)$", head, re.MULTILINE):
+            name = spelled[1]
+    except OSError:
+        pass
+    try:
+        origin = json.loads((where / "direct_url.json").read_text())
+    except (OSError, ValueError):
+        return f"{name}=={version}"
+    url, commit = origin.get("url", ""), (origin.get("vcs_info") or {}).get("commit_id")
+    if commit:
+        url = f"{origin['vcs_info'].get('vcs', 'git')}+{url}@{commit}"
+    return f"{name} @ {re.sub('//[^/@]*@', '//', url)}"  # without the name and password of who installed it
+
+
+def _versions() -> dict[str, str | None]:
+    versions: dict[str, str | None] = {"determined": __version__, "python": platform.python_version()}
+    for name in ("torch", "numpy"):
+        if (module := sys.modules.get(name)) is not None:
+            versions[name] = str(module.__version__)
+    if (torch := sys.modules.get("torch")) is not None:
+        versions["cuda"] = torch.version.cuda
+        versions["cudnn"] = str(torch.backends.cudnn.version()) if torch.version.cuda else None
+    return versions
+
+
+def _operating_system() -> dict[str, str]:
+    system = {"kernel": f"{platform.system()} {platform.release()}", "machine": platform.machine()}
+    release = _fields("/etc/os-release", "=")
+    if name := release.get("PRETTY_NAME", release.get("NAME", "")).strip('"'):
+        system["name"] = name
+    if library := " ".join(platform.libc_ver()).strip():
+        system["libc"] = library
+    return system
+
+
+def _hardware() -> dict[str, Any]:
+    cpu, memory = _fields("/proc/cpuinfo", ":"), _fields("/proc/meminfo", ":").get("MemTotal", "").split()
+    return {
+        "hostname": platform.node(),
+        "cpu": cpu.get("model name") or cpu.get("Processor") or platform.machine(),
+        "cores": os.cpu_count(),
+        "usable_cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": int(memory[0]) * 1024 if memory and memory[0].isdigit() else None,
+        "gpus": _gpus(),
+        "gpu_driver": _read("/sys/module/nvidia/version") or None,
+    }
+
+
+def _gpus() -> list[dict[str, Any]]:
+    """Those that this process may use, as PyTorch names them."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return []
+    found = []
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        found.append(
+            {
+                "name": properties.name,
+                "memory_bytes": properties.total_memory,
+                "capability": f"{properties.major}.{properties.minor}",
+            }
+        )
+    return found
+
+
+def _switches() -> dict[str, Any]:
+    """What decides whether the same numbers come out again."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {}
+    cudnn = torch.backends.cudnn
+    return {
+        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
+        "deterministic_algorithms_warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
+        "cudnn_deterministic": cudnn.deterministic,
+        "cudnn_benchmark": cudnn.benchmark,
+        "cudnn_allow_tf32": cudnn.allow_tf32,
+        "matmul_allow_tf32": torch.backends.cuda.matmul.allow_tf32,
+        "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "default_dtype": str(torch.get_default_dtype()).removeprefix("torch."),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _fields(path: str, separator: str) -> Mapping[str, str]:
+    """``name: value`` lines; the first of a name counts."""
+    fields: dict[str, str] = {}
+    for line in _read(path).splitlines():
+        name, found, value = line.partition(separator)
+        if found:
+            fields.setdefault(name.strip(), value.strip())
+    return fields
+
+
+def _read(path: str) -> str:
+    try:
+        return pathlib.Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return ""

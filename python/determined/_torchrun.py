@@ -1,0 +1,127 @@
+"""The ranks of a script that ``torchrun`` has started, or whatever sets ``RANK``, ``WORLD_SIZE`` and so on."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from determined import _meeting, _ranks, _watch
+from determined._distributed import DistributedContext
+from determined._env import EnvContext
+
+_joined = 0  # how often this process has joined
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Which of the processes this is."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    local_size: int = 1
+    cross_rank: int = 0
+
+
+def place(environment: Mapping[str, str], given: DistributedContext | None, slots: int | None) -> Place:
+    """``given`` by the script, else by the environment; ``slots`` are those of the trial, where there is one.
+
+    Raises:
+        ValueError: the trial has several slots and the script is one process, or they differ.
+    """
+    if given is not None:
+        found = Place(given.rank, given.size, given.local_rank, given.local_size, given.cross_rank)
+    elif "RANK" in environment and "WORLD_SIZE" in environment:
+        rank, size = int(environment["RANK"]), int(environment["WORLD_SIZE"])
+        local_rank = int(environment.get("LOCAL_RANK", rank))
+        local_size = int(environment.get("LOCAL_WORLD_SIZE", size))
+        found = Place(rank, size, local_rank, local_size, int(environment.get("GROUP_RANK", rank // local_size)))
+    else:
+        found = Place()
+    if slots is not None and found.size != slots:
+        raise ValueError(
+            f"the trial has {slots} slot{'' if slots == 1 else 's'}, and the script {found.size} "
+            f"process{'' if found.size == 1 else 'es'}; start it with `torchrun --nproc-per-node {slots}`"
+        )
+    missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in environment]
+    if found.size > 1 and missing and not _is_initialized():
+        raise ValueError(
+            f"{' and '.join(missing)} not set, where the {found.size} processes could meet; start the script with "
+            "torchrun, or call torch.distributed.init_process_group() before"
+        )
+    return found
+
+
+class Connection:
+    """The processes, connected; ``close`` it."""
+
+    def __init__(self, env: EnvContext) -> None:
+        """Connects torch.distributed, unless the script has done so, and meets over it."""
+        global _joined
+        import torch.distributed as dist
+
+        limit = _watch.limit_from(os.environ.get, "DET_COLLECTIVE_TIMEOUT", _watch.DEFAULT_SECONDS)
+        patience = _watch.limit_from(os.environ.get, "DET_RENDEZVOUS_TIMEOUT", _meeting.DEFAULT_SECONDS)
+        host = "127.0.0.1" if env.size == env.local_size else os.environ.get("MASTER_ADDR", "127.0.0.1")
+        self._dist: Any = dist
+        self._own = not dist.is_initialized()
+        if self._own:
+            _ranks.choose_interface(host)
+            dist.init_process_group(
+                _ranks.backend(env), rank=env.rank, world_size=env.size, timeout=_ranks.patience_of_torch(limit)
+            )
+        _joined += 1
+        name = f"determined/trainer/{_joined}"
+        store: Any = dist.distributed_c10d._get_default_store()  # type: ignore[attr-defined]
+        meeting = _meeting.meet(
+            env, _ThroughStore(store, name), name=name, master=f"http://{_bracketed(host)}", seconds=patience
+        )
+        watch = _watch.Watch(meeting, rank=env.rank, size=env.size, limit=limit)
+        with watch.waiting("the connection of the ranks"):
+            self.ranks = _ranks.Ranks(env, meeting, watch)
+
+    def close(self, *, done: bool) -> None:
+        """Nothing more is exchanged. ``done``: the work is, on this rank; else it failed, and that is said."""
+        over = done and self.ranks.watch.leave()
+        self.ranks.watch.rest()
+        if over and self._own:
+            with contextlib.suppress(RuntimeError):
+                self._dist.destroy_process_group()
+
+
+class _ThroughStore:
+    """What the ranks ask of a master to find each other, answered by the store that torch.distributed has."""
+
+    def __init__(self, store: Any, key: str) -> None:
+        self._store = store
+        self._key = key
+
+    def publish_rendezvous(self, addresses: Sequence[str]) -> None:
+        self._store.set(self._key, json.dumps(list(addresses)))
+
+    def rendezvous(self, timeout_seconds: float) -> list[str]:
+        try:
+            self._store.wait([self._key], datetime.timedelta(seconds=timeout_seconds))
+        except RuntimeError as error:
+            if _meeting.is_timeout(error):
+                return []
+            raise
+        return list(json.loads(self._store.get(self._key)))
+
+    def preempt_requested(self) -> bool:
+        return False  # heard once they train
+
+
+def _is_initialized() -> bool:
+    import torch.distributed as dist
+
+    return dist.is_available() and dist.is_initialized()
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

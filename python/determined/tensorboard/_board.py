@@ -1,0 +1,139 @@
+"""The TensorBoard files of this process, and their copy in the checkpoint storage."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from determined.tensorboard._events import EventFile
+
+logger = logging.getLogger("determined")
+
+Selector = Callable[[pathlib.Path], bool]
+Mangler = Callable[[pathlib.Path, int], pathlib.Path]
+
+_MOUNTED = pathlib.Path("/determined_shared_fs")  # where tasks see host_path, if it is mounted for them
+
+_base: pathlib.Path | None = None
+_flushes: list[Callable[[], Any]] = []
+
+
+def get_base_path() -> pathlib.Path:
+    """Where this process writes event files; a directory of its own, made by the first call."""
+    global _base
+    if _base is None:
+        _base = pathlib.Path(tempfile.mkdtemp(prefix="tensorboard-"))
+    return _base
+
+
+def flushed_before_copying(flush: Callable[[], Any]) -> None:
+    """Calls it each time before files are copied."""
+    _flushes.append(flush)
+
+
+def storage_root(config: Mapping[str, Any]) -> pathlib.Path | None:
+    """The directory of a ``checkpoint_storage`` section that is a file system all machines see; None for others."""
+    if config.get("type") == "directory":
+        return pathlib.Path(config["container_path"])
+    if config.get("type") == "shared_fs":
+        host, stored = pathlib.Path(config["host_path"]), pathlib.Path(config.get("storage_path") or "")
+        if not _MOUNTED.is_dir():
+            return host / stored
+        return _MOUNTED / (stored.relative_to(host) if stored.is_absolute() else stored)
+    return None
+
+
+class Board:
+    """Writes the chief's metrics as scalars, and keeps a copy of all event files with the checkpoints.
+
+    A copy that fails is said once in the log, and ends nothing.
+    """
+
+    def __init__(self, root: pathlib.Path | None, cluster_id: str, experiment_id: int, trial_id: int) -> None:
+        self._target: pathlib.Path | None = None
+        if root is not None and cluster_id:
+            self._target = (
+                root / cluster_id / "tensorboard" / "experiment" / str(experiment_id) / "trial" / str(trial_id)
+            )
+        self._file: EventFile | None = None
+        self._warned = False
+
+    @property
+    def target(self) -> pathlib.Path | None:
+        """Where the copies are; None where the storage is no file system."""
+        return self._target
+
+    def training(self, step: int, metrics: Mapping[str, Any]) -> None:
+        """The averages of a report."""
+        self._scalars(step, {f"Determined/{name}": value for name, value in metrics.items()})
+
+    def validation(self, step: int, metrics: Mapping[str, Any]) -> None:
+        prefixed = {name if name.startswith("val") else f"val_{name}": value for name, value in metrics.items()}
+        self._scalars(step, {f"Determined/{name}": value for name, value in prefixed.items()})
+
+    def _scalars(self, step: int, values: Mapping[str, Any]) -> None:
+        numbers = {name: float(value) for name, value in values.items() if _is_number(value)}
+        try:
+            if numbers:
+                self._file = self._file or EventFile(get_base_path())
+                self._file.scalars(step, numbers)
+        except OSError as error:
+            self._warn(error)
+        self.copy()
+
+    def copy(self, selector: Selector = lambda _: True, mangler: Mangler = lambda path, _: path, rank: int = 0) -> None:
+        """Brings the copy up to date: event files only grow, so that what is new is appended."""
+        if _base is None or self._target is None:
+            return
+        try:
+            for flush in _flushes:
+                flush()
+            for path in sorted(_base.rglob("*")):
+                relative = path.relative_to(_base)
+                if path.is_file() and selector(relative):
+                    _append(path, self._target / mangler(relative, rank))
+        except OSError as error:
+            self._warn(error)
+
+    def close(self) -> None:
+        """Copies what is left, and removes the files of this process."""
+        global _base
+        self.copy()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if _base is not None and self._target is not None and not _flushes:
+            shutil.rmtree(_base, ignore_errors=True)
+            _base = None
+
+    def _warn(self, error: OSError) -> None:
+        if not self._warned:
+            logger.warning("TensorBoard's files can't be kept in %s: %s", self._target, error)
+        self._warned = True
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, (bool, str, bytes)) or value is None:
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _append(source: pathlib.Path, target: pathlib.Path) -> None:
+    have = target.stat().st_size if target.exists() else 0
+    size = source.stat().st_size
+    if have == size:
+        return
+    if not target.parent.is_dir():
+        os.makedirs(target.parent, exist_ok=True)
+    with open(source, "rb") as new, open(target, "ab" if have < size else "wb") as out:
+        new.seek(have if have < size else 0)
+        shutil.copyfileobj(new, out)

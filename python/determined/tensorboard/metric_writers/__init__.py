@@ -1,0 +1,1 @@
+"""Writers for metrics of the user's own."""
