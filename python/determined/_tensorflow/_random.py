@@ -32,6 +32,9 @@ class BatchSeeds:
         self.rank = 0
         self._installed = False
         self._suspended = 0
+        self._in_data = 0
+        self.drawn_in_data = False
+        """Whether a function of a data set draws; to be set to False before one is built."""
         self._variable: Any = None
 
     def install(self, rank: int) -> None:
@@ -85,6 +88,7 @@ class BatchSeeds:
         @functools.wraps(own)
         def draw(*args: Any, seed: int = 0, seed2: int = 0, **options: Any) -> Any:
             if self._suspended:
+                self.drawn_in_data = self.drawn_in_data or self._in_data > 0
                 return own(*args, seed=seed, seed2=seed2, **options)
             name = options.pop("name", None)
             with tf.name_scope(name or own.__name__):
@@ -95,8 +99,12 @@ class BatchSeeds:
     def _left_alone(self, own: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(own)
         def build(*args: Any, **options: Any) -> None:
-            with self.suspended():
-                own(*args, **options)
+            self._in_data += 1
+            try:
+                with self.suspended():
+                    own(*args, **options)
+            finally:
+                self._in_data -= 1
 
         return build
 

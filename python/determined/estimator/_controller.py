@@ -176,7 +176,9 @@ class EstimatorTrialController(TensorFlowController):
             "or context.experimental.cache_train_dataset()",
         )
         # Always the same operations: seeds of later ones depend on how many there are.
-        dataset = dataset.repeat().skip(tf.constant(max(0, self._trained - 1), tf.int64))
+        behind = max(0, self._trained - 1)  # one more is taken when all is ready
+        run_up = 0 if context.experimental.enter(dataset, behind) else behind
+        dataset = dataset.repeat().skip(tf.constant(run_up, tf.int64))
         iterator = v1.data.make_initializable_iterator(dataset)
         self._iterator = iterator
         values = iterator.get_next()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from determined._tensorflow._data_layer import CachingContext
 from determined.estimator._metric import MetricMaker
 
 
-class EstimatorExperimentalContext:
+class EstimatorExperimentalContext(CachingContext):
     """Metrics with rules of their own, and cached data sets."""
 
     def __init__(self, context: Any) -> None:
-        self._context = context
+        super().__init__(context)
         self._metrics = MetricMaker(context.distributed)
-        self.training_cached = False
 
     def make_metric(self, metric: Any, reducer: Any, numpy_dtype: Any) -> tuple[Any, Any]:
         """A validation metric for ``eval_metric_ops`` that is right on any number of slots.

@@ -108,7 +108,7 @@ def _train(env: EnvContext, client: Client, runtime: Any, source: SourceSnapshot
     controller = None
     building = True
     try:
-        trial_class = _launch.load(env, source)
+        trial_class = _launch.load(env, source, ranks)
         context, controller = _launch.build(trial_class, env, source=source, distributed=ranks)
         loop: Loop | Follower
         if ranks.is_chief:

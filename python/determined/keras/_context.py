@@ -88,11 +88,11 @@ class TFKerasContext(TrialContext):
             raise InvalidExperimentException(
                 "wrap_dataset() and cache_train_dataset() exclude each other: the cache shards its data itself"
             )
-        self.datasets_wrapped = True
+        self.dataset_wrapped = True
         ranks = self.distributed
         return dataset.shard(ranks.size, ranks.rank) if shard_dataset and ranks.size > 1 else dataset
 
-    datasets_wrapped = False
+    dataset_wrapped = False
 
     def configure_fit(
         self,

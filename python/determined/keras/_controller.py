@@ -68,7 +68,7 @@ class TFKerasTrialController(TensorFlowController):
 
     def _source_of(self, data: Any, batches: _data.Batches | None) -> Any:
         context = self._context
-        if batches is None and not (context.datasets_wrapped or context.experimental.training_cached):
+        if batches is None and not (context.dataset_wrapped or context.experimental.training_cached):
             raise InvalidExperimentException(
                 "a tf.data.Dataset has to go through context.wrap_dataset() right after it was made"
             )
@@ -111,8 +111,6 @@ class TFKerasTrialController(TensorFlowController):
         self._callbacks.on_train_begin({})
         for one, state in zip(self._own, own.get("callbacks", []), strict=False):
             one.load_state(state)
-        if self._trained and not isinstance(self._training, _data.Batches):
-            logger.info("running the input up to batch %d", self._trained)
 
     def _training_set(self) -> Any:
         context, source, options = self._context, self._training, self._context.fit_options
@@ -128,7 +126,8 @@ class TFKerasTrialController(TensorFlowController):
                 source.get(0),
             )
         else:
-            data = source.repeat().skip(self._trained)
+            jumps = context.experimental.enter(source, self._trained)
+            data = source.repeat().skip(0 if jumps else self._trained)
         if options["class_weight"]:
             data = data.map(data_adapter._make_class_weight_map_fn(options["class_weight"]))
         return data

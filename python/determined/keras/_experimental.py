@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from determined._tensorflow._data_layer import CachingContext
 
 
-class TFKerasExperimentalContext:
+class TFKerasExperimentalContext(CachingContext):
     """Cached data sets."""
-
-    def __init__(self, context: Any) -> None:
-        self._context = context
-        self.training_cached = False
