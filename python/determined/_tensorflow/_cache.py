@@ -1,7 +1,7 @@
 """Data sets that are computed once and then read from LMDB, in an order that can be entered at any record.
 
-A cache is a directory with ``data.mdb`` and ``meta.json``. It is written beside its place and moved there whole, under a
-lock where the file system has locks: whoever sees it sees all of it. Every record carries a checksum.
+A cache is a directory with ``data.mdb`` and ``meta.json``. It is written beside its place and moved there whole, under
+a lock where the file system has locks: whoever sees it sees all of it. Every record carries a checksum.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Cache:
             with contextlib.suppress(OSError):
                 (self._directory / "meta.json").unlink()
             raise CorruptCacheError(
-                f"record {number} of the cached data set {self._directory} is damaged; the data set will be built again "
-                "when the trial starts again"
+                f"record {number} of the cached data set {self._directory} is damaged; it will be built again when "
+                "the trial starts again"
             )
         return tf.nest.pack_sequence_as(self.spec, pickle.loads(found[4:]))
 
@@ -195,6 +195,8 @@ def can_jump(dataset: Any, batch_size: int) -> bool:
     """Whether batch n of a data set over a ``Reader`` is made of the reader's records from n × ``batch_size`` on."""
     batched = False
     while True:
+        while hasattr(dataset, "_dataset"):  # the form that the first generation's names give
+            dataset = dataset._dataset
         name = type(dataset).__name__.lower().removeprefix("_")
         if "batch" in name and "unbatch" not in name:
             size = tf.get_static_value(getattr(dataset, "_batch_size", None))

@@ -22,7 +22,7 @@ class EstimatorNativeContext(EstimatorContext):
         self.serving_input_receiver_fns: dict[str, ServingInputReceiverFn] = {}
 
     def train_and_evaluate(self, estimator: Any, train_spec: Any, eval_spec: Any) -> None:
-        """Takes the place of ``tf.estimator.train_and_evaluate``. On the cluster nothing of the script runs after it."""
+        """As ``tf.estimator.train_and_evaluate``. On the cluster nothing of the script runs after it."""
         context = self
 
         class NativeEstimatorTrial(EstimatorTrial):

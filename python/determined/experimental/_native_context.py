@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from determined import _launch, _local_run, _native
@@ -20,8 +20,7 @@ Context = TypeVar("Context", bound=TrialContext)
 
 
 def begin(
-    kind: type[Context],
-    controller: type[TrialController],
+    family: Callable[[], tuple[type[Context], type[TrialController]]],
     config: Mapping[str, Any] | None,
     local: bool,
     test: bool,
@@ -30,7 +29,10 @@ def begin(
     master_url: str | None,
     mode: Mode | None,
 ) -> Context:
-    """A live context where the script is to train; elsewhere the script is submitted, and ends here with status 0."""
+    """A live context where the script is to train; elsewhere the script is submitted, and ends here with status 0.
+
+    ``family`` imports the framework, which who submits does not need.
+    """
     if mode is not None:
         local = mode is Mode.LOCAL
         test = test or local
@@ -46,6 +48,7 @@ def begin(
     else:
         submit(config, test=test, context_dir=context_dir, command=command, master_url=master_url)
         sys.exit(0)
+    kind, controller = family()
     controller.prepare_process(env, _launch.threads(dict(os.environ)))
     return kind(env, around.distributed if around is not None else None)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from determined.experimental import _native_context
 from determined.experimental._create import Mode
 
 if TYPE_CHECKING:
@@ -42,10 +43,12 @@ def init(
         InvalidExperimentException: ``context_dir`` is empty or does not hold the script, or there is no script.
         ValueError: the files are too large.
     """
+    found: Any = _native_context.begin(_family, config, local, test, context_dir, command, master_url, mode)
+    return found  # type: ignore[no-any-return]
+
+
+def _family() -> tuple[Any, Any]:
     from determined.estimator._controller import EstimatorTrialController
     from determined.estimator._native import EstimatorNativeContext
-    from determined.experimental import _native_context
 
-    return _native_context.begin(
-        EstimatorNativeContext, EstimatorTrialController, config, local, test, context_dir, command, master_url, mode
-    )
+    return EstimatorNativeContext, EstimatorTrialController

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from determined.experimental import _native_context
 from determined.experimental._create import Mode
 
 if TYPE_CHECKING:
@@ -31,10 +32,12 @@ def init(
 ) -> TFKerasNativeContext:
     """Begins a script that trains a Keras model: as ``determined.experimental.estimator.init``, where ``fit`` of the
     wrapped model is what trains."""
-    from determined.experimental import _native_context
+    found: Any = _native_context.begin(_family, config, local, test, context_dir, command, master_url, mode)
+    return found  # type: ignore[no-any-return]
+
+
+def _family() -> tuple[Any, Any]:
     from determined.keras._controller import TFKerasTrialController
     from determined.keras._native import TFKerasNativeContext
 
-    return _native_context.begin(
-        TFKerasNativeContext, TFKerasTrialController, config, local, test, context_dir, command, master_url, mode
-    )
+    return TFKerasNativeContext, TFKerasTrialController

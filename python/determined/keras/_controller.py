@@ -63,6 +63,11 @@ class TFKerasTrialController(TensorFlowController):
 
     @classmethod
     def prepare_process(cls, env: EnvContext, threads: int) -> None:
+        if not tf.executing_eagerly():
+            raise InvalidExperimentException(
+                "the behaviour of TensorFlow 2 was switched off in this process (by an Estimator or Tensorpack, or by "
+                "disable_v2_behavior()); a TFKerasTrial needs it"
+            )
         _rng.prepare_process(env, threads)
         tf.keras.utils.set_random_seed(env.trial_seed % 2**32)
 

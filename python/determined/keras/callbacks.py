@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from determined._tensorflow import _board
 from determined._tensorflow._framework import tf
 
 logger = logging.getLogger("determined.keras")
@@ -90,7 +91,7 @@ class TensorBoard(tf.keras.callbacks.TensorBoard):  # type: ignore[misc]
             logger.warning(
                 "the log_dir of the TensorBoard callback is left aside; the trial has a directory of its own"
             )
-        options["log_dir"] = "/tmp/tensorboard"
+        options["log_dir"] = _board.directory()
         super().__init__(*args[1:], **options)
 
 

@@ -38,6 +38,7 @@ class TensorpackTrialController(TensorFlowController):
         self._workloads = 0
         self._trainer: Any = None
         self._control: Any = None
+        self._input: Any = None
         self._means: Any = None
         self._inference: Any = None
         self._evaluator: Any = None
@@ -84,7 +85,8 @@ class TensorpackTrialController(TensorFlowController):
         with self._graph.as_default(), self._trainer.sess.as_default():
             self._trainer.loop.config(0, self._workloads + 1, sys.maxsize)
             self._trainer.loop.update_global_step()
-            self._trainer._callbacks.before_train()  # runs the input up to its place
+            self._trainer._callbacks.before_train()
+            self._input._reset_state()  # runs it up to its place
             self._trainer.loop.update_global_step()
 
     def _set_up(self, model: Any, training: Any, validation: Any) -> None:
@@ -92,13 +94,13 @@ class TensorpackTrialController(TensorFlowController):
         trainer.is_chief = self._context.distributed.is_chief
 
         def cost(*inputs: Any) -> Any:
-            found = model._build_graph_get_cost(*inputs)
+            found = model.build_graph(*inputs)
             if self._cost is None:
                 self._cost = found  # the training tower's; towers for inference come later
             return found
 
-        source = tp.FeedInput(EndlessFrom(training, self._trained), infinite=False)
-        trainer.setup_graph(model.get_input_signature(), source, cost, lambda: self._optimizer(model))
+        self._input = tp.FeedInput(EndlessFrom(training, self._trained), infinite=False)
+        trainer.setup_graph(model.get_input_signature(), self._input, cost, lambda: self._optimizer(model))
         self._control = Control(self._training_fetches, lambda: seeds.placeholder(self._graph), lambda: self._trained)
         callbacks = [*self._list("tensorpack_callbacks"), *self._validation(validation)]
         callbacks += [
@@ -170,7 +172,7 @@ class TensorpackTrialController(TensorFlowController):
 
     def _open(self, checkpoint: str | None, *, weights_only: bool) -> None:
         threads = _launch.threads(dict(os.environ))
-        creator = tp.tfutils.NewSessionCreator(config=_rng.session_config(None, self._context.env, threads))
+        creator = tp.tfutils.sesscreate.NewSessionCreator(config=_rng.session_config(None, self._context.env, threads))
         start: Any = tp.tfutils.sessinit.JustCurrentSession()
         if checkpoint is not None:
             path = v1.train.latest_checkpoint(checkpoint)
@@ -178,9 +180,9 @@ class TensorpackTrialController(TensorFlowController):
                 raise FileNotFoundError(f"checkpoint {os.path.basename(checkpoint)} has no TensorFlow checkpoint in it")
             trained = {one.op.name for one in v1.trainable_variables()}
             others = [one.op.name for one in v1.global_variables() if one.op.name not in trained]
-            start = tp.tfutils.SaverRestore(path, ignore=others if weights_only else ())
+            start = tp.tfutils.sessinit.SaverRestore(path, ignore=others if weights_only else ())
         elif (backbone := self._call("load_backbone_weights")) is not None:
-            start = tp.tfutils.get_model_loader(backbone)
+            start = tp.tfutils.sessinit.get_model_loader(backbone)
         self._trainer.initialize(creator, start)
         self._opened = True
 

@@ -37,7 +37,7 @@ class NamedTensorsEvaluator(Evaluator):
         self._tensors: list[Any] = []
 
     def set_up_graph(self, trainer: Any) -> None:
-        self._tensors = tp.tfutils.get_tensors_by_names(self._names)
+        self._tensors = tp.tfutils.common.get_tensors_by_names(self._names)
 
     def compute_validation_metrics(self) -> Mapping[str, Any]:
         return dict(zip(self._names, self.trainer.sess.run(self._tensors), strict=True))

@@ -17,14 +17,17 @@ class EndlessFrom(tp.DataFlow):  # type: ignore[misc]
     def __init__(self, inner: Any, start: int) -> None:
         self._inner = inner
         self._start = start
+        self._ready = False
 
     def reset_state(self) -> None:
         self._inner.reset_state()
+        self._ready = True
 
     def __iter__(self) -> Iterator[Any]:
         stream = self._stream()
-        for _ in itertools.islice(stream, self._start):
-            pass
+        if self._ready:  # Tensorpack asks once before, and throws that away
+            for _ in itertools.islice(stream, self._start):
+                pass
         return stream
 
     def _stream(self) -> Iterator[Any]:

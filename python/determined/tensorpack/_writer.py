@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from determined._tensorflow import _board
 from determined.tensorpack._framework import tp
 
 logger = logging.getLogger("determined.tensorpack")
-
-_DIRECTORY = "/tmp/tensorboard"
 
 
 def TFEventWriter(*args: Any, **options: Any) -> Any:  # noqa: N802  # it takes the place of Tensorpack's class
@@ -20,4 +19,4 @@ def TFEventWriter(*args: Any, **options: Any) -> Any:  # noqa: N802  # it takes 
             logger.warning("TFEventWriter: %s is left aside", name)
     if args:
         logger.warning("TFEventWriter: logdir is left aside")
-    return tp.callbacks.TFEventWriter(_DIRECTORY, *args[1:3], **options)
+    return tp.callbacks.TFEventWriter(_board.directory(), *args[1:3], **options)

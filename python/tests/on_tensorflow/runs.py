@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from harness import Run
 
+from determined import _launch, _native
+from determined._env import EnvContext
+from determined._experiment_config import ExperimentConfig
 from determined._trial import Trial
 
 CONFIG: dict[str, Any] = {
@@ -60,3 +63,17 @@ def assert_same_end(straight: Run, other: Run, values: Any) -> None:
     expected, found = straight.numbers(), other.numbers()
     assert found and {key: expected[key] for key in found} == found
     logging.getLogger("determined").debug("%d reports are equal", len(found))
+
+
+def on_cluster(script: str, folder: pathlib.Path, metric: str) -> Any:
+    """Context and controller of a script of the Native API, as the cluster runs it."""
+    (folder / "script.py").write_text(script)
+    env = EnvContext(
+        experiment_config=ExperimentConfig({"searcher": {"metric": metric}}),
+        hparams={"global_batch_size": 4},
+        trial_seed=3,
+    )
+    trial_class = _native.load(["script.py", "--size", "3"], str(folder), env)
+    context, controller = _launch.build(trial_class, env, source=None)
+    controller.start(None, None, weights_only=False)
+    return context, controller

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 from harness import Run
 from keras_trials import EVENTS, ArrayTrial, DatasetTrial, SequenceTrial
-from runs import assert_same_end, begun, interrupted
+from runs import assert_same_end, begun, interrupted, on_cluster
 from runs import run as run_any
 
 from determined import keras
@@ -168,3 +168,48 @@ def test_arrays_for_several_inputs_and_weights_are_taken(tmp_path: pathlib.Path)
             return [x, -x], y
 
     assert run(Two, tmp_path, 5).numbers()["training", 5]["avg_metrics"]["loss"] == 0.0
+
+
+def test_a_keras_trial_on_cached_data_ends_with_the_same_bits(tmp_path: pathlib.Path) -> None:
+    class Cached(ArrayTrial):
+        def load(self, decorate: Any, seed: int) -> Any:
+            return decorate(lambda: tf.data.Dataset.from_tensor_slices(trials.rows(seed)))().batch(4)
+
+        def build_training_data_loader(self) -> Any:
+            return self.load(self.context.experimental.cache_train_dataset("k", "v1", shuffle=True), 1)
+
+        def build_validation_data_loader(self) -> Any:
+            return self.load(self.context.experimental.cache_validation_dataset("k", "v1"), 2)
+
+    config = {
+        "searcher": {"metric": "val_loss"},
+        "data_layer": {"type": "shared_fs", "host_storage_path": str(tmp_path / "caches")},
+    }
+    straight = run(Cached, tmp_path, config=config)
+    assert_same_end(straight, interrupted(Cached, tmp_path, [8], config=config), variables)
+
+
+KERAS = """
+import numpy as np
+import tensorflow as tf
+from determined.experimental import keras
+
+context = keras.init({config}, context_dir=".")
+model = context.wrap_model(tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))]))
+model.compile("sgd", "mse")
+x = np.ones((8, 2), np.float32)
+model.fit(x, x[:, :1], validation_data=(x, x[:, :1]), verbose=0, epochs=100)
+raise SystemExit("never reached on the cluster")
+"""
+NATIVE = {"hyperparameters": {"global_batch_size": 4}, "searcher": {"name": "single", "metric": "val_loss"}}
+
+
+def test_a_keras_script_trains_on_the_cluster(tmp_path: pathlib.Path) -> None:
+    _, controller = on_cluster(KERAS.format(config=NATIVE), tmp_path, "val_loss")
+    first, _ = controller.train(1)
+    last, _ = controller.train(20)
+    assert last["loss"] < first["loss"] and set(controller.validate()) == {"val_loss"}
+    with pytest.raises(InvalidExperimentException, match="validation_data"):
+        on_cluster(KERAS.replace("validation_data=(x, x[:, :1]), ", "").format(config=NATIVE), tmp_path, "val_loss")
+    with pytest.raises(InvalidExperimentException, match="before its compile"):
+        on_cluster(KERAS.replace('model.compile("sgd", "mse")', "").format(config=NATIVE), tmp_path, "val_loss")
