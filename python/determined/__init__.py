@@ -17,11 +17,13 @@ from determined._trial import Trial, TrialController
 from determined._version import __version__
 from determined.errors import InvalidHP
 
+_PACKAGES = ("core", "estimator", "experimental", "keras", "pytorch", "tensorpack")
+
 
 def __getattr__(name: str) -> Any:
-    """``det.core`` without an import of its own; nothing pays for it that does not use it."""
-    if name == "core":
-        return importlib.import_module("determined.core")
+    """``det.core`` and the like without an import of their own; nothing pays for it that does not use it."""
+    if name in _PACKAGES:
+        return importlib.import_module(f"determined.{name}")
     raise AttributeError(f"module 'determined' has no attribute {name!r}")
 
 

@@ -32,7 +32,7 @@ def threads(environment: dict[str, str]) -> int:
     return int(text) if text.isdigit() and int(text) > 0 else len(os.sched_getaffinity(0))
 
 
-def load(env: EnvContext, source: SourceSnapshot) -> type[Trial]:
+def load(env: EnvContext, source: SourceSnapshot, distributed: DistributedContext | None = None) -> type[Trial]:
     """The trial class of a model definition, imported under generators in a known state.
 
     So what its modules draw while they are imported depends neither on chance nor on what this process did before.
@@ -49,7 +49,7 @@ def load(env: EnvContext, source: SourceSnapshot) -> type[Trial]:
     if (torch := _imported("torch", source)) is not None:
         torch.default_generator.manual_seed(env.trial_seed)
     if command is not None:
-        return _native.load(command, source.root)
+        return _native.load(command, source.root, env, distributed)
     return _entrypoint.load_trial_class(entrypoint, source.root)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import pathlib
 import runpy
@@ -10,10 +11,27 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from determined._distributed import DistributedContext
+from determined._env import EnvContext
 from determined._trial import Trial
 from determined.errors import InvalidExperimentException, StopLoadingImplementation
 
-_recording: list[type[Trial]] | None = None
+
+@dataclasses.dataclass
+class Surroundings:
+    """What a script finds while it is run for its trial class alone."""
+
+    found: list[type[Trial]]
+    env: EnvContext | None
+    distributed: DistributedContext | None
+
+
+_recording: Surroundings | None = None
+
+
+def surroundings() -> Surroundings | None:
+    """The process's trial, while a script is run for its class; None where it is run by its user."""
+    return _recording
 
 
 def recording() -> bool:
@@ -24,16 +42,18 @@ def recording() -> bool:
 def record(trial_class: type[Trial]) -> None:
     """Keeps the class, and ends the script."""
     assert _recording is not None
-    _recording.append(trial_class)
+    _recording.found.append(trial_class)
     raise StopLoadingImplementation
 
 
 @contextlib.contextmanager
-def recorded() -> Iterator[list[type[Trial]]]:
+def recorded(
+    env: EnvContext | None = None, distributed: DistributedContext | None = None
+) -> Iterator[list[type[Trial]]]:
     """The class that a script hands over inside; the script ends there."""
     global _recording
-    before, _recording = _recording, []
-    found = _recording
+    before, _recording = _recording, Surroundings([], env, distributed)
+    found = _recording.found
     try:
         yield found
     except StopLoadingImplementation:
@@ -50,7 +70,12 @@ def command_of(config: Mapping[str, Any]) -> list[str] | None:
     return [str(word) for word in command] if command else None
 
 
-def load(command: Sequence[str], directory: str) -> type[Trial]:
+def load(
+    command: Sequence[str],
+    directory: str,
+    env: EnvContext | None = None,
+    distributed: DistributedContext | None = None,
+) -> type[Trial]:
     """Runs a script of the model definition as ``__main__`` until it hands over its trial class.
 
     Raises:
@@ -62,12 +87,14 @@ def load(command: Sequence[str], directory: str) -> type[Trial]:
     arguments = sys.argv
     sys.argv = list(command)
     try:
-        with recorded() as found:
+        with recorded(env, distributed) as found:
             runpy.run_path(os.fspath(script), run_name="__main__")
     finally:
         sys.argv = arguments
     if not found:
-        raise InvalidExperimentException(f"the script {command[0]} ended without a call of experimental.create()")
+        raise InvalidExperimentException(
+            f"the script {command[0]} ended without a call of experimental.create(), train_and_evaluate() or fit()"
+        )
     trial_class = found[0]
     if trial_class.__module__ == "__main__":
         trial_class.__module__ = script.stem  # where others find it

@@ -66,6 +66,10 @@ def test_includes_land_at_the_top(tmp_path: pathlib.Path) -> None:
 def test_a_directory_that_is_too_large_says_what_to_do(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_context, "BYTES_MAX", 100)
     (tmp_path / "a.bin").write_bytes(bytes(90))
+    assert [entry["path"] for entry in _context.read_context(tmp_path)] == [
+        "a.bin"
+    ]  # real bytes count, not encoded ones
+    (tmp_path / "b.bin").write_bytes(bytes(11))
     with pytest.raises(ValueError, match="detignore"):
         _context.read_context(tmp_path)
 

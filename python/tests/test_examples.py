@@ -9,9 +9,15 @@ import pytest
 from harness import RULES
 
 from determined import _entrypoint, _launch, _local_run
+from determined.exec import _families
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
-NAMES = sorted(folder.name for folder in EXAMPLES.iterdir() if (folder / "model_def.py").exists())
+NAMES = sorted(
+    folder.name
+    for folder in EXAMPLES.iterdir()
+    if (folder / "model_def.py").exists()
+    and not _families.needs_tensorflow(folder, _local_run.read_config(str(folder / "const.yaml")))
+)
 DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
 
 

@@ -53,7 +53,7 @@ json::object masked(const json::object& document) {
   auto& object = copy.get_object();
   if (auto* data = object.if_contains("data"); data != nullptr && data->is_object())
     if (auto* secrets = data->get_object().if_contains("secrets")) mask_all(*secrets);
-  // Ignored, but people write keys into it all the same.
+  // Of these no schema says which keys are secrets.
   for (const auto* name : {"tensorboard_storage", "data_layer"})
     if (auto* section = object.if_contains(name); section != nullptr && section->is_object())
       for (const auto* key : {"access_key", "secret_key", "connection_string", "credential"})

@@ -146,7 +146,7 @@ void check_rest(const Subject& subject) {
     subject.report.add(
         Path{} / "profiling" / "begin_on_batch",
         fmt::format("begin_on_batch must be less than end_after_batch: {} is greater than {}", *begin, *end));
-  for (const auto* name : {"data_layer", "tensorboard_storage", "security"})
+  for (const auto* name : {"tensorboard_storage", "security"})
     if (find_member(subject.merged, name) != nullptr)
       subject.warnings.push_back(fmt::format("{} is ignored", name));
 }

@@ -14,8 +14,8 @@ from determined.common._ignore import IgnoreRules
 
 logger = logging.getLogger("determined")
 
-BYTES_MAX = 128 * 1024 * 1024 // 8 * 6 - 1024 * 1024
-"""The most that the encoded content may have."""
+BYTES_MAX = 96 * 1000 * 1000
+"""The most that all files of a model definition may have together: encoded, they still fit into one request."""
 
 _ALWAYS = "__pycache__/\n*.py[co]\n*$py.class\n.detignore\n"
 _DIRECTORY, _FILE = 53, 48  # as in tar
@@ -40,10 +40,10 @@ def read_context(directory: str | os.PathLike[str] | None, includes: Iterable[st
             continue
         if name in found:
             raise ValueError(f"path {name!r} would be in the model definition twice")
-        size += len(entry["content"])
+        size += entry.pop("bytes")
         if size > BYTES_MAX:
             raise ValueError(
-                f"directory {str(directory)!r} exceeds the maximum allowed size, {BYTES_MAX >> 20} MiB; "
+                f"directory {str(directory)!r} exceeds the maximum allowed size, {BYTES_MAX // 1000000} MB; "
                 "name what is not needed in a .detignore file"
             )
         found[name] = entry
@@ -105,7 +105,7 @@ def _entry(path: pathlib.Path, name: str) -> dict[str, Any] | None:
             logger.warning("%s is no file; it is skipped", name)
             return None
         if status.st_size > BYTES_MAX and not is_directory:
-            raise ValueError(f"{name} is larger than a whole model definition may be, {BYTES_MAX >> 20} MiB")
+            raise ValueError(f"{name} is larger than a whole model definition may be, {BYTES_MAX // 1000000} MB")
         content = b"" if is_directory else path.read_bytes()
     except (OSError, UnicodeEncodeError) as error:
         logger.warning("%r cannot be read (%s); it is skipped", name, error)
@@ -114,6 +114,7 @@ def _entry(path: pathlib.Path, name: str) -> dict[str, Any] | None:
         "path": name,
         "type": _DIRECTORY if is_directory else _FILE,
         "content": base64.b64encode(content).decode(),
+        "bytes": len(content),  # for the sum; it does not travel
         "mode": status.st_mode & 0o777,
         "mtime": str(int(status.st_mtime)),
         "uid": 0,

@@ -1,8 +1,10 @@
-"""The packages that a model definition asks for in its ``requirements.txt``.
+"""The packages that a trial needs beside the platform's: its family's, and those of its ``requirements.txt``.
 
 Each content of such a file has a virtual environment of its own on top of the platform's: built once on a machine,
 shared by all ranks, trials and experiments that want the same, kept under the hash of what it was made from. What
-the platform's environment has in a fitting version is not installed again.
+the platform's environment has in a fitting version is not installed again. TensorFlow has such an environment, too, so
+that only those who use it pay for it: a trial of one of its families gets it without asking, below that of its
+``requirements.txt`` (docs/decisions/0021).
 
 They are kept in ``DET_ENVIRONMENTS``, else in ``$XDG_CACHE_HOME/det/environments``. What was not used for thirty days
 goes.
@@ -11,9 +13,11 @@ goes.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import hashlib
 import importlib.metadata
+import json
 import os
 import pathlib
 import re
@@ -22,58 +26,127 @@ import site
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from typing import IO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
 
 from determined.errors import InvalidExperimentException
+from determined.exec import _families
 
 NAME = "requirements.txt"
+TENSORFLOW = ("tensorflow-cpu==2.15.1", "tensorpack==0.11", "lmdb==3.0.0")
+"""What trials on TensorFlow need: the last TensorFlow with estimators, and what the platform uses beside it."""
 _UNUSED_DAYS = 30
 _ENTERED = "DET_ENVIRONMENT_ENTERED"
+_NAMES_TENSORFLOW = re.compile(r"^tensorflow(-cpu|-gpu|-intel|\[[^]]*\])?\s*($|[=<>!~;@])")
 _REFERS_TO_FILES = re.compile(
     r"^\s*(-r|-c|-e|--requirement|--constraint|--editable|\.|/|file:)|@\s*(file:|\.)", re.MULTILINE
 )
 
 
-def enter(directory: str, command: list[str]) -> None:
-    """Makes what ``requirements.txt`` of a model definition names importable in this process.
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """Packages that share one environment."""
 
+    title: str
+    """What it is called in the log."""
+    lines: tuple[str, ...]
+    directory: pathlib.Path
+    """Where the lines are read from; relative paths in them begin there."""
+    file: bool = False
+    """Whether ``requirements.txt`` of the directory is to be installed, beside the lines."""
+
+    def key(self, below: Sequence[str] = ()) -> str:
+        """The name of the environment: the hash of all that it is made from."""
+        text = (self.directory / NAME).read_text() if self.file else ""
+        digest = hashlib.sha256("\n".join([*self.lines, *_lines(text)]).encode())
+        digest.update(f"{sys.version}\n{sys.prefix}\n".encode())
+        for name, version in sorted((d.name, d.version) for d in importlib.metadata.distributions()):
+            digest.update(f"{name}=={version}\n".encode())
+        for name in below:
+            digest.update(f"below {name}\n".encode())
+        if _REFERS_TO_FILES.search(text):
+            for path in sorted(self.directory.rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    digest.update(f"{path.relative_to(self.directory)}\n".encode() + path.read_bytes())
+        return digest.hexdigest()[:32]
+
+
+def enter(directory: str, command: list[str], config: Mapping[str, Any] | None = None) -> None:
+    """Makes what the trial of a model definition needs importable in this process.
+
+    That is what its ``requirements.txt`` names and, where ``config`` names a trial class on TensorFlow, TensorFlow.
     Where a package is imported already that the environment has in another version (a warm worker's framework), the
     process becomes ``command``, arguments for a fresh interpreter; the call then does not return.
     """
-    wanted = pathlib.Path(directory) / NAME
-    if not wanted.is_file() or not _lines(wanted.read_text()):
+    if os.environ.get(_ENTERED) == sys.prefix:
         return
-    home = _home(os.environ) / key(pathlib.Path(directory))
-    packages = build(home, pathlib.Path(directory))
+    layers = wanted(pathlib.Path(directory), config)
+    if not layers:
+        return
+    packages: list[pathlib.Path] = []
+    keys: list[str] = []
+    for layer in layers:
+        home = place(layer, keys)
+        keys.append(home.name)
+        packages.insert(0, build(home, layer, packages))
     os.environ["VIRTUAL_ENV"] = str(home)
     os.environ["PATH"] = f"{home / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    if os.environ.get(_ENTERED) == str(home):
-        return
-    if shadowed := imported_from_elsewhere(packages):
-        print(f"starting afresh, for {NAME} brings its own {', '.join(shadowed)}", flush=True)
+    if shadowed := sorted({name for entry in packages for name in imported_from_elsewhere(entry)}):
+        print(f"starting afresh, for {layers[-1].title} brings its own {', '.join(shadowed)}", flush=True)
         os.environ[_ENTERED] = str(home)
         sys.stderr.flush()
         os.execv(home / "bin" / "python", [str(home / "bin" / "python"), *command])
-    sys.path.insert(1, str(packages))
+    sys.path[1:1] = [str(entry) for entry in packages]
     importlib.invalidate_caches()
 
 
+def wanted(directory: pathlib.Path, config: Mapping[str, Any] | None = None) -> list[Layer]:
+    """The layers of packages on top of the platform's, the lowest first."""
+    own = directory / NAME
+    asked = _lines(own.read_text()) if own.is_file() else []
+    family = list(TENSORFLOW) if config is not None and _families.needs_tensorflow(directory, config) else []
+    if any(_NAMES_TENSORFLOW.match(line) for line in asked):  # The trial's own version goes before the platform's.
+        beside = tuple(line for line in family if not _NAMES_TENSORFLOW.match(line))
+        return [Layer(NAME, beside, directory, file=True)]
+    layers = []
+    if family := [line for line in family if not _is_there(line)]:
+        layers.append(Layer("TensorFlow trials", tuple(family), directory))
+    if asked:
+        layers.append(Layer(NAME, (), directory, file=True))
+    return layers
+
+
+def _is_there(line: str) -> bool:
+    """Whether the platform's environment has a package already; of TensorFlow any version with estimators will do."""
+    name, _, version = line.partition("==")
+    for candidate in ("tensorflow", "tensorflow-cpu", "tensorflow-gpu") if name == "tensorflow-cpu" else (name,):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found = importlib.metadata.version(candidate)
+            if found == version or (name == "tensorflow-cpu" and re.match(r"2\.(\d|1[0-5])\.", found)):
+                return True
+    return False
+
+
+def config_of(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The experiment configuration that an agent hands over; empty where it cannot be read, which is told elsewhere."""
+    try:
+        config = json.loads(environment.get("DET_EXPERIMENT_CONFIG", ""))
+    except ValueError:
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
 def key(directory: pathlib.Path) -> str:
-    """The name of an environment: the hash of all that it is made from."""
-    text = (directory / NAME).read_text()
-    digest = hashlib.sha256("\n".join(_lines(text)).encode())
-    digest.update(f"{sys.version}\n{sys.prefix}\n".encode())
-    for name, version in sorted((d.name, d.version) for d in importlib.metadata.distributions()):
-        digest.update(f"{name}=={version}\n".encode())
-    if _REFERS_TO_FILES.search(text):
-        for path in sorted(directory.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(f"{path.relative_to(directory)}\n".encode() + path.read_bytes())
-    return digest.hexdigest()[:32]
+    """The name of the environment of a model definition's ``requirements.txt``."""
+    return Layer(NAME, (), directory, file=True).key()
 
 
-def build(home: pathlib.Path, directory: pathlib.Path) -> pathlib.Path:
+def place(layer: Layer, below: Sequence[str] = ()) -> pathlib.Path:
+    """Where the environment of a layer is, or will be."""
+    return _home(os.environ) / layer.key(below)
+
+
+def build(home: pathlib.Path, layer: Layer, below: Sequence[pathlib.Path] = ()) -> pathlib.Path:
     """Builds the environment where it is not yet there, and gives its site-packages.
 
     Raises:
@@ -82,24 +155,25 @@ def build(home: pathlib.Path, directory: pathlib.Path) -> pathlib.Path:
     packages = home / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     complete = home / "complete"
     home.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(home.parent / f"{home.name}.lock"):
+    with _locked(home.parent / f"{home.name}.lock", layer.title):
         if complete.exists():
             complete.touch()
             return packages
-        print(f"building the environment of {NAME}, which later trials will share", flush=True)
+        print(f"building the environment of {layer.title}, which later trials will share", flush=True)
         started = time.monotonic()
         shutil.rmtree(home, ignore_errors=True)  # Half of one, whose builder was killed.
         _remove_unused(home.parent)
-        _run([sys.executable, "-m", "venv", "--without-pip", str(home)], directory)
-        below = "".join(f"import site; site.addsitedir({entry!r})\n" for entry in site.getsitepackages())
-        (packages / "platform.pth").write_text(below)
+        _run([sys.executable, "-m", "venv", "--without-pip", str(home)], layer)
+        lower = [*map(str, below), *site.getsitepackages()]
+        (packages / "platform.pth").write_text("".join(f"import site; site.addsitedir({entry!r})\n" for entry in lower))
         _run(
             [
                 *(sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install"),
                 *("--no-input", "--disable-pip-version-check", "--progress-bar", "off"),
-                *("--no-warn-script-location", "--requirement", NAME),
+                *("--no-warn-script-location", "--compile", *layer.lines),
+                *(("--requirement", NAME) if layer.file else ()),
             ],
-            directory,
+            layer,
         )
         complete.touch()
         print(f"the environment is ready after {time.monotonic() - started:.1f} s", flush=True)
@@ -129,13 +203,13 @@ def _home(environment: Mapping[str, str]) -> pathlib.Path:
     return pathlib.Path(cache) / "det" / "environments"
 
 
-def _run(command: list[str], directory: pathlib.Path) -> None:
+def _run(command: list[str], layer: Layer) -> None:
     """Runs a command with its output in the trial's log."""
     # The package path of this process is not the environment's.
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     with subprocess.Popen(
         command,
-        cwd=directory,
+        cwd=layer.directory,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -152,16 +226,16 @@ def _run(command: list[str], directory: pathlib.Path) -> None:
                 errors.append(line[len("ERROR:") :].strip())
     if process.returncode != 0:
         why = errors[-1] if errors else f"{os.path.basename(command[0])} ended with status {process.returncode}"
-        raise InvalidExperimentException(f"{NAME} cannot be installed: {why}")
+        raise InvalidExperimentException(f"{layer.title} cannot be installed: {why}")
 
 
 @contextlib.contextmanager
-def _locked(path: pathlib.Path) -> Iterator[IO[str]]:
+def _locked(path: pathlib.Path, title: str) -> Iterator[IO[str]]:
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(f"waiting for another process that builds the environment of {NAME}", flush=True)
+            print(f"waiting for another process that builds the environment of {title}", flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield file
 

@@ -12,7 +12,7 @@ import sys
 
 from determined import _failure, _launch, _local_run
 from determined.errors import InvalidHP
-from determined.exec import _output
+from determined.exec import _output, _requirements
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,10 +27,12 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     sys.dont_write_bytecode = True
     try:
+        config_file = os.path.abspath(options.config)
+        config = _local_run.read_config(config_file)
+        directory = _launch.enter(options.directory)
+        _requirements.enter(directory, ["-m", "determined.exec.local", config_file, directory, "--test"], config)
         from determined import _runtime
 
-        config = _local_run.read_config(options.config)
-        directory = _launch.enter(options.directory)
         _local_run.test_one_batch(None, config, rules=_runtime, directory=directory)
     except InvalidHP as error:
         print(f"the trial refused its hyperparameters: {error}", file=sys.stderr)

@@ -33,8 +33,10 @@ def main() -> int:
     faulthandler.register(signal.SIGUSR2, file=sys.stderr, all_threads=True)  # asked before a kill: where is it?
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on a GPU
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # a lost rank is told once, by us
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # no news of instruction sets in every log
     try:
-        _requirements.enter(_work_directory(), ["-m", "determined.exec.trial"])
+        config = _requirements.config_of(os.environ)
+        _requirements.enter(_work_directory(), ["-m", "determined.exec.trial"], config)
     except BaseException as error:  # InvalidExperimentException is one
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -107,7 +109,7 @@ def _train(env: EnvContext, client: RankClient, runtime: Any, source: SourceSnap
     controller = None
     building = True
     try:
-        trial_class = _launch.load(env, source)
+        trial_class = _launch.load(env, source, ranks)
         context, controller = _launch.build(trial_class, env, source=source, distributed=ranks)
         loop: Loop | Follower
         if ranks.is_chief:

@@ -1,6 +1,6 @@
 """Experiments, trials, checkpoints and models from Python; and running a trial class by hand, for debugging."""
 
-from determined.experimental import client
+from determined.experimental import client, estimator, keras
 from determined.experimental._checkpoint import Checkpoint, ModelFramework
 from determined.experimental._create import Mode, create
 from determined.experimental._debug import create_trial_instance, test_one_batch
@@ -26,5 +26,7 @@ __all__ = [
     "client",
     "create",
     "create_trial_instance",
+    "estimator",
+    "keras",
     "test_one_batch",
 ]

@@ -19,7 +19,7 @@ from determined.experimental._experiment import Experiment
 
 logger = logging.getLogger("determined")
 
-_DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict[str, Any] = {
     "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 100}},
     "scheduling_unit": 100,
     "resources": {"slots_per_trial": 1},
@@ -68,12 +68,24 @@ def create(
     if local and not test:
         raise NotImplementedError("local=True trains nothing but a test: add test=True")
     if local:
-        test_one_batch(trial_def, {**_DEFAULTS, **(config or {})})
+        test_one_batch(trial_def, {**DEFAULTS, **(config or {})})
         return None
+    return submit(config, test=test, context_dir=context_dir, command=command, master_url=master_url)
+
+
+def submit(
+    config: Mapping[str, Any] | None,
+    *,
+    test: bool,
+    context_dir: str,
+    command: Sequence[str] | None,
+    master_url: str | None,
+) -> Experiment:
+    """Submits the script that runs, shows the log of its trial, and returns when it is over."""
     if not context_dir:
         raise InvalidExperimentException("context_dir is empty; it has to name the directory of the code to submit")
     words = list(command) if command is not None else _own_command(context_dir)
-    merged = {**_DEFAULTS, **(config or {}), "internal": {"native": {"command": words}}}
+    merged = {**DEFAULTS, **(config or {}), "internal": {"native": {"command": words}}}
     if test:
         merged = _shortened(merged)
     experiment = Determined(master_url).create_experiment(merged, context_dir)

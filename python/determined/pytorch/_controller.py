@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import pathlib
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from determined import _metrics
+from determined import _metrics, _trial_files
 from determined._env import EnvContext
 from determined._source import SourceSnapshot
 from determined._trial import TrialController
@@ -71,27 +69,12 @@ class PyTorchTrialController(TrialController):
             self._callbacks.call("on_checkpoint_load_start", state)
             _state.load_models(self._context, state)
             if not weights_only:
-                self._restore(state, self._of_this_rank(rest))
+                self._restore(state, _trial_files.of_this_rank(rest, self._context.distributed))
         self._context.equalise()
         self._callbacks.call("on_training_start")
         if not weights_only and "rng_state" in rest:
-            _rng.restore(self._of_this_rank(rest)["rng_state"])
+            _rng.restore(_trial_files.of_this_rank(rest, self._context.distributed)["rng_state"])
         return loop
-
-    def _of_this_rank(self, rest: dict[str, Any]) -> dict[str, Any]:
-        """What the checkpoint holds for this rank alone; for a rank that it does not know, what it holds for rank 0."""
-        others = rest.get("other_ranks", [])
-        rank, size = self._context.distributed.rank, self._context.distributed.size
-        if len(others) + 1 != size:
-            if rank == 0:
-                logger.warning(
-                    "the checkpoint is of %d slots, this trial has %d: what only single slots had (generators, "
-                    "waiting gradients, states of callbacks) is taken from the first",
-                    len(others) + 1,
-                    size,
-                )
-            return rest
-        return rest if rank == 0 else {**rest, **others[rank - 1]}
 
     def _restore(self, state: dict[str, Any], rest: dict[str, Any]) -> None:
         context = self._context
@@ -264,7 +247,9 @@ class PyTorchTrialController(TrialController):
             state = _state.user_state(context, callbacks.state_dict())
             callbacks.call("on_checkpoint_save_start", state)
             _state.write(directory, state, rest)
-            self._write_definition(pathlib.Path(directory))
+            _trial_files.write_definition(
+                pathlib.Path(directory), "PyTorchTrial", type(self._trial), context.env, self._source
+            )
             callbacks.call("on_checkpoint_end", directory)
             callbacks.call("on_checkpoint_write_end", directory)
         return {"framework": f"torch-{torch.__version__.split('+')[0]}", "format": "pickle"}
@@ -279,20 +264,6 @@ class PyTorchTrialController(TrialController):
                 }
             )
 
-    def _write_definition(self, directory: pathlib.Path) -> None:
-        """The source and what it takes to build the trial again without the platform."""
-        env = self._context.env
-        trial_class = type(self._trial)
-        described = {
-            "trial_type": "PyTorchTrial",
-            "trial_cls_spec": f"{_module_of(trial_class)}:{trial_class.__qualname__}",
-            "experiment_config": env.experiment_config,
-            "hparams": env.hparams,
-        }
-        (directory / "load_data.json").write_text(json.dumps(described, indent=2) + "\n")
-        if self._source is not None:
-            self._source.write(directory / "code")
-
     def stored(self, uuid: str) -> None:
         with _rng.untouched():
             self._callbacks.call("on_checkpoint_upload_end", uuid)
@@ -302,14 +273,6 @@ class PyTorchTrialController(TrialController):
         if self._started:
             self._started = False
             self._callbacks.call("on_trial_shutdown")
-
-
-def _module_of(trial_class: type) -> str:
-    """The module to import the class from; a script that runs is not called ``__main__`` for others."""
-    if trial_class.__module__ != "__main__":
-        return trial_class.__module__
-    file = getattr(sys.modules["__main__"], "__file__", None)
-    return pathlib.Path(file).stem if file else "__main__"
 
 
 PyTorchTrial.trial_controller_class = PyTorchTrialController

@@ -1,0 +1,21 @@
+"""Packages whose names import their framework only when one of them is used."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """A ``__getattr__`` for ``package``: each name comes from the module of the package that ``homes`` gives for it,
+    or is a module of the package itself where it gives none."""
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if not homes[name]:
+            return importlib.import_module(f"{package}.{name}")
+        return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+
+    return get

@@ -1,0 +1,136 @@
+"""``cache_train_dataset`` and ``cache_validation_dataset`` of Estimator and Keras contexts."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from determined._tensorflow import _cache
+from determined._tensorflow._random import seeds
+from determined.common import check
+from determined.errors import InvalidConfigurationException, InvalidExperimentException
+
+_TYPES = ("shared_fs", "s3", "gcs")
+
+
+class CachingContext:
+    """The part of ``context.experimental`` that caches data sets."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._training: _cache.Reader | None = None
+
+    @property
+    def training_cached(self) -> bool:
+        return self._training is not None
+
+    def cache_train_dataset(
+        self, dataset_id: str, dataset_version: str, shuffle: bool = False, skip_shuffle_at_epoch_end: bool = False
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """A decorator for the function that makes the data set of training.
+
+        The data set is stored under its id and version when it is first used; later the function is not called. With
+        ``shuffle`` its records come in an order by the trial's seed, and in another one in every epoch unless
+        ``skip_shuffle_at_epoch_end``. On several slots each reads a share of its own. Batch, augment and shuffle more
+        after it; never repeat. A trial that goes on enters the data at its place at once, unless what follows shuffles,
+        filters or draws: then it runs up to its place.
+
+        Example::
+
+            @self.context.experimental.cache_train_dataset("digits", "v1", shuffle=True)
+            def make_dataset():
+                return tf.data.Dataset.from_tensor_slices(load())
+
+            return make_dataset().batch(self.context.get_per_slot_batch_size())
+        """
+        where = self._place(dataset_id, dataset_version, "train")
+
+        def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
+            def cached(*args: Any, **options: Any) -> Any:
+                check.is_none(self._training, "cache_train_dataset() can be used once")
+                if getattr(self._context, "dataset_wrapped", False):
+                    check.fail(
+                        "both wrap_dataset() and cache_train_dataset()",
+                        "one of them",
+                        "the cache shards its data itself",
+                    )
+                self._training = self._reader(
+                    where, lambda: make(*args, **options), shuffle, not skip_shuffle_at_epoch_end, training=True
+                )
+                seeds.drawn_in_data = False
+                return self._training.dataset()
+
+            return cached
+
+        return decorate
+
+    def cache_validation_dataset(
+        self, dataset_id: str, dataset_version: str, shuffle: bool = False
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """As ``cache_train_dataset``, for the data set of validation: every validation reads it in the same order."""
+        where = self._place(dataset_id, dataset_version, "val")
+
+        def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
+            def cached(*args: Any, **options: Any) -> Any:
+                return self._reader(where, lambda: make(*args, **options), shuffle, False, training=False).dataset()
+
+            return cached
+
+        return decorate
+
+    def _reader(
+        self, where: pathlib.Path, make: Callable[[], Any], shuffle: bool, reshuffle: bool, *, training: bool
+    ) -> _cache.Reader:
+        ranks = self._context.distributed
+        with seeds.suspended():
+            cache = _cache.opened(where, make)
+        return _cache.Reader(
+            cache,
+            seed=self._context.env.trial_seed,
+            rank=ranks.rank,
+            size=ranks.size,
+            shuffle=shuffle,
+            reshuffle=reshuffle,
+            training=training,
+        )
+
+    def enter(self, dataset: Any, trained: int) -> bool:
+        """Lets a data set over the cache begin after so many batches; False where it has to run up to there."""
+        if self._training is None:
+            return False
+        batch = self._context.get_per_slot_batch_size()
+        if seeds.drawn_in_data or not _cache.can_jump(dataset, batch):
+            self._training.start = 0
+            return False
+        self._training.start = trained * batch
+        return True
+
+    def _place(self, dataset_id: str, dataset_version: str, kind: str) -> pathlib.Path:
+        for name, value in (("dataset_id", dataset_id), ("dataset_version", dataset_version)):
+            if not isinstance(value, str) or not value or "/" in value or value in (".", ".."):
+                check.fail(f"{name} {value!r}", "a string that can name a directory")
+        return root(self._context.get_experiment_config()) / dataset_id / f"{dataset_version}_{kind}"
+
+
+def root(config: Mapping[str, Any]) -> pathlib.Path:
+    """Where cached data sets are, by the section ``data_layer`` of an experiment configuration.
+
+    Raises:
+        AssertionError: there is no such type.
+        InvalidExperimentException, InvalidConfigurationException: the section cannot be used.
+    """
+    section = config.get("data_layer") or {"type": "shared_fs"}
+    kind = section.get("type", "shared_fs")
+    if kind not in _TYPES:
+        raise AssertionError(f"data_layer.type is {kind!r}; must be one of {', '.join(_TYPES)}")
+    if kind != "shared_fs":
+        raise InvalidExperimentException(
+            f"data_layer.type is {kind!r}, which cannot be used yet; use shared_fs with a host_storage_path that all "
+            "machines see"
+        )
+    path = section.get("host_storage_path") or os.path.expanduser("~/data/determined")
+    if not os.path.isabs(path):
+        raise InvalidConfigurationException(section, f"data_layer.host_storage_path is {path!r}; must be absolute")
+    return pathlib.Path(path)

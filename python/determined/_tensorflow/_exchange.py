@@ -1,0 +1,144 @@
+"""Gradients and variables of several ranks, over the ranks' own connection.
+
+All gradients that an optimizer computes travel as one buffer for each type, laid out by the order of the variables, and
+come back as the mean over ranks: the sums are formed in the same order before and after a pause.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from determined._distributed import DistributedContext
+from determined._tensorflow._framework import tf, v1
+
+
+def mean_of(
+    gradients: Sequence[Any], variables: Sequence[Any], ranks: DistributedContext, *, compress: bool, groups: Any = None
+) -> list[Any]:
+    """Operations that give the mean of each gradient over all ranks; None stays None.
+
+    Every rank has to call this for the same variables, in the same order. ``groups`` keeps connections for the next
+    call: for code whose calls never overlap.
+    """
+    dense: list[Any] = [None if g is None else tf.convert_to_tensor(g) for g in gradients]
+    result: list[Any] = list(dense)
+    for dtype in dict.fromkeys(g.dtype for g in dense if g is not None):
+        places = [at for at, g in enumerate(dense) if g is not None and g.dtype == dtype]
+        flat = tf.concat([tf.reshape(dense[at], [-1]) for at in places], 0)
+        wire = tf.float16 if compress and dtype == tf.float32 else dtype
+        reduce = groups[dtype] if groups and dtype in groups else Reduction(ranks)
+        if groups is not None:
+            groups[dtype] = reduce
+        with tf.device("/cpu:0"):
+            mean = tf.cast(tf.numpy_function(reduce, [tf.cast(flat, wire)], wire), dtype)
+        sizes = [tf.size(dense[at]) for at in places]
+        for at, part in zip(places, tf.split(mean, sizes, num=len(places)), strict=True):
+            result[at] = tf.reshape(part, tf.shape(dense[at]))
+            shape = variables[at].shape
+            result[at].set_shape(shape if shape.is_fully_defined() else dense[at].shape)
+    return result
+
+
+class Reduction:
+    """Averages a buffer over all ranks; in a group of its own, so that several may be under way in any order."""
+
+    def __init__(self, ranks: DistributedContext) -> None:
+        import torch.distributed as dist
+
+        self._dist = dist
+        self._ranks = ranks
+        self._group = dist.new_group(backend="gloo")
+        self.__name__ = "exchange_of_gradients"
+
+    def __call__(self, flat: Any) -> Any:
+        import torch
+
+        buffer = torch.from_numpy(np.array(flat))
+        buffer.div_(self._ranks.size)
+        with self._ranks.watch.waiting("the exchange of gradients"):
+            self._dist.all_reduce(buffer, group=self._group)
+        return buffer.numpy()
+
+
+def distribute(optimizer: Any, ranks: DistributedContext, *, compress: bool) -> Any:
+    """An optimizer that applies the mean of all ranks' gradients."""
+    if isinstance(optimizer, v1.train.Optimizer):
+        return DistributedOptimizer(optimizer, ranks, compress=compress)
+    kind = type(optimizer)
+    groups: dict[Any, Reduction] = {}
+    if getattr(optimizer, "jit_compile", False):
+        optimizer.jit_compile = False  # no compiled code waits for other ranks
+
+    def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **options: Any) -> Any:
+        pairs = list(grads_and_vars)
+        means = mean_of([g for g, _ in pairs], [v for _, v in pairs], ranks, compress=compress, groups=groups)
+        return kind.apply_gradients(self, zip(means, [v for _, v in pairs], strict=True), *args, **options)
+
+    optimizer.__class__ = type(
+        kind.__name__, (kind,), {"apply_gradients": apply_gradients, "__module__": kind.__module__}
+    )
+    return optimizer
+
+
+class DistributedOptimizer(v1.train.Optimizer):  # type: ignore[misc]
+    """A wrapped optimizer of several ranks.
+
+    Gradients are those of all ranks from ``compute_gradients`` on, so that clipping sees them; gradients that come from
+    elsewhere are exchanged when they are applied.
+    """
+
+    def __init__(self, inner: Any, ranks: DistributedContext, *, compress: bool) -> None:
+        super().__init__(name="Determined" + inner.get_name(), use_locking=False)
+        self._inner = inner
+        self._ranks = ranks
+        self._compress = compress
+        self._exchanged: Any = weakref.WeakSet()
+        """The graphs whose gradients are exchanged already."""
+
+    def compute_gradients(self, *args: Any, **options: Any) -> list[tuple[Any, Any]]:
+        pairs = self._inner.compute_gradients(*args, **options)
+        self._exchanged.add(v1.get_default_graph())
+        return self._mean(pairs)
+
+    def apply_gradients(self, grads_and_vars: Any, *args: Any, **options: Any) -> Any:
+        pairs = list(grads_and_vars)
+        if v1.get_default_graph() not in self._exchanged:
+            pairs = self._mean(pairs)
+        return self._inner.apply_gradients(pairs, *args, **options)
+
+    def _mean(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        variables = [variable for _, variable in pairs]
+        means = mean_of([g for g, _ in pairs], variables, self._ranks, compress=self._compress)
+        return list(zip(means, variables, strict=True))
+
+    def get_slot(self, *args: Any, **options: Any) -> Any:
+        return self._inner.get_slot(*args, **options)
+
+    def get_slot_names(self, *args: Any, **options: Any) -> Any:
+        return self._inner.get_slot_names(*args, **options)
+
+    def variables(self) -> Any:
+        return self._inner.variables()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_inner"], name)
+
+
+def spread(session: Any, variables: Sequence[Any], ranks: DistributedContext) -> None:
+    """Gives every rank rank 0's values of variables."""
+    if ranks.size == 1 or not variables:
+        return
+    values = session.run(list(variables)) if ranks.is_chief else None
+    values = ranks.broadcast(values)
+    if not ranks.is_chief:
+        load(session, variables, values)
+
+
+def load(session: Any, variables: Sequence[Any], values: Sequence[Any]) -> None:
+    """Sets variables of a graph that is complete already, through the operations that first set them."""
+    for variable, value in zip(variables, values, strict=True):
+        variable.load(value, session)

@@ -1,0 +1,44 @@
+"""TensorFlow itself, or a clear word that it is not there."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+_HELP = (
+    "it is not installed here. A trial on the platform gets it by itself where the module of its entry point imports "
+    "determined.estimator, determined.keras or determined.tensorpack; elsewhere install determined[tensorflow]"
+)
+
+
+def load(name: str, why: str) -> Any:
+    """A package of TensorFlow's world.
+
+    Raises:
+        ImportError: it is not there, or is too new to have estimators.
+    """
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name.split(".")[0]:
+            raise
+        raise ImportError(f"{why} needs {name}, and {_HELP}", name=name) from None
+    if name == "tensorflow":
+        release = tuple(int(part) for part in module.__version__.split(".")[:2])
+        if release > (2, 15):
+            raise ImportError(
+                f"{why} needs TensorFlow 2.15 or older; this is {module.__version__}, which has no estimators any more",
+                name=name,
+            )
+        module.compat.v1.logging.set_verbosity(module.compat.v1.logging.WARN)
+        # Every name of the first generation is deprecated; who uses it knows.
+        deprecation: Any = importlib.import_module("tensorflow.python.util.deprecation")
+        deprecation._PRINT_DEPRECATION_WARNINGS = False
+    return module
+
+
+tf = load("tensorflow", "this family of trials")
+v1 = tf.compat.v1

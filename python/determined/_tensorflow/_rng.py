@@ -1,0 +1,72 @@
+"""Every random generator of a trial on TensorFlow: seeding, saving, restoring, setting aside."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from tensorflow.python.eager import context as eager_context
+
+from determined._env import EnvContext
+from determined._tensorflow._framework import tf, v1
+from determined._tensorflow._random import seeds
+
+
+def prepare_process(env: EnvContext, threads: int) -> None:
+    """Seeds all generators and sets the number of threads, before any graph is built."""
+    random.seed(env.trial_seed)
+    np.random.seed(env.trial_seed % 2**32)
+    tf.random.set_seed(env.trial_seed)
+    tf.config.experimental.enable_op_determinism()
+    with contextlib.suppress(RuntimeError):  # it began to run before: a test, a notebook
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(max(2, threads))
+    seeds.install(env.rank)
+
+
+def session_config(given: Any, env: EnvContext, threads: int) -> Any:
+    """What a session is made with: the user's settings, and the platform's where the user has none."""
+    config = (
+        v1.ConfigProto(allow_soft_placement=True)
+        if given is None
+        else v1.ConfigProto.FromString(given.SerializeToString())
+    )
+    if config.intra_op_parallelism_threads == 0:
+        config.intra_op_parallelism_threads = threads
+    if config.inter_op_parallelism_threads == 0:
+        config.inter_op_parallelism_threads = max(4, threads)  # exchanges of gradients wait inside one
+    if env.size > 1 and not config.gpu_options.visible_device_list and tf.config.list_physical_devices("GPU"):
+        config.gpu_options.visible_device_list = str(env.local_rank)
+    config.gpu_options.allow_growth = True
+    return config
+
+
+def state() -> dict[str, Any]:
+    """The state of all generators of this process."""
+    saved: dict[str, Any] = {"np_rng_state": np.random.get_state(), "random_rng_state": random.getstate()}
+    generator = getattr(eager_context.context(), "_rng", None)
+    if generator is not None:
+        saved["tf_op_seeds"] = generator.getstate()
+    return saved
+
+
+def restore(saved: dict[str, Any]) -> None:
+    """Puts back what ``state`` returned."""
+    np.random.set_state(saved["np_rng_state"])
+    random.setstate(saved["random_rng_state"])
+    generator = getattr(eager_context.context(), "_rng", None)
+    if generator is not None and "tf_op_seeds" in saved:
+        generator.setstate(saved["tf_op_seeds"])
+
+
+@contextlib.contextmanager
+def untouched() -> Iterator[None]:
+    """Whatever is drawn inside, the generators are afterwards as before."""
+    before = state()
+    try:
+        yield
+    finally:
+        restore(before)

@@ -1,0 +1,33 @@
+"""Trials that train a ``tf.estimator.Estimator``.
+
+Needs TensorFlow 2.15, which a trial of this family gets by itself; it is imported when a name of this package is first
+used. Estimators run as they did in TensorFlow 1: its second generation's behaviour is switched off.
+"""
+
+from determined import _lazy
+
+_HOMES = {
+    "EstimatorContext": "_context",
+    "EstimatorExperimentalContext": "_experimental",
+    "EstimatorNativeContext": "_native",
+    "EstimatorTrial": "_controller",  # which makes it one that can be run
+    "EstimatorTrialContext": "_context",
+    "EstimatorTrialController": "_controller",
+    "MetricReducer": "_metric",
+    "RunHook": "_hooks",
+    "ServingInputReceiverFn": "_trial",
+}
+
+__all__ = [  # they come by __getattr__
+    "EstimatorContext",
+    "EstimatorExperimentalContext",
+    "EstimatorNativeContext",
+    "EstimatorTrial",
+    "EstimatorTrialContext",
+    "EstimatorTrialController",
+    "MetricReducer",
+    "RunHook",
+    "ServingInputReceiverFn",
+]
+
+__getattr__ = _lazy.names(__name__, _HOMES)

@@ -1,0 +1,66 @@
+"""The contexts of Estimator trials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from determined._distributed import DistributedContext
+from determined._env import EnvContext
+from determined._tensorflow import _exchange
+from determined._tensorflow._framework import tf, v1
+from determined._train_context import TrialContext
+from determined.common import check
+from determined.estimator._experimental import EstimatorExperimentalContext
+
+
+class EstimatorContext(TrialContext):
+    """What Estimator code asks of the platform, in a trial class or in a script of the Native API.
+
+    ``distributed`` describes the ranks; ``experimental`` holds metrics with rules of their own and cached data sets.
+    """
+
+    def __init__(self, env: EnvContext, distributed: DistributedContext | None = None) -> None:
+        v1.disable_v2_behavior()
+        super().__init__(env, distributed)
+        self.experimental = EstimatorExperimentalContext(self)
+        self.optimizer_wrapped = False
+        self.dataset_wrapped = False
+
+    def wrap_optimizer(self, optimizer: Any) -> Any:
+        """Registers an optimizer right after it was made. Use the result in its place: on several slots it applies the
+        mean of all slots' gradients."""
+        if not self.env.managed_training:
+            return optimizer
+        self.optimizer_wrapped = True
+        ranks = self.distributed
+        if ranks.size == 1:
+            return optimizer
+        if isinstance(optimizer, str):
+            check.fail(
+                f"the optimizer {optimizer!r}",
+                "an optimizer object",
+                "on several slots wrap_optimizer() takes no names: use such as tf.compat.v1.train.AdamOptimizer()",
+            )
+        return _exchange.distribute(optimizer, ranks, compress=self.env.experiment_config.gradient_compression())
+
+    def wrap_dataset(self, dataset: Any, shard_dataset: bool = True) -> Any:
+        """Registers a ``tf.data.Dataset`` right after it was made. Use the result in its place: on several slots each
+        sees a share of its own, unless ``shard_dataset`` is False and the caller sees to it."""
+        if not self.env.managed_training:
+            return dataset
+        check.is_instance(dataset, tf.data.Dataset, "wrap_dataset() takes a tf.data.Dataset")
+        check.false(
+            self.experimental.training_cached,
+            "wrap_dataset() and cache_train_dataset() exclude each other: the cache shards its data itself",
+        )
+        self.dataset_wrapped = True
+        ranks = self.distributed
+        return dataset.shard(ranks.size, ranks.rank) if shard_dataset and ranks.size > 1 else dataset
+
+    def make_metric(self, metric: Any, reducer: Any, numpy_dtype: Any) -> tuple[Any, Any]:
+        """As ``experimental.make_metric``."""
+        return self.experimental.make_metric(metric, reducer, numpy_dtype)
+
+
+class EstimatorTrialContext(EstimatorContext):
+    """The context of an ``EstimatorTrial``."""

@@ -1,0 +1,362 @@
+"""Drives an Estimator trial: its training session is kept open, and run batch by batch as the loop asks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+from typing import Any
+
+import numpy as np
+from tensorflow.python.training import training_util
+from tensorflow_estimator.python.estimator import util as estimator_util
+
+from determined import _launch, _metrics
+from determined._env import EnvContext
+from determined._source import SourceSnapshot
+from determined._tensorflow import _exchange, _rng
+from determined._tensorflow._controller import TensorFlowController
+from determined._tensorflow._framework import tf, v1
+from determined._tensorflow._random import seeds
+from determined.common import check
+from determined.estimator import _evaluation
+from determined.estimator._context import EstimatorTrialContext
+from determined.estimator._hooks import ControlHook, RunHook, StopCatcher
+from determined.estimator._trial import EstimatorTrial
+
+logger = logging.getLogger("determined.estimator")
+
+_LARGE_GRAPH_BYTES = 16 << 20
+_LARGE_CONSTANT_BYTES = 64 << 10
+
+
+class EstimatorTrialController(TensorFlowController):
+    """One for each trial and process."""
+
+    family = "EstimatorTrial"
+    format = "saved_model"
+
+    def __init__(
+        self, trial: EstimatorTrial, context: EstimatorTrialContext, source: SourceSnapshot | None = None
+    ) -> None:
+        super().__init__(trial, context, source)
+        name = type(trial).__name__
+        given = trial.build_estimator()
+        check.is_instance(given, v1.estimator.Estimator, f"result of {name}.build_estimator()")
+        self._train_spec = trial.build_train_spec()
+        check.is_instance(self._train_spec, tf.estimator.TrainSpec, f"result of {name}.build_train_spec()")
+        self._eval_spec = trial.build_validation_spec()
+        check.is_instance(self._eval_spec, tf.estimator.EvalSpec, f"result of {name}.build_validation_spec()")
+        self._serving = trial.build_serving_input_receiver_fns()
+        check.is_instance(self._serving, dict, f"result of {name}.build_serving_input_receiver_fns()")
+        for key in self._serving:
+            if not isinstance(key, str) or key in ("", ".", "..", "code") or "/" in key:
+                check.fail(
+                    f"the name {key!r} in {name}.build_serving_input_receiver_fns()",
+                    "a name for a directory of the checkpoint, other than code",
+                )
+        self._model_dir = tempfile.mkdtemp(prefix=f"estimator-{context.distributed.local_rank}-")
+        self._estimator = self._rebuilt(given)
+        self._run_hooks = [hook for hook in self._train_spec.hooks if isinstance(hook, RunHook)]
+        self._not_additive: set[str] = set()
+        self._graph: Any = None
+        self._monitored: Any = None
+        self._session: Any = None
+        self._fetches: dict[str, Any] = {}
+        self._checked = False
+        self._started = False
+
+    @classmethod
+    def prepare_process(cls, env: EnvContext, threads: int) -> None:
+        v1.disable_v2_behavior()
+        _rng.prepare_process(env, threads)
+
+    def _rebuilt(self, given: Any) -> Any:
+        """The user's model function in an Estimator of the platform's making: it saves nothing by itself."""
+        config = given.config
+        for which in ("train_distribute", "eval_distribute"):
+            if getattr(config, f"_{which}", None) is not None:
+                check.fail(
+                    f"a RunConfig with {which}",
+                    "one without",
+                    "the platform trains on several slots: resources.slots_per_trial",
+                )
+        threads = _launch.threads(dict(os.environ))
+        config = config.replace(
+            model_dir=self._model_dir,
+            tf_random_seed=self._context.env.trial_seed,
+            save_checkpoints_steps=None,
+            save_checkpoints_secs=1 << 30,
+            session_config=_rng.session_config(config.session_config, self._context.env, threads),
+        )
+
+        def model_fn(features: Any, labels: Any, mode: Any, params: Any, config: Any) -> Any:
+            spec = given._call_model_fn(features, labels, mode, config)
+            if mode == tf.estimator.ModeKeys.EVAL:
+                self._not_additive = _evaluation.keras_metrics_not_additive(spec.eval_metric_ops)
+            return spec
+
+        return v1.estimator.Estimator(
+            model_fn, config=config, params=given.params, warm_start_from=given._warm_start_settings
+        )
+
+    # ---- the training session ----
+
+    def _begin(self, checkpoint: str | None, own: dict[str, Any], *, weights_only: bool) -> None:
+        context = self._context
+        if checkpoint:
+            for hook in self._run_hooks:
+                hook.on_checkpoint_load(checkpoint)
+        self._started = True
+        self._graph = tf.Graph()
+        with self._graph.as_default(), self._graph.device(self._estimator._device_fn):
+            self._build(checkpoint if not weights_only else None)
+        variables = self._graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+        if weights_only and checkpoint:
+            self._load_weights(checkpoint, variables)
+        _exchange.spread(self._session, variables, context.distributed)
+        if own.get("local_variables"):
+            self._restore_locals(own["local_variables"])
+        if self._trained:
+            logger.info("running the input up to batch %d", self._trained)
+            self._session.run(self._next)  # the last of those that were trained on
+
+    def _build(self, checkpoint: str | None) -> None:
+        context, graph, estimator = self._context, self._graph, self._estimator
+        v1.set_random_seed(context.env.trial_seed)
+        estimator._create_and_assert_global_step(graph)
+        training_util._get_or_create_global_step_read(graph)
+        placeholder = seeds.placeholder(graph)
+        features, labels = self._input()
+        spec = estimator._call_model_fn(features, labels, tf.estimator.ModeKeys.TRAIN, estimator.config)
+        check.is_instance(spec.loss, tf.Tensor, "the loss of the EstimatorSpec of training")
+        if checkpoint is None and estimator._warm_start_settings:
+            v1.train.warm_start(*estimator._warm_start_settings)
+        scaffold = spec.scaffold or v1.train.Scaffold()
+        if not (scaffold.saver or v1.get_collection(v1.GraphKeys.SAVERS)):
+            saver = v1.train.Saver(sharded=True, max_to_keep=1, defer_build=True, save_relative_paths=True)
+            v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
+        self._spec, self._scaffold = spec, scaffold
+        self._fetches = {"train": spec.train_op, "metrics": _summaries(graph, spec.loss)}
+        control = ControlHook(
+            batch=lambda: self._trained,
+            placeholder=placeholder,
+            start=self._opened,
+            stop=lambda: context.set_stop_requested(True),
+        )
+        hooks = [
+            *self._train_spec.hooks,
+            v1.train.NanTensorHook(spec.loss),
+            *spec.training_hooks,
+            *(spec.training_chief_hooks if context.distributed.is_chief else ()),
+        ]
+        creator = v1.train.ChiefSessionCreator(
+            scaffold,
+            config=estimator.config.session_config,
+            checkpoint_filename_with_path=_checkpoint_in(checkpoint) if checkpoint else None,
+        )
+        self._monitored = v1.train.MonitoredSession(creator, [*hooks, control])
+
+    def _input(self) -> tuple[Any, Any]:
+        context = self._context
+        dataset = self._estimator._call_input_fn(self._train_spec.input_fn, tf.estimator.ModeKeys.TRAIN)
+        if not isinstance(dataset, tf.data.Dataset):
+            found = "a tuple" if isinstance(dataset, tuple) else f"a {type(dataset).__name__}"
+            check.fail(
+                f"{found} from the input_fn of {type(self._trial).__name__}.build_train_spec()",
+                "a tf.data.Dataset",
+                "features and labels as tensors are not supported: return a data set of (features, labels)",
+            )
+        check.true(
+            context.dataset_wrapped or context.experimental.training_cached,
+            "the input_fn of training returned a data set that has not been through context.wrap_dataset() "
+            "or context.experimental.cache_train_dataset()",
+        )
+        # Always the same operations: seeds of later ones depend on how many there are.
+        behind = max(0, self._trained - 1)  # one more is taken when all is ready
+        run_up = 0 if context.experimental.enter(dataset, behind) else behind
+        dataset = dataset.repeat().skip(tf.constant(run_up, tf.int64))
+        iterator = v1.data.make_initializable_iterator(dataset)
+        self._iterator = iterator
+        values = iterator.get_next()
+        self._next = tf.group(*tf.nest.flatten(values, expand_composites=True))
+        features, labels = estimator_util.parse_iterator_result(values)
+        return features, labels
+
+    def _opened(self, session: Any) -> None:
+        """After every creation of the session, when tables and variables are initialised."""
+        self._session = session
+        session.run(self._iterator.initializer)
+
+    def _load_weights(self, checkpoint: str, variables: list[Any]) -> None:
+        """The model of another trial, without its optimizer and its place."""
+        reader = v1.train.load_checkpoint(_checkpoint_in(checkpoint))
+        shapes = reader.get_variable_to_shape_map()
+        slots = {variable.op.name for variable in variables} - self._model_variables(variables)
+        wanted = [v for v in variables if v.op.name not in slots and shapes.get(v.op.name) == v.shape.as_list()]
+        _exchange.load(self._session, wanted, [reader.get_tensor(v.op.name) for v in wanted])
+        logger.info("took %d variables of the model from the other trial's checkpoint", len(wanted))
+
+    def _model_variables(self, variables: list[Any]) -> set[str]:
+        """The names of variables that belong to the model: no step counter, no state of an optimizer."""
+        trained = {v.op.name for v in self._graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)}
+        step = v1.train.get_global_step(self._graph).op.name
+        return {
+            v.op.name
+            for v in variables
+            if v.op.name != step and (v.op.name in trained or not _is_slot(v.op.name, trained))
+        }
+
+    # ---- what the loop asks for ----
+
+    def train(self, batches: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        context = self._context
+        context.distributed.note(f"training the batches {self._trained} to {self._trained + batches - 1}")
+        self._equalise()
+        rows = []
+        with self._graph.as_default(), self._graph.device(self._estimator._device_fn):
+            for _ in range(batches):
+                rows.append(self._train_batch())
+        if context.distributed.size > 1 and context.env.experiment_config.average_training_metrics():
+            rows = _metrics.mean_over_ranks(context.distributed.allgather(rows))
+        return _metrics.averages(rows), rows
+
+    def _train_batch(self) -> dict[str, Any]:
+        try:
+            found = self._monitored.run(self._fetches)
+        except tf.errors.OutOfRangeError:
+            raise RuntimeError("the data set of training is empty") from None
+        self._trained += 1
+        if not self._checked:
+            self._checked = True
+            check.true(
+                self._context.optimizer_wrapped,
+                "a batch was trained without context.wrap_optimizer(): wrap the optimizer right after it is made",
+            )
+        return {name: _plain(value) for name, value in found["metrics"].items()}
+
+    def _equalise(self) -> None:
+        """What no gradient makes equal (statistics of batch normalisation) is rank 0's on all ranks."""
+        ranks = self._context.distributed
+        if ranks.size > 1:
+            variables = self._graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+            trained = {v.op.name for v in self._graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)}
+            names = self._model_variables(variables) - trained
+            _exchange.spread(self._session, [v for v in variables if v.op.name in names], ranks)
+
+    def validate(self) -> dict[str, Any]:
+        context = self._context
+        context.distributed.note(f"validating after batch {self._trained}")
+        with _rng.untouched(), tempfile.TemporaryDirectory(prefix="evaluation-") as directory:
+            self._equalise()
+            path = self._save_model(pathlib.Path(directory), meta=False)
+            hooks: list[Any] = [*self._eval_spec.hooks, StopCatcher(lambda: context.set_stop_requested(True))]
+            if context.distributed.size > 1:
+                total = _evaluation.SumOverRanks(context.distributed)
+                total.additive = lambda variable: variable.name not in self._not_additive
+                hooks.append(total)
+            steps = 1 if context.env.test_mode else self._eval_spec.steps
+            metrics = self._estimator.evaluate(self._eval_spec.input_fn, steps, hooks, checkpoint_path=path)
+        if context.distributed.size > 1:
+            metrics = _evaluation.over_ranks(metrics, context.distributed)
+        return {name: _plain(value) for name, value in metrics.items()}
+
+    def _save_model(self, directory: pathlib.Path, *, meta: bool) -> str:
+        step = v1.train.get_global_step(self._graph)
+        with self._graph.as_default():
+            path = self._scaffold.saver.save(
+                self._session, str(directory / "model.ckpt"), global_step=step, write_meta_graph=meta
+            )
+        return str(path)
+
+    def _write(self, directory: pathlib.Path) -> None:
+        described = self._graph.as_graph_def()
+        large = described.ByteSize() > _LARGE_GRAPH_BYTES
+        path = self._save_model(directory, meta=not large)
+        if large:  # it holds the data set, as a rule, which nobody wants in every checkpoint
+            _without_large_constants(described)
+        tf.io.write_graph(described, str(directory), "graph.pbtxt")
+        with seeds.suspended():
+            for name, receiver in self._serving.items():
+                self._estimator.export_saved_model(str(directory / name), receiver, checkpoint_path=path)
+
+    def _written(self, directory: pathlib.Path) -> None:
+        for hook in self._run_hooks:
+            hook.on_checkpoint_end(str(directory))
+
+    def _locals(self) -> list[Any]:
+        found = self._graph.get_collection(v1.GraphKeys.LOCAL_VARIABLES)
+        return list({variable.name: variable for variable in found}.values())
+
+    def _own_state(self) -> dict[str, Any]:
+        variables = self._locals()
+        values = self._session.run(variables) if variables else []
+        return {
+            **super()._own_state(),
+            "local_variables": {v.name: value for v, value in zip(variables, values, strict=True)},
+        }
+
+    def _restore_locals(self, saved: dict[str, Any]) -> None:
+        known = [variable for variable in self._locals() if variable.name in saved]
+        _exchange.load(self._session, known, [saved[variable.name] for variable in known])
+
+    def close(self) -> None:
+        try:
+            if self._monitored is not None:
+                monitored, self._monitored = self._monitored, None
+                with self._graph.as_default():
+                    monitored.__exit__(*sys.exc_info())  # hooks hear of the end only where it is a good one
+        finally:
+            try:
+                if self._started:
+                    self._started = False
+                    for hook in self._run_hooks:
+                        hook.on_trial_close()
+            finally:
+                shutil.rmtree(self._model_dir, ignore_errors=True)
+
+
+def _without_large_constants(graph: Any) -> None:
+    for node in graph.node:
+        if node.op == "Const" and node.ByteSize() > _LARGE_CONSTANT_BYTES:
+            value = node.attr["value"].tensor
+            value.ClearField("tensor_content")
+
+
+def _summaries(graph: Any, loss: Any) -> dict[str, Any]:
+    """The metrics of a training batch: the loss, and every number and tensor that the graph writes a summary of."""
+    found: dict[str, Any] = {"loss": loss}
+    for summary in graph.get_collection(v1.GraphKeys.SUMMARIES):
+        if summary.op.type in ("ScalarSummary", "TensorSummaryV2"):
+            name = tf.get_static_value(summary.op.inputs[0])
+            if name is not None:
+                found.setdefault(
+                    name.item().decode() if isinstance(name, np.ndarray) else name.decode(), summary.op.inputs[1]
+                )
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
+        return value.item()
+    return value
+
+
+def _is_slot(name: str, trained: set[str]) -> bool:
+    """Whether a variable is of an optimizer, by TensorFlow's rule for their names."""
+    if any(name.startswith(f"{one}/") for one in trained):
+        return True
+    return name.rpartition("/")[2].startswith(("beta1_power", "beta2_power")) or name.startswith("training/")
+
+
+def _checkpoint_in(directory: str) -> str:
+    path = v1.train.latest_checkpoint(directory)
+    if path is None:
+        raise FileNotFoundError(f"checkpoint {os.path.basename(directory)} has no TensorFlow checkpoint in it")
+    return str(path)
+
+
+EstimatorTrial.trial_controller_class = EstimatorTrialController

@@ -1,0 +1,71 @@
+"""One evaluation of an Estimator, with metrics over all ranks."""
+
+from __future__ import annotations
+
+import logging
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from determined._distributed import DistributedContext
+from determined._tensorflow import _exchange
+from determined._tensorflow._framework import tf, v1
+
+logger = logging.getLogger("determined.estimator")
+
+
+class SumOverRanks(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Adds up what TensorFlow's own metrics counted on each rank, just before their values are taken.
+
+    Their state (sums and counts, true and false positives, confusion matrices) is additive: the accuracy or the area
+    under a curve of several ranks is then that of the whole set, not a mean of the ranks'.
+    """
+
+    def __init__(self, ranks: DistributedContext) -> None:
+        self._ranks = ranks
+        self._variables: list[Any] = []
+        self.additive: Callable[[Any], bool] = lambda variable: True
+
+    def begin(self) -> None:
+        found = v1.get_collection(v1.GraphKeys.METRIC_VARIABLES)
+        unique = {variable.name: variable for variable in found if self.additive(variable)}
+        self._variables = [unique[name] for name in sorted(unique) if _counts(unique[name])]
+
+    def end(self, session: Any) -> None:
+        if not self._variables:
+            return
+        parts = self._ranks.allgather(session.run(self._variables))
+        sums = [np.sum(values, axis=0, dtype=values[0].dtype) for values in zip(*parts, strict=True)]
+        _exchange.load(session, self._variables, sums)
+
+
+def keras_metrics_not_additive(metric_ops: Mapping[str, Any] | None) -> set[str]:
+    """The names of the variables of the user's own Keras metrics, whose rule nobody knows."""
+    names: set[str] = set()
+    for metric in (metric_ops or {}).values():
+        if isinstance(metric, tf.keras.metrics.Metric) and not type(metric).__module__.startswith("keras."):
+            names.update(variable.name for variable in metric.variables)
+    return names
+
+
+def over_ranks(metrics: Mapping[str, Any], ranks: DistributedContext) -> dict[str, Any]:
+    """The mean of each numeric metric over ranks (those that are equal already stay as they are)."""
+    by_rank = ranks.allgather(dict(metrics))
+    result: dict[str, Any] = {}
+    for name, value in metrics.items():
+        values = [found.get(name) for found in by_rank]
+        if all(isinstance(one, (numbers.Number, np.ndarray, np.generic)) for one in values):
+            same = all(np.array_equal(one, value, equal_nan=True) for one in values)
+            result[name] = value if same else np.mean(np.array(values, dtype=float), axis=0)
+        else:
+            if ranks.is_chief and any(one != value for one in values):
+                logger.warning("validation metric %r is no number; it is the one of rank 0", name)
+            result[name] = by_rank[0].get(name)
+    return result
+
+
+def _counts(variable: Any) -> bool:
+    dtype = variable.dtype.base_dtype
+    return bool(dtype.is_floating or dtype.is_integer)

@@ -1,0 +1,136 @@
+"""Validation metrics with rules of their own, computed over all slots."""
+
+from __future__ import annotations
+
+import abc
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from determined._distributed import DistributedContext
+from determined._tensorflow._framework import tf, v1
+
+
+class MetricReducer:
+    """Reduces a validation metric in two steps: batch by batch on each slot, then over all slots.
+
+    Make a new one inside the model function: it serves one evaluation.
+
+    Example::
+
+        class Mean(MetricReducer):
+            def __init__(self):
+                self.sum, self.count = 0.0, 0
+
+            def accumulate(self, metric):
+                self.sum, self.count = self.sum + metric.sum(), self.count + metric.size
+                return self.sum, self.count
+
+            def cross_slot_reduce(self, per_slot_metrics):
+                sums, counts = zip(*per_slot_metrics)
+                return sum(sums) / sum(counts)
+    """
+
+    @abc.abstractmethod
+    def accumulate(self, metric: Any) -> Any:
+        """Takes in the metric's value of one batch. What it returns last is this slot's part of the whole."""
+        raise NotImplementedError(f"{type(self).__name__} has no accumulate()")
+
+    @abc.abstractmethod
+    def cross_slot_reduce(self, per_slot_metrics: list[Any]) -> Any:
+        """The metric, from what ``accumulate`` returned last on each slot."""
+        raise NotImplementedError(f"{type(self).__name__} has no cross_slot_reduce()")
+
+
+class _FunctionReducer(MetricReducer):
+    """Keeps the values of all batches for one call of a function."""
+
+    def __init__(self, function: Callable[[list[Any]], Any]) -> None:
+        self._function = function
+        self._values: list[Any] = []
+
+    def accumulate(self, metric: Any) -> list[Any]:
+        self._values.append(metric)
+        return self._values
+
+    def cross_slot_reduce(self, per_slot_metrics: list[Any]) -> Any:
+        nothing = object()
+        turns = itertools.zip_longest(*per_slot_metrics, fillvalue=nothing)  # the order that one slot would see
+        return self._function([value for turn in turns for value in turn if value is not nothing])
+
+
+class MetricMaker:
+    """Makes metrics for ``eval_metric_ops``."""
+
+    def __init__(self, ranks: DistributedContext) -> None:
+        self._ranks = ranks
+        self._last: Any = weakref.WeakKeyDictionary()
+        """In each graph, the value operation made last: they run one after the other, the same on every rank."""
+
+    def make(self, metric: Any, reducer: Any, numpy_dtype: Any) -> tuple[Any, Any]:
+        """As ``EstimatorExperimentalContext.make_metric``."""
+        tensors, packed = _flat(metric)
+        if isinstance(reducer, MetricReducer):
+            rule = reducer
+        elif callable(reducer):
+            rule = _FunctionReducer(reducer)
+        else:
+            raise TypeError(
+                f"the reducer of make_metric() is a {type(reducer).__name__}; must be a function of the list of all "
+                "batches' values, or a determined.estimator.MetricReducer"
+            )
+        dtype = np.dtype(numpy_dtype)
+        part: list[Any] = []
+
+        def accumulate(*values: Any) -> Any:
+            part[:] = [rule.accumulate(packed(values))]
+            return np.int64(0)
+
+        def reduce() -> Any:
+            parts = self._ranks.allgather(part)
+            empty = [rank for rank, found in enumerate(parts) if not found]
+            if empty:
+                raise ValueError(
+                    f"no validation batch came to rank {', '.join(map(str, empty))}; a metric of make_metric() needs "
+                    "at least one on every slot"
+                )
+            return np.asarray(rule.cross_slot_reduce([found[0] for found in parts])).astype(dtype)
+
+        graph = v1.get_default_graph()
+        update = tf.numpy_function(accumulate, tensors, tf.int64)
+        before = self._last.get(graph)
+        with v1.control_dependencies([before] if before is not None else []):
+            value = tf.numpy_function(reduce, [], tf.as_dtype(dtype))
+        self._last[graph] = value
+        return value, update
+
+
+def _flat(metric: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """The tensors of a metric, and how to put their values together again in its form."""
+    if isinstance(metric, dict):
+        for name in metric:
+            if not isinstance(name, str):
+                raise TypeError(
+                    f"the metric of make_metric() is a dict with the key {name!r}; its keys must be strings"
+                )
+        names = list(metric)
+        return [_tensor(metric[name]) for name in names], lambda values: dict(zip(names, values, strict=True))
+    if isinstance(metric, (list, tuple)):
+        return [_tensor(one) for one in metric], list
+    return [_tensor(metric)], lambda values: values[0]
+
+
+def _tensor(value: Any) -> Any:
+    if tf.is_tensor(value) or isinstance(value, tf.Variable):
+        return tf.convert_to_tensor(value)
+    if isinstance(value, (dict, list, tuple)):
+        raise TypeError(
+            "the metric of make_metric() is nested; must be a tensor, a list of tensors or a dict of tensors"
+        )
+    try:
+        return tf.convert_to_tensor(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"the metric of make_metric() holds a {type(value).__name__}; must hold tensors") from None

@@ -1,0 +1,57 @@
+"""The base class of Estimator trials."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+from determined._trial import Trial
+from determined.estimator._context import EstimatorTrialContext
+
+ServingInputReceiverFn = Callable[..., Any]
+"""Gives a ``ServingInputReceiver`` or a ``TensorServingInputReceiver``."""
+
+
+class EstimatorTrial(Trial):
+    """Subclass this to train a ``tf.estimator.Estimator``, premade or custom.
+
+    The methods are called once each, in the order in which they stand here, after all generators are seeded. In them
+    TensorFlow behaves as its first generation: graphs and sessions, whatever its version.
+
+    Example::
+
+        class MyTrial(EstimatorTrial):
+            def build_estimator(self):
+                optimizer = self.context.wrap_optimizer(tf.compat.v1.train.AdamOptimizer())
+                return tf.compat.v1.estimator.DNNClassifier([64], columns, n_classes=10, optimizer=optimizer)
+
+            def build_train_spec(self):
+                return tf.estimator.TrainSpec(lambda: self.context.wrap_dataset(data("train")))
+
+            def build_validation_spec(self):
+                return tf.estimator.EvalSpec(lambda: self.context.wrap_dataset(data("test")), steps=None)
+    """
+
+    trial_context_class = EstimatorTrialContext
+
+    def __init__(self, context: EstimatorTrialContext) -> None:
+        self.context = context
+
+    @abc.abstractmethod
+    def build_estimator(self) -> Any:
+        """The ``tf.estimator.Estimator`` to train. Its optimizer has been through ``context.wrap_optimizer()``."""
+
+    @abc.abstractmethod
+    def build_train_spec(self) -> Any:
+        """A ``tf.estimator.TrainSpec``, whose ``input_fn`` returns a ``tf.data.Dataset`` that has been through
+        ``context.wrap_dataset()``. It is repeated without end; ``max_steps`` has no effect."""
+
+    @abc.abstractmethod
+    def build_validation_spec(self) -> Any:
+        """A ``tf.estimator.EvalSpec``; ``steps`` batches are evaluated, or all where it is None."""
+
+    def build_serving_input_receiver_fns(self) -> dict[str, ServingInputReceiverFn]:
+        """Serving input receiver functions by name: each exports a SavedModel into the directory of its name in every
+        checkpoint."""
+        return {}

@@ -1,0 +1,120 @@
+"""Which families of trials a model definition uses, told from its source, before any of it runs."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from determined import _native
+
+_TENSORFLOW = frozenset(
+    {
+        "determined.estimator",
+        "determined.keras",
+        "determined.tensorpack",
+        "determined.experimental.estimator",
+        "determined.experimental.keras",
+    }
+)
+_FORM = re.compile(r"([A-Za-z0-9_.]*):[A-Za-z0-9_.]+")
+
+
+def needs_tensorflow(directory: pathlib.Path, config: Mapping[str, Any]) -> bool:
+    """Whether the trial class of this configuration is of a family that runs on TensorFlow.
+
+    Only what the entry point's module imports counts, and what it imports from the model definition in turn; a
+    definition with a PyTorch trial beside a TensorFlow one costs the PyTorch trial nothing.
+    """
+    start = _entry(directory, config)
+    return start is not None and not _TENSORFLOW.isdisjoint(_names(start, directory))
+
+
+def _entry(directory: pathlib.Path, config: Mapping[str, Any]) -> pathlib.Path | None:
+    """The file that the trial begins with; None where there is none to read."""
+    if (command := _native.command_of(config)) is not None:
+        script = directory / command[0]
+        return script if script.is_file() else None
+    entrypoint = config.get("entrypoint")
+    if entrypoint is None:
+        return _module(directory, "")
+    match = _FORM.fullmatch(entrypoint) if isinstance(entrypoint, str) else None
+    return _module(directory, match.group(1)) if match else None
+
+
+def _module(root: pathlib.Path, dotted: str) -> pathlib.Path | None:
+    path = root.joinpath(*[part for part in dotted.split(".") if part])
+    for file in (path / "__init__.py", path.with_suffix(".py")):
+        if file.is_file():
+            return file
+    return None
+
+
+def _names(start: pathlib.Path, root: pathlib.Path) -> set[str]:
+    """Every name of the platform that a file uses, with what it imports from the same directory."""
+    found: set[str] = set()
+    seen: set[pathlib.Path] = set()
+    todo = [start]
+    while todo:
+        file = todo.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        try:
+            tree = ast.parse(file.read_bytes())
+        except (SyntaxError, ValueError, OSError):
+            continue  # told when it is imported
+        for name in _used(tree, file, root):
+            found.add(name)
+            parts = name.split(".")
+            for count in range(1, len(parts) + 1):
+                if (below := _module(root, ".".join(parts[:count]))) is not None:
+                    todo.append(below)
+    return found
+
+
+def _used(tree: ast.AST, file: pathlib.Path, root: pathlib.Path) -> Iterator[str]:
+    """The dotted names of what is imported, and of what is reached through an imported name."""
+    bound: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                bound[alias.asname or alias.name.split(".")[0]] = (
+                    alias.name if alias.asname else alias.name.split(".")[0]
+                )
+                yield alias.name
+        elif isinstance(node, ast.ImportFrom):
+            package = _package(node, file, root)
+            for alias in node.names:
+                name = f"{package}.{alias.name}" if package else alias.name
+                bound[alias.asname or alias.name] = name
+                yield name
+                yield package
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and (reached := _dotted(node, bound)) is not None:
+            yield reached
+
+
+def _package(node: ast.ImportFrom, file: pathlib.Path, root: pathlib.Path) -> str:
+    if node.level == 0:
+        return node.module or ""
+    folder = file.parent
+    for _ in range(node.level - 1):
+        folder = folder.parent
+    try:
+        parts = list(folder.relative_to(root).parts)
+    except ValueError:
+        parts = []
+    return ".".join([*parts, *(node.module or "").split(".")]).strip(".")
+
+
+def _dotted(node: ast.expr, bound: Mapping[str, str]) -> str | None:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id not in bound:
+        return None
+    return ".".join([bound[node.id], *reversed(parts)])

@@ -1,0 +1,37 @@
+"""Trials that train a ``tf.keras`` model.
+
+Needs TensorFlow 2.15 or older, which a trial of this family gets by itself; it is imported when a name of this package
+is first used.
+"""
+
+from determined import _lazy
+
+_HOMES = {
+    "ArrayLike": "_data",
+    "InputData": "_data",
+    "SequenceAdapter": "_data",
+    "TFKerasContext": "_context",
+    "TFKerasExperimentalContext": "_experimental",
+    "TFKerasNativeContext": "_native",
+    "TFKerasTensorBoard": "callbacks",
+    "TFKerasTrial": "_controller",  # which makes it one that can be run
+    "TFKerasTrialContext": "_context",
+    "TFKerasTrialController": "_controller",
+    "callbacks": "",
+}
+
+__all__ = [  # they come by __getattr__
+    "ArrayLike",
+    "InputData",
+    "SequenceAdapter",
+    "TFKerasContext",
+    "TFKerasExperimentalContext",
+    "TFKerasNativeContext",
+    "TFKerasTensorBoard",
+    "TFKerasTrial",
+    "TFKerasTrialContext",
+    "TFKerasTrialController",
+    "callbacks",
+]
+
+__getattr__ = _lazy.names(__name__, _HOMES)

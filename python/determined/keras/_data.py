@@ -1,0 +1,117 @@
+"""What a Keras trial trains on: arrays, sequences and data sets, in an order that can be entered at any batch."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from determined._distributed import DistributedContext
+from determined._tensorflow._framework import tf
+from determined.common import check
+from determined.errors import InvalidDataTypeException
+
+ArrayLike = np.ndarray | list[np.ndarray] | dict[str, np.ndarray]
+"""One array, or one for each input or output of a model."""
+InputData = tf.keras.utils.Sequence | tf.data.Dataset | tuple[Any, ...]
+"""What the methods of a ``TFKerasTrial`` return: a sequence, a data set, ``(x, y)`` or ``(x, y, sample_weights)``."""
+
+
+class SequenceAdapter:
+    """A ``tf.keras.utils.Sequence`` with options of how to read it, as older code passes it.
+
+    The batches are read in the trial's process, whatever the options: so they come in the same order and with the same
+    random numbers after a pause.
+    """
+
+    def __init__(
+        self, data: Any, use_multiprocessing: bool = False, workers: int = 1, max_queue_size: int = 10
+    ) -> None:
+        check.is_instance(data, tf.keras.utils.Sequence, "SequenceAdapter() takes a tf.keras.utils.Sequence")
+        self.data = data
+
+
+class Batches:
+    """Batches by number: the index of a sequence, or slices of arrays."""
+
+    def __init__(self, count: int, get: Callable[[int], Any], epoch_end: Callable[[], None] | None = None) -> None:
+        self.count = count
+        self.get = get
+        self.epoch_end = epoch_end
+
+    def order(self, seed: int, epoch: int, *, shuffle: bool) -> Any:
+        """The numbers of an epoch's batches: it follows from seed and epoch alone."""
+        return (
+            np.random.RandomState((seed + epoch * 1000003) % 2**32).permutation(self.count)
+            if shuffle
+            else range(self.count)
+        )
+
+    def training(self, *, seed: int, shuffle: bool, start: int, ranks: DistributedContext) -> Iterator[Any]:
+        """This rank's batches without end, from its batch ``start``: every ``size``-th of all epochs' in a row."""
+        order = functools.lru_cache(maxsize=2)(lambda epoch: self.order(seed, epoch, shuffle=shuffle))
+        last = None
+        number = start * ranks.size + ranks.rank
+        while True:
+            epoch, place = divmod(number, self.count)
+            if last is not None and epoch != last and self.epoch_end is not None:
+                self.epoch_end()
+            last = epoch
+            yield self.get(int(order(epoch)[place]))
+            number += ranks.size
+
+    def validation(self, ranks: DistributedContext) -> Iterator[Any]:
+        for number in range(ranks.rank, self.count, ranks.size):
+            yield self.get(number)
+
+
+def batches_of(data: Any, batch_size: int, method: str) -> Batches | None:
+    """How to read data that is no data set; None for a data set.
+
+    Raises:
+        InvalidDataTypeException: it is nothing that a trial can train on.
+    """
+    if isinstance(data, SequenceAdapter):
+        data = data.data
+    if isinstance(data, tf.data.Dataset):
+        return None
+    if isinstance(data, tf.keras.utils.Sequence):
+        check.gt(len(data), 0, f"the batches of the sequence from {method}")
+        return Batches(len(data), lambda number: _structured(data[number]), data.on_epoch_end)
+    if isinstance(data, tuple) and len(data) in (2, 3):
+        arrays = _structured(data)
+        sizes = {len(one) for one in tf.nest.flatten(arrays)}
+        if len(sizes) != 1:
+            check.fail(
+                f"arrays of {', '.join(map(str, sorted(sizes)))} records from {method}", "the same number in all"
+            )
+        (records,) = sizes
+        check.gt(records, 0, f"the records of the arrays from {method}")
+
+        def get(number: int) -> Any:
+            piece = slice(number * batch_size, min(records, (number + 1) * batch_size))
+            return tf.nest.map_structure(lambda one: one[piece], arrays)
+
+        return Batches(-(-records // batch_size), get)
+    raise InvalidDataTypeException(
+        type(data),
+        f"{method} must return (x, y) or (x, y, sample_weights) of NumPy arrays, a tf.data.Dataset or a "
+        "tf.keras.utils.Sequence",
+    )
+
+
+def _structured(value: Any) -> Any:
+    """Lists as tuples and everything else as arrays, which is what data sets are made of."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_structured(one) for one in value if one is not None)
+    if isinstance(value, dict):
+        return {name: _structured(one) for name, one in value.items()}
+    return np.asarray(value)
+
+
+def as_dataset(batches: Callable[[], Iterator[Any]], example: Any) -> Any:
+    """A data set over batches made in Python, as each is asked for."""
+    signature = tf.nest.map_structure(lambda one: tf.TensorSpec([None, *one.shape[1:]], one.dtype), example)
+    return tf.data.Dataset.from_generator(batches, output_signature=signature)

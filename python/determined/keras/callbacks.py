@@ -1,0 +1,98 @@
+"""Callbacks of Keras that know of workloads, checkpoints and validations of the platform."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from determined._tensorflow import _board
+from determined._tensorflow._framework import tf
+
+logger = logging.getLogger("determined.keras")
+
+
+class Callback(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """A callback of Keras with what the platform tells besides, and a state that is kept in checkpoints."""
+
+    def on_train_workload_begin(self, total_batches_trained: int, batches_requested: int | None, logs: Any) -> None:
+        """Before some batches are trained, after which the trial reports."""
+
+    def on_train_workload_end(self, total_batches_trained: int, logs: Any) -> None:
+        """After them; ``logs`` are the metrics that are reported."""
+
+    def on_checkpoint_end(self, checkpoint_dir: str) -> None:
+        """After a checkpoint is written, on the chief only. What is added to the directory is kept with it."""
+
+    def get_state(self) -> Any:
+        """What a checkpoint shall keep of this callback."""
+        return None
+
+    def load_state(self, state: Any) -> None:
+        """Gets back what ``get_state`` returned, after ``on_train_begin``."""
+
+
+class _AtValidation(Callback):
+    """A callback of Keras that looks at the end of an epoch, made to look after each validation.
+
+    The plain attributes of the wrapped callback are its state.
+    """
+
+    inner: Any
+
+    def set_model(self, model: Any) -> None:
+        super().set_model(model)
+        self.inner.set_model(model)
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self.inner.on_train_begin(logs)
+        self._validations = 0
+
+    def on_test_end(self, logs: Any = None) -> None:
+        named = {f"val_{name.removeprefix('val_')}": value for name, value in (logs or {}).items()}
+        self.inner.on_epoch_end(self._validations, named)
+        self._validations += 1
+
+    def get_state(self) -> Any:
+        plain = (bool, int, float, str, type(None))
+        kept = {name: value for name, value in vars(self.inner).items() if isinstance(value, plain)}
+        if (weights := getattr(self.inner, "best_weights", None)) is not None:
+            kept["best_weights"] = weights
+        for name in ("best", "wait"):
+            if hasattr(self.inner, name):
+                kept[name] = float(getattr(self.inner, name))
+        return {"validations": self._validations, "inner": kept}
+
+    def load_state(self, state: Any) -> None:
+        self._validations = state["validations"]
+        vars(self.inner).update(state["inner"])
+
+
+class EarlyStopping(_AtValidation):
+    """As ``tf.keras.callbacks.EarlyStopping``, where ``patience`` counts validations; the trial stops by itself."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__()
+        self.inner = tf.keras.callbacks.EarlyStopping(*args, **options)
+
+
+class ReduceLROnPlateau(_AtValidation):
+    """As ``tf.keras.callbacks.ReduceLROnPlateau``, where ``patience`` counts validations."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__()
+        self.inner = tf.keras.callbacks.ReduceLROnPlateau(*args, **options)
+
+
+class TensorBoard(tf.keras.callbacks.TensorBoard):  # type: ignore[misc]
+    """As ``tf.keras.callbacks.TensorBoard``; ``log_dir`` is the trial's own."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        if args or "log_dir" in options:
+            logger.warning(
+                "the log_dir of the TensorBoard callback is left aside; the trial has a directory of its own"
+            )
+        options["log_dir"] = _board.directory()
+        super().__init__(*args[1:], **options)
+
+
+TFKerasTensorBoard = TensorBoard

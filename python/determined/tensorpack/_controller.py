@@ -1,0 +1,274 @@
+"""Drives a Tensorpack trial: its trainer's steps, one by one as the loop asks."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+from typing import Any
+
+from determined import _launch, _metrics
+from determined._env import EnvContext
+from determined._source import SourceSnapshot
+from determined._tensorflow import _exchange, _rng
+from determined._tensorflow._controller import TensorFlowController
+from determined._tensorflow._random import seeds
+from determined._train_context import TrialContext
+from determined.common import check
+from determined.tensorpack._evaluator import Evaluator
+from determined.tensorpack._flow import Control, EndlessFrom, Inference, Means
+from determined.tensorpack._framework import tp, v1
+from determined.tensorpack._trial import TensorpackTrial
+
+
+class TensorpackTrialController(TensorFlowController):
+    """One for each trial and process."""
+
+    family = "TensorpackTrial"
+    format = "saved_model"
+
+    def __init__(self, trial: TensorpackTrial, context: TrialContext, source: SourceSnapshot | None = None) -> None:
+        super().__init__(trial, context, source)
+        self._directory = tempfile.mkdtemp(prefix=f"tensorpack-{context.distributed.local_rank}-")
+        tp.logger.set_logger_dir(self._directory, "d")
+        self._graph = v1.Graph()
+        self._workloads = 0
+        self._trainer: Any = None
+        self._control: Any = None
+        self._input: Any = None
+        self._means: Any = None
+        self._inference: Any = None
+        self._evaluator: Any = None
+        self._cost: Any = None
+        self._opened = False
+
+    @classmethod
+    def prepare_process(cls, env: EnvContext, threads: int) -> None:
+        v1.disable_v2_behavior()
+        _rng.prepare_process(env, threads)
+        tp.utils.fix_rng_seed(env.trial_seed % 2**31 + env.rank)
+
+    def _call(self, method: str, *args: Any) -> Any:
+        """A method of the trial, with the hyperparameters where it takes them."""
+        bound = getattr(self._trial, method)
+        parameters = [
+            one for one in inspect.signature(bound).parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD
+        ]
+        required = [one for one in parameters if one.default is one.empty]
+        if any(one.name == "hparams" for one in parameters) or len(required) > len(args):
+            return bound(self._context.get_hparams(), *args)
+        return bound(*args)
+
+    # ---- the start ----
+
+    def _begin(self, checkpoint: str | None, own: dict[str, Any], *, weights_only: bool) -> None:
+        context, name = self._context, type(self._trial).__name__
+        ranks = context.distributed
+        self._workloads = int(own.get("workloads", 0))
+        with self._graph.as_default():
+            v1.set_random_seed(context.env.trial_seed)
+            training = self._trial.build_training_dataflow()
+            check.is_instance(training, tp.DataFlow, f"result of {name}.build_training_dataflow()")
+            validation = self._trial.build_validation_dataflow()
+            if validation is not None:
+                check.is_instance(validation, tp.DataFlow, f"result of {name}.build_validation_dataflow()")
+            model = self._call("build_model", "horovod" if ranks.size > 1 else "replicated")
+            check.is_instance(model, tp.ModelDesc, f"result of {name}.build_model()")
+            self._set_up(model, training, validation)
+            self._open(checkpoint, weights_only=weights_only)
+        variables = self._graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+        _exchange.spread(self._trainer.sess, variables, ranks)
+        self._restore_locals(own.get("local_variables", {}))
+        with self._graph.as_default(), self._trainer.sess.as_default():
+            self._trainer.loop.config(0, self._workloads + 1, sys.maxsize)
+            self._trainer.loop.update_global_step()
+            self._trainer._callbacks.before_train()
+            self._input._reset_state()  # runs it up to its place
+            self._trainer.loop.update_global_step()
+
+    def _set_up(self, model: Any, training: Any, validation: Any) -> None:
+        trainer = self._trainer = tp.SimpleTrainer()
+        trainer.is_chief = self._context.distributed.is_chief
+
+        def cost(*inputs: Any) -> Any:
+            found = model.build_graph(*inputs)
+            if self._cost is None:
+                self._cost = found  # the training tower's; towers for inference come later
+            return found
+
+        self._input = tp.FeedInput(EndlessFrom(training, self._trained), infinite=False)
+        trainer.setup_graph(model.get_input_signature(), self._input, cost, lambda: self._optimizer(model))
+        self._control = Control(self._training_fetches, lambda: seeds.placeholder(self._graph), lambda: self._trained)
+        callbacks = [*self._list("tensorpack_callbacks"), *self._validation(validation)]
+        callbacks += [
+            tp.callbacks.MovingAverageSummary(),
+            tp.callbacks.MergeAllSummaries(),
+            tp.callbacks.RunUpdateOps(),
+            self._control,
+        ]
+        trainer.setup_callbacks(callbacks, self._list("tensorpack_monitors"))
+
+    def _optimizer(self, model: Any) -> Any:
+        optimizer, ranks = model.get_optimizer(), self._context.distributed
+        if ranks.size == 1:
+            return optimizer
+        compress = self._context.env.experiment_config.gradient_compression()
+        return _exchange.distribute(optimizer, ranks, compress=compress)
+
+    def _list(self, method: str) -> list[Any]:
+        found = self._call(method)
+        check.is_instance(found, (list, tuple), f"result of {type(self._trial).__name__}.{method}()")
+        return list(found)
+
+    def _validation(self, dataflow: Any) -> list[Any]:
+        name = type(self._trial).__name__
+        wanted = self._call("validation_metrics")
+        if isinstance(wanted, Evaluator):
+            self._evaluator = wanted
+            return [wanted]
+        check.is_instance(wanted, (list, tuple), f"result of {name}.validation_metrics(), if it is no Evaluator")
+        if dataflow is None:
+            check.fail(
+                "no validation dataflow",
+                f"one from {name}.build_validation_dataflow()",
+                "validation_metrics() names tensors; or return an Evaluator from it",
+            )
+        self._means = Means(list(wanted))
+        self._inference = Inference(dataflow, [self._means])
+        return [self._inference]
+
+    def _training_fetches(self) -> dict[str, Any]:
+        found = {"loss": self._cost}
+        for name in self._list("training_metrics"):
+            found[name] = self._tensor(name)
+        if self._context.get_hparams().get("include_summary_metrics"):
+            for summary in self._graph.get_collection(v1.GraphKeys.SUMMARIES):
+                if summary.op.type == "ScalarSummary":
+                    found.setdefault(summary.op.name, summary.op.inputs[1])
+        return found
+
+    def _tensor(self, name: str) -> Any:
+        """What a name of ``training_metrics()`` means: an operation's output, a tensor, a variable, or a tensor of the
+        training tower."""
+        graph = self._graph
+        for find in (
+            lambda: graph.get_operation_by_name(name).outputs,
+            lambda: [graph.get_tensor_by_name(name)],
+            lambda: [v for v in v1.global_variables() if v.op.name == name],
+            lambda: [self._trainer.towers.training()[0][name]],
+        ):
+            try:
+                found = find()
+            except (KeyError, ValueError, TypeError):
+                continue
+            if len(found) == 1:
+                return found[0]
+        raise ValueError(
+            f"training metric {name!r} is neither an operation with one output, nor a tensor or a variable of the graph"
+        )
+
+    def _open(self, checkpoint: str | None, *, weights_only: bool) -> None:
+        threads = _launch.threads(dict(os.environ))
+        creator = tp.tfutils.sesscreate.NewSessionCreator(config=_rng.session_config(None, self._context.env, threads))
+        start: Any = tp.tfutils.sessinit.JustCurrentSession()
+        if checkpoint is not None:
+            path = v1.train.latest_checkpoint(checkpoint)
+            if path is None:
+                raise FileNotFoundError(f"checkpoint {os.path.basename(checkpoint)} has no TensorFlow checkpoint in it")
+            trained = {one.op.name for one in v1.trainable_variables()}
+            others = [one.op.name for one in v1.global_variables() if one.op.name not in trained]
+            start = tp.tfutils.sessinit.SaverRestore(path, ignore=others if weights_only else ())
+        elif (backbone := self._call("load_backbone_weights")) is not None:
+            start = tp.tfutils.sessinit.get_model_loader(backbone)
+        self._trainer.initialize(creator, start)
+        self._opened = True
+
+    # ---- what the loop asks for ----
+
+    def train(self, batches: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        context, trainer = self._context, self._trainer
+        context.distributed.note(f"training the batches {self._trained} to {self._trained + batches - 1}")
+        self._equalise()
+        rows = []
+        loop, callbacks = trainer.loop, trainer._callbacks
+        self._workloads += 1
+        loop.steps_per_epoch = batches
+        loop._epoch_num = self._workloads
+        with self._graph.as_default(), trainer.sess.as_default():
+            callbacks.before_epoch()
+            for loop._local_step in range(batches):
+                trainer.run_step()
+                self._trained += 1
+                rows.append(dict(self._control.row))
+                callbacks.trigger_step()
+            callbacks.after_epoch()
+            try:
+                callbacks.trigger_epoch()
+            except tp.train.StopTraining:
+                context.set_stop_requested(True)
+        if context.distributed.size > 1 and context.env.experiment_config.average_training_metrics():
+            rows = _metrics.mean_over_ranks(context.distributed.allgather(rows))
+        return _metrics.averages(rows), rows
+
+    def _equalise(self) -> None:
+        """What no gradient makes equal (statistics of batch normalisation) is rank 0's on all ranks."""
+        ranks = self._context.distributed
+        if ranks.size > 1:
+            trained = {one.op.name for one in self._graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)}
+            variables = self._graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+            _exchange.spread(self._trainer.sess, [one for one in variables if one.op.name not in trained], ranks)
+
+    def validate(self) -> dict[str, Any]:
+        context = self._context
+        context.distributed.note(f"validating after batch {self._trained}")
+        self._equalise()
+        with _rng.untouched(), self._graph.as_default(), self._trainer.sess.as_default():
+            if self._evaluator is not None:
+                found = self._evaluator.compute_validation_metrics()
+                check.is_instance(
+                    found, dict, f"result of {type(self._evaluator).__name__}.compute_validation_metrics()"
+                )
+                return dict(context.distributed.broadcast(dict(found)))
+            self._inference.run()
+        parts = context.distributed.allgather((self._means.count, self._means.sums))
+        count = sum(part[0] for part in parts)
+        check.gt(count, 0, "the batches of the validation dataflow")
+        return {f"val_{name}": sum(part[1][name] for part in parts) / count for name in parts[0][1]}
+
+    # ---- checkpoints ----
+
+    def _write(self, directory: pathlib.Path) -> None:
+        with self._graph.as_default():
+            self._control.saver.save(
+                self._trainer.sess, str(directory / "model"), global_step=self._trained, write_meta_graph=False
+            )
+
+    def _locals(self) -> dict[str, Any]:
+        return {one.name: one for one in self._graph.get_collection(v1.GraphKeys.LOCAL_VARIABLES)}
+
+    def _own_state(self) -> dict[str, Any]:
+        variables = self._locals()
+        values = self._trainer.sess.run(variables) if variables else {}
+        return {**super()._own_state(), "workloads": self._workloads, "local_variables": values}
+
+    def _restore_locals(self, saved: dict[str, Any]) -> None:
+        known = {name: one for name, one in self._locals().items() if name in saved}
+        _exchange.load(self._trainer.sess, list(known.values()), [saved[name] for name in known])
+
+    def close(self) -> None:
+        try:
+            if self._opened:
+                self._opened = False
+                failed = sys.exc_info()[0] is not None
+                with self._graph.as_default(), self._trainer.sess.as_default():
+                    if not failed:
+                        self._trainer._callbacks.after_train()
+                    self._trainer.hooked_sess.__exit__(*sys.exc_info())
+        finally:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+
+TensorpackTrial.trial_controller_class = TensorpackTrialController

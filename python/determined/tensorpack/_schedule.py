@@ -1,0 +1,74 @@
+"""Hyperparameters that change while a model is trained."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from determined.tensorpack._framework import tp
+
+_INTERPOLATED = ("interp", "linear")
+
+
+class SchedulePoint(NamedTuple):
+    """A hyperparameter is exactly ``value`` at the end of ``point`` training steps.
+
+    From there to the next point it stays so, or moves in a straight line where ``interp`` is "interp" (or "linear").
+    """
+
+    point: int
+    value: float
+    interp: str | None = None
+
+
+class ScheduleSetter(tp.callbacks.HyperParamSetter):  # type: ignore[misc]
+    """Sets a hyperparameter at every step by a schedule.
+
+    It follows from the number of steps alone, so a trial that was interrupted has the same value at every step. Before
+    the first point it has the first point's value, after the last the last one's.
+
+    Example::
+
+        ScheduleSetter("learning_rate", [SchedulePoint(0, 0.1, "interp"), SchedulePoint(1000, 0.01)])
+
+    Raises:
+        ValueError: the schedule has no points, two for one step, or an unknown word for ``interp``.
+    """
+
+    def __init__(self, param: Any, schedule: Sequence[Any]) -> None:
+        super().__init__(param)
+        points = sorted((SchedulePoint(*one) for one in schedule), key=lambda one: one.point)
+        if not points:
+            raise ValueError(f"the schedule of {param!r} is empty; must have at least one SchedulePoint")
+        for one in points:
+            if one.interp is not None and one.interp not in _INTERPOLATED:
+                raise ValueError(
+                    f'the SchedulePoint at step {one.point} has interp {one.interp!r}; must be None or "interp"'
+                )
+        for left, right in itertools.pairwise(points):
+            if left.point == right.point:
+                raise ValueError(f"the schedule of {param!r} has two points at step {left.point}")
+        self.schedule = points
+
+    def value_at(self, step: int) -> float:
+        """The value after so many training steps."""
+        after = bisect.bisect_right([one.point for one in self.schedule], step)
+        if after == 0:
+            return float(self.schedule[0].value)
+        left = self.schedule[after - 1]
+        if after == len(self.schedule) or left.interp is None:
+            return float(left.value)
+        right = self.schedule[after]
+        share = (step - left.point) / (right.point - left.point)
+        return float(left.value + share * (right.value - left.value))
+
+    def _get_value_to_set(self) -> float:
+        return self.value_at(self.global_step)
+
+    def _trigger_epoch(self) -> None:
+        """Nothing: the step has set it."""
+
+    def _trigger_step(self) -> None:
+        self._set_param()

@@ -1,0 +1,22 @@
+"""Tensorpack's writer of TensorBoard files, where the trial keeps them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from determined._tensorflow import _board
+from determined.tensorpack._framework import tp
+
+logger = logging.getLogger("determined.tensorpack")
+
+
+def TFEventWriter(*args: Any, **options: Any) -> Any:  # noqa: N802  # it takes the place of Tensorpack's class
+    """A ``tp.callbacks.TFEventWriter`` that writes into the trial's directory. ``logdir`` and ``split_files`` have no
+    effect."""
+    for name in ("logdir", "split_files"):
+        if options.pop(name, None) is not None:
+            logger.warning("TFEventWriter: %s is left aside", name)
+    if args:
+        logger.warning("TFEventWriter: logdir is left aside")
+    return tp.callbacks.TFEventWriter(_board.directory(), *args[1:3], **options)

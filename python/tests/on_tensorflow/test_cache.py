@@ -1,0 +1,178 @@
+"""Cached data sets: written once, read in an order that can be entered anywhere, built again where damaged."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import pathlib
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from estimator_trials import PremadeTrial, rows
+from runs import assert_same_end, begun, interrupted, run
+from test_estimator import variables
+
+from determined._tensorflow import _cache, _data_layer
+from determined.common.check import CheckFailedError
+from determined.errors import InvalidExperimentException
+
+CALLS: list[str] = []
+
+
+def make(count: int = 10) -> Any:
+    CALLS.append("made")
+    return tf.data.Dataset.from_tensor_slices(({"x": np.arange(count), "y": [b"text"] * count}, np.ones((count, 2))))
+
+
+@pytest.fixture(autouse=True)
+def _no_calls() -> None:
+    CALLS.clear()
+
+
+def reader(cache: _cache.Cache, **options: Any) -> _cache.Reader:
+    settings = {"seed": 3, "rank": 0, "size": 1, "shuffle": True, "reshuffle": True, "training": True, **options}
+    return _cache.Reader(cache, **settings)
+
+
+def taken(it: _cache.Reader, count: int) -> list[int]:
+    return [int(element[0]["x"]) for _, element in zip(range(count), it, strict=False)]
+
+
+def test_a_data_set_is_made_once_and_read_as_it_was(tmp_path: pathlib.Path) -> None:
+    first = _cache.opened(tmp_path / "id" / "v1_train", make)
+    second = _cache.opened(tmp_path / "id" / "v1_train", make)
+    assert CALLS == ["made"] and first.count == second.count == 10
+    features, label = second.record(4)
+    assert features["x"] == 4 and features["y"] == b"text" and label.tolist() == [1.0, 1.0]
+    assert sorted(path.name for path in (tmp_path / "id").iterdir()) == ["v1_train", "v1_train.lock"]
+
+
+def test_every_epoch_has_its_order_and_can_be_entered_at_any_record(tmp_path: pathlib.Path) -> None:
+    cache = _cache.opened(tmp_path / "cache", make)
+    stream = taken(reader(cache), 25)
+    assert sorted(stream[:10]) == sorted(stream[10:20]) == list(range(10)) and stream[:10] != stream[10:20]
+    assert taken(reader(cache, seed=4), 10) != stream[:10]
+    same = taken(reader(cache, reshuffle=False), 20)
+    assert same[:10] == same[10:] and taken(reader(cache, shuffle=False), 12) == [*range(10), 0, 1]
+    for start in (1, 9, 10, 17):
+        later = reader(cache)
+        later.start = start
+        assert taken(later, 5) == stream[start : start + 5]
+
+
+def test_slots_share_the_records(tmp_path: pathlib.Path) -> None:
+    cache = _cache.opened(tmp_path / "cache", make)
+    train = [reader(cache, rank=rank, size=3).share(0).tolist() for rank in range(3)]
+    assert [len(one) for one in train] == [3, 3, 3] and len(set().union(*train)) == 9  # the rest is left out
+    val = [reader(cache, rank=rank, size=3, training=False).share(0).tolist() for rank in range(3)]
+    assert sorted(itertools.chain(*val)) == list(range(10))
+    with pytest.raises(CheckFailedError, match="every slot"):
+        reader(cache, size=11)
+
+
+def _open(path: str) -> int:
+    return _cache.opened(pathlib.Path(path), make).count + 100 * len(CALLS)
+
+
+def test_writers_that_start_at_once_write_once(tmp_path: pathlib.Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        found = pool.map(_open, [str(tmp_path / "cache")] * 3, chunksize=1)
+    assert sorted(found) == [10, 10, 110] or sorted(one % 100 for one in found) == [10, 10, 10]
+
+
+@pytest.mark.parametrize("damage", ["meta", "cut", "missing", "half"])
+def test_a_damaged_cache_is_built_again(damage: str, tmp_path: pathlib.Path) -> None:
+    place = tmp_path / "cache"
+    _cache.opened(place, make)
+    if damage == "meta":
+        (place / "meta.json").write_text("{")
+    elif damage == "cut":
+        (place / "data.mdb").write_bytes((place / "data.mdb").read_bytes()[:-4096])
+    elif damage == "missing":
+        (place / "data.mdb").unlink()
+    else:  # a builder that was killed
+        shutil.move(place, tmp_path / "cache.building-1")
+    assert _cache.opened(place, make).count == 10
+    assert CALLS == ["made", "made"] and sorted(p.name for p in tmp_path.iterdir()) == ["cache", "cache.lock"]
+
+
+def test_a_damaged_record_is_noticed_and_the_next_start_builds_again(tmp_path: pathlib.Path) -> None:
+    place = tmp_path / "cache"
+    _cache.opened(place, lambda: tf.data.Dataset.from_tensors(b"needle" * 20))
+    content = (place / "data.mdb").read_bytes()
+    (place / "data.mdb").write_bytes(content.replace(b"needle", b"noodle"))
+    damaged = _cache.Cache(place)
+    with pytest.raises(_cache.CorruptCacheError, match=r"record 0 .* is damaged"):
+        damaged.record(0)
+    assert _cache.opened(place, lambda: tf.data.Dataset.from_tensors(b"needle" * 20)).record(0) == b"needle" * 20
+
+
+def test_where_caches_are_follows_from_the_configuration(tmp_path: pathlib.Path) -> None:
+    section = {"type": "shared_fs", "host_storage_path": str(tmp_path)}
+    assert _data_layer.root({"data_layer": section}) == tmp_path
+    assert _data_layer.root({}) == pathlib.Path("~/data/determined").expanduser()
+    with pytest.raises(AssertionError, match="'nfs'; must be one of shared_fs, s3, gcs"):
+        _data_layer.root({"data_layer": {"type": "nfs"}})
+    with pytest.raises(InvalidExperimentException, match="'s3', which cannot be used yet"):
+        _data_layer.root({"data_layer": {"type": "s3"}})
+
+
+class CachedTrial(PremadeTrial):
+    """Reads its data from caches."""
+
+    after: Any = staticmethod(lambda dataset: dataset)
+
+    def input(self, kind: str) -> Any:
+        experimental = self.context.experimental
+        if kind == "train":
+            decorate = experimental.cache_train_dataset("numbers", "v1", shuffle=True)
+        else:
+            decorate = experimental.cache_validation_dataset("numbers", "v1")
+
+        @decorate
+        def data(count: int) -> Any:
+            x, y = rows(1, count)
+            return tf.data.Dataset.from_tensor_slices(({"x": x}, y))
+
+        return self.after(data(22)).batch(self.context.get_per_slot_batch_size())
+
+    def build_train_spec(self) -> Any:
+        return tf.estimator.TrainSpec(lambda: self.input("train"))
+
+    def build_validation_spec(self) -> Any:
+        return tf.estimator.EvalSpec(lambda: self.input("val"), steps=None)
+
+
+class AugmentedTrial(CachedTrial):
+    after: Any = staticmethod(lambda data: data.map(lambda f, y: ({"x": f["x"] + tf.compat.v1.random.uniform([6])}, y)))
+
+
+@pytest.mark.parametrize(("kind", "jumps"), [(CachedTrial, True), (AugmentedTrial, False)])
+def test_a_trial_on_cached_data_that_gave_way_ends_with_the_same_bits(
+    kind: Any, jumps: bool, tmp_path: pathlib.Path
+) -> None:
+    layer = {"data_layer": {"type": "shared_fs", "host_storage_path": str(tmp_path / "caches")}}
+    straight = run(kind, tmp_path, config=layer)
+    later = interrupted(kind, tmp_path, [8], config=layer)
+    assert_same_end(straight, later, variables)
+    assert (later.context.experimental._training.start > 0) is jumps  # type: ignore[attr-defined]
+    assert {path.name for path in (tmp_path / "caches" / "numbers").glob("*_*") if path.is_dir()} == {
+        "v1_train",
+        "v1_val",
+    }
+
+
+def test_caching_and_wrapping_exclude_each_other(tmp_path: pathlib.Path) -> None:
+    class Both(CachedTrial):
+        after: Any = None
+
+        def build_train_spec(self) -> Any:
+            self.after = self.context.wrap_dataset
+            return super().build_train_spec()
+
+    layer = {"data_layer": {"type": "shared_fs", "host_storage_path": str(tmp_path / "caches")}}
+    with pytest.raises(CheckFailedError, match="exclude each other"):
+        begun(Both, tmp_path, config=layer)

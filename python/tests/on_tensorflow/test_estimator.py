@@ -1,0 +1,244 @@
+"""Estimator trials: what they are told, what they report, and how they go on after an interruption."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import estimator_trials as trials
+import numpy as np
+import pytest
+import tensorflow as tf
+from estimator_trials import EVENTS, ChanceTrial, PremadeTrial, Recorder, ServedTrial
+from harness import Run
+from runs import assert_same_end, begun, interrupted, run
+
+from determined import estimator
+from determined.common.check import CheckFailedError
+
+v1 = tf.compat.v1
+
+
+@pytest.fixture(autouse=True)
+def _no_events() -> None:
+    EVENTS.clear()
+
+
+def variables(it: Run) -> dict[str, Any]:
+    controller: Any = it.controller
+    found = controller._graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+    return dict(zip([one.name for one in found], controller._session.run(found), strict=True))
+
+
+def files_of(it: Run) -> pathlib.Path:
+    place = it.storage.path(it.newest_checkpoint() or "")
+    assert place is not None
+    return pathlib.Path(place)
+
+
+@pytest.mark.parametrize("after", [[1], [12], [5, 15]], ids=str)
+def test_an_estimator_trial_that_gave_way_ends_with_the_same_bits(after: list[int], tmp_path: pathlib.Path) -> None:
+    straight = run(ChanceTrial, tmp_path)
+    assert_same_end(straight, interrupted(ChanceTrial, tmp_path, after), variables)
+
+
+def test_an_estimator_trial_that_was_killed_goes_on_from_its_last_checkpoint(tmp_path: pathlib.Path) -> None:
+    config = {"min_checkpoint_period": {"batches": 5}}
+    straight = run(ChanceTrial, tmp_path, config=config)
+    killed = begun(ChanceTrial, tmp_path, config=config)
+    while not killed.client.reports or killed.client.reports[-1][1] < 15:
+        killed.steps(1)
+    resumed = run(ChanceTrial, tmp_path, config=config, checkpoint=killed.newest_checkpoint())
+    assert 0 < int(resumed.context.get_initial_batch()) < 20
+    assert_same_end(straight, resumed, variables)
+
+
+def test_a_premade_estimator_trains_and_goes_on_with_the_same_bits(tmp_path: pathlib.Path) -> None:
+    straight = run(PremadeTrial, tmp_path)
+    assert straight.loop.state.batches_trained == 20  # whatever max_steps says
+    assert "accuracy" in straight.numbers()["validation", 20]
+    assert_same_end(straight, interrupted(PremadeTrial, tmp_path, [7]), variables)
+
+
+def test_scalar_summaries_are_the_metrics_of_training(tmp_path: pathlib.Path) -> None:
+    reported = run(ChanceTrial, tmp_path, 5).numbers()["training", 5]
+    assert set(reported["avg_metrics"]) == {"loss", "hits"}
+    assert [set(row) for row in reported["batch_metrics"]] == [{"loss", "hits"}] * 5
+    assert reported["avg_metrics"]["hits"] == np.mean([row["hits"] for row in reported["batch_metrics"]])
+
+
+def test_metrics_with_reducers_agree_with_tensorflows(tmp_path: pathlib.Path) -> None:
+    metrics = run(ChanceTrial, tmp_path).numbers()["validation", 20]
+    assert metrics["by_function"] == pytest.approx(metrics["accuracy"])
+    assert metrics["by_reducer"] == pytest.approx(metrics["accuracy"])
+    assert metrics["pairs"] == trials.ROWS
+
+
+def test_what_make_metric_cannot_take_is_named() -> None:
+    context = estimator.EstimatorTrialContext.from_config({"hyperparameters": {"global_batch_size": 1}})
+    make = context.experimental.make_metric
+    with tf.Graph().as_default():
+        one = tf.constant(1.0)
+        with pytest.raises(TypeError, match="nested"):
+            make([[one]], np.mean, np.float32)
+        with pytest.raises(TypeError, match="the key 1"):
+            make({1: one}, np.mean, np.float32)
+        with pytest.raises(TypeError, match="holds a object"):
+            make(object(), np.mean, np.float32)
+        with pytest.raises(TypeError, match="reducer of make_metric\\(\\) is a int"):
+            make(one, 3, np.float32)
+        make(1.5, np.mean, np.float32)  # a constant is made a tensor
+
+
+def test_hooks_hear_of_everything_in_its_order(tmp_path: pathlib.Path) -> None:
+    first = run(ServedTrial, tmp_path, 10, preempt_after=5)
+    first.controller.close()
+    assert [name for name, _ in EVENTS] == ["begin", "session", *["step"] * 5, "checkpoint", "end", "close"]
+    EVENTS.clear()
+    second = run(ServedTrial, tmp_path, 10, checkpoint=first.newest_checkpoint())
+    second.controller.close()
+    assert [name for name, _ in EVENTS] == ["load", "begin", "session", *["step"] * 5, "checkpoint", "end", "close"]
+    assert (files_of(second) / "note.txt").read_text() == "kept"
+
+
+def test_a_hook_hears_of_the_end_of_a_trial_that_fails(tmp_path: pathlib.Path) -> None:
+    class Fails(ChanceTrial):
+        hooks = (Recorder, lambda: _Failing())
+
+    it = begun(Fails, tmp_path)
+
+    def whole() -> None:
+        try:
+            it.finish()
+        finally:
+            it.controller.close()
+
+    with pytest.raises(ZeroDivisionError):
+        whole()
+    assert [name for name, _ in EVENTS if name != "step"] == ["begin", "session", "close"]
+
+
+class _Failing(v1.train.SessionRunHook):  # type: ignore[misc]
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        raise ZeroDivisionError
+
+
+def test_every_checkpoint_holds_a_saved_model_for_each_serving_function(tmp_path: pathlib.Path) -> None:
+    it = run(ServedTrial, tmp_path, 5)
+    root = files_of(it)
+    trained = it.controller
+    x, _ = trials.rows(5, 3)
+    logits = {}
+    for name in ("raw", "parsing"):
+        (model,) = (root / name).iterdir()
+        assert model.name.isdigit() and (model / "saved_model.pb").is_file()
+        with tf.Graph().as_default(), v1.Session() as session:
+            signature = v1.saved_model.load(session, ["serve"], str(model)).signature_def["serving_default"]
+            output = signature.outputs["logits"].name
+            if name == "raw":
+                feed = {signature.inputs["x"].name: x, signature.inputs["kind"].name: [0, 1, 2]}
+            else:
+                feed = {next(iter(signature.inputs.values())).name: [_example(row, k) for k, row in enumerate(x)]}
+            logits[name] = session.run(output, feed)
+    np.testing.assert_array_equal(logits["raw"], logits["parsing"])
+    assert trained is not None and (root / "checkpoint").is_file() and (root / "graph.pbtxt").is_file()
+    assert v1.train.latest_checkpoint(str(root)) == str(root / "model.ckpt-5")
+
+
+def _example(x: Any, kind: int) -> bytes:
+    feature = {
+        "x": tf.train.Feature(float_list=tf.train.FloatList(value=x)),
+        "kind": tf.train.Feature(int64_list=tf.train.Int64List(value=[kind])),
+    }
+    return bytes(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+
+
+def test_a_hook_that_asks_to_stop_stops_the_trial_after_its_workload(tmp_path: pathlib.Path) -> None:
+    class Stops(ChanceTrial):
+        hooks = (lambda: v1.train.StopAtStepHook(last_step=2),)
+
+    it = run(Stops, tmp_path)
+    assert it.loop.state.batches_trained == 5
+    assert it.client.early_exit == "EXITED_REASON_USER_REQUESTED_STOP"
+
+
+def test_another_trials_weights_are_taken_without_its_optimizer_and_its_place(tmp_path: pathlib.Path) -> None:
+    first = run(ChanceTrial, tmp_path)
+    second = begun(ChanceTrial, tmp_path, checkpoint=first.newest_checkpoint(), warm_start=True)
+    trained, taken = variables(first), variables(second)
+    for name, value in taken.items():
+        if "Adam" in name or "power" in name or name == "global_step:0":
+            assert not np.array_equal(value, trained[name])
+        else:
+            np.testing.assert_array_equal(value, trained[name])
+    assert second.loop.state.batches_trained == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "message"),
+    [
+        ("build_estimator", None, "a NoneType.*build_estimator"),
+        ("build_train_spec", 3, "a int.*build_train_spec"),
+        ("build_validation_spec", {}, "a dict.*build_validation_spec"),
+        ("build_serving_input_receiver_fns", [], "a list.*build_serving_input_receiver_fns"),
+        ("build_serving_input_receiver_fns", {"code": None}, "'code'.*a name for a directory"),
+    ],
+)
+def test_a_method_that_returns_something_else_is_named(
+    method: str, result: Any, message: str, tmp_path: pathlib.Path
+) -> None:
+    wrong = type("Wrong", (ChanceTrial,), {method: lambda self: result})
+    with pytest.raises(CheckFailedError, match=message):
+        begun(wrong, tmp_path)
+
+
+def test_an_input_function_that_returns_a_tuple_is_refused(tmp_path: pathlib.Path) -> None:
+    class Tensors(ChanceTrial):
+        def build_train_spec(self) -> Any:
+            return tf.estimator.TrainSpec(lambda: (tf.zeros([1]), tf.zeros([1])))
+
+    with pytest.raises(CheckFailedError, match=r"a tuple from the input_fn of Tensors.build_train_spec\(\).*tf.data"):
+        begun(Tensors, tmp_path)
+
+
+def test_what_was_not_wrapped_is_named(tmp_path: pathlib.Path) -> None:
+    class BareData(ChanceTrial):
+        def data(self, seed: int) -> Any:
+            return tf.data.Dataset.from_tensor_slices(({"x": trials.rows(seed)[0], "kind": [0] * 40}, [0] * 40))
+
+    with pytest.raises(CheckFailedError, match=r"context.wrap_dataset\(\)"):
+        begun(BareData, tmp_path)
+
+    class BareOptimizer(PremadeTrial):
+        def build_estimator(self) -> Any:
+            columns = [tf.feature_column.numeric_column("x", shape=(6,))]
+            return v1.estimator.DNNClassifier([8], columns, n_classes=2)
+
+    with pytest.raises(CheckFailedError, match=r"without context.wrap_optimizer\(\)"):
+        begun(BareOptimizer, tmp_path).finish()
+
+
+def test_an_aggregation_frequency_is_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(CheckFailedError, match="aggregation_frequency 4"):
+        begun(ChanceTrial, tmp_path, config={"optimizations": {"aggregation_frequency": 4}})
+
+
+def test_the_second_generations_behaviour_is_switched_off(tmp_path: pathlib.Path) -> None:
+    seen = []
+
+    class Looks(PremadeTrial):
+        def build_estimator(self) -> Any:
+            seen.append((tf.executing_eagerly(), v1.resource_variables_enabled()))
+            return super().build_estimator()
+
+    begun(Looks, tmp_path)
+    assert seen == [(False, False)]
+
+
+def test_an_empty_data_set_is_named(tmp_path: pathlib.Path) -> None:
+    class Empty(PremadeTrial):
+        def data(self, seed: int) -> Any:
+            return super().data(seed).take(0)
+
+    with pytest.raises(RuntimeError, match="the data set of training is empty"):
+        begun(Empty, tmp_path).finish()

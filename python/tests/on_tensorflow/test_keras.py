@@ -1,0 +1,215 @@
+"""Keras trials: what they train on, what they are told, and how they go on after an interruption."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import keras_trials as trials
+import numpy as np
+import pytest
+import tensorflow as tf
+from harness import Run
+from keras_trials import EVENTS, ArrayTrial, DatasetTrial, SequenceTrial
+from runs import assert_same_end, begun, interrupted, on_cluster
+from runs import run as run_any
+
+from determined import keras
+from determined.errors import InvalidDataTypeException, InvalidExperimentException
+
+CONFIG = {"searcher": {"metric": "val_loss", "smaller_is_better": True}}
+
+
+@pytest.fixture(autouse=True)
+def _no_events() -> None:
+    EVENTS.clear()
+
+
+def run(trial_class: Any, storage: pathlib.Path, length: int = 20, **options: Any) -> Run:
+    return run_any(trial_class, storage, length, **{"config": CONFIG, **options})
+
+
+def variables(it: Run) -> dict[str, Any]:
+    controller: Any = it.controller
+    found = {f"w{place}": one.numpy() for place, one in enumerate(controller._model.weights)}
+    for optimizer in it.context.optimizers:  # type: ignore[attr-defined]
+        found.update({f"o{place}": one.numpy() for place, one in enumerate(optimizer.variables())})
+    return found
+
+
+@pytest.mark.parametrize("kind", [ArrayTrial, DatasetTrial, SequenceTrial])
+def test_a_keras_trial_that_gave_way_ends_with_the_same_bits(kind: Any, tmp_path: pathlib.Path) -> None:
+    straight = run(kind, tmp_path)
+    assert_same_end(straight, interrupted(kind, tmp_path, [1, 13], config=CONFIG), variables)
+
+
+def test_a_model_that_runs_eagerly_ends_with_the_same_bits(tmp_path: pathlib.Path) -> None:
+    class Eager(ArrayTrial):
+        def build_model(self) -> Any:
+            model = super().build_model()
+            model.run_eagerly = True
+            return model
+
+    straight = run(Eager, tmp_path, 10)
+    assert_same_end(straight, interrupted(Eager, tmp_path, [5], 10, config=CONFIG), variables)
+
+
+def test_metrics_of_training_are_running_means_and_those_of_validation_have_a_prefix(tmp_path: pathlib.Path) -> None:
+    it = run(ArrayTrial, tmp_path, 10)
+    reported = it.numbers()["training", 5]
+    assert set(reported["avg_metrics"]) == {"loss", "accuracy"}
+    assert reported["avg_metrics"] == reported["batch_metrics"][-1]
+    model: Any = it.controller._model  # type: ignore[attr-defined]
+    loss, accuracy = model.evaluate(*trials.rows(2), batch_size=4, verbose=0)
+    found = it.numbers()["validation", 10]
+    assert found == {"val_loss": pytest.approx(loss), "val_accuracy": pytest.approx(accuracy)}
+
+
+def test_callbacks_hear_of_workloads_epochs_and_checkpoints_and_keep_their_state(tmp_path: pathlib.Path) -> None:
+    first = run(ArrayTrial, tmp_path, 12, preempt_after=10)  # 42 records are 11 batches of 4
+    first.controller.close()
+    assert [name for name, _ in EVENTS] == ["begin", "workload", "trained", "workload", "trained", "end"]
+    EVENTS.clear()
+    second = run(ArrayTrial, tmp_path, 12, checkpoint=first.newest_checkpoint())
+    second.controller.close()
+    expected = [
+        ("begin", None),
+        ("state", 10),
+        ("tested", {"loss", "accuracy"}),
+        ("workload", (10, 2)),
+        ("epoch", 0),
+        ("trained", 12),
+        ("tested", {"loss", "accuracy"}),
+        ("end", None),
+    ]
+    assert expected == EVENTS
+    place = second.storage.path(second.newest_checkpoint() or "")
+    assert place is not None and (pathlib.Path(place) / "note.txt").read_text() == "12"
+
+
+def test_every_batch_of_an_epoch_comes_once_and_in_another_order_in_the_next(tmp_path: pathlib.Path) -> None:
+    from determined._distributed import DistributedContext
+    from determined.keras import _data
+
+    batches = _data.Batches(5, lambda number: number)
+    ranks = [DistributedContext(rank=rank, size=2) for rank in range(2)]
+    streams = [batches.training(seed=3, shuffle=True, start=0, ranks=one) for one in ranks]
+    seen = [next(streams[number % 2]) for number in range(10)]
+    assert sorted(seen[:5]) == sorted(seen[5:]) == list(range(5)) and seen[:5] != seen[5:]
+    later = batches.training(seed=3, shuffle=True, start=3, ranks=ranks[1])
+    assert next(later) == seen[7]
+
+
+def test_early_stopping_counts_validations(tmp_path: pathlib.Path) -> None:
+    class Stops(ArrayTrial):
+        optimizer = tf.keras.optimizers.legacy.SGD(0.0)
+
+        def keras_callbacks(self) -> list[Any]:
+            return [keras.callbacks.EarlyStopping(monitor="val_accuracy", patience=2, mode="max")]
+
+    config = {**CONFIG, "min_validation_period": {"batches": 5}}
+    it = run(Stops, tmp_path, 100, config=config)
+    assert it.loop.state.batches_trained == 15
+    assert it.client.early_exit == "EXITED_REASON_USER_REQUESTED_STOP"
+
+
+def test_class_weights_weigh(tmp_path: pathlib.Path) -> None:
+    class Weighed(ArrayTrial):
+        def build_model(self) -> Any:
+            self.context.configure_fit(class_weight={0: 0.0, 1: 0.0}, verbose=False)
+            return super().build_model()
+
+    assert run(Weighed, tmp_path, 5).numbers()["training", 5]["avg_metrics"]["loss"] == 0.0
+
+
+def test_what_a_keras_trial_must_do_is_said(tmp_path: pathlib.Path) -> None:
+    def no_wrap(self: Any) -> Any:
+        return tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+    def no_compile(self: Any) -> Any:
+        return self.context.wrap_model(no_wrap(self))
+
+    def too_late(self: Any) -> Any:
+        model = no_wrap(self)
+        model.compile("sgd")
+        return self.context.wrap_model(model)
+
+    for method, message in (
+        (no_wrap, "must return what"),
+        (no_compile, "must compile"),
+        (too_late, "before the model's"),
+    ):
+        with pytest.raises(InvalidExperimentException, match=message):
+            begun(type("Wrong", (ArrayTrial,), {"build_model": method}), tmp_path)
+    bare = type("Bare", (ArrayTrial,), {"build_training_data_loader": lambda self: tf.data.Dataset.range(3)})
+    with pytest.raises(InvalidExperimentException, match=r"context.wrap_dataset\(\)"):
+        begun(bare, tmp_path)
+    odd = type("Odd", (ArrayTrial,), {"build_training_data_loader": lambda self: [1, 2]})
+    with pytest.raises(InvalidDataTypeException, match=r"type list: Odd.build_training_data_loader\(\) must return"):
+        begun(odd, tmp_path)
+
+
+def test_arrays_for_several_inputs_and_weights_are_taken(tmp_path: pathlib.Path) -> None:
+    class Two(ArrayTrial):
+        def build_model(self) -> Any:
+            one, two = tf.keras.Input((6,)), tf.keras.Input((6,))
+            model = self.context.wrap_model(
+                tf.keras.Model([one, two], tf.keras.layers.Dense(1)(tf.keras.layers.Add()([one, two])))
+            )
+            model.compile("sgd", "mse")
+            return model
+
+        def build_training_data_loader(self) -> Any:
+            x, y = trials.rows(1)
+            return [x, -x], y, np.zeros(len(y), np.float32)
+
+        def build_validation_data_loader(self) -> Any:
+            x, y = trials.rows(1)
+            return [x, -x], y
+
+    assert run(Two, tmp_path, 5).numbers()["training", 5]["avg_metrics"]["loss"] == 0.0
+
+
+def test_a_keras_trial_on_cached_data_ends_with_the_same_bits(tmp_path: pathlib.Path) -> None:
+    class Cached(ArrayTrial):
+        def load(self, decorate: Any, seed: int) -> Any:
+            return decorate(lambda: tf.data.Dataset.from_tensor_slices(trials.rows(seed)))().batch(4)
+
+        def build_training_data_loader(self) -> Any:
+            return self.load(self.context.experimental.cache_train_dataset("k", "v1", shuffle=True), 1)
+
+        def build_validation_data_loader(self) -> Any:
+            return self.load(self.context.experimental.cache_validation_dataset("k", "v1"), 2)
+
+    config = {
+        "searcher": {"metric": "val_loss"},
+        "data_layer": {"type": "shared_fs", "host_storage_path": str(tmp_path / "caches")},
+    }
+    straight = run(Cached, tmp_path, config=config)
+    assert_same_end(straight, interrupted(Cached, tmp_path, [8], config=config), variables)
+
+
+KERAS = """
+import numpy as np
+import tensorflow as tf
+from determined.experimental import keras
+
+context = keras.init({config}, context_dir=".")
+model = context.wrap_model(tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))]))
+model.compile("sgd", "mse")
+x = np.ones((8, 2), np.float32)
+model.fit(x, x[:, :1], validation_data=(x, x[:, :1]), verbose=0, epochs=100)
+raise SystemExit("never reached on the cluster")
+"""
+NATIVE = {"hyperparameters": {"global_batch_size": 4}, "searcher": {"name": "single", "metric": "val_loss"}}
+
+
+def test_a_keras_script_trains_on_the_cluster(tmp_path: pathlib.Path) -> None:
+    _, controller = on_cluster(KERAS.format(config=NATIVE), tmp_path, "val_loss")
+    first, _ = controller.train(1)
+    last, _ = controller.train(20)
+    assert last["loss"] < first["loss"] and set(controller.validate()) == {"val_loss"}
+    with pytest.raises(InvalidExperimentException, match="validation_data"):
+        on_cluster(KERAS.replace("validation_data=(x, x[:, :1]), ", "").format(config=NATIVE), tmp_path, "val_loss")
+    with pytest.raises(InvalidExperimentException, match="before its compile"):
+        on_cluster(KERAS.replace('model.compile("sgd", "mse")', "").format(config=NATIVE), tmp_path, "val_loss")
