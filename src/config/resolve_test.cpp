@@ -211,7 +211,7 @@ TEST(Resolve, RefusesPoolsThatDoNotExist) {
 }
 
 TEST(Resolve, WarnsOfWhatIsAcceptedButIgnored) {
-  const auto warnings = resolved(changed(kGen2, {"resources.slots_per_trial=3", "resources.agent_label=x",
+  const auto warnings = resolved(changed(kGen2, {"resources.slots_per_trial=3", 
                                                  "data_layer={type: shared_fs}",
                                                  "environment.environment_variables=[DET_X=1]"}))
                             .warnings;
@@ -220,7 +220,7 @@ TEST(Resolve, WarnsOfWhatIsAcceptedButIgnored) {
       ::testing::UnorderedElementsAre(
           HasSubstr(
               "global_batch_size 64 is not divisible by resources.slots_per_trial 3: trials train with 63"),
-          HasSubstr("agent_label is ignored"), HasSubstr("data_layer is ignored"),
+          HasSubstr("data_layer is ignored"),
           HasSubstr("DET_X is ignored")));
   EXPECT_TRUE(resolved(kGen2).warnings.empty());
 }

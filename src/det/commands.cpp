@@ -105,6 +105,8 @@ struct AgentFlags {
     app.add_option("--agent-id", options.agent_id, "Name of this agent; default: the host's");
     app.add_option("--slots", options.slots, "Number of slots; default: the GPUs, else one for the CPUs");
     app.add_option("--resource-pool", options.resource_pool, "Pool to join")->capture_default_str();
+    app.add_option("--label", options.label,
+                   "Run only experiments with this resources.agent_label; default: those without one");
     app.add_option("--python", options.python, "Python that runs trials")->capture_default_str();
     app.add_option("--python-path", options.python_path,
                    "Where the package `determined` is, if it is not installed");

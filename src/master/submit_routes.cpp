@@ -103,19 +103,20 @@ Result<std::shared_ptr<Collector::Hold>> find_warm_start(Services& s, config::Re
 
 /// What the cluster as it is now could never run, in words.
 std::optional<std::string> never_fits(Services& s, const config::ExperimentConfig& config) {
-  std::vector<scheduler::Agent> agents;
-  for (const auto& [id, agent] : s.ledger.cluster().agents()) {
-    if (agent.resource_pool != cluster::resource_pool(config) || !agent.connected) continue;
-    scheduler::Agent entry{.id = id};
-    for (const auto& slot : agent.slots) entry.slots.push_back({.id = slot.id});
-    agents.push_back(std::move(entry));
-  }
+  const auto& cluster = s.ledger.cluster();
+  const auto pool = cluster.pool_for(config);
+  auto agents = cluster.scheduler_agents(pool);
   if (agents.empty()) return std::nullopt;  // none has come yet
-  const scheduler::Request request{.allocation_id = "",
-                                   .group = "",
-                                   .slots = static_cast<int>(config.resources.slots_per_trial),
-                                   .single_agent = config.resources.single_node};
-  return scheduler::never_fits(agents, request);
+  for (auto& agent : agents) {              // what is disabled can be enabled again
+    agent.enabled = true;
+    agent.draining = false;
+    for (auto& slot : agent.slots) slot.enabled = true;
+  }
+  scheduler::Request request;
+  request.label = config.resources.agent_label;
+  request.slots = static_cast<int>(config.resources.slots_per_trial);
+  request.single_agent = config.resources.single_node;
+  return scheduler::never_fits(agents, request, scheduler_options(cluster.pool(pool)).fitting);
 }
 
 std::string template_of(const http::Request& request) {
@@ -156,7 +157,7 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   record.model_definition_bytes = static_cast<std::int64_t>(packed->archive.size());
   record.owner = user->id;
   record.job_id = checkpoint::new_uuid();
-  record.resource_pool = cluster::resource_pool(config);
+  record.resource_pool = s.ledger.cluster().pool_for(config);
   record.start_time = s.ledger.now();
   record.forked_from = request.parent_id;
   record.project_id = request.project_id;
