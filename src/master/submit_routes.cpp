@@ -35,8 +35,9 @@ struct CreateReply {
   api::Experiment experiment;
   json::value config;
   std::vector<std::string> warnings;
+  std::string launch_reason;  ///< ours: why it could never run on the pool as it is now; empty if it could
 };
-BOOST_DESCRIBE_STRUCT(CreateReply, (), (experiment, config, warnings))
+BOOST_DESCRIBE_STRUCT(CreateReply, (), (experiment, config, warnings, launch_reason))
 
 struct PreviewRequest {
   json::value config;
@@ -140,7 +141,8 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   const auto warm_start = find_warm_start(s, *resolved);
   if (!warm_start) co_return tl::unexpected(warm_start.error());
   std::vector<std::string> warnings;
-  if (const auto reason = never_fits(s, resolved->config)) {
+  const auto reason = never_fits(s, resolved->config);
+  if (reason) {
     if (s.launch_error) co_return invalid_argument("slots requested exceeds cluster capacity: {}", *reason);
     warnings.emplace_back("LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED");
   }
@@ -162,7 +164,10 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   record.forked_from = request.parent_id;
   record.project_id = request.project_id;
   CreateReply reply{
-      .experiment = {}, .config = config::masked(config.document), .warnings = std::move(warnings)};
+      .experiment = {},
+      .config = config::masked(config.document),
+      .warnings = std::move(warnings),
+      .launch_reason = reason.value_or("")};
   if (request.validate_only) {
     reply.experiment = to_api(s, record);
     co_return reply;
