@@ -2,6 +2,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+
 #include "det/base/random.h"
 #include "det/scheduler/scheduler.h"
 
@@ -35,32 +37,80 @@ std::vector<Request> queue(std::int64_t count, Random& random) {
 }
 
 /// Everything is queued at once: as many start as there is room for, the others wait with their reasons.
-void plan(benchmark::State& state, bool busy, Fitting fitting) {
+void plan(benchmark::State& state, bool busy, Options options) {
   Random random(1);
   const auto agents = pool(state.range(0), busy, random);
-  const auto requests = queue(state.range(1), random);
-  const auto fifo = make_fifo(fitting);
+  auto requests = queue(state.range(1), random);
+  for (auto& request : requests) request.priority = 40 + static_cast<int>(random.below(4));
+  const auto scheduler = make_scheduler(options);
   std::size_t started = 0;
   for (auto _ : state) {
-    const auto plan = fifo->plan(agents, requests);
+    const auto plan = scheduler->plan(agents, requests);
     started = plan.start.size();
   }
   state.counters["started"] = static_cast<double>(started);
 }
-BENCHMARK_CAPTURE(plan, idle_pool_best, false, Fitting::Best)
-    ->ArgNames({"agents", "requests"})
-    ->Args({10, 100})
-    ->Args({1'000, 10'000})
-    ->Args({10'000, 100'000})
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(plan, idle_pool_worst, false, Fitting::Worst)
-    ->ArgNames({"agents", "requests"})
-    ->Args({10'000, 100'000})
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(plan, full_pool, true, Fitting::Best)
-    ->ArgNames({"agents", "requests"})
-    ->Args({10'000, 100'000})
-    ->Unit(benchmark::kMillisecond);
+
+/// A full pool of unimportant tasks on one slot each, and more important ones for which they have to go.
+void preempt(benchmark::State& state) {
+  Random random(1);
+  const auto agents = pool(state.range(0), true, random);
+  auto requests = queue(state.range(1), random);
+  for (const auto& agent : agents)
+    for (const auto& slot : agent.slots) {
+      Request running{.allocation_id = random.uuid(), .group = "running-" + agent.id};
+      running.priority = 60 + static_cast<int>(random.below(20));
+      running.submitted = {random.below(1'000'000)};
+      running.running = true;
+      running.held = {{.agent = agent.id, .slots = {slot.id}}};
+      requests.push_back(std::move(running));
+    }
+  const auto scheduler = make_scheduler({.policy = Policy::Priority, .preemption = true});
+  std::size_t preempted = 0;
+  for (auto _ : state) preempted = scheduler->plan(agents, requests).preempt.size();
+  state.counters["preempted"] = static_cast<double>(preempted);
+}
+
+/// What a plan costs that looks at every agent for every request: first fit in order of submission.
+void naive(benchmark::State& state) {
+  Random random(1);
+  const auto agents = pool(state.range(0), false, random);
+  auto requests = queue(state.range(1), random);
+  std::ranges::sort(requests, {}, &Request::submitted);
+  std::size_t started = 0;
+  for (auto _ : state) {
+    started = 0;
+    std::vector<int> free;
+    for (const auto& agent : agents) free.push_back(static_cast<int>(agent.slots.size()));
+    for (const auto& request : requests) {
+      std::size_t best = free.size();
+      for (std::size_t at = 0; at < free.size(); ++at)
+        if (free[at] >= request.slots && (best == free.size() || free[at] < free[best])) best = at;
+      if (best == free.size()) continue;
+      free[best] -= request.slots;
+      ++started;
+    }
+  }
+  state.counters["started"] = static_cast<double>(started);
+}
+
+constexpr FittingOptions kBest{.fitting = Fitting::Best}, kWorst{.fitting = Fitting::Worst};
+
+void sizes(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"agents", "requests"})->Unit(benchmark::kMillisecond);
+  bench->Args({1'000, 10'000})->Args({10'000, 100'000});
+}
+BENCHMARK_CAPTURE(plan, fifo_idle_best, false, {.policy = Policy::Fifo, .fitting = kBest})->Apply(sizes);
+BENCHMARK_CAPTURE(plan, fifo_idle_worst, false, {.policy = Policy::Fifo, .fitting = kWorst})->Apply(sizes);
+BENCHMARK_CAPTURE(plan, fifo_full, true, {.policy = Policy::Fifo})->Apply(sizes);
+BENCHMARK_CAPTURE(plan, round_robin_idle, false, {.policy = Policy::RoundRobin})->Apply(sizes);
+BENCHMARK_CAPTURE(plan, round_robin_full, true, {.policy = Policy::RoundRobin})->Apply(sizes);
+BENCHMARK_CAPTURE(plan, fair_share_idle, false, {.policy = Policy::FairShare})->Apply(sizes);
+BENCHMARK_CAPTURE(plan, fair_share_full, true, {.policy = Policy::FairShare})->Apply(sizes);
+BENCHMARK_CAPTURE(plan, priority_idle, false, {.policy = Policy::Priority})->Apply(sizes);
+BENCHMARK_CAPTURE(plan, priority_full, true, {.policy = Policy::Priority})->Apply(sizes);
+BENCHMARK(preempt)->Apply(sizes);
+BENCHMARK(naive)->Apply(sizes);
 
 }  // namespace
 }  // namespace det::scheduler

@@ -232,6 +232,7 @@ asio::awaitable<void> Daemon::keep_in_touch() {
     request.version = DET_VERSION;
     request.hostname = machine_.hostname;
     request.resource_pool = options_.resource_pool;
+    request.label = options_.label;
     request.slots = machine_.slots;
     for (auto& allocation : request.allocations) allocation.addresses = {machine_.address};
     const auto sequence = request.sequence;

@@ -21,6 +21,7 @@ struct AgentOptions {
   std::filesystem::path state_dir;  ///< All that the agent keeps; one agent a directory.
   std::optional<int> slots;         ///< That many CPU slots. Absent: the GPUs, or else one CPU slot.
   std::string resource_pool = "default";
+  std::string label;               ///< the agent runs only what asks for it (resources.agent_label)
   std::string advertised_address;  ///< Where ranks on other machines reach this one. Empty: found out.
 
   std::string python = "python3";  ///< Runs Python trials.

@@ -69,11 +69,12 @@ struct SyncRequest {
   std::string resource_pool;
   std::vector<SlotReport> slots;
   std::vector<AllocationReport> allocations;  ///< All that the agent has, by allocation id.
+  std::string label{};                        ///< Runs only what asks for it.
   friend bool operator==(const SyncRequest&, const SyncRequest&) = default;
 };
 BOOST_DESCRIBE_STRUCT(SyncRequest, (),
                       (session, sequence, known_epoch, known_version, wait_milliseconds, version, hostname,
-                       resource_pool, slots, allocations))
+                       resource_pool, slots, allocations, label))
 
 /// One allocation that the master wants on this agent.
 struct DesiredAllocation {

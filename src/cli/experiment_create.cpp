@@ -115,9 +115,10 @@ void show_warnings(Console& console, const json::value& answer) {
   for (const auto& warning : list_at(answer, "warnings")) {
     const auto name = cell_text(warning);
     if (name == "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED")
-      console.note(
-          "Warning: the experiment requests more slots than the cluster has now; it waits until there are "
-          "enough.");
+      console.note(fmt::format(
+          "Warning: the experiment can never run on the cluster as it is now{}{}; it waits until that "
+          "changes.",
+          text_at(answer, "launchReason").empty() ? "" : ": it ", text_at(answer, "launchReason")));
     else
       console.note("Warning: " + name);
   }

@@ -91,8 +91,8 @@ TEST(CreateExperiment, PassesItsFlagsOn) {
   EXPECT_EQ(outcome.out,
             "Preparing files to send to master... 2.2KB and 1 files\n"
             "Created experiment 8\n"
-            "Warning: the experiment requests more slots than the cluster has now; it waits until there are "
-            "enough.\n");
+            "Warning: the experiment can never run on the cluster as it is now; it waits until that "
+            "changes.\n");
   const auto body = master.last_body("POST /api/v1/experiments");
   EXPECT_EQ(body.at("activate"), false);
   EXPECT_EQ(body.at("template"), "small");

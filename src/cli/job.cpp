@@ -1,11 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "det/cli/command.h"
 #include "det/cli/format.h"
 #include "det/cli/logs.h"
 #include "det/cli/output.h"
+#include "det/config/yaml.h"
 
 namespace det::cli {
 namespace {
@@ -65,6 +67,135 @@ Action define_job_list(CLI::App& app) {
   };
 }
 
+/// One change of a job, as the API reads it.
+Result<json::object> change_of(const std::string& job, std::string_view name, const std::string& value) {
+  static constexpr std::pair<std::string_view, const char*> kNames[] = {{"priority", "priority"},
+                                                                        {"weight", "weight"},
+                                                                        {"resource-pool", "resourcePool"},
+                                                                        {"ahead-of", "aheadOf"},
+                                                                        {"behind-of", "behindOf"}};
+  const auto known = std::ranges::find(kNames, name, [](const auto& entry) { return entry.first; });
+  if (known == std::end(kNames))
+    return invalid_argument(
+        "'{}' of job {} cannot be changed; give ahead-of, behind-of, priority, weight or "
+        "resource-pool",
+        name, job);
+  json::object change{{"jobId", job}};
+  if (name == "priority" || name == "weight") {
+    const auto number = config::parse_yaml_value(value);
+    if (!number || !(name == "priority" ? number->is_int64() : number->is_number()))
+      return invalid_argument("{} of job {} is '{}'; it must be {}", name, job, value,
+                              name == "priority" ? "an integer" : "a number");
+    change[known->second] = *number;
+  } else {
+    change[known->second] = value;
+  }
+  return change;
+}
+
+Result<int> update_jobs(Session& session, json::array updates) {
+  json::object body;
+  body["updates"] = std::move(updates);
+  DET_TRY(const auto answer, session.post("/api/v1/job-queues", body));
+  return 0;
+}
+
+Action define_job_update(CLI::App& app) {
+  struct Options {
+    std::string id;
+    std::map<std::string, std::string> values;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("job_id", options->id, "which job, by its ID or the experiment's number")
+      ->type_name("JOB_ID")
+      ->required();
+  const auto add = [&](const char* flags, const char* name, const char* help, const char* type) {
+    app.add_option(flags, options->values[name], help)->type_name(type);
+  };
+  add("-p,--priority", "priority", "1 to 99, lower is more important", "N");
+  add("-w,--weight", "weight", "of a pool with fair share", "N");
+  add("--resource-pool", "resource-pool", "move the job to this pool", "NAME");
+  add("--ahead-of", "ahead-of", "put it right before this job", "JOB_ID");
+  add("--behind-of", "behind-of", "put it right behind this job", "JOB_ID");
+  return [options](Session& session) -> Result<int> {
+    json::array updates;
+    for (const auto& [name, value] : options->values) {
+      if (value.empty()) continue;
+      DET_TRY(auto change, change_of(options->id, name, value));
+      updates.push_back(std::move(change));
+    }
+    if (updates.empty())
+      return invalid_argument(
+          "nothing to update; give --priority, --weight, --resource-pool, --ahead-of or "
+          "--behind-of");
+    DET_TRY(const auto code, update_jobs(session, std::move(updates)));
+    session.console().line("Updated job {}", options->id);
+    return code;
+  };
+}
+
+Action define_job_update_batch(CLI::App& app) {
+  const auto words = std::make_shared<std::vector<std::string>>();
+  app.add_option("updates", *words, "such as 7.priority=10 8.ahead-of=7")
+      ->type_name("JOB_ID.NAME=VALUE")
+      ->required();
+  return [words](Session& session) -> Result<int> {
+    json::array updates;
+    for (const auto& word : *words) {
+      const auto equals = word.find('=');
+      const auto dot = word.substr(0, equals).rfind('.');
+      if (equals == std::string::npos || dot == std::string::npos)
+        return invalid_argument("'{}' is not of the form JOB_ID.NAME=VALUE", word);
+      DET_TRY(auto change, change_of(word.substr(0, dot), word.substr(dot + 1, equals - dot - 1),
+                                     word.substr(equals + 1)));
+      updates.push_back(std::move(change));
+    }
+    const auto count = updates.size();
+    DET_TRY(const auto code, update_jobs(session, std::move(updates)));
+    session.console().line("Made {} update{}", count, count == 1 ? "" : "s");
+    return code;
+  };
+}
+
+Action define_job_why(CLI::App& app) {
+  struct Options {
+    std::string id;
+    OutputForm form;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("job_id", options->id, "which job, by its ID or the experiment's number")
+      ->type_name("JOB_ID")
+      ->required();
+  add_output_flags(app, options->form);
+  return [options](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.get("/api/v1/job-queues/" + url_encode(options->id) + "/why"));
+    Table table({"Trial ID", "Slots", "State", "Agents", "Waits because it", "Behind Job"});
+    for (const auto& trial : list_at(answer, "trials")) {
+      std::string agents;
+      for (const auto& agent : list_at(trial, "agents"))
+        agents += (agents.empty() ? "" : ", ") + cell_text(agent);
+      table.add({at(trial, "trialId"), at(trial, "slots"), at(trial, "state"), json::value(agents),
+                 at(trial, "reason"), at(trial, "behindJobId")});
+    }
+    if (const auto& form = options->form; !form.csv && !form.json && !form.yaml) {
+      const auto ahead = json::to_int64(at(answer, "job.summary.jobsAhead")).value_or(-1);
+      session.console().line("{} (experiment {}, resource pool {}, scheduler {}{})",
+                             text_at(answer, "job.name"), text_at(answer, "job.entityId"),
+                             text_at(answer, "job.resourcePool"), text_at(answer, "scheduler"),
+                             ahead < 0 ? "" : fmt::format(", {} job{} ahead", ahead, ahead == 1 ? "" : "s"));
+      session.console().line("{}", text_at(answer, "explanation"));
+      for (const auto& trial : list_at(answer, "trials"))
+        if (at(trial, "canNeverRun") == json::value(true)) {
+          session.console().warn("It can never run on this resource pool as it is now.");
+          break;
+        }
+      if (list_at(answer, "trials").empty()) return 0;
+    }
+    show(session.console(), options->form, answer, table);
+    return 0;
+  };
+}
+
 Action define_task_list(CLI::App& app) {
   const auto form = std::make_shared<OutputForm>();
   add_output_flags(app, *form);
@@ -119,9 +250,15 @@ Action define_task_logs(CLI::App& app) {
 
 Command job_commands() {
   return {.names = {"job", "j"},
-          .help = "look at the queue of a resource pool",
-          .example = "det job list -p default",
-          .children = {{{"list", "ls"}, "list jobs", "det job list --json", define_job_list}},
+          .help = "look at the queue of a resource pool, and change it",
+          .example = "det job list -p default\ndet job why 7\ndet job update 7 --ahead-of 5",
+          .children = {{{"list", "ls"}, "list jobs", "det job list --json", define_job_list},
+                       {{"update"}, "update job", "det job update 7 --priority 10", define_job_update},
+                       {{"update-batch"},
+                        "update several jobs",
+                        "det job update-batch 7.priority=10 8.ahead-of=7",
+                        define_job_update_batch},
+                       {{"why"}, "explain why a job waits", "det job why 7 --json", define_job_why}},
           .default_child = "list"};
 }
 

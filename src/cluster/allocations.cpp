@@ -44,10 +44,6 @@ bool holds_slots(const Allocation& allocation, const std::string& agent) {
 
 }  // namespace
 
-std::string resource_pool(const config::ExperimentConfig& config) {
-  return config.resources.resource_pool.empty() ? "default" : config.resources.resource_pool;
-}
-
 void Cluster::request(experiment::Experiment& experiment, const experiment::RequestAllocation& wanted,
                       Step& step) {
   const auto& trial = *experiment.trial(wanted.trial);
@@ -186,6 +182,7 @@ Outcome Cluster::on(const AgentJoined& event, Step& step) {
   agent.resource_pool = event.resource_pool;
   agent.hostname = event.hostname;
   agent.version = event.version;
+  agent.label = event.label;
   agent.slots = event.slots;
   agent.connected = true;
   step.place = true;
@@ -258,83 +255,6 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
   return {};
 }
 
-// ---- placement -------------------------------------------------------------
-
-void Cluster::place(Step& step) {
-  step.place = false;
-  std::set<std::string> pools;
-  for (const auto& [id, agent] : agents_) pools.insert(agent.resource_pool);
-  for (const auto& [id, allocation] : allocations_)
-    pools.insert(resource_pool(experiment(allocation.record.experiment_id)->config()));
-  for (const auto& pool : pools) place_pool(pool, step);
-}
-
-void Cluster::place_pool(const std::string& pool, Step& step) {
-  std::vector<scheduler::Agent> agents;
-  std::map<std::string, std::set<int>> used;
-  for (const auto& [id, allocation] : allocations_)
-    for (const auto& share : allocation.record.shares)
-      if (!allocation.agents_ended.contains(share.agent))
-        used[share.agent].insert(share.slots.begin(), share.slots.end());
-  for (const auto& [id, agent] : agents_) {
-    if (agent.resource_pool != pool || !agent.connected) continue;
-    scheduler::Agent entry{.id = id, .slots = {}, .enabled = agent.enabled, .draining = agent.draining};
-    for (const auto& slot : agent.slots)
-      entry.slots.push_back({.id = slot.id,
-                             .enabled = !agent.disabled_slots.contains(slot.id),
-                             .used = used[id].contains(slot.id)});
-    agents.push_back(std::move(entry));
-  }
-  std::vector<scheduler::Request> requests;
-  for (auto& [id, allocation] : allocations_) {
-    const auto& owner = *experiment(allocation.record.experiment_id);
-    const auto& resources = owner.config().resources;
-    if (resource_pool(owner.config()) != pool) continue;
-    scheduler::Request request{.allocation_id = id,
-                               .group = owner.record().job_id,
-                               .slots = allocation.slots,
-                               .single_agent = resources.single_node,
-                               .priority = resources.priority.value_or(42),
-                               .weight = resources.weight,
-                               .submitted = owner.record().start_time,
-                               .requested = allocation.record.requested,
-                               .running = allocation.record.state != AllocationState::Pending,
-                               .releasing = allocation.preempt || allocation.kill};
-    if (resources.max_slots) request.slots_max = static_cast<int>(*resources.max_slots);
-    requests.push_back(std::move(request));
-    allocation.waiting.reset();
-  }
-  const auto plan = scheduler_->plan(agents, requests);
-  for (const auto& placement : plan.start) {
-    auto& allocation = allocations_.at(placement.allocation_id);
-    allocation.record.state = AllocationState::Assigned;
-    allocation.record.start_time = step.now;
-    for (const auto& share : placement.shares)
-      allocation.record.shares.push_back({.agent = share.agent, .slots = share.slots, .ended = {}});
-    const auto& trial = *experiment(allocation.record.experiment_id)->trial(allocation.record.trial_id);
-    step.effects.push_back(PutAllocation{allocation.record});
-    step.effects.push_back(RewindTrial{trial.record.id, allocation.record.run_id, trial.checkpoint_batches});
-    step.effects.push_back(LogNote{allocation.record.task_id, placement.allocation_id,
-                                   fmt::format("trial {} (run {}) starts on agent {}", trial.record.id,
-                                               allocation.record.run_id, placement.shares.front().agent)});
-    wake_agents(allocation, step);
-  }
-  for (const auto& [request, why] : plan.waiting)
-    allocations_.at(requests[request].allocation_id).waiting = why;
-  for (const auto& id : plan.preempt) preempt(id, step);
-}
-
-std::string Cluster::waiting_reason(const std::string& id) const {
-  const auto* found = allocation(id);
-  return found == nullptr || !found->waiting ? "" : scheduler::text(*found->waiting);
-}
-
-std::set<std::string> Cluster::resource_pools() const {
-  std::set<std::string> pools = {"default"};
-  for (const auto& [id, agent] : agents_) pools.insert(agent.resource_pool);
-  return pools;
-}
-
 // ---- what an agent is told and says ----------------------------------------
 
 std::vector<api::DesiredAllocation> Cluster::desired(const std::string& agent) const {
@@ -377,7 +297,8 @@ bool Cluster::exit_is_known(const std::string& id, const std::string& agent) con
 bool Cluster::joins(const std::string& agent, const api::SyncRequest& request) const {
   const auto found = agents_.find(agent);
   return found == agents_.end() || !found->second.connected || found->second.slots != request.slots ||
-         found->second.resource_pool != request.resource_pool || found->second.version != request.version;
+         found->second.resource_pool != request.resource_pool || found->second.version != request.version ||
+         found->second.label != request.label;
 }
 
 std::vector<Event> Cluster::news(const std::string& agent, const api::SyncRequest& request) const {

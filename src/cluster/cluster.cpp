@@ -7,13 +7,23 @@
 namespace det::cluster {
 namespace {
 
+struct Position {
+  ExperimentId id;
+  std::int64_t position = 0;
+};
+BOOST_DESCRIBE_STRUCT(Position, (), (id, position))
+
 struct Saved {
   std::int64_t epoch = 0, next_experiment = 1, next_trial = 1;
   std::vector<Agent> agents;
   std::vector<Allocation> allocations;
   std::vector<json::value> experiments;
+  Pools pools{};
+  std::vector<Position> positions{};
 };
-BOOST_DESCRIBE_STRUCT(Saved, (), (epoch, next_experiment, next_trial, agents, allocations, experiments))
+BOOST_DESCRIBE_STRUCT(Saved, (),
+                      (epoch, next_experiment, next_trial, agents, allocations, experiments, pools,
+                       positions))
 
 // What of a record is worth a row of its own right away; progress in steps of 1 %.
 std::string digest(const experiment::ExperimentRecord& r) {
@@ -23,14 +33,14 @@ std::string digest(const experiment::ExperimentRecord& r) {
 
 }  // namespace
 
-Cluster::Cluster() : scheduler_(scheduler::make_fifo(scheduler::Fitting::Best)) {}
-
 Result<Cluster> Cluster::restore(const json::value& snapshot) {
   DET_TRY(const auto saved, json::from_json<Saved>(snapshot));
   Cluster cluster;
   cluster.epoch_ = saved.epoch;
   cluster.next_experiment_ = saved.next_experiment;
   cluster.next_trial_ = saved.next_trial;
+  cluster.pools_ = saved.pools;
+  for (const auto& [id, position] : saved.positions) cluster.positions_.emplace(id, position);
   for (const auto& agent : saved.agents) cluster.agents_.emplace(agent.id, agent);
   for (const auto& allocation : saved.allocations)
     cluster.allocations_.emplace(allocation.record.id, allocation);
@@ -48,6 +58,8 @@ json::value Cluster::snapshot() const {
   for (const auto& [id, agent] : agents_) saved.agents.push_back(agent);
   for (const auto& [id, allocation] : allocations_) saved.allocations.push_back(allocation);
   for (const auto& [id, experiment] : experiments_) saved.experiments.push_back(experiment.snapshot());
+  saved.pools = pools_;
+  for (const auto& [id, position] : positions_) saved.positions.push_back({id, position});
   return json::to_json(saved);
 }
 
@@ -110,6 +122,7 @@ Outcome Cluster::refuse(Error error) const {
 
 Outcome Cluster::on(const MasterStarted& event, Step& step) {
   epoch_ = event.epoch;
+  pools_ = event.pools;
   step.place = true;
   return {};
 }
@@ -145,9 +158,13 @@ Outcome Cluster::on(const ExperimentPatched& event, Step& step) {
   auto* experiment = live(event.id);
   if (experiment == nullptr)
     return refuse(Error(ErrorCode::NotFound, fmt::format("experiment {} not found", event.id)));
+  if (event.config && event.config->resource_pool && !resource_pools().contains(*event.config->resource_pool))
+    return refuse(Error(ErrorCode::NotFound,
+                        fmt::format("cannot find resource pool {}", *event.config->resource_pool)));
   if (event.config) {
     if (const auto done = experiment->reconfigure(*event.config); !done) return refuse(done.error());
     written_.erase(event.id);  // its digest does not see the configuration
+    move_where_it_belongs(event.id, step);
     step.place = true;
   }
   auto& record = experiment->mutable_record();
@@ -174,6 +191,7 @@ Outcome Cluster::on(const CheckpointsCollected& event, Step&) {
   if (experiment == nullptr || !experiment->finished()) return {};
   for (const auto& [trial, _] : experiment->trials()) experiment_of_.erase(trial);
   experiments_.erase(event.id);
+  positions_.erase(event.id);
   written_.erase(event.id);
   return {};
 }

@@ -20,10 +20,11 @@ struct Agent {
   bool draining = false;
   bool connected = true;  ///< joined, and not lost since
   Time registered;
+  std::string label{};  ///< runs only what asks for it
 };
 BOOST_DESCRIBE_STRUCT(Agent, (),
                       (id, resource_pool, hostname, version, slots, disabled_slots, enabled, draining,
-                       connected, registered))
+                       connected, registered, label))
 
 /// One run of a trial on slots, wanted or granted. Gone from memory once it ended.
 struct Allocation {
@@ -31,16 +32,19 @@ struct Allocation {
   int slots = 1;
   std::set<std::string> agents_running, agents_ended;
   bool preempt = false;       ///< asked to give its slots back
+  bool for_others = false;    ///< … by the scheduler, for requests that need them
   bool acknowledged = false;  ///< it said that it does
   bool kill = false;          ///< to be ended at once
   bool lost = false;          ///< a machine that it ran on is lost
   std::string failure;        ///< of the rank that failed first, in words
   std::optional<Time> preempt_deadline;
-  std::optional<scheduler::Why> waiting{};  ///< as the last plan said; derived, and so in no snapshot
+  // As the last plan said; derived, and so in no snapshot.
+  std::optional<scheduler::Why> waiting{};
+  std::string behind{};  ///< the allocation that is first in its line; empty if it is the first
 };
 BOOST_DESCRIBE_STRUCT(Allocation, (),
-                      (record, slots, agents_running, agents_ended, preempt, acknowledged, kill, lost,
-                       failure, preempt_deadline))
+                      (record, slots, agents_running, agents_ended, preempt, for_others, acknowledged, kill,
+                       lost, failure, preempt_deadline))
 
 /// What follows from an event. When `refused` holds something, nothing changed.
 struct Outcome {
@@ -48,9 +52,6 @@ struct Outcome {
   ExperimentId experiment;  ///< the one that was submitted
   std::vector<Effect> effects;
 };
-
-/// The pool whose agents run the experiment: "default" where the configuration names none.
-std::string resource_pool(const config::ExperimentConfig& config);
 
 /// Everything that the master decides: experiments, who runs where, and who is told what.
 ///
@@ -65,8 +66,6 @@ std::string resource_pool(const config::ExperimentConfig& config);
 /// Threads: not safe; one strand.
 class Cluster {
  public:
-  Cluster();
-
   static Result<Cluster> restore(const json::value& snapshot);
   json::value snapshot() const;
 
@@ -88,8 +87,18 @@ class Cluster {
   const experiment::Trial* trial(TrialId id) const;
   /// Why the allocation waits, in words; empty when it does not.
   std::string waiting_reason(const std::string& allocation_id) const;
-  /// Pools that agents ever joined, and "default".
+  /// Pools that agents ever joined or the configuration names, and "default".
   std::set<std::string> resource_pools() const;
+  const PoolSettings& pool(const std::string& name) const;
+  const Pools& pools() const { return pools_; }
+  /// The pool of a new experiment: the default one for what it needs, where its configuration names none.
+  std::string pool_for(const config::ExperimentConfig& config) const;
+  std::string pool_of(const experiment::Experiment& experiment) const;
+  int priority_of(const experiment::Experiment& experiment) const;
+  /// Experiments of the pool that are not over, in the order of its queue.
+  std::vector<ExperimentId> queue(const std::string& pool) const;
+  /// Agents of a pool as the scheduler sees them.
+  std::vector<scheduler::Agent> scheduler_agents(const std::string& pool) const;
 
   /// All that shall run on `agent`, without tokens. Pure: same state, same answer.
   std::vector<api::DesiredAllocation> desired(const std::string& agent) const;
@@ -110,6 +119,7 @@ class Cluster {
   Outcome on(const ExperimentSubmitted&, Step&);
   Outcome on(const ExperimentCommanded&, Step&);
   Outcome on(const ExperimentPatched&, Step&);
+  Outcome on(const JobMoved&, Step&);
   Outcome on(const TrialKilled&, Step&);
   Outcome on(const CheckpointsCollected&, Step&);
   Outcome on(const AgentJoined&, Step&);
@@ -135,6 +145,10 @@ class Cluster {
   void end_if_all_ended(Allocation& allocation, Step& step);
   void place(Step& step);
   void place_pool(const std::string& pool, Step& step);
+  void start(const scheduler::Placement& placement, Step& step);
+  std::string pool_where(const Allocation& allocation) const;
+  std::int64_t position_of(ExperimentId id) const;
+  void move_where_it_belongs(ExperimentId id, Step& step);
   void wake_agents(const Allocation& allocation, Step& step);
   void forget_lost_agents();
 
@@ -147,7 +161,8 @@ class Cluster {
   std::map<TrialId, ExperimentId> experiment_of_;  // derived from experiments_
   std::map<ExperimentId, std::string>
       written_;  // what PutExperiment last said, to say it no oftener than needed
-  std::unique_ptr<scheduler::Scheduler> scheduler_;
+  Pools pools_;
+  std::map<ExperimentId, std::int64_t> positions_;  // of those that somebody moved
 };
 
 }  // namespace det::cluster

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "det/api/agent.h"
+#include "det/cluster/pools.h"
 #include "det/experiment/experiment.h"
 
 /// What can happen to the cluster, and what follows from it.
@@ -14,12 +15,13 @@ namespace det::cluster {
 // Events. Each is remembered with its time before anything follows from it, and
 // replaying them gives the same cluster again. The name of an event is for ever.
 
-/// First after each start of a master.
+/// First after each start of a master, with the resource pools as its configuration has them then.
 struct MasterStarted {
   static constexpr const char* kName = "MasterStarted";
   std::int64_t epoch = 0;
+  Pools pools{};
 };
-BOOST_DESCRIBE_STRUCT(MasterStarted, (), (epoch))
+BOOST_DESCRIBE_STRUCT(MasterStarted, (), (epoch, pools))
 
 /// `record` without id and state; they are given here.
 struct ExperimentSubmitted {
@@ -50,6 +52,15 @@ struct ExperimentPatched {
 };
 BOOST_DESCRIBE_STRUCT(ExperimentPatched, (), (id, name, description, notes, labels, config))
 
+/// Puts an experiment right before another one in the queue of their pool, or right behind it. Where the
+/// queue goes by priority, it gets the other's.
+struct JobMoved {
+  static constexpr const char* kName = "JobMoved";
+  ExperimentId id, anchor;
+  bool ahead = true;
+};
+BOOST_DESCRIBE_STRUCT(JobMoved, (), (id, anchor, ahead))
+
 struct TrialKilled {
   static constexpr const char* kName = "TrialKilled";
   TrialId trial;
@@ -68,8 +79,9 @@ struct AgentJoined {
   static constexpr const char* kName = "AgentJoined";
   std::string agent, resource_pool, hostname, version;
   std::vector<api::SlotReport> slots;
+  std::string label{};
 };
-BOOST_DESCRIBE_STRUCT(AgentJoined, (), (agent, resource_pool, hostname, version, slots))
+BOOST_DESCRIBE_STRUCT(AgentJoined, (), (agent, resource_pool, hostname, version, slots, label))
 
 /// No word of it for longer than its lease, and the time to kill, last.
 struct AgentLost {
@@ -165,10 +177,10 @@ struct PreemptionAcknowledged {
 BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id))
 
 using Event =
-    std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched, TrialKilled,
-                 CheckpointsCollected, AgentJoined, AgentLost, AgentSet, AllocationStarted, RankFailed,
-                 AllocationExited, PreemptionExpired, OperationCompleted, TrialProgressed, ValidationReported,
-                 CheckpointReported, EarlyExitReported, PreemptionAcknowledged>;
+    std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched, JobMoved,
+                 TrialKilled, CheckpointsCollected, AgentJoined, AgentLost, AgentSet, AllocationStarted,
+                 RankFailed, AllocationExited, PreemptionExpired, OperationCompleted, TrialProgressed,
+                 ValidationReported, CheckpointReported, EarlyExitReported, PreemptionAcknowledged>;
 
 // Effects: rows to write with the event, and who has to be told once it is durable.
 struct PutExperiment {

@@ -47,6 +47,7 @@ struct Resources {
   double weight = 1;
   std::optional<int> priority;
   std::string resource_pool;
+  std::string agent_label;  ///< agents with this label only
   bool single_node = false;
   std::int64_t shm_size_bytes = 4294967296;
 };

@@ -211,17 +211,16 @@ TEST(Resolve, RefusesPoolsThatDoNotExist) {
 }
 
 TEST(Resolve, WarnsOfWhatIsAcceptedButIgnored) {
-  const auto warnings = resolved(changed(kGen2, {"resources.slots_per_trial=3", "resources.agent_label=x",
-                                                 "tensorboard_storage={type: shared_fs}",
-                                                 "environment.environment_variables=[DET_X=1]"}))
-                            .warnings;
+  const auto warnings =
+      resolved(changed(kGen2, {"resources.slots_per_trial=3", "tensorboard_storage={type: shared_fs}",
+                               "environment.environment_variables=[DET_X=1]"}))
+          .warnings;
   EXPECT_THAT(
       warnings,
       ::testing::UnorderedElementsAre(
           HasSubstr(
               "global_batch_size 64 is not divisible by resources.slots_per_trial 3: trials train with 63"),
-          HasSubstr("agent_label is ignored"), HasSubstr("tensorboard_storage is ignored"),
-          HasSubstr("DET_X is ignored")));
+          HasSubstr("tensorboard_storage is ignored"), HasSubstr("DET_X is ignored")));
   EXPECT_TRUE(resolved(kGen2).warnings.empty());
 }
 

@@ -106,8 +106,6 @@ void check_resources(const Subject& subject) {
                        fmt::format("resource pool \"{}\" not found: {}", shown(pool),
                                    known.empty() ? "there are none" : "there are " + shown(known)));
   }
-  if (!subject.text({"resources", "agent_label"}).empty())
-    subject.warnings.push_back("resources.agent_label is ignored: use resources.resource_pool");
 }
 
 void check_periods(const Subject& subject) {

@@ -67,7 +67,8 @@ Type resources() {
            .merged_by(merge_by_container_path),
        field("native_parallel", boolean(), "Use the framework's own parallelism on one machine.")
            .otherwise(false),
-       field("agent_label", string(), "Ignored.").otherwise("")});
+       field("agent_label", string(), "Run on agents with this label only; empty: on those without one.")
+           .otherwise("")});
 }
 
 Type bind_mounts() {

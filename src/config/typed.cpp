@@ -157,6 +157,7 @@ Resources read_resources(const Reader& reader) {
   reader.read("weight", resources.weight);
   reader.read("priority", resources.priority);
   reader.read("resource_pool", resources.resource_pool);
+  reader.read("agent_label", resources.agent_label);
   reader.read("is_single_node", resources.single_node);
   if (const auto* shm = reader.find("shm_size"); shm != nullptr && shm->is_string()) {
     const auto bytes = memory_size(shm->get_string());

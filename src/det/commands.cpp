@@ -25,6 +25,7 @@
 #include "det/det/paths.h"
 #include "det/master/log_ring.h"
 #include "det/master/master.h"
+#include "det/master/pool_settings.h"
 
 namespace det::commands {
 namespace {
@@ -67,7 +68,8 @@ struct MasterFlags {
     app.add_option("--port", options.port, "Port to listen on; 0 takes a free one")->capture_default_str();
     app.add_option("--cluster-name", options.cluster_name, "Name shown to users")->capture_default_str();
     app.add_option("--config-file", config_file,
-                   "YAML with defaults under every experiment's configuration, e.g. checkpoint_storage");
+                   "YAML with resource_manager and resource_pools, and defaults under every experiment's "
+                   "configuration, e.g. checkpoint_storage");
     app.add_flag("--launch-error", options.launch_error, "Refuse experiments that no agent could ever run");
     app.add_flag("-v,--verbose", verbose, "Log more");
   }
@@ -86,6 +88,7 @@ struct MasterFlags {
     if (!document->value.is_object())
       return invalid_argument("{} is not a map of configuration fields", config_file);
     options.defaults = document->value.as_object();
+    DET_TRY(options.pools, master::take_pools(options.defaults));
     return {};
   }
 };
@@ -105,6 +108,8 @@ struct AgentFlags {
     app.add_option("--agent-id", options.agent_id, "Name of this agent; default: the host's");
     app.add_option("--slots", options.slots, "Number of slots; default: the GPUs, else one for the CPUs");
     app.add_option("--resource-pool", options.resource_pool, "Pool to join")->capture_default_str();
+    app.add_option("--label", options.label,
+                   "Run only experiments with this resources.agent_label; default: those without one");
     app.add_option("--python", options.python, "Python that runs trials")->capture_default_str();
     app.add_option("--python-path", options.python_path,
                    "Where the package `determined` is, if it is not installed");

@@ -165,6 +165,7 @@ Result<void> Experiment::reconfigure(const Reconfiguration& change) {
   DET_TRY(auto document, reconfigured(record_.config, change));
   DET_TRY(config_, config::from_document(document));
   record_.config = std::move(document);
+  if (change.resource_pool) record_.resource_pool = *change.resource_pool;
   return {};
 }
 

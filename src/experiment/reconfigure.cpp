@@ -45,6 +45,8 @@ Result<json::object> reconfigured(json::object document, const Reconfiguration& 
     if (change.no_max_slots) resources["max_slots"] = nullptr;
     if (change.weight) resources["weight"] = *change.weight;
     if (change.priority) resources["priority"] = *change.priority;
+    if (change.resource_pool) resources["resource_pool"] = *change.resource_pool;
+    if (change.agent_label) resources["agent_label"] = *change.agent_label;
   }
   if (change.of_checkpoints()) {
     auto& storage = section(document, "checkpoint_storage");

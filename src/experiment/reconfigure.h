@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "det/config/experiment_config.h"
 
@@ -13,16 +14,19 @@ struct Reconfiguration {
   bool no_max_slots = false;              ///< takes the limit away
   std::optional<double> weight;
   std::optional<std::int64_t> priority;  ///< 1 to 99
+  std::optional<std::string> resource_pool{}, agent_label{};
   /// Of `checkpoint_storage`: how many checkpoints stay once the experiment is over.
   std::optional<std::int64_t> save_experiment_best, save_trial_best, save_trial_latest;
 
-  bool of_resources() const { return max_slots || no_max_slots || weight || priority; }
+  bool of_resources() const {
+    return max_slots || no_max_slots || weight || priority || resource_pool || agent_label;
+  }
   bool of_checkpoints() const { return save_experiment_best || save_trial_best || save_trial_latest; }
   friend bool operator==(const Reconfiguration&, const Reconfiguration&) = default;
 };
 BOOST_DESCRIBE_STRUCT(Reconfiguration, (),
-                      (max_slots, no_max_slots, weight, priority, save_experiment_best, save_trial_best,
-                       save_trial_latest))
+                      (max_slots, no_max_slots, weight, priority, resource_pool, agent_label,
+                       save_experiment_best, save_trial_best, save_trial_latest))
 
 /// The resolved document with the changes in it. InvalidArgument where a rule of the configuration says no:
 /// the same rules as at the submission.

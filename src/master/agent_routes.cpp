@@ -65,8 +65,8 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
     if (!report.addresses.empty()) s.agent_addresses[agent] = report.addresses.front();
 
   if (s.ledger.cluster().joins(agent, request)) {
-    cluster::Event joined =
-        cluster::AgentJoined{agent, request.resource_pool, request.hostname, request.version, request.slots};
+    cluster::Event joined = cluster::AgentJoined{agent,           request.resource_pool, request.hostname,
+                                                 request.version, request.slots,         request.label};
     auto by = "agent " + agent;
     const auto done = co_await s.ledger.handle(std::move(joined), std::move(by));
     if (!done) co_return tl::unexpected(done.error());

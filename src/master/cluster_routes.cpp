@@ -53,7 +53,7 @@ BOOST_DESCRIBE_STRUCT(SlotReply, (), (slot))
 struct TaskSummary {
   std::string task_id, allocation_id, name;
   Time registered_time;
-  std::string resource_pool, scheduler_type = "SCHEDULER_TYPE_FIFO";
+  std::string resource_pool, scheduler_type;
   std::int32_t slots_needed = 0;
   std::vector<json::value> resources;
   std::int32_t priority = 42;
@@ -68,56 +68,30 @@ struct TasksReply {
 };
 BOOST_DESCRIBE_STRUCT(TasksReply, (), (allocation_id_to_summary))
 
-struct JobSummary {
-  std::string state;
-  std::int32_t jobs_ahead = 0;
-};
-BOOST_DESCRIBE_STRUCT(JobSummary, (), (state, jobs_ahead))
-struct Job {
-  JobSummary summary;
-  std::string type = "TYPE_EXPERIMENT";
-  Time submission_time;
-  std::string username;
-  UserId user_id;
-  std::string resource_pool;
-  bool is_preemptible = true;
-  std::int32_t priority = 42;
-  double weight = 1;
-  std::string entity_id, job_id, name;
-  std::int32_t requested_slots = 0, allocated_slots = 0;
-  double progress = 0;
-  std::int32_t workspace_id = 1;
-};
-BOOST_DESCRIBE_STRUCT(Job, (),
-                      (summary, type, submission_time, username, user_id, resource_pool, is_preemptible,
-                       priority, weight, entity_id, job_id, name, requested_slots, allocated_slots, progress,
-                       workspace_id))
-struct JobEntry {
-  Job full;
-};
-BOOST_DESCRIBE_STRUCT(JobEntry, (), (full))
-struct JobsQuery {
-  std::string resource_pool, order_by;
-  std::int32_t offset = 0, limit = 0;
-};
-BOOST_DESCRIBE_STRUCT(JobsQuery, (), (resource_pool, order_by, offset, limit))
-struct JobsReply {
-  std::vector<JobEntry> jobs;
-  api::Pagination pagination;
-};
-BOOST_DESCRIBE_STRUCT(JobsReply, (), (jobs, pagination))
 struct Pool {
-  std::string name, description, type = "RESOURCE_POOL_TYPE_STATIC", scheduler_type = "SCHEDULER_TYPE_FIFO";
+  std::string name, description, type = "RESOURCE_POOL_TYPE_STATIC", scheduler_type, scheduler_fitting_policy;
+  bool preemption = false;             ///< ours
+  std::int32_t default_priority = 42;  ///< ours
+  std::int32_t aux_container_capacity_per_agent = 100;
   std::int32_t num_agents = 0, slots_available = 0, slots_used = 0;
   bool default_compute_pool = false, default_aux_pool = false;
 };
 BOOST_DESCRIBE_STRUCT(Pool, (),
-                      (name, description, type, scheduler_type, num_agents, slots_available, slots_used,
-                       default_compute_pool, default_aux_pool))
+                      (name, description, type, scheduler_type, scheduler_fitting_policy, preemption,
+                       default_priority, aux_container_capacity_per_agent, num_agents, slots_available,
+                       slots_used, default_compute_pool, default_aux_pool))
 struct PoolsReply {
   std::vector<Pool> resource_pools;
 };
 BOOST_DESCRIBE_STRUCT(PoolsReply, (), (resource_pools))
+
+/// "SCHEDULER_TYPE_FAIR_SHARE"
+std::string scheduler_type(Services& s, const std::string& pool) {
+  std::string name = "SCHEDULER_TYPE_";
+  for (const char* c = cluster::policy_name(s.ledger.cluster().pool(pool).policy); *c != 0; ++c)
+    name += static_cast<char>(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+  return name;
+}
 
 std::string device_type(const std::string& type) {
   return type == "cuda" ? "TYPE_CUDA" : type == "rocm" ? "TYPE_ROCM" : "TYPE_CPU";
@@ -162,39 +136,6 @@ api::Agent to_api(Services& s, const cluster::Agent& agent) {
     a.slots[fmt::format("/agents/{}/slots/{}", agent.id, report.id)] = std::move(slot);
   }
   return a;
-}
-
-/// Experiments that are not over, in the order in which the queue serves them.
-std::vector<Job> jobs(Services& s, const std::string& pool) {
-  std::vector<Job> all;
-  for (const auto& [id, experiment] : s.ledger.cluster().experiments()) {
-    const auto& record = experiment.record();
-    if (experiment.finished() || (!pool.empty() && cluster::resource_pool(experiment.config()) != pool))
-      continue;
-    Job job{.submission_time = record.start_time,
-            .user_id = record.owner,
-            .resource_pool = cluster::resource_pool(experiment.config()),
-            .priority = experiment.config().resources.priority.value_or(42),
-            .weight = experiment.config().resources.weight,
-            .entity_id = std::to_string(id.value()),
-            .job_id = record.job_id,
-            .name = record.name,
-            .progress = record.progress};
-    if (const auto user = s.auth.users().find(record.owner); user != s.auth.users().end())
-      job.username = user->second.username;
-    for (const auto& [trial_id, trial] : experiment.trials()) {
-      const auto* allocation = s.ledger.cluster().allocation(trial.allocation);
-      if (allocation == nullptr) continue;
-      job.requested_slots += allocation->slots;
-      if (!allocation->record.shares.empty()) job.allocated_slots += allocation->slots;
-    }
-    job.summary.state = job.allocated_slots > 0 ? "STATE_SCHEDULED" : "STATE_QUEUED";
-    all.push_back(std::move(job));
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.submission_time < b.submission_time; });
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].summary.jobs_ahead = static_cast<std::int32_t>(i);
-  return all;
 }
 
 asio::awaitable<Result<Empty>> set(Services& s, Context context, cluster::AgentSet event) {
@@ -295,10 +236,11 @@ void add_cluster_routes(http::Router& router, Services& s) {
                            .name = fmt::format("Trial {} (Experiment {})", allocation.record.trial_id,
                                                allocation.record.experiment_id),
                            .registered_time = allocation.record.requested,
-                           .resource_pool = cluster::resource_pool(experiment.config()),
+                           .resource_pool = s.ledger.cluster().pool_of(experiment),
+                           .scheduler_type = scheduler_type(s, s.ledger.cluster().pool_of(experiment)),
                            .slots_needed = allocation.slots,
                            .resources = {},
-                           .priority = experiment.config().resources.priority.value_or(42),
+                           .priority = s.ledger.cluster().priority_of(experiment),
                            .state = json::bd::enum_to_string(allocation.record.state, "?"),
                            .waiting_reason = s.ledger.cluster().waiting_reason(id)};
           for (const auto& share : allocation.record.shares) {
@@ -312,37 +254,35 @@ void add_cluster_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "What runs or waits to run", .tag = tag});
-  router.add<JobsQuery, JobsReply>(
-      Verb::Get, "/api/v1/job-queues-v2",
-      [&s](Context, JobsQuery q) -> asio::awaitable<Result<JobsReply>> {
-        auto all = jobs(s, q.resource_pool);
-        if (q.order_by == "ORDER_BY_DESC") std::reverse(all.begin(), all.end());
-        const auto span = page_of(all.size(), q.offset, q.limit);
-        JobsReply reply{.jobs = {}, .pagination = span.pagination};
-        for (auto i = span.begin; i < span.end; ++i) reply.jobs.push_back({std::move(all[i])});
-        co_await s.ledger.durable();
-        co_return reply;
-      },
-      Doc{.summary = "The queue of a resource pool", .tag = tag});
   router.add<Empty, PoolsReply>(
       Verb::Get, "/api/v1/resource-pools",
       [&s](Context, Empty) -> asio::awaitable<Result<PoolsReply>> {
         PoolsReply reply;
         for (const auto& name : s.ledger.cluster().resource_pools()) {
+          const auto& settings = s.ledger.cluster().pool(name);
           Pool pool{.name = name,
-                    .description = "agents that joined as " + name,
-                    .default_compute_pool = name == "default",
-                    .default_aux_pool = name == "default"};
+                    .description =
+                        settings.description.empty() ? "agents that joined as " + name : settings.description,
+                    .scheduler_type = scheduler_type(s, name),
+                    .scheduler_fitting_policy = settings.fitting == scheduler::Fitting::Best
+                                                    ? "FITTING_POLICY_BEST"
+                                                    : "FITTING_POLICY_WORST",
+                    .preemption = settings.preemption,
+                    .default_priority = settings.default_priority,
+                    .aux_container_capacity_per_agent = settings.zero_slot_max,
+                    .default_compute_pool = name == s.ledger.cluster().pools().default_compute,
+                    .default_aux_pool = name == s.ledger.cluster().pools().default_aux};
           for (const auto& [id, agent] : s.ledger.cluster().agents()) {
             if (!agent.connected || agent.resource_pool != name) continue;
             ++pool.num_agents;
             pool.slots_available += static_cast<std::int32_t>(agent.slots.size());
           }
           for (const auto& [id, allocation] : s.ledger.cluster().allocations())
-            if (!allocation.record.shares.empty() &&
-                cluster::resource_pool(
-                    s.ledger.cluster().experiment(allocation.record.experiment_id)->config()) == name)
-              pool.slots_used += allocation.slots;
+            for (const auto& share : allocation.record.shares)
+              if (const auto agent = s.ledger.cluster().agents().find(share.agent);
+                  agent != s.ledger.cluster().agents().end() && agent->second.resource_pool == name &&
+                  !allocation.agents_ended.contains(share.agent))
+                pool.slots_used += static_cast<std::int32_t>(share.slots.size());
           reply.resource_pools.push_back(std::move(pool));
         }
         co_return reply;

@@ -32,9 +32,16 @@ Result<void> read_resources(const json::value& resources, Reconfiguration& chang
       change.weight = *number;
     } else if (name == "priority") {
       DET_TRY(change.priority, integer("priority", value, ""));
+    } else if (name == "resourcePool" || name == "resource_pool" || name == "agentLabel" ||
+               name == "agent_label") {
+      if (!value.is_string())
+        return invalid_argument("resources.{} is {}; it must be a text", name, json::serialize(value));
+      const std::string text(value.get_string());
+      (name.starts_with("resource") ? change.resource_pool : change.agent_label) = text;
     } else {
       return invalid_argument(
-          "resources.{} of a submitted experiment cannot be changed; maxSlots, weight and priority can",
+          "resources.{} of a submitted experiment cannot be changed; maxSlots, weight, priority, "
+          "resourcePool and agentLabel can",
           name);
     }
   }

@@ -65,7 +65,7 @@ Time Ledger::now() {
   return last_;
 }
 
-Result<void> Ledger::restore() {
+Result<void> Ledger::restore(cluster::Pools pools) {
   if (auto snapshot = store_.latest_snapshot()) {
     DET_TRY(cluster_, cluster::Cluster::restore(snapshot->body));
     sequence_ = snapshot_sequence_ = snapshot->sequence;
@@ -83,7 +83,7 @@ Result<void> Ledger::restore() {
       last_ = std::max(last_, event.time);
     }
   }
-  const cluster::Event started = cluster::MasterStarted{cluster_.epoch() + 1};
+  const cluster::Event started = cluster::MasterStarted{cluster_.epoch() + 1, std::move(pools)};
   const auto time = now();
   auto outcome = cluster_.handle(started, time);
   auto changes = rows(outcome.effects, time);

@@ -70,7 +70,8 @@ class Ledger {
 
   /// Reads the newest snapshot and the events after it, and begins a new epoch.
   /// Blocks until that is durable. An error means that the store cannot be understood.
-  Result<void> restore();
+  /// `pools`: as the configuration has them from now on.
+  Result<void> restore(cluster::Pools pools = {});
 
   const cluster::Cluster& cluster() const { return cluster_; }
   Time now();  ///< never earlier than the last event

@@ -95,7 +95,7 @@ class Server final : public Master {
   }
 
   Result<void> restore() {
-    DET_TRY([[maybe_unused]] const auto restored, ledger_.restore().map([] { return true; }));
+    DET_TRY([[maybe_unused]] const auto restored, ledger_.restore(options_.pools).map([] { return true; }));
     liveness_ = cluster::Liveness(ledger_.now());
     auth_.load();
     services_.defaults = options_.defaults;
@@ -171,6 +171,7 @@ class Server final : public Master {
     add_log_routes(router_, services_);
     add_user_routes(router_, services_);
     add_cluster_routes(router_, services_);
+    add_job_routes(router_, services_);
     add_template_routes(router_, services_);
     add_web(router_);
   }

@@ -9,6 +9,7 @@
 
 #include "det/base/error.h"
 #include "det/base/json.h"
+#include "det/cluster/pools.h"
 
 namespace det::master {
 
@@ -25,6 +26,7 @@ struct MasterOptions {
   /// What `GET /api/v1/master/logs` shows: a sink of the process's logger. None: nothing.
   std::shared_ptr<LogRing> log;
   bool launch_error = false;  ///< refuse experiments that no agent could ever run
+  cluster::Pools pools{};     ///< what take_pools finds in the configuration
 };
 
 /// The server: the API, and everything behind it.

@@ -75,6 +75,7 @@ void add_policy_routes(http::Router& router, Services& s);
 void add_log_routes(http::Router& router, Services& s);
 void add_user_routes(http::Router& router, Services& s);
 void add_cluster_routes(http::Router& router, Services& s);
+void add_job_routes(http::Router& router, Services& s);
 void add_template_routes(http::Router& router, Services& s);
 
 }  // namespace det::master

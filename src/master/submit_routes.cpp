@@ -40,8 +40,9 @@ struct CreateReply {
   api::Experiment experiment;
   json::value config;
   std::vector<std::string> warnings;
+  std::string launch_reason;  ///< ours: why it could never run on the pool as it is now; empty if it could
 };
-BOOST_DESCRIBE_STRUCT(CreateReply, (), (experiment, config, warnings))
+BOOST_DESCRIBE_STRUCT(CreateReply, (), (experiment, config, warnings, launch_reason))
 
 struct PreviewRequest {
   json::value config;
@@ -108,19 +109,20 @@ Result<std::shared_ptr<Collector::Hold>> find_warm_start(Services& s, config::Re
 
 /// What the cluster as it is now could never run, in words.
 std::optional<std::string> never_fits(Services& s, const config::ExperimentConfig& config) {
-  std::vector<scheduler::Agent> agents;
-  for (const auto& [id, agent] : s.ledger.cluster().agents()) {
-    if (agent.resource_pool != cluster::resource_pool(config) || !agent.connected) continue;
-    scheduler::Agent entry{.id = id};
-    for (const auto& slot : agent.slots) entry.slots.push_back({.id = slot.id});
-    agents.push_back(std::move(entry));
-  }
+  const auto& cluster = s.ledger.cluster();
+  const auto pool = cluster.pool_for(config);
+  auto agents = cluster.scheduler_agents(pool);
   if (agents.empty()) return std::nullopt;  // none has come yet
-  const scheduler::Request request{.allocation_id = "",
-                                   .group = "",
-                                   .slots = static_cast<int>(config.resources.slots_per_trial),
-                                   .single_agent = config.resources.single_node};
-  return scheduler::never_fits(agents, request);
+  for (auto& agent : agents) {              // what is disabled can be enabled again
+    agent.enabled = true;
+    agent.draining = false;
+    for (auto& slot : agent.slots) slot.enabled = true;
+  }
+  scheduler::Request request;
+  request.label = config.resources.agent_label;
+  request.slots = static_cast<int>(config.resources.slots_per_trial);
+  request.single_agent = config.resources.single_node;
+  return scheduler::never_fits(agents, request, scheduler_options(cluster.pool(pool)).fitting);
 }
 
 std::string template_of(const http::Request& request) {
@@ -162,7 +164,8 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   const auto warm_start = find_warm_start(s, *resolved);
   if (!warm_start) co_return tl::unexpected(warm_start.error());
   std::vector<std::string> warnings;
-  if (const auto reason = never_fits(s, resolved->config)) {
+  const auto reason = never_fits(s, resolved->config);
+  if (reason) {
     if (s.launch_error) co_return invalid_argument("slots requested exceeds cluster capacity: {}", *reason);
     warnings.emplace_back("LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED");
   }
@@ -179,13 +182,15 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   record.model_definition_bytes = static_cast<std::int64_t>(packed->archive.size());
   record.owner = user->id;
   record.job_id = checkpoint::new_uuid();
-  record.resource_pool = cluster::resource_pool(config);
+  record.resource_pool = s.ledger.cluster().pool_for(config);
   record.start_time = s.ledger.now();
   record.forked_from = request.parent_id;
   record.project_id = request.project_id;
   record.git = *std::move(git);
-  CreateReply reply{
-      .experiment = {}, .config = config::masked(config.document), .warnings = std::move(warnings)};
+  CreateReply reply{.experiment = {},
+                    .config = config::masked(config.document),
+                    .warnings = std::move(warnings),
+                    .launch_reason = reason.value_or("")};
   if (request.validate_only) {
     reply.experiment = to_api(s, record);
     co_return reply;

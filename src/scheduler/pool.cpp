@@ -18,12 +18,16 @@ Pool::Pool(std::span<const Agent> agents, const FittingOptions& options) : optio
         .id = agent->id, .total = static_cast<int>(agent->slots.size()), .zero_max = agent->zero_slot_max};
     if (usable) place.zero_free = std::max(0, agent->zero_slot_max - agent->zero_slot_running);
     for (const auto& slot : agent->slots) {
-      if (slot.used) ++place.used;
+      if (slot.used) place.busy.push_back(slot.id);
+      if (slot.used && (!usable || !slot.enabled)) ++slots_leaving_;
       if (!usable || !slot.enabled) continue;
       ++slots_;
+      place.usable.push_back(slot.id);
       if (!slot.used) place.free.push_back(slot.id);
     }
     std::ranges::sort(place.free, std::greater<>());
+    std::ranges::sort(place.usable, std::greater<>());
+    place.open = usable;
     agents_usable_ += usable;
     free_slots_ += static_cast<int>(place.free.size());
     agents_.push_back(std::move(place));
@@ -40,8 +44,14 @@ Pool Pool::empty(std::span<const Agent> agents, const FittingOptions& options) {
   return Pool(idle, options);
 }
 
+std::optional<std::size_t> Pool::index_of(const std::string& agent) const {
+  const auto found = std::ranges::lower_bound(agents_, agent, {}, &Place::id);
+  if (found == agents_.end() || found->id != agent) return std::nullopt;
+  return static_cast<std::size_t>(found - agents_.begin());
+}
+
 bool Pool::has(const std::string& agent) const {
-  return std::ranges::binary_search(agents_, agent, {}, &Place::id);
+  return index_of(agent).has_value();
 }
 
 double Pool::slot_score(const Place& place) const {
@@ -51,7 +61,7 @@ double Pool::slot_score(const Place& place) const {
 }
 
 double Pool::zero_score(const Place& place) const {
-  if (place.used > 0) return slot_score(place);
+  if (!place.busy.empty()) return slot_score(place);
   if (place.zero_max <= 0) return 0;
   if (options_.fitting == Fitting::Best) return 1 / (1 + static_cast<double>(place.zero_free));
   return static_cast<double>(place.zero_free) / place.zero_max;
@@ -61,7 +71,7 @@ void Pool::add_to_index(std::size_t at) {
   const auto& place = agents_[at];
   const auto free = static_cast<int>(place.free.size());
   if (free > 0) by_free_[free].insert({slot_score(place), at});
-  if (free > 0 && place.used == 0) idle_[free].insert(at);
+  if (free > 0 && place.busy.empty()) idle_[free].insert(at);
   if (place.zero_free > 0) zero_.insert({zero_score(place), at});
 }
 
@@ -79,19 +89,103 @@ void Pool::remove_from_index(std::size_t at) {
   zero_.erase({zero_score(place), at});
 }
 
-Share Pool::take(std::size_t at, int slots) {
+Share Pool::take_any(std::size_t at, int slots) {
   remove_from_index(at);
   auto& place = agents_[at];
   Share share{.agent = place.id, .slots = {}};
   for (int i = 0; i < slots; ++i) {
     share.slots.push_back(place.free.back());
+    place.busy.push_back(place.free.back());
     place.free.pop_back();
   }
-  place.used += slots;
   free_slots_ -= slots;
   if (slots == 0) --place.zero_free;
   add_to_index(at);
   return share;
+}
+
+void Pool::give_back(const std::vector<Share>& held) {
+  for (const auto& share : held) {
+    const auto at = index_of(share.agent);
+    if (!at) continue;
+    auto& place = agents_[*at];
+    remove_from_index(*at);
+    if (share.slots.empty() && place.open) place.zero_free = std::min(place.zero_free + 1, place.zero_max);
+    for (const int id : share.slots) {
+      if (std::erase(place.busy, id) == 0 || !std::ranges::binary_search(place.usable, id, std::greater<>()))
+        continue;
+      place.free.insert(std::ranges::lower_bound(place.free, id, std::greater<>()), id);
+      ++free_slots_;
+    }
+    add_to_index(*at);
+  }
+}
+
+void Pool::take(const std::vector<Share>& held) {
+  for (const auto& share : held) {
+    const auto at = index_of(share.agent);
+    if (!at) continue;
+    auto& place = agents_[*at];
+    remove_from_index(*at);
+    if (share.slots.empty()) place.zero_free = std::max(0, place.zero_free - 1);
+    for (const int id : share.slots) {
+      const auto spot = std::ranges::lower_bound(place.free, id, std::greater<>());
+      if (spot == place.free.end() || *spot != id) continue;
+      place.free.erase(spot);
+      place.busy.push_back(id);
+      --free_slots_;
+    }
+    add_to_index(*at);
+  }
+}
+
+std::vector<int> Pool::free_slots_of(const std::string& agent) const {
+  const auto at = index_of(agent);
+  if (!at) return {};
+  return {agents_[*at].free.rbegin(), agents_[*at].free.rend()};
+}
+
+std::vector<Pool::Part> Pool::parts(const Request& request) const {
+  std::vector<Part> parts;
+  const auto found = find(request);
+  for (const auto at : found)
+    parts.push_back({.agent = agents_[at].id,
+                     .slots = found.size() == 1 ? request.slots : static_cast<int>(agents_[at].free.size())});
+  return parts;
+}
+
+void Pool::hold_for(const Request& request) {
+  // The fullest are nearest to being free; of equals the first, so that the next plan keeps the same ones.
+  std::vector<std::size_t> candidates;
+  int largest = 0;
+  for (std::size_t at = 0; at < agents_.size(); ++at) {
+    if (!agents_[at].open || agents_[at].usable.empty() || blocked(request, at)) continue;
+    candidates.push_back(at);
+    largest = std::max(largest, static_cast<int>(agents_[at].usable.size()));
+  }
+  std::ranges::stable_sort(candidates, [&](std::size_t a, std::size_t b) {
+    return agents_[a].free.size() > agents_[b].free.size();
+  });
+  const bool one = largest >= request.slots;
+  int size = 0;  // of the whole agents, where one is not enough
+  if (!one)
+    for (int n = largest; n > 0 && size == 0; --n)
+      if (request.slots % n == 0 && std::ranges::count_if(candidates, [&](std::size_t at) {
+                                      return static_cast<int>(agents_[at].usable.size()) == n;
+                                    }) >= request.slots / n)
+        size = n;
+  int missing = request.slots;
+  for (const auto at : candidates) {
+    auto& place = agents_[at];
+    const auto slots = static_cast<int>(place.usable.size());
+    if (one ? slots < request.slots : size > 0 ? slots != size : slots > missing) continue;
+    remove_from_index(at);
+    free_slots_ -= static_cast<int>(place.free.size());
+    place.free.clear();
+    add_to_index(at);
+    missing -= slots;
+    if (missing <= 0) return;
+  }
 }
 
 bool Pool::blocked(const Request& request, std::size_t at) const {
@@ -156,7 +250,8 @@ std::optional<std::vector<Share>> Pool::place(const Request& request) {
   std::vector<Share> shares;
   // One agent gives what is asked for; of several each gives all that it has.
   for (const auto at : found)
-    shares.push_back(take(at, found.size() == 1 ? request.slots : static_cast<int>(agents_[at].free.size())));
+    shares.push_back(
+        take_any(at, found.size() == 1 ? request.slots : static_cast<int>(agents_[at].free.size())));
   return shares;
 }
 

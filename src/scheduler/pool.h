@@ -31,12 +31,31 @@ class Pool {
   /// Where `request` fits now, with its slots taken; nullopt if nowhere, and nothing is changed.
   std::optional<std::vector<Share>> place(const Request& request);
 
+  // What somebody holds, or will hold: exactly these slots. Agents and slots that the pool does not have, or
+  // that take nothing new, are passed over, and so are slots that are already so.
+  void give_back(const std::vector<Share>& held);
+  void take(const std::vector<Share>& held);
+
+  /// An agent of a placement, and how many of its slots.
+  struct Part {
+    std::string agent;
+    int slots = 0;
+  };
+  /// Where `request` fits now, with nothing taken; empty if nowhere.
+  std::vector<Part> parts(const Request& request) const;
+  /// Ids of the agent's free slots, lowest first.
+  std::vector<int> free_slots_of(const std::string& agent) const;
+  /// Keeps an agent, or enough whole ones, from everybody else, so that `request` fits there one day: those
+  /// that have the most free slots now. Requires: it fits the pool when nothing runs.
+  void hold_for(const Request& request);
+
   // What a waiting request's owner wants to know.
   int agents() const { return agents_usable_; }  ///< that take something new
   int agents_unusable() const {
     return static_cast<int>(agents_.size()) - agents_usable_;
   }  ///< disabled or draining
-  int slots() const { return slots_; }  ///< of usable agents
+  int slots() const { return slots_; }                  ///< of usable agents
+  int slots_leaving() const { return slots_leaving_; }  ///< in use, and not to be used again
   int free_slots() const { return free_slots_; }
   int free_slots_on_one_max() const { return by_free_.empty() ? 0 : by_free_.rbegin()->first; }
   bool has(const std::string& agent) const;
@@ -44,11 +63,13 @@ class Pool {
  private:
   struct Place {
     std::string id;
-    std::vector<int> free;  ///< ids of free slots, descending: the lowest is taken first, from the back
-    int total = 0;          ///< slots that it has
-    int used = 0;
+    std::vector<int> free;    ///< ids of free slots, descending: the lowest is taken first, from the back
+    std::vector<int> usable;  ///< ids of the slots that can be taken at all, descending
+    int total = 0;            ///< slots that it has
+    std::vector<int> busy;    ///< ids of the slots in use
     int zero_free = 0;
     int zero_max = 0;
+    bool open = true;  ///< takes something new
   };
   /// Higher is better; then the lower index, which is the lower id.
   struct Rank {
@@ -65,7 +86,8 @@ class Pool {
   void add_to_index(std::size_t at);
   void remove_from_index(std::size_t at);
   std::vector<std::size_t> find(const Request& request) const;  ///< the agents to use; none: it does not fit
-  Share take(std::size_t at, int slots);
+  Share take_any(std::size_t at, int slots);
+  std::optional<std::size_t> index_of(const std::string& agent) const;
   std::optional<std::size_t> best_shared(const Request& request) const;
   std::optional<std::size_t> best_zero(const Request& request) const;
   std::vector<std::size_t> whole_agents(const Request& request) const;
@@ -79,6 +101,7 @@ class Pool {
   Ranks zero_;  ///< agents with room for a task without slots
   int agents_usable_ = 0;
   int slots_ = 0;
+  int slots_leaving_ = 0;
   int free_slots_ = 0;
 };
 

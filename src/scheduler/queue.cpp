@@ -4,25 +4,53 @@
 
 namespace det::scheduler {
 
-std::vector<const Request*> queue_of(std::span<const Request> requests) {
-  // The times lie beside the pointers, so that sorting does not jump through memory.
+namespace {
+
+std::vector<const Request*> in_order(std::span<const Request> requests, Order order, bool running) {
+  // The keys lie beside the pointers, so that sorting does not jump through memory.
   struct Entry {
+    int priority;
+    std::int64_t position;
     Time submitted, requested;
     const Request* request;
   };
   std::vector<Entry> entries;
   entries.reserve(requests.size());
   for (const auto& request : requests)
-    if (!request.running) entries.push_back({request.submitted, request.requested, &request});
+    if (request.running == running)
+      entries.push_back({order == Order::Importance ? request.priority : 0, position(request),
+                         request.submitted, request.requested, &request});
   std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+    if (a.priority != b.priority) return a.priority < b.priority;
+    if (a.position != b.position) return a.position < b.position;
     if (a.submitted != b.submitted) return a.submitted < b.submitted;
     if (a.requested != b.requested) return a.requested < b.requested;
     return a.request->allocation_id < b.request->allocation_id;
   });
-  std::vector<const Request*> queue;
-  queue.reserve(entries.size());
-  for (const auto& entry : entries) queue.push_back(entry.request);
-  return queue;
+  std::vector<const Request*> sorted;
+  sorted.reserve(entries.size());
+  for (const auto& entry : entries) sorted.push_back(entry.request);
+  return sorted;
+}
+
+}  // namespace
+
+std::vector<const Request*> queue_of(std::span<const Request> requests, Order order) {
+  return in_order(requests, order, false);
+}
+
+std::vector<const Request*> running_of(std::span<const Request> requests, Order order) {
+  return in_order(requests, order, true);
+}
+
+std::int64_t position(const Request& request) {
+  return request.position != 0 ? request.position : request.submitted.microseconds * kPositionsPerMicrosecond;
+}
+
+bool job_before(const Request& a, const Request& b) {
+  if (a.priority != b.priority) return a.priority < b.priority;
+  if (position(a) != position(b)) return position(a) < position(b);
+  return a.submitted < b.submitted;
 }
 
 GroupLimits::GroupLimits(std::span<const Request> requests) {

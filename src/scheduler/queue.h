@@ -11,8 +11,19 @@
 
 namespace det::scheduler {
 
-/// The requests that do not run, by submission of the job, then of the allocation, then allocation id.
-std::vector<const Request*> queue_of(std::span<const Request> requests);
+/// What is earlier in a queue. `Importance` looks at the priority first.
+enum class Order { Position, Importance };
+
+/// The requests that do not run, in order: by the job's position, its submission, that of the allocation, and
+/// the allocation id.
+std::vector<const Request*> queue_of(std::span<const Request> requests, Order order = Order::Position);
+/// Those that run, likewise.
+std::vector<const Request*> running_of(std::span<const Request> requests, Order order = Order::Position);
+
+std::int64_t position(const Request& request);
+/// Whether a's job comes strictly before b's, by importance, position and submission; not so for two requests
+/// of one job, which have the same.
+bool job_before(const Request& a, const Request& b);
 
 /// How many slots each group uses, against its slots_max.
 ///

@@ -2,10 +2,12 @@
 // must be, all of it. Each is also played with agents and requests in many other
 // orders in memory, which must change nothing.
 //
-//   scheduler  fifo fitting=worst heterogeneous=yes       (fifo fitting=best if absent)
-//   agents     NAME slots=N zero=N disabled=0,1 enabled=no draining=yes  NAME …
-//   running    NAME slots=N on=AGENT or on=AGENT:0,1 group=G max=N releasing=yes
-//   request    NAME slots=N group=G max=N priority=N blocked=A,B single=yes submitted=T requested=T
+//   scheduler  fifo, round_robin, fair_share or priority, then fitting=worst heterogeneous=yes preemption=yes
+//                                                         (fifo fitting=best if absent)
+//   agents     NAME slots=N zero=N disabled=0,1 enabled=no draining=yes label=L  NAME …
+//   running    NAME slots=N on=AGENT or on=AGENT:0,1 group=G max=N releasing=yes asked=yes
+//   request    NAME slots=N group=G max=N priority=N weight=N label=L preemptible=no blocked=A,B single=yes
+//              position=N submitted=T requested=T         (of running ones likewise)
 //   ---
 //   start      NAME AGENT:0,1 AGENT:0,1                   (AGENT alone: no slots)
 //   preempt    NAME
@@ -37,7 +39,7 @@ void PrintTo(const Placement& placement, std::ostream* out) {
 namespace {
 
 struct Scenario {
-  FittingOptions options;
+  Options options;
   std::vector<Agent> agents;
   std::vector<Request> requests;
   std::vector<Placement> start;
@@ -88,12 +90,18 @@ class Reader {
   void read_scheduler(std::istream& words) {
     std::string word;
     words >> word;
-    EXPECT_EQ(word, "fifo");
+    static const std::map<std::string, Policy> kPolicies = {{"fifo", Policy::Fifo},
+                                                            {"round_robin", Policy::RoundRobin},
+                                                            {"fair_share", Policy::FairShare},
+                                                            {"priority", Policy::Priority}};
+    scenario_.options.policy = kPolicies.at(word);
     while (words >> word) {
       if (word == "fitting=worst")
-        scenario_.options.fitting = Fitting::Worst;
+        scenario_.options.fitting.fitting = Fitting::Worst;
       else if (word == "heterogeneous=yes")
-        scenario_.options.heterogeneous = true;
+        scenario_.options.fitting.heterogeneous = true;
+      else if (word == "preemption=yes")
+        scenario_.options.preemption = true;
       else
         ADD_FAILURE() << "unknown option: " << word;
     }
@@ -109,6 +117,8 @@ class Reader {
       auto& agent = scenario_.agents.back();
       if (parts[0] == "slots")
         agent = testing::agent(agent.id, std::stoi(parts[1]));
+      else if (parts[0] == "label")
+        agent.label = parts[1];
       else if (parts[0] == "zero")
         agent.zero_slot_max = std::stoi(parts[1]);
       else if (parts[0] == "enabled")
@@ -143,12 +153,22 @@ class Reader {
         request.slots_max = std::stoi(value);
       else if (parts[0] == "priority")
         request.priority = std::stoi(value);
+      else if (parts[0] == "weight")
+        request.weight = std::stod(value);
+      else if (parts[0] == "label")
+        request.label = value;
+      else if (parts[0] == "preemptible")
+        request.preemptible = value == "yes";
+      else if (parts[0] == "position")
+        request.position = std::stoll(value);
       else if (parts[0] == "blocked")
         for (auto& agent : split(value, ',')) request.blocked_agents.insert(agent);
       else if (parts[0] == "single")
         request.single_agent = value == "yes";
       else if (parts[0] == "releasing")
         request.releasing = value == "yes";
+      else if (parts[0] == "asked")
+        request.releasing = request.asked = value == "yes";
       else if (parts[0] == "submitted")
         request.submitted = request.requested = {std::stoi(value)};
       else if (parts[0] == "requested")
@@ -156,21 +176,25 @@ class Reader {
       else
         ADD_FAILURE() << "unknown property of a request: " << word;
     }
-    if (!on.empty()) occupy(share(on), request.slots);
+    if (!on.empty()) request.held = {occupy(share(on), request.slots)};
     scenario_.requests.push_back(std::move(request));
   }
 
-  void occupy(const Share& held, int slots) {
+  Share occupy(const Share& held, int slots) {
     const auto agent = std::ranges::find(scenario_.agents, held.agent, &Agent::id);
-    ASSERT_NE(agent, scenario_.agents.end()) << held.agent << " is not an agent of this scenario";
+    EXPECT_NE(agent, scenario_.agents.end()) << held.agent << " is not an agent of this scenario";
+    Share taken{.agent = held.agent, .slots = {}};
+    if (slots == 0) ++agent->zero_slot_running;
     for (auto& slot : agent->slots) {
       const bool named = std::ranges::count(held.slots, slot.id) > 0;
       if (held.slots.empty() ? slots > 0 && !slot.used : named) {
         slot.used = true;
+        taken.slots.push_back(slot.id);
         --slots;
       }
     }
     EXPECT_EQ(slots, 0) << "no room on " << held.agent;
+    return taken;
   }
 
   void read_start(std::istream& words, const std::string& name) {
@@ -196,7 +220,7 @@ TEST_P(Scenarios, GoAsWritten) {
   auto scenario = Reader().read(file);
   Random random(1);
   for (int order = 0; order < 20 && !HasFailure(); ++order) {
-    const auto plan = make_fifo(scenario.options)->plan(scenario.agents, scenario.requests);
+    const auto plan = make_scheduler(scenario.options)->plan(scenario.agents, scenario.requests);
     EXPECT_THAT(plan.start, ::testing::UnorderedElementsAreArray(scenario.start));
     EXPECT_THAT(plan.preempt, ::testing::UnorderedElementsAreArray(scenario.preempt));
     EXPECT_THAT(testing::waiting_texts(plan, scenario.requests),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/describe.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,7 +23,8 @@ struct Slot {
 
 struct Agent {
   std::string id;
-  std::vector<Slot> slots;
+  std::string label{};  ///< takes only requests with the same
+  std::vector<Slot> slots{};
   bool enabled = true;
   bool draining = false;    ///< takes nothing new
   int zero_slot_max = 100;  ///< tasks without slots that it may run at once
@@ -30,10 +32,20 @@ struct Agent {
   friend bool operator==(const Agent&, const Agent&) = default;
 };
 
+struct Share {
+  std::string agent;
+  std::vector<int> slots;  ///< empty for a task without slots
+  friend bool operator==(const Share&, const Share&) = default;
+};
+
+/// How finely a place in the queue can be given between two jobs of neighbouring microseconds.
+constexpr std::int64_t kPositionsPerMicrosecond = 1024;
+
 /// Slots asked for, and held if it runs already.
 struct Request {
   std::string allocation_id;
   std::string group;  ///< the job: one experiment, or one task that is not a trial
+  std::string label{};
   int slots = 1;
   bool single_agent = false;
   bool preemptible = true;
@@ -41,16 +53,15 @@ struct Request {
   int priority = 42;  ///< 1 to 99, lower is more important
   double weight = 1;
   std::optional<int> slots_max;  ///< of the whole group
-  Time submitted;                ///< of the job
-  Time requested;                ///< of this allocation
-  bool running = false;          ///< holds slots now (also while it is being preempted)
-  bool releasing = false;        ///< already asked to give them back
-};
-
-struct Share {
-  std::string agent;
-  std::vector<int> slots;  ///< empty for a task without slots
-  friend bool operator==(const Share&, const Share&) = default;
+  /// The job's place in the queue, lower is earlier, in 1/kPositionsPerMicrosecond of a microsecond; 0: that
+  /// of its submission.
+  std::int64_t position = 0;
+  Time submitted;             ///< of the job
+  Time requested;             ///< of this allocation
+  bool running = false;       ///< holds slots now (also while it is being preempted)
+  bool releasing = false;     ///< already asked to give them back, or ending
+  bool asked = false;         ///< … by an earlier plan, for others
+  std::vector<Share> held{};  ///< what it holds while it runs; only policies that preempt look at it
 };
 
 struct Placement {
@@ -66,16 +77,21 @@ struct Why {
   enum class Reason : std::uint8_t {
     // It could not run even if nothing else did:
     NegativeSlots,
-    NoAgents,        ///< in the pool
-    NoAgentsForIt,   ///< without slots, and no agent takes such tasks
-    TooFewSlots,     ///< the pool has
-    NotOnOneAgent,   ///< where it has to be on one
-    NotWholeAgents,  ///< several agents have to be filled whole
+    NoAgents,          ///< in the pool
+    NoAgentsLabelled,  ///< with the label that it asks for
+    NoAgentsForIt,     ///< without slots, and no agent takes such tasks
+    TooFewSlots,       ///< the pool has
+    NotOnOneAgent,     ///< where it has to be on one
+    NotWholeAgents,    ///< several agents have to be filled whole
     // Not now:
-    AgentsFull,     ///< without slots, and each agent runs as many such tasks as it may
-    TooFewFree,     ///< slots
-    AboveGroupMax,  ///< more than its group may ever use
-    GroupMaxInUse,  ///< more than its group may use besides what it uses
+    AgentsFull,      ///< without slots, and each agent runs as many such tasks as it may
+    TooFewFree,      ///< slots
+    AboveGroupMax,   ///< more than its group may ever use
+    GroupMaxInUse,   ///< more than its group may use besides what it uses
+    BehindPriority,  ///< a more important one waits, and is not to be overtaken
+    BeingFreed,      ///< others have been asked to give way to it
+    FairShareInUse,  ///< more than the fair share of its group leaves
+    BehindHold,      ///< free slots are kept for one that has waited longer
   };
   Reason reason = Reason::TooFewFree;
   int slots = 0;            ///< that it needs
@@ -87,6 +103,17 @@ struct Why {
   int group_max = 0;
   std::int64_t group_used = 0;
   std::int64_t ahead = 0;  ///< requests before it in the line
+  int priority = 0;        ///< BehindPriority: of the one that waits
+  int share = 0;           ///< FairShareInUse: slots that its group may use now
+  int giving_way = 0;      ///< BeingFreed: requests that were asked
+  std::string label{};     ///< of NoAgentsLabelled
+  /// Whether it waits for its turn, so that somebody may be before it.
+  bool in_line() const {
+    return reason == Reason::TooFewFree || reason == Reason::BehindPriority || reason == Reason::BeingFreed ||
+           reason == Reason::BehindHold;
+  }
+  /// Whether it could not run even if nothing else did.
+  bool never() const { return reason < Reason::AgentsFull || reason == Reason::AboveGroupMax; }
   friend bool operator==(const Why&, const Why&) = default;
 };
 /// "needs 4 slots; 2 are free on 3 agents; 1 request is ahead in the queue"
@@ -115,6 +142,7 @@ class Scheduler {
 
 /// Best fills agents up, so that whole ones stay free for large requests; Worst spreads.
 enum class Fitting { Best, Worst };
+BOOST_DESCRIBE_ENUM(Fitting, Best, Worst)
 
 struct FittingOptions {
   Fitting fitting = Fitting::Best;
@@ -122,12 +150,25 @@ struct FittingOptions {
   bool heterogeneous = false;
 };
 
-/// First in, first out by (submitted, requested, allocation id), with gangs: the
-/// head of the line that does not fit holds back those behind it that need slots.
-///
-/// Not in that line, and so holding nobody back: requests without slots (each starts
-/// as soon as it fits), requests of a group that uses all of its slots_max, and
-/// requests that never fit. Preempts nothing.
+/// Who comes first. Of all of them: requests that never fit hold nobody back, those of a group that uses all
+/// of its slots_max wait for their own group only, and an agent with a label takes requests with that label
+/// only. README.md of this module has the rules of each.
+enum class Policy {
+  Fifo,        ///< in order of submission; who does not fit holds back those behind it
+  RoundRobin,  ///< one request of each group in turn, groups that use little first
+  FairShare,   ///< slots are shared among groups by weight, max-min; groups above their share give way
+  Priority,    ///< the more important first; with `preemption` the less important give way
+};
+BOOST_DESCRIBE_ENUM(Policy, Fifo, RoundRobin, FairShare, Priority)
+
+struct Options {
+  Policy policy = Policy::Fifo;
+  FittingOptions fitting{};
+  bool preemption = false;  ///< of Priority
+};
+
+std::unique_ptr<Scheduler> make_scheduler(const Options& options);
+
 std::unique_ptr<Scheduler> make_fifo(const FittingOptions& options);
 std::unique_ptr<Scheduler> make_fifo(Fitting fitting);
 

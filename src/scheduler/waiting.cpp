@@ -79,6 +79,11 @@ std::string text(const Why& why) {
   switch (why.reason) {
     case R::NegativeSlots: return fmt::format("asks for {} slots; must not be negative", why.slots);
     case R::NoAgents: return needs + "; the resource pool has no agents";
+    case R::NoAgentsLabelled:
+      return needs +
+             (why.label.empty()
+                  ? std::string("; every agent of the resource pool has a label, and it asks for none")
+                  : fmt::format("; no agent of the resource pool has the label '{}'", why.label));
     case R::NoAgentsForIt: return needs + "; no agent takes tasks without slots" + also(why);
     case R::TooFewSlots: return needs + has + also(why);
     case R::NotOnOneAgent:
@@ -94,6 +99,22 @@ std::string text(const Why& why) {
     case R::GroupMaxInUse:
       return fmt::format("{}; its job uses {} of the {} that it may use (resources.max_slots)", needs,
                          why.group_used, slots_text(why.group_max));
+    case R::BehindPriority:
+      return fmt::format(
+          "{}; a more important request (priority {}) waits, which nothing less important may overtake{}",
+          needs, why.priority, ahead_text(why.ahead));
+    case R::BeingFreed:
+      return fmt::format("{}; {}", needs,
+                         why.giving_way == 0 ? "slots that are being freed are promised to it"
+                         : why.giving_way == 1
+                             ? "1 task was asked to give way to it"
+                             : fmt::format("{} tasks were asked to give way to it", why.giving_way));
+    case R::FairShareInUse:
+      return fmt::format("{}; the fair share of its job is {} now, of which it uses {}", needs,
+                         slots_text(why.share), why.group_used);
+    case R::BehindHold:
+      return needs + free_text(why) +
+             "; slots are kept for an older job that needs more of them on one agent" + ahead_text(why.ahead);
   }
   return needs;
 }
@@ -125,9 +146,16 @@ Why why_not_now(const Pool& pool, const Request& request) {
 
 std::optional<std::string> never_fits(std::span<const Agent> agents, const Request& request,
                                       const FittingOptions& options) {
-  Feasibility feasibility(agents, options);
-  const auto& why = feasibility.why_never(request);
+  std::vector<Agent> labelled;
+  for (const auto& agent : agents)
+    if (agent.label == request.label) labelled.push_back(agent);
+  Feasibility feasibility(labelled, options);
+  auto why = feasibility.why_never(request);
   if (!why) return std::nullopt;
+  if (why->reason == Why::Reason::NoAgents && !agents.empty()) {
+    why->reason = Why::Reason::NoAgentsLabelled;
+    why->label = request.label;
+  }
   return text(*why);
 }
 

@@ -49,7 +49,7 @@ void SimMaster::start() {
   std::set<std::string> running;
   for (const auto& [id, allocation] : cluster_->allocations()) running.insert(id);
   const auto epoch = cluster_->epoch() + 1;
-  apply(cluster::MasterStarted{epoch}, {});
+  apply(cluster::MasterStarted{epoch, world_.pools()}, {});
   if (world_.mutant == Mutant::RestartForgetsRunningWork) {
     std::vector<cluster::Event> lost;
     for (const auto& [id, allocation] : cluster_->allocations())

@@ -222,6 +222,33 @@ void World::plan_patches() {
     });
 }
 
+// … and the order of the queue.
+void World::plan_queue_moves() {
+  const auto moves = between(0, 3);
+  for (std::int64_t i = 0; i < moves; ++i)
+    after(between(1, 60) * kSecond, [this] {
+      if (!master->alive() || master->cluster().experiments().empty()) return;
+      const auto any = [this] {
+        auto it = master->cluster().experiments().begin();
+        std::advance(it, random.below(static_cast<std::int64_t>(master->cluster().experiments().size())));
+        return it->first;
+      };
+      const cluster::JobMoved moved{.id = any(), .anchor = any(), .ahead = chance(0.5)};
+      note(fmt::format("move of {} to {}", moved.id, moved.anchor));
+      master->command(moved, [](const Reply&) {});
+    });
+}
+
+cluster::Pools World::pools() {
+  cluster::PoolSettings settings{.name = "default"};
+  settings.policy = static_cast<scheduler::Policy>(random.below(4));
+  settings.fitting = chance(0.5) ? scheduler::Fitting::Best : scheduler::Fitting::Worst;
+  settings.preemption = settings.policy == scheduler::Policy::Priority && chance(0.7);
+  note(fmt::format("scheduler {}{}", cluster::policy_name(settings.policy),
+                   settings.preemption ? " with preemption" : ""));
+  return {.pools = {settings}};
+}
+
 Verdict World::run() {
   Verdict verdict;
   try {
@@ -242,6 +269,7 @@ Verdict World::run() {
     plan_faults();
     plan_users();
     plan_patches();
+    plan_queue_moves();
     const auto users_end = now + 61 * kSecond;
     const auto limit = faults_end + 120 * kMinute;
     bool activated = false;

@@ -232,6 +232,9 @@ class World {
   void step(const std::shared_ptr<Process>& process);
   void end_process(const std::shared_ptr<Process>& process, int code, int signal);
 
+  /// What the master's configuration says at its start; somebody may have edited it.
+  cluster::Pools pools();
+
   void broken(const std::string& rule, const std::string& what) const;
   void note(std::string text);
 
@@ -261,6 +264,7 @@ class World {
   void plan_faults();
   void plan_users();
   void plan_patches();
+  void plan_queue_moves();
   void train(const std::shared_ptr<Process>& process, std::int64_t batches);
   void validate(const std::shared_ptr<Process>& process);
   void save(const std::shared_ptr<Process>& process);

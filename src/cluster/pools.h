@@ -1,0 +1,41 @@
+#pragma once
+
+#include <boost/describe.hpp>
+#include <string>
+#include <vector>
+
+#include "det/scheduler/scheduler.h"
+
+namespace det::cluster {
+
+/// A resource pool, as the master's configuration has it. One that is not there has these defaults.
+struct PoolSettings {
+  std::string name;
+  std::string description{};
+  scheduler::Policy policy = scheduler::Policy::Fifo;
+  scheduler::Fitting fitting = scheduler::Fitting::Best;
+  bool heterogeneous_fits = false;  ///< a gang may take whole agents of several sizes
+  bool preemption = false;          ///< of the policy Priority
+  int default_priority = 42;        ///< of experiments that name none
+  int zero_slot_max = 100;          ///< tasks without slots that an agent runs at once
+  friend bool operator==(const PoolSettings&, const PoolSettings&) = default;
+};
+BOOST_DESCRIBE_STRUCT(PoolSettings, (),
+                      (name, description, policy, fitting, heterogeneous_fits, preemption, default_priority,
+                       zero_slot_max))
+
+/// All of them, and where what names none goes.
+struct Pools {
+  std::vector<PoolSettings> pools;
+  std::string default_compute = "default";  ///< for trials with slots
+  std::string default_aux = "default";      ///< for those without
+  friend bool operator==(const Pools&, const Pools&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Pools, (), (pools, default_compute, default_aux))
+
+/// How the policy is called in configurations and in the API: "fifo", "round_robin", "fair_share",
+/// "priority".
+const char* policy_name(scheduler::Policy policy);
+scheduler::Options scheduler_options(const PoolSettings& settings);
+
+}  // namespace det::cluster

@@ -1,0 +1,324 @@
+// The queues of resource pools: who waits, why, and the order.
+
+#include <algorithm>
+#include <charconv>
+
+#include "det/master/experiment_patch.h"
+#include "det/master/objects.h"
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+struct JobSummary {
+  std::string state;
+  std::int32_t jobs_ahead = 0;  ///< -1 where the pool's queue has no order
+};
+BOOST_DESCRIBE_STRUCT(JobSummary, (), (state, jobs_ahead))
+struct Job {
+  JobSummary summary;
+  std::string type = "TYPE_EXPERIMENT";
+  Time submission_time;
+  std::string username;
+  UserId user_id;
+  std::string resource_pool;
+  bool is_preemptible = true;
+  std::optional<std::int32_t> priority;  ///< null where the pool shares by weight
+  double weight = 1;
+  std::string entity_id, job_id, name;
+  std::int32_t requested_slots = 0, allocated_slots = 0;
+  double progress = 0;
+  std::int32_t workspace_id = 1;
+  std::string waiting_reason;  ///< ours: of the first of its trials that waits
+};
+BOOST_DESCRIBE_STRUCT(Job, (),
+                      (summary, type, submission_time, username, user_id, resource_pool, is_preemptible,
+                       priority, weight, entity_id, job_id, name, requested_slots, allocated_slots, progress,
+                       workspace_id, waiting_reason))
+struct JobEntry {
+  Job full;
+};
+BOOST_DESCRIBE_STRUCT(JobEntry, (), (full))
+struct JobsQuery {
+  std::string resource_pool, order_by;
+  std::vector<std::string> states;
+  std::int32_t offset = 0, limit = 0;
+};
+BOOST_DESCRIBE_STRUCT(JobsQuery, (), (resource_pool, order_by, states, offset, limit))
+struct JobsReply {
+  std::vector<JobEntry> jobs;
+  api::Pagination pagination;
+};
+BOOST_DESCRIBE_STRUCT(JobsReply, (), (jobs, pagination))
+struct OldJobsReply {
+  std::vector<Job> jobs;
+  api::Pagination pagination;
+};
+BOOST_DESCRIBE_STRUCT(OldJobsReply, (), (jobs, pagination))
+
+struct StatsQuery {
+  std::vector<std::string> resource_pools;
+};
+BOOST_DESCRIBE_STRUCT(StatsQuery, (), (resource_pools))
+struct Stats {
+  std::int32_t queued_count = 0, scheduled_count = 0;
+};
+BOOST_DESCRIBE_STRUCT(Stats, (), (queued_count, scheduled_count))
+struct PoolStats {
+  std::string resource_pool;
+  Stats stats;
+};
+BOOST_DESCRIBE_STRUCT(PoolStats, (), (resource_pool, stats))
+struct StatsReply {
+  std::vector<PoolStats> results;
+};
+BOOST_DESCRIBE_STRUCT(StatsReply, (), (results))
+
+/// One change of a job; exactly one of the others besides the id.
+struct QueueControl {
+  std::string job_id;
+  std::optional<std::string> ahead_of, behind_of, resource_pool;
+  std::optional<std::int32_t> priority;
+  std::optional<double> weight;
+  static bool required(std::string_view name) { return name == "job_id"; }
+};
+BOOST_DESCRIBE_STRUCT(QueueControl, (), (job_id, ahead_of, behind_of, resource_pool, priority, weight))
+struct UpdateQueue {
+  std::vector<QueueControl> updates;
+};
+BOOST_DESCRIBE_STRUCT(UpdateQueue, (), (updates))
+
+struct WhyQuery {
+  std::string job_id;
+};
+BOOST_DESCRIBE_STRUCT(WhyQuery, (), (job_id))
+struct TrialWhy {
+  TrialId trial_id;
+  std::string allocation_id, state;
+  std::int32_t slots = 0;
+  std::vector<std::string> agents;  ///< that it runs on
+  std::string reason;               ///< why it waits
+  bool can_never_run = false;       ///< on the pool as it is
+  std::string behind_job_id;        ///< of the job that is first in the line before it
+};
+BOOST_DESCRIBE_STRUCT(TrialWhy, (),
+                      (trial_id, allocation_id, state, slots, agents, reason, can_never_run, behind_job_id))
+struct WhyReply {
+  Job job;
+  std::string scheduler, explanation;
+  std::vector<TrialWhy> trials;  ///< that hold slots, or wait for some
+};
+BOOST_DESCRIBE_STRUCT(WhyReply, (), (job, scheduler, explanation, trials))
+
+bool has_order(Services& s, const std::string& pool) {
+  const auto policy = s.ledger.cluster().pool(pool).policy;
+  return policy == scheduler::Policy::Fifo || policy == scheduler::Policy::Priority;
+}
+
+Job job_of(Services& s, const experiment::Experiment& experiment) {
+  const auto& cluster = s.ledger.cluster();
+  const auto& record = experiment.record();
+  Job job{.submission_time = record.start_time,
+          .user_id = record.owner,
+          .resource_pool = cluster.pool_of(experiment),
+          .priority = cluster.priority_of(experiment),
+          .weight = experiment.config().resources.weight,
+          .entity_id = std::to_string(record.id.value()),
+          .job_id = record.job_id,
+          .name = record.name,
+          .progress = record.progress};
+  if (const auto user = s.auth.users().find(record.owner); user != s.auth.users().end())
+    job.username = user->second.username;
+  for (const auto& [trial_id, trial] : experiment.trials()) {
+    const auto* allocation = cluster.allocation(trial.allocation);
+    if (allocation == nullptr) continue;
+    job.requested_slots += allocation->slots;
+    if (!allocation->record.shares.empty()) job.allocated_slots += allocation->slots;
+    if (job.waiting_reason.empty()) job.waiting_reason = cluster.waiting_reason(trial.allocation);
+  }
+  if (cluster.pool(job.resource_pool).policy == scheduler::Policy::FairShare) job.priority.reset();
+  job.summary.state = job.allocated_slots > 0 ? "STATE_SCHEDULED" : "STATE_QUEUED";
+  return job;
+}
+
+/// Experiments that are not over, in the order in which their queues serve them, a pool after the other.
+std::vector<Job> jobs(Services& s, const std::string& only) {
+  std::vector<Job> all;
+  for (const auto& pool : s.ledger.cluster().resource_pools()) {
+    if (!only.empty() && pool != only) continue;
+    std::int32_t ahead = 0;
+    for (const auto id : s.ledger.cluster().queue(pool)) {
+      all.push_back(job_of(s, *s.ledger.cluster().experiment(id)));
+      all.back().summary.jobs_ahead = has_order(s, pool) ? ahead++ : -1;
+    }
+  }
+  return all;
+}
+
+std::pair<std::vector<Job>, api::Pagination> page(Services& s, const JobsQuery& q) {
+  auto all = jobs(s, q.resource_pool);
+  if (!q.states.empty())
+    std::erase_if(all, [&](const Job& job) { return std::ranges::count(q.states, job.summary.state) == 0; });
+  if (q.order_by == "ORDER_BY_DESC") std::reverse(all.begin(), all.end());
+  const auto span = page_of(all.size(), q.offset, q.limit);
+  return {{all.begin() + static_cast<std::ptrdiff_t>(span.begin),
+           all.begin() + static_cast<std::ptrdiff_t>(span.end)},
+          span.pagination};
+}
+
+/// By the job's id, or the experiment's number.
+Result<ExperimentId> find_job(Services& s, const std::string& name) {
+  std::int64_t number = 0;
+  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool is_number = failure == std::errc{} && end == name.data() + name.size();
+  for (const auto& [id, experiment] : s.ledger.cluster().experiments())
+    if (!experiment.finished() && (is_number ? id.value() == number : experiment.record().job_id == name))
+      return id;
+  return not_found("job '{}' not found in any queue", name);
+}
+
+Result<cluster::Event> to_event(Services& s, const QueueControl& update) {
+  DET_TRY(const auto id, find_job(s, update.job_id));
+  const int given = update.ahead_of.has_value() + update.behind_of.has_value() +
+                    update.resource_pool.has_value() + update.priority.has_value() +
+                    update.weight.has_value();
+  if (given != 1)
+    return invalid_argument(
+        "the update of job '{}' has {} changes; give one of aheadOf, behindOf, priority, weight and "
+        "resourcePool",
+        update.job_id, given);
+  if (update.ahead_of || update.behind_of) {
+    DET_TRY(const auto anchor, find_job(s, update.ahead_of ? *update.ahead_of : *update.behind_of));
+    return cluster::JobMoved{.id = id, .anchor = anchor, .ahead = update.ahead_of.has_value()};
+  }
+  cluster::ExperimentPatched patched{
+      .id = id, .name = {}, .description = {}, .notes = {}, .labels = {}, .config = {}};
+  patched.config.emplace();
+  if (update.priority) patched.config->priority = *update.priority;
+  patched.config->weight = update.weight;
+  patched.config->resource_pool = update.resource_pool;
+  return patched;
+}
+
+asio::awaitable<Result<Empty>> update(Services& s, Context context, UpdateQueue request) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  for (const auto& one : request.updates)  // what is plainly wrong, before anything is done
+    if (const auto fine = to_event(s, one); !fine) co_return tl::unexpected(fine.error());
+  for (const auto& one : request.updates) {
+    auto event = to_event(s, one);
+    if (!event) co_return tl::unexpected(event.error());
+    auto by = principal_name(context.principal);
+    const auto done = co_await s.ledger.handle(*std::move(event), std::move(by));
+    if (!done) co_return tl::unexpected(done.error());
+  }
+  co_return Empty{};
+}
+
+std::string explain(const experiment::Experiment& experiment, const Job& job, std::size_t waiting,
+                    std::size_t running) {
+  const auto state = experiment.record().state;
+  if (state == experiment::State::Paused)
+    return fmt::format("experiment {} is paused; it asks for no slots until it is activated",
+                       experiment.record().id);
+  if (experiment::is_stopping(state))
+    return fmt::format("experiment {} is ending; it asks for no more slots", experiment.record().id);
+  if (waiting > 0 && running > 0)
+    return fmt::format("{} of its trials run, and {} wait: {}", running, waiting, job.waiting_reason);
+  if (waiting > 0) return fmt::format("{} of its trials wait: {}", waiting, job.waiting_reason);
+  if (running > 0) return "it does not wait: all trials that its search wants now have their slots";
+  return "it does not wait for slots: its search wants no trial to train now";
+}
+
+Result<WhyReply> why(Services& s, const std::string& name) {
+  DET_TRY(const auto id, find_job(s, name));
+  const auto& cluster = s.ledger.cluster();
+  const auto& experiment = *cluster.experiment(id);
+  WhyReply reply;
+  for (auto& job : jobs(s, cluster.pool_of(experiment)))
+    if (job.job_id == experiment.record().job_id) reply.job = std::move(job);
+  reply.scheduler = cluster::policy_name(cluster.pool(reply.job.resource_pool).policy);
+  std::size_t waiting = 0, running = 0;
+  for (const auto& [trial_id, trial] : experiment.trials()) {
+    const auto* allocation = cluster.allocation(trial.allocation);
+    if (allocation == nullptr) continue;
+    TrialWhy entry{.trial_id = trial_id,
+                   .allocation_id = trial.allocation,
+                   .state = json::bd::enum_to_string(allocation->record.state, "?"),
+                   .slots = allocation->slots,
+                   .agents = {},
+                   .reason = cluster.waiting_reason(trial.allocation),
+                   .can_never_run = allocation->waiting && allocation->waiting->never(),
+                   .behind_job_id = {}};
+    for (const auto& share : allocation->record.shares) entry.agents.push_back(share.agent);
+    if (const auto* before = cluster.allocation(allocation->behind))
+      entry.behind_job_id = cluster.experiment(before->record.experiment_id)->record().job_id;
+    ++(entry.agents.empty() ? waiting : running);
+    reply.trials.push_back(std::move(entry));
+  }
+  reply.explanation = explain(experiment, reply.job, waiting, running);
+  return reply;
+}
+
+}  // namespace
+
+void add_job_routes(http::Router& router, Services& s) {
+  const std::string tag = "Jobs";
+  router.add<JobsQuery, JobsReply>(
+      Verb::Get, "/api/v1/job-queues-v2",
+      [&s](Context, JobsQuery q) -> asio::awaitable<Result<JobsReply>> {
+        auto [all, pagination] = page(s, q);
+        JobsReply reply{.jobs = {}, .pagination = pagination};
+        for (auto& job : all) reply.jobs.push_back({std::move(job)});
+        co_await s.ledger.durable();
+        co_return reply;
+      },
+      Doc{.summary = "The queue of a resource pool, or of each", .tag = tag});
+  router.add<JobsQuery, OldJobsReply>(
+      Verb::Get, "/api/v1/job-queues",
+      [&s](Context, JobsQuery q) -> asio::awaitable<Result<OldJobsReply>> {
+        auto [all, pagination] = page(s, q);
+        OldJobsReply reply{.jobs = std::move(all), .pagination = pagination};
+        co_await s.ledger.durable();
+        co_return reply;
+      },
+      Doc{.summary = "The same, as older clients read it", .tag = tag});
+  router.add<UpdateQueue, Empty>(
+      Verb::Post, "/api/v1/job-queues",
+      [&s](Context c, UpdateQueue r) { return update(s, std::move(c), std::move(r)); },
+      Doc{.summary =
+              "Change order, priority, weight or pool of jobs; one after the other, up to the first error",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+  router.add<StatsQuery, StatsReply>(
+      Verb::Get, "/api/v1/job-queues/stats",
+      [&s](Context, StatsQuery q) -> asio::awaitable<Result<StatsReply>> {
+        StatsReply reply;
+        for (const auto& pool : s.ledger.cluster().resource_pools()) {
+          if (!q.resource_pools.empty() && std::ranges::count(q.resource_pools, pool) == 0) continue;
+          PoolStats stats{.resource_pool = pool, .stats = {}};
+          for (const auto& job : jobs(s, pool))
+            ++(job.allocated_slots > 0 ? stats.stats.scheduled_count : stats.stats.queued_count);
+          reply.results.push_back(std::move(stats));
+        }
+        co_await s.ledger.durable();
+        co_return reply;
+      },
+      Doc{.summary = "How many jobs run and wait in each resource pool", .tag = tag});
+  router.add<WhyQuery, WhyReply>(
+      Verb::Get, "/api/v1/job-queues/{jobId}/why",
+      [&s](Context, WhyQuery q) -> asio::awaitable<Result<WhyReply>> {
+        auto reply = why(s, q.job_id);
+        co_await s.ledger.durable();
+        co_return reply;
+      },
+      Doc{.summary = "Why a job waits: for each of its trials. By the job's id, or the experiment's number",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
+}
+
+}  // namespace det::master

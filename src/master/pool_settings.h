@@ -1,0 +1,23 @@
+#pragma once
+
+#include "det/base/error.h"
+#include "det/base/json.h"
+#include "det/cluster/pools.h"
+
+namespace det::master {
+
+/// Takes what is about resource pools out of the master's configuration: `resource_manager`, `resource_pools`
+/// and the older `scheduler`, and leaves the rest, which lies under every experiment's configuration.
+///
+///     resource_manager:
+///       scheduler: {type: priority, fitting_policy: best, preemption: true, default_priority: 42}
+///       default_compute_resource_pool: default
+///     resource_pools:
+///       - pool_name: gpu
+///         max_aux_containers_per_agent: 100
+///         scheduler: {type: fair_share}
+///
+/// A pool without a scheduler has the resource manager's. InvalidArgument says every problem at once.
+Result<cluster::Pools> take_pools(json::object& configuration);
+
+}  // namespace det::master

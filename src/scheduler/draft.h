@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "det/scheduler/pool.h"
+#include "det/scheduler/queue.h"
+#include "det/scheduler/waiting.h"
+
+namespace det::scheduler {
+
+/// A plan while it is made, with what every policy needs for it: the pool as it fills up, the limits of
+/// groups, and who could never run.
+///
+/// Refers to the agents and requests given; they must outlive it.
+class Draft {
+ public:
+  Draft(std::span<const Agent> agents, std::span<const Request> requests, const FittingOptions& options)
+      : requests_(requests), pool_(agents, options), feasibility_(agents, options), groups_(requests) {}
+
+  Pool& pool() { return pool_; }
+
+  /// Notes why the request waits where no policy could help: it can never run, or its group may not use more.
+  bool settled(const Request& request) {
+    if (const auto& never = feasibility_.why_never(request)) {
+      wait(request, *never);
+      return true;
+    }
+    if (request.slots == 0) return false;
+    const auto limit = groups_.why_not(request);
+    if (limit) wait(request, *limit);
+    return limit.has_value();
+  }
+  bool never_fits(const Request& request) { return feasibility_.why_never(request).has_value(); }
+
+  /// Starts it where it fits now. What it took is valid until the next start; nullptr: it fits nowhere.
+  const std::vector<Share>* start(const Request& request) {
+    auto shares = pool_.place(request);
+    if (!shares) return nullptr;
+    groups_.started(request);
+    plan_.start.push_back({.allocation_id = request.allocation_id, .shares = *std::move(shares)});
+    return &plan_.start.back().shares;
+  }
+  /// Slots that become free are promised to it: its group uses them.
+  void promised(const Request& request) { groups_.started(request); }
+
+  /// Requests without slots are in no line: each starts as soon as it fits.
+  void start_those_without_slots(std::span<const Request* const> queue) {
+    for (const auto* request : queue)
+      if (request->slots == 0 && !settled(*request) && start(*request) == nullptr) wait(*request, 0);
+  }
+  void preempt(const Request& request) { plan_.preempt.push_back(request.allocation_id); }
+
+  void wait(const Request& request, const Why& why) {
+    plan_.waiting.push_back({.request = static_cast<std::size_t>(&request - requests_.data()), .why = why});
+  }
+  /// It waits because it does not fit now, after `ahead` others.
+  void wait(const Request& request, std::int64_t ahead) {
+    auto why = why_not_now(pool_, request);
+    why.ahead = ahead;
+    wait(request, why);
+  }
+
+  Plan plan() && { return std::move(plan_); }
+
+ private:
+  std::span<const Request> requests_;
+  Pool pool_;
+  Feasibility feasibility_;
+  GroupLimits groups_;
+  Plan plan_;
+};
+
+// The policies, for a pool of agents without labels. make_scheduler is for users.
+Plan plan_fifo(std::span<const Agent> agents, std::span<const Request> requests,
+               const FittingOptions& options);
+Plan plan_round_robin(std::span<const Agent> agents, std::span<const Request> requests,
+                      const FittingOptions& options);
+Plan plan_fair_share(std::span<const Agent> agents, std::span<const Request> requests,
+                     const FittingOptions& options);
+Plan plan_priority(std::span<const Agent> agents, std::span<const Request> requests,
+                   const FittingOptions& options, bool preemption);
+
+}  // namespace det::scheduler
