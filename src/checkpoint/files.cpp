@@ -3,18 +3,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <sodium.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
 #include "det/base/text.h"
+#include "det/checkpoint/sha256.h"
 
 namespace det::checkpoint {
 
@@ -172,9 +171,7 @@ Copied copy_and_hash(int source, int target, const std::string& shown_source,
   if (::lseek(from, 0, SEEK_SET) < 0) throw_errno("read " + shown_source, errno);
   ::posix_fadvise(from, 0, 0, POSIX_FADV_SEQUENTIAL);
 
-  crypto_hash_sha256_state hash;
-  DET_ASSERT(sodium_init() >= 0);
-  crypto_hash_sha256_init(&hash);
+  Sha256 hash;
   Copied copied;
   const auto buffer = std::make_unique_for_overwrite<unsigned char[]>(kBufferBytes);
   while (true) {
@@ -182,7 +179,7 @@ Copied copy_and_hash(int source, int target, const std::string& shown_source,
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_errno("read " + shown_source, errno);
     if (got == 0) break;
-    crypto_hash_sha256_update(&hash, buffer.get(), static_cast<unsigned long long>(got));
+    hash.update(buffer.get(), static_cast<std::size_t>(got));
     for (ssize_t written = 0; target >= 0 && !shared && written < got;) {
       const auto put = ::write(target, buffer.get() + written, static_cast<std::size_t>(got - written));
       if (put < 0 && errno == EINTR) continue;
@@ -191,9 +188,7 @@ Copied copy_and_hash(int source, int target, const std::string& shown_source,
     }
     copied.bytes += got;
   }
-  std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
-  crypto_hash_sha256_final(&hash, digest.data());
-  for (const auto byte : digest) copied.sha256 += fmt::format("{:02x}", byte);
+  copied.sha256 = hash.finish();
   return copied;
 }
 

@@ -25,13 +25,13 @@ def to_device(data: Any, device: torch.device | str) -> Any:
     numbers, None) stays as it is, with one warning for each type.
     """
     if isinstance(data, torch.Tensor):
-        return data.to(device, non_blocking=True)
-    if isinstance(data, Mapping):
-        return {key: to_device(value, device) for key, value in data.items()}
+        return data if data.device == device else data.to(device, non_blocking=True)
     if isinstance(data, list):
         return [to_device(value, device) for value in data]
     if isinstance(data, tuple):
         return tuple(to_device(value, device) for value in data)
+    if isinstance(data, Mapping):
+        return {key: to_device(value, device) for key, value in data.items()}
     if isinstance(data, np.ndarray) and data.dtype.kind in _NUMERIC:
         return torch.from_numpy(data).to(device, non_blocking=True)
     move = getattr(data, "to", None)
