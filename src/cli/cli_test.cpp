@@ -253,6 +253,10 @@ TEST(PreviewSearch, ShowsHowManyTrialsTrainHowLong) {
       "----------+-----------------------\n"
       "        5 | train for 100 batches\n"
       "        2 | train to completion\n");
+  EXPECT_TRUE(
+      det("preview-search --plot " + directory.write("a.yaml", "searcher:\n  name: adaptive_asha\n"), master)
+          .out.ends_with("\ntrain for 100 batches ████████████████████████████████████████ 5\n"
+                         "train to completion   ████████████████ 2\n"));
   const auto without = det("preview-search " + directory.write("b.yaml", "name: x\n"), master);
   EXPECT_EQ(without.code, 1);
   EXPECT_EQ(without.err, "Experiment configuration must have 'searcher' section\n");

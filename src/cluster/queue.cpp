@@ -96,7 +96,10 @@ Outcome Cluster::on(const JobMoved& event, Step& step) {
     step.touched.insert(event.id);
   }
   auto order = queue(pool);
-  std::erase(order, event.id);
+  std::erase_if(order, [&](ExperimentId id) {
+    return id == event.id || (settings.policy == scheduler::Policy::Priority &&
+                              priority_of(experiments_.at(id)) != priority_of(anchor));
+  });
   auto at = std::ranges::find(order, event.anchor);
   if (!event.ahead) ++at;
   // Between its neighbours, or one step beyond the last of them.

@@ -92,6 +92,7 @@ void read_scheduler(json::value value, const std::string& path, PoolSettings& po
                           {"fair_share", Policy::FairShare},
                           {"priority", Policy::Priority}},
                          pool.policy);
+  if (pool.policy != Policy::Priority) pool.preemption = false;  // that of the resource manager
   section.choice<Fitting>("fitting_policy", {{"best", Fitting::Best}, {"worst", Fitting::Worst}},
                           pool.fitting);
   section.choice<Fitting>("fit", {{"best", Fitting::Best}, {"worst", Fitting::Worst}}, pool.fitting);

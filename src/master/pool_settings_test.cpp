@@ -29,7 +29,7 @@ TEST(PoolSettings, APoolWithoutASchedulerHasTheManagersAndTheRestIsLeftAlone) {
                                "default_aux_resource_pool": "cpu"},
                               "resource_pools": [{"pool_name": "default"},
                                 {"pool_name": "cpu", "max_aux_containers_per_agent": 3,
-                                 "scheduler": {"type": "fair_share", "preemption": false}}],
+                                 "scheduler": {"type": "fair_share"}}],
                               "max_restarts": 2})",
                           &rest);
   ASSERT_TRUE(pools) << pools.error().message();

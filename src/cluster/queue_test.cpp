@@ -1,0 +1,202 @@
+// Pools, priorities and the order of the queue, as the cluster carries them to the scheduler.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "det/cluster/cluster.h"
+
+namespace det::cluster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// A cluster, its time, and a replay of all that happened in it.
+struct Bench {
+  explicit Bench(PoolSettings pool = {}) {
+    if (pool.name.empty()) pool.name = "default";
+    handle(MasterStarted{.epoch = 1, .pools = {.pools = {pool}}});
+  }
+  Outcome handle(Event event) {
+    auto outcome = cluster.handle(event, Time{clock += kSecond});
+    events.emplace_back(std::move(event), Time{clock});
+    return outcome;
+  }
+  ExperimentId submit(const std::string& resources = "{}") {
+    config::Layers layers;
+    layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/checkpoints"}};
+    layers.user_yaml =
+        "entrypoint: m:T\nhyperparameters: {global_batch_size: 8}\n"
+        "searcher: {name: single, metric: loss, max_length: {batches: 100}}\nresources: " +
+        resources;
+    const auto resolved =
+        config::resolve(layers, {.now = {}, .pet_name = "bench", .resource_pools = std::nullopt});
+    if (!resolved) throw std::runtime_error(join_errors(resolved.error()).message());
+    ExperimentSubmitted event;
+    event.record.config = resolved->config.document;
+    event.record.job_id = fmt::format("job-{}", clock);
+    event.record.resource_pool = cluster.pool_for(resolved->config);
+    return handle(event).experiment;
+  }
+  void join(const std::string& agent, int slots, const std::string& pool = "default",
+            const std::string& label = "") {
+    AgentJoined event{.agent = agent, .resource_pool = pool, .hostname = agent, .version = "1", .slots = {}};
+    event.label = label;
+    for (int i = 0; i < slots; ++i) event.slots.push_back({.id = i});
+    handle(event);
+  }
+  const Allocation& allocation(ExperimentId id) const {
+    return *cluster.allocation(cluster.experiment(id)->trials().begin()->second.allocation);
+  }
+  bool runs(ExperimentId id) const { return !allocation(id).record.shares.empty(); }
+  void exits(ExperimentId id) {
+    const auto record = allocation(id).record;
+    handle(AllocationExited{record.id, record.shares.at(0).agent, {{.rank = 0, .code = 0}}});
+  }
+  void patch(ExperimentId id, const experiment::Reconfiguration& change) {
+    ExperimentPatched event{.id = id, .name = {}, .description = {}, .notes = {}, .labels = {}};
+    event.config = change;
+    ASSERT_FALSE(handle(event).refused);
+  }
+  void expect_the_same_after_a_replay_and_from_a_snapshot() const {
+    Cluster again;
+    for (const auto& [event, time] : events)
+      again.handle(*json::from_json<Event>(json::to_json(event)), time);
+    EXPECT_EQ(json::serialize(again.snapshot()), json::serialize(cluster.snapshot()));
+    const auto restored = Cluster::restore(cluster.snapshot());
+    ASSERT_TRUE(restored) << restored.error().message();
+    EXPECT_EQ(restored->queue("default"), cluster.queue("default"));
+    EXPECT_EQ(json::serialize(restored->snapshot()), json::serialize(cluster.snapshot()));
+  }
+
+  std::int64_t clock = 0;
+  Cluster cluster;
+  std::vector<std::pair<Event, Time>> events;
+};
+
+PoolSettings preempting() {
+  PoolSettings pool;
+  pool.policy = scheduler::Policy::Priority;
+  pool.preemption = true;
+  return pool;
+}
+
+TEST(Queue, ServesInTheOrderInWhichJobsWereMovedHoweverOften) {
+  Bench bench;
+  std::vector<ExperimentId> ids;
+  for (int i = 0; i < 4; ++i) ids.push_back(bench.submit());
+  for (int i = 0; i < 100; ++i) {
+    bench.handle(JobMoved{.id = ids[static_cast<std::size_t>(i % 3)], .anchor = ids[3], .ahead = i % 2 == 0});
+    bench.handle(JobMoved{.id = ids[2], .anchor = ids[1], .ahead = true});
+  }
+  bench.handle(JobMoved{.id = ids[3], .anchor = ids[0], .ahead = true});
+  bench.handle(JobMoved{.id = ids[1], .anchor = ids[3], .ahead = false});
+  bench.handle(JobMoved{.id = ids[2], .anchor = ids[0], .ahead = false});
+  EXPECT_THAT(bench.cluster.queue("default"), ElementsAre(ids[3], ids[1], ids[0], ids[2]));
+  bench.join("a", 1);
+  EXPECT_TRUE(bench.runs(ids[3]));
+  EXPECT_FALSE(bench.runs(ids[0]));
+  bench.expect_the_same_after_a_replay_and_from_a_snapshot();
+}
+
+TEST(Queue, AMoveOverAPriorityTakesThePriority) {
+  Bench bench(preempting());
+  const auto low = bench.submit("{priority: 60}"), high = bench.submit("{priority: 20}");
+  EXPECT_THAT(bench.cluster.queue("default"), ElementsAre(high, low));
+  ASSERT_FALSE(bench.handle(JobMoved{.id = low, .anchor = high, .ahead = true}).refused);
+  EXPECT_EQ(bench.cluster.priority_of(*bench.cluster.experiment(low)), 20);
+  EXPECT_THAT(bench.cluster.queue("default"), ElementsAre(low, high));
+}
+
+TEST(Queue, WhatHasNoOrderCannotBeReorderedAndSaysSo) {
+  PoolSettings pool;
+  pool.policy = scheduler::Policy::FairShare;
+  Bench bench(pool);
+  const auto one = bench.submit(), two = bench.submit();
+  const auto outcome = bench.handle(JobMoved{.id = one, .anchor = two, .ahead = false});
+  ASSERT_TRUE(outcome.refused);
+  EXPECT_THAT(outcome.refused->message(),
+              HasSubstr("unable to perform operation on resource pool with fair_share"));
+  EXPECT_EQ(bench.handle(JobMoved{.id = one, .anchor = ExperimentId{9}}).refused->code(),
+            ErrorCode::NotFound);
+}
+
+TEST(Queue, AnImportantExperimentTakesTheSlotsOfAnotherWhichGoesOnLater) {
+  Bench bench(preempting());
+  bench.join("a", 1);
+  const auto low = bench.submit("{priority: 60}");
+  ASSERT_TRUE(bench.runs(low));
+  const auto high = bench.submit("{priority: 20}");
+  EXPECT_TRUE(bench.allocation(low).preempt);
+  EXPECT_FALSE(bench.runs(high)) << "before the slot is free";
+  EXPECT_THAT(bench.cluster.waiting_reason(bench.allocation(high).record.id),
+              HasSubstr("1 task was asked to give way to it"));
+  bench.exits(low);
+  EXPECT_TRUE(bench.runs(high));
+  EXPECT_FALSE(bench.runs(low));
+  EXPECT_EQ(bench.cluster.experiment(low)->trials().begin()->second.record.restarts, 0);
+  EXPECT_EQ(bench.allocation(low).behind, "") << "it is first in the line";
+  bench.handle(OperationCompleted{bench.allocation(high).record.id, 100, 0.5});
+  bench.exits(high);
+  EXPECT_TRUE(bench.runs(low));
+  bench.expect_the_same_after_a_replay_and_from_a_snapshot();
+}
+
+TEST(Queue, AChangedPriorityCountsAtOnce) {
+  Bench bench(preempting());
+  bench.join("a", 1);
+  const auto first = bench.submit(), second = bench.submit();
+  EXPECT_FALSE(bench.allocation(first).preempt) << "equal, and before";
+  bench.patch(second, {.priority = 1});
+  EXPECT_TRUE(bench.allocation(first).preempt);
+}
+
+TEST(Queue, AnExperimentThatIsMovedToAnotherPoolGivesItsSlotsBackAndGoesOnThere) {
+  Bench bench;
+  bench.join("a", 1);
+  bench.join("b", 1, "other");
+  const auto id = bench.submit();
+  ExperimentPatched unknown{.id = id, .name = {}, .description = {}, .notes = {}, .labels = {}};
+  unknown.config.emplace().resource_pool = "gone";
+  EXPECT_EQ(bench.handle(unknown).refused->code(), ErrorCode::NotFound);
+  experiment::Reconfiguration move;
+  move.resource_pool = "other";
+  bench.patch(id, move);
+  EXPECT_TRUE(bench.allocation(id).preempt);
+  bench.exits(id);
+  ASSERT_TRUE(bench.runs(id));
+  EXPECT_EQ(bench.allocation(id).record.shares.at(0).agent, "b");
+  bench.expect_the_same_after_a_replay_and_from_a_snapshot();
+}
+
+TEST(Queue, AgentsWithALabelRunOnlyWhatAsksForIt) {
+  Bench bench;
+  bench.join("a", 1, "default", "fast");
+  const auto plain = bench.submit(), fast = bench.submit("{agent_label: fast}");
+  EXPECT_FALSE(bench.runs(plain));
+  EXPECT_TRUE(bench.runs(fast));
+  EXPECT_THAT(bench.cluster.waiting_reason(bench.allocation(plain).record.id),
+              HasSubstr("every agent of the resource pool has a label"));
+}
+
+TEST(Queue, OfTasksWithoutSlotsAnAgentRunsAsManyAsItsPoolSays) {
+  PoolSettings pool;
+  pool.zero_slot_max = 1;
+  Bench bench(pool);
+  bench.join("a", 1);
+  const auto first = bench.submit("{slots_per_trial: 0}"), second = bench.submit("{slots_per_trial: 0}");
+  EXPECT_TRUE(bench.runs(first));
+  EXPECT_FALSE(bench.runs(second));
+}
+
+TEST(Queue, PoolsThatTheConfigurationNoLongerNamesHaveTheDefaultsAgain) {
+  Bench bench(preempting());
+  EXPECT_TRUE(bench.cluster.pool("default").preemption);
+  bench.handle(MasterStarted{.epoch = 2});
+  EXPECT_FALSE(bench.cluster.pool("default").preemption);
+  const auto old = json::from_json<Event>(*json::parse(R"({"MasterStarted":{"epoch":3}})"));
+  ASSERT_TRUE(old) << "as it was remembered before there were pools";
+}
+
+}  // namespace
+}  // namespace det::cluster

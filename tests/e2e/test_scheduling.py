@@ -1,0 +1,55 @@
+"""The queue and the schedulers on the real program."""
+
+import json
+
+import yaml
+from cluster import wait_until
+
+POOLS = {
+    "resource_manager": {"scheduler": {"type": "priority", "preemption": True}},
+    "resource_pools": [{"pool_name": "default"}, {"pool_name": "shared", "scheduler": {"type": "fair_share"}}],
+}
+
+
+def test_an_important_experiment_takes_the_slot_and_the_other_ends_with_the_same_numbers(start, noisy, tmp_path):
+    (tmp_path / "master.yaml").write_text(yaml.safe_dump(POOLS))
+    cluster = start(options=["--slots", "1", "--config-file", str(tmp_path / "master.yaml")])
+    config = yaml.safe_load((noisy / "const.yaml").read_text())
+
+    def create(priority):
+        name = f"priority{priority}.yaml"
+        (tmp_path / name).write_text(yaml.safe_dump({**config, "resources": {"priority": priority}}))
+        return cluster.create(noisy, config=str(tmp_path / name))
+
+    undisturbed = create(50)
+    cluster.wait_for_state(undisturbed, "COMPLETED")
+    low = create(50)
+    trial = cluster.trial_of(low)["id"]
+    wait_until(lambda: cluster.metrics(trial, "training"), "the unimportant one trains")
+    high = create(10)
+    why = json.loads(cluster.run("job", "why", high, "--json"))
+    assert why["scheduler"] == "priority"
+    cluster.wait_for_state(high, "COMPLETED")
+    cluster.wait_for_state(low, "COMPLETED")
+    trial = cluster.get(f"trials/{trial}")["trial"]
+    assert trial["restarts"] == 0
+    first = cluster.trial_of(undisturbed)["id"]
+    assert cluster.metrics(first, "validation") == cluster.metrics(trial["id"], "validation")
+    ended = [cluster.get(f"experiments/{e}")["experiment"]["endTime"] for e in (high, low)]
+    assert ended[0] < ended[1]
+
+
+def test_the_order_of_the_queue_is_changed_from_the_command_line_and_survives_the_master(start, noisy):
+    cluster = start(options=["--slots", "1"])
+    ids = [cluster.create(noisy, "--paused") for _ in range(3)]
+    cluster.run("job", "update", ids[2], "--ahead-of", ids[0])
+
+    def queue():
+        jobs = json.loads(cluster.run("job", "list", "--json"))
+        return [int(job["full"]["entityId"]) for job in jobs]
+
+    assert queue() == [ids[2], ids[0], ids[1]]
+    cluster.master.kill()
+    cluster.start_master()
+    assert queue() == [ids[2], ids[0], ids[1]]
+    assert "is paused" in cluster.run("job", "why", ids[1])
