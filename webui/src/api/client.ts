@@ -12,7 +12,7 @@ export class ApiError extends Error {
   }
 }
 
-type Parameters = Readonly<Record<string, string | number | boolean | readonly (string | number)[]>>;
+export type Parameters = Readonly<Record<string, string | number | boolean | readonly (string | number)[]>>;
 
 function address(path: string, parameters: Parameters = {}): string {
   const query = new URLSearchParams();
@@ -40,10 +40,18 @@ export async function get<T>(path: string, parameters?: Parameters, signal?: Abo
   return (await response.json()) as T;
 }
 
-export async function post<T>(path: string, body: unknown = {}): Promise<T> {
+async function change<T>(method: string, path: string, body: unknown): Promise<T> {
   const headers = { "Content-Type": "application/json" };
-  const response = await send(address(path), { method: "POST", headers, body: JSON.stringify(body) });
+  const response = await send(address(path), { method, headers, body: JSON.stringify(body) });
   return (await response.json()) as T;
+}
+
+export const post = <T>(path: string, body: unknown = {}): Promise<T> => change<T>("POST", path, body);
+export const patch = <T>(path: string, body: unknown): Promise<T> => change<T>("PATCH", path, body);
+
+/** DELETE, whose reply says nothing. */
+export async function remove(path: string): Promise<void> {
+  await send(address(path), { method: "DELETE" });
 }
 
 /** Hands over the items of a stream, as many at once as have arrived, until it ends. */
