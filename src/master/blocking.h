@@ -18,8 +18,8 @@ namespace det::master {
 /// destroys a temporary closure in a co_await expression twice.
 ///
 /// Who waits goes on when the work is done, also when it was cancelled meanwhile: nobody could stop the work.
-/// Not by co_spawn: there, Boost 1.81 sends a cancellation to a thread of the pool by a pointer into the waiting
-/// call, which may be gone by then.
+/// Not by co_spawn: there, Boost 1.81 sends a cancellation to a thread of the pool by a pointer into the
+/// waiting call, which may be gone by then.
 template <class F>
 boost::asio::awaitable<std::invoke_result_t<F>> blocking(boost::asio::thread_pool& pool, F work) {
   namespace asio = boost::asio;
@@ -41,8 +41,9 @@ boost::asio::awaitable<std::invoke_result_t<F>> blocking(boost::asio::thread_poo
     };
     asio::post(pool, std::move(task));
   };
-  auto answer = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr, Answer)>(
-      initiate, asio::use_awaitable, std::move(work));
+  auto answer =
+      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr, Answer)>(
+          initiate, asio::use_awaitable, std::move(work));
   co_return *std::move(answer);
 }
 

@@ -28,8 +28,7 @@ struct ListQuery {
 };
 BOOST_DESCRIBE_STRUCT(ListQuery, (),
                       (states, users, labels, user_ids, archived, name, description, search, sort_by,
-                       order_by,
-                       project_id, offset, limit))
+                       order_by, project_id, offset, limit))
 struct ListReply {
   std::vector<api::Experiment> experiments;
   api::Pagination pagination;
@@ -263,8 +262,9 @@ void add_experiment_routes(http::Router& router, Services& s) {
   router.add<ListQuery, ListReply>(
       Verb::Get, "/api/v1/experiments",
       [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
-      Doc{.summary = "List experiments; each word of `search` is in the name, description, a label or the user's "
-                     "name, or is the number",
+      Doc{.summary =
+              "List experiments; each word of `search` is in the name, description, a label or the user's "
+              "name, or is the number",
           .tag = tag});
   router.add<ById, OneReply>(
       Verb::Get, "/api/v1/experiments/{id}",

@@ -67,11 +67,11 @@ Conditions conditions_of(const ExperimentQuery& query) {
     json::array owners;
     for (const auto owner : word.owners) owners.emplace_back(owner.value());
     const auto text = to_lower(word.text);
-    conditions.add_all(R"sql((instr(lower(name), ?) > 0 OR instr(lower(description), ?) > 0 OR id = ?
+    conditions.add_all(
+        R"sql((instr(lower(name), ?) > 0 OR instr(lower(description), ?) > 0 OR id = ?
    OR owner IN (SELECT value FROM json_each(?))
    OR id IN (SELECT experiment_id FROM experiment_labels WHERE instr(lower(label), ?) > 0)))sql",
-                       {text, text, word.id.value_or(ExperimentId()).value(),
-                        boost::json::serialize(owners), text});
+        {text, text, word.id.value_or(ExperimentId()).value(), boost::json::serialize(owners), text});
   }
   if (query.project_id) conditions.add("project_id = ?", *query.project_id);
   conditions.add_in("id", numbers_of(query.ids));

@@ -175,9 +175,9 @@ struct Page {
 
 struct LogQuery {
   std::string task_id;
-  std::int64_t after_id = 0;  ///< only entries with a greater id
+  std::int64_t after_id = 0;                             ///< only entries with a greater id
   std::optional<std::int64_t> before_id = std::nullopt;  ///< only entries with a smaller id
-  std::int64_t limit = 0;     ///< 0: all
+  std::int64_t limit = 0;                                ///< 0: all
   bool descending = false;
   std::vector<std::string> agent_ids, container_ids, sources, stdtypes, levels;
   std::vector<int> rank_ids;

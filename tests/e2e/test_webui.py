@@ -3,8 +3,13 @@
 import json
 import os
 import pathlib
+import random
 import shutil
+import socket
+import struct
 import subprocess
+import threading
+import time
 
 from cluster import REPOSITORY, wait_until
 
@@ -62,3 +67,39 @@ def test_the_pages_work_in_a_browser(start, noisy, tmp_path):
         env=os.environ | {"CHROMIUM": chromium},
     )
     assert walk.returncode == 0, f"{walk.stdout}\n{walk.stderr}\npictures: {pictures}"
+
+
+def test_browsers_that_leave_pages_while_they_load_do_the_master_no_harm(start, noisy):
+    cluster = start()
+    experiment = cluster.create(noisy, "--config", "searcher.max_length.batches=100000")
+    trial = cluster.trial_of(experiment)["id"]
+    paths = [
+        "experiments?limit=50",
+        f"experiments/{experiment}",
+        f"experiments/{experiment}/trials",
+        f"trials/metrics/trial_metrics?trialIds={trial}",
+        f"trials/{trial}/metrics/follow",
+        f"trials/{trial}/logs?follow=true",
+    ]
+    end = time.monotonic() + 6
+
+    def leave(seed):
+        chance = random.Random(seed)
+        while time.monotonic() < end:
+            request = (
+                f"GET /api/v1/{chance.choice(paths)} HTTP/1.1\r\n"
+                f"Host: 127.0.0.1\r\nAuthorization: Bearer {cluster.token}\r\n\r\n"
+            )
+            with socket.create_connection(("127.0.0.1", cluster.port)) as connection:
+                connection.sendall(request.encode())
+                time.sleep(chance.uniform(0, 0.012))
+                # Closing resets the connection: the master notices at once.
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    threads = [threading.Thread(target=leave, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert cluster.master.process.poll() is None, cluster.master.output()[-2000:]
+    assert cluster.experiment(experiment)["state"] in ("STATE_RUNNING", "STATE_STARTING")

@@ -18,7 +18,7 @@ export async function list({ page, open, path, text, done }, { search, long }) {
   const all = await rows.count();
   assert(all >= 3, `${all} experiments`);
 
-  for (const words of [String(search.id), search.name, search.description, search.label]) {
+  for (const words of [`#${search.id}`, search.name, search.description, search.label]) {
     await find(words);
     await shows(1);
     await only(search.id).waitFor();
