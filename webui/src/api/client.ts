@@ -22,6 +22,9 @@ function address(path: string, parameters: Parameters = {}): string {
   return `/api/v1/${path}${text === "" ? "" : `?${text}`}`;
 }
 
+/** What the window is told when the master does not know who calls: the session has ended. */
+export const loggedOut = "det-logged-out";
+
 async function send(url: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
@@ -31,6 +34,7 @@ async function send(url: string, init: RequestInit): Promise<Response> {
     throw new ApiError(0, "The master does not answer.");
   }
   if (response.ok) return response;
+  if (response.status === 401) window.dispatchEvent(new Event(loggedOut));
   const body: unknown = await response.json().catch(() => undefined);
   throw new ApiError(response.status, errorText(body) ?? `The master answered ${response.status}.`);
 }

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "react";
+import { loggedOut } from "../api/client";
 import { toApiError } from "../api/loadable";
 import type { User } from "../api/types";
 import { MeContext } from "../components/me";
@@ -45,6 +46,13 @@ export function App() {
       clearTimeout(timer);
     };
   }, [session]);
+
+  useEffect(() => {
+    if (session.status !== "open") return;
+    const ask = () => setSession({ status: "asking" });
+    window.addEventListener(loggedOut, ask);
+    return () => window.removeEventListener(loggedOut, ask);
+  }, [session.status]);
 
   switch (session.status) {
     case "asking":

@@ -3,7 +3,7 @@ import { get } from "../api/client";
 import { usePolled } from "../api/loadable";
 import type { MasterFacts, User } from "../api/types";
 import { Icon, type IconName } from "../components/icons";
-import { titleOf, type View } from "../components/paths";
+import { pathOf, titleOf, type View } from "../components/paths";
 import { Link } from "../components/route";
 import { setTheme, useDark } from "../components/theme";
 
@@ -37,11 +37,12 @@ export function Shell(props: { view: View; user: User; onLogOut: () => void; chi
   useEffect(() => {
     document.title = `${title} · ${cluster || "Determined"}`;
   }, [title, cluster]);
-  // Who uses the keyboard or listens goes on at the top of a new page.
+  const page = pathOf("tab" in view ? ({ ...view, tab: "overview" } as View) : view);
+  // Who uses the keyboard or listens goes on at the top of a new page; another tab of it is no new page.
   useEffect(() => {
     if (!first.current) content.current?.focus({ preventScroll: true });
     first.current = false;
-  }, [title]);
+  }, [page]);
   return (
     <div className="shell">
       <a className="skip" href="#content" onClick={() => content.current?.focus()}>

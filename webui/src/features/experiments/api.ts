@@ -21,8 +21,10 @@ export async function listTrials(id: number, signal: AbortSignal): Promise<reado
   return (await get<{ trials: readonly Trial[] }>(`experiments/${id}/trials`, parameters, signal)).trials;
 }
 
+export const checkpointsMax = 1000;
+
 export async function listCheckpoints(id: number, signal: AbortSignal): Promise<readonly Checkpoint[]> {
-  const reply = await get<{ checkpoints: readonly Checkpoint[] }>(`experiments/${id}/checkpoints`, { limit: 1000 }, signal);
+  const reply = await get<{ checkpoints: readonly Checkpoint[] }>(`experiments/${id}/checkpoints`, { limit: checkpointsMax }, signal);
   return reply.checkpoints;
 }
 

@@ -51,6 +51,12 @@ export function ExperimentPage({ id, tab }: { id: number; tab: ExperimentTab }) 
                 </Link>
               ))}
           </Tabs>
+          {experiment.numTrials > trials.length && tab !== "logs" && (
+            <p className="quiet">
+              {trials.length.toLocaleString("en-US")} of {experiment.numTrials.toLocaleString("en-US")} trials are here:{" "}
+              <code>det experiment list-trials {id}</code> has them all.
+            </p>
+          )}
           <Content experiment={experiment} trials={trials} tab={tab} reload={reload} />
         </>
       )}
