@@ -49,7 +49,7 @@ export function CheckpointTable({ checkpoints, withTrial = false }: { checkpoint
         cell: ({ training }) => formatNumber(training.searcherMetric),
       },
       { id: "state", title: "State", value: ({ state }) => state, cell: ({ state }) => <StateBadge state={state} /> },
-      { id: "size", title: "Size", number: true, value: bytesOf, cell: (checkpoint) => formatBytes(bytesOf(checkpoint)) },
+      { id: "size", title: "Size", number: true, value: bytesOf, cell: (checkpoint) => (bytesOf(checkpoint) > 0 ? formatBytes(bytesOf(checkpoint)) : "") },
       {
         id: "saved",
         title: "Saved",

@@ -89,7 +89,7 @@ function Row({ workload }: { workload: Workload }) {
       <td>
         {checkpoint ? (
           <>
-            <span className="mono">{checkpoint.uuid}</span> <StateBadge state={checkpoint.state} /> {formatBytes(size)}
+            <span className="mono">{checkpoint.uuid}</span> <StateBadge state={checkpoint.state} /> {size > 0 && formatBytes(size)}
           </>
         ) : (
           metrics.map(([name, value]) => (
