@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { isDrawn } from "./experiment.mjs";
 
 /** One trial that was interrupted and went on: curves, workloads, runs, logs; and trials beside each other. */
@@ -12,6 +13,11 @@ export async function trial({ page, open, path, text, done }, { resumed, search 
   await page.getByRole("heading", { name: "Hyperparameters" }).waitFor();
   await page.reload();
   await isDrawn(page, page.locator("figure.chart").first());
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("button", { name: "CSV" }).click();
+  assert.match(readFileSync(await (await downloading).path(), "utf8"), /^trial,group,batches,time,.*loss.*\r\n\d+,training,10,/);
+  await page.getByRole("combobox", { name: "Smoothing" }).selectOption("0.9");
+  await page.waitForURL(/smooth=0.9/);
   await done("a trial's page is a link that survives a reload");
 
   await tab("runs").click();

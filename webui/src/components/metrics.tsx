@@ -1,11 +1,23 @@
 import { useDeferredValue, useMemo, useState } from "react";
 import { Chart, type ChartProps } from "./chart";
-import { type Axis, charts, points, possibleAxes, type Scale } from "./curves";
+import { type Axis, type Chart as ChartData, charts, points, possibleAxes, type Scale } from "./curves";
+import { download } from "./download";
 import { Choice, Panel, Problem } from "./parts";
 import { useReports } from "./reports";
 import { useParameter } from "./route";
+import { csv, smooth } from "./series";
 
 const shownAtFirst = 6;
+
+/** How much of the past a smoothed curve keeps. */
+const weights = [["0", "none"], ["0.6", "a little"], ["0.9", "more"], ["0.98", "much"]] as const;
+
+/** Validations are few, and stay as they are. */
+function smoothed(chart: ChartData, weight: number): ChartData {
+  if (weight === 0) return chart;
+  const [x, ...ys] = chart.data;
+  return { ...chart, data: [x, ...ys.map((y, i) => (chart.series[i]?.group === "training" ? smooth(y as (number | null | undefined)[], weight) : y))] };
+}
 
 interface MetricsProps {
   readonly trialIds: readonly number[];
@@ -25,9 +37,14 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
   const axis: Axis = possible.find((name) => name === wanted) ?? "batches";
   const [log, setLog] = useParameter("log");
   const [only, setOnly] = useParameter("metric");
+  const [smoothing, setSmoothing] = useParameter("smooth", "0");
   const [all, setAll] = useState(false);
   const list = useDeferredValue(reports.list);
-  const made = useMemo(() => charts(points(list, axis, scales), first, axis), [list, axis, scales, first]);
+  const weight = weights.find(([value]) => value === smoothing)?.[0] ?? "0";
+  const made = useMemo(
+    () => charts(points(list, axis, scales), first, axis).map((chart) => smoothed(chart, Number(weight))),
+    [list, axis, scales, first, weight],
+  );
   const wantedCharts = made.some(({ name }) => name === only) ? made.filter(({ name }) => name === only) : made;
   const shown = all ? wantedCharts : wantedCharts.slice(0, shownAtFirst);
   return (
@@ -37,9 +54,13 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
         <>
           <Choice label="Metric" value={only} options={[["", "all"], ...made.map(({ name }) => [name, name] as const)]} onChange={setOnly} />
           <Choice label="Over" value={axis} options={possible.map((name) => [name, name] as const)} onChange={setAxis} />
+          <Choice label="Smoothing" value={weight} options={weights} onChange={setSmoothing} />
           <label className="check">
             <input type="checkbox" checked={log !== ""} onChange={(event) => setLog(event.target.checked ? "1" : "")} /> logarithmic
           </label>
+          <button type="button" disabled={list.length === 0} title="All that was reported, as a table" onClick={() => download("metrics.csv", "text/csv", csv(list))}>
+            CSV
+          </button>
         </>
       }
     >

@@ -1,4 +1,5 @@
 import { get } from "../../api/client";
+import { download } from "../../components/download";
 import { readTar, type TarEntry } from "./tar";
 
 /** The submitted files as a tar.gz. */
@@ -28,12 +29,7 @@ async function gunzip(archive: Blob): Promise<Uint8Array> {
 
 /** Lets the browser keep the files. */
 export async function downloadArchive(id: number): Promise<void> {
-  const address = URL.createObjectURL(await modelArchive(id));
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = `experiment-${id}.tar.gz`;
-  link.click();
-  URL.revokeObjectURL(address);
+  download(`experiment-${id}.tar.gz`, "application/gzip", await modelArchive(id));
 }
 
 /** Bytes as base64, in pieces that fit on the stack. */
