@@ -30,7 +30,9 @@ export async function trial({ page, open, path, text, done }, { resumed, search 
   await page.waitForURL(/only=validation/);
   const workloads = page.getByRole("table", { name: "Workloads" });
   assert.match(await text(workloads.locator("tbody tr")), /validation_loss/);
-  await done("its runs say which checkpoint each began from; its workloads what it did");
+  await tab("environment").click();
+  await page.getByRole("region", { name: "Packages" }).first().getByText("torch", { exact: true }).waitFor();
+  await done("its runs say which checkpoint each began from; its workloads what it did, its environment where");
 
   await tab("logs").click();
   const lines = page.locator(".logs .line");

@@ -47,6 +47,34 @@ export interface Experiment {
   /** Why it is in state ERROR, and why it does not run yet. */
   readonly error?: string;
   readonly waitingReason?: string;
+  readonly git?: Git;
+}
+
+/** The commit that the submitted files come from. */
+export interface Git {
+  readonly commit?: string;
+  readonly branch?: string;
+  readonly remote?: string;
+  readonly dirty?: boolean;
+}
+
+/** What a trial ran in: one entry for each different environment, that of the newest run first. */
+export interface TrialEnvironments {
+  readonly environments: readonly {
+    readonly environment: {
+      readonly versions?: Readonly<Record<string, string | null>>;
+      readonly os?: Readonly<Record<string, string>>;
+      readonly hardware?: Readonly<Record<string, unknown>> & {
+        readonly gpus?: readonly { readonly name: string; readonly memory_bytes: number }[];
+      };
+      readonly switches?: Readonly<Record<string, unknown>>;
+      readonly variables?: Readonly<Record<string, string>>;
+      readonly packages?: readonly string[];
+    };
+    readonly found: readonly { readonly runId: number; readonly rank: number }[];
+  }[];
+  readonly seeds: { readonly trial: number; readonly experiment?: number | null };
+  readonly git: Git;
 }
 
 /** Metrics of one kind at one point of training, as `workloads` and trials have them. */

@@ -3,7 +3,7 @@
 export const mount = "/det";
 
 export const experimentTabs = ["overview", "search", "trials", "checkpoints", "configuration", "code", "notes", "logs"] as const;
-export const trialTabs = ["overview", "hyperparameters", "workloads", "checkpoints", "runs", "logs"] as const;
+export const trialTabs = ["overview", "hyperparameters", "workloads", "checkpoints", "runs", "environment", "logs"] as const;
 export const clusterTabs = ["overview", "logs"] as const;
 
 export type ExperimentTab = (typeof experimentTabs)[number];

@@ -3,6 +3,7 @@ import type { Experiment, Trial } from "../../api/types";
 import { lengthText, smallerIsBetter } from "../../components/config";
 import { scaleOf } from "../../components/curves";
 import { formatBytes, formatNumber, isTerminal } from "../../components/format";
+import { gitText } from "../../components/git";
 import { Metrics } from "../../components/metrics";
 import { Choice, Pairs, Panel } from "../../components/parts";
 import { useParameter } from "../../components/route";
@@ -41,6 +42,7 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
               ["Resource pool", experiment.resourcePool],
               ["Checkpoints", `${experiment.checkpointCount}, ${formatBytes(Number(experiment.checkpointSize))}`],
               ["Files submitted", formatBytes(experiment.modelDefinitionSize)],
+              ...(experiment.git?.commit ? ([["Git", gitText(experiment.git)]] as const) : []),
             ]}
           />
         </Panel>

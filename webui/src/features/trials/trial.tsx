@@ -10,6 +10,7 @@ import { Age, Loaded, Pairs, Panel, Problem, StateBadge } from "../../components
 import { type TrialTab, trialTabs } from "../../components/paths";
 import { Link, Tabs } from "../../components/route";
 import { getTrial, killTrial, listCheckpoints, type TrialWithExperiment } from "./api";
+import { EnvironmentPanels } from "./environment_panels";
 import { RunTable } from "./run_table";
 import { WorkloadTable } from "./workload_table";
 
@@ -59,6 +60,8 @@ function Content({ trial, experiment, tab }: TrialWithExperiment & { tab: TrialT
       return <Checkpoints id={trial.id} live={live} />;
     case "runs":
       return <RunTable id={trial.id} live={live} />;
+    case "environment":
+      return <EnvironmentPanels id={trial.id} live={live} />;
     case "logs":
       return <Logs trialId={trial.id} live={live} />;
   }
