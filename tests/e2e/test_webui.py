@@ -42,6 +42,9 @@ def test_the_pages_work_in_a_browser(start, noisy, tmp_path):
         *("--config", "hyperparameters.seconds_per_batch=0.02", "--config", "min_checkpoint_period.batches=100000"),
         *("--config", "min_validation_period.batches=100"),
     )
+    waiting = ["waits first", "waits second"]
+    for name in waiting:
+        cluster.create(noisy, "--paused", "--config", f"name={name}")
     trials = cluster.get(f"experiments/{search}/trials")["trials"]
     facts = {
         "search": {
@@ -54,6 +57,7 @@ def test_the_pages_work_in_a_browser(start, noisy, tmp_path):
             "best": trials[0]["id"],
         },
         "resumed": {"id": resumed, "trial": trial},
+        "waiting": waiting,
         "long": {"id": long, "name": "long way", "trial": cluster.trial_of(long)["id"]},
     }
     (tmp_path / "facts.json").write_text(json.dumps(facts))

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 
 /** What changes while one looks: a running experiment, its log, the cluster, the queue. */
-export async function live({ page, open, text, done }, { long }) {
+export async function live({ page, open, text, done }, { long, waiting }) {
   await open(`/det/experiments/${long.id}`);
   await page.locator("figure.chart canvas").first().waitFor();
   const points = () => page.locator("figure.chart [role=img]").first().getAttribute("aria-label").then((label) => Number(/(\d+) points/.exec(label)[1]));
@@ -32,5 +32,13 @@ export async function live({ page, open, text, done }, { long }) {
   const job = page.getByRole("table", { name: "Jobs" }).locator("tbody tr", { hasText: long.name });
   await job.waitFor();
   assert.match(await text(job), /1 of 1/);
-  await done("the cluster shows who uses which slot, the queue who has what");
+  await job.getByRole("button", { name: /^Why does/ }).click();
+  await page.getByRole("dialog").getByText("it does not wait", { exact: false }).or(page.getByRole("dialog").getByText("It does not wait", { exact: false })).first().waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "OK" }).click();
+  const places = () => page.locator("table[aria-label=Jobs] tbody tr").allInnerTexts();
+  const before2 = (rows) => rows.findIndex((row) => row.includes(waiting[1])) < rows.findIndex((row) => row.includes(waiting[0]));
+  assert(!before2(await places()), "who came first is first");
+  await page.getByRole("button", { name: `Move ${waiting[1]} ahead` }).click();
+  while (!before2(await places())) await page.waitForTimeout(100);
+  await done("the cluster shows who uses which slot, the queue who has what, in an order that can be changed");
 }

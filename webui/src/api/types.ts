@@ -209,13 +209,15 @@ export interface Task {
 }
 
 export interface Job {
+  /** `jobsAhead` is -1 where the pool's queue has no order. */
   readonly summary: { readonly state: string; readonly jobsAhead: number };
   readonly type: string;
   readonly submissionTime: string;
   readonly username: string;
   readonly resourcePool: string;
   readonly isPreemptible: boolean;
-  readonly priority: number;
+  /** Null where the pool shares by weight. */
+  readonly priority?: number | null;
   readonly weight: number;
   readonly entityId: string;
   readonly jobId: string;
@@ -223,6 +225,24 @@ export interface Job {
   readonly requestedSlots: number;
   readonly allocatedSlots: number;
   readonly progress: number;
+  /** Of the first of its trials that waits. */
+  readonly waitingReason?: string;
+}
+
+/** Why a job waits: for each of its trials. */
+export interface WhyReply {
+  readonly job: Job;
+  readonly scheduler: string;
+  readonly explanation: string;
+  readonly trials: readonly {
+    readonly trialId: number;
+    readonly state: string;
+    readonly slots: number;
+    readonly agents: readonly string[];
+    readonly reason: string;
+    readonly canNeverRun: boolean;
+    readonly behindJobId: string;
+  }[];
 }
 
 export interface MasterFacts {
