@@ -13,6 +13,7 @@ PACKAGES=(
   libarchive-dev libsodium-dev libgtest-dev libgmock-dev libbenchmark-dev
   python3-venv python3-dev dataset-fashion-mnist
   clang-14 lld  # trials in C++ compile five times faster than with g++
+  chromium  # the pages are tested in a real browser
 )
 
 missing=()

@@ -1,5 +1,7 @@
 import { defineConfig } from "vitest/config";
 
+const proxy = { "/api": process.env.DET_MASTER ?? "http://127.0.0.1:8080" };
+
 export default defineConfig({
   base: "/det/",
   build: {
@@ -8,6 +10,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
   },
-  server: { proxy: { "/api": "http://127.0.0.1:8080" } },
+  server: { proxy },
+  preview: { proxy },
   test: { include: ["src/**/*.test.ts"] },
 });

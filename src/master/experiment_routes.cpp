@@ -1,5 +1,8 @@
 // Experiments as users see and command them.
 
+#include <charconv>
+#include <sstream>
+
 #include "det/base/text.h"
 #include "det/master/collector.h"
 #include "det/master/experiment_patch.h"
@@ -19,13 +22,13 @@ struct ListQuery {
   std::vector<std::string> states, users, labels;
   std::vector<UserId> user_ids;
   std::optional<bool> archived;
-  std::string name, description, sort_by, order_by;
+  std::string name, description, search, sort_by, order_by;
   std::optional<std::int32_t> project_id;
   std::int32_t offset = 0, limit = 0;
 };
 BOOST_DESCRIBE_STRUCT(ListQuery, (),
-                      (states, users, labels, user_ids, archived, name, description, sort_by, order_by,
-                       project_id, offset, limit))
+                      (states, users, labels, user_ids, archived, name, description, search, sort_by,
+                       order_by, project_id, offset, limit))
 struct ListReply {
   std::vector<api::Experiment> experiments;
   api::Pagination pagination;
@@ -95,9 +98,29 @@ store::ExperimentSort sort_of(const std::string& name) {
                                                   {"SORT_BY_PROJECT_ID", S::ProjectId},
                                                   {"SORT_BY_CHECKPOINT_COUNT", S::CheckpointCount},
                                                   {"SORT_BY_CHECKPOINT_SIZE", S::CheckpointSize},
-                                                  {"SORT_BY_SEARCHER_METRIC_VAL", S::BestMetric}};
+                                                  {"SORT_BY_SEARCHER_METRIC_VAL", S::BestMetric},
+                                                  {"SORT_BY_SEARCHER", S::Searcher},
+                                                  {"SORT_BY_DURATION", S::Duration}};
   const auto found = kSorts.find(name);
   return found == kSorts.end() ? S::Id : found->second;
+}
+
+/// The words of a search; `#12` and `12` are also a number, and part of a user's name is whoever has it.
+std::vector<store::SearchWord> words_of(Services& s, const std::string& search) {
+  std::vector<store::SearchWord> words;
+  std::istringstream stream(search);
+  for (std::string text; stream >> text;) {
+    store::SearchWord word{.text = text, .id = std::nullopt, .owners = {}};
+    const auto digits = std::string_view(text).substr(text.starts_with('#') ? 1 : 0);
+    std::int64_t number = 0;
+    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (problem == std::errc{} && end == digits.data() + digits.size()) word.id = ExperimentId{number};
+    const auto part = to_lower(text);
+    for (const auto& [id, user] : s.auth.users())
+      if (to_lower(user.username).find(part) != std::string::npos) word.owners.push_back(id);
+    words.push_back(std::move(word));
+  }
+  return words;
 }
 
 asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery in) {
@@ -109,6 +132,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
   query.name = in.name;
   query.description = in.description;
   query.labels = in.labels;
+  query.words = words_of(s, in.search);
   query.owners = in.user_ids;
   for (auto name : in.users) {
     if (name == "me") {
@@ -238,7 +262,10 @@ void add_experiment_routes(http::Router& router, Services& s) {
   router.add<ListQuery, ListReply>(
       Verb::Get, "/api/v1/experiments",
       [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
-      Doc{.summary = "List experiments", .tag = tag});
+      Doc{.summary =
+              "List experiments; each word of `search` is in the name, description, a label or the user's "
+              "name, or is the number",
+          .tag = tag});
   router.add<ById, OneReply>(
       Verb::Get, "/api/v1/experiments/{id}",
       [&s](Context, ById q) -> asio::awaitable<Result<OneReply>> {

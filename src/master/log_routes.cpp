@@ -23,10 +23,11 @@ struct Filter {
   std::vector<std::string> agent_ids, container_ids, sources, stdtypes, levels;
   std::vector<int> rank_ids;
   std::optional<Time> timestamp_before, timestamp_after;
+  std::int64_t after_id = 0, before_id = 0;  ///< ours: only lines between these two; 0: no bound
 };
 BOOST_DESCRIBE_STRUCT(Filter, (),
                       (limit, follow, order_by, search_text, agent_ids, container_ids, sources, stdtypes,
-                       levels, rank_ids, timestamp_before, timestamp_after))
+                       levels, rank_ids, timestamp_before, timestamp_after, after_id, before_id))
 struct TrialLogs : Filter {
   TrialId trial_id;
 };
@@ -113,6 +114,8 @@ store::LogQuery to_query(const Filter& filter, const std::string& task) {
   query.before = filter.timestamp_before;
   query.after = filter.timestamp_after;
   query.search = filter.search_text;
+  query.after_id = filter.after_id;
+  if (filter.before_id > 0) query.before_id = filter.before_id;
   return query;
 }
 

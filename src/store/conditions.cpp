@@ -10,6 +10,12 @@ void Conditions::add(std::string_view sql, Value value) {
   values_.push_back(std::move(value));
 }
 
+void Conditions::add_all(std::string_view sql, std::vector<Value> values) {
+  begin();
+  text_ += fmt::format("{}\n", sql);
+  for (auto& value : values) values_.push_back(std::move(value));
+}
+
 void Conditions::add_in(std::string_view column, std::vector<Value> values, bool negated) {
   if (values.empty()) return;
   begin();

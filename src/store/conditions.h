@@ -18,6 +18,8 @@ class Conditions {
 
   /// `sql` holds a `?` for the value.
   void add(std::string_view sql, Value value);
+  /// `sql` holds a `?` for each value, in this order.
+  void add_all(std::string_view sql, std::vector<Value> values);
   /// Nothing is added for an empty list: it means "any".
   void add_in(std::string_view column, std::vector<Value> values, bool negated = false);
 

@@ -46,6 +46,9 @@ std::string column_of(ExperimentSort sort) {
     case ExperimentSort::CheckpointCount: return std::string(kCheckpointCount);
     case ExperimentSort::CheckpointSize: return std::string(kCheckpointBytes);
     case ExperimentSort::BestMetric: return of_best_trial("best_metric");
+    case ExperimentSort::Searcher: return "searcher";
+    // What still runs has run longest: its end is unknown.
+    case ExperimentSort::Duration: return "COALESCE(end_time - start_time, 9e18 - start_time)";
   }
   return "id";
 }
@@ -60,6 +63,16 @@ Conditions conditions_of(const ExperimentQuery& query) {
   for (const auto& label : query.labels)
     conditions.add("id IN (SELECT experiment_id FROM experiment_labels WHERE label = ?)", label);
   conditions.add_in("owner", numbers_of(query.owners));
+  for (const auto& word : query.words) {
+    json::array owners;
+    for (const auto owner : word.owners) owners.emplace_back(owner.value());
+    const auto text = to_lower(word.text);
+    conditions.add_all(
+        R"sql((instr(lower(name), ?) > 0 OR instr(lower(description), ?) > 0 OR id = ?
+   OR owner IN (SELECT value FROM json_each(?))
+   OR id IN (SELECT experiment_id FROM experiment_labels WHERE instr(lower(label), ?) > 0)))sql",
+        {text, text, word.id.value_or(ExperimentId()).value(), boost::json::serialize(owners), text});
+  }
   if (query.project_id) conditions.add("project_id = ?", *query.project_id);
   conditions.add_in("id", numbers_of(query.ids));
   conditions.add_in("id", numbers_of(query.not_ids), true);

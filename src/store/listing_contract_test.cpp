@@ -60,6 +60,28 @@ TEST_P(ListContract, EachFilterLetsOnlyItsExperimentsThrough) {
   EXPECT_THAT(ids({.max_id = ExperimentId(1)}), ElementsAre(1));
 }
 
+TEST_P(ListContract, EachWordOfASearchIsFoundInNameDescriptionLabelNumberOrOwner) {
+  three_experiments();
+  EXPECT_THAT(ids({.words = {{.text = "mnist"}}}), ElementsAre(1, 3));
+  EXPECT_THAT(ids({.words = {{.text = "COTTON"}}}), ElementsAre(2));
+  EXPECT_THAT(ids({.words = {{.text = "Y"}}}), ElementsAre(1));
+  EXPECT_THAT(ids({.words = {{.text = "3", .id = ExperimentId(3)}}}), ElementsAre(3));
+  EXPECT_THAT(ids({.words = {{.text = "ann", .owners = {UserId(2)}}}}), ElementsAre(2));
+  EXPECT_THAT(ids({.words = {{.text = "mnist"}, {.text = "dense"}}}), ElementsAre(1));
+  EXPECT_THAT(ids({.words = {{.text = "mnist"}, {.text = "cotton"}}}), ElementsAre());
+  EXPECT_THAT(ids({.words = {{.text = "100%"}}}), ElementsAre(2));  // no wildcard
+}
+
+TEST_P(ListContract, ExperimentsAreSortedByHowLongTheyRan) {
+  three_experiments();
+  auto brief = sample_experiment(4), runs = sample_experiment(5);
+  brief.start_time = Time{100}, brief.end_time = Time{101};
+  runs.start_time = Time{102}, runs.end_time.reset();
+  commit(PutExperiment{brief}, PutExperiment{runs});
+  const ExperimentQuery query{.ids = {ExperimentId(4), ExperimentId(5)}, .sort = ExperimentSort::Duration};
+  EXPECT_THAT(ids(query), ElementsAre(4, 5));
+}
+
 TEST_P(ListContract, ChangedLabelsAreFoundAndOldOnesAreNot) {
   auto e = sample_experiment(1);
   commit(PutExperiment{e});
@@ -77,7 +99,7 @@ TEST_P(ListContract, PagesAreCutFromTheSortedWhole) {
   EXPECT_THAT(ids({.page = {.offset = -1}}), ElementsAre(3));
   EXPECT_THAT(ids({.page = {.offset = 5, .limit = 1}}), ElementsAre());
   EXPECT_EQ(store->list_experiments({.archived = false, .page = {.limit = 1}}).total, 2);
-  for (int sort = 0; sort <= static_cast<int>(ExperimentSort::BestMetric); ++sort)
+  for (int sort = 0; sort <= static_cast<int>(ExperimentSort::Duration); ++sort)
     EXPECT_EQ(ids({.sort = static_cast<ExperimentSort>(sort)}).size(), 3u) << sort;
 }
 

@@ -108,6 +108,14 @@ TEST_P(LogContract, TailIsALimitFromTheEnd) {
   EXPECT_THAT(texts({.task_id = "t", .limit = 2, .descending = true}), ElementsAre("3", "2"));
 }
 
+TEST_P(LogContract, ThePageBeforeALineIsReadBackwards) {
+  commit(AddOwnLogs{{line("t", "1"), line("t", "2"), line("t", "3"), line("t", "4")}});
+  const auto last = store->logs({.task_id = "t", .limit = 1, .descending = true});
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_THAT(texts({.task_id = "t", .before_id = last[0].id, .limit = 2, .descending = true}),
+              ElementsAre("3", "2"));
+}
+
 TEST_P(LogContract, EachFilterLetsOnlyItsLinesThrough) {
   auto a = line("t", "alpha 100%");
   a.agent_id = "agent-a";

@@ -153,6 +153,7 @@ std::vector<LogRecord> read_logs(Connection& connection, const LogQuery& wanted)
   Conditions conditions;
   conditions.add("logs.task = ?", *task);
   conditions.add("logs.id > ?", wanted.after_id);
+  if (wanted.before_id) conditions.add("logs.id < ?", *wanted.before_id);
   if (by_origin) {
     auto numbers = matching_origins(connection, origins);
     if (numbers.empty()) return {};

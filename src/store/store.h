@@ -175,8 +175,9 @@ struct Page {
 
 struct LogQuery {
   std::string task_id;
-  std::int64_t after_id = 0;  ///< only entries with a greater id
-  std::int64_t limit = 0;     ///< 0: all
+  std::int64_t after_id = 0;                             ///< only entries with a greater id
+  std::optional<std::int64_t> before_id = std::nullopt;  ///< only entries with a smaller id
+  std::int64_t limit = 0;                                ///< 0: all
   bool descending = false;
   std::vector<std::string> agent_ids, container_ids, sources, stdtypes, levels;
   std::vector<int> rank_ids;
@@ -208,10 +209,19 @@ enum class ExperimentSort {
   NumTrials,
   CheckpointCount,
   CheckpointSize,
-  BestMetric
+  BestMetric,
+  Searcher,
+  Duration
 };
 enum class TrialSort { Id, State, StartTime, EndTime, Batches, Restarts, BestMetric };
 
+/// One word of a search: part of the name, the description or a label (without regard to the case of ASCII
+/// letters), or the number, or the name of one of these owners.
+struct SearchWord {
+  std::string text;
+  std::optional<ExperimentId> id;
+  std::vector<UserId> owners;
+};
 /// Which experiments to list; a condition left empty lets all through.
 struct ExperimentQuery {
   std::vector<experiment::State> states;
@@ -219,6 +229,7 @@ struct ExperimentQuery {
   std::string name, description;    ///< substrings, without regard to the case of ASCII letters
   std::vector<std::string> labels;  ///< all of them
   std::vector<UserId> owners;
+  std::vector<SearchWord> words;  ///< each of them must be found
   std::optional<std::int64_t> project_id;
   std::vector<ExperimentId> ids, not_ids;
   std::optional<ExperimentId> min_id, max_id;

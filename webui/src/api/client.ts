@@ -12,7 +12,7 @@ export class ApiError extends Error {
   }
 }
 
-type Parameters = Readonly<Record<string, string | number | boolean | readonly (string | number)[]>>;
+export type Parameters = Readonly<Record<string, string | number | boolean | readonly (string | number)[]>>;
 
 function address(path: string, parameters: Parameters = {}): string {
   const query = new URLSearchParams();
@@ -21,6 +21,9 @@ function address(path: string, parameters: Parameters = {}): string {
   const text = query.toString();
   return `/api/v1/${path}${text === "" ? "" : `?${text}`}`;
 }
+
+/** What the window is told when the master does not know who calls: the session has ended. */
+export const loggedOut = "det-logged-out";
 
 async function send(url: string, init: RequestInit): Promise<Response> {
   let response: Response;
@@ -31,6 +34,7 @@ async function send(url: string, init: RequestInit): Promise<Response> {
     throw new ApiError(0, "The master does not answer.");
   }
   if (response.ok) return response;
+  if (response.status === 401) window.dispatchEvent(new Event(loggedOut));
   const body: unknown = await response.json().catch(() => undefined);
   throw new ApiError(response.status, errorText(body) ?? `The master answered ${response.status}.`);
 }
@@ -40,10 +44,18 @@ export async function get<T>(path: string, parameters?: Parameters, signal?: Abo
   return (await response.json()) as T;
 }
 
-export async function post<T>(path: string, body: unknown = {}): Promise<T> {
+async function change<T>(method: string, path: string, body: unknown): Promise<T> {
   const headers = { "Content-Type": "application/json" };
-  const response = await send(address(path), { method: "POST", headers, body: JSON.stringify(body) });
+  const response = await send(address(path), { method, headers, body: JSON.stringify(body) });
   return (await response.json()) as T;
+}
+
+export const post = <T>(path: string, body: unknown = {}): Promise<T> => change<T>("POST", path, body);
+export const patch = <T>(path: string, body: unknown): Promise<T> => change<T>("PATCH", path, body);
+
+/** DELETE, whose reply says nothing. */
+export async function remove(path: string): Promise<void> {
+  await send(address(path), { method: "DELETE" });
 }
 
 /** Hands over the items of a stream, as many at once as have arrived, until it ends. */

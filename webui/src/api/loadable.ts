@@ -25,29 +25,33 @@ export function afterFailure<T>(before: Loadable<T>, error: ApiError): Loadable<
 export function usePolled<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
-  everyMs: number,
+  everyMs: number | ((value: T | undefined) => number),
   live: (value: T) => boolean = () => true,
 ): readonly [Loadable<T>, () => void] {
   const [state, setState] = useState<{ key: string; value: Loadable<T> }>({ key, value: { status: "loading" } });
   const [round, setRound] = useState(0);
-  const latest = useRef({ load, live });
-  latest.current = { load, live };
+  const latest = useRef({ load, live, everyMs });
+  latest.current = { load, live, everyMs };
 
   useEffect(() => {
     const abort = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const current = (before: { key: string; value: Loadable<T> }): Loadable<T> =>
       before.key === key ? before.value : { status: "loading" };
+    let value: T | undefined;
     const next = (again: boolean) => {
-      if (again && !abort.signal.aborted) timer = setTimeout(() => void run(), everyMs);
+      if (!again || abort.signal.aborted) return;
+      const { everyMs: pause } = latest.current;
+      timer = setTimeout(() => void run(), typeof pause === "number" ? pause : pause(value));
     };
     const run = async () => {
       if (document.hidden) return next(true);
       try {
-        const value = await latest.current.load(abort.signal);
+        const loaded = await latest.current.load(abort.signal);
         if (abort.signal.aborted) return;
-        setState({ key, value: { status: "loaded", value } });
-        next(latest.current.live(value));
+        value = loaded;
+        setState({ key, value: { status: "loaded", value: loaded } });
+        next(latest.current.live(loaded));
       } catch (cause) {
         if (abort.signal.aborted) return;
         const error = toApiError(cause);
@@ -60,7 +64,7 @@ export function usePolled<T>(
       abort.abort();
       clearTimeout(timer);
     };
-  }, [key, everyMs, round]);
+  }, [key, round]);
 
   const reload = useCallback(() => setRound((n) => n + 1), []);
   return [state.key === key ? state.value : { status: "loading" }, reload];

@@ -3,10 +3,19 @@
 /** A double as JSON has it: "NaN", "Infinity" and "-Infinity" are strings. */
 export type WireNumber = number | string;
 
+export interface Pagination {
+  readonly offset: number;
+  readonly limit: number;
+  readonly total?: number;
+}
+
 export interface User {
   readonly id: number;
   readonly username: string;
+  readonly displayName?: string;
   readonly admin: boolean;
+  readonly active: boolean;
+  readonly modifiedAt?: string;
 }
 
 export interface Experiment {
@@ -14,18 +23,25 @@ export interface Experiment {
   readonly name: string;
   readonly description: string;
   readonly labels: readonly string[];
+  readonly notes: string;
   readonly state: string;
   readonly archived: boolean;
   readonly startTime: string;
   readonly endTime?: string | null;
   readonly numTrials: number;
+  readonly userId: number;
   readonly username: string;
   readonly resourcePool: string;
   readonly searcherType: string;
   readonly searcherMetric: string;
+  readonly forkedFrom?: number | null;
   readonly progress: number;
   readonly config: unknown;
   readonly originalConfig: string;
+  readonly checkpointCount: number;
+  /** Bytes; 64-bit integers come as text. */
+  readonly checkpointSize: string;
+  readonly modelDefinitionSize: number;
   readonly bestTrialSearcherMetric?: WireNumber | null;
   readonly bestTrialId?: number | null;
   /** Why it is in state ERROR, and why it does not run yet. */
@@ -34,30 +50,12 @@ export interface Experiment {
   readonly git?: Git;
 }
 
-export interface Validation {
-  readonly totalBatches: number;
-  readonly metrics: { readonly avgMetrics: Readonly<Record<string, unknown>> };
-}
-
-export interface Trial {
-  readonly id: number;
-  readonly experimentId: number;
-  readonly state: string;
-  readonly startTime: string;
-  readonly endTime?: string | null;
-  readonly restarts: number;
-  readonly hparams: Readonly<Record<string, unknown>>;
-  readonly totalBatchesProcessed: number;
-  readonly targetBatches?: number;
-  readonly searcherMetricValue?: WireNumber | null;
-  readonly bestValidation?: Validation | null;
-  readonly latestValidation?: Validation | null;
-  readonly bestCheckpoint?: { readonly uuid: string; readonly totalBatches: number } | null;
-  readonly checkpointCount?: number;
-  readonly totalCheckpointSize?: string;
-  readonly runnerState?: string;
-  readonly error?: string;
-  readonly waitingReason?: string;
+/** The commit that the submitted files come from. */
+export interface Git {
+  readonly commit?: string;
+  readonly branch?: string;
+  readonly remote?: string;
+  readonly dirty?: boolean;
 }
 
 /** What a trial ran in: one entry for each different environment, that of the newest run first. */
@@ -79,16 +77,70 @@ export interface TrialEnvironments {
   readonly git: Git;
 }
 
-export interface Git {
-  readonly commit?: string;
-  readonly branch?: string;
-  readonly remote?: string;
-  readonly dirty?: boolean;
+/** Metrics of one kind at one point of training, as `workloads` and trials have them. */
+export interface MetricsWorkload {
+  readonly endTime: string;
+  readonly totalBatches: number;
+  readonly metrics: { readonly avgMetrics: Readonly<Record<string, unknown>> };
+}
+
+export interface CheckpointWorkload {
+  readonly uuid: string;
+  readonly state: string;
+  readonly endTime: string;
+  readonly totalBatches: number;
+  readonly resources: Readonly<Record<string, string>>;
+}
+
+export interface Workload {
+  readonly training?: MetricsWorkload | null;
+  readonly validation?: MetricsWorkload | null;
+  readonly checkpoint?: CheckpointWorkload | null;
+}
+
+export interface Trial {
+  readonly id: number;
+  readonly experimentId: number;
+  readonly state: string;
+  readonly startTime: string;
+  readonly endTime?: string | null;
+  readonly restarts: number;
+  readonly hparams: Readonly<Record<string, unknown>>;
+  readonly totalBatchesProcessed: number;
+  readonly targetBatches?: number;
+  readonly searcherMetricValue?: WireNumber | null;
+  readonly bestValidation?: MetricsWorkload | null;
+  readonly latestValidation?: MetricsWorkload | null;
+  readonly bestCheckpoint?: CheckpointWorkload | null;
+  readonly checkpointCount?: number;
+  readonly totalCheckpointSize?: string;
+  readonly runnerState?: string;
+  readonly warmStartCheckpointUuid?: string;
+  readonly taskId?: string;
+  readonly error?: string;
+  readonly waitingReason?: string;
+}
+
+export interface Checkpoint {
+  readonly uuid: string;
+  readonly taskId: string;
+  readonly allocationId: string;
+  readonly reportTime: string;
+  readonly state: string;
+  readonly resources: Readonly<Record<string, string>>;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly training: {
+    readonly trialId?: number | null;
+    readonly experimentId?: number | null;
+    readonly searcherMetric?: WireNumber | null;
+  };
 }
 
 /** One report: the values of one group of metrics at one point of training. */
 export interface MetricReport {
   readonly trialId: number;
+  readonly trialRunId: number;
+  readonly endTime: string;
   readonly totalBatches: number;
   readonly group: string;
   readonly metrics: {
@@ -98,7 +150,129 @@ export interface MetricReport {
 }
 
 export interface LogLine {
+  /** Increasing; a 64-bit integer as text. */
   readonly id: string;
+  readonly timestamp: string;
   readonly message: string;
+  readonly log: string;
   readonly level?: string;
+  readonly source?: string;
+  readonly stdtype?: string;
+  readonly agentId?: string;
+  readonly rankId?: number | null;
+}
+
+export interface Device {
+  readonly id: number;
+  readonly brand: string;
+  readonly type: string;
+}
+
+export interface Slot {
+  readonly id: string;
+  readonly device: Device;
+  readonly enabled: boolean;
+  readonly draining: boolean;
+  readonly container?: { readonly id: string; readonly parent: string; readonly state: string } | null;
+}
+
+export interface Agent {
+  readonly id: string;
+  readonly registeredTime: string;
+  readonly slots: Readonly<Record<string, Slot>>;
+  readonly addresses: readonly string[];
+  readonly enabled: boolean;
+  readonly draining: boolean;
+  readonly version: string;
+  readonly resourcePools: readonly string[];
+}
+
+export interface ResourcePool {
+  readonly name: string;
+  readonly description: string;
+  readonly schedulerType: string;
+  readonly numAgents: number;
+  readonly slotsAvailable: number;
+  readonly slotsUsed: number;
+}
+
+export interface Task {
+  readonly taskId: string;
+  readonly allocationId: string;
+  readonly name: string;
+  readonly registeredTime: string;
+  readonly resourcePool: string;
+  readonly slotsNeeded: number;
+  readonly resources: readonly { readonly agentDevices: Readonly<Record<string, readonly number[]>> }[];
+  readonly state: string;
+  readonly waitingReason: string;
+}
+
+export interface Job {
+  /** `jobsAhead` is -1 where the pool's queue has no order. */
+  readonly summary: { readonly state: string; readonly jobsAhead: number };
+  readonly type: string;
+  readonly submissionTime: string;
+  readonly username: string;
+  readonly resourcePool: string;
+  readonly isPreemptible: boolean;
+  /** Null where the pool shares by weight. */
+  readonly priority?: number | null;
+  readonly weight: number;
+  readonly entityId: string;
+  readonly jobId: string;
+  readonly name: string;
+  readonly requestedSlots: number;
+  readonly allocatedSlots: number;
+  readonly progress: number;
+  /** Of the first of its trials that waits. */
+  readonly waitingReason?: string;
+}
+
+/** Why a job waits: for each of its trials. */
+export interface WhyReply {
+  readonly job: Job;
+  readonly scheduler: string;
+  readonly explanation: string;
+  readonly trials: readonly {
+    readonly trialId: number;
+    readonly state: string;
+    readonly slots: number;
+    readonly agents: readonly string[];
+    readonly reason: string;
+    readonly canNeverRun: boolean;
+    readonly behindJobId: string;
+  }[];
+}
+
+export interface MasterFacts {
+  readonly version: string;
+  readonly clusterName: string;
+  readonly clusterId: string;
+}
+
+export interface Model {
+  readonly id: number;
+  readonly name: string;
+  readonly description: string;
+  readonly notes: string;
+  readonly labels: readonly string[];
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly archived: boolean;
+  readonly numVersions: number;
+  readonly creationTime: string;
+  readonly lastUpdatedTime: string;
+  readonly username: string;
+}
+
+export interface ModelVersion {
+  readonly id: number;
+  readonly version: number;
+  readonly checkpoint: Checkpoint;
+  readonly name: string;
+  readonly comment: string;
+  readonly notes: string;
+  readonly labels: readonly string[];
+  readonly creationTime: string;
+  readonly username: string;
 }

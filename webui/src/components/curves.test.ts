@@ -1,59 +1,95 @@
 import { expect, test } from "vitest";
 import type { MetricReport } from "../api/types";
-import { chart, charts, points } from "./curves";
+import { type Axis, charts, points, position, possibleAxes, scaleOf } from "./curves";
 
-const training = (trialId: number, totalBatches: number, avg_metrics: Record<string, unknown>): MetricReport => ({
+const report = (trialId: number, group: string, totalBatches: number, values: Record<string, unknown>): MetricReport => ({
   trialId,
+  trialRunId: 1,
+  endTime: "2026-01-01T00:00:10Z",
   totalBatches,
-  group: "training",
-  metrics: { avg_metrics },
-});
-const validation = (trialId: number, totalBatches: number, validation_metrics: Record<string, unknown>): MetricReport => ({
-  trialId,
-  totalBatches,
-  group: "validation",
-  metrics: { validation_metrics },
+  group,
+  metrics: group === "validation" ? { validation_metrics: values } : { avg_metrics: values },
 });
 
-test("only numbers become points", () => {
-  expect(points([training(1, 10, { loss: 0.5, note: "x", deep: { a: 1 }, bad: "NaN" })])).toEqual([
-    { trialId: 1, group: "training", name: "loss", batches: 10, value: 0.5 },
-    { trialId: 1, group: "training", name: "bad", batches: 10, value: Number.NaN },
+test("numbers become points, text and nested values do not", () => {
+  const made = points([report(1, "training", 100, { loss: 0.5, note: "x", deep: { a: 1 } }), report(1, "validation", 100, { loss: "NaN" })]);
+  expect(made).toEqual([
+    { trialId: 1, group: "training", name: "loss", x: 100, value: 0.5 },
+    { trialId: 1, group: "validation", name: "loss", x: 100, value: Number.NaN },
   ]);
 });
 
-test("one trial has a series a group, training first, on one axis", () => {
-  const all = points([validation(1, 20, { loss: 0.3 }), training(1, 10, { loss: 0.5 }), training(1, 20, { loss: 0.4 })]);
-  expect(chart("loss", all)).toEqual({
-    name: "loss",
-    labels: ["training", "validation"],
-    data: [
-      [10, 20],
-      [0.5, 0.4],
-      [undefined, 0.3],
-    ],
-    notFinite: 0,
-  });
+test("there is a chart for each metric, the searcher's first", () => {
+  const all = points([report(1, "training", 1, { b: 1, a: 1, z: 1 })]);
+  expect(charts(all, "z").map((c) => c.name)).toEqual(["z", "a", "b"]);
 });
 
-test("several trials are told apart and ordered by number", () => {
-  const all = points([validation(10, 5, { loss: 2 }), validation(9, 5, { loss: 1 })]);
-  expect(chart("loss", all).labels).toEqual(["trial 9 validation", "trial 10 validation"]);
+test("training and validation share a chart, aligned by batches", () => {
+  const [loss] = charts(
+    points([report(1, "training", 10, { loss: 1 }), report(1, "training", 20, { loss: 0.5 }), report(1, "validation", 20, { loss: 0.7 })]),
+    "loss",
+  );
+  expect(loss?.series.map((s) => s.label)).toEqual(["training", "validation"]);
+  expect(loss?.data).toEqual([
+    [10, 20],
+    [1, 0.5],
+    [undefined, 0.7],
+  ]);
 });
 
-test("values that are not finite leave a gap and are counted", () => {
-  const all = points([training(1, 1, { loss: 1 }), training(1, 2, { loss: "NaN" }), training(1, 3, { loss: "Infinity" })]);
-  const made = chart("loss", all);
-  expect(made.data[1]).toEqual([1, null, null]);
-  expect(made.notFinite).toBe(2);
+test("the curves of several trials name their trial", () => {
+  const [loss] = charts(points([report(2, "validation", 5, { loss: 2 }), report(1, "validation", 3, { loss: 1 })]), "");
+  expect(loss?.series.map((s) => [s.label, s.trialId])).toEqual([
+    ["trial 1", 1],
+    ["trial 2", 2],
+  ]);
+  const [both] = charts(points([report(2, "validation", 5, { loss: 2 }), report(1, "training", 3, { loss: 1 })]), "");
+  expect(both?.series.map((s) => s.label)).toEqual(["trial 1 training", "trial 2 validation"]);
 });
 
-test("a later report at the same batches replaces the earlier one", () => {
-  expect(chart("loss", points([training(1, 1, { loss: 1 }), training(1, 1, { loss: 2 })])).data[1]).toEqual([2]);
+test("values that cannot be drawn are gaps and are counted", () => {
+  const [loss] = charts(points([report(1, "training", 1, { loss: 1 }), report(1, "training", 2, { loss: "Infinity" })]), "");
+  expect(loss?.data).toEqual([
+    [1, 2],
+    [1, null],
+  ]);
+  expect(loss?.notFinite).toBe(1);
 });
 
-test("the search's metric is the first chart, the others follow by name", () => {
-  const all = points([training(1, 1, { zeta: 1, alpha: 1, accuracy: 1 })]);
-  expect(charts(all, "zeta").map((c) => c.name)).toEqual(["zeta", "accuracy", "alpha"]);
-  expect(charts([], "zeta")).toEqual([]);
+test("no reports, no charts", () => {
+  expect(charts([], "loss")).toEqual([]);
+});
+
+const scale = { startTime: "2026-01-01T00:00:00Z", batchSize: 64, recordsPerEpoch: 640 };
+test.each<[Axis, number]>([
+  ["batches", 5],
+  ["records", 320],
+  ["epochs", 0.5],
+  ["time", 10],
+])("5 batches after 10 s are at %s %d", (axis, x) => {
+  expect(position({ totalBatches: 5, endTime: "2026-01-01T00:00:10Z" }, axis, scale)).toBe(x);
+});
+
+test("a trial without a batch size is not on the axis of records", () => {
+  expect(position({ totalBatches: 5, endTime: "2026-01-01T00:00:10Z" }, "records", { startTime: "" })).toBeUndefined();
+  expect(points([report(1, "training", 5, { loss: 1 })], "records")).toEqual([]);
+});
+
+test("an axis is offered when every trial can be on it", () => {
+  expect(possibleAxes([scale])).toEqual(["batches", "epochs", "records", "time"]);
+  expect(possibleAxes([scale, { startTime: "", batchSize: 8 }])).toEqual(["batches", "records", "time"]);
+  expect(possibleAxes([])).toEqual(["batches", "time"]);
+});
+
+test("batch size and epoch come from hyperparameters and configuration", () => {
+  const trial = { startTime: "t", hparams: { global_batch_size: 8 } };
+  expect(scaleOf(trial, { records_per_epoch: 100 })).toEqual({ startTime: "t", batchSize: 8, recordsPerEpoch: 100 });
+  expect(scaleOf({ startTime: "t", hparams: {} }, null)).toEqual({ startTime: "t" });
+});
+
+test("a later report at the same batches replaces the earlier one, and trial 10 comes after trial 9", () => {
+  const [first] = charts(points([report(1, "training", 1, { loss: 1 }), report(1, "training", 1, { loss: 2 })]), "");
+  expect(first?.data[1]).toEqual([2]);
+  const [two] = charts(points([report(10, "validation", 5, { loss: 2 }), report(9, "validation", 5, { loss: 1 })]), "");
+  expect(two?.series.map((s) => s.trialId)).toEqual([9, 10]);
 });

@@ -4,30 +4,75 @@ import type { AlignedData } from "uplot";
 import type { MetricReport } from "../api/types";
 import { toNumber } from "./format";
 
+export const axes = ["batches", "epochs", "records", "time"] as const;
+/** What a chart's x counts; time is in seconds since the trial started. */
+export type Axis = (typeof axes)[number];
+
+/** What of a trial turns its batches into other units. */
+export interface Scale {
+  readonly startTime: string;
+  /** Records a batch, over all slots. */
+  readonly batchSize?: number;
+  readonly recordsPerEpoch?: number;
+}
+
 export interface MetricPoint {
   readonly trialId: number;
   readonly group: string;
   readonly name: string;
-  readonly batches: number;
+  readonly x: number;
   readonly value: number;
+}
+
+export interface Series {
+  readonly label: string;
+  readonly trialId: number;
+  readonly group: string;
 }
 
 /** One metric's curves: one sorted x column and one y column a series. */
 export interface Chart {
   readonly name: string;
-  readonly labels: readonly string[];
+  readonly axis: Axis;
+  readonly series: readonly Series[];
   readonly data: AlignedData;
   /** Points that cannot be drawn because they are NaN or infinite. */
   readonly notFinite: number;
 }
 
+/** The axes that every trial has what it takes for. */
+export function possibleAxes(scales: readonly Scale[]): Axis[] {
+  const sizes = scales.length > 0 && scales.every(({ batchSize }) => (batchSize ?? 0) > 0);
+  const epochs = sizes && scales.every(({ recordsPerEpoch }) => (recordsPerEpoch ?? 0) > 0);
+  return axes.filter((axis) => (axis === "records" ? sizes : axis === "epochs" ? epochs : true));
+}
+
+/** Where a report is on the axis; undefined where the trial lacks what it takes. */
+export function position(report: Pick<MetricReport, "totalBatches" | "endTime">, axis: Axis, scale: Scale | undefined): number | undefined {
+  const known = (n: number | undefined) => (n !== undefined && Number.isFinite(n) ? n : undefined);
+  const records = report.totalBatches * (scale?.batchSize ?? Number.NaN);
+  switch (axis) {
+    case "batches":
+      return report.totalBatches;
+    case "records":
+      return known(records);
+    case "epochs":
+      return known(records / (scale?.recordsPerEpoch || Number.NaN));
+    case "time":
+      return known((Date.parse(report.endTime) - Date.parse(scale?.startTime ?? "")) / 1000);
+  }
+}
+
 /** The numbers in reports; text and nested values are no curves. */
-export function points(reports: readonly MetricReport[]): MetricPoint[] {
-  return reports.flatMap(({ trialId, group, totalBatches, metrics }) => {
+export function points(reports: readonly MetricReport[], axis: Axis = "batches", scales: ReadonlyMap<number, Scale> = new Map()): MetricPoint[] {
+  return reports.flatMap((report) => {
+    const { trialId, group, metrics } = report;
+    const x = position(report, axis, scales.get(trialId));
+    if (x === undefined) return [];
     const values = metrics.validation_metrics ?? metrics.avg_metrics ?? {};
     return Object.entries(values).flatMap(([name, raw]) => {
       const value = toNumber(raw);
-      return value === undefined ? [] : [{ trialId, group, name, batches: totalBatches, value }];
+      return value === undefined ? [] : [{ trialId, group, name, x, value }];
     });
   });
 }
@@ -37,27 +82,32 @@ export function points(reports: readonly MetricReport[]): MetricPoint[] {
  * value at some x has `undefined` there (drawn through), a value that is not
  * finite is `null` (a gap).
  */
-export function chart(name: string, ofMetric: readonly MetricPoint[]): Chart {
-  const batches = [...new Set(ofMetric.map((p) => p.batches))].sort((a, b) => a - b);
-  const column = new Map(batches.map((b, index) => [b, index]));
+export function chart(name: string, ofMetric: readonly MetricPoint[], axis: Axis = "batches"): Chart {
+  const xs = [...new Set(ofMetric.map((p) => p.x))].sort((a, b) => a - b);
+  const column = new Map(xs.map((x, index) => [x, index]));
   const manyTrials = new Set(ofMetric.map((p) => p.trialId)).size > 1;
-  const series = new Map<string, (number | null | undefined)[]>();
+  const manyGroups = new Set(ofMetric.map((p) => p.group)).size > 1;
+  const columns = new Map<string, { series: Series; ys: (number | null | undefined)[] }>();
   let notFinite = 0;
-  for (const point of [...ofMetric].sort((a, b) => a.trialId - b.trialId || order(a.group) - order(b.group))) {
-    const label = manyTrials ? `trial ${point.trialId} ${point.group}` : point.group;
-    const ys = series.get(label) ?? new Array<undefined>(batches.length).fill(undefined);
-    const finite = Number.isFinite(point.value);
+  for (const { trialId, group, x, value } of [...ofMetric].sort((a, b) => a.trialId - b.trialId || order(a.group) - order(b.group))) {
+    const label = !manyTrials ? group : manyGroups ? `trial ${trialId} ${group}` : `trial ${trialId}`;
+    let made = columns.get(label);
+    if (made === undefined) {
+      made = { series: { label, trialId, group }, ys: new Array<undefined>(xs.length).fill(undefined) };
+      columns.set(label, made);
+    }
+    const finite = Number.isFinite(value);
     if (!finite) notFinite += 1;
-    ys[column.get(point.batches) ?? 0] = finite ? point.value : null;
-    series.set(label, ys);
+    made.ys[column.get(x) ?? 0] = finite ? value : null;
   }
-  return { name, labels: [...series.keys()], data: [batches, ...series.values()], notFinite };
+  const all = [...columns.values()];
+  return { name, axis, series: all.map(({ series }) => series), data: [xs, ...all.map(({ ys }) => ys)], notFinite };
 }
 
 const order = (group: string) => (group === "training" ? 0 : group === "validation" ? 1 : 2);
 
 /** A chart for each metric: `first` (the search's metric) before the others, then by name. */
-export function charts(all: readonly MetricPoint[], first: string): Chart[] {
+export function charts(all: readonly MetricPoint[], first: string, axis: Axis = "batches"): Chart[] {
   const byName = new Map<string, MetricPoint[]>();
   for (const point of all) {
     const list = byName.get(point.name);
@@ -67,5 +117,17 @@ export function charts(all: readonly MetricPoint[], first: string): Chart[] {
   const rank = (name: string) => (name === first ? 0 : 1);
   return [...byName]
     .sort(([a], [b]) => rank(a) - rank(b) || a.localeCompare(b))
-    .map(([name, ofMetric]) => chart(name, ofMetric));
+    .map(([name, ofMetric]) => chart(name, ofMetric, axis));
+}
+
+/** What of a trial and its experiment's configuration turns batches into records and epochs. */
+export function scaleOf(trial: { readonly startTime: string; readonly hparams: Readonly<Record<string, unknown>> }, config: unknown): Scale {
+  const size = toNumber(trial.hparams.global_batch_size);
+  const epoch =
+    typeof config === "object" && config !== null && "records_per_epoch" in config ? toNumber(config.records_per_epoch) : undefined;
+  return {
+    startTime: trial.startTime,
+    ...(size === undefined ? {} : { batchSize: size }),
+    ...(epoch === undefined ? {} : { recordsPerEpoch: epoch }),
+  };
 }

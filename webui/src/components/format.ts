@@ -14,6 +14,7 @@ export function stateTone(state: string): Tone {
   switch (state) {
     case "STATE_RUNNING":
     case "STATE_ACTIVE":
+    case "STATE_SCHEDULED":
       return "active";
     case "STATE_COMPLETED":
       return "good";
@@ -49,7 +50,7 @@ export function formatNumber(value: WireNumber | null | undefined): string {
   if (Number.isNaN(number)) return "NaN";
   if (!Number.isFinite(number)) return number > 0 ? "∞" : "−∞";
   const size = Math.abs(number);
-  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return number.toExponential(3);
+  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return number.toExponential(3).replace(/\.?0+e/, "e").replace("e+", "e");
   return String(Number(number.toPrecision(6)));
 }
 
@@ -97,4 +98,21 @@ export function printable(text: string): string {
   return plain.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) =>
     c === "\u007f" ? "\u2421" : String.fromCharCode(0x2400 + c.charCodeAt(0)),
   );
+}
+
+/** "just now", "5 min ago", "3 h ago", "2 days ago", else the day. */
+export function formatAge(time: number, now: number): string {
+  if (Number.isNaN(time)) return "";
+  const seconds = Math.floor((now - time) / 1000);
+  if (seconds < 5) return "just now";
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ago`;
+  if (seconds < 14 * 86400) return `${Math.floor(seconds / 86400)} d ago`;
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+/** "1 trial", "12 trials", "1,204 lines". */
+export function count(n: number, one: string, many = `${one}s`): string {
+  return `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
 }

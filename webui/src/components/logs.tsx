@@ -1,76 +1,178 @@
-import { memo, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { stream } from "../api/client";
-import { toApiError } from "../api/loadable";
+import { type ReactNode, useDeferredValue, useEffect, useLayoutEffect, useRef, useState } from "react";
+import type { Parameters } from "../api/client";
 import type { LogLine } from "../api/types";
-import { printable } from "./format";
-import { append, emptyLog, linesMax, type LogBlock, type LogBuffer } from "./log_buffer";
+import { count, printable } from "./format";
+import { useLog } from "./log_source";
+import { marked, visible } from "./log_window";
+import { Choice, Problem } from "./parts";
+import { useQuery } from "./route";
 
-const Block = memo(({ block }: { block: LogBlock }) => <pre>{block.lines.join("\n")}</pre>);
+const lineHeight = 18;
+const levels = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] as const;
 
-/** What a trial printed, and what it prints: follows while it runs. */
+/** The question to the master behind the address's filters. */
+function filterOf(query: Readonly<Record<string, string>>): Parameters {
+  const at = levels.findIndex((level) => level === query.level);
+  const since = Date.parse(query.since ?? "");
+  return {
+    ...(query.find ? { searchText: query.find } : {}),
+    ...(query.rank ? { rankIds: [query.rank] } : {}),
+    ...(at > 0 ? { levels: levels.slice(at).map((level) => `LOG_LEVEL_${level}`) } : {}),
+    ...(Number.isNaN(since) ? {} : { timestampAfter: new Date(since).toISOString() }),
+  };
+}
+
+/** What a trial printed, and what it prints: follows while it runs, reads back as far as one scrolls. */
 export function Logs({ trialId, live }: { trialId: number; live: boolean }) {
-  const [log, setLog] = useState<LogBuffer>(emptyLog);
-  const [status, setStatus] = useState<"following" | "ended" | { problem: string }>("following");
-  const box = useRef<HTMLDivElement>(null);
-  const atEnd = useRef(true);
-  const liveAtStart = useRef(live);
+  const [query, change] = useQuery();
+  // A trial that ends while one looks ends its stream by itself.
+  const [follow] = useState(live);
+  const from = query.from === "start" || query.since ? "start" : "end";
+  const log = useLog(`trials/${trialId}/logs`, filterOf(query), from, follow);
+  const { window, status } = log;
+  const filtered = Boolean(query.find || query.rank || query.level || query.since);
+  return (
+    <section aria-label="Logs">
+      <search className="row filters">
+        <Find find={query.find ?? ""} onFind={(find) => change({ find })} />
+        <Choice
+          label="Level"
+          value={query.level ?? ""}
+          options={[["", "all"], ...levels.slice(1).map((level) => [level, `${level.toLowerCase()} and above`] as const)]}
+          onChange={(level) => change({ level })}
+        />
+        <label className="choice">
+          <span>Rank</span>
+          <input
+            type="number"
+            min={0}
+            className="rank"
+            placeholder="all"
+            value={query.rank ?? ""}
+            onChange={(event) => change({ rank: event.target.value })}
+          />
+        </label>
+        <label className="choice">
+          <span>Since</span>
+          <input type="datetime-local" step={1} value={query.since ?? ""} onChange={(event) => change({ since: event.target.value })} />
+        </label>
+        <div className="actions">
+          <button type="button" aria-pressed={from === "start"} onClick={() => change({ from: "start" })}>
+            From the start
+          </button>
+          <button type="button" aria-pressed={from === "end"} onClick={() => change({ from: "", since: "" })}>
+            {follow ? "Follow" : "The end"}
+          </button>
+        </div>
+      </search>
+      <Lines
+        lines={window.lines}
+        stick={from === "end"}
+        find={query.find ?? ""}
+        onTop={window.moreBefore ? log.older : undefined}
+        onBottom={window.moreAfter ? log.newer : undefined}
+        empty={status === "loading" ? "Loading the log …" : filtered ? "No line matches." : status === "following" ? "No lines yet." : "No lines."}
+      />
+      <Problem text={log.problem} />
+      <p className="quiet row" role="status">
+        <span>
+          {count(window.lines.length, "line")} here{window.moreBefore && ", older ones come when you scroll up"}
+          {window.moreAfter && ", newer ones come when you scroll down"}
+        </span>
+        <span>{status === "following" ? "Following." : ""}</span>
+        <code>det trial logs {trialId}</code>
+      </p>
+    </section>
+  );
+}
 
+function Find({ find, onFind }: { find: string; onFind: (text: string) => void }) {
+  const [text, setText] = useState(find);
+  useEffect(() => setText(find), [find]);
   useEffect(() => {
-    const abort = new AbortController();
-    let waiting: string[] = [];
-    let frame = 0;
-    // Many lines may arrive within one frame of the screen: one update for all.
-    const flush = () => {
-      frame = 0;
-      const lines = waiting;
-      waiting = [];
-      setLog((before) => append(before, lines));
-    };
-    const onLines = (lines: LogLine[]) => {
-      for (const line of lines) waiting.push(printable(line.message));
-      if (waiting.length > linesMax) waiting = waiting.slice(-linesMax);
-      if (frame === 0) frame = requestAnimationFrame(flush);
-    };
-    setLog(emptyLog);
-    setStatus("following");
-    stream<LogLine>(`trials/${trialId}/logs`, { follow: liveAtStart.current }, abort.signal, onLines).then(
-      () => !abort.signal.aborted && setStatus("ended"),
-      (cause: unknown) => !abort.signal.aborted && setStatus({ problem: toApiError(cause).message }),
-    );
-    return () => {
-      abort.abort();
-      cancelAnimationFrame(frame);
-    };
-  }, [trialId]);
+    if (text === find) return;
+    const timer = setTimeout(() => onFind(text), 250);
+    return () => clearTimeout(timer);
+  }, [text, find, onFind]);
+  return (
+    <input
+      type="search"
+      value={text}
+      placeholder="Lines that contain …"
+      aria-label="Lines that contain"
+      onChange={(event) => setText(event.target.value)}
+    />
+  );
+}
+
+interface LinesProps {
+  readonly lines: readonly LogLine[];
+  /** Stays at the end while it is there. */
+  readonly stick: boolean;
+  readonly find: string;
+  readonly onTop: (() => void) | undefined;
+  readonly onBottom: (() => void) | undefined;
+  readonly empty: string;
+}
+
+/** Lines of equal height, of which only those on the screen are in the page. */
+function Lines({ lines: newest, stick, find, onTop, onBottom, empty }: LinesProps) {
+  const lines = useDeferredValue(newest);
+  const box = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ top: 0, height: 600 });
+  const atEnd = useRef(true);
+  const before = useRef<readonly LogLine[]>([]);
 
   useLayoutEffect(() => {
-    if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [log]);
+    const element = box.current;
+    if (element === null) return;
+    const [old, now] = [before.current, lines];
+    before.current = lines;
+    if (stick && atEnd.current) {
+      element.scrollTop = element.scrollHeight;
+    } else if (old[0] !== undefined && now[0] !== old[0]) {
+      // Lines came or went above: what one reads stays where it is.
+      const moved = now.indexOf(old[0]);
+      const gone = moved >= 0 || now[0] === undefined ? 0 : old.indexOf(now[0]);
+      element.scrollTop += (moved > 0 ? moved : -Math.max(0, gone)) * lineHeight;
+    }
+    setView({ top: element.scrollTop, height: element.clientHeight });
+  }, [lines, stick]);
 
   const onScroll = () => {
     const element = box.current;
-    if (element) atEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
+    if (element === null) return;
+    const { scrollTop: top, clientHeight: height, scrollHeight } = element;
+    atEnd.current = scrollHeight - top - height < 2 * lineHeight;
+    setView({ top, height });
+    if (top < 40 * lineHeight) onTop?.();
+    if (scrollHeight - top - height < 40 * lineHeight) onBottom?.();
   };
-  const empty = log.blocks.length === 0;
+  const [from, to] = visible(lines.length, lineHeight, view.top, view.height);
   return (
-    <section aria-label="Logs">
-      {log.dropped > 0 && (
-        <p className="quiet">
-          The first {log.dropped} lines are not shown; <code>det trial logs {trialId}</code> has them all.
-        </p>
-      )}
-      <div className="logs" ref={box} onScroll={onScroll} tabIndex={0} role="log">
-        {log.blocks.map((block) => (
-          <Block key={block.id} block={block} />
+    <div className="logs" ref={box} onScroll={onScroll} tabIndex={0} role="log" aria-label="Log lines">
+      {lines.length === 0 && <p className="quiet none">{empty}</p>}
+      <div className="whole" style={{ height: lines.length * lineHeight }}>
+        {lines.slice(from, to).map((line, index) => (
+          <Line key={line.id} line={line} top={(from + index) * lineHeight} find={find} />
         ))}
-        {empty && <p className="quiet">{status === "following" ? "No lines yet." : "No lines."}</p>}
       </div>
-      {typeof status === "object" && (
-        <p className="problem" role="alert">
-          {status.problem}
-        </p>
-      )}
-      {status === "ended" && !empty && <p className="quiet">The log ends here.</p>}
-    </section>
+    </div>
   );
+}
+
+function Line({ line, top, find }: { line: LogLine; top: number; find: string }) {
+  const level = (line.level ?? "").replace("LOG_LEVEL_", "");
+  const tone = level === "ERROR" || level === "CRITICAL" ? "error" : level === "WARNING" ? "warning" : "";
+  return (
+    <div className={`line ${tone}`} style={{ top }}>
+      <span title={line.timestamp}>{line.timestamp.slice(11, 23).padEnd(12)}</span>
+      <span>{line.rankId === undefined || line.rankId === null ? (line.source ?? "").padEnd(6).slice(0, 6) : `rank ${line.rankId}`}</span>
+      {highlighted(printable(line.log), find)}
+    </div>
+  );
+}
+
+function highlighted(text: string, find: string): ReactNode {
+  return <span className="text">{marked(text, find).map((part, i) => (i % 2 === 1 ? <mark key={i}>{part}</mark> : part))}</span>;
 }

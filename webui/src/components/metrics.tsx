@@ -1,95 +1,83 @@
-import { useDeferredValue, useEffect, useMemo, useState } from "react";
-import { ApiError, stream } from "../api/client";
-import { toApiError } from "../api/loadable";
-import type { MetricReport } from "../api/types";
-import { Chart } from "./chart";
-import { charts, points } from "./curves";
+import { useDeferredValue, useMemo, useState } from "react";
+import { Chart, type ChartProps } from "./chart";
+import { type Axis, type Chart as ChartData, charts, points, possibleAxes, type Scale } from "./curves";
+import { download } from "./download";
+import { Choice, Panel, Problem } from "./parts";
+import { useReports } from "./reports";
+import { useParameter } from "./route";
+import { csv, smooth } from "./series";
 
 const shownAtFirst = 6;
-const pollMs = 3000;
 
-interface Reports {
-  readonly key: string;
-  readonly list: readonly MetricReport[];
-  readonly complete: boolean;
-  readonly error?: ApiError;
+/** How much of the past a smoothed curve keeps. */
+const weights = [["0", "none"], ["0.6", "a little"], ["0.9", "more"], ["0.98", "much"]] as const;
+
+/** Validations are few, and stay as they are. */
+function smoothed(chart: ChartData, weight: number): ChartData {
+  if (weight === 0) return chart;
+  const [x, ...ys] = chart.data;
+  return { ...chart, data: [x, ...ys.map((y, i) => (chart.series[i]?.group === "training" ? smooth(y as (number | null | undefined)[], weight) : y))] };
 }
 
-interface MetricsReply {
-  readonly metrics: readonly MetricReport[];
+interface MetricsProps {
+  readonly trialIds: readonly number[];
+  /** What turns the batches of each trial into other units. */
+  readonly scales: ReadonlyMap<number, Scale>;
+  readonly live: boolean;
+  /** The metric on top. */
+  readonly first: string;
+  readonly colour?: ChartProps["colour"];
 }
 
-/**
- * The reports of some trials. One trial is followed by a stream; several are
- * read again every few seconds while `live`, because a browser opens only a
- * few connections to one server.
- */
-function useReports(trialIds: readonly number[], live: boolean): Reports {
-  const key = trialIds.join(",");
-  const [reports, setReports] = useState<Reports>({ key, list: [], complete: false });
-
-  useEffect(() => {
-    const abort = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const ids = key === "" ? [] : key.split(",");
-    const follow = live && ids.length === 1;
-    const run = async () => {
-      let list: MetricReport[] = [];
-      try {
-        const path = follow ? `trials/${ids[0]}/metrics/follow` : "trials/metrics/trial_metrics";
-        const parameters = follow ? {} : { trialIds: ids };
-        if (ids.length > 0)
-          await stream<MetricsReply>(path, parameters, abort.signal, (items) => {
-            list = list.concat(items.flatMap((item) => item.metrics));
-            if (follow) setReports({ key, list, complete: true });
-          });
-        if (!abort.signal.aborted) setReports({ key, list, complete: true });
-      } catch (cause) {
-        if (abort.signal.aborted) return;
-        setReports((before) => ({ ...before, key, complete: true, error: toApiError(cause) }));
-      }
-      if (live && !abort.signal.aborted) timer = setTimeout(() => void run(), pollMs);
-    };
-    void run();
-    return () => {
-      abort.abort();
-      clearTimeout(timer);
-    };
-  }, [key, live]);
-
-  return reports.key === key ? reports : { key, list: [], complete: false };
-}
-
-/** The curves of some trials' metrics, `first` on top. */
-export function Metrics({ trialIds, live, first }: { trialIds: readonly number[]; live: boolean; first: string }) {
+/** The curves of some trials' metrics over batches, epochs, records or time. */
+export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps) {
   const reports = useReports(trialIds, live);
-  const [log, setLog] = useState(false);
+  const possible = possibleAxes(trialIds.flatMap((id) => scales.get(id) ?? []));
+  const [wanted, setAxis] = useParameter("x", "batches");
+  const axis: Axis = possible.find((name) => name === wanted) ?? "batches";
+  const [log, setLog] = useParameter("log");
+  const [only, setOnly] = useParameter("metric");
+  const [smoothing, setSmoothing] = useParameter("smooth", "0");
   const [all, setAll] = useState(false);
   const list = useDeferredValue(reports.list);
-  const made = useMemo(() => charts(points(list), first), [list, first]);
-  const shown = all ? made : made.slice(0, shownAtFirst);
+  const weight = weights.find(([value]) => value === smoothing)?.[0] ?? "0";
+  const made = useMemo(
+    () => charts(points(list, axis, scales), first, axis).map((chart) => smoothed(chart, Number(weight))),
+    [list, axis, scales, first, weight],
+  );
+  const wantedCharts = made.some(({ name }) => name === only) ? made.filter(({ name }) => name === only) : made;
+  const shown = all ? wantedCharts : wantedCharts.slice(0, shownAtFirst);
   return (
-    <section aria-label="Metrics">
-      <header className="row">
-        <h2>Metrics</h2>
-        <label>
-          <input type="checkbox" checked={log} onChange={(event) => setLog(event.target.checked)} /> logarithmic
-        </label>
-      </header>
-      {reports.error && <p className="problem">{reports.error.message}</p>}
+    <Panel
+      title="Metrics"
+      tools={
+        <>
+          <Choice label="Metric" value={only} options={[["", "all"], ...made.map(({ name }) => [name, name] as const)]} onChange={setOnly} />
+          <Choice label="Over" value={axis} options={possible.map((name) => [name, name] as const)} onChange={setAxis} />
+          <Choice label="Smoothing" value={weight} options={weights} onChange={setSmoothing} />
+          <label className="check">
+            <input type="checkbox" checked={log !== ""} onChange={(event) => setLog(event.target.checked ? "1" : "")} /> logarithmic
+          </label>
+          <button type="button" disabled={list.length === 0} title="All that was reported, as a table" onClick={() => download("metrics.csv", "text/csv", csv(list))}>
+            CSV
+          </button>
+        </>
+      }
+    >
+      <Problem text={reports.error?.message ?? ""} />
       {made.length === 0 && (
         <p className="quiet">{!reports.complete ? "Loading metrics …" : live ? "Nothing reported yet." : "Nothing was reported."}</p>
       )}
       <div className="charts">
         {shown.map((chart) => (
-          <Chart key={chart.name} chart={chart} log={log} />
+          <Chart key={chart.name} chart={chart} log={log !== ""} colour={colour} />
         ))}
       </div>
-      {made.length > shown.length && (
+      {wantedCharts.length > shown.length && (
         <button type="button" onClick={() => setAll(true)}>
-          Show all {made.length} metrics
+          Show all {wantedCharts.length} metrics
         </button>
       )}
-    </section>
+    </Panel>
   );
 }

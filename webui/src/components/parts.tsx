@@ -1,46 +1,6 @@
-/** Small parts that every page uses. */
-
-import { type MouseEvent, type ReactNode, useSyncExternalStore } from "react";
+import type { ReactNode } from "react";
 import type { Loadable } from "../api/loadable";
-import { stateName, stateTone } from "./format";
-import { parseView, pathOf, type View } from "./paths";
-
-const listeners = new Set<() => void>();
-const subscribe = (listener: () => void) => {
-  listeners.add(listener);
-  window.addEventListener("popstate", listener);
-  return () => {
-    listeners.delete(listener);
-    window.removeEventListener("popstate", listener);
-  };
-};
-
-export function go(view: View, how: "push" | "replace" = "push"): void {
-  if (how === "push") history.pushState(null, "", pathOf(view));
-  else history.replaceState(null, "", pathOf(view));
-  for (const listener of listeners) listener();
-}
-
-/** The view that the browser's address names now. */
-export function useView(): View {
-  const address = useSyncExternalStore(subscribe, () => location.pathname + location.search);
-  const mark = address.indexOf("?");
-  return mark < 0 ? parseView(address, "") : parseView(address.slice(0, mark), address.slice(mark));
-}
-
-/** A link that the browser can open in a new tab, copy and remember. */
-export function Link(props: { to: View; children: ReactNode; className?: string; current?: boolean }) {
-  const follow = (event: MouseEvent) => {
-    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-    event.preventDefault();
-    go(props.to);
-  };
-  return (
-    <a href={pathOf(props.to)} onClick={follow} className={props.className} aria-current={props.current ? "page" : undefined}>
-      {props.children}
-    </a>
-  );
-}
+import { formatAge, stateName, stateTone } from "./format";
 
 export function StateBadge({ state }: { state: string }) {
   return <span className={`state ${stateTone(state)}`}>{stateName(state)}</span>;
@@ -50,8 +10,106 @@ export function Progress({ fraction }: { fraction: number }) {
   const percent = Math.round(Math.min(1, Math.max(0, fraction)) * 100);
   return (
     <span className="progress">
-      <progress max={100} value={percent} /> {percent} %
+      <progress max={100} value={percent} aria-label="Progress" /> {percent}&nbsp;%
     </span>
+  );
+}
+
+/** A moment as its age; the exact time on hover. */
+export function Age({ time }: { time: string | null | undefined }) {
+  if (!time) return null;
+  return (
+    <time dateTime={time} title={new Date(time).toLocaleString()}>
+      {formatAge(Date.parse(time), Date.now())}
+    </time>
+  );
+}
+
+export function Labels({ labels }: { labels: readonly string[] }) {
+  return labels.map((label) => (
+    <span key={label} className="label">
+      {label}
+    </span>
+  ));
+}
+
+/** A page's title, what belongs beside it, and what one can do. */
+export function PageHead({ title, children, actions }: { title: ReactNode; children?: ReactNode; actions?: ReactNode }) {
+  return (
+    <header className="pagehead">
+      <div className="row">
+        <h1>{title}</h1>
+        {children}
+        {actions !== undefined && <div className="actions">{actions}</div>}
+      </div>
+    </header>
+  );
+}
+
+/** A part of a page with a title of its own. */
+export function Panel(props: { title: string; children: ReactNode; tools?: ReactNode; className?: string }) {
+  return (
+    <section className={`panel ${props.className ?? ""}`} aria-label={props.title}>
+      <header className="row">
+        <h2>{props.title}</h2>
+        {props.tools !== undefined && <div className="actions">{props.tools}</div>}
+      </header>
+      {props.children}
+    </section>
+  );
+}
+
+/** Names and values, a line each. */
+export function Pairs({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
+  return (
+    <dl>
+      {rows.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+export function Problem({ text }: { text: string }) {
+  return text === "" ? null : (
+    <p className="problem" role="alert">
+      {text}
+    </p>
+  );
+}
+
+/** A field with its name above it. */
+export function Field({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <label className="field">
+      <span>{label}</span>
+      {children}
+    </label>
+  );
+}
+
+interface ChoiceProps<T extends string> {
+  readonly label: string;
+  readonly value: T;
+  readonly options: readonly (readonly [value: T, text: string])[];
+  readonly onChange: (value: T) => void;
+}
+
+export function Choice<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
+  return (
+    <label className="choice">
+      <span>{label}</span>
+      <select value={value} onChange={(event) => onChange(event.target.value as T)}>
+        {options.map(([name, text]) => (
+          <option key={name} value={name}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 
@@ -60,13 +118,13 @@ export function Loaded<T>(props: { of: Loadable<T>; what: string; children: (val
   const { of } = props;
   switch (of.status) {
     case "loading":
-      return <p className="quiet">Loading {props.what} …</p>;
-    case "failed":
       return (
-        <p className="problem" role="alert">
-          {of.error.message}
+        <p className="quiet" role="status">
+          Loading {props.what} …
         </p>
       );
+    case "failed":
+      return <Problem text={of.error.message} />;
     case "loaded":
       return (
         <>

@@ -1,36 +1,59 @@
 import { expect, test } from "vitest";
-import { parseView, pathOf, type View } from "./paths";
+import { parseQuery, parseView, pathOf, queryText, titleOf, type View } from "./paths";
 
 const views: readonly (readonly [string, View])[] = [
-  ["/det/experiments", { page: "experiments", search: "", state: "" }],
-  ["/det/experiments?search=a+b&state=PAUSED", { page: "experiments", search: "a b", state: "PAUSED" }],
+  ["/det/", { page: "dashboard" }],
+  ["/det/experiments", { page: "experiments" }],
   ["/det/experiments/1", { page: "experiment", id: 1, tab: "overview" }],
   ["/det/experiments/1/configuration", { page: "experiment", id: 1, tab: "configuration" }],
-  ["/det/experiments/1/logs", { page: "experiment", id: 1, tab: "logs" }],
+  ["/det/experiments/1/trials", { page: "experiment", id: 1, tab: "trials" }],
   ["/det/trials/7", { page: "trial", id: 7, tab: "overview" }],
   ["/det/trials/7/logs", { page: "trial", id: 7, tab: "logs" }],
+  ["/det/compare", { page: "compare" }],
+  ["/det/cluster", { page: "cluster", tab: "overview" }],
+  ["/det/cluster/logs", { page: "cluster", tab: "logs" }],
+  ["/det/queue", { page: "queue" }],
+  ["/det/models", { page: "models" }],
+  ["/det/models/a%2Fb%20c", { page: "model", name: "a/b c" }],
+  ["/det/users", { page: "users" }],
+  ["/det/settings", { page: "settings" }],
 ];
 
 test.each(views)("%s is a view and back", (address, view) => {
-  const url = new URL(address, "http://h");
-  expect(parseView(url.pathname, url.search)).toEqual(view);
+  expect(parseView(address)).toEqual(view);
   expect(pathOf(view)).toBe(address);
+  expect(titleOf(view)).not.toBe("");
 });
 
 test.each([
-  ["/det", "/det/experiments"],
-  ["/det/", "/det/experiments"],
+  ["/det", "/det/"],
+  ["/det/dashboard", "/det/"],
   ["/det/experiments/", "/det/experiments"],
   ["/det/experiments/3/overview", "/det/experiments/3"],
-  ["/det/experiments/3/trials", "/det/experiments/3"],
   ["/det/experiments/3/trials/9", "/det/trials/9"],
+  ["/det/jobs", "/det/queue"],
 ])("%s means %s", (address, expected) => {
-  expect(pathOf(parseView(address, ""))).toBe(expected);
+  expect(pathOf(parseView(address))).toBe(expected);
 });
 
-test.each(["/det/other", "/det/experiments/x", "/det/experiments/0", "/det/trials", "/det/trials/1/other", "/det/experiments/1.5"])(
-  "%s is unknown",
-  (address) => {
-    expect(parseView(address, "").page).toBe("unknown");
-  },
-);
+test.each([
+  "/det/other",
+  "/detective",
+  "/det/experiments/x",
+  "/det/experiments/0",
+  "/det/trials",
+  "/det/trials/1/other",
+  "/det/experiments/1.5",
+  "/det/models/%E0%A4%A",
+  "/det/cluster/other",
+  "/det/a/b/c/d/e",
+])("%s is unknown", (address) => {
+  expect(parseView(address).page).toBe("unknown");
+});
+
+test("a query holds what is not empty, in any characters, and back", () => {
+  const query = { search: "a b&c=ü", state: "", sort: "id" };
+  expect(queryText(query)).toBe("?search=a+b%26c%3D%C3%BC&sort=id");
+  expect(parseQuery(queryText(query))).toEqual({ search: "a b&c=ü", sort: "id" });
+  expect(queryText({})).toBe("");
+});

@@ -1,56 +1,122 @@
-/** The address of each view. A page's address is its whole state. */
+/** The address of each view. A page's address is its whole state: the path says which page, the query how it looks. */
 
 export const mount = "/det";
 
-export type ExperimentTab = "overview" | "configuration" | "logs";
-export type TrialTab = "overview" | "environment" | "logs";
+export const experimentTabs = ["overview", "search", "trials", "checkpoints", "configuration", "code", "notes", "logs"] as const;
+export const trialTabs = ["overview", "hyperparameters", "workloads", "checkpoints", "runs", "environment", "logs"] as const;
+export const clusterTabs = ["overview", "logs"] as const;
+
+export type ExperimentTab = (typeof experimentTabs)[number];
+export type TrialTab = (typeof trialTabs)[number];
+export type ClusterTab = (typeof clusterTabs)[number];
+
+/** Pages without anything behind their name. */
+const plain = ["dashboard", "experiments", "compare", "queue", "models", "users", "settings"] as const;
+export type PlainPage = (typeof plain)[number];
 
 export type View =
-  | { readonly page: "experiments"; readonly search: string; readonly state: string }
+  | { readonly page: PlainPage }
   | { readonly page: "experiment"; readonly id: number; readonly tab: ExperimentTab }
   | { readonly page: "trial"; readonly id: number; readonly tab: TrialTab }
+  | { readonly page: "cluster"; readonly tab: ClusterTab }
+  | { readonly page: "model"; readonly name: string }
   | { readonly page: "unknown"; readonly path: string };
 
-const experimentTabs: readonly string[] = ["overview", "configuration", "logs"];
-const trialTabs: readonly string[] = ["overview", "environment", "logs"];
+export type Query = Readonly<Record<string, string>>;
+
+function isIn<T extends string>(names: readonly T[], name: string): name is T {
+  return (names as readonly string[]).includes(name);
+}
+
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}
 
 /** What an address shows. The original's addresses are understood, too. */
-export function parseView(path: string, query: string): View {
+export function parseView(path: string): View {
   const unknown: View = { page: "unknown", path };
-  const [first, second, third, fourth, ...more] = path.replace(/^\/det/, "").split("/").filter((part) => part !== "");
+  const [first, second, third, fourth, ...more] = path.replace(/^\/det(?=\/|$)/, "").split("/").filter((part) => part !== "");
   if (more.length > 0) return unknown;
-  if (first === undefined || (first === "experiments" && second === undefined)) {
-    const parameters = new URLSearchParams(query);
-    return { page: "experiments", search: parameters.get("search") ?? "", state: parameters.get("state") ?? "" };
+  if (first === undefined) return { page: "dashboard" };
+  if (first === "cluster" && third === undefined) {
+    const tab = second ?? "overview";
+    return isIn(clusterTabs, tab) ? { page: "cluster", tab } : unknown;
+  }
+  if (second === undefined) {
+    if (first === "jobs") return { page: "queue" };
+    return isIn(plain, first) ? { page: first } : unknown;
+  }
+  if (first === "models" && third === undefined) {
+    const name = decoded(second);
+    return name === undefined ? unknown : { page: "model", name };
   }
   const id = Number(second);
   if (!Number.isSafeInteger(id) || id < 1) return unknown;
   // /det/experiments/1/trials/2 is how the original names a trial.
-  if (first === "experiments" && third === "trials" && fourth !== undefined) return parseView(`/trials/${fourth}`, "");
+  if (first === "experiments" && third === "trials" && fourth !== undefined) return parseView(`/trials/${fourth}`);
   if (fourth !== undefined) return unknown;
   const tab = third ?? "overview";
-  if (first === "experiments" && tab === "trials") return { page: "experiment", id, tab: "overview" };
-  if (first === "experiments" && experimentTabs.includes(tab))
-    return { page: "experiment", id, tab: tab as ExperimentTab };
-  if (first === "trials" && trialTabs.includes(tab)) return { page: "trial", id, tab: tab as TrialTab };
+  if (first === "experiments" && isIn(experimentTabs, tab)) return { page: "experiment", id, tab };
+  if (first === "trials" && isIn(trialTabs, tab)) return { page: "trial", id, tab };
   return unknown;
 }
 
 export function pathOf(view: View): string {
   const tab = (name: string) => (name === "overview" ? "" : `/${name}`);
   switch (view.page) {
-    case "experiments": {
-      const query = new URLSearchParams();
-      if (view.search !== "") query.set("search", view.search);
-      if (view.state !== "") query.set("state", view.state);
-      const text = query.toString();
-      return `${mount}/experiments${text === "" ? "" : `?${text}`}`;
-    }
+    case "dashboard":
+      return `${mount}/`;
     case "experiment":
       return `${mount}/experiments/${view.id}${tab(view.tab)}`;
     case "trial":
       return `${mount}/trials/${view.id}${tab(view.tab)}`;
+    case "cluster":
+      return `${mount}/cluster${tab(view.tab)}`;
+    case "model":
+      return `${mount}/models/${encodeURIComponent(view.name)}`;
     case "unknown":
       return view.path;
+    default:
+      return `${mount}/${view.page}`;
+  }
+}
+
+/** A query as an address has it; what is empty is left out, so that the plain address stays plain. */
+export function queryText(query: Query): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== "") parameters.set(name, value);
+  const text = parameters.toString();
+  return text === "" ? "" : `?${text}`;
+}
+
+export function parseQuery(text: string): Query {
+  return Object.fromEntries(new URLSearchParams(text));
+}
+
+/** What the browser's tab is called. */
+export function titleOf(view: View): string {
+  const word = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+  const of = (thing: string, tab: string) => (tab === "overview" ? thing : `${word(tab)} · ${thing}`);
+  switch (view.page) {
+    case "experiment":
+      return of(`Experiment ${view.id}`, view.tab);
+    case "trial":
+      return of(`Trial ${view.id}`, view.tab);
+    case "cluster":
+      return view.tab === "logs" ? "Master log" : "Cluster";
+    case "model":
+      return `Model ${view.name}`;
+    case "unknown":
+      return "No such page";
+    case "queue":
+      return "Job queue";
+    case "compare":
+      return "Compare trials";
+    default:
+      return word(view.page);
   }
 }

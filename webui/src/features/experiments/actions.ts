@@ -1,19 +1,77 @@
 /** What a user may do with an experiment in some state. */
 
-import { isTerminal } from "../../components/format";
+import type { Experiment } from "../../api/types";
+import { isTerminal, stateName } from "../../components/format";
 
-export type Action = "pause" | "activate" | "cancel" | "kill";
+export const actionNames = ["pause", "activate", "cancel", "kill", "archive", "unarchive", "delete"] as const;
+export type Action = (typeof actionNames)[number];
 
-export function actions(state: string): Action[] {
-  if (isTerminal(state) || state === "STATE_DELETING") return [];
-  if (state.startsWith("STATE_STOPPING")) return ["kill"];
-  return state === "STATE_PAUSED" ? ["activate", "cancel", "kill"] : ["pause", "cancel", "kill"];
+type Subject = Pick<Experiment, "state" | "archived">;
+
+/** Why the action cannot be done with the experiment; undefined: it can. */
+export function obstacle(action: Action, { state, archived }: Subject): string | undefined {
+  const is = `is ${stateName(state)}`;
+  const over = isTerminal(state);
+  const stopping = state.startsWith("STATE_STOPPING") || state === "STATE_DELETING";
+  switch (action) {
+    case "pause":
+      return over || stopping || state === "STATE_PAUSED" ? is : undefined;
+    case "activate":
+      return state === "STATE_PAUSED" ? undefined : is;
+    case "cancel":
+      return over || stopping ? is : undefined;
+    case "kill":
+      return over || state === "STATE_DELETING" ? is : undefined;
+    case "archive":
+      return !over ? `${is}, not finished` : archived ? "is archived already" : undefined;
+    case "unarchive":
+      return archived ? undefined : "is not archived";
+    case "delete":
+      return over ? undefined : `${is}, not finished`;
+  }
 }
 
-/** What the button does, for those who hover over it. */
+export function actions(subject: Subject): Action[] {
+  return actionNames.filter((action) => obstacle(action, subject) === undefined);
+}
+
+/** What the action does, for those who are about to do it. */
 export const explanations: Readonly<Record<Action, string>> = {
   pause: "Save checkpoints, give the slots back, and wait",
   activate: "Go on from the last checkpoints",
   cancel: "Save checkpoints, then end",
   kill: "End at once, without saving",
+  archive: "Hide from lists; nothing is deleted",
+  unarchive: "Show in lists again",
+  delete: "Delete the experiment, its metrics, logs and checkpoints, for ever",
 };
+
+/** How the action reads when it was done. */
+export const done: Readonly<Record<Action, string>> = {
+  pause: "paused",
+  activate: "activated",
+  cancel: "canceled",
+  kill: "killed",
+  archive: "archived",
+  unarchive: "unarchived",
+  delete: "deleted",
+};
+
+export const isDangerous = (action: Action): boolean => action === "kill" || action === "delete" || action === "cancel";
+
+export interface Plan<T> {
+  readonly acts: readonly T[];
+  readonly leaves: readonly { readonly item: T; readonly why: string }[];
+}
+
+/** Which of the chosen experiments the action is for, and why not the others. */
+export function plan<T extends Subject>(action: Action, chosen: readonly T[]): Plan<T> {
+  const acts: T[] = [];
+  const leaves: { item: T; why: string }[] = [];
+  for (const item of chosen) {
+    const why = obstacle(action, item);
+    if (why === undefined) acts.push(item);
+    else leaves.push({ item, why });
+  }
+  return { acts, leaves };
+}

@@ -1,43 +1,82 @@
-import { useEffect, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
+import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import type { Experiment } from "../../api/types";
-import { formatNumber, isTerminal, runTime } from "../../components/format";
-import { go, Link, Loaded, Progress, StateBadge } from "../../components/parts";
-import { listExperiments } from "./api";
-import { stateFilters } from "./search";
+import type { Experiment, User } from "../../api/types";
+import { Popup } from "../../components/dialog";
+import { count } from "../../components/format";
+import { Choice, Loaded, PageHead } from "../../components/parts";
+import type { Query } from "../../components/paths";
+import { Link, useQuery } from "../../components/route";
+import { parseOrder } from "../../components/sorting";
+import { TableHead } from "../../components/table";
+import { type ExperimentPageReply, listExperiments } from "./api";
+import { BulkActions } from "./bulk";
+import { allColumns, chosenColumns, usualColumns } from "./columns";
+import { pageOf, pageSize, sortKeys, stateFilters, usualOrder } from "./search";
 
 const pollMs = 2000;
-const step = 100;
+const columnsKey = "experiment columns";
 
-/** All experiments, newest first, with a search box; the address holds the search. */
-export function ExperimentList({ search, state }: { search: string; state: string }) {
-  const [limit, setLimit] = useState(step);
-  const key = JSON.stringify([search, state, limit]);
-  const [list] = usePolled(key, (signal) => listExperiments(search, state, limit, signal), pollMs);
+/** All experiments: found, filtered, sorted and paged by the master; the address holds the question. */
+export function ExperimentList() {
+  const [query, change] = useQuery();
+  const [list, reload] = usePolled(JSON.stringify(query), (signal) => listExperiments(query, signal), pollMs);
+  // While the next answer is on its way, the last one stays: nothing jumps while one types.
+  const [last, setLast] = useState<ExperimentPageReply>();
+  if (list.status === "loaded" && list.value !== last) setLast(list.value);
+  const shown = list.status === "loading" && last !== undefined ? { status: "loaded" as const, value: last } : list;
+  const [chosen, setChosen] = useState<ReadonlyMap<number, Experiment>>(new Map());
+  const choose = useCallback((some: readonly Experiment[], on: boolean) => {
+    setChosen((before) => {
+      const after = new Map(before);
+      for (const experiment of some) {
+        if (on) after.set(experiment.id, experiment);
+        else after.delete(experiment.id);
+      }
+      return after;
+    });
+  }, []);
+  const ask = (some: Query) => change({ page: "", ...some });
   return (
-    <main>
-      <header className="row">
-        <h1>Experiments</h1>
-        <SearchBox search={search} state={state} />
-      </header>
-      <Loaded of={list} what="experiments">
-        {({ experiments, more }) => (
+    <>
+      <PageHead title="Experiments">{shown.status === "loaded" && <Total reply={shown.value} />}</PageHead>
+      <Filters query={query} ask={ask} />
+      <BulkActions
+        chosen={latest(chosen, last)}
+        onClear={() => setChosen(new Map())}
+        onDone={(gone) => {
+          choose(gone, false);
+          reload();
+        }}
+      />
+      <Loaded of={shown} what="experiments">
+        {({ experiments, pagination }) => (
           <>
-            {experiments.length === 0 ? <Nothing searched={search !== "" || state !== ""} /> : <Table experiments={experiments} />}
-            {more && (
-              <button type="button" onClick={() => setLimit(limit + step)}>
-                Show more
-              </button>
+            {experiments.length === 0 ? (
+              <Nothing query={query} />
+            ) : (
+              <Rows experiments={experiments} query={query} change={ask} chosen={chosen} choose={choose} />
             )}
+            <Pages total={pagination.total ?? 0} query={query} change={change} />
           </>
         )}
       </Loaded>
-    </main>
+    </>
   );
 }
 
-function Nothing({ searched }: { searched: boolean }) {
-  if (searched) return <p className="quiet">No experiment matches.</p>;
+/** The chosen experiments in their newest known state. */
+function latest(chosen: ReadonlyMap<number, Experiment>, reply: ExperimentPageReply | undefined): Experiment[] {
+  const now = new Map(reply?.experiments.map((experiment) => [experiment.id, experiment]));
+  return [...chosen.values()].map((experiment) => now.get(experiment.id) ?? experiment);
+}
+
+function Total({ reply }: { reply: ExperimentPageReply }) {
+  return <span className="quiet">{count(reply.pagination.total ?? 0, "experiment")}</span>;
+}
+
+function Nothing({ query }: { query: Query }) {
+  if (Object.keys(query).length > 0) return <p className="quiet">No experiment matches.</p>;
   return (
     <p className="quiet">
       No experiments yet. In a directory with a model: <code>det experiment create config.yaml .</code>
@@ -45,86 +84,161 @@ function Nothing({ searched }: { searched: boolean }) {
   );
 }
 
-function SearchBox({ search, state }: { search: string; state: string }) {
+function Filters({ query, ask }: { query: Query; ask: (some: Query) => void }) {
+  const [users] = usePolled("users", (signal) => get<{ users: readonly User[] }>("users", {}, signal), 60_000);
+  const names = users.status === "loaded" ? users.value.users.map((user) => user.username) : [];
+  const columns = query.columns ?? localStorage.getItem(columnsKey) ?? usualColumns;
+  const toggle = (id: string, on: boolean) => {
+    const kept = columns.split(",").filter((name) => name !== id);
+    const text = (on ? [...kept, id] : kept).join(",");
+    localStorage.setItem(columnsKey, text);
+    ask({ columns: text });
+  };
+  return (
+    <search className="row filters">
+      <SearchBox search={query.search ?? ""} onSearch={(search) => ask({ search })} />
+      <Choice
+        label="State"
+        value={query.state ?? ""}
+        options={[["", "any"], ...Object.keys(stateFilters).map((name) => [name, name] as const)]}
+        onChange={(state) => ask({ state })}
+      />
+      <Choice
+        label="User"
+        value={query.user ?? ""}
+        options={[["", "any"], ["me", "me"], ...names.map((name) => [name, name] as const)]}
+        onChange={(user) => ask({ user })}
+      />
+      <Choice
+        label="Archived"
+        value={query.archived ?? ""}
+        options={[["", "no"], ["yes", "yes"], ["all", "both"]]}
+        onChange={(archived) => ask({ archived })}
+      />
+      {query.label && (
+        <button type="button" onClick={() => ask({ label: "" })} aria-label={`Remove the filter label ${query.label}`}>
+          label {query.label} ×
+        </button>
+      )}
+      <div className="actions">
+        <Popup label="Columns">
+          {allColumns
+            .filter(({ id }) => id !== "name")
+            .map(({ id, title }) => (
+              <label key={id}>
+                <input
+                  type="checkbox"
+                  checked={columns.split(",").includes(id)}
+                  onChange={(event) => toggle(id, event.target.checked)}
+                />
+                {title}
+              </label>
+            ))}
+        </Popup>
+      </div>
+    </search>
+  );
+}
+
+function SearchBox({ search, onSearch }: { search: string; onSearch: (text: string) => void }) {
   const [text, setText] = useState(search);
   useEffect(() => setText(search), [search]);
   // Waits until the user has stopped typing.
   useEffect(() => {
     if (text.trim() === search) return;
-    const timer = setTimeout(() => go({ page: "experiments", search: text.trim(), state }, "replace"), 250);
+    const timer = setTimeout(() => onSearch(text.trim()), 200);
     return () => clearTimeout(timer);
-  }, [text, search, state]);
+  }, [text, search, onSearch]);
   return (
-    <search className="row">
-      <input
-        type="search"
-        value={text}
-        placeholder="Number, name or description"
-        aria-label="Search by number, name or description"
-        onChange={(event) => setText(event.target.value)}
-      />
-      <select
-        value={state}
-        aria-label="State"
-        onChange={(event) => go({ page: "experiments", search, state: event.target.value }, "replace")}
-      >
-        <option value="">any state</option>
-        {Object.keys(stateFilters).map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-    </search>
+    <input
+      type="search"
+      value={text}
+      placeholder="Number, name, description, label or user"
+      aria-label="Search by number, name, description, label or user"
+      onChange={(event) => setText(event.target.value)}
+    />
   );
 }
 
-function Table({ experiments }: { experiments: readonly Experiment[] }) {
-  const now = Date.now();
+interface RowsProps {
+  readonly experiments: readonly Experiment[];
+  readonly query: Query;
+  readonly change: (some: Query) => void;
+  readonly chosen: ReadonlyMap<number, Experiment>;
+  readonly choose: (some: readonly Experiment[], on: boolean) => void;
+}
+
+function Rows({ experiments, query, change, chosen, choose }: RowsProps) {
+  const columns = chosenColumns(query.columns ?? localStorage.getItem(columnsKey) ?? usualColumns);
+  const order = parseOrder(query.sort ?? usualOrder);
+  const all = experiments.every(({ id }) => chosen.has(id));
   return (
-    <table>
-      <thead>
-        <tr>
-          <th>ID</th>
-          <th>Name</th>
-          <th>State</th>
-          <th>Progress</th>
-          <th className="number">Trials</th>
-          <th>Searcher</th>
-          <th className="number">Best</th>
-          <th className="number">Time</th>
-          <th>User</th>
-        </tr>
-      </thead>
-      <tbody>
-        {experiments.map((experiment) => (
-          <Row key={experiment.id} experiment={experiment} now={now} />
-        ))}
-      </tbody>
-    </table>
+    <div className="table">
+      <table aria-label="Experiments">
+        <TableHead
+          columns={columns}
+          sortable={(id) => id in sortKeys}
+          order={order}
+          onOrder={({ by, descending }) => {
+            const sort = `${descending ? "-" : ""}${by}`;
+            change({ sort: sort === usualOrder ? "" : sort });
+          }}
+          before={
+            <th className="tight">
+              <input
+                type="checkbox"
+                aria-label="Choose all on this page"
+                checked={all}
+                onChange={(event) => choose(experiments, event.target.checked)}
+              />
+            </th>
+          }
+        />
+        <tbody>
+          {experiments.map((experiment) => (
+            <tr key={experiment.id} className={chosen.has(experiment.id) ? "chosen" : undefined}>
+              <td className="tight">
+                <input
+                  type="checkbox"
+                  aria-label={`Choose experiment ${experiment.id}`}
+                  checked={chosen.has(experiment.id)}
+                  onChange={(event) => choose([experiment], event.target.checked)}
+                />
+              </td>
+              {columns.map(({ id, number, cell }) => (
+                <td key={id} className={number ? "number" : id === "name" ? "name" : undefined}>
+                  {cell(experiment)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
-function Row({ experiment, now }: { experiment: Experiment; now: number }) {
-  const view = { page: "experiment", id: experiment.id, tab: "overview" } as const;
+function Pages({ total, query, change }: { total: number; query: Query; change: (some: Query) => void }) {
+  const page = pageOf(query);
+  const pages = Math.max(1, Math.ceil(total / pageSize));
+  if (pages === 1 && page === 1) return null;
+  const to = (n: number) => {
+    change({ page: n === 1 ? "" : String(n) });
+    window.scrollTo(0, 0);
+  };
   return (
-    <tr>
-      <td>
-        <Link to={view}>{experiment.id}</Link>
-      </td>
-      <td>
-        <Link to={view}>{experiment.name || "(no name)"}</Link>
-        {experiment.description !== "" && <div className="quiet">{experiment.description}</div>}
-      </td>
-      <td>
-        <StateBadge state={experiment.state} />
-      </td>
-      <td>{isTerminal(experiment.state) ? "" : <Progress fraction={experiment.progress} />}</td>
-      <td className="number">{experiment.numTrials}</td>
-      <td>{experiment.searcherType}</td>
-      <td className="number" title={experiment.searcherMetric}>
-        {formatNumber(experiment.bestTrialSearcherMetric)}
-      </td>
-      <td className="number">{runTime(experiment.startTime, experiment.endTime, now)}</td>
-      <td>{experiment.username}</td>
-    </tr>
+    <nav className="row pages" aria-label="Pages of the list">
+      <button type="button" disabled={page <= 1} onClick={() => to(page - 1)}>
+        Previous
+      </button>
+      <span className="quiet">
+        {((page - 1) * pageSize + 1).toLocaleString("en-US")}–{Math.min(total, page * pageSize).toLocaleString("en-US")} of{" "}
+        {total.toLocaleString("en-US")}
+      </span>
+      <button type="button" disabled={page >= pages} onClick={() => to(page + 1)}>
+        Next
+      </button>
+      {page > pages && <Link to={{ page: "experiments" }}>To the first page</Link>}
+    </nav>
   );
 }

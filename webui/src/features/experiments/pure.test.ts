@@ -1,36 +1,71 @@
 import { expect, test } from "vitest";
-import type { Experiment } from "../../api/types";
-import { actions } from "./actions";
-import { merge, parseSearch } from "./search";
+import { actions, obstacle, plan } from "./actions";
+import { listParameters } from "./search";
 
 test.each([
-  ["", { text: "" }],
-  ["  mnist ", { text: "mnist" }],
-  ["12", { id: 12, text: "12" }],
-  ["#12", { id: 12, text: "12" }],
-  ["0", { text: "0" }],
-  ["1.5", { text: "1.5" }],
-  ["12 layers", { text: "12 layers" }],
-])("searching %j asks for %j", (text, expected) => {
-  expect(parseSearch(text)).toEqual(expected);
+  ["STATE_RUNNING", false, ["pause", "cancel", "kill"]],
+  ["STATE_ACTIVE", false, ["pause", "cancel", "kill"]],
+  ["STATE_QUEUED", false, ["pause", "cancel", "kill"]],
+  ["STATE_PAUSED", false, ["activate", "cancel", "kill"]],
+  ["STATE_STOPPING_CANCELED", false, ["kill"]],
+  ["STATE_COMPLETED", false, ["archive", "delete"]],
+  ["STATE_COMPLETED", true, ["unarchive", "delete"]],
+  ["STATE_ERROR", false, ["archive", "delete"]],
+  ["STATE_DELETING", false, []],
+])("in %s (archived: %s) one may %j", (state, archived, expected) => {
+  expect(actions({ state, archived })).toEqual(expected);
+});
+
+test("a bulk action says what it acts on and why it leaves out the rest", () => {
+  const chosen = [
+    { id: 1, state: "STATE_RUNNING", archived: false },
+    { id: 2, state: "STATE_COMPLETED", archived: false },
+    { id: 3, state: "STATE_PAUSED", archived: false },
+  ];
+  const pause = plan("pause", chosen);
+  expect(pause.acts.map(({ id }) => id)).toEqual([1]);
+  expect(pause.leaves.map(({ item, why }) => [item.id, why])).toEqual([
+    [2, "is completed"],
+    [3, "is paused"],
+  ]);
+  expect(obstacle("delete", { state: "STATE_RUNNING", archived: false })).toBe("is running, not finished");
+});
+
+test("a plain address asks for the newest experiments that are not archived", () => {
+  expect(listParameters({})).toEqual({
+    search: "",
+    sortBy: "SORT_BY_ID",
+    orderBy: "ORDER_BY_DESC",
+    offset: 0,
+    limit: 50,
+    archived: false,
+  });
+});
+
+test("an address with everything asks for all of it", () => {
+  const query = { search: " a b ", state: "paused", user: "me", label: "x", sort: "name", page: "3", archived: "all" };
+  expect(listParameters(query)).toEqual({
+    search: "a b",
+    sortBy: "SORT_BY_NAME",
+    orderBy: "ORDER_BY_ASC",
+    offset: 100,
+    limit: 50,
+    states: ["STATE_PAUSED"],
+    users: ["me"],
+    labels: ["x"],
+  });
 });
 
 test.each([
-  ["STATE_RUNNING", ["pause", "cancel", "kill"]],
-  ["STATE_ACTIVE", ["pause", "cancel", "kill"]],
-  ["STATE_QUEUED", ["pause", "cancel", "kill"]],
-  ["STATE_PAUSED", ["activate", "cancel", "kill"]],
-  ["STATE_STOPPING_CANCELED", ["kill"]],
-  ["STATE_COMPLETED", []],
-  ["STATE_CANCELED", []],
-  ["STATE_ERROR", []],
-  ["STATE_DELETING", []],
-])("in %s one may %j", (state, expected) => {
-  expect(actions(state)).toEqual(expected);
+  [{ page: "0" }, 0],
+  [{ page: "x" }, 0],
+  [{ page: "1.5" }, 0],
+  [{ page: "2" }, 50],
+])("%j begins at %d", (query, offset) => {
+  expect(listParameters(query).offset).toBe(offset);
 });
 
-test("each experiment is listed once, newest first", () => {
-  const one = (id: number, name: string) => ({ id, name }) as Experiment;
-  expect(merge([one(1, "a"), one(3, "c")], [one(2, "b"), one(3, "newer")])).toEqual([one(3, "newer"), one(2, "b"), one(1, "a")]);
-  expect(merge()).toEqual([]);
+test("an unknown order or state is as if it were not there", () => {
+  expect(listParameters({ sort: "-nothing", state: "sleepy" })).toMatchObject({ sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_DESC" });
+  expect(listParameters({ state: "sleepy" })).not.toHaveProperty("states");
 });

@@ -1,47 +1,126 @@
+import { useMemo, useState } from "react";
 import type { Trial } from "../../api/types";
-import { flatten, formatNumber, runTime } from "../../components/format";
-import { Link, StateBadge } from "../../components/parts";
+import { flatten, formatBytes, formatNumber, runTime, toNumber } from "../../components/format";
+import { StateBadge } from "../../components/parts";
+import { Link } from "../../components/route";
+import { type Column, Table } from "../../components/table";
 
-/** The trials of an experiment, a row each. */
-export function TrialTable({ trials, metric }: { trials: readonly Trial[]; metric: string }) {
-  if (trials.length === 0) return <p className="quiet">No trial has been created yet.</p>;
+interface TrialTableProps {
+  readonly trials: readonly Trial[];
+  readonly metric: string;
+  /** The best trial, which is marked. */
+  readonly best?: number | undefined;
+  /** The order at first; by number if it is not given. */
+  readonly order?: string;
+}
+
+const shownMax = 500;
+
+/** A number or a text by which a hyperparameter's column is sorted. */
+function sortValue(text: string | undefined): number | string | undefined {
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  return text.trim() !== "" && Number.isFinite(number) ? number : text;
+}
+
+/** The trials of an experiment, a row each; hyperparameters that differ have columns of their own. */
+export function TrialTable({ trials, metric, best, order = "id" }: TrialTableProps) {
+  const [all, setAll] = useState(false);
+  const columns = useMemo(() => columnsFor(trials, metric, best), [trials, metric, best]);
+  const shown = all ? trials : trials.slice(0, shownMax);
   return (
-    <section aria-label="Trials">
-      <h2>Trials</h2>
-      <table>
-        <thead>
-          <tr>
-            <th>ID</th>
-            <th>State</th>
-            <th className="number">Batches</th>
-            <th className="number">Best {metric}</th>
-            <th className="number">Restarts</th>
-            <th className="number">Time</th>
-            <th>Hyperparameters</th>
-          </tr>
-        </thead>
-        <tbody>
-          {trials.map((trial) => (
-            <tr key={trial.id}>
-              <td>
-                <Link to={{ page: "trial", id: trial.id, tab: "overview" }}>{trial.id}</Link>
-              </td>
-              <td>
-                <StateBadge state={trial.state} />
-              </td>
-              <td className="number">{trial.totalBatchesProcessed}</td>
-              <td className="number">{formatNumber(trial.searcherMetricValue)}</td>
-              <td className="number">{trial.restarts}</td>
-              <td className="number">{runTime(trial.startTime, trial.endTime, Date.now())}</td>
-              <td className="quiet">
-                {flatten(trial.hparams)
-                  .map(([name, value]) => `${name}=${value}`)
-                  .join("  ")}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <>
+      <Table
+        label="Trials"
+        rows={shown}
+        columns={columns}
+        rowKey={({ id }) => id}
+        order={order}
+        parameter="trials-by"
+        empty="No trial has been created yet."
+      />
+      {trials.length > shown.length && (
+        <button type="button" onClick={() => setAll(true)}>
+          Show all {trials.length} trials
+        </button>
+      )}
+    </>
   );
+}
+
+function columnsFor(trials: readonly Trial[], metric: string, best: number | undefined): Column<Trial>[] {
+  const texts = new Map(trials.map((trial) => [trial.id, new Map(flatten(trial.hparams))]));
+  const names = [...new Set([...texts.values()].flatMap((map) => [...map.keys()]))].sort();
+  const differing = names.filter((name) => new Set([...texts.values()].map((map) => map.get(name))).size > 1);
+  return [
+    {
+      id: "id",
+      title: "ID",
+      number: true,
+      value: ({ id }) => id,
+      cell: ({ id }) => <Link to={{ page: "trial", id, tab: "overview" }}>{id}</Link>,
+    },
+    {
+      id: "state",
+      title: "State",
+      value: ({ state }) => state,
+      cell: ({ id, state }) => (
+        <>
+          <StateBadge state={state} />
+          {id === best && <span className="label best">best</span>}
+        </>
+      ),
+    },
+    {
+      id: "batches",
+      title: "Batches",
+      number: true,
+      value: ({ totalBatchesProcessed }) => totalBatchesProcessed,
+      cell: ({ totalBatchesProcessed }) => totalBatchesProcessed,
+    },
+    {
+      id: "metric",
+      title: `Best ${metric}`,
+      number: true,
+      value: ({ searcherMetricValue }) => toNumber(searcherMetricValue),
+      cell: ({ searcherMetricValue }) => formatNumber(searcherMetricValue),
+    },
+    ...differing.map((name): Column<Trial> => {
+      const isNumber = [...texts.values()].every((map) => typeof sortValue(map.get(name)) !== "string");
+      return {
+        id: `h.${name}`,
+        title: name,
+        number: isNumber,
+        hint: "Hyperparameter",
+        value: ({ id }) => sortValue(texts.get(id)?.get(name)),
+        cell: ({ id }) => {
+          const text = texts.get(id)?.get(name) ?? "";
+          return isNumber && text !== "" ? formatNumber(Number(text)) : text;
+        },
+      };
+    }),
+    {
+      id: "restarts",
+      title: "Restarts",
+      number: true,
+      value: ({ restarts }) => restarts,
+      cell: ({ restarts }) => restarts,
+    },
+    {
+      id: "checkpoints",
+      title: "Checkpoints",
+      number: true,
+      value: ({ checkpointCount }) => checkpointCount ?? 0,
+      cell: ({ checkpointCount, totalCheckpointSize }) => (
+        <span title={formatBytes(Number(totalCheckpointSize ?? 0))}>{checkpointCount ?? 0}</span>
+      ),
+    },
+    {
+      id: "duration",
+      title: "Time",
+      number: true,
+      value: ({ startTime, endTime }) => (endTime ? Date.parse(endTime) : Date.now()) - Date.parse(startTime),
+      cell: ({ startTime, endTime }) => runTime(startTime, endTime, Date.now()),
+    },
+  ];
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { environmentSections, gitText } from "./environment";
+import { gitText } from "../../components/git";
+import { environmentSections } from "./environment";
 
 test.each([
   [undefined, ""],

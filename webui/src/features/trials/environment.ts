@@ -1,18 +1,12 @@
 /** What a trial ran in, as lists of names and values. */
 
-import type { Git, TrialEnvironments } from "../../api/types";
+import type { TrialEnvironments } from "../../api/types";
 import { flatten, formatBytes } from "../../components/format";
+import { gitText } from "../../components/git";
 
 export interface Section {
   readonly title: string;
   readonly rows: readonly (readonly [string, string])[];
-}
-
-/** "89abcdef0123 (main, changed)". */
-export function gitText(git: Git | undefined): string {
-  if (!git?.commit) return "";
-  const more = [git.branch, git.dirty ? "changed" : ""].filter((part) => part).join(", ");
-  return git.commit.slice(0, 12) + (more ? ` (${more})` : "");
 }
 
 /** What holds for the whole trial first, then each environment that it had, the newest run's first. */

@@ -1,132 +1,153 @@
-import { get } from "../../api/client";
+import { useMemo, useState } from "react";
 import { usePolled } from "../../api/loadable";
-import type { Experiment, Trial, TrialEnvironments } from "../../api/types";
+import { CheckpointTable } from "../../components/checkpoint_table";
+import { scaleOf } from "../../components/curves";
+import { Dialog } from "../../components/dialog";
 import { flatten, formatBytes, formatNumber, isTerminal, runTime } from "../../components/format";
 import { Logs } from "../../components/logs";
 import { Metrics } from "../../components/metrics";
-import { Link, Loaded, StateBadge } from "../../components/parts";
-import type { TrialTab } from "../../components/paths";
-import { environmentSections } from "./environment";
+import { Age, Loaded, Pairs, Panel, Problem, StateBadge } from "../../components/parts";
+import { type TrialTab, trialTabs } from "../../components/paths";
+import { Link, Tabs } from "../../components/route";
+import { getTrial, killTrial, listCheckpoints, type TrialWithExperiment } from "./api";
+import { EnvironmentPanels } from "./environment_panels";
+import { RunTable } from "./run_table";
+import { WorkloadTable } from "./workload_table";
 
 const pollMs = 1000;
 
-interface Both {
-  readonly trial: Trial;
-  readonly experiment: Experiment;
-}
-
-async function load(id: number, signal: AbortSignal): Promise<Both> {
-  const { trial } = await get<{ trial: Trial }>(`trials/${id}`, {}, signal);
-  const { experiment } = await get<{ experiment: Experiment }>(`experiments/${trial.experimentId}`, {}, signal);
-  return { trial, experiment };
-}
-
-/** One trial: how far it is, its hyperparameters, metrics and logs. */
+/** One trial: how far it is, its hyperparameters, metrics, checkpoints, runs and logs. */
 export function TrialPage({ id, tab }: { id: number; tab: TrialTab }) {
-  const [loaded] = usePolled(
+  const [loaded, reload] = usePolled(
     `trial ${id}`,
-    (signal) => load(id, signal),
+    (signal) => getTrial(id, signal),
     pollMs,
     ({ trial }) => !isTerminal(trial.state),
   );
   return (
-    <main>
-      <Loaded of={loaded} what={`trial ${id}`}>
-        {({ trial, experiment }) => (
-          <>
-            <Head trial={trial} experiment={experiment} />
-            <nav className="tabs">
-              {(["overview", "environment", "logs"] as const).map((name) => (
-                <Link key={name} to={{ page: "trial", id, tab: name }} current={name === tab}>
-                  {name}
-                </Link>
-              ))}
-            </nav>
-            {tab === "overview" && (
-              <>
-                <Metrics trialIds={[id]} live={!isTerminal(trial.state)} first={experiment.searcherMetric} />
-                <Facts trial={trial} metric={experiment.searcherMetric} />
-              </>
-            )}
-            {tab === "environment" && <Environment trial={trial} />}
-            {tab === "logs" && <Logs trialId={id} live={!isTerminal(trial.state)} />}
-          </>
-        )}
-      </Loaded>
-    </main>
-  );
-}
-
-function Head({ trial, experiment }: { trial: Trial; experiment: Experiment }) {
-  return (
-    <header>
-      <div className="row">
-        <h1>
-          <span className="quiet">Trial {trial.id}</span> of{" "}
-          <Link to={{ page: "experiment", id: experiment.id, tab: "overview" }}>
-            {experiment.name || `experiment ${experiment.id}`}
-          </Link>
-        </h1>
-        <StateBadge state={trial.state} />
-        {trial.runnerState && !isTerminal(trial.state) && <span className="quiet">{trial.runnerState}</span>}
-      </div>
-      {trial.error && <p className="problem">{trial.error}</p>}
-      {!isTerminal(trial.state) && trial.waitingReason && <p className="quiet">Waits: {trial.waitingReason}</p>}
-    </header>
-  );
-}
-
-function Facts({ trial, metric }: { trial: Trial; metric: string }) {
-  const target = trial.targetBatches ? ` of ${trial.targetBatches}` : "";
-  const rows: [string, string][] = [
-    ["Batches", `${trial.totalBatchesProcessed}${target}`],
-    [`Best ${metric}`, formatNumber(trial.searcherMetricValue)],
-    ["Time", runTime(trial.startTime, trial.endTime, Date.now())],
-    ["Restarts", String(trial.restarts)],
-    ["Checkpoints", `${trial.checkpointCount ?? 0}, ${formatBytes(Number(trial.totalCheckpointSize ?? 0))}`],
-    ["Best checkpoint", trial.bestCheckpoint ? `${trial.bestCheckpoint.uuid} at ${trial.bestCheckpoint.totalBatches} batches` : ""],
-  ];
-  return (
-    <div className="columns">
-      <Pairs title="Progress" rows={rows.filter(([, value]) => value !== "")} />
-      <Pairs title="Hyperparameters" rows={flatten(trial.hparams)} />
-    </div>
-  );
-}
-
-/** What it ran in; asked again until it has begun. */
-function Environment({ trial }: { trial: Trial }) {
-  const [loaded] = usePolled(
-    `environment ${trial.id}`,
-    (signal) => get<TrialEnvironments>(`trials/${trial.id}/environment`, {}, signal),
-    pollMs,
-    ({ environments }) => environments.length === 0 && !isTerminal(trial.state),
-  );
-  return (
-    <Loaded of={loaded} what={`environment of trial ${trial.id}`}>
-      {(of) => (
-        <div className="columns">
-          {environmentSections(of).map(({ title, rows }, i) => (
-            <Pairs key={i} title={title} rows={rows} />
-          ))}
-        </div>
+    <Loaded of={loaded} what={`trial ${id}`}>
+      {({ trial, experiment }) => (
+        <>
+          <Head trial={trial} experiment={experiment} reload={reload} />
+          <Tabs label="Of this trial">
+            {trialTabs.map((name) => (
+              <Link key={name} to={{ page: "trial", id, tab: name }} current={name === tab}>
+                {name}
+              </Link>
+            ))}
+          </Tabs>
+          <Content trial={trial} experiment={experiment} tab={tab} />
+        </>
       )}
     </Loaded>
   );
 }
 
-function Pairs({ title, rows }: { title: string; rows: readonly (readonly [string, string])[] }) {
+function Content({ trial, experiment, tab }: TrialWithExperiment & { tab: TrialTab }) {
+  const live = !isTerminal(trial.state);
+  switch (tab) {
+    case "overview":
+      return <Overview trial={trial} experiment={experiment} live={live} />;
+    case "hyperparameters":
+      return (
+        <Panel title="Hyperparameters">
+          <Pairs rows={flatten(trial.hparams)} />
+        </Panel>
+      );
+    case "workloads":
+      return <WorkloadTable id={trial.id} live={live} />;
+    case "checkpoints":
+      return <Checkpoints id={trial.id} live={live} />;
+    case "runs":
+      return <RunTable id={trial.id} live={live} />;
+    case "environment":
+      return <EnvironmentPanels id={trial.id} live={live} />;
+    case "logs":
+      return <Logs trialId={trial.id} live={live} />;
+  }
+}
+
+function Head({ trial, experiment, reload }: TrialWithExperiment & { reload: () => void }) {
+  const [asks, setAsks] = useState(false);
+  const over = isTerminal(trial.state);
   return (
-    <section>
-      <h2>{title}</h2>
-      <dl>
-        {rows.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-    </section>
+    <header className="pagehead">
+      <div className="row">
+        <h1>
+          <span className="quiet">Trial {trial.id} of</span>{" "}
+          <Link to={{ page: "experiment", id: experiment.id, tab: "overview" }}>
+            {experiment.name || `experiment ${experiment.id}`}
+          </Link>
+        </h1>
+        <StateBadge state={trial.state} />
+        {trial.runnerState && !over && <span className="quiet">{trial.runnerState}</span>}
+        <div className="actions">
+          <Link to={{ page: "compare" }} query={{ trials: String(trial.id) }}>
+            compare
+          </Link>
+          {!over && (
+            <button type="button" title="End at once, without saving" onClick={() => setAsks(true)}>
+              kill
+            </button>
+          )}
+        </div>
+      </div>
+      {trial.error && <Problem text={trial.error} />}
+      {!over && trial.waitingReason && <p className="quiet">Waits: {trial.waitingReason}</p>}
+      {asks && (
+        <Dialog
+          title={`Kill trial ${trial.id}?`}
+          action="kill"
+          danger
+          onAction={() => killTrial(trial.id).then(reload)}
+          onClose={() => setAsks(false)}
+        >
+          <p>It ends at once, without saving. The other trials of experiment {experiment.id} go on.</p>
+        </Dialog>
+      )}
+    </header>
+  );
+}
+
+function Overview({ trial, experiment, live }: TrialWithExperiment & { live: boolean }) {
+  const scales = useMemo(() => new Map([[trial.id, scaleOf(trial, experiment.config)]]), [trial.id, trial.startTime, experiment.config]);
+  const ids = useMemo(() => [trial.id], [trial.id]);
+  const target = trial.targetBatches ? ` of ${trial.targetBatches}` : "";
+  const started = trial.warmStartCheckpointUuid;
+  return (
+    <>
+      <Metrics trialIds={ids} scales={scales} live={live} first={experiment.searcherMetric} />
+      <div className="columns">
+        <Panel title="Progress">
+          <Pairs
+            rows={[
+              ["Batches", `${trial.totalBatchesProcessed}${target}`],
+              [`Best ${experiment.searcherMetric}`, formatNumber(trial.searcherMetricValue)],
+              ["Started", <Age key="started" time={trial.startTime} />],
+              ["Time", runTime(trial.startTime, trial.endTime, Date.now())],
+              ["Restarts", String(trial.restarts)],
+              ["Checkpoints", `${trial.checkpointCount ?? 0}, ${formatBytes(Number(trial.totalCheckpointSize ?? 0))}`],
+              [
+                "Best checkpoint",
+                trial.bestCheckpoint ? `${trial.bestCheckpoint.uuid} at ${trial.bestCheckpoint.totalBatches} batches` : "none yet",
+              ],
+              ...(started ? ([["Started from", started]] as const) : []),
+            ]}
+          />
+        </Panel>
+        <Panel title="Hyperparameters">
+          <Pairs rows={flatten(trial.hparams)} />
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+function Checkpoints({ id, live }: { id: number; live: boolean }) {
+  const [list] = usePolled(`checkpoints ${id}`, (signal) => listCheckpoints(id, signal), 5000, () => live);
+  return (
+    <Loaded of={list} what="checkpoints">
+      {(checkpoints) => <CheckpointTable checkpoints={checkpoints} />}
+    </Loaded>
   );
 }

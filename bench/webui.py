@@ -1,0 +1,47 @@
+"""How long a person waits for the pages when there are many experiments: in Chromium, against a real master."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import threading
+
+from platform_under_test import ROOT, Platform, circumstances, platform
+
+CONFIG = """name: {name}
+description: number {number} of many
+labels: [{label}]
+hyperparameters: {{global_batch_size: 8}}
+searcher: {{name: single, metric: loss, max_length: {{batches: 100}}}}
+entrypoint: model_def:Trial
+"""
+
+
+def submit(server: Platform, numbers: range) -> None:
+    """Submits paused experiments over a connection of one's own."""
+    mine = Platform(server.process, server.directory, server.port)
+    for number in numbers:
+        config = CONFIG.format(name=f"model {number % 97}", number=number, label=f"group{number % 13}")
+        mine.call("POST", "/api/v1/experiments", {"config": config, "activate": False})
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--experiments", type=int, default=10_000)
+    wanted: int = arguments.parse_args().experiments
+    node = shutil.which("node") or str(ROOT / ".venv" / "bin" / "node")
+    with platform(server="master") as server:
+        threads = [threading.Thread(target=submit, args=(server, range(i, wanted, 8))) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(f"{wanted} experiments; {circumstances()}", flush=True)
+        pace = ROOT / "webui" / "browser" / "pace.mjs"
+        subprocess.run([node, pace, f"http://127.0.0.1:{server.port}", str(wanted)], check=True, env=os.environ)
+
+
+if __name__ == "__main__":
+    main()

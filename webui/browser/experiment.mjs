@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+
+/** Whether one of these colours is on the canvas of the first chart. */
+export async function isDrawn(page, chart) {
+  await chart.locator("canvas").first().waitFor();
+  return page.waitForFunction((canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let coloured = 0;
+    for (let i = 0; i < data.length; i += 4)
+      if (data[i + 3] > 200 && Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60) coloured += 1;
+    return coloured > 50;
+  }, await chart.locator("canvas").first().elementHandle());
+}
+
+/** One experiment that is a search: its curves, pictures, trials, configuration, code, notes. */
+export async function experiment({ page, open, path, text, done, expectRefusals, problems }, { search }) {
+  const { id, metric } = search;
+  const tab = (name) => page.getByRole("navigation", { name: "Of this experiment" }).getByRole("link", { name });
+  await open(`/det/experiments/${id}`);
+  const charts = page.locator("figure.chart");
+  await isDrawn(page, charts.first());
+  assert.equal(await text(charts.first().locator("figcaption")), metric, "the searcher's metric is on top");
+  await page.getByRole("combobox", { name: "Over", exact: true }).selectOption("records");
+  await page.waitForURL(/x=records/);
+  await page.getByRole("img", { name: new RegExp(`${metric} over records`) }).waitFor();
+  await page.getByLabel("logarithmic").check();
+  await page.getByRole("combobox", { name: "Metric", exact: true }).selectOption(metric);
+  await page.waitForURL(/metric=/);
+  assert.equal(await charts.count(), 1);
+  await page.reload();
+  await isDrawn(page, charts.first());
+  assert.equal(await charts.count(), 1);
+  await done("metrics are curves over batches or records; the address keeps what one looks at");
+
+  await tab("search").click();
+  assert.equal(path(), `/det/experiments/${id}/search`);
+  const lines = page.locator("svg.parallel path.hit");
+  await lines.first().waitFor();
+  assert.equal(await lines.count(), search.trials);
+  await page.getByRole("region", { name: "Importance of hyperparameters" }).locator("progress").first().waitFor();
+  assert(await page.getByRole("region", { name: "Progress of the search" }).locator("progress").count() > 0);
+  assert(await page.locator("svg circle.dot").count() >= search.trials);
+  await page.locator("svg.plot rect").first().waitFor();
+  await page.getByRole("combobox", { name: "Coloured by", exact: true }).selectOption("optimizer");
+  await page.waitForURL(/colour=optimizer/);
+  await isDrawn(page, page.getByRole("region", { name: "Learning curves" }).locator("figure.chart"));
+  await done("a search is shown as rungs, parallel coordinates, curves, dots and a heat map");
+
+  await tab("trials").click();
+  const trials = page.getByRole("table", { name: "Trials" });
+  await trials.locator("tbody tr").first().waitFor();
+  assert.equal(await trials.locator("tbody tr").count(), search.trials);
+  await trials.getByRole("button", { name: `Best ${metric}` }).click();
+  const header = await trials.locator("th").allInnerTexts();
+  const column = header.findIndex((name) => name.startsWith("Best"));
+  const values = (await trials.locator(`tbody td:nth-child(${column + 1})`).allInnerTexts()).map(Number);
+  assert.deepEqual(values, values.toSorted((a, b) => a - b));
+  await done("trials are a table with a column for each hyperparameter, sorted by a click");
+
+  await tab("configuration").click();
+  await page.getByRole("heading", { name: "As submitted" }).waitFor();
+  assert.match(await text(page.locator(".code pre:not(.lines)")), /searcher:/);
+  await tab("code").click();
+  const files = page.getByRole("navigation", { name: "Submitted files" });
+  await files.getByRole("button", { name: "model_def.py" }).click();
+  assert.match(await text(page.locator(".code pre:not(.lines)")), /class NoisyTrial/);
+  const downloading = page.waitForEvent("download");
+  await files.getByRole("button", { name: "Download all" }).click();
+  assert.equal((await downloading).suggestedFilename(), `experiment-${id}.tar.gz`);
+  await done("configuration and code are shown as they were submitted");
+
+  await tab("notes").click();
+  await page.getByRole("button", { name: "Edit notes" }).click();
+  await page.getByRole("textbox", { name: "notes" }).fill("Works.\n<b>not bold</b>");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("<b>not bold</b>").waitFor();
+  await page.getByRole("button", { name: "Edit labels" }).click();
+  await page.getByRole("textbox", { name: "labels" }).fill(`${search.label}, walked`);
+  await page.keyboard.press("Enter");
+  await page.locator(".label", { hasText: "walked" }).waitFor();
+  await page.getByRole("button", { name: "Edit description" }).click();
+  await page.keyboard.press("Escape");
+  await done("notes, labels and description are edited in their place");
+
+  await tab("checkpoints").click();
+  const checkpoints = page.getByRole("table", { name: "Checkpoints" });
+  await checkpoints.locator("tbody button").first().click();
+  await page.getByRole("dialog").getByText("det checkpoint download").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await tab("logs").click();
+  await page.locator(".logs .line").first().waitFor();
+  await done("its checkpoints and logs are there");
+
+  await page.getByRole("button", { name: "fork" }).click();
+  const config = page.getByRole("textbox", { name: "Configuration (YAML)" });
+  assert.match(await config.inputValue(), /name: Fork of /);
+  await page.getByLabel("start at once").uncheck();
+  expectRefusals(1);
+  const text0 = await config.inputValue();
+  await config.fill(text0.replace("searcher:", "searchr:"));
+  await page.getByRole("button", { name: "Create paused" }).click();
+  await page.getByRole("dialog").getByRole("alert").waitFor();
+  assert.match(await text(page.getByRole("dialog").getByRole("alert")), /searchr/);
+  await config.fill(text0);
+  await page.getByRole("button", { name: "Create paused" }).click();
+  await page.waitForURL((url) => /\/det\/experiments\/\d+$/.test(url.pathname) && !url.pathname.endsWith(`/${id}`));
+  await page.getByText("forked from").waitFor();
+  await page.getByRole("button", { name: "activate" }).waitFor();
+  await page.getByRole("button", { name: "kill" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "kill", exact: true }).click();
+  await page.locator("header .state", { hasText: "canceled" }).waitFor();
+  await page.getByRole("button", { name: "more" }).click();
+  await page.getByRole("button", { name: "delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "delete", exact: true }).click();
+  await page.waitForURL(/\/det\/experiments$/);
+  await done("it is forked; a wrong configuration is refused in words; the fork is killed and deleted");
+
+  expectRefusals(2);
+  await open("/det/experiments/999999999");
+  await page.getByRole("alert").waitFor();
+  assert.match(await text(page.getByRole("alert")), /999999999/);
+  problems.splice(0, problems.length, ...problems.filter((problem) => !problem.includes("404")));
+}

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+
+/** The frame around every page: navigation, keyboard, colours, addresses that do not exist. */
+export async function frame({ page, open, path, text, done }) {
+  await open("/");
+  await page.getByRole("heading", { name: "Dashboard" }).waitFor();
+  assert.equal(path(), "/det/");
+  await page.getByRole("region", { name: "My experiments" }).getByRole("link").first().waitFor();
+  assert.match(await page.title(), /^Dashboard · /);
+  await done("the default user is logged in silently and sees the dashboard");
+
+  for (const [link, heading, address] of [
+    ["Experiments", "Experiments", "/det/experiments"],
+    ["Cluster", "Cluster", "/det/cluster"],
+    ["Queue", "Job queue", "/det/queue"],
+    ["Models", "Models", "/det/models"],
+    ["Settings", "Settings", "/det/settings"],
+  ]) {
+    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: link }).click();
+    await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+    assert.equal(path(), address);
+    assert.equal(await text(page.locator("[aria-current=page]")), link);
+  }
+  assert.equal(await page.getByRole("link", { name: "Users" }).count(), 0, "users are the administrator's");
+  await page.goBack();
+  await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
+  await done("every page is a link, and the browser's way back works");
+
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
+  await page.keyboard.press("Tab");
+  const skip = page.getByRole("link", { name: "Skip to the page" });
+  assert(await skip.evaluate((element) => element === document.activeElement), "Tab begins at the skip link");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "content");
+  await done("the keyboard skips the navigation");
+
+  const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  const light = await background();
+  await page.getByRole("button", { name: "Dark colours" }).click();
+  const dark = await background();
+  assert.notEqual(dark, light);
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
+  assert.equal(await background(), dark, "the choice is remembered");
+  await done("dark colours are chosen with a button and remembered");
+  await page.getByRole("button", { name: "Light colours" }).click();
+  await page.getByRole("link", { name: "Settings" }).click();
+  await page.getByRole("combobox", { name: "Colours" }).selectOption("system");
+  await page.emulateMedia({ colorScheme: "dark" });
+  assert.equal(await background(), dark, "the system's colours are followed");
+  await page.emulateMedia({ colorScheme: "light" });
+  assert.equal(await background(), light);
+
+  await open("/det/nothing/here");
+  await page.getByText("There is no page").waitFor();
+  await page.getByRole("link", { name: "To the dashboard" }).click();
+  await page.getByRole("heading", { name: "Dashboard" }).waitFor();
+}

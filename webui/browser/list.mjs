@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+
+/** The list of experiments: finding, sorting, columns, and acting on many. */
+export async function list({ page, open, path, text, done }, { search, long }) {
+  const rows = page.getByRole("table", { name: "Experiments" }).locator("tbody tr");
+  const box = page.getByRole("searchbox");
+  const find = async (words) => {
+    await box.fill(words);
+    await page.waitForURL((url) => (url.searchParams.get("search") ?? "") === words);
+  };
+  const only = (id) => rows.filter({ has: page.getByRole("link", { name: String(id), exact: true }) });
+  const shows = async (count) => {
+    await page.waitForFunction((n) => document.querySelectorAll("table[aria-label=Experiments] tbody tr").length === n, count);
+  };
+
+  await open("/det/experiments");
+  await rows.first().waitFor();
+  const all = await rows.count();
+  assert(all >= 3, `${all} experiments`);
+
+  for (const words of [`#${search.id}`, search.name, search.description, search.label]) {
+    await find(words);
+    await shows(1);
+    await only(search.id).waitFor();
+  }
+  await find("determined");
+  await shows(all);
+  await find("no experiment is called like this");
+  await page.getByText("No experiment matches.").waitFor();
+  await find(search.name);
+  await shows(1);
+  await page.reload();
+  await shows(1);
+  assert.equal(await box.inputValue(), search.name);
+  await done("experiments are found by number, name, description, label and user; the address keeps the search");
+
+  await find("");
+  await shows(all);
+  const ids = async () => (await rows.locator("td:nth-child(2)").allInnerTexts()).map(Number);
+  assert.deepEqual(await ids(), (await ids()).toSorted((a, b) => b - a), "newest first");
+  await page.getByRole("button", { name: "ID" }).click();
+  await page.waitForURL(/sort=id/);
+  await page.waitForFunction(() => document.querySelector("table[aria-label=Experiments] tbody tr td:nth-child(2)").innerText === "1");
+  assert.equal(await page.locator("th[aria-sort=ascending]").innerText(), "ID ↑");
+  await page.getByRole("button", { name: "Columns" }).click();
+  await page.getByRole("checkbox", { name: "Description" }).check();
+  await page.getByRole("columnheader", { name: "Description" }).waitFor();
+  await page.getByRole("checkbox", { name: "Description" }).uncheck();
+  await page.keyboard.press("Escape");
+  await page.getByRole("combobox", { name: "State", exact: true }).selectOption("completed");
+  await page.waitForURL(/state=completed/);
+  await only(long.id).waitFor({ state: "detached" });
+  await done("it is sorted by the master, filtered by state, and shows the columns that one wants");
+
+  await open("/det/experiments");
+  await shows(all);
+  await page.getByRole("checkbox", { name: `Choose experiment ${search.id}` }).check();
+  await page.getByRole("checkbox", { name: `Choose experiment ${long.id}` }).check();
+  await page.getByText("2 chosen").waitFor();
+  await page.getByRole("group", { name: "Actions for the chosen experiments" }).getByRole("button", { name: /^pause/ }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("heading", { name: "Pause 1 experiment?" }).waitFor();
+  assert.match(await text(dialog.getByRole("list", { name: "Experiments to pause" })), new RegExp(`${long.id}\\s+${long.name}`));
+  assert.match(await text(dialog.getByRole("list", { name: "Left as they are" })), new RegExp(`${search.id}.*is completed`, "s"));
+  await done("an action on many says which it is for, which not, and why");
+  await dialog.getByRole("button", { name: "pause", exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+  await only(long.id).getByText("paused").waitFor();
+  await page.getByRole("checkbox", { name: `Choose experiment ${long.id}` }).check();
+  await page.getByRole("group").getByRole("button", { name: /^activate/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "activate", exact: true }).click();
+  await only(long.id).getByText(/running|queued|starting/).waitFor();
+
+  await page.getByRole("button", { name: "choose none" }).click();
+  await page.getByRole("checkbox", { name: `Choose experiment ${search.id}` }).check();
+  await page.getByRole("group").getByRole("button", { name: "archive" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "archive", exact: true }).click();
+  await shows(all - 1);
+  await page.getByRole("combobox", { name: "Archived", exact: true }).selectOption("yes");
+  await shows(1);
+  await page.getByRole("checkbox", { name: `Choose experiment ${search.id}` }).check();
+  await page.getByRole("group").getByRole("button", { name: "unarchive" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "unarchive", exact: true }).click();
+  await page.getByText("No experiment matches.").waitFor();
+  await page.getByRole("combobox", { name: "Archived", exact: true }).selectOption("");
+  await shows(all);
+  assert.equal(path(), "/det/experiments");
+  await done("chosen experiments are paused, activated, archived and brought back");
+}

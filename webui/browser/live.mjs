@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+
+/** What changes while one looks: a running experiment, its log, the cluster, the queue. */
+export async function live({ page, open, text, done }, { long, waiting }) {
+  await open(`/det/experiments/${long.id}`);
+  await page.locator("figure.chart canvas").first().waitFor();
+  const points = () => page.locator("figure.chart [role=img]").first().getAttribute("aria-label").then((label) => Number(/(\d+) points/.exec(label)[1]));
+  const before = await points();
+  await page.waitForFunction((n) => Number(/(\d+) points/.exec(document.querySelector("figure.chart [role=img]").getAttribute("aria-label"))[1]) > n, before);
+  await done("the curves of a running experiment grow by themselves");
+
+  await open(`/det/trials/${long.trial}/logs`);
+  await page.locator(".logs .line").first().waitFor();
+  const last = await text(page.locator(".logs .line").last());
+  await page.waitForFunction((line) => [...document.querySelectorAll(".logs .line")].at(-1).innerText !== line, last);
+  await page.getByText("Following.").waitFor();
+  const atEnd = await page.locator(".logs").evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight < 40);
+  assert(atEnd, "it stays at the end");
+  await page.locator(".logs").evaluate((box) => box.scrollTo(0, 0));
+  await page.waitForTimeout(400);
+  assert(await page.locator(".logs").evaluate((box) => box.scrollTop < 40), "who reads above is left in peace");
+  await done("its log follows, and lets one read");
+
+  await open("/det/cluster");
+  await page.locator(".slot.used").first().waitFor();
+  await page.getByRole("table", { name: "Tasks" }).getByRole("link", { name: new RegExp(`Experiment ${long.id}`) }).waitFor();
+  await page.locator(".slot.used").first().click();
+  await page.waitForURL(/\/det\/trials\/\d+$/);
+  await open("/det/cluster/logs");
+  await page.locator("section[aria-label='Master log']").waitFor();
+  await open("/det/queue");
+  const job = page.getByRole("table", { name: "Jobs" }).locator("tbody tr", { hasText: long.name });
+  await job.waitFor();
+  assert.match(await text(job), /1 of 1/);
+  await job.getByRole("button", { name: /^Why does/ }).click();
+  await page.getByRole("dialog").getByText("it does not wait", { exact: false }).or(page.getByRole("dialog").getByText("It does not wait", { exact: false })).first().waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "OK" }).click();
+  const places = () => page.locator("table[aria-label=Jobs] tbody tr").allInnerTexts();
+  const before2 = (rows) => rows.findIndex((row) => row.includes(waiting[1])) < rows.findIndex((row) => row.includes(waiting[0]));
+  assert(!before2(await places()), "who came first is first");
+  await page.getByRole("button", { name: `Move ${waiting[1]} ahead` }).click();
+  while (!before2(await places())) await page.waitForTimeout(100);
+  await done("the cluster shows who uses which slot, the queue who has what, in an order that can be changed");
+}

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { isDrawn } from "./experiment.mjs";
+
+/** One trial that was interrupted and went on: curves, workloads, runs, logs; and trials beside each other. */
+export async function trial({ page, open, path, text, done }, { resumed, search }) {
+  const id = resumed.trial;
+  const tab = (name) => page.getByRole("navigation", { name: "Of this trial" }).getByRole("link", { name });
+  await open(`/det/experiments/${resumed.id}`);
+  await page.getByRole("table", { name: "Trials" }).locator("tbody a").first().click();
+  await page.waitForURL(new RegExp(`/det/trials/${id}$`));
+  await isDrawn(page, page.locator("figure.chart").first());
+  await page.getByRole("heading", { name: "Hyperparameters" }).waitFor();
+  await page.reload();
+  await isDrawn(page, page.locator("figure.chart").first());
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("button", { name: "CSV" }).click();
+  assert.match(readFileSync(await (await downloading).path(), "utf8"), /^trial,group,batches,time,.*loss.*\r\n\d+,training,10,/);
+  await page.getByRole("combobox", { name: "Smoothing" }).selectOption("0.9");
+  await page.waitForURL(/smooth=0.9/);
+  await done("a trial's page is a link that survives a reload");
+
+  await tab("runs").click();
+  const runs = page.getByRole("table", { name: "Runs" });
+  await runs.locator("tbody tr").nth(1).waitFor();
+  assert.match(await text(runs.locator("tbody tr").nth(0)), /the beginning/);
+  assert.match(await text(runs.locator("tbody tr").nth(1)), /checkpoint [0-9a-f-]{36} after batch \d+/);
+  await tab("workloads").click();
+  await page.getByRole("button", { name: "validation" }).click();
+  await page.waitForURL(/only=validation/);
+  const workloads = page.getByRole("table", { name: "Workloads" });
+  assert.match(await text(workloads.locator("tbody tr")), /validation_loss/);
+  await tab("environment").click();
+  await page.getByRole("region", { name: "Packages" }).first().getByText("torch", { exact: true }).waitFor();
+  await done("its runs say which checkpoint each began from; its workloads what it did, its environment where");
+
+  await tab("logs").click();
+  const lines = page.locator(".logs .line");
+  await lines.first().waitFor();
+  assert(await lines.count() < 200, "only the lines on the screen are in the page");
+  await page.getByRole("searchbox").fill("going on after");
+  await page.waitForURL(/find=/);
+  await page.waitForFunction(() => document.querySelectorAll(".logs .line").length === 1);
+  assert.equal(await text(page.locator(".logs mark")), "going on after");
+  await page.getByRole("searchbox").fill("");
+  await page.waitForFunction(() => document.querySelectorAll(".logs .line").length > 10);
+  await page.getByRole("spinbutton", { name: "Rank" }).fill("7");
+  await page.getByText("No line matches.").waitFor();
+  await page.getByRole("spinbutton", { name: "Rank" }).fill("");
+  await page.getByRole("combobox", { name: "Level", exact: true }).selectOption("ERROR");
+  await page.getByText("No line matches.").waitFor();
+  await page.getByRole("combobox", { name: "Level", exact: true }).selectOption("");
+  await page.getByRole("button", { name: "From the start" }).click();
+  await page.waitForFunction(() => document.querySelector(".logs .line")?.innerText.includes("(run 1) starts"));
+  await done("its log is searched and filtered by the master, and read from both ends");
+
+  await open(`/det/compare?trials=${id},${search.best}`);
+  await isDrawn(page, page.locator("figure.chart").first());
+  const compared = page.getByRole("table", { name: "Compared trials" });
+  assert.equal(await compared.locator("thead th").count(), 3);
+  await page.getByRole("button", { name: `Remove trial ${id}` }).click();
+  await page.waitForURL((url) => url.searchParams.get("trials") === String(search.best));
+  await page.getByRole("textbox", { name: "Number of a trial" }).fill(String(id));
+  await page.getByRole("button", { name: "Add" }).click();
+  await page.waitForFunction(() => document.querySelectorAll("table[aria-label='Compared trials'] thead th").length === 3);
+  assert.equal(path(), `/det/compare?trials=${encodeURIComponent(`${search.best},${id}`)}`);
+  await done("trials of different experiments stand beside each other");
+}

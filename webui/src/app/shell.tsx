@@ -1,0 +1,86 @@
+import { type ReactNode, useEffect, useRef } from "react";
+import { get } from "../api/client";
+import { usePolled } from "../api/loadable";
+import type { MasterFacts, User } from "../api/types";
+import { Icon, type IconName } from "../components/icons";
+import { pathOf, titleOf, type View } from "../components/paths";
+import { Link } from "../components/route";
+import { setTheme, useDark } from "../components/theme";
+
+interface Entry {
+  readonly to: View;
+  readonly text: string;
+  readonly icon: IconName;
+  readonly pages: readonly View["page"][];
+  readonly adminOnly?: boolean;
+}
+
+const entries: readonly Entry[] = [
+  { to: { page: "dashboard" }, text: "Dashboard", icon: "dashboard", pages: ["dashboard"] },
+  { to: { page: "experiments" }, text: "Experiments", icon: "experiments", pages: ["experiments", "experiment", "trial", "compare"] },
+  { to: { page: "cluster", tab: "overview" }, text: "Cluster", icon: "cluster", pages: ["cluster"] },
+  { to: { page: "queue" }, text: "Queue", icon: "queue", pages: ["queue"] },
+  { to: { page: "models" }, text: "Models", icon: "models", pages: ["models", "model"] },
+  { to: { page: "users" }, text: "Users", icon: "users", pages: ["users"], adminOnly: true },
+  { to: { page: "settings" }, text: "Settings", icon: "settings", pages: ["settings"] },
+];
+
+/** What is around every page: where one can go, who one is, and the page's title. */
+export function Shell(props: { view: View; user: User; onLogOut: () => void; children: ReactNode }) {
+  const { view, user } = props;
+  const dark = useDark();
+  const [master] = usePolled("master", (signal) => get<MasterFacts>("master", {}, signal), 3_600_000, () => false);
+  const cluster = master.status === "loaded" ? master.value.clusterName : "";
+  const title = titleOf(view);
+  const content = useRef<HTMLDivElement>(null);
+  const first = useRef(true);
+  useEffect(() => {
+    document.title = `${title} · ${cluster || "Determined"}`;
+  }, [title, cluster]);
+  const page = pathOf("tab" in view ? ({ ...view, tab: "overview" } as View) : view);
+  // Who uses the keyboard or listens goes on at the top of a new page; another tab of it is no new page.
+  useEffect(() => {
+    if (!first.current) content.current?.focus({ preventScroll: true });
+    first.current = false;
+  }, [page]);
+  return (
+    <div className="shell">
+      <a className="skip" href="#content" onClick={() => content.current?.focus()}>
+        Skip to the page
+      </a>
+      <header className="side">
+        <Link to={{ page: "dashboard" }} className="brand">
+          <span className="mark" aria-hidden="true" /> Determined
+        </Link>
+        <nav aria-label="Pages">
+          {entries
+            .filter((entry) => !entry.adminOnly || user.admin)
+            .map((entry) => (
+              <Link key={entry.text} to={entry.to} current={entry.pages.includes(view.page)}>
+                <Icon name={entry.icon} />
+                <span>{entry.text}</span>
+              </Link>
+            ))}
+        </nav>
+        <div className="who">
+          <span title={`Logged in${user.admin ? " as administrator" : ""}`}>{user.displayName || user.username}</span>
+          <button
+            type="button"
+            className="bare"
+            aria-label={dark ? "Light colours" : "Dark colours"}
+            title={dark ? "Light colours" : "Dark colours"}
+            onClick={() => setTheme(dark ? "light" : "dark")}
+          >
+            <Icon name={dark ? "sun" : "moon"} />
+          </button>
+          <button type="button" className="bare" aria-label="Log out" title="Log out" onClick={props.onLogOut}>
+            <Icon name="leave" />
+          </button>
+        </div>
+      </header>
+      <div id="content" className="content" ref={content} tabIndex={-1}>
+        {props.children}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,89 @@
+import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { toApiError } from "../api/loadable";
+import { Problem } from "./parts";
+
+interface DialogProps {
+  readonly title: string;
+  /** What the button that does it says. */
+  readonly action: string;
+  readonly danger?: boolean;
+  readonly wide?: boolean;
+  readonly disabled?: boolean;
+  /** Does it; the dialog closes when that went well and shows the problem when not. */
+  readonly onAction: () => Promise<void> | void;
+  readonly onClose: () => void;
+  readonly children?: ReactNode;
+}
+
+/** A question that must be answered first. Escape and a click beside it mean no. */
+export function Dialog(props: DialogProps) {
+  const box = useRef<HTMLDialogElement>(null);
+  const title = useId();
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    box.current?.showModal();
+  }, []);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setProblem("");
+    try {
+      await props.onAction();
+      props.onClose();
+    } catch (cause) {
+      setProblem(toApiError(cause).message);
+      setBusy(false);
+    }
+  };
+  return (
+    <dialog
+      ref={box}
+      className={props.wide ? "wide" : undefined}
+      aria-labelledby={title}
+      onClose={props.onClose}
+      onClick={(event) => event.target === box.current && props.onClose()}
+    >
+      <form onSubmit={(event) => void submit(event)}>
+        <h2 id={title}>{props.title}</h2>
+        {props.children}
+        <Problem text={problem} />
+        <footer className="row">
+          <button type="button" onClick={props.onClose}>
+            Close
+          </button>
+          <button type="submit" className={props.danger ? "danger" : "primary"} disabled={busy || props.disabled}>
+            {props.action}
+          </button>
+        </footer>
+      </form>
+    </dialog>
+  );
+}
+
+/** A button that opens a small box below it; a click elsewhere or Escape closes it. */
+export function Popup({ label, children }: { label: string; children: ReactNode }) {
+  const [open, setOpen] = useState(false);
+  const box = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    if (!open) return;
+    const outside = (event: Event) => {
+      if (event.target instanceof Node && !box.current?.contains(event.target)) setOpen(false);
+    };
+    const escape = (event: KeyboardEvent) => event.key === "Escape" && setOpen(false);
+    document.addEventListener("pointerdown", outside);
+    document.addEventListener("keydown", escape);
+    return () => {
+      document.removeEventListener("pointerdown", outside);
+      document.removeEventListener("keydown", escape);
+    };
+  }, [open]);
+  return (
+    <span className="popup" ref={box}>
+      <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+        {label} <span aria-hidden="true">▾</span>
+      </button>
+      {open && <div className="popup-box">{children}</div>}
+    </span>
+  );
+}

@@ -1,0 +1,23 @@
+/** Line drawings of 16 by 16, in the colour of the text beside them. */
+const shapes = {
+  dashboard: "M2.5 2.5h4.5v6h-4.5zM9 2.5h4.5v3.5H9zM9 8h4.5v5.5H9zM2.5 10.5H7v3H2.5z",
+  experiments: "M6 2v4L2.8 12.2A1 1 0 0 0 3.7 13.7h8.6a1 1 0 0 0 .9-1.5L10 6V2M5 2h6M4.6 9.5h6.8",
+  cluster: "M2.5 3h11v4h-11zM2.5 9h11v4h-11zM5 5h.01M5 11h.01M8 5h3M8 11h3",
+  queue: "M2.5 4h11M2.5 8h8M2.5 12h5",
+  models: "M8 1.8 13.5 5v6L8 14.2 2.5 11V5zM2.5 5 8 8l5.5-3M8 8v6",
+  users: "M8 7.5a2.7 2.7 0 1 0 0-5.4 2.7 2.7 0 0 0 0 5.4zM2.8 14c.4-2.7 2.4-4.2 5.2-4.2s4.8 1.5 5.2 4.2",
+  settings: "M2.5 4.5h5M11 4.5h2.5M9.3 2.8v3.4M2.5 11.5H5M8.5 11.5h5M6.7 9.8v3.4",
+  moon: "M13 9.3A5.6 5.6 0 0 1 6.7 3 5.6 5.6 0 1 0 13 9.3z",
+  sun: "M8 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM8 1.5v1.3M8 13.2v1.3M1.5 8h1.3M13.2 8h1.3M3.4 3.4l.9.9M11.7 11.7l.9.9M3.4 12.6l.9-.9M11.7 4.3l.9-.9",
+  leave: "M6.5 2.5h-4v11h4M6 8h7.5M10.5 5l3 3-3 3",
+} as const;
+
+export type IconName = keyof typeof shapes;
+
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg className="icon" width="16" height="16" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+      <path d={shapes[name]} fill="none" stroke="currentColor" strokeWidth="1.3" strokeLinecap="round" strokeLinejoin="round" />
+    </svg>
+  );
+}

@@ -1,0 +1,111 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+import { type Parameters, stream } from "../api/client";
+import { toApiError } from "../api/loadable";
+import type { LogLine } from "../api/types";
+import { append, emptyWindow, type LogWindow, prepend } from "./log_window";
+
+const pageLines = 2000;
+
+export interface LogSource {
+  readonly window: LogWindow;
+  readonly status: "loading" | "following" | "ended";
+  readonly problem: string;
+  /** Reads the page before the first line that is here. */
+  readonly older: () => void;
+  /** Reads the page after the last line that is here. */
+  readonly newer: () => void;
+}
+
+async function page(path: string, parameters: Parameters, signal: AbortSignal): Promise<LogLine[]> {
+  const lines: LogLine[] = [];
+  await stream<LogLine>(path, { ...parameters, limit: pageLines }, signal, (some) => lines.push(...some));
+  return lines;
+}
+
+/**
+ * A log, from its end or from its beginning, filtered by the master. While
+ * `follow`, new lines come as they are written: by one stream, drawn once a frame.
+ */
+export function useLog(path: string, filter: Parameters, from: "end" | "start", follow: boolean): LogSource {
+  const key = JSON.stringify([path, filter, from, follow]);
+  const [window, setWindow] = useState<LogWindow>(emptyWindow);
+  const [status, setStatus] = useState<LogSource["status"]>("loading");
+  const [problem, setProblem] = useState("");
+  const busy = useRef(false);
+  const abort = useRef(new AbortController());
+
+  useEffect(() => {
+    const mine = new AbortController();
+    abort.current = mine;
+    busy.current = false;
+    const { signal } = mine;
+    let waiting: LogLine[] = [];
+    let frame = 0;
+    const flush = () => {
+      frame = 0;
+      const lines = waiting;
+      waiting = [];
+      setWindow((before) => append(before, lines));
+    };
+    const run = async () => {
+      setStatus("loading");
+      setProblem("");
+      const order = from === "end" ? { orderBy: "ORDER_BY_DESC" } : {};
+      const first = await page(path, { ...filter, ...order }, signal);
+      const more = first.length === pageLines;
+      const lines = from === "end" ? first.reverse() : first;
+      setWindow({ lines, moreBefore: from === "end" && more, moreAfter: from === "start" && more });
+      if (!follow || from === "start") return setStatus("ended");
+      setStatus("following");
+      const after = lines.at(-1)?.id ?? "0";
+      await stream<LogLine>(path, { ...filter, follow: true, afterId: after }, signal, (some) => {
+        waiting.push(...some);
+        if (frame === 0) frame = requestAnimationFrame(flush);
+      });
+      setStatus("ended");
+    };
+    setWindow(emptyWindow);
+    run().catch((cause: unknown) => {
+      if (signal.aborted) return;
+      setProblem(toApiError(cause).message);
+      setStatus("ended");
+    });
+    return () => {
+      mine.abort();
+      cancelAnimationFrame(frame);
+    };
+    // The key holds all that decides what is read.
+  }, [key]);
+
+  const latest = useRef(window);
+  latest.current = window;
+  const read = useCallback(
+    (way: "older" | "newer") => {
+      const { lines } = latest.current;
+      const edge = way === "older" ? lines[0] : lines.at(-1);
+      if (busy.current || edge === undefined) return;
+      busy.current = true;
+      const { signal } = abort.current;
+      const bounds = way === "older" ? { beforeId: edge.id, orderBy: "ORDER_BY_DESC" } : { afterId: edge.id };
+      page(path, { ...filter, ...bounds }, signal)
+        .then((found) => {
+          const more = found.length === pageLines;
+          setWindow((before) =>
+            way === "older" ? prepend(before, found.reverse(), more) : { ...append(before, found), moreAfter: more },
+          );
+        })
+        .catch((cause: unknown) => !signal.aborted && setProblem(toApiError(cause).message))
+        .finally(() => {
+          if (abort.current.signal === signal) busy.current = false;
+        });
+    },
+    [key],
+  );
+  return {
+    window,
+    status,
+    problem,
+    older: useCallback(() => read("older"), [read]),
+    newer: useCallback(() => read("newer"), [read]),
+  };
+}

@@ -1,0 +1,58 @@
+import { useEffect, useState } from "react";
+import { type ApiError, stream } from "../api/client";
+import { toApiError } from "../api/loadable";
+import type { MetricReport } from "../api/types";
+
+const pollMs = 3000;
+
+export interface Reports {
+  readonly key: string;
+  readonly list: readonly MetricReport[];
+  readonly complete: boolean;
+  readonly error?: ApiError;
+}
+
+interface MetricsReply {
+  readonly metrics: readonly MetricReport[];
+}
+
+/**
+ * The reports of some trials. One trial is followed by a stream; several are
+ * read again every few seconds while `live`, because a browser opens only a
+ * few connections to one server.
+ */
+export function useReports(trialIds: readonly number[], live: boolean, group: "all" | "validation" = "all"): Reports {
+  const key = `${group}:${trialIds.join(",")}`;
+  const [reports, setReports] = useState<Reports>({ key, list: [], complete: false });
+
+  useEffect(() => {
+    const abort = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const ids = key.slice(key.indexOf(":") + 1).split(",").filter((id) => id !== "");
+    const follow = live && ids.length === 1 && group === "all";
+    const run = async () => {
+      let list: MetricReport[] = [];
+      try {
+        const path = follow ? `trials/${ids[0]}/metrics/follow` : `trials/metrics/${group === "all" ? "trial" : group}_metrics`;
+        const parameters = follow ? {} : { trialIds: ids };
+        if (ids.length > 0)
+          await stream<MetricsReply>(path, parameters, abort.signal, (items) => {
+            list = list.concat(items.flatMap((item) => item.metrics));
+            if (follow) setReports({ key, list, complete: true });
+          });
+        if (!abort.signal.aborted) setReports({ key, list, complete: true });
+      } catch (cause) {
+        if (abort.signal.aborted) return;
+        setReports((before) => ({ ...before, key, complete: true, error: toApiError(cause) }));
+      }
+      if (live && !abort.signal.aborted) timer = setTimeout(() => void run(), pollMs);
+    };
+    void run();
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
+  }, [key, group, live]);
+
+  return reports.key === key ? reports : { key, list: [], complete: false };
+}

@@ -1,0 +1,84 @@
+import { type MouseEvent, type ReactNode, useCallback, useSyncExternalStore } from "react";
+import { parseQuery, parseView, pathOf, type Query, queryText, type View } from "./paths";
+
+const listeners = new Set<() => void>();
+const tell = () => {
+  for (const listener of listeners) listener();
+};
+window.addEventListener("popstate", tell);
+
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+};
+
+export function go(view: View, query: Query = {}, how: "push" | "replace" = "push"): void {
+  const address = pathOf(view) + queryText(query);
+  if (how === "push") history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+  if (how === "push") window.scrollTo(0, 0);
+  tell();
+}
+
+let lastView: { path: string; view: View } | undefined;
+/** The view that the browser's address names now. */
+export function useView(): View {
+  const path = useSyncExternalStore(subscribe, () => location.pathname);
+  if (lastView?.path !== path) lastView = { path, view: parseView(path) };
+  return lastView.view;
+}
+
+/** The query of the address, and a way to change some of it in place. */
+export function useQuery(): readonly [Query, (change: Query) => void] {
+  const text = useSyncExternalStore(subscribe, () => location.search);
+  const change = useCallback((some: Query) => {
+    const address = location.pathname + queryText({ ...parseQuery(location.search), ...some });
+    history.replaceState(null, "", address);
+    tell();
+  }, []);
+  return [parseQuery(text), change];
+}
+
+/** One parameter of the address; its usual value is not written there. */
+export function useParameter(name: string, usual = ""): readonly [string, (value: string) => void] {
+  const [query, change] = useQuery();
+  return [query[name] ?? usual, (value) => change({ [name]: value === usual ? "" : value })];
+}
+
+interface LinkProps {
+  readonly to: View;
+  readonly query?: Query;
+  readonly children: ReactNode;
+  readonly className?: string;
+  readonly current?: boolean;
+  readonly title?: string;
+}
+
+/** A link that the browser can open in a new tab, copy and remember. */
+export function Link({ to, query, children, className, current, title }: LinkProps) {
+  const follow = (event: MouseEvent) => {
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    go(to, query);
+  };
+  return (
+    <a
+      href={pathOf(to) + queryText(query ?? {})}
+      onClick={follow}
+      className={className}
+      title={title}
+      aria-current={current ? "page" : undefined}
+    >
+      {children}
+    </a>
+  );
+}
+
+/** Links to the parts of one page. */
+export function Tabs({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <nav className="tabs" aria-label={label}>
+      {children}
+    </nav>
+  );
+}

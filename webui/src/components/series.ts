@@ -1,0 +1,44 @@
+/** What is done with curves before they are drawn or taken away: pure. */
+
+import type { MetricReport } from "../api/types";
+import { toNumber } from "./format";
+
+type Value = number | null | undefined;
+
+/**
+ * An exponential moving average: each value counts `weight` times what the
+ * values before it count together, without the pull to 0 at the beginning.
+ * What is missing stays missing; a gap begins anew.
+ */
+export function smooth(values: readonly Value[], weight: number): Value[] {
+  if (weight <= 0) return [...values];
+  let [sum, total] = [0, 0];
+  return values.map((value) => {
+    if (value === undefined) return undefined;
+    if (value === null) {
+      [sum, total] = [0, 0];
+      return null;
+    }
+    sum = sum * weight + value;
+    total = total * weight + 1;
+    return sum / total;
+  });
+}
+
+function cell(value: unknown): string {
+  const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Reports as a table for other programs: a row each, a column for each metric, as RFC 4180 has it. */
+export function csv(reports: readonly MetricReport[]): string {
+  const values = ({ metrics }: MetricReport) => metrics.validation_metrics ?? metrics.avg_metrics ?? {};
+  const names = [...new Set(reports.flatMap((report) => Object.keys(values(report))))].sort();
+  const rows = reports.map((report) => {
+    const own = values(report);
+    const numbers = names.map((name) => toNumber(own[name]) ?? own[name]);
+    return [report.trialId, report.group, report.totalBatches, report.endTime, ...numbers.map((n) => (typeof n === "number" ? String(n) : n))];
+  });
+  const head = ["trial", "group", "batches", "time", ...names];
+  return [head, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+}

@@ -1,0 +1,12 @@
+/** Text as in an editor, with line numbers. */
+export function NumberedText({ text }: { text: string }) {
+  const lines = text.replace(/\n$/, "").split("\n").length;
+  return (
+    <div className="code numbered" tabIndex={0} role="region" aria-label="Text">
+      <pre className="lines" aria-hidden="true">
+        {Array.from({ length: lines }, (_, index) => index + 1).join("\n")}
+      </pre>
+      <pre>{text}</pre>
+    </div>
+  );
+}

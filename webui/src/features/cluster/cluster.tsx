@@ -1,0 +1,216 @@
+import { useState } from "react";
+import { get, post } from "../../api/client";
+import { toApiError, usePolled } from "../../api/loadable";
+import type { Agent, ResourcePool, Slot, Task } from "../../api/types";
+import { Dialog } from "../../components/dialog";
+import { useMe } from "../../components/me";
+import { Age, Loaded, PageHead, Panel, Problem } from "../../components/parts";
+import { type ClusterTab, clusterTabs } from "../../components/paths";
+import { Link, Tabs } from "../../components/route";
+import { type Column, Table } from "../../components/table";
+import { MasterLog } from "./master_log";
+import { agentSlots, type Holder, holders, type SlotRef, taskSubject } from "./usage";
+
+const pollMs = 2000;
+
+interface Everything {
+  readonly agents: readonly Agent[];
+  readonly pools: readonly ResourcePool[];
+  readonly tasks: readonly Task[];
+}
+
+async function load(signal: AbortSignal): Promise<Everything> {
+  const [{ agents }, { resourcePools }, { allocationIdToSummary }] = await Promise.all([
+    get<{ agents: readonly Agent[] }>("agents", {}, signal),
+    get<{ resourcePools: readonly ResourcePool[] }>("resource-pools", {}, signal),
+    get<{ allocationIdToSummary: Readonly<Record<string, Task>> }>("tasks", {}, signal),
+  ]);
+  return { agents, pools: resourcePools, tasks: Object.values(allocationIdToSummary) };
+}
+
+/** The machines, their slots, and who uses what. */
+export function ClusterPage({ tab }: { tab: ClusterTab }) {
+  return (
+    <>
+      <PageHead title="Cluster" />
+      <Tabs label="Of the cluster">
+        {clusterTabs.map((name) => (
+          <Link key={name} to={{ page: "cluster", tab: name }} current={name === tab}>
+            {name === "logs" ? "master log" : name}
+          </Link>
+        ))}
+      </Tabs>
+      {tab === "logs" ? <MasterLog /> : <Overview />}
+    </>
+  );
+}
+
+function Overview() {
+  const [loaded, reload] = usePolled("cluster", load, pollMs);
+  return (
+    <Loaded of={loaded} what="the cluster">
+      {({ agents, pools, tasks }) => (
+        <>
+          <Pools pools={pools} />
+          <Agents agents={agents} tasks={tasks} reload={reload} />
+          <Tasks tasks={tasks} />
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const poolColumns: readonly Column<ResourcePool>[] = [
+  { id: "name", title: "Pool", value: ({ name }) => name, cell: ({ name }) => name },
+  { id: "description", title: "Description", cell: ({ description }) => <span className="quiet">{description}</span> },
+  { id: "agents", title: "Agents", number: true, value: ({ numAgents }) => numAgents, cell: ({ numAgents }) => numAgents },
+  {
+    id: "used",
+    title: "Slots used",
+    number: true,
+    value: ({ slotsUsed }) => slotsUsed,
+    cell: ({ slotsUsed, slotsAvailable }) => (
+      <>
+        <progress max={Math.max(1, slotsAvailable)} value={slotsUsed} aria-label="Slots used" /> {slotsUsed} of {slotsAvailable}
+      </>
+    ),
+  },
+  {
+    id: "scheduler",
+    title: "Scheduler",
+    cell: ({ schedulerType }) => schedulerType.replace("SCHEDULER_TYPE_", "").toLowerCase().replaceAll("_", " "),
+  },
+];
+
+function Pools({ pools }: { pools: readonly ResourcePool[] }) {
+  return (
+    <Panel title="Resource pools">
+      <Table label="Resource pools" rows={pools} columns={poolColumns} rowKey={({ name }) => name} order="name" parameter="pools-by" empty="No agent has ever connected." />
+    </Panel>
+  );
+}
+
+function Agents({ agents, tasks, reload }: { agents: readonly Agent[]; tasks: readonly Task[]; reload: () => void }) {
+  const used = holders(tasks);
+  return (
+    <Panel title="Agents">
+      {agents.length === 0 && (
+        <p className="quiet">
+          No agent is connected. On a machine with slots: <code>det agent --master {location.origin}</code>
+        </p>
+      )}
+      {agents.map((agent) => (
+        <AgentRow key={agent.id} agent={agent} used={used} reload={reload} />
+      ))}
+    </Panel>
+  );
+}
+
+function AgentRow({ agent, used, reload }: { agent: Agent; used: ReadonlyMap<SlotRef, Holder>; reload: () => void }) {
+  const me = useMe();
+  const [problem, setProblem] = useState("");
+  const [asks, setAsks] = useState(false);
+  const slots = agentSlots(agent);
+  const set = (verb: "enable" | "disable", drain: boolean) =>
+    post(`agents/${encodeURIComponent(agent.id)}/${verb}`, { drain }).then(reload);
+  return (
+    <div className="agent">
+      <div className="row">
+        <strong>{agent.id}</strong>
+        <span className="quiet">
+          {slots[0]?.device.brand} · pool {agent.resourcePools.join(", ")} · {agent.addresses.join(", ")} · version {agent.version} · connected{" "}
+          <Age time={agent.registeredTime} />
+        </span>
+        {agent.draining ? <span className="label">draining</span> : !agent.enabled && <span className="label">disabled</span>}
+        {me.admin && (
+          <div className="actions">
+            {agent.enabled && !agent.draining ? (
+              <button type="button" onClick={() => setAsks(true)}>
+                disable
+              </button>
+            ) : (
+              <button type="button" onClick={() => void set("enable", false).catch((cause: unknown) => setProblem(toApiError(cause).message))}>
+                enable
+              </button>
+            )}
+          </div>
+        )}
+      </div>
+      <Problem text={problem} />
+      <div className="slots">
+        {slots.map((slot) => (
+          <SlotBox key={slot.id} slot={slot} holder={used.get(`${agent.id}/${slot.id}`)} />
+        ))}
+      </div>
+      {asks && <DisableDialog agent={agent} onDisable={(drain) => set("disable", drain)} onClose={() => setAsks(false)} />}
+    </div>
+  );
+}
+
+function SlotBox({ slot, holder }: { slot: Slot; holder: Holder | undefined }) {
+  const what = `Slot ${slot.id}, ${slot.device.brand}: `;
+  if (holder !== undefined)
+    return (
+      <Link to={holder.view} className="slot used" title={`${what}${holder.text}`}>
+        {holder.brief}
+      </Link>
+    );
+  const state = slot.enabled ? "free" : "disabled";
+  return (
+    <span className={`slot ${slot.enabled ? "" : "off"}`} title={`${what}${state}`}>
+      {slot.id}
+    </span>
+  );
+}
+
+function DisableDialog(props: { agent: Agent; onDisable: (drain: boolean) => Promise<void>; onClose: () => void }) {
+  const [drain, setDrain] = useState(true);
+  return (
+    <Dialog title={`Disable agent ${props.agent.id}?`} action="disable" danger onAction={() => props.onDisable(drain)} onClose={props.onClose}>
+      <p>Nothing new is started there.</p>
+      <label className="check">
+        <input type="checkbox" checked={drain} onChange={(event) => setDrain(event.target.checked)} /> what runs there may end; else it is stopped
+        and goes on elsewhere
+      </label>
+    </Dialog>
+  );
+}
+
+const taskColumns: readonly Column<Task>[] = [
+  {
+    id: "name",
+    title: "Task",
+    value: ({ name }) => name,
+    cell: (task) => {
+      const subject = taskSubject(task);
+      return subject ? <Link to={{ page: "trial", id: subject.trial, tab: "overview" }}>{task.name}</Link> : task.name;
+    },
+  },
+  { id: "state", title: "State", value: ({ state }) => state, cell: ({ state }) => state.toLowerCase() },
+  { id: "pool", title: "Pool", value: ({ resourcePool }) => resourcePool, cell: ({ resourcePool }) => resourcePool },
+  { id: "slots", title: "Slots", number: true, value: ({ slotsNeeded }) => slotsNeeded, cell: ({ slotsNeeded }) => slotsNeeded },
+  {
+    id: "where",
+    title: "Where",
+    cell: ({ resources, waitingReason }) =>
+      resources.length === 0 ? (
+        <span className="quiet">{waitingReason}</span>
+      ) : (
+        resources.flatMap(({ agentDevices }) => Object.keys(agentDevices)).join(", ")
+      ),
+  },
+  {
+    id: "since",
+    title: "Requested",
+    value: ({ registeredTime }) => Date.parse(registeredTime),
+    cell: ({ registeredTime }) => <Age time={registeredTime} />,
+  },
+];
+
+function Tasks({ tasks }: { tasks: readonly Task[] }) {
+  return (
+    <Panel title="Tasks">
+      <Table label="Tasks" rows={tasks} columns={taskColumns} rowKey={({ allocationId }) => allocationId} order="since" parameter="tasks-by" empty="Nothing runs or waits to run." />
+    </Panel>
+  );
+}

@@ -1,0 +1,102 @@
+import { useState } from "react";
+import { get, post } from "../../api/client";
+import { toApiError, usePolled } from "../../api/loadable";
+import type { Job, Pagination, ResourcePool } from "../../api/types";
+import { count } from "../../components/format";
+import { Choice, Loaded, PageHead, Problem } from "../../components/parts";
+import { useParameter } from "../../components/route";
+import { JobRow } from "./job_row";
+import { isOrdered, moveTo } from "./queue_moves";
+import { WhyDialog } from "./why";
+
+const pollMs = 2000;
+
+interface Queue {
+  readonly jobs: readonly Job[];
+  readonly pools: readonly ResourcePool[];
+}
+
+async function load(pool: string, signal: AbortSignal): Promise<Queue> {
+  const [queue, { resourcePools }] = await Promise.all([
+    get<{ jobs: readonly { readonly full: Job }[]; pagination: Pagination }>("job-queues-v2", pool === "" ? {} : { resourcePool: pool }, signal),
+    get<{ resourcePools: readonly ResourcePool[] }>("resource-pools", {}, signal),
+  ]);
+  return { jobs: queue.jobs.map(({ full }) => full), pools: resourcePools };
+}
+
+/** What waits and runs, in the order in which the cluster serves it. */
+export function QueuePage() {
+  const [pool, setPool] = useParameter("pool");
+  const [loaded, reload] = usePolled(`queue ${pool}`, (signal) => load(pool, signal), pollMs);
+  const names = loaded.status === "loaded" ? loaded.value.pools.map(({ name }) => name) : [];
+  return (
+    <>
+      <PageHead
+        title="Job queue"
+        actions={
+          <Choice label="Pool" value={pool} options={[["", "all"], ...names.map((name) => [name, name] as const)]} onChange={setPool} />
+        }
+      >
+        {loaded.status === "loaded" && <span className="quiet">{count(loaded.value.jobs.length, "job")}</span>}
+      </PageHead>
+      <Loaded of={loaded} what="the queue">
+        {({ jobs }) => <Jobs jobs={jobs} reload={reload} />}
+      </Loaded>
+    </>
+  );
+}
+
+const titles = ["", "#", "Job", "State", "Slots", "Waits because", "Progress", "Priority", "Weight", "Pool", "User", "Submitted"] as const;
+const numbers: readonly string[] = ["#", "Slots", "Priority", "Weight"];
+
+/** The jobs as rows that can be dragged to another place, or moved there with buttons. */
+function Jobs({ jobs, reload }: { jobs: readonly Job[]; reload: () => void }) {
+  const [asked, setAsked] = useState<Job>();
+  const [dragged, setDragged] = useState<string>();
+  const [problem, setProblem] = useState("");
+  if (jobs.length === 0) return <p className="quiet">Nothing runs or waits to run.</p>;
+  const update = (change: object) => {
+    setProblem("");
+    post("job-queues", { updates: [change] }).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
+  };
+  const move = (jobId: string, targetId: string) => {
+    const change = moveTo(jobs, jobId, targetId);
+    if (change) update(change);
+  };
+  return (
+    <>
+      <Problem text={problem} />
+      <div className="table">
+        <table aria-label="Jobs">
+          <thead>
+            <tr>
+              {titles.map((title) => (
+                <th key={title} scope="col" className={numbers.includes(title) ? "number" : undefined}>
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {jobs.map((job) => (
+              <JobRow
+                key={job.jobId}
+                job={job}
+                jobs={jobs}
+                ordered={isOrdered(job)}
+                dragged={dragged === job.jobId}
+                onDrag={setDragged}
+                onDrop={() => dragged !== undefined && move(dragged, job.jobId)}
+                onMove={(targetId) => move(job.jobId, targetId)}
+                onChange={(change) => update({ jobId: job.jobId, ...change })}
+                onWhy={() => setAsked(job)}
+              />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p className="quiet">Drag a row, or use its arrows, to change the order where the pool has one; its scheduler decides who gives way.</p>
+      {asked !== undefined && <WhyDialog job={asked} jobs={jobs} onClose={() => setAsked(undefined)} />}
+    </>
+  );
+}

@@ -1,0 +1,18 @@
+import { usePolled } from "../../api/loadable";
+import { CheckpointTable } from "../../components/checkpoint_table";
+import { Loaded } from "../../components/parts";
+import { checkpointsMax, listCheckpoints } from "./api";
+
+export function Checkpoints({ id, live }: { id: number; live: boolean }) {
+  const [list] = usePolled(`checkpoints ${id}`, (signal) => listCheckpoints(id, signal), 5000, () => live);
+  return (
+    <Loaded of={list} what="checkpoints">
+      {(checkpoints) => (
+        <>
+          {checkpoints.length === checkpointsMax && <p className="quiet">The first {checkpointsMax} are shown.</p>}
+          <CheckpointTable checkpoints={checkpoints} withTrial />
+        </>
+      )}
+    </Loaded>
+  );
+}

@@ -1,0 +1,132 @@
+import { useState } from "react";
+import { toApiError } from "../../api/loadable";
+import type { Experiment, Trial } from "../../api/types";
+import { Popup } from "../../components/dialog";
+import { Editable } from "../../components/edit";
+import { count, formatNumber, isTerminal, runTime } from "../../components/format";
+import { Age, Labels, Problem, Progress, StateBadge } from "../../components/parts";
+import { go, Link } from "../../components/route";
+import { act, change } from "./api";
+import { type Action, actions, explanations, isDangerous } from "./actions";
+import { ActionDialog } from "./bulk";
+import { ForkDialog } from "./fork";
+
+interface HeadProps {
+  readonly experiment: Experiment;
+  readonly trials: readonly Trial[];
+  readonly reload: () => void;
+}
+
+/** What the experiment is called, how it is doing, and what one can do with it. */
+export function Head({ experiment, trials, reload }: HeadProps) {
+  const { id, name, description, labels, state } = experiment;
+  const over = isTerminal(state);
+  const save = (what: Parameters<typeof change>[1]) => change(id, what).then(reload);
+  return (
+    <header className="pagehead">
+      <div className="row">
+        <h1>
+          <span className="quiet">Experiment {id}</span>{" "}
+          <Editable what="name" value={name} onSave={(text) => save({ name: text })}>
+            {name || "(no name)"}
+          </Editable>
+        </h1>
+        <StateBadge state={state} />
+        {!over && <Progress fraction={experiment.progress} />}
+        {experiment.archived && <span className="label">archived</span>}
+        <div className="actions">
+          <Buttons experiment={experiment} trials={trials} reload={reload} />
+        </div>
+      </div>
+      <p>
+        <Editable what="description" value={description} onSave={(text) => save({ description: text })}>
+          {description || <span className="quiet">no description</span>}
+        </Editable>
+      </p>
+      <p className="quiet row">
+        <span>{experiment.username}</span>
+        <span>
+          {experiment.searcherType} · {count(experiment.numTrials, "trial")}
+        </span>
+        <span>
+          started <Age time={experiment.startTime} />, {over ? "ran" : "runs"}{" "}
+          {runTime(experiment.startTime, experiment.endTime, Date.now())}
+        </span>
+        {experiment.bestTrialId && (
+          <span>
+            best {experiment.searcherMetric} <strong>{formatNumber(experiment.bestTrialSearcherMetric)}</strong> by{" "}
+            <Link to={{ page: "trial", id: experiment.bestTrialId, tab: "overview" }}>trial {experiment.bestTrialId}</Link>
+          </span>
+        )}
+        {experiment.forkedFrom && (
+          <span>
+            forked from{" "}
+            <Link to={{ page: "experiment", id: experiment.forkedFrom, tab: "overview" }}>{experiment.forkedFrom}</Link>
+          </span>
+        )}
+        <Editable
+          what="labels, separated by commas"
+          value={labels.join(", ")}
+          onSave={(text) => save({ labels: text.split(",").map((l) => l.trim()).filter((l) => l !== "") })}
+        >
+          {labels.length > 0 ? <Labels labels={labels} /> : "no labels"}
+        </Editable>
+      </p>
+      {experiment.error && <Problem text={experiment.error} />}
+      {!over && experiment.waitingReason && <p className="quiet">Waits: {experiment.waitingReason}</p>}
+    </header>
+  );
+}
+
+function Buttons({ experiment, trials, reload }: HeadProps) {
+  const [asks, setAsks] = useState<Action>();
+  const [forks, setForks] = useState<"fork" | "continue">();
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState("");
+  const possible = actions(experiment);
+  const first = possible.filter((action) => action === "pause" || action === "activate" || action === "cancel" || action === "kill");
+  const more = possible.filter((action) => !(first as readonly Action[]).includes(action));
+  const run = async (action: Action) => {
+    if (isDangerous(action)) return setAsks(action);
+    setBusy(true);
+    setProblem("");
+    try {
+      await act(experiment.id, action);
+      reload();
+    } catch (cause) {
+      setProblem(toApiError(cause).message);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const button = (action: Action) => (
+    <button key={action} type="button" title={explanations[action]} disabled={busy} onClick={() => void run(action)}>
+      {action}
+    </button>
+  );
+  const continued = trials.some(({ checkpointCount }) => (checkpointCount ?? 0) > 0);
+  return (
+    <>
+      <Problem text={problem} />
+      {first.map(button)}
+      <button type="button" title="A new experiment with this one's files and configuration" onClick={() => setForks("fork")}>
+        fork
+      </button>
+      {continued && (
+        <button type="button" title="A new experiment that begins with a checkpoint of this one" onClick={() => setForks("continue")}>
+          continue
+        </button>
+      )}
+      {more.length > 0 && <Popup label="more">{more.map(button)}</Popup>}
+      {asks !== undefined && (
+        <ActionDialog
+          action={asks}
+          chosen={[experiment]}
+          onDone={() => (asks === "delete" ? go({ page: "experiments" }) : reload())}
+          onClose={() => setAsks(undefined)}
+        />
+      )}
+      {forks !== undefined && <ForkDialog experiment={experiment} trials={trials} kind={forks} onClose={() => setForks(undefined)} />}
+    </>
+  );
+}

@@ -1,0 +1,70 @@
+import { formatNumber } from "../../components/format";
+import { fraction } from "../../components/hyperparameters";
+import { Panel } from "../../components/parts";
+import { go } from "../../components/route";
+import { short, ticks } from "./parallel";
+import type { Picture } from "./search_tab";
+
+const [width, height, left, right, top, bottom] = [260, 170, 46, 250, 10, 140] as const;
+
+/** Texts at the ends of an axis stay within the picture. */
+const anchor = (part: number) => (part < 0.1 ? "start" : part > 0.9 ? "end" : "middle");
+
+/** The metric over each hyperparameter, a dot for each trial. */
+export function ScatterPlots({ picture }: { picture: Picture }) {
+  return (
+    <Panel title={`${picture.metric} over each hyperparameter`}>
+      <div className="small-plots">
+        {picture.space.dimensions.map(({ name }, index) => (
+          <Scatter key={name} picture={picture} index={index} />
+        ))}
+      </div>
+    </Panel>
+  );
+}
+
+function Scatter({ picture: { space, metric, colours }, index }: { picture: Picture; index: number }) {
+  const dimension = space.dimensions[index];
+  if (dimension === undefined) return null;
+  const metrics = space.points.map((point) => point.metric);
+  const range = { min: Math.min(...metrics), max: Math.max(...metrics), log: false };
+  const y = (value: number) => bottom - fraction(range, value) * (bottom - top);
+  const x = (value: number) => left + 8 + fraction(dimension, value) * (right - left - 16);
+  const marks = ticks(dimension);
+  const shownMarks = dimension.kind === "category" ? marks : marks.filter((_, i) => i % 2 === 0);
+  return (
+    <figure className="chart">
+      <figcaption>{dimension.name}</figcaption>
+      <svg className="plot" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${metric} over ${dimension.name}`}>
+        <line className="axis" x1={left} x2={left} y1={top} y2={bottom} />
+        <line className="axis" x1={left} x2={right} y1={bottom} y2={bottom} />
+        {[range.min, range.max].map((value, i) => (
+          <text key={i} x={left - 4} y={y(value) + 4} textAnchor="end">
+            {formatNumber(Number(value.toPrecision(3)))}
+          </text>
+        ))}
+        {shownMarks.map(({ text, part }) => (
+          <text key={text} x={left + 8 + part * (right - left - 16)} y={bottom + 15} textAnchor={anchor(part)}>
+            {text}
+          </text>
+        ))}
+        {space.points.map(({ trialId, values, texts, metric: value }, i) => {
+          const at = values[index];
+          return at === undefined ? null : (
+            <circle
+              key={trialId}
+              cx={x(at)}
+              cy={y(value)}
+              r={3.5}
+              fill={colours[i]}
+              className="dot"
+              onClick={() => go({ page: "trial", id: trialId, tab: "overview" })}
+            >
+              <title>{`Trial ${trialId}: ${dimension.name} ${short(texts[index] ?? "")}, ${metric} ${formatNumber(value)}`}</title>
+            </circle>
+          );
+        })}
+      </svg>
+    </figure>
+  );
+}

@@ -1,0 +1,168 @@
+import { useMemo, useState } from "react";
+import { get, patch, post, remove } from "../../api/client";
+import { toApiError, usePolled } from "../../api/loadable";
+import type { Model, ModelVersion } from "../../api/types";
+import { Dialog } from "../../components/dialog";
+import { Editable } from "../../components/edit";
+import { flatten } from "../../components/format";
+import { Age, Labels, Loaded, Pairs, Panel, Problem, StateBadge } from "../../components/parts";
+import { go, Link } from "../../components/route";
+import { type Column, Table } from "../../components/table";
+
+interface Both {
+  readonly model: Model;
+  readonly versions: readonly ModelVersion[];
+}
+
+const address = (name: string) => `models/${encodeURIComponent(name)}`;
+
+async function load(name: string, signal: AbortSignal): Promise<Both> {
+  const reply = await get<{ model: Model; modelVersions: readonly ModelVersion[] }>(`${address(name)}/versions`, {}, signal);
+  return { model: reply.model, versions: reply.modelVersions };
+}
+
+/** One model and its versions. */
+export function ModelPage({ name }: { name: string }) {
+  const [loaded, reload] = usePolled(`model ${name}`, (signal) => load(name, signal), 5000);
+  return (
+    <Loaded of={loaded} what={`model ${name}`}>
+      {({ model, versions }) => (
+        <>
+          <Head model={model} reload={reload} />
+          <Versions model={model} versions={versions} reload={reload} />
+          <div className="columns">
+            <Panel title="Notes">
+              <Editable what="notes" value={model.notes} multiline onSave={(notes) => patch(address(name), { notes }).then(reload)}>
+                {model.notes === "" ? <span className="quiet">No notes.</span> : <p className="prose">{model.notes}</p>}
+              </Editable>
+            </Panel>
+            {Object.keys(model.metadata).length > 0 && (
+              <Panel title="Metadata">
+                <Pairs rows={flatten(model.metadata)} />
+              </Panel>
+            )}
+          </div>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Head({ model, reload }: { model: Model; reload: () => void }) {
+  const { name } = model;
+  const [deletes, setDeletes] = useState(false);
+  const [problem, setProblem] = useState("");
+  const save = (change: object) => patch(address(name), change).then(reload);
+  const archive = () =>
+    post(`${address(name)}/${model.archived ? "unarchive" : "archive"}`).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
+  const rename = async (to: string) => {
+    await patch(address(name), { name: to });
+    go({ page: "model", name: to }, {}, "replace");
+  };
+  return (
+    <header className="pagehead">
+      <div className="row">
+        <h1>
+          <span className="quiet">Model</span>{" "}
+          <Editable what="name" value={name} onSave={rename}>
+            {name}
+          </Editable>
+        </h1>
+        {model.archived && <span className="label">archived</span>}
+        <div className="actions">
+          <button type="button" onClick={() => void archive()}>
+            {model.archived ? "unarchive" : "archive"}
+          </button>
+          <button type="button" onClick={() => setDeletes(true)}>
+            delete
+          </button>
+        </div>
+      </div>
+      <p>
+        <Editable what="description" value={model.description} onSave={(description) => save({ description })}>
+          {model.description || <span className="quiet">no description</span>}
+        </Editable>
+      </p>
+      <p className="quiet row">
+        <span>{model.username}</span>
+        <span>
+          changed <Age time={model.lastUpdatedTime} />
+        </span>
+        <Editable
+          what="labels, separated by commas"
+          value={model.labels.join(", ")}
+          onSave={(text) => save({ labels: text.split(",").map((l) => l.trim()).filter((l) => l !== "") })}
+        >
+          {model.labels.length > 0 ? <Labels labels={model.labels} /> : "no labels"}
+        </Editable>
+      </p>
+      <Problem text={problem} />
+      {deletes && (
+        <Dialog
+          title={`Delete model ${name}?`}
+          action="delete"
+          danger
+          onAction={() => remove(address(name)).then(() => go({ page: "models" }))}
+          onClose={() => setDeletes(false)}
+        >
+          <p>Its {model.numVersions} versions go, too. The checkpoints stay, but nothing protects them any more.</p>
+        </Dialog>
+      )}
+    </header>
+  );
+}
+
+function Versions({ model, versions, reload }: Both & { reload: () => void }) {
+  const [gone, setGone] = useState<ModelVersion>();
+  const columns = useMemo(
+    (): Column<ModelVersion>[] => [
+      { id: "version", title: "Version", number: true, value: ({ version }) => version, cell: ({ version }) => version },
+      { id: "name", title: "Name", value: ({ name }) => name, cell: ({ name }) => name },
+      {
+        id: "trial",
+        title: "Trial",
+        number: true,
+        cell: ({ checkpoint: { training } }) =>
+          training.trialId ? <Link to={{ page: "trial", id: training.trialId, tab: "overview" }}>{training.trialId}</Link> : null,
+      },
+      { id: "checkpoint", title: "Checkpoint", cell: ({ checkpoint }) => <span className="mono">{checkpoint.uuid}</span> },
+      { id: "state", title: "State", cell: ({ checkpoint }) => <StateBadge state={checkpoint.state} /> },
+      { id: "comment", title: "Comment", cell: ({ comment }) => <span className="quiet">{comment}</span> },
+      { id: "user", title: "User", value: ({ username }) => username, cell: ({ username }) => username },
+      { id: "created", title: "Registered", value: ({ creationTime }) => Date.parse(creationTime), cell: ({ creationTime }) => <Age time={creationTime} /> },
+      {
+        id: "delete",
+        title: "",
+        cell: (version) => (
+          <button type="button" className="text" aria-label={`Delete version ${version.version}`} onClick={() => setGone(version)}>
+            delete
+          </button>
+        ),
+      },
+    ],
+    [],
+  );
+  return (
+    <Panel title="Versions">
+      <Table
+        label="Versions"
+        rows={versions}
+        columns={columns}
+        rowKey={({ version }) => version}
+        order="-version"
+        empty={`No versions yet. Register a checkpoint on its experiment's page, or: det model register-version "${model.name}" UUID`}
+      />
+      {gone !== undefined && (
+        <Dialog
+          title={`Delete version ${gone.version} of ${model.name}?`}
+          action="delete"
+          danger
+          onAction={() => remove(`${address(model.name)}/versions/${gone.version}`).then(reload)}
+          onClose={() => setGone(undefined)}
+        >
+          <p>Checkpoint {gone.checkpoint.uuid} stays, but this version protects it no more.</p>
+        </Dialog>
+      )}
+    </Panel>
+  );
+}

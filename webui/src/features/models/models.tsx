@@ -1,0 +1,95 @@
+import { useState } from "react";
+import { get, post } from "../../api/client";
+import { usePolled } from "../../api/loadable";
+import type { Model, Pagination } from "../../api/types";
+import { Dialog } from "../../components/dialog";
+import { count } from "../../components/format";
+import { Age, Choice, Field, Labels, Loaded, PageHead } from "../../components/parts";
+import { go, Link, useParameter } from "../../components/route";
+import { type Column, Table } from "../../components/table";
+
+const columns: readonly Column<Model>[] = [
+  {
+    id: "name",
+    title: "Name",
+    value: ({ name }) => name,
+    cell: ({ name, archived }) => (
+      <>
+        <Link to={{ page: "model", name }}>{name}</Link> {archived && <span className="label">archived</span>}
+      </>
+    ),
+  },
+  { id: "description", title: "Description", value: ({ description }) => description, cell: ({ description }) => <span className="ellipsis quiet">{description}</span> },
+  { id: "labels", title: "Labels", cell: ({ labels }) => <Labels labels={labels} /> },
+  { id: "versions", title: "Versions", number: true, value: ({ numVersions }) => numVersions, cell: ({ numVersions }) => numVersions },
+  {
+    id: "updated",
+    title: "Changed",
+    value: ({ lastUpdatedTime }) => Date.parse(lastUpdatedTime),
+    cell: ({ lastUpdatedTime }) => <Age time={lastUpdatedTime} />,
+  },
+  { id: "user", title: "User", value: ({ username }) => username, cell: ({ username }) => username },
+];
+
+/** The model registry: names under which good checkpoints are kept. */
+export function ModelList() {
+  const [search, setSearch] = useParameter("search");
+  const [archived, setArchived] = useParameter("archived");
+  const [creates, setCreates] = useState(false);
+  const parameters = { name: search, ...(archived === "all" ? {} : { archived: archived === "yes" }) };
+  const [list] = usePolled(
+    `models ${search} ${archived}`,
+    (signal) => get<{ models: readonly Model[]; pagination: Pagination }>("models", parameters, signal),
+    5000,
+  );
+  return (
+    <>
+      <PageHead
+        title="Models"
+        actions={
+          <button type="button" className="primary" onClick={() => setCreates(true)}>
+            New model
+          </button>
+        }
+      >
+        {list.status === "loaded" && <span className="quiet">{count(list.value.models.length, "model")}</span>}
+      </PageHead>
+      <search className="row filters">
+        <input type="search" value={search} placeholder="Name" aria-label="Search by name" onChange={(event) => setSearch(event.target.value)} />
+        <Choice label="Archived" value={archived} options={[["", "no"], ["yes", "yes"], ["all", "both"]]} onChange={setArchived} />
+      </search>
+      <Loaded of={list} what="models">
+        {({ models }) => (
+          <Table
+            label="Models"
+            rows={models}
+            columns={columns}
+            rowKey={({ id }) => id}
+            order="-updated"
+            empty={search === "" ? "No models yet. A model is a name for checkpoints that are worth keeping." : "No model matches."}
+          />
+        )}
+      </Loaded>
+      {creates && <NewModel onClose={() => setCreates(false)} />}
+    </>
+  );
+}
+
+function NewModel({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [description, setDescription] = useState("");
+  const create = async () => {
+    await post("models", { name: name.trim(), description });
+    go({ page: "model", name: name.trim() });
+  };
+  return (
+    <Dialog title="New model" action="Create" disabled={name.trim() === ""} onAction={create} onClose={onClose}>
+      <Field label="Name">
+        <input value={name} required autoFocus onChange={(event) => setName(event.target.value)} />
+      </Field>
+      <Field label="Description">
+        <input value={description} onChange={(event) => setDescription(event.target.value)} />
+      </Field>
+    </Dialog>
+  );
+}

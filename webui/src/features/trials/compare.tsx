@@ -1,0 +1,148 @@
+import { type FormEvent, useMemo, useState } from "react";
+import { usePolled } from "../../api/loadable";
+import { scaleOf } from "../../components/curves";
+import { palette } from "../../components/chart";
+import { flatten, formatNumber, isTerminal, runTime } from "../../components/format";
+import { Metrics } from "../../components/metrics";
+import { Loaded, PageHead, Panel, StateBadge } from "../../components/parts";
+import { Link, useParameter } from "../../components/route";
+import { getTrial, type TrialWithExperiment } from "./api";
+import { comparedIds } from "./compared";
+
+const trialsMax = 40;
+
+/** Trials of any experiments beside each other: the address names them. */
+export function ComparePage() {
+  const [text, setText] = useParameter("trials");
+  const ids = useMemo(() => comparedIds(text, trialsMax), [text]);
+  const [loaded] = usePolled(
+    `compare ${ids.join()}`,
+    (signal) => Promise.all(ids.map((id) => getTrial(id, signal))),
+    3000,
+    (list) => list.some(({ trial }) => !isTerminal(trial.state)),
+  );
+  const set = (list: readonly number[]) => setText(list.join(","));
+  return (
+    <>
+      <PageHead title="Compare trials">
+        <AddTrial onAdd={(id) => set([...ids.filter((one) => one !== id), id])} />
+      </PageHead>
+      {ids.length === 0 ? (
+        <p className="quiet">
+          Add trials by their number, or choose experiments in the <Link to={{ page: "experiments" }}>list</Link> and compare their best.
+        </p>
+      ) : (
+        <Loaded of={loaded} what="trials">
+          {(list) => <Comparison list={list} onRemove={(id) => set(ids.filter((one) => one !== id))} />}
+        </Loaded>
+      )}
+    </>
+  );
+}
+
+function AddTrial({ onAdd }: { onAdd: (id: number) => void }) {
+  const [text, setText] = useState("");
+  const add = (event: FormEvent) => {
+    event.preventDefault();
+    const id = comparedIds(text, 1)[0];
+    if (id !== undefined) onAdd(id);
+    setText("");
+  };
+  return (
+    <form className="row" onSubmit={add}>
+      <input value={text} inputMode="numeric" placeholder="Number of a trial" aria-label="Number of a trial" onChange={(e) => setText(e.target.value)} />
+      <button type="submit">Add</button>
+    </form>
+  );
+}
+
+function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; onRemove: (id: number) => void }) {
+  const key = list.map(({ trial }) => trial.id).join();
+  const ids = useMemo(() => list.map(({ trial }) => trial.id), [key]);
+  const scales = useMemo(() => new Map(list.map(({ trial, experiment }) => [trial.id, scaleOf(trial, experiment.config)])), [key]);
+  const colours = new Map(ids.map((id, index) => [id, palette[index % palette.length] ?? "#888888"]));
+  const texts = list.map(({ trial }) => new Map(flatten(trial.hparams)));
+  const names = [...new Set(texts.flatMap((map) => [...map.keys()]))].sort();
+  const differs = (name: string) => new Set(texts.map((map) => map.get(name))).size > 1;
+  return (
+    <>
+      <Metrics
+        trialIds={ids}
+        scales={scales}
+        live={list.some(({ trial }) => !isTerminal(trial.state))}
+        first={list[0]?.experiment.searcherMetric ?? ""}
+        colour={({ trialId }) => colours.get(trialId) ?? "#888888"}
+      />
+      <Panel title="Beside each other">
+        <div className="table">
+          <table aria-label="Compared trials">
+            <thead>
+              <tr>
+                <th scope="col">Trial</th>
+                {list.map(({ trial }) => (
+                  <th key={trial.id} scope="col">
+                    <svg width="10" height="10" aria-hidden="true">
+                      <circle cx="5" cy="5" r="4" fill={colours.get(trial.id)} />
+                    </svg>{" "}
+                    <Link to={{ page: "trial", id: trial.id, tab: "overview" }}>{trial.id}</Link>{" "}
+                    <button type="button" className="text" aria-label={`Remove trial ${trial.id}`} onClick={() => onRemove(trial.id)}>
+                      ×
+                    </button>
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              <tr>
+                <th scope="row">Experiment</th>
+                {list.map(({ trial, experiment }) => (
+                  <td key={trial.id}>
+                    <Link to={{ page: "experiment", id: experiment.id, tab: "overview" }}>
+                      {experiment.id} {experiment.name}
+                    </Link>
+                  </td>
+                ))}
+              </tr>
+              <tr>
+                <th scope="row">State</th>
+                {list.map(({ trial }) => (
+                  <td key={trial.id}>
+                    <StateBadge state={trial.state} />
+                  </td>
+                ))}
+              </tr>
+              <tr>
+                <th scope="row">Best metric</th>
+                {list.map(({ trial, experiment }) => (
+                  <td key={trial.id}>
+                    {formatNumber(trial.searcherMetricValue)} <span className="quiet">{experiment.searcherMetric}</span>
+                  </td>
+                ))}
+              </tr>
+              <tr>
+                <th scope="row">Batches</th>
+                {list.map(({ trial }) => (
+                  <td key={trial.id}>{trial.totalBatchesProcessed}</td>
+                ))}
+              </tr>
+              <tr>
+                <th scope="row">Time</th>
+                {list.map(({ trial }) => (
+                  <td key={trial.id}>{runTime(trial.startTime, trial.endTime, Date.now())}</td>
+                ))}
+              </tr>
+              {names.map((name) => (
+                <tr key={name} className={differs(name) ? "differs" : undefined}>
+                  <th scope="row">{name}</th>
+                  {texts.map((map, index) => (
+                    <td key={ids[index]}>{map.get(name) ?? "–"}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </Panel>
+    </>
+  );
+}

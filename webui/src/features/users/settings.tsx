@@ -1,0 +1,82 @@
+import { type FormEvent, useState } from "react";
+import { get, patch } from "../../api/client";
+import { toApiError, usePolled } from "../../api/loadable";
+import type { MasterFacts } from "../../api/types";
+import { useMe } from "../../components/me";
+import { Choice, Field, Loaded, PageHead, Pairs, Panel, Problem } from "../../components/parts";
+import { setTheme, useTheme } from "../../components/theme";
+
+/** What a user chooses for herself. */
+export function SettingsPage() {
+  const me = useMe();
+  const theme = useTheme();
+  const [master] = usePolled("master", (signal) => get<MasterFacts>("master", {}, signal), 0, () => false);
+  return (
+    <>
+      <PageHead title="Settings" />
+      <div className="columns">
+        <Panel title="Appearance">
+          <Choice
+            label="Colours"
+            value={theme}
+            options={[["system", "as the system"], ["light", "light"], ["dark", "dark"]]}
+            onChange={setTheme}
+          />
+        </Panel>
+        <Panel title="Password">
+          <Password userId={me.id} />
+        </Panel>
+        <Panel title="About">
+          <Loaded of={master} what="the master">
+            {({ version, clusterName, clusterId }) => (
+              <Pairs
+                rows={[
+                  ["Logged in as", `${me.username}${me.admin ? ", administrator" : ""}`],
+                  ["Cluster", clusterName],
+                  ["Cluster id", clusterId],
+                  ["Version", version],
+                  ["API", <a key="api" href="/api/v1/api.swagger.json">OpenAPI document</a>],
+                ]}
+              />
+            )}
+          </Loaded>
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+function Password({ userId }: { userId: number }) {
+  const [password, setPassword] = useState("");
+  const [again, setAgain] = useState("");
+  const [outcome, setOutcome] = useState<{ problem: string } | "done">();
+  const save = async (event: FormEvent) => {
+    event.preventDefault();
+    if (password !== again) return setOutcome({ problem: "The two are not the same." });
+    try {
+      await patch(`users/${userId}`, { password, isHashed: false });
+      setPassword("");
+      setAgain("");
+      setOutcome("done");
+    } catch (cause) {
+      setOutcome({ problem: toApiError(cause).message });
+    }
+  };
+  return (
+    <form onSubmit={(event) => void save(event)}>
+      <Field label="New password">
+        <input type="password" value={password} autoComplete="new-password" required onChange={(event) => setPassword(event.target.value)} />
+      </Field>
+      <Field label="Again">
+        <input type="password" value={again} autoComplete="new-password" required onChange={(event) => setAgain(event.target.value)} />
+      </Field>
+      <button type="submit">Change password</button>
+      {typeof outcome === "object" && <Problem text={outcome.problem} />}
+      {outcome === "done" && (
+        <p className="state good" role="status">
+          changed
+        </p>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,127 @@
+import { useMemo, useState } from "react";
+import { get, patch, post } from "../../api/client";
+import { toApiError, usePolled } from "../../api/loadable";
+import type { User } from "../../api/types";
+import { Dialog } from "../../components/dialog";
+import { useMe } from "../../components/me";
+import { Age, Field, Loaded, PageHead, Problem } from "../../components/parts";
+import { type Column, Table } from "../../components/table";
+
+type Change = Partial<Pick<User, "admin" | "active" | "displayName">> & { readonly password?: string; readonly isHashed?: boolean };
+
+const change = (user: User, what: Change) => patch(`users/${user.id}`, what);
+
+/** Who may use the cluster: for administrators. */
+export function UsersPage() {
+  const me = useMe();
+  const [list, reload] = usePolled("users", (signal) => get<{ users: readonly User[] }>("users", {}, signal), 5000);
+  const [creates, setCreates] = useState(false);
+  const [opened, setOpened] = useState<User>();
+  const [problem, setProblem] = useState("");
+  const columns = useMemo((): Column<User>[] => {
+    const set = (user: User, what: Change) => {
+      setProblem("");
+      change(user, what).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
+    };
+    return [
+      { id: "name", title: "User", value: ({ username }) => username, cell: ({ username }) => username },
+      { id: "display", title: "Display name", value: ({ displayName }) => displayName, cell: ({ displayName }) => displayName },
+      {
+        id: "admin",
+        title: "Administrator",
+        value: ({ admin }) => Number(admin),
+        cell: (user) => (
+          <input
+            type="checkbox"
+            aria-label={`${user.username} is administrator`}
+            checked={user.admin}
+            disabled={user.id === me.id}
+            onChange={(event) => set(user, { admin: event.target.checked })}
+          />
+        ),
+      },
+      {
+        id: "active",
+        title: "Active",
+        value: ({ active }) => Number(active),
+        cell: (user) => (
+          <input
+            type="checkbox"
+            aria-label={`${user.username} is active`}
+            checked={user.active}
+            disabled={user.id === me.id}
+            onChange={(event) => set(user, { active: event.target.checked })}
+          />
+        ),
+      },
+      { id: "changed", title: "Changed", value: ({ modifiedAt }) => Date.parse(modifiedAt ?? ""), cell: ({ modifiedAt }) => <Age time={modifiedAt} /> },
+      {
+        id: "password",
+        title: "",
+        cell: (user) => (
+          <button type="button" className="text" onClick={() => setOpened(user)}>
+            set password
+          </button>
+        ),
+      },
+    ];
+  }, [me.id, reload]);
+  if (!me.admin) return <p className="quiet">Users are managed by administrators. Log in as one.</p>;
+  return (
+    <>
+      <PageHead
+        title="Users"
+        actions={
+          <button type="button" className="primary" onClick={() => setCreates(true)}>
+            New user
+          </button>
+        }
+      />
+      <Problem text={problem} />
+      <Loaded of={list} what="users">
+        {({ users }) => <Table label="Users" rows={users} columns={columns} rowKey={({ id }) => id} order="name" empty="No users." />}
+      </Loaded>
+      {creates && <NewUser onDone={reload} onClose={() => setCreates(false)} />}
+      {opened !== undefined && <PasswordDialog user={opened} onClose={() => setOpened(undefined)} />}
+    </>
+  );
+}
+
+function NewUser({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
+  const [username, setUsername] = useState("");
+  const [password, setPassword] = useState("");
+  const [admin, setAdmin] = useState(false);
+  const create = async () => {
+    await post("users", { user: { username: username.trim(), admin, active: true }, password, isHashed: false });
+    onDone();
+  };
+  return (
+    <Dialog title="New user" action="Create" disabled={username.trim() === ""} onAction={create} onClose={onClose}>
+      <Field label="Name">
+        <input value={username} required autoFocus autoComplete="off" onChange={(event) => setUsername(event.target.value)} />
+      </Field>
+      <Field label="Password (empty: none yet)">
+        <input type="password" value={password} autoComplete="new-password" onChange={(event) => setPassword(event.target.value)} />
+      </Field>
+      <label className="check">
+        <input type="checkbox" checked={admin} onChange={(event) => setAdmin(event.target.checked)} /> administrator
+      </label>
+    </Dialog>
+  );
+}
+
+function PasswordDialog({ user, onClose }: { user: User; onClose: () => void }) {
+  const [password, setPassword] = useState("");
+  return (
+    <Dialog
+      title={`Password of ${user.username}`}
+      action="Set"
+      onAction={() => change(user, { password, isHashed: false }).then(() => undefined)}
+      onClose={onClose}
+    >
+      <Field label="New password">
+        <input type="password" value={password} autoFocus autoComplete="new-password" onChange={(event) => setPassword(event.target.value)} />
+      </Field>
+    </Dialog>
+  );
+}
