@@ -1,6 +1,6 @@
 """How many batches a second do trials in C++ and in Python train, and how near to a bare C++ loop?
 
-Builds nothing: `cxx_trials` is a target of the release preset. One thread; each figure is the best of all rounds.
+Builds nothing: `cxx_trials` is a target of the release preset. One thread; seconds are those of the processor, each figure is the best of all rounds.
 Usage: OMP_NUM_THREADS=1 python bench/cxx_trials.py [seconds per round] [rounds]
 """
 
@@ -110,11 +110,11 @@ def python_rate(name: str, seconds: float, rounds: int) -> float:
     controller.train(chunk)
     best = 0.0
     for _ in range(rounds):
-        began, done, passed = time.perf_counter(), 0, 0.0
+        began, done, passed = time.process_time(), 0, 0.0
         while passed < seconds:
             controller.train(chunk)
             done += chunk
-            passed = time.perf_counter() - began
+            passed = time.process_time() - began
         best = max(best, done / passed)
     return best
 
