@@ -77,7 +77,7 @@ class Connection:
             )
         _joined += 1
         name = f"determined/trainer/{_joined}"
-        store: Any = dist.distributed_c10d._get_default_store()  # type: ignore[attr-defined]
+        store: Any = dist.distributed_c10d._get_default_store()
         meeting = _meeting.meet(
             env, _ThroughStore(store, name), name=name, master=f"http://{_bracketed(host)}", seconds=patience
         )

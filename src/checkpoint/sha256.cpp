@@ -58,8 +58,8 @@ void compress_portably(State& state, const unsigned char* blocks, std::size_t co
 
 #if defined(__x86_64__)
 
-// The instructions keep the state as two vectors, (a b e f) and (c d g h) with `a` and `c` uppermost, and do two
-// rounds at a time from the lower half of a vector of words with their round constants added.
+// The instructions keep the state as two vectors, (a b e f) and (c d g h) with `a` and `c` uppermost, and do
+// two rounds at a time from the lower half of a vector of words with their round constants added.
 [[gnu::target("sha,sse4.1")]] void compress_natively(State& state, const unsigned char* blocks,
                                                      std::size_t count) {
   const auto load = [](const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); };

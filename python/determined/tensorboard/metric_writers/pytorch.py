@@ -21,7 +21,7 @@ class TorchWriter:
             raise ModuleNotFoundError(
                 "TorchWriter needs the package tensorboard; add it to requirements.txt of the model definition"
             ) from error
-        self.writer: Any = SummaryWriter(log_dir=str(_board.get_base_path()))  # type: ignore[no-untyped-call]
+        self.writer: Any = SummaryWriter(log_dir=str(_board.get_base_path()))
         _board.flushed_before_copying(self.writer.flush)
 
     def add_scalar(self, name: str, value: Any, step: int) -> None:
