@@ -154,7 +154,8 @@ std::vector<Field> running() {
 
 std::vector<Field> old() {
   return {
-      field("tensorboard_storage", any(), "Ignored."), field("data_layer", any(), "Where cached data sets are kept."),
+      field("tensorboard_storage", any(), "Ignored."),
+      field("data_layer", any(), "Where cached data sets are kept."),
       field("security",
             section({field("kerberos", section({field("config_file", string(), "Its file.")}), "Not used.")}),
             "Not used."),
