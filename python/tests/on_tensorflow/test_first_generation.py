@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+import tensorflow
 
 from determined import _launch
 from determined._env import EnvContext
@@ -71,7 +72,6 @@ def test_code_of_tensorflow_1_trains_where_the_image_says_so(
     monkeypatch.syspath_prepend(str(tmp_path))
     config = {"entrypoint": "old_def:OldTrial", "searcher": {"metric": "accuracy"}, "environment": {"image": IMAGE}}
     env = EnvContext(experiment_config=ExperimentConfig(config), hparams={"global_batch_size": 4}, trial_seed=1)
-    before = sys.modules["tensorflow"]
     try:
         trial_class = _launch.load(env, SourceSnapshot(str(tmp_path)))
         _, controller = _launch.build(trial_class, env, source=None)
@@ -80,4 +80,4 @@ def test_code_of_tensorflow_1_trains_where_the_image_says_so(
         assert averages["loss"] > 0 and controller.validate()["accuracy"] == 1.0
         controller.close()
     finally:
-        sys.modules["tensorflow"] = before
+        sys.modules["tensorflow"] = tensorflow
