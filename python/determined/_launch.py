@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pathlib
 import random
 import sys
 from typing import Any
@@ -48,9 +49,22 @@ def load(env: EnvContext, source: SourceSnapshot, distributed: DistributedContex
         numpy.random.seed(env.trial_seed % 2**32)
     if (torch := _imported("torch", source)) is not None:
         torch.default_generator.manual_seed(env.trial_seed)
+    if source.mentions("tensorflow"):
+        _choose_generation(env, source)
     if command is not None:
         return _native.load(command, source.root, env, distributed)
     return _entrypoint.load_trial_class(entrypoint, source.root)
+
+
+def _choose_generation(env: EnvContext, source: SourceSnapshot) -> None:
+    """Makes ``tensorflow`` mean its first generation, where the experiment's image asks for it."""
+    from determined._tensorflow import _first_generation
+    from determined.exec import _families
+
+    if _first_generation.wanted(env.experiment_config):
+        families = _families.on_tensorflow(pathlib.Path(source.root), env.experiment_config)
+        if families and "keras" not in families:
+            _first_generation.switch()
 
 
 def _imported(name: str, source: SourceSnapshot) -> Any:

@@ -46,9 +46,10 @@ class Cache:
             self.spec = _decoded(meta["spec"])
             if meta["format"] != _FORMAT or (directory / "data.mdb").stat().st_size != meta["bytes"]:
                 raise CorruptCacheError(f"the cached data set {directory} is not the one that was written")
-            self._environment = lmdb.open(str(directory), readonly=True, lock=False, readahead=False)
+            self._environment: Any = lmdb.open(str(directory), readonly=True, lock=False, readahead=False)
             self._reading = self._environment.begin()
             if self._reading.stat()["entries"] != self.count:
+                self.close()
                 raise CorruptCacheError(f"the cached data set {directory} has lost records")
         except (OSError, ValueError, KeyError, TypeError, lmdb.Error) as error:
             raise CorruptCacheError(f"the cached data set {directory} cannot be read: {error}") from None
@@ -62,6 +63,8 @@ class Cache:
         """
         found = self._reading.get(number.to_bytes(8, "big"))
         if found is None or zlib.crc32(found[4:]) != int.from_bytes(found[:4], "big"):
+            if _open_caches.pop(self._directory, None) is self:
+                self.close()
             with contextlib.suppress(OSError):
                 (self._directory / "meta.json").unlink()
             raise CorruptCacheError(
@@ -70,14 +73,25 @@ class Cache:
             )
         return tf.nest.pack_sequence_as(self.spec, pickle.loads(found[4:]))
 
+    def close(self) -> None:
+        self._reading.abort()
+        self._environment.close()
+
+
+_open_caches: dict[pathlib.Path, Cache] = {}
+"""LMDB is opened once in a process."""
+
 
 def opened(directory: pathlib.Path, make: Callable[[], Any]) -> Cache:
     """The cache of a directory; built from the data set that ``make`` gives where it is not there or is damaged."""
+    directory = directory.absolute()
     directory.parent.mkdir(parents=True, exist_ok=True)
     with _locked(directory.with_name(directory.name + ".lock")):
+        if directory in _open_caches:
+            return _open_caches[directory]
         if directory.exists():
             try:
-                return Cache(directory)
+                return _open_caches.setdefault(directory, Cache(directory))
             except CorruptCacheError as error:
                 logger.warning("%s; it is built again", error)
                 aside = directory.with_name(f"{directory.name}.damaged-{uuid.uuid4().hex}")
@@ -85,7 +99,7 @@ def opened(directory: pathlib.Path, make: Callable[[], Any]) -> Cache:
                     directory.rename(aside)
                 shutil.rmtree(aside, ignore_errors=True)
         _build(directory, make)
-        return Cache(directory)
+        return _open_caches.setdefault(directory, Cache(directory))
 
 
 def _build(directory: pathlib.Path, make: Callable[[], Any]) -> None:

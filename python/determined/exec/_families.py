@@ -28,8 +28,14 @@ def needs_tensorflow(directory: pathlib.Path, config: Mapping[str, Any]) -> bool
     Only what the entry point's module imports counts, and what it imports from the model definition in turn; a
     definition with a PyTorch trial beside a TensorFlow one costs the PyTorch trial nothing.
     """
+    return bool(on_tensorflow(directory, config))
+
+
+def on_tensorflow(directory: pathlib.Path, config: Mapping[str, Any]) -> set[str]:
+    """The families on TensorFlow that the entry point's module reaches: "estimator", "keras", "tensorpack"."""
     start = _entry(directory, config)
-    return start is not None and not _TENSORFLOW.isdisjoint(_names(start, directory))
+    found = _TENSORFLOW & _names(start, directory) if start is not None else set()
+    return {name.rpartition(".")[2] for name in found}
 
 
 def _entry(directory: pathlib.Path, config: Mapping[str, Any]) -> pathlib.Path | None:

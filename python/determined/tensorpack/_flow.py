@@ -18,17 +18,20 @@ class EndlessFrom(tp.DataFlow):  # type: ignore[misc]
         self._inner = inner
         self._start = start
         self._ready = False
+        self._entered: Iterator[Any] | None = None
 
     def reset_state(self) -> None:
         self._inner.reset_state()
         self._ready = True
 
     def __iter__(self) -> Iterator[Any]:
-        stream = self._stream()
-        if self._ready:  # Tensorpack asks once before, and throws that away
-            for _ in itertools.islice(stream, self._start):
+        if not self._ready:  # Tensorpack asks once before, and throws that away
+            return self._stream()
+        if self._entered is None:
+            self._entered = self._stream()
+            for _ in itertools.islice(self._entered, self._start):
                 pass
-        return stream
+        return self._entered
 
     def _stream(self) -> Iterator[Any]:
         while True:
