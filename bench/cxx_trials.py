@@ -1,6 +1,7 @@
 """How many batches a second do trials in C++ and in Python train, and how near to a bare C++ loop?
 
-Builds nothing: `cxx_trials` is a target of the release preset. One thread; seconds are those of the processor, each figure is the best of all rounds.
+Builds nothing: `cxx_trials` is a target of the release preset. One thread; seconds are those of the processor, each
+figure is the best of all rounds.
 Usage: OMP_NUM_THREADS=1 python bench/cxx_trials.py [seconds per round] [rounds]
 """
 
