@@ -1,4 +1,4 @@
-"""Packages whose names import their framework only when one of them is used."""
+"""Packages whose names import TensorFlow only when one of them is used."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ def names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        importlib.import_module("determined._tensorflow._framework")  # says it well where there is none
         if not homes[name]:
             return importlib.import_module(f"{package}.{name}")
         return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)

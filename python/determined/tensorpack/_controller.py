@@ -91,6 +91,8 @@ class TensorpackTrialController(TensorFlowController):
 
     def _set_up(self, model: Any, training: Any, validation: Any) -> None:
         trainer = self._trainer = tp.SimpleTrainer()
+        # Without it a weight may be changed while the gradient of what is below still reads it.
+        trainer.GATE_GRADIENTS = v1.train.Optimizer.GATE_OP
         trainer.is_chief = self._context.distributed.is_chief
 
         def cost(*inputs: Any) -> Any:
