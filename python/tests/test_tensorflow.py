@@ -17,7 +17,7 @@ FILES = sorted(path.name for path in (HERE / "on_tensorflow").glob("test_*.py"))
 
 
 @pytest.fixture(scope="module")
-def runs() -> Iterator[dict[str, Future[subprocess.CompletedProcess[str]]]]:
+def runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[subprocess.CompletedProcess[str]]]]:
     """A process for each file, two at a time, in that environment: built at the first time and kept for all later ones.
 
     Each file needs a process of its own: Keras wants the behaviour of TensorFlow 2, the others switch it off.
@@ -32,8 +32,9 @@ def runs() -> Iterator[dict[str, Future[subprocess.CompletedProcess[str]]]]:
         command.append(str(HERE / "on_tensorflow" / name))
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200)
 
+    wanted = [name for name in FILES if any(f"[{name}]" in item.nodeid for item in request.session.items)]
     with ThreadPoolExecutor(2) as pool:
-        yield {name: pool.submit(run, name) for name in FILES}
+        yield {name: pool.submit(run, name) for name in wanted}
 
 
 @pytest.mark.parametrize("name", FILES)
