@@ -58,7 +58,9 @@ void preempt(benchmark::State& state) {
   auto requests = queue(state.range(1), random);
   for (const auto& agent : agents)
     for (const auto& slot : agent.slots) {
-      Request running{.allocation_id = random.uuid(), .group = "running-" + agent.id};
+      Request running;
+      running.allocation_id = random.uuid();
+      running.group = "running-" + agent.id;
       running.priority = 60 + static_cast<int>(random.below(20));
       running.submitted = {random.below(1'000'000)};
       running.running = true;
