@@ -53,7 +53,7 @@ TEST_F(Jobs, ThatDoNotExistOrChangesThatMeanNothingAreRefused) {
 TEST_F(Jobs, SayWhyTheyWait) {
   submit();
   submit("resources: {slots_per_trial: 2}\n");
-  submit("resources: {slots_per_trial: 3}\nhyperparameters: {global_batch_size: 9}\n");
+  submit("resources: {slots_per_trial: 3}\n");
   EXPECT_THAT(std::string(why(1).at("explanation").get_string()),
               HasSubstr("the resource pool has no agents"));
   sync("a", 2);
