@@ -8,11 +8,12 @@ from typing import Any
 
 from determined import errors, util
 from determined._distributed import DistributedContext
+from determined._entrypoint import importable as import_from_path
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined._hyperparameters import Categorical, Constant, Double, Integer, Log
 from determined._info import ClusterInfo, get_cluster_info
-from determined._train_context import TrialContext
+from determined._train_context import NativeContext, TrialContext
 from determined._trial import Trial, TrialController
 from determined._version import __version__
 from determined.errors import InvalidHP
@@ -38,11 +39,13 @@ __all__ = [
     "Integer",
     "InvalidHP",
     "Log",
+    "NativeContext",
     "Trial",
     "TrialContext",
     "TrialController",
     "__version__",
     "errors",
     "get_cluster_info",
+    "import_from_path",
     "util",
 ]

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import importlib.util
 import inspect
+import os
 import pathlib
 import re
 import sys
@@ -134,7 +135,7 @@ def _only_trial(module: ModuleType, directory: str) -> type[Trial]:
 
 
 @contextlib.contextmanager
-def importable(directory: str) -> Iterator[None]:
+def importable(directory: str | os.PathLike[str]) -> Iterator[None]:
     """Modules of ``directory`` can be imported by plain name inside; afterwards they are forgotten again.
 
     Nothing is written into ``directory``, which may be a checkpoint's: no ``__pycache__``.
@@ -144,7 +145,7 @@ def importable(directory: str) -> Iterator[None]:
     own = {entry.stem for entry in pathlib.Path(directory).iterdir() if entry.suffix == ".py" or entry.is_dir()}
     for name in own:
         forget(name)
-    sys.path.insert(0, directory)
+    sys.path.insert(0, os.fspath(directory))
     try:
         yield
     finally:

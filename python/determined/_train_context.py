@@ -122,3 +122,7 @@ class TrialContext:
 
     def get_num_agents(self) -> int:
         return self.distributed.get_num_agents()
+
+
+class NativeContext(TrialContext):
+    """What the context of every script of the Native API is."""

@@ -6,12 +6,13 @@ from typing import Any
 
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
+from determined._train_context import NativeContext
 from determined.estimator._context import EstimatorContext
 from determined.estimator._trial import EstimatorTrial, ServingInputReceiverFn
 from determined.experimental import _native_context
 
 
-class EstimatorNativeContext(EstimatorContext):
+class EstimatorNativeContext(NativeContext, EstimatorContext):
     """What ``determined.experimental.estimator.init`` returns.
 
     ``serving_input_receiver_fns`` may be set to functions by name: each exports a SavedModel into every checkpoint.

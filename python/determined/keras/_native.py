@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from determined._train_context import NativeContext
 from determined.errors import InvalidExperimentException
 from determined.experimental import _native_context
 from determined.keras._context import TFKerasContext
@@ -12,7 +13,7 @@ from determined.keras._trial import TFKerasTrial
 _OPTIONS = ("class_weight", "workers", "use_multiprocessing", "max_queue_size", "shuffle", "validation_steps")
 
 
-class TFKerasNativeContext(TFKerasContext):
+class TFKerasNativeContext(NativeContext, TFKerasContext):
     """What ``determined.experimental.keras.init`` returns: ``fit`` of a model that it wrapped trains on the cluster."""
 
     def wrap_model(self, model: Any) -> Any:

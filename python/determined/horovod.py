@@ -1,0 +1,80 @@
+"""Horovod's questions about ranks, answered for code that was written when the platform trained with Horovod.
+
+``from determined.horovod import hvd`` and ``hvd.rank()``, ``hvd.size()``, ``hvd.local_rank()`` work as they did. Gradients
+are exchanged by the platform (docs/decisions/0015): what Horovod did with tensors is not there, and says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["HorovodContext", "hvd"]
+
+
+class _Hvd:
+    """The ranks of this trial, by Horovod's names. Outside a trial: one rank."""
+
+    def init(self) -> None:
+        """Does nothing: ranks have met before any code of a model definition runs."""
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def shutdown(self) -> None:
+        """Does nothing: the platform ends its ranks."""
+
+    def rank(self) -> int:
+        return _number("DET_RANK", 0)
+
+    def size(self) -> int:
+        return _number("DET_SIZE", 1)
+
+    def local_rank(self) -> int:
+        return _number("DET_LOCAL_RANK", 0)
+
+    def local_size(self) -> int:
+        return _number("DET_LOCAL_SIZE", self.size())
+
+    def cross_rank(self) -> int:
+        return _number("DET_CROSS_RANK", 0)
+
+    def cross_size(self) -> int:
+        return max(1, self.size() // self.local_size())
+
+    def require_horovod_type(self, horovod_type: str, reason: str) -> None:
+        """Accepts every type: nothing here depends on a framework."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"hvd.{name} is not there: the platform exchanges gradients and metrics by itself; use wrap_optimizer, "
+            "reducers or context.distributed"
+        )
+
+
+hvd = _Hvd()
+
+
+@dataclasses.dataclass(frozen=True)
+class HorovodContext:
+    """How a trial trains on several slots, under the names that older contexts took it by (``hvd_config``)."""
+
+    use: bool = False
+    aggregation_frequency: int = 1
+    fp16_compression: bool = False
+    average_aggregated_gradients: bool = True
+    average_training_metrics: bool = True
+
+    @staticmethod
+    def from_configs(experiment_config: Mapping[str, Any], *_: Any) -> HorovodContext:
+        """Reads ``optimizations`` and ``resources`` of an experiment's configuration."""
+        wanted = dict(experiment_config.get("optimizations") or {})
+        known = {field.name for field in dataclasses.fields(HorovodContext)} - {"use"}
+        slots = (experiment_config.get("resources") or {}).get("slots_per_trial", 1)
+        return HorovodContext(use=slots > 1, **{name: wanted[name] for name in known & set(wanted)})
+
+
+def _number(name: str, default: int) -> int:
+    return int(os.environ.get(name) or default)
