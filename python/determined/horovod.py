@@ -1,7 +1,7 @@
 """Horovod's questions about ranks, answered for code that was written when the platform trained with Horovod.
 
-``from determined.horovod import hvd`` and ``hvd.rank()``, ``hvd.size()``, ``hvd.local_rank()`` work as they did. Gradients
-are exchanged by the platform (docs/decisions/0015): what Horovod did with tensors is not there, and says so.
+``from determined.horovod import hvd`` and ``hvd.rank()``, ``hvd.size()``, ``hvd.local_rank()`` work as they did.
+Gradients are exchanged by the platform (docs/decisions/0015): what Horovod did with tensors is not there, and says so.
 """
 
 from __future__ import annotations
