@@ -15,8 +15,8 @@ from determined.common import util
 from determined.horovod import HorovodContext, hvd
 
 NAMES = {
-    "determined": "TrialContext NativeContext Trial TrialController ExperimentConfig EnvContext Constant Integer Double "
-    "Log Categorical InvalidHP errors util __version__ get_cluster_info import_from_path",
+    "determined": "TrialContext NativeContext Trial TrialController ExperimentConfig EnvContext Constant Integer "
+    "Double Log Categorical InvalidHP errors util __version__ get_cluster_info import_from_path",
     "determined.pytorch": "PyTorchTrial PyTorchTrialContext PyTorchExperimentalContext DataLoader TorchData "
     "LRScheduler Reducer MetricReducer PyTorchCallback ClipGradsL2Norm ClipGradsL2Value reset_parameters "
     "data_length to_device samplers RepeatBatchSampler DistributedBatchSampler SkipBatchSampler "
