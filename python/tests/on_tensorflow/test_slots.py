@@ -123,8 +123,10 @@ def test_two_slots_train_and_validate_as_one_does_up_to_rounding(tmp_path: pathl
                 )
     left, right = slots.weights(one), slots.weights(two)
     for name, value in left.items():
-        if "Adam" in name:  # this loss is a sum over the batch: of half the batch, Adam's moments are half
+        # This loss is a sum over the batch: of half the batch, Adam's moments are half, and its epsilon counts for more
+        # where a gradient is small. Slots that did not exchange theirs are apart by hundredths.
+        if "Adam" in name:
             continue
-        np.testing.assert_allclose(right[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(right[name], value, rtol=0, atol=1e-3, err_msg=name)
     notes = list((tmp_path / "storage").glob("*/note.txt"))
     assert len(notes) == len(one.checkpoints()) + len(two.checkpoints())
