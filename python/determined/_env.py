@@ -59,21 +59,21 @@ class EnvContext:
             ValueError: a variable is missing or is not what it should be.
         """
         config = ExperimentConfig(_json(environment, "DET_EXPERIMENT_CONFIG"))
-        size = _integer(environment, "DET_SIZE", 1)
+        size = integer(environment, "DET_SIZE", 1)
         return EnvContext(
             experiment_config=config,
             hparams=_json(environment, "DET_HPARAMS"),
-            trial_seed=_integer(environment, "DET_TRIAL_SEED"),
-            experiment_id=_integer(environment, "DET_EXPERIMENT_ID"),
-            trial_id=_integer(environment, "DET_TRIAL_ID"),
-            trial_run_id=_integer(environment, "DET_TRIAL_RUN_ID", 1),
+            trial_seed=integer(environment, "DET_TRIAL_SEED"),
+            experiment_id=integer(environment, "DET_EXPERIMENT_ID"),
+            trial_id=integer(environment, "DET_TRIAL_ID"),
+            trial_run_id=integer(environment, "DET_TRIAL_RUN_ID", 1),
             latest_checkpoint=environment.get("DET_LATEST_CHECKPOINT") or None,
             warm_start=environment.get("DET_WARM_START", "") == "1",
-            rank=_integer(environment, "DET_RANK", 0),
-            local_rank=_integer(environment, "DET_LOCAL_RANK", 0),
+            rank=integer(environment, "DET_RANK", 0),
+            local_rank=integer(environment, "DET_LOCAL_RANK", 0),
             size=size,
-            local_size=_integer(environment, "DET_LOCAL_SIZE", size),
-            cross_rank=_integer(environment, "DET_CROSS_RANK", 0),
+            local_size=integer(environment, "DET_LOCAL_SIZE", size),
+            cross_rank=integer(environment, "DET_CROSS_RANK", 0),
         )
 
     @staticmethod
@@ -123,7 +123,8 @@ def split_batch(
     return per_slot, per_slot * slots
 
 
-def _integer(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
+def integer(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
+    """A variable that holds a whole number; ``default`` where it is not set."""
     text = environment.get(name, "")
     if not text:
         if default is None:

@@ -11,6 +11,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from determined._env import integer
+
 __all__ = ["HorovodContext", "hvd"]
 
 
@@ -27,19 +29,19 @@ class _Hvd:
         """Does nothing: the platform ends its ranks."""
 
     def rank(self) -> int:
-        return _number("DET_RANK", 0)
+        return integer(os.environ, "DET_RANK", 0)
 
     def size(self) -> int:
-        return _number("DET_SIZE", 1)
+        return integer(os.environ, "DET_SIZE", 1)
 
     def local_rank(self) -> int:
-        return _number("DET_LOCAL_RANK", 0)
+        return integer(os.environ, "DET_LOCAL_RANK", 0)
 
     def local_size(self) -> int:
-        return _number("DET_LOCAL_SIZE", self.size())
+        return integer(os.environ, "DET_LOCAL_SIZE", self.size())
 
     def cross_rank(self) -> int:
-        return _number("DET_CROSS_RANK", 0)
+        return integer(os.environ, "DET_CROSS_RANK", 0)
 
     def cross_size(self) -> int:
         return max(1, self.size() // self.local_size())
@@ -74,7 +76,3 @@ class HorovodContext:
         known = {field.name for field in dataclasses.fields(HorovodContext)} - {"use"}
         slots = (experiment_config.get("resources") or {}).get("slots_per_trial", 1)
         return HorovodContext(use=slots > 1, **{name: wanted[name] for name in known & set(wanted)})
-
-
-def _number(name: str, default: int) -> int:
-    return int(os.environ.get(name) or default)

@@ -19,18 +19,6 @@ struct PythonAction {
   bool preempted = false;
 };
 
-const char* name_of(trial::CheckpointReason reason) {
-  switch (reason) {
-    case trial::CheckpointReason::Preempt: return "preempt";
-    case trial::CheckpointReason::Stop: return "stop";
-    case trial::CheckpointReason::Validation: return "validation";
-    case trial::CheckpointReason::Period: return "period";
-    case trial::CheckpointReason::Operation: return "operation";
-    case trial::CheckpointReason::End: return "end";
-  }
-  return "";
-}
-
 struct ToPython {
   PythonAction operator()(const trial::Train& train) const {
     return {.kind = "train", .batches = train.batches};

@@ -15,18 +15,6 @@ namespace {
 
 constexpr std::chrono::seconds kWait{5};
 
-const char* name_of(trial::CheckpointReason reason) {
-  switch (reason) {
-    case trial::CheckpointReason::Preempt: return "preempt";
-    case trial::CheckpointReason::Stop: return "stop";
-    case trial::CheckpointReason::Validation: return "validation";
-    case trial::CheckpointReason::Period: return "period";
-    case trial::CheckpointReason::Operation: return "operation";
-    case trial::CheckpointReason::End: return "end";
-  }
-  return "";
-}
-
 json::object to_json(const Numbers& numbers) {
   json::object object;
   for (const auto& [name, value] : numbers) object[name] = json::from_double(value);

@@ -114,6 +114,18 @@ bool policy_wants_checkpoint(const LoopConfig& config, const LoopState& state) {
 
 }  // namespace
 
+const char* name_of(CheckpointReason reason) {
+  switch (reason) {
+    case CheckpointReason::Preempt: return "preempt";
+    case CheckpointReason::Stop: return "stop";
+    case CheckpointReason::Validation: return "validation";
+    case CheckpointReason::Period: return "period";
+    case CheckpointReason::Operation: return "operation";
+    case CheckpointReason::End: return "end";
+  }
+  return "";
+}
+
 Action next_action(const LoopConfig& config, const LoopState& state, const Wishes& wishes) {
   const auto now = state.batches_trained;
 

@@ -73,6 +73,8 @@ struct Validate {
   friend bool operator==(const Validate&, const Validate&) = default;
 };
 enum class CheckpointReason { Preempt, Stop, Validation, Period, Operation, End };
+/// "preempt" and so on: what logs and checkpoints' metadata call it.
+const char* name_of(CheckpointReason reason);
 struct Checkpoint {
   CheckpointReason reason = CheckpointReason::Operation;
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;

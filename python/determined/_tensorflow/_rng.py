@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import random
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
 from tensorflow.python.eager import context as eager_context
 
+from determined import _random_state
 from determined._env import EnvContext
 from determined._tensorflow._framework import tf, v1
 from determined._tensorflow._random import seeds
@@ -17,8 +16,7 @@ from determined._tensorflow._random import seeds
 
 def prepare_process(env: EnvContext, threads: int) -> None:
     """Seeds all generators and sets the number of threads, before any graph is built."""
-    random.seed(env.trial_seed)
-    np.random.seed(env.trial_seed % 2**32)
+    _random_state.seed(env.trial_seed)
     tf.random.set_seed(env.trial_seed)
     tf.config.experimental.enable_op_determinism()
     with contextlib.suppress(RuntimeError):  # it began to run before: a test, a notebook
@@ -46,7 +44,7 @@ def session_config(given: Any, env: EnvContext, threads: int) -> Any:
 
 def state() -> dict[str, Any]:
     """The state of all generators of this process."""
-    saved: dict[str, Any] = {"np_rng_state": np.random.get_state(), "random_rng_state": random.getstate()}
+    saved = _random_state.state()
     generator = getattr(eager_context.context(), "_rng", None)
     if generator is not None:
         saved["tf_op_seeds"] = generator.getstate()
@@ -55,18 +53,12 @@ def state() -> dict[str, Any]:
 
 def restore(saved: dict[str, Any]) -> None:
     """Puts back what ``state`` returned."""
-    np.random.set_state(saved["np_rng_state"])
-    random.setstate(saved["random_rng_state"])
+    _random_state.restore(saved)
     generator = getattr(eager_context.context(), "_rng", None)
     if generator is not None and "tf_op_seeds" in saved:
         generator.setstate(saved["tf_op_seeds"])
 
 
-@contextlib.contextmanager
-def untouched() -> Iterator[None]:
+def untouched() -> AbstractContextManager[None]:
     """Whatever is drawn inside, the generators are afterwards as before."""
-    before = state()
-    try:
-        yield
-    finally:
-        restore(before)
+    return _random_state.unchanged(state, restore)

@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from determined.common.api import master_url
-
 Item = TypeVar("Item")
 
 
@@ -34,6 +32,8 @@ def sizeof_fmt(number: float) -> str:
 
 def get_default_master_address() -> str:
     """The master that the environment names (``DET_MASTER``), else the one of this machine."""
+    from determined.common.api import master_url  # not for every trial that asks debug_mode()
+
     return master_url()
 
 

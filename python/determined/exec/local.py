@@ -11,6 +11,7 @@ import os
 import sys
 
 from determined import _failure, _launch, _local_run
+from determined.common import util
 from determined.errors import InvalidHP
 from determined.exec import _output, _requirements
 
@@ -21,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("directory", help="the model definition")
     parser.add_argument("--test", action="store_true", help="train one batch (the only local mode there is)")
     options = parser.parse_args(arguments)
-    _output.set_up(debug=os.environ.get("DET_DEBUG", "").lower() in ("1", "true"))
+    _output.set_up(debug=util.debug_mode())
     if not options.test:
         print("--local trains nothing but a test: add --test", file=sys.stderr)
         return 2

@@ -20,6 +20,7 @@ from determined._env import EnvContext
 from determined._loop import Follower, Loop
 from determined._runtime_api import EXIT_GONE, RankClient
 from determined._source import SourceSnapshot
+from determined.common import util
 from determined.errors import InvalidHP
 from determined.exec import _ending, _output, _requirements, _script
 from determined.tensorboard._board import Board, storage_root
@@ -29,7 +30,7 @@ _CONTAINER_ROOT = "/determined_shared_fs"
 
 def main() -> int:
     """Runs the trial that the environment describes and returns the status to exit with."""
-    _output.set_up(debug=os.environ.get("DET_DEBUG", "").lower() in ("1", "true"))
+    _output.set_up(debug=util.debug_mode())
     faulthandler.register(signal.SIGUSR2, file=sys.stderr, all_threads=True)  # asked before a kill: where is it?
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on a GPU
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # a lost rank is told once, by us

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import random
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
 import torch
+
+from determined import _random_state
 
 
 def derive(seed: int, *path: int | str) -> int:
@@ -20,18 +21,13 @@ def derive(seed: int, *path: int | str) -> int:
 
 def seed_all(seed: int) -> None:
     """Seeds Python, NumPy and PyTorch (all devices)."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
+    _random_state.seed(seed)
     torch.manual_seed(seed)
 
 
 def state() -> dict[str, Any]:
     """The state of all generators of this process; the names are those of older checkpoints."""
-    saved: dict[str, Any] = {
-        "cpu_rng_state": torch.get_rng_state(),
-        "np_rng_state": np.random.get_state(),
-        "random_rng_state": random.getstate(),
-    }
+    saved: dict[str, Any] = {"cpu_rng_state": torch.get_rng_state(), **_random_state.state()}
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         saved["gpu_rng_state"] = torch.cuda.get_rng_state()
     return saved
@@ -40,20 +36,14 @@ def state() -> dict[str, Any]:
 def restore(saved: dict[str, Any]) -> None:
     """Puts back what ``state`` returned."""
     torch.set_rng_state(saved["cpu_rng_state"])
-    np.random.set_state(saved["np_rng_state"])
-    random.setstate(saved["random_rng_state"])
+    _random_state.restore(saved)
     if "gpu_rng_state" in saved and torch.cuda.is_available():
         torch.cuda.set_rng_state(saved["gpu_rng_state"])
 
 
-@contextlib.contextmanager
-def untouched() -> Iterator[None]:
+def untouched() -> AbstractContextManager[None]:
     """Whatever is drawn inside, the generators are afterwards as before."""
-    before = state()
-    try:
-        yield
-    finally:
-        restore(before)
+    return _random_state.unchanged(state, restore)
 
 
 @contextlib.contextmanager
@@ -62,18 +52,16 @@ def seeded(seed: int) -> Iterator[None]:
 
     Only the CPU's generators: what needs this (samplers, data sets) does not draw on a GPU.
     """
-    before = (torch.get_rng_state(), np.random.get_state(), random.getstate())
+    before, shared = torch.get_rng_state(), _random_state.state()
     try:
         seed_cpu(seed)
         yield
     finally:
-        torch.set_rng_state(before[0])
-        np.random.set_state(before[1])
-        random.setstate(before[2])
+        torch.set_rng_state(before)
+        _random_state.restore(shared)
 
 
 def seed_cpu(seed: int) -> None:
     """Seeds the generators that draw on the CPU."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
+    _random_state.seed(seed)
     torch.default_generator.manual_seed(seed)
