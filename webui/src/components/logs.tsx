@@ -1,4 +1,4 @@
-import { type ReactNode, useDeferredValue, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useDeferredValue, useLayoutEffect, useRef, useState } from "react";
 import type { Parameters } from "../api/client";
 import type { LogLine } from "../api/types";
 import { count, printable } from "./format";
@@ -6,6 +6,7 @@ import { useLog } from "./log_source";
 import { marked, visible } from "./log_window";
 import { Choice, Problem } from "./parts";
 import { useQuery } from "./route";
+import { SearchField } from "./search_field";
 
 const lineHeight = 18;
 const levels = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] as const;
@@ -34,7 +35,12 @@ export function Logs({ trialId, live }: { trialId: number; live: boolean }) {
   return (
     <section aria-label="Logs">
       <search className="row filters">
-        <Find find={query.find ?? ""} onFind={(find) => change({ find })} />
+        <SearchField
+          text={query.find ?? ""}
+          onSearch={(find) => change({ find })}
+          placeholder="Lines that contain …"
+          label="Lines that contain"
+        />
         <Choice
           label="Level"
           value={query.level ?? ""}
@@ -83,25 +89,6 @@ export function Logs({ trialId, live }: { trialId: number; live: boolean }) {
         <code>det trial logs {trialId}</code>
       </p>
     </section>
-  );
-}
-
-function Find({ find, onFind }: { find: string; onFind: (text: string) => void }) {
-  const [text, setText] = useState(find);
-  useEffect(() => setText(find), [find]);
-  useEffect(() => {
-    if (text === find) return;
-    const timer = setTimeout(() => onFind(text), 250);
-    return () => clearTimeout(timer);
-  }, [text, find, onFind]);
-  return (
-    <input
-      type="search"
-      value={text}
-      placeholder="Lines that contain …"
-      aria-label="Lines that contain"
-      onChange={(event) => setText(event.target.value)}
-    />
   );
 }
 

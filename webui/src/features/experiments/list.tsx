@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useState } from "react";
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { Experiment, User } from "../../api/types";
@@ -7,6 +7,7 @@ import { count } from "../../components/format";
 import { Choice, Loaded, PageHead } from "../../components/parts";
 import type { Query } from "../../components/paths";
 import { Link, useQuery } from "../../components/route";
+import { SearchField } from "../../components/search_field";
 import { parseOrder } from "../../components/sorting";
 import { TableHead } from "../../components/table";
 import { type ExperimentPageReply, listExperiments } from "./api";
@@ -96,7 +97,12 @@ function Filters({ query, ask }: { query: Query; ask: (some: Query) => void }) {
   };
   return (
     <search className="row filters">
-      <SearchBox search={query.search ?? ""} onSearch={(search) => ask({ search })} />
+      <SearchField
+        text={query.search ?? ""}
+        onSearch={(search) => ask({ search: search.trim() })}
+        placeholder="Number, name, description, label or user"
+        label="Search by number, name, description, label or user"
+      />
       <Choice
         label="State"
         value={query.state ?? ""}
@@ -137,26 +143,6 @@ function Filters({ query, ask }: { query: Query; ask: (some: Query) => void }) {
         </Popup>
       </div>
     </search>
-  );
-}
-
-function SearchBox({ search, onSearch }: { search: string; onSearch: (text: string) => void }) {
-  const [text, setText] = useState(search);
-  useEffect(() => setText(search), [search]);
-  // Waits until the user has stopped typing.
-  useEffect(() => {
-    if (text.trim() === search) return;
-    const timer = setTimeout(() => onSearch(text.trim()), 200);
-    return () => clearTimeout(timer);
-  }, [text, search, onSearch]);
-  return (
-    <input
-      type="search"
-      value={text}
-      placeholder="Number, name, description, label or user"
-      aria-label="Search by number, name, description, label or user"
-      onChange={(event) => setText(event.target.value)}
-    />
   );
 }
 
