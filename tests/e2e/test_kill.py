@@ -115,7 +115,10 @@ def kill_master(cluster):
 
 def pause(cluster):
     experiment = max(e["id"] for e in cluster.get("experiments")["experiments"])
-    cluster.run("experiment", "pause", experiment)
+    said = cluster.run("experiment", "pause", experiment, code=None)
+    if "is COMPLETED; it cannot be paused" in said:  # too late, as a kill may be
+        return 0
+    assert f"Paused experiment {experiment}" in said
     wait_until(lambda: not cluster.shims(), "no process of the paused trial")
     cluster.run("experiment", "activate", experiment)
     return 0
