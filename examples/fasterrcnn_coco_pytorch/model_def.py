@@ -45,9 +45,7 @@ class ObjectDetectionTrial(PyTorchTrial):
         )
 
     def build_validation_data_loader(self) -> DataLoader:
-        return DataLoader(
-            self.validation_set, batch_size=self.context.get_per_slot_batch_size(), collate_fn=collate
-        )
+        return DataLoader(self.validation_set, batch_size=self.context.get_per_slot_batch_size(), collate_fn=collate)
 
     def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Dict[str, Any]:
         images, targets = batch
@@ -61,6 +59,9 @@ class ObjectDetectionTrial(PyTorchTrial):
         images, targets = batch
         found = self.model(list(images))
         return {"val_avg_iou": torch.tensor([best_iou(f, t) for f, t in zip(found, targets)]).mean()}
+
+    def get_batch_length(self, batch: Any) -> int:
+        return len(batch[0])  # one picture after the other, not one tensor for all
 
 
 def best_iou(found: Dict[str, torch.Tensor], target: Dict[str, torch.Tensor]) -> float:

@@ -40,6 +40,7 @@ class LocalClient:
         self._best: float | None = None
         self._choose = min if smaller_is_better else max
         self.reports: list[tuple[str, int, Any]] = []
+        self.records: dict[tuple[str, int], int] = {}
         self.early_exit: str | None = None
         self.acknowledged = False
 
@@ -53,13 +54,15 @@ class LocalClient:
         self._best = metric if self._best is None else self._choose(self._best, metric)
         self.reports.append(("operation", length, metric))
 
-    def report_training(self, batches: int, avg_metrics_json: str, batch_metrics_json: str) -> None:
+    def report_training(self, batches: int, avg_metrics_json: str, batch_metrics_json: str, records: int = 0) -> None:
         self._trained = batches
+        self.records["training", batches] = records
         value = {"avg_metrics": json.loads(avg_metrics_json), "batch_metrics": json.loads(batch_metrics_json)}
         self.reports.append(("training", batches, value))
         logger.info("training after batch %d: %s", batches, avg_metrics_json)
 
-    def report_validation(self, batches: int, metrics_json: str) -> None:
+    def report_validation(self, batches: int, metrics_json: str, records: int = 0) -> None:
+        self.records["validation", batches] = records
         self.reports.append(("validation", batches, json.loads(metrics_json)))
         logger.info("validation after batch %d: %s", batches, metrics_json)
 

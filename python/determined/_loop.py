@@ -124,10 +124,10 @@ class Loop:
         self._report_state("training")
         self._ranks.announce(("train", action.batches))
         averages, batches = self._controller.train(action.batches)
-        self._stop = _anybody_stops(self._context)
+        self._stop, records = _agree(self._context, self._controller)
         self._state.batches_trained += action.batches
         trained = self._state.batches_trained
-        self._client.report_training(trained, _metrics.to_json(averages), _metrics.to_json(batches))
+        self._client.report_training(trained, _metrics.to_json(averages), _metrics.to_json(batches), records)
         if self._board is not None:
             self._board.training(trained, averages)
         if self._lengths and self._lengths[-1] > 0:
@@ -138,11 +138,11 @@ class Loop:
         state = self._state
         self._ranks.announce(("validate", None))
         metrics = self._controller.validate()
-        self._stop = _anybody_stops(self._context)
+        self._stop, records = _agree(self._context, self._controller)
         metrics = _metrics.check_validation(metrics, logger.warning)
         value = _metrics.searcher_value(self._context.get_experiment_config().get_searcher_metric(), metrics)
         best = self._client.best_validation()
-        self._client.report_validation(state.batches_trained, _metrics.to_json(metrics))
+        self._client.report_validation(state.batches_trained, _metrics.to_json(metrics), records)
         if self._board is not None:
             self._board.validation(state.batches_trained, metrics)
         self._searcher_metric = value
@@ -249,13 +249,14 @@ class Follower:
             self._controller.train(value)
         else:
             self._controller.validate()
-        _anybody_stops(self._context)
+        _agree(self._context, self._controller)
         return True
 
 
-def _anybody_stops(context: TrialContext) -> bool:
-    """Whether the trial asked to stop, on any rank."""
-    return any(context.distributed.allgather(context.get_stop_requested()))
+def _agree(context: TrialContext, controller: TrialController) -> tuple[bool, int]:
+    """Whether the trial asked to stop, on any rank; and the records of all ranks."""
+    of_ranks = context.distributed.allgather((context.get_stop_requested(), controller.records))
+    return any(stops for stops, _ in of_ranks), sum(records for _, records in of_ranks)
 
 
 def _start(context: TrialContext, controller: TrialController, storage: CheckpointStorage) -> dict[str, Any] | None:

@@ -69,10 +69,11 @@ class Client(Protocol):
     def complete_operation(self, length: int, metric: float) -> None:
         """Durable when it returns. Repeating an equal call changes nothing."""
 
-    def report_training(self, batches: int, avg_metrics_json: str, batch_metrics_json: str) -> None:
-        """Queued; blocks only while the queue is full. ``batches`` is the total after the chunk."""
+    def report_training(self, batches: int, avg_metrics_json: str, batch_metrics_json: str, records: int = 0) -> None:
+        """Queued; blocks only while the queue is full. ``batches`` is the total after the chunk, ``records`` how many
+        records the chunk had over all slots, 0 where nobody counts."""
 
-    def report_validation(self, batches: int, metrics_json: str) -> None:
+    def report_validation(self, batches: int, metrics_json: str, records: int = 0) -> None:
         """Durable when it returns; what was queued before it is durable too."""
 
     def report_progress(self, fraction: float) -> None: ...

@@ -13,6 +13,9 @@ from determined._train_context import TrialContext
 class TrialController(abc.ABC):
     """Drives one trial of one framework: what the loop asks of it."""
 
+    records: int = 0
+    """How many records the last ``train`` or ``validate`` went through on this rank; 0 where nobody counts."""
+
     @abc.abstractmethod
     def __init__(self, trial: Any, context: Any, source: SourceSnapshot | None = None) -> None:
         """Checks the trial and builds what its class leaves to the platform. ``source`` goes into checkpoints."""

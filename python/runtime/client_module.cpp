@@ -44,18 +44,18 @@ trial::Operations operations(Client& client, std::int64_t known, double timeout_
 }
 
 void report_training(Client& client, std::int64_t batches, std::string_view average,
-                     std::string_view each_batch) {
+                     std::string_view each_batch, std::int64_t records) {
   blocking([&]() -> Result<void> {
     DET_TRY(auto averages, read_object(average, "avg_metrics_json"));
     DET_TRY(auto all, read_array(each_batch, "batch_metrics_json"));
-    return client.report_training(batches, std::move(averages), std::move(all));
+    return client.report_training(batches, std::move(averages), std::move(all), records);
   });
 }
 
-void report_validation(Client& client, std::int64_t batches, std::string_view metrics) {
+void report_validation(Client& client, std::int64_t batches, std::string_view metrics, std::int64_t records) {
   blocking([&]() -> Result<void> {
     DET_TRY(auto values, read_object(metrics, "metrics_json"));
-    return client.report_validation(batches, std::move(values));
+    return client.report_validation(batches, std::move(values), records);
   });
 }
 
@@ -86,8 +86,9 @@ void bind_client(py::module_& module) {
           },
           py::arg("length"), py::arg("metric"))
       .def("report_training", &report_training, py::arg("batches"), py::arg("avg_metrics_json"),
-           py::arg("batch_metrics_json"))
-      .def("report_validation", &report_validation, py::arg("batches"), py::arg("metrics_json"))
+           py::arg("batch_metrics_json"), py::arg("records") = 0)
+      .def("report_validation", &report_validation, py::arg("batches"), py::arg("metrics_json"),
+           py::arg("records") = 0)
       .def(
           "report_progress",
           [](Client& c, double fraction) { blocking([&] { return c.report_progress(fraction); }); },

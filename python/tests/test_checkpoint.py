@@ -194,3 +194,18 @@ def test_saving_draws_nothing(tmp_path: pathlib.Path) -> None:
 
     often = {"min_checkpoint_period": {"batches": 1}}
     assert train(Greedy, tmp_path, 6, config=often).weights() == train(Greedy, tmp_path, 6).weights()
+
+
+def test_what_a_checkpoint_lacks_is_said(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    run = train(ContextTrial, tmp_path, 1)
+    file = saved(run) / "trial-state.pth"
+    rest = torch.load(file, weights_only=False)
+    rest["rng_state"]["gpu_rng_state"] = torch.zeros(16, dtype=torch.uint8)
+    rest["scaler_state_dict"] = {}
+    torch.save(rest, file)
+    Run(ContextTrial, tmp_path, lengths=[2], checkpoint=run.newest_checkpoint()).start()
+    assert torch.cuda.is_available() or "saved on a GPU, and there is none here" in caplog.text
+    assert "is of training in mixed precision, which this trial does not use" in caplog.text
+    file.unlink()
+    Run(ContextTrial, tmp_path, lengths=[2], checkpoint=run.newest_checkpoint()).start()
+    assert "the checkpoint has no random generators" in caplog.text

@@ -230,3 +230,26 @@ def test_blobs_are_read_again_after_a_failure(monkeypatch: pytest.MonkeyPatch) -
     assert det.util.download_gcs_blob_with_backoff(Blob()) == b"data"
     with pytest.raises(OSError, match="not yet"):
         det.util.download_gcs_blob_with_backoff(Blob(), n_retries=2)
+
+
+def test_a_profiler_steps_with_every_batch_and_leaves_its_trace(tmp_path: pathlib.Path) -> None:
+    places: list[pathlib.Path] = []
+
+    class Profiled(ContextTrial):
+        def __init__(self, context: PyTorchTrialContext) -> None:
+            super().__init__(context)
+            places.append(context.get_tensorboard_path())
+            schedule = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
+            context.set_profiler(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule)
+
+    before = set(_traces(Profiled, tmp_path, places, batches=3))
+    (trace,) = set(_traces(Profiled, tmp_path, places, batches=4)) - before
+    assert trace.name.startswith("rank0.")
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert {event["name"] for event in events} >= {"ProfilerStep#2", "ProfilerStep#3", "aten::linear"}
+
+
+def _traces(kind: Any, place: pathlib.Path, places: list[pathlib.Path], batches: int) -> list[pathlib.Path]:
+    run = Run(kind, place, lengths=[batches]).start().finish()
+    run.controller.close()
+    return list(places[-1].glob("*.pt.trace.json"))

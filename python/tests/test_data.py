@@ -240,6 +240,7 @@ def test_what_cannot_be_moved_is_passed_on_with_one_warning(caplog: pytest.LogCa
         ({"a": torch.zeros(2)}, 2),
         ((torch.zeros(5), torch.zeros(1)), 5),
         ({"data": [{"sub": torch.zeros(7, 1)}], "label": torch.zeros(1)}, 7),
+        ({"texts": ["one", "two", "three"], "label": torch.zeros(3)}, 3),
     ],
 )
 def test_the_length_of_a_batch_is_that_of_its_first_tensor(batch: Any, length: int) -> None:
@@ -249,8 +250,10 @@ def test_the_length_of_a_batch_is_that_of_its_first_tensor(batch: Any, length: i
 def test_a_batch_without_a_length_is_an_error() -> None:
     with pytest.raises(ValueError, match="empty dict"):
         length_of({})
-    with pytest.raises(TypeError, match="holds a str"):
-        length_of(["text"])
+    with pytest.raises(TypeError, match=r"holds a str .* override get_batch_length"):
+        length_of("text")
+    with pytest.raises(TypeError, match="holds a Tensor where"):
+        length_of([torch.tensor(1.0), torch.zeros(3)])
 
 
 def test_samplers_compose() -> None:

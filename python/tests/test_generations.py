@@ -242,6 +242,45 @@ def test_a_trial_that_breaks_a_rule_is_told_which(why: str, tmp_path: pathlib.Pa
     assert str(caught.value).startswith("CHECK FAILED!")
 
 
+def test_a_classic_optimizer_may_ask_how_long_an_epoch_is(tmp_path: pathlib.Path) -> None:
+    asked: list[str] = []
+
+    class Counting(ClassicTrial):
+        def build_model(self) -> Any:
+            asked.append("model")
+            return super().build_model()
+
+        def build_training_data_loader(self) -> DataLoader:
+            asked.append("training loader")
+            self.loader = super().build_training_data_loader()
+            return self.loader
+
+        def build_validation_data_loader(self) -> DataLoader:
+            asked.append("validation loader")
+            return super().build_validation_data_loader()
+
+        def optimizer(self, model: Any) -> Any:
+            asked.append(f"optimizer, {len(self.loader)} batches")
+            return super().optimizer(model)
+
+        def create_lr_scheduler(self, optimizer: Any) -> None:
+            asked.append("scheduler")
+
+        def build_callbacks(self) -> Any:
+            asked.append("callbacks")
+            return {}
+
+    train(Counting, tmp_path, 1)
+    assert asked == [
+        "model",
+        "training loader",
+        "validation loader",
+        "optimizer, 7 batches",
+        "scheduler",
+        "callbacks",
+    ]
+
+
 def test_a_missing_method_is_named(tmp_path: pathlib.Path) -> None:
     kind = type("Half", (PyTorchTrial,), {"evaluate_batch": nothing})
     with pytest.raises((CheckFailedError, TypeError), match="train_batch"):

@@ -8,15 +8,16 @@ import json
 import math
 import pathlib
 import uuid
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
 from harness import train
-from trials import ContextTrial
+from trials import ContextTrial, Points
 
 from determined import _metrics
+from determined.pytorch import DataLoader, PyTorchTrial
 
 
 class Colour(enum.Enum):
@@ -124,6 +125,64 @@ def test_batch_metrics_keep_their_shape(tmp_path: pathlib.Path) -> None:
     reported = train(Shapes, tmp_path, 2).numbers()[("training", 2)]
     assert reported["batch_metrics"] == [{"scalar": pytest.approx(0.1), "vector": [1.0, 3.0], "half": 1.0}] * 2
     assert reported["avg_metrics"] == {"scalar": pytest.approx(0.1), "vector": 2.0, "half": 1.0}
+
+
+def test_records_are_counted_for_every_report(tmp_path: pathlib.Path) -> None:
+    class Short(ContextTrial):
+        def build_training_data_loader(self) -> Any:
+            return DataLoader(Points(10), batch_size=4)
+
+        def build_validation_data_loader(self) -> Any:
+            return DataLoader(Points(11), batch_size=4)
+
+    run = train(Short, tmp_path, 5, config={"scheduling_unit": 3})
+    assert run.client.records == {("training", 3): 10, ("training", 5): 8, ("validation", 5): 11}
+
+
+def test_records_of_a_whole_validation_set_are_known_from_its_loader(tmp_path: pathlib.Path) -> None:
+    class Whole(ContextTrial):
+        evaluate_batch = PyTorchTrial.evaluate_batch
+        options: ClassVar[dict[str, Any]] = {"batch_size": 4}
+
+        def build_validation_data_loader(self) -> Any:
+            return DataLoader(Points(11), **self.options)
+
+        def evaluate_full_dataset(self, data_loader: Any) -> Any:
+            return {"val_loss": 1.0}
+
+    even = torch.utils.data.SubsetRandomSampler(range(0, 11, 2))
+    batches = torch.utils.data.BatchSampler(even, 5, drop_last=False)
+    for options, records in (
+        ({"batch_size": 4}, 11),
+        ({"batch_size": 4, "drop_last": True}, 8),
+        ({"batch_size": 4, "sampler": even}, 6),
+        ({"batch_sampler": batches}, 6),
+        ({"batch_sampler": [[0, 1], [2]]}, 0),
+    ):
+        Whole.options = options
+        assert train(Whole, tmp_path, 1).client.records["validation", 1] == records, options
+
+
+def test_a_trial_may_count_records_itself(tmp_path: pathlib.Path) -> None:
+    class Pairs(ContextTrial):
+        seen: ClassVar[list[Any]] = []
+
+        def get_batch_length(self, batch: Any) -> int:
+            self.seen.append(type(batch))
+            return np.int64(2 * len(batch[0]))  # type: ignore[return-value]
+
+    run = train(Pairs, tmp_path, 2)
+    assert run.client.records == {("training", 2): 16, ("validation", 2): 24}
+    assert len(Pairs.seen) == 5
+
+
+def test_a_batch_without_a_number_of_records_says_what_to_do(tmp_path: pathlib.Path) -> None:
+    class Single(ContextTrial):
+        def build_training_data_loader(self) -> Any:
+            return DataLoader(Points(8), batch_size=4, collate_fn=lambda records: len(records))
+
+    with pytest.raises(TypeError, match=r"the batch holds a int .*; override get_batch_length\(\)"):
+        train(Single, tmp_path, 1)
 
 
 def test_a_value_that_the_trial_changes_later_is_reported_as_it_was(tmp_path: pathlib.Path) -> None:

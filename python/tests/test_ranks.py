@@ -238,6 +238,8 @@ def test_metrics_are_reduced_over_ranks_as_documented(trial: Any) -> None:
         "all": "0,1,2,3,4",
     }
     assert numbers["training", 4]["avgMetrics"]["mine"] == 0.5
+    records = {key: int(metrics["numInputs"]) for key, metrics in numbers.items()}
+    assert records == {("training", 4): 48, ("training", 8): 48, ("validation", 8): 9}
     chief = one.finish(2, config={"optimizations": {"average_training_metrics": False}}).numbers()
     assert chief["training", 4]["avgMetrics"]["mine"] == 0.0
 
@@ -247,6 +249,7 @@ def test_the_whole_validation_set_is_evaluated_by_the_chief_alone(trial: Any) ->
     master, ended = one.run(2, config={"entrypoint": "model_def:WholeSetTrial"})
     assert [e.returncode for e in ended] == [0, 0], [e.stderr for e in ended]
     assert master.numbers()["validation", 4]["avgMetrics"] == {"val_loss": 1.0, "batches": 5}
+    assert int(master.numbers()["validation", 4]["numInputs"]) == 10
     assert ["evaluates" in e.stdout for e in ended] == [True, False]
     assert all("validation ended with batches=5" in e.stdout for e in ended)
 

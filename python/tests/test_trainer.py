@@ -75,6 +75,22 @@ def test_it_trains_reports_validates_and_saves(place: pathlib.Path, caplog: pyte
     assert sorted(batches(place)) == [8, 10, 16, 20], "off the cluster every validation is saved, too"
 
 
+def test_a_period_may_be_a_container_of_moments(place: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    periods: dict[str, Any] = {
+        "reporting_period": pytorch.Batch([4, 9]),
+        "validation_period": pytorch.Epoch({2, 3}),  # of ten batches
+        "checkpoint_period": pytorch.Batch(range(7, 100, 19)),
+    }
+    fit(max_length=pytorch.Batch(31), checkpoint_policy="none", **periods)
+    assert said(caplog, "training") == [4, 7, 9, 20, 26, 30, 31]
+    assert said(caplog, "validation") == [20, 30, 31]
+    assert sorted(batches(place)) == [7, 26, 31]
+    caplog.clear()
+    fit(max_length=pytorch.Batch(31), checkpoint_policy="none", latest_checkpoint=str(batches(place)[26]), **periods)
+    assert said(caplog, "training") == [30, 31], "what was done is not done again"
+
+
 def test_it_goes_on_from_a_checkpoint_with_the_same_numbers(place: pathlib.Path) -> None:
     whole = fit(max_length=pytorch.Batch(20))
     fit(max_length=pytorch.Batch(13))
@@ -101,6 +117,7 @@ def test_the_test_mode_trains_one_batch(place: pathlib.Path, caplog: pytest.LogC
     [
         ({}, ValueError, "max_length is missing"),
         ({"max_length": 100}, TypeError, r"use pytorch.Batch\(100\)"),
+        ({"max_length": pytorch.Batch([1, 2])}, TypeError, "must be one whole number"),
         ({"max_length": pytorch.Batch(1), "checkpoint_policy": "some"}, ValueError, "must be one of best, all, none"),
     ],
 )
@@ -111,7 +128,10 @@ def test_what_fit_cannot_do_is_said(
         fit(**options)
 
 
-@pytest.mark.parametrize(("value", "error"), [(0, ValueError), (1.5, TypeError), ([1], TypeError), (True, TypeError)])
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [(0, ValueError), (1.5, TypeError), ([1, 0], ValueError), ({1.5}, TypeError), ("12", TypeError), (True, TypeError)],
+)
 def test_units_are_whole_numbers(value: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         pytorch.Batch(value)

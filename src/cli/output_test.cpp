@@ -186,5 +186,19 @@ TEST(Workloads, OfOneBatchCountAreOneRow) {
       "3,200,COMPLETED,2026-01-02 03:04:08+0000,,NaN,,,,,,\r\n");
 }
 
+TEST(Workloads, ShowRecordsWhereTheyWereCounted) {
+  WorkloadTable workloads;
+  workloads.add(3, parsed(R"([
+      {"training":{"totalBatches":100,"numInputs":6400,"metrics":{"avgMetrics":{}}}},
+      {"validation":{"totalBatches":100,"numInputs":1000,"metrics":{"avgMetrics":{}}}},
+      {"training":{"totalBatches":101,"numInputs":0,"metrics":{"avgMetrics":{}}}}])")
+                       .get_array());
+  EXPECT_EQ(workloads.table(false, false).csv(),
+            "# of Batches,# of Records,State,Report Time,Checkpoint State,Checkpoint UUID,Checkpoint Report "
+            "Time,Validation State,Validation Report Time,# of Validation Records\r\n"
+            "100,6400,COMPLETED,,,,,COMPLETED,,1000\r\n"
+            "101,,COMPLETED,,,,,,,\r\n");
+}
+
 }  // namespace
 }  // namespace det::cli

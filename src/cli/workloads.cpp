@@ -24,6 +24,12 @@ json::value done(const json::value& workload) {
   return workload.is_null() ? json::value(nullptr) : json::value("COMPLETED");
 }
 
+// Nothing where nobody counted: trials in C++, scripts, and those of older days.
+json::value records_of(const json::value& workload) {
+  const auto records = integer_at(workload, "numInputs");
+  return records > 0 ? json::value(records) : json::value(nullptr);
+}
+
 }  // namespace
 
 void WorkloadTable::add(std::int64_t trial_id, const json::array& workloads) {
@@ -49,13 +55,21 @@ Table WorkloadTable::table(bool metrics, bool trial_ids) const {
       collect(metrics_of(row.validation), validation_names);
     }
   }
+  bool training_records = false, validation_records = false;
+  for (const auto& [key, row] : rows_) {
+    training_records = training_records || !records_of(row.training).is_null();
+    validation_records = validation_records || !records_of(row.validation).is_null();
+  }
   std::vector<std::string> headers;
   if (trial_ids) headers.push_back("Trial ID");
-  for (const auto* name : {"# of Batches", "State", "Report Time"}) headers.push_back(name);
+  headers.push_back("# of Batches");
+  if (training_records) headers.push_back("# of Records");
+  for (const auto* name : {"State", "Report Time"}) headers.push_back(name);
   for (const auto& name : training_names) headers.push_back("Training Metric: " + name);
   for (const auto* name : {"Checkpoint State", "Checkpoint UUID", "Checkpoint Report Time",
                            "Validation State", "Validation Report Time"})
     headers.push_back(name);
+  if (validation_records) headers.push_back("# of Validation Records");
   for (const auto& name : validation_names) headers.push_back("Validation Metric: " + name);
 
   Table table(headers);
@@ -63,6 +77,7 @@ Table WorkloadTable::table(bool metrics, bool trial_ids) const {
     std::vector<json::value> cells;
     if (trial_ids) cells.push_back(key.first);
     cells.push_back(key.second);
+    if (training_records) cells.push_back(records_of(row.training));
     cells.push_back(done(row.training));
     cells.push_back(time_cell(at(row.training, "endTime")));
     for (const auto& name : training_names) cells.push_back(member(metrics_of(row.training), name));
@@ -71,6 +86,7 @@ Table WorkloadTable::table(bool metrics, bool trial_ids) const {
     cells.push_back(time_cell(at(row.checkpoint, "endTime")));
     cells.push_back(done(row.validation));
     cells.push_back(time_cell(at(row.validation, "endTime")));
+    if (validation_records) cells.push_back(records_of(row.validation));
     for (const auto& name : validation_names) cells.push_back(member(metrics_of(row.validation), name));
     table.add(std::move(cells));
   }

@@ -155,10 +155,11 @@ struct MetricRecord {
   std::int64_t batches = 0;
   json::object avg_metrics;
   json::array batch_metrics;
+  std::int64_t records = 0;  ///< that the report is about, over all slots; 0: nobody counted
   Time report_time;
 };
 BOOST_DESCRIBE_STRUCT(MetricRecord, (),
-                      (trial_id, run_id, group, batches, avg_metrics, batch_metrics, report_time))
+                      (trial_id, run_id, group, batches, avg_metrics, batch_metrics, records, report_time))
 
 struct LogRecord {
   std::int64_t id = 0;  ///< assigned by the store, ascending

@@ -195,7 +195,7 @@ api::User to_api(const store::UserRecord& r) {
 api::MetricsWorkload to_api(const experiment::MetricRecord& r, bool with_batches) {
   api::MetricsWorkload workload{.end_time = r.report_time,
                                 .metrics = {},
-                                .num_inputs = 0,
+                                .num_inputs = static_cast<std::int32_t>(r.records),
                                 .total_batches = static_cast<std::int32_t>(r.batches)};
   workload.metrics.avg_metrics = r.avg_metrics;
   if (with_batches) workload.metrics.batch_metrics = r.batch_metrics;

@@ -49,9 +49,10 @@ BOOST_DESCRIBE_STRUCT(CompletedRequest, (), (trial_id, op, searcher_metric))
 struct ReportedMetrics {
   json::object avg_metrics;
   json::array batch_metrics;
+  std::int64_t num_inputs = 0;  ///< ours: records, over all slots
   static bool required(std::string_view name) { return name == "avg_metrics"; }
 };
-BOOST_DESCRIBE_STRUCT(ReportedMetrics, (), (avg_metrics, batch_metrics))
+BOOST_DESCRIBE_STRUCT(ReportedMetrics, (), (avg_metrics, batch_metrics, num_inputs))
 struct TrialMetrics {
   TrialId trial_id;
   std::int32_t trial_run_id = 0;
@@ -181,12 +182,16 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   if (request.metrics.steps_completed < 0)
     co_return invalid_argument("stepsCompleted is {}; it cannot be negative",
                                request.metrics.steps_completed);
+  if (const auto inputs = request.metrics.metrics.num_inputs;
+      inputs < 0 || inputs > std::numeric_limits<std::int32_t>::max())
+    co_return invalid_argument("numInputs is {}; a report is about 0 to 2147483647 records", inputs);
   experiment::MetricRecord record{.trial_id = request.trial_id,
                                   .run_id = allocation.record.run_id,
                                   .group = request.group,
                                   .batches = request.metrics.steps_completed,
                                   .avg_metrics = std::move(request.metrics.metrics.avg_metrics),
                                   .batch_metrics = std::move(request.metrics.metrics.batch_metrics),
+                                  .records = request.metrics.metrics.num_inputs,
                                   .report_time = request.metrics.report_time.value_or(s.ledger.now())};
   const auto id = allocation.record.id;
   const auto& config = s.ledger.cluster().experiment(allocation.record.experiment_id)->config();

@@ -65,9 +65,11 @@ struct MetricsReport {
   bool archived = false;
   std::string group;
   json::object metrics;
+  std::int32_t num_inputs = 0;  ///< ours: records that the report is about, over all slots
 };
 BOOST_DESCRIBE_STRUCT(MetricsReport, (),
-                      (trial_id, end_time, trial_run_id, total_batches, id, archived, group, metrics))
+                      (trial_id, end_time, trial_run_id, total_batches, id, archived, group, metrics,
+                       num_inputs))
 struct MetricsReply {
   std::vector<MetricsReport> metrics;
 };
@@ -182,7 +184,8 @@ MetricsReport to_report(const experiment::MetricRecord& r) {
                        .id = 0,
                        .archived = false,
                        .group = r.group,
-                       .metrics = {}};
+                       .metrics = {},
+                       .num_inputs = static_cast<std::int32_t>(r.records)};
   report.metrics[r.group == "validation" ? "validation_metrics" : "avg_metrics"] = r.avg_metrics;
   if (!r.batch_metrics.empty()) report.metrics["batch_metrics"] = r.batch_metrics;
   return report;

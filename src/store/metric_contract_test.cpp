@@ -47,6 +47,33 @@ TEST_P(MetricContract, ReportComesBackAsItWasAdded) {
   EXPECT_TRUE(same(store->metrics({.trial = TrialId(1)}).at(0), r));
 }
 
+TEST_P(MetricContract, RecordsAreKeptWithAndWithoutTheMetricsOfBatches) {
+  auto training = report(1, 2, "training", 100, {{"loss", 0.5}});
+  training.batch_metrics = {json::object{{"loss", 0.25}}};
+  training.records = 6400;
+  auto validation = report(1, 2, "validation", 100, {{"error", 0.1}});
+  validation.records = 1000;
+  commit(AddMetrics{training});
+  commit(AddMetrics{validation});
+  reopen();
+  EXPECT_TRUE(same(store->metrics({.trial = TrialId(1)}).at(0), training));
+  EXPECT_TRUE(same(store->metrics({.trial = TrialId(1)}).at(1), validation));
+  EXPECT_EQ(add(training), "");
+  auto other = validation;
+  other.records = 999;
+  EXPECT_NE(add(other).find("validation metric 'number of records' at 100 batches before as 1000, now as 999"),
+            std::string::npos);
+  EXPECT_EQ(store->metrics({.trial = TrialId(1)}).at(1).records, 1000);
+}
+
+TEST_P(MetricContract, RecordsMayBeSaidLater) {
+  auto r = report(1, 1, "training", 100, {{"loss", 0.5}});
+  EXPECT_EQ(add(r), "");
+  r.records = 64;
+  EXPECT_EQ(add(r), "");
+  EXPECT_EQ(store->metrics({.trial = TrialId(1)}).at(0).records, 64);
+}
+
 TEST_P(MetricContract, AnEqualReportChangesNothing) {
   auto r = report(1, 1, "training", 100, {{"loss", 0.5}, {"acc", kNan}});
   commit(AddMetrics{r});

@@ -15,11 +15,17 @@ SELECT trial_id, run_id, metric_group, batches, body, report_time
 FROM metrics
 )sql";
 
-std::string encode_body(const json::object& avg, const json::array& batches) {
+// Averages, then what of the rest there is: an array of one element a batch, and the number of records.
+std::string encode_body(const json::object& avg, const json::array& batches, std::int64_t records) {
   json::array body;
   body.emplace_back(avg);
-  if (!batches.empty()) body.emplace_back(batches);
+  if (!batches.empty() || records > 0) body.emplace_back(batches);
+  if (records > 0) body.emplace_back(records);
   return encode_document(body);
+}
+
+std::string encode_body(const MetricRecord& r) {
+  return encode_body(r.avg_metrics, r.batch_metrics, r.records);
 }
 
 MetricRecord read_row(Query& query) {
@@ -28,6 +34,7 @@ MetricRecord read_row(Query& query) {
   query.read(r.trial_id, r.run_id, r.group, r.batches, Document{body}, r.report_time);
   if (!body.empty() && body[0].is_object()) r.avg_metrics = std::move(body[0].get_object());
   if (body.size() > 1 && body[1].is_array()) r.batch_metrics = std::move(body[1].get_array());
+  if (body.size() > 2) r.records = json::to_int64(body[2]).value_or(0);
   return r;
 }
 
@@ -92,12 +99,19 @@ struct Merge {
 };
 
 Merge merge(const MetricRecord& stored, const MetricRecord& report) {
-  Merge m{{false, stored.avg_metrics, stored.batch_metrics}, std::nullopt};
-  auto& [changed, avg, batches] = m.merged;
+  Merge m{{false, stored.avg_metrics, stored.batch_metrics, stored.records}, std::nullopt};
+  auto& [changed, avg, batches, records] = m.merged;
   if (const auto name = merge_names(avg, report.avg_metrics, changed))
     m.contradiction = contradicts(report, *name, stored.avg_metrics.if_contains(*name),
                                   report.avg_metrics.if_contains(*name))
                           .value();
+  if (records == 0 && report.records > 0) {
+    records = report.records;
+    changed = true;
+  } else if (report.records > 0 && report.records != records && !m.contradiction) {
+    const json::value was(records), is(report.records);
+    m.contradiction = contradicts(report, "number of records", &was, &is).value();
+  }
   if (report.batch_metrics.empty()) return m;
   if (batches.empty()) {
     batches = report.batch_metrics;
@@ -134,7 +148,7 @@ Result<MergedReport> merge_reports(const MetricRecord& stored, const MetricRecor
 
 Result<void> MetricWriter::add(const MetricRecord& report) {
   if (const auto run = current_run(report.trial_id); report.run_id < run) return late(report, run);
-  const auto body = encode_body(report.avg_metrics, report.batch_metrics);
+  const auto body = encode_body(report);
   Query(connection_, R"sql(
 INSERT INTO metrics (trial_id, metric_group, batches, run_id, report_time, body)
 VALUES (?, ?, ?, ?, ?, ?)
@@ -147,8 +161,7 @@ ON CONFLICT DO NOTHING
     return {};
   }
   const auto stored = *read_one(connection_, report);
-  if (encode_body(stored.avg_metrics, stored.batch_metrics) == body && stored.run_id >= report.run_id)
-    return {};
+  if (encode_body(stored) == body && stored.run_id >= report.run_id) return {};
   if (report.run_id < stored.run_id) return late(report, stored.run_id);
   if (report.run_id > stored.run_id) {
     replace(stored, report);
@@ -156,7 +169,7 @@ ON CONFLICT DO NOTHING
   }
   auto m = merge(stored, report);
   if (m.merged.changed) {
-    const auto merged = encode_body(m.merged.avg_metrics, m.merged.batch_metrics);
+    const auto merged = encode_body(m.merged.avg_metrics, m.merged.batch_metrics, m.merged.records);
     Query(connection_, "UPDATE metrics SET body = ? WHERE trial_id = ? AND metric_group = ? AND batches = ?")
         .bind(Bytes{merged}, report.trial_id, report.group, report.batches)
         .run();
@@ -168,8 +181,8 @@ ON CONFLICT DO NOTHING
 
 // A later run trained to the same batch count again: its report alone counts.
 void MetricWriter::replace(const MetricRecord& stored, const MetricRecord& report) {
-  const auto old_body = encode_body(stored.avg_metrics, stored.batch_metrics);
-  const auto body = encode_body(report.avg_metrics, report.batch_metrics);
+  const auto old_body = encode_body(stored);
+  const auto body = encode_body(report);
   if (old_body != body) {
     Query(connection_, R"sql(
 INSERT INTO archived_metrics (trial_id, metric_group, batches, run_id, report_time, body)

@@ -16,6 +16,7 @@ struct MergedReport {
   bool changed = false;
   json::object avg_metrics;
   json::array batch_metrics;
+  std::int64_t records = 0;
 };
 /// Fails with InvalidArgument where both hold the same name with different values.
 Result<MergedReport> merge_reports(const MetricRecord& stored, const MetricRecord& report);

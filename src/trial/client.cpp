@@ -242,17 +242,20 @@ json::object Client::metrics_body(const char* group, std::int64_t batches, json:
   return body;
 }
 
-Result<void> Client::report_training(std::int64_t batches, json::object average, json::array each_batch) {
+Result<void> Client::report_training(std::int64_t batches, json::object average, json::array each_batch,
+                                     std::int64_t records) {
   json::object metrics;
   metrics["avgMetrics"] = std::move(average);
   if (!each_batch.empty()) metrics["batchMetrics"] = std::move(each_batch);
+  if (records > 0) metrics["numInputs"] = records;
   return enqueue(Reporter::Kind::Report, trial_path_ + "/metrics",
                  metrics_body("training", batches, std::move(metrics)));
 }
 
-Result<void> Client::report_validation(std::int64_t batches, json::object average) {
+Result<void> Client::report_validation(std::int64_t batches, json::object average, std::int64_t records) {
   json::object metrics;
   metrics["avgMetrics"] = std::move(average);
+  if (records > 0) metrics["numInputs"] = records;
   return post(trial_path_ + "/metrics", metrics_body("validation", batches, std::move(metrics)));
 }
 

@@ -73,9 +73,11 @@ class Client {
   /// `length` is one of those that `operations` gave.
   Result<void> complete_operation(std::int64_t length, double metric);
 
-  /// Queued; waits only while the queue is full. `batches` is the total after this chunk.
-  Result<void> report_training(std::int64_t batches, json::object average, json::array each_batch);
-  Result<void> report_validation(std::int64_t batches, json::object metrics);
+  /// Queued; waits only while the queue is full. `batches` is the total after this chunk, `records` how many the
+  /// chunk had over all slots (0: not counted).
+  Result<void> report_training(std::int64_t batches, json::object average, json::array each_batch,
+                               std::int64_t records = 0);
+  Result<void> report_validation(std::int64_t batches, json::object metrics, std::int64_t records = 0);
   Result<void> report_progress(double fraction);        ///< Queued; too frequent ones are left out.
   Result<void> report_state(const std::string& state);  ///< Queued.
   /// What this rank found where it runs. Queued; a refusal is only noticed.

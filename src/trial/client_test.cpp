@@ -52,8 +52,8 @@ class ClientTest : public testing::Test {
 
 TEST_F(ClientTest, SpeaksTheProtocol) {
   Client client(options());
-  ASSERT_TRUE(client.report_training(100, loss(0.5), {json::object{{"loss", 0.6}}}));
-  ASSERT_TRUE(client.report_validation(100, loss(0.25)));
+  ASSERT_TRUE(client.report_training(100, loss(0.5), {json::object{{"loss", 0.6}}}, 6400));
+  ASSERT_TRUE(client.report_validation(100, loss(0.25), 1000));
   ASSERT_TRUE(client.report_progress(0.4));
   ASSERT_TRUE(client.report_state("training"));
   ASSERT_TRUE(
@@ -75,11 +75,11 @@ TEST_F(ClientTest, SpeaksTheProtocol) {
   EXPECT_EQ(
       text(0),
       R"({"group":"training","metrics":{"trialId":12,"trialRunId":2,"stepsCompleted":100,"reportTime":"T",)"
-      R"("metrics":{"avgMetrics":{"loss":0.5},"batchMetrics":[{"loss":0.6}]}}})");
+      R"("metrics":{"avgMetrics":{"loss":0.5},"batchMetrics":[{"loss":0.6}],"numInputs":6400}}})");
   EXPECT_EQ(
       text(1),
       R"({"group":"validation","metrics":{"trialId":12,"trialRunId":2,"stepsCompleted":100,"reportTime":"T",)"
-      R"("metrics":{"avgMetrics":{"loss":0.25}}}})");
+      R"("metrics":{"avgMetrics":{"loss":0.25},"numInputs":1000}}})");
   EXPECT_EQ(master.log[2], R"(POST /api/v1/trials/12/progress {"progress":0.4,"is_raw":true})");
   EXPECT_EQ(master.log[3], R"(POST /api/v1/trials/12/runner/metadata {"state":"training"})");
   EXPECT_THAT(master.log[4], HasSubstr("POST /api/v1/checkpoints "));

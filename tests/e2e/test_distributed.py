@@ -19,7 +19,7 @@ BATCHES = 24
 class Held:
     """An experiment that waits at its moment to be disturbed."""
 
-    def __init__(self, cluster, directory, size, moment, definition=RANKS):
+    def __init__(self, cluster, directory, size, moment, definition=RANKS, options=()):
         self.cluster, self.size, self.moment = cluster, size, moment
         self.signals = directory
         directory.mkdir(parents=True)
@@ -31,6 +31,7 @@ class Held:
             f"hyperparameters.hold={moment}",
             "--config",
             f"data.signals={directory}",
+            *(word for option in options for word in ("--config", option)),
         )
 
     def wait(self):
@@ -153,31 +154,10 @@ def pause(cluster, held):
         cluster.run("experiment", "activate", one.id)
 
 
-def preempt(cluster, held):
-    """The agent's slots are taken away, and given back."""
-    cluster.run("-u", "admin", "agent", "disable", "agent-0")
-    release(held)
-    wait_until(lambda: not cluster.shims(), "no process of the preempted trials")
-    cluster.run("-u", "admin", "agent", "enable", "agent-0")
-
-
 def release(held):
     time.sleep(0.2)  # what was done is on its way to the ranks
     for one in held:
         one.go()
-
-
-@pytest.mark.parametrize("act", [pause, preempt, kill_rank, kill_agent, kill_master])
-def test_whatever_disturbs_one_or_two_ranks_at_any_moment_changes_nothing(with_slots, undisturbed, tmp_path, act):
-    cluster = with_slots(12)
-    held = [Held(cluster, tmp_path / f"{size} {m}", size, m) for size in (1, 2) for m in MOMENTS]
-    for one in held:
-        one.wait()
-    act(cluster, held)
-    for one in held:
-        assert one.outcome() == undisturbed[one.size], f"{one.size} rank(s), {act.__name__} at {one.moment}"
-        trial = cluster.get(f"trials/{cluster.trial_of(one.id)['id']}")["trial"]
-        assert trial["restarts"] == (1 if act is kill_rank else 0)
 
 
 def test_the_ranks_of_two_agents_train_one_model(with_slots, undisturbed, tmp_path):
@@ -232,6 +212,27 @@ def test_the_tutorial_trains_on_two_slots(start):
     assert cluster.metrics(trial, "validation")[-1][1]["validation_metrics"]["validation_error"] < 0.6
     shown = cluster.run("trial", "logs", trial)
     assert re.search(r"\[rank=0\] \|\| INFO: determined: finished after batch 200", shown)
+
+
+def test_a_hang_ends_with_the_stacks_of_all_ranks_in_the_log(start, tmp_path):
+    definition = tmp_path / "definition"
+    definition.mkdir()
+    text = (RANKS / "const.yaml").read_text().replace("max_restarts: 3", "max_restarts: 0")
+    (definition / "const.yaml").write_text(text + "    - DET_COLLECTIVE_TIMEOUT=2\n")
+    text = (RANKS / "model_def.py").read_text()
+    mark = "        images, labels = batch\n"
+    hang = "        if self.rank == 1 and batch_idx == 6:\n            time.sleep(600)  # for ever\n"
+    (definition / "model_def.py").write_text(text.replace(mark, hang + mark, 1))
+    cluster = start(options=["--slots", "2"])
+    id = cluster.create(definition)
+    began = time.monotonic()
+    cluster.wait_for_state(id, "ERROR")
+    assert time.monotonic() - began < 30
+    shown = cluster.run("trial", "logs", cluster.trial_of(id)["id"]).splitlines()
+    of_rank = {rank: "\n".join(line for line in shown if f"[rank={rank}]" in line) for rank in (0, 1)}
+    assert re.search(r"rank 0 has waited \d+ s for the other ranks, in the exchange of gradients", of_rank[0])
+    assert "this one is training the batches" in of_rank[1]
+    assert re.search(r"model_def\.py.* in loss", of_rank[1]), "the line where it hangs"
 
 
 def test_an_error_of_rank_1_is_what_the_user_sees(start, tmp_path):

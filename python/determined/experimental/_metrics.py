@@ -13,7 +13,8 @@ from determined.experimental._resource import numbers, time_of
 
 @dataclasses.dataclass(frozen=True)
 class TrialMetrics:
-    """One report. ``metrics`` maps names to values, ``batch_metrics`` has one such dict for each batch, or is None."""
+    """One report. ``metrics`` maps names to values, ``batch_metrics`` has one such dict for each batch, or is None.
+    ``num_inputs`` is how many records it is about, over all slots; 0 where nobody counted."""
 
     trial_id: int
     trial_run_id: int
@@ -22,6 +23,7 @@ class TrialMetrics:
     metrics: dict[str, Any]
     batch_metrics: list[dict[str, Any]] | None
     group: str
+    num_inputs: int = 0
 
     @property
     def total_batches(self) -> int:
@@ -59,4 +61,5 @@ def report_of(row: dict[str, Any]) -> TrialMetrics:
         metrics=numbers(values.get("avg_metrics") or values.get("validation_metrics")),
         batch_metrics=[numbers(batch) for batch in batches] if batches else None,
         group=row["group"],
+        num_inputs=int(row.get("numInputs") or 0),
     )

@@ -52,10 +52,12 @@ class Collector:
         for name, value in metrics.items():
             if type(value) is float:
                 row[name] = value
-            elif isinstance(value, torch.Tensor) and value.is_cuda and value.ndim == 0:
-                later = _Later(value.detach().clone())
-                self._later.append(later)
-                row[name] = later
+            elif isinstance(value, torch.Tensor) and value.ndim == 0:
+                if value.is_cuda:
+                    row[name] = later = _Later(value.detach().clone())
+                    self._later.append(later)
+                else:
+                    row[name] = value.item()
             else:
                 row[name] = plain(value)
         self._rows.append(row)

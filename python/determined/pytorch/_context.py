@@ -61,6 +61,7 @@ class PyTorchTrialContext(TrialContext):
         self.automatic_amp = False
         self.auto_to_device = True
         self.reproducible_data = True
+        self.profiler: Any = None
         self._apex_called = False
         self._tensorboard_writer: Any = None
         self._scaler_stepped = False
@@ -173,6 +174,22 @@ class PyTorchTrialContext(TrialContext):
 
             self._tensorboard_writer = TorchWriter().writer
         return self._tensorboard_writer
+
+    def set_profiler(self, *args: Any, **kwargs: Any) -> None:
+        """Profiles training with ``torch.profiler.profile``, which gets these arguments; call it in the constructor.
+
+        A step of its ``schedule`` is one training batch, from the first of each process on. By default traces go to
+        :meth:`get_tensorboard_path`.
+
+        Example::
+
+            context.set_profiler(schedule=torch.profiler.schedule(wait=10, warmup=1, active=3, repeat=1))
+        """
+        if self.env.managed_training:
+            keep: Any = torch.profiler.tensorboard_trace_handler
+            worker = f"rank{self.distributed.get_rank()}"
+            kwargs.setdefault("on_trace_ready", keep(str(self.get_tensorboard_path()), worker))
+            self.profiler = torch.profiler.profile(*args, **kwargs)
 
     def to_device(self, data: Any) -> Any:
         """Moves arrays and tensors, in any nesting, to this slot's device."""

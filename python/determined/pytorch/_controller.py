@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import operator
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -37,8 +38,6 @@ class PyTorchTrialController(TrialController):
         self._trial = trial
         self._context = context
         self._source = source
-        self._calls: Calls = prepare(trial, context)
-        self._callbacks = self._calls.callbacks
         self._trained = 0
         self._workloads = 0
         self._batches: Iterator[Any] | None = None
@@ -46,6 +45,11 @@ class PyTorchTrialController(TrialController):
         self._validation: Any = None
         self._epoch_length = 0
         self._started = False
+        self._profiling = False
+        self._calls: Calls = prepare(trial, context, self._build_loaders)
+        self._callbacks = self._calls.callbacks
+        overridden = type(trial).get_batch_length is not PyTorchTrial.get_batch_length
+        self._count_records: Callable[[Any], int] = trial.get_batch_length if overridden else _device.data_length
 
     @classmethod
     def prepare_process(cls, env: EnvContext, threads: int) -> None:
@@ -64,7 +68,9 @@ class PyTorchTrialController(TrialController):
         self._context._initial_batch = self._trained
         self._callbacks.call("on_trial_startup", self._trained, uuid)
         self._started = True
-        self._build_loaders()
+        if self._training is None:
+            self._build_loaders()
+        self._share_out()
         if checkpoint:
             self._callbacks.call("on_checkpoint_load_start", state)
             _state.load_models(self._context, state)
@@ -72,8 +78,10 @@ class PyTorchTrialController(TrialController):
                 self._restore(state, _trial_files.of_this_rank(rest, self._context.distributed))
         self._context.equalise()
         self._callbacks.call("on_training_start")
-        if not weights_only and "rng_state" in rest:
-            _rng.restore(_trial_files.of_this_rank(rest, self._context.distributed)["rng_state"])
+        if checkpoint and not weights_only and "rng_state" not in rest:
+            logger.warning("the checkpoint has no random generators; numbers are not those of a run without a pause")
+        elif checkpoint and not weights_only:
+            _rng.restore_saved(_trial_files.of_this_rank(rest, self._context.distributed)["rng_state"])
         return loop
 
     def _restore(self, state: dict[str, Any], rest: dict[str, Any]) -> None:
@@ -81,6 +89,10 @@ class PyTorchTrialController(TrialController):
         _state.load_optimizers(context, state)
         if context.scaler is not None and "scaler_state_dict" in rest:
             context.scaler.load_state_dict(rest["scaler_state_dict"])
+        elif context.scaler is not None:
+            logger.warning("the checkpoint has no state of a gradient scaler; mixed precision starts anew")
+        elif "scaler_state_dict" in rest or "amp_state" in state:
+            logger.warning("the checkpoint is of training in mixed precision, which this trial does not use")
         if "gradients" in rest:
             _state.restore_gradients(context, rest["gradients"])
         self._callbacks.load_state_dict(rest.get("callbacks", state["callbacks"]))
@@ -99,6 +111,9 @@ class PyTorchTrialController(TrialController):
                 self._training = loader
             else:
                 self._validation = loader
+
+    def _share_out(self) -> None:
+        context = self._context
         ranks = context.distributed
         self._epoch_length = _loading.training_length(self._training, replicas=ranks.size, rank=ranks.rank)
         context.epoch_length = self._epoch_length
@@ -133,10 +148,15 @@ class PyTorchTrialController(TrialController):
     def _train_batches(self, batches: int, collector: Collector) -> None:
         context, callbacks, length = self._context, self._callbacks, self._epoch_length
         train_batch, device = self._calls.train_batch, context.device
+        count_records, records = self._count_records, 0
+        if context.profiler is not None and not self._profiling:
+            context.profiler.start()
+            self._profiling = True
         source = self._training_batches()
         for index in range(self._trained, self._trained + batches):
             epoch, in_epoch = divmod(index, length)
             batch = next(source)
+            records += count_records(batch)
             if context.auto_to_device:
                 batch = _device.to_device(batch, device)
             context.begin_batch(index)
@@ -159,6 +179,9 @@ class PyTorchTrialController(TrialController):
             if in_epoch == length - 1:
                 callbacks.call("on_training_epoch_end", epoch)
             self._trained = index + 1
+            if self._profiling:
+                context.profiler.step()
+        self.records = operator.index(records)
 
     def _training_batches(self) -> Iterator[Any]:
         if self._batches is None:
@@ -197,7 +220,9 @@ class PyTorchTrialController(TrialController):
         assert evaluate is not None
         callbacks.call("on_validation_epoch_start")
         collector = Collector("evaluate_batch()")
+        records = 0
         for index, batch in enumerate(self._validation):
+            records += self._count_records(batch)
             if context.auto_to_device:
                 batch = _device.to_device(batch, context.device)
             result = evaluate(batch, index)
@@ -206,6 +231,7 @@ class PyTorchTrialController(TrialController):
             if context.env.test_mode:
                 break
         rows = collector.finish()
+        self.records = operator.index(records)
         if not rows:
             check.fail("no validation batches", "at least one")
         callbacks.call("on_validation_epoch_end", rows)
@@ -215,10 +241,12 @@ class PyTorchTrialController(TrialController):
         evaluate, ranks = self._calls.evaluate_full_dataset, self._context.distributed
         assert evaluate is not None
         if not ranks.is_chief:
+            self.records = 0
             return dict(ranks.announce(None))
         loader = _loading.whole_validation_loader(self._validation, seed=self._context.env.trial_seed)
         result = evaluate(loader)
         self._check_validation_result(result, "evaluate_full_dataset")
+        self.records = _loading.records_of(loader)
         return dict(ranks.announce({name: plain(value) for name, value in result.items()}))
 
     def _check_validation_result(self, result: Any, method: str) -> None:
@@ -270,6 +298,9 @@ class PyTorchTrialController(TrialController):
 
     def close(self) -> None:
         self._batches = None  # ends the loader's worker processes
+        if self._profiling:
+            self._profiling = False
+            self._context.profiler.stop()
         if self._started:
             self._started = False
             self._callbacks.call("on_trial_shutdown")

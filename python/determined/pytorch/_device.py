@@ -49,18 +49,24 @@ def _warn_once(data: Any) -> None:
 
 
 def data_length(data: Any) -> int:
-    """How many records a batch holds: the length of the first array or tensor in it.
+    """How many records a batch holds: the length of the first array or tensor in it, or of the first list of other
+    things, such as texts.
 
     Raises:
         ValueError: a dict, list or tuple in it is empty.
-        TypeError: there is neither array nor tensor.
+        TypeError: there is none of these, or the first tensor is a single number.
     """
     if isinstance(data, (torch.Tensor, np.ndarray)):
-        return len(data)
-    if isinstance(data, (Mapping, list, tuple)):
+        if data.ndim:
+            return len(data)
+    elif isinstance(data, (Mapping, list, tuple)):
         if not data:
             raise ValueError(f"the batch holds an empty {type(data).__name__}, so it has no number of records")
-        return data_length(next(iter(data.values())) if isinstance(data, Mapping) else data[0])
+        if isinstance(data, Mapping):
+            return data_length(next(iter(data.values())))
+        if isinstance(data[0], (torch.Tensor, np.ndarray, Mapping, list, tuple)):
+            return data_length(data[0])
+        return len(data)
     raise TypeError(
         f"the batch holds a {type(data).__name__} where an array or a tensor is needed to count records; "
         "override get_batch_length() for batches of your own type"

@@ -92,8 +92,14 @@ class Calls:
     evaluate_full_dataset: Callable[[Any], Any] | None
 
 
-def prepare(trial: PyTorchTrial, context: PyTorchTrialContext) -> Calls:
-    """Builds what a classic trial builds in methods; checks that a context trial has built it."""
+def prepare(
+    trial: PyTorchTrial, context: PyTorchTrialContext, build_loaders: Callable[[], None] = lambda: None
+) -> Calls:
+    """Builds what a classic trial builds in methods; checks that a context trial has built it.
+
+    ``build_loaders`` is called where the classic generation expects it: its ``optimizer()`` may ask how long an epoch
+    is.
+    """
     name = type(trial).__name__
     if is_classic(type(trial)):
         if context.models or context.optimizers:
@@ -102,7 +108,7 @@ def prepare(trial: PyTorchTrial, context: PyTorchTrialContext) -> Calls:
                 "one of both",
                 "either define build_model() and optimizer(), or wrap models and optimizers in the constructor",
             )
-        return _prepare_classic(trial, context)
+        return _prepare_classic(trial, context, build_loaders)
     for things, wrap in ((context.models, "wrap_model"), (context.optimizers, "wrap_optimizer")):
         if not things:
             check.fail(
@@ -136,11 +142,12 @@ def _evaluate_batch(trial: PyTorchTrial) -> Callable[[Any, int], Any]:
     return lambda batch, _index: evaluate(batch=batch)
 
 
-def _prepare_classic(trial: Any, context: PyTorchTrialContext) -> Calls:
+def _prepare_classic(trial: Any, context: PyTorchTrialContext, build_loaders: Callable[[], None]) -> Calls:
     name = type(trial).__name__
     model = trial.build_model()
     check.is_instance(model, nn.Module, f"result of {name}.build_model()")
     model = context.wrap_model(model)
+    build_loaders()
     optimizer = trial.optimizer(model)
     check.is_instance(optimizer, torch.optim.Optimizer, f"result of {name}.optimizer()")
     optimizer = context.wrap_optimizer(optimizer)

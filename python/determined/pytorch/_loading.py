@@ -1,7 +1,8 @@
 """Turns the description of a data loader into running ones: for training, for validation, for one rank.
 
-PyTorch's loader does the work. It is handed *keys* instead of indices: a key names the seed of a batch along with its
-records, so a worker gives the same augmentations for a batch no matter where it was started.
+PyTorch's loader does the work where there is any: worker processes, pinned memory. It is handed *keys* instead of
+indices: a key names the seed of a batch along with its records, so a worker gives the same augmentations for a batch no
+matter where it was started. Elsewhere a batch is made when it is asked for, without the loader's own cost.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def training_iterator(loader: Any, *, seed: int, start: int, replicas: int, rank
         for position, indices in order:
             yield (_rng.derive(seed, "batch", position.epoch, position.batch) if in_workers else 0), indices
 
-    return iter(_torch_loader(loader, _Keys(keys), _rng.derive(seed, "training", "workers")))
+    return iter(_running(loader, _Keys(keys), _rng.derive(seed, "training", "workers")))
 
 
 def validation_loader(loader: Any, *, seed: int, replicas: int, rank: int) -> Iterable[Any]:
@@ -54,7 +55,7 @@ def validation_loader(loader: Any, *, seed: int, replicas: int, rank: int) -> It
         for number in range(rank, batches, replicas):
             yield _rng.derive(seed, "validation", number), batch(number)
 
-    return _torch_loader(loader, _Keys(keys), _rng.derive(seed, "validation", "workers"))
+    return _running(loader, _Keys(keys), _rng.derive(seed, "validation", "workers"))
 
 
 def whole_validation_loader(loader: Any, *, seed: int) -> Any:
@@ -63,6 +64,19 @@ def whole_validation_loader(loader: Any, *, seed: int) -> Any:
         return loader
     generator = torch.Generator().manual_seed(_rng.derive(seed, "validation", "workers"))
     return loader.plain_loader(generator=generator, persistent_workers=False)
+
+
+def records_of(loader: Any) -> int:
+    """How many records one pass over a loader of PyTorch has, as far as that is known without one; else 0."""
+    batches = getattr(loader, "batch_sampler", None)
+    try:
+        if type(batches) is torch.utils.data.BatchSampler:
+            return len(batches) * batches.batch_size if batches.drop_last else len(batches.sampler)  # type: ignore[arg-type]
+        if batches is not None:
+            return len(loader) * int(getattr(batches, "batch_size", 0) or 0)
+    except TypeError:  # of unknown length
+        pass
+    return 0
 
 
 def _epochs(loader: DataLoader, seed: int, use: str) -> _order.Epochs:
@@ -79,12 +93,15 @@ def _epochs(loader: DataLoader, seed: int, use: str) -> _order.Epochs:
     return _order.SampledEpochs(loader.batch_sampler, _rng.derive(seed, use))
 
 
-def _torch_loader(loader: DataLoader, keys: _Keys, seed: int) -> torch.utils.data.DataLoader[Any]:
+def _running(loader: DataLoader, keys: _Keys, seed: int) -> Iterable[Any]:
+    batches = _Batches(loader.dataset, loader.collate_fn)
     options = dict(loader.options)
+    if loader.num_workers == 0 and not options["pin_memory"]:
+        return _InThisProcess(batches, keys)
     if loader.num_workers > 0:
         options["worker_init_fn"] = _WorkerStart(options["worker_init_fn"])
     return torch.utils.data.DataLoader(
-        _Batches(loader.dataset, loader.collate_fn),
+        batches,
         batch_size=None,
         sampler=keys,
         collate_fn=_as_it_is,
@@ -126,9 +143,22 @@ class _Batches(torch.utils.data.Dataset[Any]):
         seed, indices = key
         if torch.utils.data.get_worker_info() is not None:
             _rng.seed_cpu(seed)
+        return self.of_records(indices)
+
+    def of_records(self, indices: list[Any]) -> Any:
         whole = getattr(self.dataset, "__getitems__", None)
         records = whole(indices) if whole else [self.dataset[index] for index in indices]
         return self._collate(records)
+
+
+class _InThisProcess:
+    """What PyTorch's loader does without workers."""
+
+    def __init__(self, batches: _Batches, keys: _Keys) -> None:
+        self._batches, self._keys = batches, keys
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._batches.of_records, (indices for _, indices in self._keys))
 
 
 class _WorkerStart:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import torch
 
 from determined import _random_state
+
+logger = logging.getLogger("determined.pytorch")
 
 
 def derive(seed: int, *path: int | str) -> int:
@@ -39,6 +42,15 @@ def restore(saved: dict[str, Any]) -> None:
     _random_state.restore(saved)
     if "gpu_rng_state" in saved and torch.cuda.is_available():
         torch.cuda.set_rng_state(saved["gpu_rng_state"])
+
+
+def restore_saved(saved: dict[str, Any]) -> None:
+    """As ``restore``, from a checkpoint, which may be of another machine: says what could not be put back."""
+    restore(saved)
+    if "gpu_rng_state" in saved and not torch.cuda.is_available():
+        logger.warning("the checkpoint was saved on a GPU, and there is none here: its random numbers are left out")
+    elif "gpu_rng_state" not in saved and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        logger.warning("the checkpoint was saved without a GPU: random numbers of the GPU start anew")
 
 
 def untouched() -> AbstractContextManager[None]:

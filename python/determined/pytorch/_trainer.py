@@ -8,7 +8,7 @@ import logging
 import math
 import os
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from determined import _environment
@@ -16,6 +16,7 @@ from determined._experiment_config import ExperimentConfig
 from determined._info import get_cluster_info
 from determined._local import DirectoryStorage, LocalClient, LocalOperations, new_uuid
 from determined._loop import Follower, Loop
+from determined._runtime_api import LoopState
 from determined._source import SourceSnapshot
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
@@ -27,36 +28,57 @@ logger = logging.getLogger("determined")
 
 _CONTAINER_ROOT = "/determined_shared_fs"
 _POLICIES = ("best", "all", "none")
+_NO_REPORT = 1 << 30
+"""Batches in a report where none is due any more; an end or a period comes before."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainUnit:
-    """A length or a period; use :class:`Batch` or :class:`Epoch`."""
+    """A length or a period; use :class:`Batch` or :class:`Epoch`.
 
-    value: int
+    As a period, ``value`` may be a container of numbers: after how many batches or epochs, each time.
+    """
+
+    value: int | Collection[int]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.value, int) or isinstance(self.value, bool):
-            raise TypeError(f"{type(self).__name__}({self.value!r}): must be a whole number")
-        if self.value < 1:
-            raise ValueError(f"{type(self).__name__}({self.value}): must be at least 1")
+        for number in self.moments if self.moments is not None else [self.value]:
+            if not isinstance(number, int) or isinstance(number, bool):
+                raise TypeError(f"{type(self).__name__}({self.value!r}): must be a whole number, or a list of such")
+            if number < 1:
+                raise ValueError(f"{type(self).__name__}({self.value!r}): must be at least 1")
 
-    def to_batches(self, epoch_length: int) -> int:
+    @property
+    def moments(self) -> list[int] | None:
+        """The numbers of a container, ascending; None for a single number."""
+        if not isinstance(self.value, Collection) or isinstance(self.value, (str, bytes)):
+            return None
+        return sorted(self.value)
+
+    def batches_in(self, epoch_length: int) -> int:
+        """How many batches one of this unit has."""
         raise NotImplementedError
+
+    def to_batches(self, epoch_length: int, after: int = 0) -> int:
+        """In batches; of a container the first moment after that many batches, 0 where there is none left."""
+        each = self.batches_in(epoch_length)
+        if isinstance(self.value, int):
+            return self.value * each
+        return next((moment * each for moment in self.moments or [] if moment * each > after), 0)
 
 
 class Batch(TrainUnit):
     """So many batches."""
 
-    def to_batches(self, epoch_length: int) -> int:
-        return self.value
+    def batches_in(self, epoch_length: int) -> int:
+        return 1
 
 
 class Epoch(TrainUnit):
     """So many passes over the training data."""
 
-    def to_batches(self, epoch_length: int) -> int:
-        return self.value * epoch_length
+    def batches_in(self, epoch_length: int) -> int:
+        return epoch_length
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,14 +93,28 @@ class _Plan:
     initial_validation: bool
     smaller_is_better: bool
 
-    def loop_config(self, rules: Any, epoch_length: int) -> Any:
-        def batches(unit: TrainUnit | None) -> int:
-            return unit.to_batches(epoch_length) if unit is not None else 0
+    @property
+    def has_moments(self) -> bool:
+        """Whether a period is a container."""
+        units = (self.reporting, self.validation, self.checkpoint)
+        return any(unit is not None and unit.moments is not None for unit in units)
 
+    def loop_config(self, rules: Any, epoch_length: int, state: LoopState) -> Any:
+        """For the next action of a loop that is in ``state``.
+
+        A moment of a container is a period that ends there: what it asks for is done at its first multiple.
+        """
+
+        def batches(unit: TrainUnit | None, done: int) -> int:
+            return unit.to_batches(epoch_length, max(done, 0)) if unit is not None else 0
+
+        reporting = batches(self.reporting, state.batches_trained)
+        if self.reporting.moments is not None:
+            reporting = reporting - state.batches_trained if reporting else _NO_REPORT
         return rules.LoopConfig(
-            scheduling_unit=batches(self.reporting),
-            min_validation_period=batches(self.validation),
-            min_checkpoint_period=batches(self.checkpoint),
+            scheduling_unit=reporting,
+            min_validation_period=batches(self.validation, state.batches_validated),
+            min_checkpoint_period=batches(self.checkpoint, state.batches_checkpointed),
             checkpoint_policy=self.policy,
             perform_initial_validation=self.initial_validation,
             smaller_is_better=self.smaller_is_better,
@@ -116,17 +152,22 @@ class Trainer:
         it a paused trial begins again. Off the cluster ``latest_checkpoint`` is the path of a checkpoint;
         checkpoints go to ``~/.local/share/determined/checkpoints``, and the policy ``best`` means ``all``.
 
+        A period may be a container of numbers, ``Batch([100, 1000])`` or ``Epoch(range(5, 50, 5))``: what it asks for
+        is done after just so many.
+
         ``test_mode`` (off the cluster only) trains and validates one batch.
 
         Raises:
             ValueError: no length; ``test_mode`` on the cluster; an unknown policy.
-            TypeError: a length or period is not a Batch or an Epoch.
+            TypeError: a length or period is not a Batch or an Epoch; ``max_length`` is a container.
         """
         del profiling_enabled
         periods = (checkpoint_period, validation_period, max_length, reporting_period)
         for unit in periods:
             if unit is not None and not isinstance(unit, TrainUnit):
                 raise TypeError(f"{unit!r} is no length; use pytorch.Batch({unit!r}) or pytorch.Epoch({unit!r})")
+        if max_length is not None and max_length.moments is not None:
+            raise TypeError(f"max_length is {max_length!r}; must be one whole number")
         if checkpoint_policy not in _POLICIES:
             raise ValueError(f"checkpoint_policy is {checkpoint_policy!r}; must be one of {', '.join(_POLICIES)}")
         on_cluster = get_cluster_info() is not None
@@ -170,8 +211,13 @@ class _FitLoop(Loop):
 
     def start(self) -> None:
         super().start()
-        self._config = self._plan.loop_config(self._rules, self._context.epoch_length)  # type: ignore[attr-defined]
         self._lengths_in.epoch_length = self._context.epoch_length  # type: ignore[attr-defined]
+        self._config = self._plan.loop_config(self._rules, self._lengths_in.epoch_length, self._state)
+
+    def step(self) -> bool:
+        if self._plan.has_moments:
+            self._config = self._plan.loop_config(self._rules, self._lengths_in.epoch_length, self._state)
+        return super().step()
 
 
 class _Lengths:

@@ -81,6 +81,8 @@ export interface TrialEnvironments {
 export interface MetricsWorkload {
   readonly endTime: string;
   readonly totalBatches: number;
+  /** Records, over all slots; 0 where nobody counted. */
+  readonly numInputs?: number;
   readonly metrics: { readonly avgMetrics: Readonly<Record<string, unknown>> };
 }
 
@@ -142,6 +144,8 @@ export interface MetricReport {
   readonly trialRunId: number;
   readonly endTime: string;
   readonly totalBatches: number;
+  /** Records that the report is about, over all slots; 0 where nobody counted. */
+  readonly numInputs?: number;
   readonly group: string;
   readonly metrics: {
     readonly avg_metrics?: Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { MetricReport } from "../api/types";
-import { type Axis, charts, points, position, possibleAxes, scaleOf } from "./curves";
+import { type Axis, charts, countedRecords, points, position, possibleAxes, scaleOf } from "./curves";
 
 const report = (trialId: number, group: string, totalBatches: number, values: Record<string, unknown>): MetricReport => ({
   trialId,
@@ -73,6 +73,21 @@ test.each<[Axis, number]>([
 test("a trial without a batch size is not on the axis of records", () => {
   expect(position({ totalBatches: 5, endTime: "2026-01-01T00:00:10Z" }, "records", { startTime: "" })).toBeUndefined();
   expect(points([report(1, "training", 5, { loss: 1 })], "records")).toEqual([]);
+});
+
+test("records are those that were counted, in proportion between two reports", () => {
+  const counted = (totalBatches: number, numInputs: number, trialId = 1) => ({ ...report(trialId, "training", totalBatches, {}), numInputs });
+  const reports = [counted(20, 600), counted(10, 100), report(1, "validation", 20, {}), counted(5, 10, 2), report(2, "training", 10, {})];
+  const totals = countedRecords(reports);
+  expect(totals.get(1)).toEqual([
+    [10, 100],
+    [20, 700],
+  ]);
+  expect(totals.has(2), "a report that says nothing").toBe(false);
+  const scale = { startTime: "", batchSize: 1, counted: totals.get(1) ?? [] };
+  const at = (totalBatches: number) => position({ totalBatches, endTime: "" }, "records", scale);
+  expect([0, 5, 10, 15, 20, 40].map(at)).toEqual([0, 50, 100, 400, 700, 1400]);
+  expect(possibleAxes([{ startTime: "", counted: totals.get(1) ?? [] }])).toContain("records");
 });
 
 test("an axis is offered when every trial can be on it", () => {

@@ -13,6 +13,8 @@ export interface Scale {
   readonly startTime: string;
   /** Records a batch, over all slots. */
   readonly batchSize?: number;
+  /** What the trial counted, which goes before `batchSize`: all records after so many batches, ascending. */
+  readonly counted?: readonly (readonly [batches: number, records: number])[];
   readonly recordsPerEpoch?: number;
 }
 
@@ -42,15 +44,53 @@ export interface Chart {
 
 /** The axes that every trial has what it takes for. */
 export function possibleAxes(scales: readonly Scale[]): Axis[] {
-  const sizes = scales.length > 0 && scales.every(({ batchSize }) => (batchSize ?? 0) > 0);
+  const sizes = scales.length > 0 && scales.every(({ batchSize, counted }) => (batchSize ?? 0) > 0 || (counted ?? []).length > 0);
   const epochs = sizes && scales.every(({ recordsPerEpoch }) => (recordsPerEpoch ?? 0) > 0);
   return axes.filter((axis) => (axis === "records" ? sizes : axis === "epochs" ? epochs : true));
+}
+
+/** The records that each trial trained on, as far as all its training reports say it: what `Scale.counted` holds. */
+export function countedRecords(reports: readonly MetricReport[]): Map<number, (readonly [number, number])[]> {
+  const byTrial = new Map<number, MetricReport[]>();
+  for (const report of reports) {
+    if (report.group !== "training") continue;
+    const list = byTrial.get(report.trialId);
+    if (list) list.push(report);
+    else byTrial.set(report.trialId, [report]);
+  }
+  const counted = new Map<number, (readonly [number, number])[]>();
+  for (const [trialId, list] of byTrial) {
+    if (list.some(({ numInputs }) => (numInputs ?? 0) <= 0)) continue;
+    let sum = 0;
+    const totals = list
+      .sort((a, b) => a.totalBatches - b.totalBatches)
+      .map(({ totalBatches, numInputs }) => [totalBatches, (sum += numInputs ?? 0)] as const);
+    counted.set(trialId, totals);
+  }
+  return counted;
+}
+
+/** Records after so many batches: as counted, in proportion between two reports and after the last. */
+function recordsAt(batches: number, scale: Scale | undefined): number {
+  const counted = scale?.counted ?? [];
+  let [low, high] = [0, counted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((counted[middle]?.[0] ?? 0) < batches) low = middle + 1;
+    else high = middle;
+  }
+  const last = counted.at(-1);
+  if (last === undefined) return batches * (scale?.batchSize ?? Number.NaN);
+  const [above, total] = counted[low] ?? last;
+  if (low === counted.length) return above > 0 ? (total / above) * batches : Number.NaN;
+  const [below, before] = counted[low - 1] ?? [0, 0];
+  return before + ((total - before) * (batches - below)) / (above - below || 1);
 }
 
 /** Where a report is on the axis; undefined where the trial lacks what it takes. */
 export function position(report: Pick<MetricReport, "totalBatches" | "endTime">, axis: Axis, scale: Scale | undefined): number | undefined {
   const known = (n: number | undefined) => (n !== undefined && Number.isFinite(n) ? n : undefined);
-  const records = report.totalBatches * (scale?.batchSize ?? Number.NaN);
+  const records = recordsAt(report.totalBatches, scale);
   switch (axis) {
     case "batches":
       return report.totalBatches;

@@ -1,6 +1,6 @@
 import { useDeferredValue, useMemo, useState } from "react";
 import { Chart, type ChartProps } from "./chart";
-import { type Axis, type Chart as ChartData, charts, points, possibleAxes, type Scale } from "./curves";
+import { type Axis, type Chart as ChartData, charts, countedRecords, points, possibleAxes, type Scale } from "./curves";
 import { download } from "./download";
 import { Choice, Panel, Problem } from "./parts";
 import { useReports } from "./reports";
@@ -32,18 +32,22 @@ interface MetricsProps {
 /** The curves of some trials' metrics over batches, epochs, records or time. */
 export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps) {
   const reports = useReports(trialIds, live);
-  const possible = possibleAxes(trialIds.flatMap((id) => scales.get(id) ?? []));
+  const list = useDeferredValue(reports.list);
+  const withRecords = useMemo(() => {
+    const counted = countedRecords(list);
+    return new Map([...scales].map(([id, scale]) => [id, { ...scale, counted: counted.get(id) ?? [] }]));
+  }, [list, scales]);
+  const possible = possibleAxes(trialIds.flatMap((id) => withRecords.get(id) ?? []));
   const [wanted, setAxis] = useParameter("x", "batches");
   const axis: Axis = possible.find((name) => name === wanted) ?? "batches";
   const [log, setLog] = useParameter("log");
   const [only, setOnly] = useParameter("metric");
   const [smoothing, setSmoothing] = useParameter("smooth", "0");
   const [all, setAll] = useState(false);
-  const list = useDeferredValue(reports.list);
   const weight = weights.find(([value]) => value === smoothing)?.[0] ?? "0";
   const made = useMemo(
-    () => charts(points(list, axis, scales), first, axis).map((chart) => smoothed(chart, Number(weight))),
-    [list, axis, scales, first, weight],
+    () => charts(points(list, axis, withRecords), first, axis).map((chart) => smoothed(chart, Number(weight))),
+    [list, axis, withRecords, first, weight],
   );
   const wantedCharts = made.some(({ name }) => name === only) ? made.filter(({ name }) => name === only) : made;
   const shown = all ? wantedCharts : wantedCharts.slice(0, shownAtFirst);

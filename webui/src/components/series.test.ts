@@ -25,7 +25,7 @@ const report = (group: string, totalBatches: number, values: Record<string, unkn
 test("reports are a table with a column for each metric", () => {
   const text = csv([report("training", 10, { loss: 0.5 }), report("validation", 10, { acc: "NaN", note: 'a "b", c' })]);
   expect(text).toBe(
-    'trial,group,batches,time,acc,loss,note\r\n3,training,10,2026-01-01T00:00:00Z,,0.5,\r\n3,validation,10,2026-01-01T00:00:00Z,NaN,,"a ""b"", c"\r\n',
+    'trial,group,batches,records,time,acc,loss,note\r\n3,training,10,,2026-01-01T00:00:00Z,,0.5,\r\n3,validation,10,,2026-01-01T00:00:00Z,NaN,,"a ""b"", c"\r\n',
   );
-  expect(csv([])).toBe("trial,group,batches,time\r\n");
+  expect(csv([])).toBe("trial,group,batches,records,time\r\n");
 });

@@ -37,8 +37,8 @@ export function csv(reports: readonly MetricReport[]): string {
   const rows = reports.map((report) => {
     const own = values(report);
     const numbers = names.map((name) => toNumber(own[name]) ?? own[name]);
-    return [report.trialId, report.group, report.totalBatches, report.endTime, ...numbers.map((n) => (typeof n === "number" ? String(n) : n))];
+    return [report.trialId, report.group, report.totalBatches, report.numInputs || "", report.endTime, ...numbers.map((n) => (typeof n === "number" ? String(n) : n))];
   });
-  const head = ["trial", "group", "batches", "time", ...names];
+  const head = ["trial", "group", "batches", "records", "time", ...names];
   return [head, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 }

@@ -38,6 +38,9 @@ export function WorkloadTable({ id, live }: { id: number; live: boolean }) {
                       Batches
                     </th>
                     <th scope="col">Kind</th>
+                    <th scope="col" className="number">
+                      Records
+                    </th>
                     <th scope="col">Ended</th>
                     <th scope="col">Result</th>
                   </tr>
@@ -77,12 +80,14 @@ function keyOf(workload: Workload): string {
 function Row({ workload }: { workload: Workload }) {
   const { training, validation, checkpoint } = workload;
   const at = training ?? validation ?? checkpoint;
+  const records = (training ?? validation)?.numInputs ?? 0;
   const metrics = Object.entries((training ?? validation)?.metrics.avgMetrics ?? {});
   const size = Object.values(checkpoint?.resources ?? {}).reduce((sum, bytes) => sum + Number(bytes), 0);
   return (
     <tr>
       <td className="number">{at?.totalBatches.toLocaleString("en-US")}</td>
       <td>{kindOf(workload)}</td>
+      <td className="number">{records > 0 && records.toLocaleString("en-US")}</td>
       <td>
         <Age time={at?.endTime} />
       </td>
