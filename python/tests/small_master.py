@@ -77,6 +77,9 @@ class SmallMaster:
             return 200, {"addresses": said[-1]["addresses"] if said else []}
         if path.endswith("/best_searcher_validation_metric"):
             return (200, {"metric": min(self.completed.values())}) if self.completed else (404, {})
+        if path.endswith("/metadata"):
+            said = self.calls(path)
+            return 200, {"metadata": said[-1]["metadata"] if said else {}}
         return 404, {"error": path}
 
     def post(self, path: str, body: Any) -> tuple[int, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import pathlib
 import threading
@@ -69,6 +70,9 @@ def test_off_the_cluster_a_loop_runs_once_and_keeps_its_checkpoints(tmp_path: pa
             operation.report_completed(0.5)
         assert lengths == [1]
         assert context.train.get_experiment_best_validation() is None
+        assert context.train.get_metadata() == {}
+        context.train.set_metadata({"phase": 1})
+        assert context.train.get_metadata() == {"phase": 1}
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "model").write_text("m")
         uuid = context.checkpoint.upload(tmp_path / "out", {"steps_completed": 1, "extra": [1]})
@@ -141,6 +145,24 @@ def test_the_chief_tells_the_master(master: SmallMaster) -> None:
     (checkpoint,) = master.checkpoints()
     assert (checkpoint["uuid"], checkpoint["metadata"]) == (uuid, {"steps_completed": 16})
     assert checkpoint["resources"]["model"] == "1"
+
+
+def test_a_trial_says_of_itself_what_it_wants(master: SmallMaster, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with core.init() as context:
+        context.train.set_metadata({"data": {"version": 3}})
+        context.train.set_metadata({"data": {"version": 4}})
+        assert context.train.get_metadata() == {"data": {"version": 4}}
+        with pytest.raises(TypeError, match="metadata is a list; must be a dict"):
+            context.train.set_metadata([1])  # type: ignore[arg-type]
+        context.alert("disk", "nearly full", level="warning")
+        context.alert(title="done", level=logging.INFO)
+        for wrong in ({}, {"title": "x", "level": "LOUD"}):
+            with pytest.raises(ValueError, match="needs a text and a level"):
+                context.alert(**wrong)  # type: ignore[arg-type]
+    assert master.calls("/runs/7/metadata")[-1] == {"runId": 7, "metadata": {"data": {"version": 4}}}
+    alerts = [(r.levelname, r.message) for r in caplog.records if r.message.startswith("alert")]
+    assert alerts == [("WARNING", "alert: disk: nearly full"), ("INFO", "alert: done")]
 
 
 def test_preemption_is_told_and_acknowledged_once(master: SmallMaster) -> None:

@@ -161,6 +161,7 @@ class Server final : public Master {
     add_agent_routes(router_, services_);
     add_report_routes(router_, services_);
     add_environment_routes(router_, services_);
+    add_metadata_routes(router_, services_);
     add_rendezvous_routes(router_, services_);
     add_submit_routes(router_, services_);
     add_experiment_routes(router_, services_);

@@ -65,6 +65,7 @@ Result<const cluster::Allocation*> speaker(Services& s, const std::any& principa
 void add_agent_routes(http::Router& router, Services& s);   ///< for agents
 void add_report_routes(http::Router& router, Services& s);  ///< for the processes of trials
 void add_environment_routes(http::Router& router, Services& s);
+void add_metadata_routes(http::Router& router, Services& s);
 void add_rendezvous_routes(http::Router& router, Services& s);
 void add_experiment_routes(http::Router& router, Services& s);
 void add_submit_routes(http::Router& router, Services& s);

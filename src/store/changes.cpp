@@ -69,6 +69,7 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const PutModelVersion& c) { put_model_version(connection_, c.record); },
                  [&](const DeleteModelVersion& c) { delete_model_version(connection_, c); },
                  [&](const SetCheckpointMetadata& c) { set_checkpoint_metadata(connection_, c); },
+                 [&](const SetTrialMetadata& c) { set_trial_metadata(connection_, c); },
                  [&](const AddEnvironment& c) { put_environment(connection_, c.record); },
                  [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
              },
@@ -116,6 +117,7 @@ std::size_t approximate_bytes(const Change& change) {
                         [](const PutModel& c) { return kRow + bytes_of(c.record.metadata); },
                         [](const PutModelVersion& c) { return kRow + bytes_of(c.record.metadata); },
                         [](const SetCheckpointMetadata& c) { return kRow + bytes_of(c.metadata); },
+                        [](const SetTrialMetadata& c) { return kRow + bytes_of(c.metadata); },
                         [](const AddEnvironment& c) { return kRow + bytes_of(c.record.environment); },
                         [](const AddMetrics& c) {
                           std::size_t bytes = kRow + bytes_of(c.record.avg_metrics);

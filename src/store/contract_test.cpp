@@ -246,6 +246,16 @@ TEST_P(StoreContract, MetadataOfACheckpointChangesNothingElse) {
   EXPECT_FALSE(store->checkpoint("unknown"));
 }
 
+TEST_P(StoreContract, MetadataOfATrialAreTheNewest) {
+  EXPECT_FALSE(store->trial_metadata(TrialId(1)));
+  commit(PutTrial{sample_trial(1, 1)}, SetTrialMetadata{TrialId(1), {{"phase", "warm-up"}}},
+         SetTrialMetadata{TrialId(2), {{"x", 1}}});
+  commit(SetTrialMetadata{TrialId(1), {{"data", {{"version", 3}}}}});
+  reopen();
+  EXPECT_EQ(json::serialize(*store->trial_metadata(TrialId(1))), R"({"data":{"version":3}})");
+  EXPECT_TRUE(store->trial_metadata(TrialId(2)));
+}
+
 TEST_P(StoreContract, ModelDefinitionIsBytes) {
   const std::string archive("\x1f\x8b\0\xff binary", 11);
   commit(PutModelDefinition{"d", archive});
@@ -290,13 +300,16 @@ TEST_P(StoreContract, DeletedExperimentIsGoneWithAllThatBelongsToIt) {
   a.experiment_id = ExperimentId(1);
   commit(PutExperiment{sample_experiment(1)}, PutExperiment{keep}, PutModelDefinition{"digest-1", "x"},
          PutModelDefinition{"digest-2", "y"}, PutTrial{sample_trial(1, 1)}, PutTrial{sample_trial(2, 2)},
-         PutCheckpoint{c}, PutAllocation{a}, AddMetrics{report(1, 1, "training", 1, {{"x", 1}})},
+         SetTrialMetadata{TrialId(1), {{"x", 1}}}, SetTrialMetadata{TrialId(2), {{"x", 1}}}, PutCheckpoint{c},
+         PutAllocation{a}, AddMetrics{report(1, 1, "training", 1, {{"x", 1}})},
          AddMetrics{report(2, 1, "training", 1, {{"x", 1}})}, AddLogs{"s1", 0, {line("1.request-1", "gone")}},
          AddLogs{"s2", 0, {line("2.request-2", "kept")}});
   commit(DeleteExperiment{ExperimentId(1)});
   for (int times = 0; times < 2; ++times) {
     EXPECT_FALSE(store->experiment(ExperimentId(1)));
     EXPECT_FALSE(store->trial(TrialId(1)));
+    EXPECT_FALSE(store->trial_metadata(TrialId(1)));
+    EXPECT_TRUE(store->trial_metadata(TrialId(2)));
     EXPECT_FALSE(store->checkpoint("c"));
     EXPECT_TRUE(store->allocations("1.request-1").empty());
     EXPECT_FALSE(store->model_definition("digest-1"));

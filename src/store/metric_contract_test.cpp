@@ -61,8 +61,9 @@ TEST_P(MetricContract, RecordsAreKeptWithAndWithoutTheMetricsOfBatches) {
   EXPECT_EQ(add(training), "");
   auto other = validation;
   other.records = 999;
-  EXPECT_NE(add(other).find("validation metric 'number of records' at 100 batches before as 1000, now as 999"),
-            std::string::npos);
+  EXPECT_NE(
+      add(other).find("validation metric 'number of records' at 100 batches before as 1000, now as 999"),
+      std::string::npos);
   EXPECT_EQ(store->metrics({.trial = TrialId(1)}).at(1).records, 1000);
 }
 

@@ -68,6 +68,9 @@ class SqliteStore final : public Store {
   std::vector<EnvironmentRecord> environments(TrialId trial) override {
     return read(read_environments, trial);
   }
+  std::optional<json::object> trial_metadata(TrialId trial) override {
+    return read(read_trial_metadata, trial);
+  }
   std::vector<LogRecord> logs(const LogQuery& query) override { return read(read_logs, query); }
   std::optional<std::string> model_definition(const std::string& digest) override {
     return read(read_model_definition, digest);

@@ -152,6 +152,11 @@ struct SetCheckpointMetadata {
   std::string uuid;
   json::object metadata;
 };
+/// What a trial says of itself, in place of what it said before.
+struct SetTrialMetadata {
+  TrialId trial_id;
+  json::object metadata;
+};
 /// What a process of a (trial, run, rank) said first stays.
 struct AddEnvironment {
   EnvironmentRecord record;
@@ -165,7 +170,7 @@ using Change =
     std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, AddMetrics,
                  RewindTrial, AddLogs, AddOwnLogs, PutModelDefinition, PutUser, PutSession, DeleteSession,
                  PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel, PutModelVersion,
-                 DeleteModelVersion, SetCheckpointMetadata, AddEnvironment, PutSetting>;
+                 DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment, PutSetting>;
 
 struct Page {
   std::int64_t offset = 0;
@@ -324,6 +329,7 @@ class Store {
   /// {"count","sum","min","max","mean","last","type":"number"}, or {"last","type"} for what is no number.
   virtual json::object summary_metrics(TrialId trial) = 0;
   virtual std::vector<EnvironmentRecord> environments(TrialId trial) = 0;  ///< the newest run first
+  virtual std::optional<json::object> trial_metadata(TrialId trial) = 0;   ///< nothing where it said nothing
   virtual std::vector<LogRecord> logs(const LogQuery& query) = 0;
   virtual std::optional<std::string> model_definition(const std::string& digest) = 0;
   virtual std::vector<UserRecord> users() = 0;

@@ -116,6 +116,26 @@ void put_checkpoint(Connection& connection, const CheckpointRecord& r) {
       .run();
 }
 
+void set_trial_metadata(Connection& connection, const SetTrialMetadata& set) {
+  Query(connection, R"sql(
+INSERT INTO trial_metadata (trial_id, body)
+VALUES (?, ?)
+ON CONFLICT (trial_id) DO UPDATE SET body = excluded.body
+)sql")
+      .bind(set.trial_id, Document{set.metadata})
+      .run();
+}
+
+std::optional<json::object> read_trial_metadata(Connection& connection, TrialId id) {
+  Query query(connection, "SELECT body FROM trial_metadata WHERE trial_id = ?");
+  query.bind(id);
+  return first<json::object>(query, [](Query& row) {
+    json::object metadata;
+    row.read(Document{metadata});
+    return metadata;
+  });
+}
+
 std::vector<TrialRecord> read_trials(Connection& connection, ExperimentId id) {
   static const auto sql = std::string(kSelectTrials) + "WHERE experiment_id = ? ORDER BY id";
   Query query(connection, sql);

@@ -10,9 +10,11 @@ void put_trial(Connection& connection, const TrialRecord& record);
 void put_allocation(Connection& connection, const AllocationRecord& record);
 void put_checkpoint(Connection& connection, const CheckpointRecord& record);
 void set_checkpoint_metadata(Connection& connection, const SetCheckpointMetadata& set);
+void set_trial_metadata(Connection& connection, const SetTrialMetadata& set);
 
 std::vector<TrialRecord> read_trials(Connection& connection, ExperimentId id);
 TrialList read_trial_list(Connection& connection, const TrialQuery& query);
+std::optional<json::object> read_trial_metadata(Connection& connection, TrialId id);
 std::optional<TrialRecord> read_trial(Connection& connection, TrialId id);
 std::optional<TrialRecord> read_trial_of_task(Connection& connection, const std::string& task_id);
 std::vector<AllocationRecord> read_allocations(Connection& connection, const std::string& task_id);

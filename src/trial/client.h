@@ -73,8 +73,8 @@ class Client {
   /// `length` is one of those that `operations` gave.
   Result<void> complete_operation(std::int64_t length, double metric);
 
-  /// Queued; waits only while the queue is full. `batches` is the total after this chunk, `records` how many the
-  /// chunk had over all slots (0: not counted).
+  /// Queued; waits only while the queue is full. `batches` is the total after this chunk, `records` how many
+  /// the chunk had over all slots (0: not counted).
   Result<void> report_training(std::int64_t batches, json::object average, json::array each_batch,
                                std::int64_t records = 0);
   Result<void> report_validation(std::int64_t batches, json::object metrics, std::int64_t records = 0);

@@ -94,6 +94,20 @@ class Context:
         if self.distributed.rank == 0:
             self.train.report_early_exit(EarlyExitReason.INVALID_HP)
 
+    def alert(self, title: str | None = None, description: str | None = None, level: int | str = "INFO") -> None:
+        """Says something in the trial's log that somebody should see; ``level`` as in :mod:`logging`.
+
+        Logs can be searched by level: ``det trial logs --level WARNING``. Nobody is told elsewhere.
+        """
+        text = ": ".join(word for word in (title, description) if word)
+        number = logging.getLevelName(level.upper().removeprefix("LOG_LEVEL_")) if isinstance(level, str) else level
+        if not text or not isinstance(number, int):
+            raise ValueError(f"alert({title!r}, {description!r}, level={level!r}): needs a text and a level of logging")
+        if logger.isEnabledFor(number) and logger.hasHandlers():
+            logger.log(number, "alert: %s", text)
+        else:  # the script has not set logging up
+            print(f"{logging.getLevelName(number)}: determined: alert: {text}", file=sys.stderr)
+
     def close(self) -> None:
         """Ends the connections."""
         self.preempt.close()

@@ -47,7 +47,7 @@ class TrainContext:
         self._distributed = distributed
         self._info = info
         self._master = master
-        self._best: float | None = None
+        self._metadata: dict[str, Any] = {}
         self._board = board
         self._manual = manual
 
@@ -138,6 +138,25 @@ class TrainContext:
             logger.info("status: %s", status)
             return
         self._master.post(f"/api/v1/trials/{self._info.trial.trial_id}/runner/metadata", {"state": status})
+
+    def set_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """What this trial says of itself, in place of what it said before; up to 1 MiB. Outside the cluster it is
+        logged."""
+        self._require_chief("set the metadata")
+        if not isinstance(metadata, Mapping):
+            raise TypeError(f"metadata is a {type(metadata).__name__}; must be a dict")
+        if self._master is None or self._info is None:
+            self._metadata = dict(metadata)
+            logger.info("metadata: %s", _metrics.to_json(metadata))
+            return
+        run = self._info.trial.trial_id
+        self._master.post(f"/api/v1/runs/{run}/metadata", {"runId": run, "metadata": dict(metadata)})
+
+    def get_metadata(self) -> dict[str, Any]:
+        """What :meth:`set_metadata` was given last, in this run or an earlier one; empty before."""
+        if self._master is None or self._info is None:
+            return dict(self._metadata)
+        return dict(self._master.get(f"/api/v1/runs/{self._info.trial.trial_id}/metadata")["metadata"])
 
     def get_experiment_best_validation(self) -> float | None:
         """The best searcher metric of all trials so far; None before the first validation."""

@@ -1,0 +1,69 @@
+// What trials say of themselves through the Core API. A run is a trial here: its id is the trial's.
+
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Verb;
+
+constexpr std::size_t kBytesMax = 1 << 20;
+
+struct MetadataRequest {
+  TrialId run_id;
+  json::object metadata;
+  static bool required(std::string_view name) { return name == "metadata"; }
+};
+BOOST_DESCRIBE_STRUCT(MetadataRequest, (), (run_id, metadata))
+struct OfRun {
+  TrialId run_id;
+};
+BOOST_DESCRIBE_STRUCT(OfRun, (), (run_id))
+struct MetadataReply {
+  json::object metadata;
+};
+BOOST_DESCRIBE_STRUCT(MetadataReply, (), (metadata))
+
+asio::awaitable<Result<MetadataReply>> set(Services& s, Context context, MetadataRequest request) {
+  const auto allocation = speaker(s, context.principal, request.run_id);
+  if (!allocation) co_return tl::unexpected(allocation.error());
+  const auto bytes = json::serialize(request.metadata).size();
+  if (bytes > kBytesMax)
+    co_return invalid_argument("metadata of run {} has {} bytes; at most {} are kept", request.run_id, bytes,
+                               kBytesMax);
+  if (s.store.overloaded())
+    co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
+  MetadataReply reply{request.metadata};
+  std::vector<store::Change> changes;
+  changes.push_back(store::SetTrialMetadata{request.run_id, std::move(request.metadata)});
+  co_await s.ledger.write(std::move(changes));
+  co_return reply;
+}
+
+asio::awaitable<Result<MetadataReply>> get(Services& s, TrialId id) {
+  auto read = [&s, id]() -> std::optional<json::object> {
+    if (!s.store.trial(id)) return std::nullopt;
+    return s.store.trial_metadata(id).value_or(json::object());
+  };
+  auto metadata = co_await blocking(s, std::move(read));
+  if (!metadata) co_return not_found("trial '{}' not found", id);
+  co_return MetadataReply{*std::move(metadata)};
+}
+
+}  // namespace
+
+void add_metadata_routes(http::Router& router, Services& s) {
+  router.add<MetadataRequest, MetadataReply>(
+      Verb::Post, "/api/v1/runs/{runId}/metadata",
+      [&s](Context c, MetadataRequest r) { return set(s, std::move(c), std::move(r)); },
+      Doc{.summary = "What the trial says of itself, in place of what it said before",
+          .tag = "Trial processes",
+          .errors = {ErrorCode::Gone}});
+  router.add<OfRun, MetadataReply>(
+      Verb::Get, "/api/v1/runs/{runId}/metadata", [&s](Context, OfRun q) { return get(s, q.run_id); },
+      Doc{.summary = "What the trial says of itself", .tag = "Trials", .errors = {ErrorCode::NotFound}});
+}
+
+}  // namespace det::master
