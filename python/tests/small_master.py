@@ -68,6 +68,9 @@ class SmallMaster:
                 while not self.preempting() and time.monotonic() < end:
                     self.reported.wait(0.2)
             return 200, {"preempt": self.preempting()}
+        if "/resources/" in path:
+            machines = {"addresses": ["127.0.0.1", "127.0.0.1"], "slots": [1, 1]}
+            return 200, {"rendezvousInfo": {**machines, "rank": int(path.split("/")[-2])}}
         if path.endswith("/rendezvous"):
             end = time.monotonic() + float(query.get("timeout_seconds", 0))
             with self.reported:

@@ -1,0 +1,47 @@
+"""One process of a PyTorch trial that ``torch_distributed --trial`` has started: its class is trained by a Trainer."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from determined import _entrypoint
+from determined._info import get_cluster_info
+from determined.common import check
+from determined.exec import _output
+
+
+def main(spec: str) -> None:
+    """Trains the class that ``spec`` names, as the experiment configuration says.
+
+    Raises:
+        CheckFailedError: it is no PyTorchTrial.
+    """
+    from determined import pytorch
+
+    _output.set_up()
+    info = get_cluster_info()
+    trial_class = _entrypoint.load_trial_class(spec, os.getcwd())
+    if not issubclass(trial_class, pytorch.PyTorchTrial):
+        check.fail(f"the class {trial_class.__name__}", "a PyTorchTrial", f"--trial {spec}")
+        raise AssertionError
+    with pytorch.init() as context:
+        config, batch = context.get_experiment_config(), context.get_global_batch_size()
+
+        def period(name: str) -> pytorch.Batch | None:
+            batches = config.period_in_batches(name, batch)
+            return pytorch.Batch(batches) if batches else None
+
+        pytorch.Trainer(trial_class(context), context).fit(
+            checkpoint_period=period("min_checkpoint_period"),
+            validation_period=period("min_validation_period"),
+            max_length=None if info else pytorch.Batch(1),
+            reporting_period=pytorch.Batch(config.scheduling_unit()),
+            checkpoint_policy=config.checkpoint_policy(),
+            latest_checkpoint=info.latest_checkpoint if info else None,
+            step_zero_validation=config.perform_initial_validation(),
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

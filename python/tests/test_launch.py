@@ -1,0 +1,108 @@
+"""The launch layer: a process for each slot, on every machine."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from small_master import SmallMaster
+from test_exec import environment
+
+from determined.launch import torch_distributed
+
+pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
+
+SCRIPT = """
+import os, sys
+print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], "on machine", os.environ["GROUP_RANK"], *sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def master() -> Iterator[SmallMaster]:
+    served = SmallMaster([12])
+    yield served
+    served.close()
+
+
+@pytest.fixture
+def place(tmp_path: pathlib.Path) -> pathlib.Path:
+    (tmp_path / "definition").mkdir()
+    (tmp_path / "definition" / "train.py").write_text(SCRIPT)
+    (tmp_path / "definition" / "model_def.py").write_text("from trials import ContextTrial\n")
+    return tmp_path
+
+
+def start(values: dict[str, str], *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "determined.launch.torch_distributed", *words],
+        env=values,
+        cwd=values["DET_WORKDIR"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "rest"),
+    [
+        (["train.py", "-x"], ["train.py", "-x"]),
+        (["--", "train.py", "--", "-x"], ["train.py", "--", "-x"]),
+        (["--", "python3", "train.py"], ["train.py"]),
+        (["--max-restarts", "1", "--", "python", "-m", "train"], ["--max-restarts", "1", "-m", "train"]),
+        (["./run.sh", "a"], ["--no-python", "./run.sh", "a"]),
+        (["--trial", "model_def:MyTrial"], ["-m", "determined.launch.trial", "model_def:MyTrial"]),
+        ([], None),
+        (["--trial"], None),
+        (["-v", "train.py"], None),
+    ],
+)
+def test_the_words_after_the_launcher_are_a_script_or_a_trial(words: list[str], rest: list[str] | None) -> None:
+    if rest is None:
+        with pytest.raises(ValueError, match="no script to start; usage: python3 -m"):
+            torch_distributed.command(words, ["place"])
+    else:
+        assert torch_distributed.command(words, ["place"]) == [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "place",
+            *rest,
+        ]
+
+
+def test_a_script_runs_once_for_each_slot_on_every_machine(master: SmallMaster, place: pathlib.Path) -> None:
+    processes = []
+    for machine in range(2):
+        own: dict[str, Any] = {"DET_SIZE": 2, "DET_LOCAL_SIZE": 1, "DET_RESOURCES_ID": machine}
+        processes.append(start(environment(master, place, **own), "python3", "train.py", "word"))
+    ended = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], ended
+    said = [line for out, _ in ended for line in out.splitlines() if line.startswith("rank")]
+    assert said == ["rank 0 of 2 on machine 0 word", "rank 1 of 2 on machine 1 word"]
+
+
+def test_a_trial_class_is_trained_by_all_slots(master: SmallMaster, place: pathlib.Path) -> None:
+    searcher = {"metric": "val_loss", "max_length": {"batches": 12}}
+    config = {"min_validation_period": {"batches": 5}, "searcher": searcher}
+    values = environment(master, place, config=config, DET_SIZE=2, DET_LOCAL_SIZE=2)
+    process = start(values, "--trial", "model_def:ContextTrial")
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    reported = {key: metrics["numInputs"] for key, metrics in master.numbers().items()}
+    assert reported == {
+        ("training", 4): 16,
+        ("training", 5): 4,
+        ("training", 9): 16,
+        ("training", 10): 4,
+        ("training", 12): 8,
+        ("validation", 5): 12,
+        ("validation", 10): 12,
+        ("validation", 12): 12,
+    }
+    assert list(master.completed) == [12]
