@@ -239,7 +239,7 @@ def test_metrics_are_reduced_over_ranks_as_documented(trial: Any) -> None:
     }
     assert numbers["training", 4]["avgMetrics"]["mine"] == 0.5
     records = {key: int(metrics["numInputs"]) for key, metrics in numbers.items()}
-    assert records == {("training", 4): 48, ("training", 8): 48, ("validation", 8): 9}
+    assert records == {("training", 4): 48, ("training", 5): 12, ("training", 8): 36, ("validation", 8): 9}
     chief = one.finish(2, config={"optimizations": {"average_training_metrics": False}}).numbers()
     assert chief["training", 4]["avgMetrics"]["mine"] == 0.0
 

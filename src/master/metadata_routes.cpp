@@ -9,7 +9,7 @@ using http::Context;
 using http::Doc;
 using http::Verb;
 
-constexpr std::size_t kBytesMax = 1 << 20;
+constexpr std::size_t kBytesMax = 512 << 10;
 
 struct MetadataRequest {
   TrialId run_id;

@@ -38,9 +38,9 @@ TEST_F(MetadataTest, OnlyTheTrialsOwnProcessesMaySayItAndNotTooMuch) {
   EXPECT_EQ(call(tasks[1].token, "POST", path(tasks[0]), body).status, 403);
   EXPECT_EQ(call(user_, "POST", path(tasks[0]), body).status, 403);
   EXPECT_EQ(say(tasks[0], "text").status, 400);
-  const auto large = say(tasks[0], json::object{{"x", std::string((1 << 20) + 1, 'x')}});
+  const auto large = say(tasks[0], json::object{{"x", std::string((512 << 10) + 1, 'x')}});
   EXPECT_EQ(large.status, 400);
-  EXPECT_NE(large.text.find("at most 1048576 are kept"), std::string::npos) << large.text;
+  EXPECT_NE(large.text.find("at most 524288 are kept"), std::string::npos) << large.text;
   EXPECT_EQ(call(user_, "GET", "/api/v1/runs/99/metadata").status, 404);
 }
 

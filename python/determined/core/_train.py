@@ -140,7 +140,7 @@ class TrainContext:
         self._master.post(f"/api/v1/trials/{self._info.trial.trial_id}/runner/metadata", {"state": status})
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
-        """What this trial says of itself, in place of what it said before; up to 1 MiB. Outside the cluster it is
+        """What this trial says of itself, in place of what it said before; up to 512 KiB. Outside the cluster it is
         logged."""
         self._require_chief("set the metadata")
         if not isinstance(metadata, Mapping):

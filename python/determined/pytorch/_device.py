@@ -58,13 +58,13 @@ def data_length(data: Any) -> int:
     """
     if isinstance(data, (torch.Tensor, np.ndarray)):
         if data.ndim:
-            return len(data)
-    elif isinstance(data, (Mapping, list, tuple)):
+            return int(data.shape[0])  # len() of a tensor is no built-in
+    elif isinstance(data, (list, tuple, Mapping)):
         if not data:
             raise ValueError(f"the batch holds an empty {type(data).__name__}, so it has no number of records")
-        if isinstance(data, Mapping):
+        if not isinstance(data, (list, tuple)):
             return data_length(next(iter(data.values())))
-        if isinstance(data[0], (torch.Tensor, np.ndarray, Mapping, list, tuple)):
+        if isinstance(data[0], (torch.Tensor, np.ndarray, list, tuple, Mapping)):
             return data_length(data[0])
         return len(data)
     raise TypeError(
