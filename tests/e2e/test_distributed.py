@@ -230,7 +230,7 @@ def test_a_hang_ends_with_the_stacks_of_all_ranks_in_the_log(start, tmp_path):
     assert time.monotonic() - began < 30
     shown = cluster.run("trial", "logs", cluster.trial_of(id)["id"]).splitlines()
     of_rank = {rank: "\n".join(line for line in shown if f"[rank={rank}]" in line) for rank in (0, 1)}
-    assert re.search(r"rank 0 has waited \d+ s for the other ranks, in the exchange of gradients", of_rank[0])
+    assert re.search(r"rank 0 has waited \d+ s for the other ranks, in the exchange of buffers", of_rank[0])
     assert "this one is training the batches" in of_rank[1]
     assert re.search(r"model_def\.py.* in loss", of_rank[1]), "the line where it hangs"
 

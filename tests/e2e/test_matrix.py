@@ -149,15 +149,18 @@ def test_a_promotion_at_any_moment_changes_nothing(cluster, straight, tmp_path):
     for number, (generation, size, moment) in enumerate(CELLS):
         length = f"searcher.max_length.batches={LONGEST[moment]}"
         searches[generation, size, moment] = search(cluster, tmp_path / f"{number}", generation, size, length, *halving)
+    came_back = 0
     for (_, size, moment), one in searches.items():
         longest = LONGEST[moment]
         trials = trials_of(cluster, one.id)
         assert sorted(t["totalBatchesProcessed"] for t in trials) == [longest // 2, longest], one.name
         for trial, other in zip(trials, straight[size], strict=True):
             batches = trial["totalBatchesProcessed"]
+            came_back += len({line["allocationId"] for line in cluster.log_lines(trial["id"])}) - 1
             rows, validations = by_batch(cluster, trial["id"])
             all_rows, all_validations = by_batch(cluster, other["id"])
             assert rows == all_rows[:batches], one.name
             assert {longest // 2, batches} <= validations.keys()
             assert validations == {at: all_validations[at] for at in validations}, one.name
             assert saved_at(cluster, trial["id"], batches) == saved_at(cluster, other["id"], batches), one.name
+    assert came_back > 0, "nobody gave the slots away while waiting for the promotion"
