@@ -15,7 +15,7 @@ export async function trial({ page, open, path, text, done }, { resumed, search 
   await isDrawn(page, page.locator("figure.chart").first());
   const downloading = page.waitForEvent("download");
   await page.getByRole("button", { name: "CSV" }).click();
-  assert.match(readFileSync(await (await downloading).path(), "utf8"), /^trial,group,batches,time,.*loss.*\r\n\d+,training,10,/);
+  assert.match(readFileSync(await (await downloading).path(), "utf8"), /^trial,group,batches,records,time,.*loss.*\r\n\d+,training,10,\d+,/);
   await page.getByRole("combobox", { name: "Smoothing" }).selectOption("0.9");
   await page.waitForURL(/smooth=0.9/);
   await done("a trial's page is a link that survives a reload");
