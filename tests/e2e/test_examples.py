@@ -10,8 +10,9 @@ BATCHES = 10
 SHORT = {
     ("mnist_pytorch", "distributed.yaml"): ["searcher.max_steps=1", f"batches_per_step={BATCHES}"],
     ("mnist_pytorch", "adaptive.yaml"): [
-        "searcher.max_steps=1",
-        f"batches_per_step={BATCHES}",
+        "searcher.max_steps=2",
+        f"batches_per_step={BATCHES // 2}",
+        "searcher.max_rungs=2",
         "searcher.max_trials=3",
     ],
     ("mnist_pytorch_context", "const.yaml"): [f"searcher.max_length.batches={BATCHES}"],
