@@ -97,18 +97,6 @@ def preempt(cluster, held):
     cluster.run("-u", "admin", "agent", "enable", "agent-0")
 
 
-@pytest.mark.parametrize("act", [pause, preempt, kill_rank, kill_agent, kill_master])
-def test_whatever_disturbs_a_trial_at_any_moment_changes_nothing(cluster, undisturbed, tmp_path, act):
-    held = [Cell(cluster, tmp_path / f"{number}", *cell) for number, cell in enumerate(CELLS)]
-    for one in held:
-        one.wait()
-    act(cluster, held)
-    for one in held:
-        assert one.outcome() == undisturbed[one.size], f"{one.name}, {act.__name__}"
-        trial = cluster.get(f"trials/{cluster.trial_of(one.id)['id']}")["trial"]
-        assert trial["restarts"] == (1 if act is kill_rank else 0), one.name
-
-
 def search(cluster, directory, generation, size, *options):
     """A search of two trials, one at a time."""
     common = [f"resources.max_slots={size}", "hyperparameters.promoted=true", "searcher.max_trials=2", *options]
@@ -168,3 +156,16 @@ def test_a_promotion_at_any_moment_changes_nothing(cluster, straight, tmp_path):
             assert validations == {at: all_validations[at] for at in validations}, one.name
             assert saved_at(cluster, trial["id"], batches) == saved_at(cluster, other["id"], batches), one.name
     assert came_back > 0, "nobody gave the slots away while waiting for the promotion"
+
+
+# The agent last: until a new one has a warm worker, every process of a trial imports PyTorch itself.
+@pytest.mark.parametrize("act", [pause, preempt, kill_rank, kill_master, kill_agent])
+def test_whatever_disturbs_a_trial_at_any_moment_changes_nothing(cluster, undisturbed, tmp_path, act):
+    held = [Cell(cluster, tmp_path / f"{number}", *cell) for number, cell in enumerate(CELLS)]
+    for one in held:
+        one.wait()
+    act(cluster, held)
+    for one in held:
+        assert one.outcome() == undisturbed[one.size], f"{one.name}, {act.__name__}"
+        trial = cluster.get(f"trials/{cluster.trial_of(one.id)['id']}")["trial"]
+        assert trial["restarts"] == (1 if act is kill_rank else 0), one.name
