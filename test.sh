@@ -18,12 +18,16 @@ tools/build.sh release
 export PATH="$PWD/.venv/bin:$PATH" PYTHONDONTWRITEBYTECODE=
 export DET_BINARY="$PWD/build/release/bin/det"
 
+# Much of a test is waiting, so three processes share two cores; tests that share a fixture of their file stay together.
+processes=$(( $(nproc) < 8 ? $(nproc) + 1 : 8 ))
+python_tests() { python -m pytest -q -p no:cacheprovider -n "$processes" --dist loadgroup "$@"; }
+
 run "rules of the house (tools/tidy.py)"     python tools/tidy.py
 run "formatting, lint and types"              tools/format.sh --check
 run "unit tests and simulation"              ctest --test-dir build/release --output-on-failure --no-tests=error -j 2 --progress
 run "the web page's functions"               npm --prefix webui test --silent
-run "the Python package"                     python -m pytest -q -p no:cacheprovider python/tests
-run "whole experiments on the real program"  python -m pytest -q -p no:cacheprovider tests/e2e tools
+run "the Python package"                     python_tests python/tests
+run "whole experiments on the real program"  python_tests tests/e2e tools
 
 if [ "${1:-}" = --sanitizers ]; then
   say "the same under address and undefined-behaviour sanitizers (without disks)"

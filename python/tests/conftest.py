@@ -15,6 +15,15 @@ import pytest  # noqa: E402
 from warm_worker import WarmWorker  # noqa: E402
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share the tests: those that share a fixture of their file stay together."""
+    for item in items:
+        fixtures = getattr(item, "_fixtureinfo", None)
+        definitions = [] if fixtures is None else [d[-1] for d in fixtures.name2fixturedefs.values()]
+        if any(definition.scope == "module" for definition in definitions):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.fixture(scope="module")
 def worker() -> Iterator[WarmWorker]:
     """A warm worker for a file's tests; it ends well."""

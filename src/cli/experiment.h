@@ -1,6 +1,7 @@
 #pragma once
 
 #include "det/cli/command.h"
+#include "det/cli/output.h"
 
 /// The commands of `det experiment`, one function each: it adds the arguments
 /// and says what to do.
@@ -22,6 +23,7 @@ Action define_kill(CLI::App& app);
 Action define_archive(CLI::App& app);
 Action define_unarchive(CLI::App& app);
 Action define_delete(CLI::App& app);
+Action define_move(CLI::App& app);  // workspace.cpp
 Action define_label_add(CLI::App& app);
 Action define_label_list(CLI::App& app);
 Action define_label_remove(CLI::App& app);
@@ -33,6 +35,10 @@ Action define_experiment_logs(CLI::App& app);
 
 Action define_download(CLI::App& app);  // experiment_download.cpp
 Action define_download_model_def(CLI::App& app);
+
+/// A list of experiments as the API gives it, one a line.
+void show_experiments(Console& console, const OutputForm& form, const json::array& experiments,
+                      bool with_project, bool with_archived);
 
 /// "/api/v1/experiments/7"
 std::string experiment_path(std::int64_t id);

@@ -34,10 +34,18 @@ Result<int> list(Session& session, const ListOptions& options) {
   } else {
     DET_TRY(experiments, session.pages("/api/v1/experiments", query, "experiments", options.limit));
   }
+  show_experiments(session.console(), options.form, experiments, options.show_project, options.all);
+  return 0;
+}
+
+}  // namespace
+
+void show_experiments(Console& console, const OutputForm& form, const json::array& experiments,
+                      bool with_project, bool with_archived) {
   std::vector<std::string> headers = {"ID",       "Owner",   "Name",  "Parent ID",    "State",
                                       "Progress", "Started", "Ended", "Resource Pool"};
-  if (options.show_project) headers.insert(headers.begin(), {"Workspace", "Project"});
-  if (options.all) headers.push_back("Archived");
+  if (with_project) headers.insert(headers.begin(), {"Workspace", "Project"});
+  if (with_archived) headers.push_back("Archived");
   Table table(headers);
   for (const auto& experiment : experiments) {
     // Configurations of early releases have a description and no name.
@@ -52,14 +60,15 @@ Result<int> list(Session& session, const ListOptions& options) {
                                     time_cell(at(experiment, "startTime")),
                                     time_cell(at(experiment, "endTime")),
                                     at(experiment, "resourcePool")};
-    if (options.show_project)
+    if (with_project)
       row.insert(row.begin(), {at(experiment, "workspaceName"), at(experiment, "projectName")});
-    if (options.all) row.push_back(at(experiment, "archived"));
+    if (with_archived) row.push_back(at(experiment, "archived"));
     table.add(std::move(row));
   }
-  show(session.console(), options.form, experiments, table);
-  return 0;
+  show(console, form, experiments, table);
 }
+
+namespace {
 
 Result<int> list_trials(Session& session, std::int64_t id, const OutputForm& form) {
   DET_TRY(const auto trials, session.pages(experiment_path(id) + "/trials", {}, "trials", 1000));

@@ -73,6 +73,59 @@ Action define_master_logs(CLI::App& app) {
   };
 }
 
+constexpr const char* kMessagePath = "/api/v1/master/cluster_message";
+
+Action define_message_get(CLI::App& app) {
+  const auto form = std::make_shared<OutputForm>();
+  add_document_flags(app, *form);
+  return [form](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.get(kMessagePath));
+    if (at(answer, "clusterMessage").is_null() && !form->json && !form->yaml)
+      session.console().line("There is no message.");
+    else
+      show_document(session.console(), *form, at(answer, "clusterMessage"));
+    return 0;
+  };
+}
+
+Action define_message_set(CLI::App& app) {
+  struct Options {
+    std::string message, start, end;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("-m,--message,message", options->message, "at most 250 bytes")
+      ->type_name("TEXT")
+      ->required();
+  app.add_option("-s,--start", options->start, "from then on, as 2026-11-22T18:00:00Z; now, if absent");
+  app.add_option("-e,--end", options->end, "until then; until it is replaced, if absent");
+  return [options](Session& session) -> Result<int> {
+    json::object body{{"message", options->message}};
+    if (!options->start.empty()) body["startTime"] = options->start;
+    if (!options->end.empty()) body["endTime"] = options->end;
+    DET_TRY(const auto answer, session.put(kMessagePath, body));
+    session.console().line("Set the message to all users");
+    return 0;
+  };
+}
+
+Action define_message_clear(CLI::App&) {
+  return [](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.del(kMessagePath));
+    session.console().line("Cleared the message to all users");
+    return 0;
+  };
+}
+
+Command message_commands() {
+  return {.names = {"cluster-message"},
+          .help = "show a message to all users",
+          .example = "det -u admin master cluster-message set 'Maintenance at 18:00' -e 2026-11-22T20:00:00Z",
+          .children = {{{"get"}, "show the message", "", define_message_get},
+                       {{"set"}, "set the message", "", define_message_set},
+                       {{"clear"}, "clear the message", "", define_message_clear}},
+          .default_child = "get"};
+}
+
 Action define_version(CLI::App& app) {
   const auto form = std::make_shared<OutputForm>();
   add_document_flags(app, *form);
@@ -101,7 +154,8 @@ Command master_commands() {
       .children = {
           {{"info"}, "show information about the master", "", define_info},
           {{"config"}, "show configuration of the master", "det master config --json", define_master_config},
-          {{"logs"}, "show logs of the master", "det master logs -f --tail 20", define_master_logs}}};
+          {{"logs"}, "show logs of the master", "det master logs -f --tail 20", define_master_logs},
+          message_commands()}};
 }
 
 Command version_command() {

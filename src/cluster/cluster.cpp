@@ -27,8 +27,8 @@ BOOST_DESCRIBE_STRUCT(Saved, (),
 
 // What of a record is worth a row of its own right away; progress in steps of 1 %.
 std::string digest(const experiment::ExperimentRecord& r) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}", static_cast<int>(r.state), static_cast<int>(r.progress * 100),
-                     r.error, r.name, r.description, r.notes, fmt::join(r.labels, ","));
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", static_cast<int>(r.state), static_cast<int>(r.progress * 100),
+                     r.error, r.name, r.description, r.notes, fmt::join(r.labels, ","), r.project_id);
 }
 
 }  // namespace
@@ -172,6 +172,7 @@ Outcome Cluster::on(const ExperimentPatched& event, Step& step) {
   if (event.description) record.description = *event.description;
   if (event.notes) record.notes = *event.notes;
   if (event.labels) record.labels = *event.labels;
+  if (event.project_id) record.project_id = *event.project_id;
   step.touched.insert(event.id);
   return {};
 }

@@ -49,8 +49,9 @@ struct ExperimentPatched {
   std::optional<std::string> name, description, notes;
   std::optional<std::vector<std::string>> labels;
   std::optional<experiment::Reconfiguration> config{};
+  std::optional<std::int64_t> project_id{};
 };
-BOOST_DESCRIBE_STRUCT(ExperimentPatched, (), (id, name, description, notes, labels, config))
+BOOST_DESCRIBE_STRUCT(ExperimentPatched, (), (id, name, description, notes, labels, config, project_id))
 
 /// Puts an experiment right before another one in the queue of their pool, or right behind it. Where the
 /// queue goes by priority, it gets the other's.

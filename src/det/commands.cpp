@@ -46,17 +46,6 @@ int failed(const Error& error) {
   return 1;
 }
 
-/// Parses, or says what is wrong or asked for; then the exit code is there.
-std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
-  std::reverse(arguments.begin(), arguments.end());
-  try {
-    app.parse(arguments);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  return std::nullopt;
-}
-
 struct MasterFlags {
   master::MasterOptions options{.directory = default_directory()};
   std::string config_file;
@@ -178,6 +167,16 @@ class AgentThread {
 };
 
 }  // namespace
+
+std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return std::nullopt;
+}
 
 int up(std::vector<std::string> arguments) {
   CLI::App app("Start a master with an agent inside it: everything on this machine, in one directory.",

@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
       {"up", "Start a master with an agent inside it: everything on this machine", commands::up},
       {"master", "Start a master", commands::master},
       {"agent", "Start an agent", commands::agent},
+      {"backup", "Copy the state of a master, while it runs", commands::backup},
       {"shim", "Run the task that a directory describes (started by agents)", commands::shim,
        /*hidden=*/true},
   };

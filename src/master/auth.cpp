@@ -48,6 +48,7 @@ Auth::Auth(Ledger& ledger, store::Store& store, Options options)
 
 void Auth::load() {
   for (auto& user : store_.users()) users_.emplace(user.id, std::move(user));
+  for (auto& token : store_.access_tokens()) tokens_.emplace(token.id, std::move(token));
   if (!users_.empty()) return;
   std::vector<store::Change> changes;
   for (const auto& [id, name, admin] : {std::tuple{1, "admin", true}, std::tuple{2, "determined", false}}) {
@@ -152,6 +153,41 @@ asio::awaitable<void> Auth::logout(std::string token_hash) {
   std::vector<store::Change> changes;
   changes.push_back(store::DeleteSession{std::move(token_hash)});
   co_await ledger_.write(std::move(changes));
+}
+
+asio::awaitable<Auth::AccessToken> Auth::create_access_token(UserId user, std::string description,
+                                                             Time expires) {
+  const store::AccessTokenId id(tokens_.empty() ? 1 : tokens_.rbegin()->first.value() + 1);
+  AccessToken made{.id = id, .token = "det_token_" + random_secret()};
+  store::AccessTokenRecord record{.id = id,
+                                  .user = user,
+                                  .description = std::move(description),
+                                  .creation_time = ledger_.now(),
+                                  .expires = expires,
+                                  .token_hash = digest(made.token)};
+  tokens_.emplace(id, record);
+  std::vector<store::Change> changes;
+  changes.push_back(store::PutSession{{record.token_hash, user, expires}});
+  changes.push_back(store::PutAccessToken{std::move(record)});
+  co_await ledger_.write(std::move(changes));
+  co_return made;
+}
+
+asio::awaitable<store::AccessTokenRecord> Auth::change_access_token(store::AccessTokenId id,
+                                                                    std::optional<std::string> description,
+                                                                    bool revoke) {
+  auto& record = tokens_.at(id);
+  std::vector<store::Change> changes;
+  if (description) record.description = *std::move(description);
+  if (revoke && !record.revoked) {
+    record.revoked = true;
+    sessions_.erase(record.token_hash);
+    changes.push_back(store::DeleteSession{record.token_hash});
+  }
+  auto changed = record;
+  changes.push_back(store::PutAccessToken{changed});
+  co_await ledger_.write(std::move(changes));
+  co_return changed;
 }
 
 asio::awaitable<Result<store::UserRecord>> Auth::create_user(std::string username, bool admin, bool active,

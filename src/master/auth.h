@@ -57,6 +57,18 @@ class Auth {
   asio::awaitable<Result<Login>> login(std::string username, std::string password, bool is_hashed);
   asio::awaitable<void> logout(std::string token_hash);
 
+  /// Tokens that users made for their programs.
+  const std::map<store::AccessTokenId, store::AccessTokenRecord>& access_tokens() const { return tokens_; }
+  struct AccessToken {
+    store::AccessTokenId id;
+    std::string token;  ///< shown this once; only its hash is kept
+  };
+  asio::awaitable<AccessToken> create_access_token(UserId user, std::string description, Time expires);
+  /// Requires: it exists. What is revoked stays so, and logs nobody in any more.
+  asio::awaitable<store::AccessTokenRecord> change_access_token(store::AccessTokenId id,
+                                                                std::optional<std::string> description,
+                                                                bool revoke);
+
   const std::map<UserId, store::UserRecord>& users() const { return users_; }
   const store::UserRecord* user(const std::string& username) const;
   asio::awaitable<Result<store::UserRecord>> create_user(std::string username, bool admin, bool active,
@@ -71,6 +83,7 @@ class Auth {
   store::Store& store_;
   Options options_;
   std::map<UserId, store::UserRecord> users_;
+  std::map<store::AccessTokenId, store::AccessTokenRecord> tokens_;
   void make_room();                                       // in sessions_
   std::map<std::string, store::SessionRecord> sessions_;  // some of those seen since the start
 };

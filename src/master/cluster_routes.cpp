@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "det/master/cluster_objects.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
 
@@ -50,6 +51,20 @@ struct SlotReply {
 };
 BOOST_DESCRIBE_STRUCT(SlotReply, (), (slot))
 
+struct SlotsReply {
+  std::vector<api::Slot> slots;
+};
+BOOST_DESCRIBE_STRUCT(SlotsReply, (), (slots))
+struct SlotById {
+  std::string agent_id, slot_id;
+};
+BOOST_DESCRIBE_STRUCT(SlotById, (), (agent_id, slot_id))
+
+struct TelemetryReply {
+  bool enabled = false;
+};
+BOOST_DESCRIBE_STRUCT(TelemetryReply, (), (enabled))
+
 struct TaskSummary {
   std::string task_id, allocation_id, name;
   Time registered_time;
@@ -67,31 +82,6 @@ struct TasksReply {
   std::map<std::string, TaskSummary> allocation_id_to_summary;
 };
 BOOST_DESCRIBE_STRUCT(TasksReply, (), (allocation_id_to_summary))
-
-struct Pool {
-  std::string name, description, type = "RESOURCE_POOL_TYPE_STATIC", scheduler_type, scheduler_fitting_policy;
-  bool preemption = false;             ///< ours
-  std::int32_t default_priority = 42;  ///< ours
-  std::int32_t aux_container_capacity_per_agent = 100;
-  std::int32_t num_agents = 0, slots_available = 0, slots_used = 0;
-  bool default_compute_pool = false, default_aux_pool = false;
-};
-BOOST_DESCRIBE_STRUCT(Pool, (),
-                      (name, description, type, scheduler_type, scheduler_fitting_policy, preemption,
-                       default_priority, aux_container_capacity_per_agent, num_agents, slots_available,
-                       slots_used, default_compute_pool, default_aux_pool))
-struct PoolsReply {
-  std::vector<Pool> resource_pools;
-};
-BOOST_DESCRIBE_STRUCT(PoolsReply, (), (resource_pools))
-
-/// "SCHEDULER_TYPE_FAIR_SHARE"
-std::string scheduler_type(Services& s, const std::string& pool) {
-  std::string name = "SCHEDULER_TYPE_";
-  for (const char* c = cluster::policy_name(s.ledger.cluster().pool(pool).policy); *c != 0; ++c)
-    name += static_cast<char>(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-  return name;
-}
 
 std::string device_type(const std::string& type) {
   return type == "cuda" ? "TYPE_CUDA" : type == "rocm" ? "TYPE_ROCM" : "TYPE_CPU";
@@ -138,6 +128,12 @@ api::Agent to_api(Services& s, const cluster::Agent& agent) {
   return a;
 }
 
+Result<api::Agent> find_agent(Services& s, const std::string& id) {
+  const auto found = s.ledger.cluster().agents().find(id);
+  if (found == s.ledger.cluster().agents().end()) return not_found("agent '{}' not found", id);
+  return to_api(s, found->second);
+}
+
 asio::awaitable<Result<Empty>> set(Services& s, Context context, cluster::AgentSet event) {
   if (const auto admin = require_admin(context.principal); !admin) co_return tl::unexpected(admin.error());
   cluster::Event change = std::move(event);
@@ -164,10 +160,10 @@ void add_cluster_routes(http::Router& router, Services& s) {
     co_return http::json_response(json::serialize(info(s)));
   });
   router.add_raw(Verb::Get, "/health", [&s](http::Request) -> asio::awaitable<http::Response> {
-    const json::object health{{"status", "up"},
-                              {"database", s.store.overloaded() ? "behind" : "up"},
-                              {"resource_managers", json::array{json::object{{"cluster_name", s.cluster_name},
-                                                                             {"status", "healthy"}}}}};
+    const json::object health{
+        {"status", "up"},
+        {"database", s.store.overloaded() ? "behind" : "up"},
+        {"resource_managers", json::array{json::object{{"cluster_name", s.cluster_name}, {"status", "up"}}}}};
     co_return http::json_response(json::serialize(health));
   });
   router.add<Empty, MasterReply>(
@@ -200,12 +196,32 @@ void add_cluster_routes(http::Router& router, Services& s) {
   router.add<SetAgent, AgentReply>(
       Verb::Get, "/api/v1/agents/{agentId}",
       [&s](Context, SetAgent q) -> asio::awaitable<Result<AgentReply>> {
-        const auto found = s.ledger.cluster().agents().find(q.agent_id);
-        if (found == s.ledger.cluster().agents().end())
-          co_return not_found("agent '{}' not found", q.agent_id);
-        co_return AgentReply{to_api(s, found->second)};
+        auto found = find_agent(s, q.agent_id);
+        if (!found) co_return tl::unexpected(found.error());
+        co_return AgentReply{*std::move(found)};
       },
       Doc{.summary = "One agent", .tag = tag, .errors = {ErrorCode::NotFound}});
+  router.add<SetAgent, SlotsReply>(
+      Verb::Get, "/api/v1/agents/{agentId}/slots",
+      [&s](Context, SetAgent q) -> asio::awaitable<Result<SlotsReply>> {
+        auto found = find_agent(s, q.agent_id);
+        if (!found) co_return tl::unexpected(found.error());
+        SlotsReply reply;
+        for (auto& [path, slot] : found->slots) reply.slots.push_back(std::move(slot));
+        co_return reply;
+      },
+      Doc{.summary = "The slots of an agent", .tag = tag, .errors = {ErrorCode::NotFound}});
+  router.add<SlotById, SlotReply>(
+      Verb::Get, "/api/v1/agents/{agentId}/slots/{slotId}",
+      [&s](Context, SlotById q) -> asio::awaitable<Result<SlotReply>> {
+        auto found = find_agent(s, q.agent_id);
+        if (!found) co_return tl::unexpected(found.error());
+        const auto slot = found->slots.find(fmt::format("/agents/{}/slots/{}", q.agent_id, q.slot_id));
+        if (slot == found->slots.end())
+          co_return not_found("slot {} of agent '{}' not found", q.slot_id, q.agent_id);
+        co_return SlotReply{std::move(slot->second)};
+      },
+      Doc{.summary = "One slot", .tag = tag, .errors = {ErrorCode::NotFound}});
   for (const bool enable : {true, false}) {
     const auto word = enable ? "enable" : "disable";
     router.add<SetAgent, Empty>(
@@ -237,7 +253,8 @@ void add_cluster_routes(http::Router& router, Services& s) {
                                                allocation.record.experiment_id),
                            .registered_time = allocation.record.requested,
                            .resource_pool = s.ledger.cluster().pool_of(experiment),
-                           .scheduler_type = scheduler_type(s, s.ledger.cluster().pool_of(experiment)),
+                           .scheduler_type = scheduler_type(
+                               s.ledger.cluster().pool(s.ledger.cluster().pool_of(experiment)).policy),
                            .slots_needed = allocation.slots,
                            .resources = {},
                            .priority = s.ledger.cluster().priority_of(experiment),
@@ -254,40 +271,10 @@ void add_cluster_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "What runs or waits to run", .tag = tag});
-  router.add<Empty, PoolsReply>(
-      Verb::Get, "/api/v1/resource-pools",
-      [&s](Context, Empty) -> asio::awaitable<Result<PoolsReply>> {
-        PoolsReply reply;
-        for (const auto& name : s.ledger.cluster().resource_pools()) {
-          const auto& settings = s.ledger.cluster().pool(name);
-          Pool pool{.name = name,
-                    .description =
-                        settings.description.empty() ? "agents that joined as " + name : settings.description,
-                    .scheduler_type = scheduler_type(s, name),
-                    .scheduler_fitting_policy = settings.fitting == scheduler::Fitting::Best
-                                                    ? "FITTING_POLICY_BEST"
-                                                    : "FITTING_POLICY_WORST",
-                    .preemption = settings.preemption,
-                    .default_priority = settings.default_priority,
-                    .aux_container_capacity_per_agent = settings.zero_slot_max,
-                    .default_compute_pool = name == s.ledger.cluster().pools().default_compute,
-                    .default_aux_pool = name == s.ledger.cluster().pools().default_aux};
-          for (const auto& [id, agent] : s.ledger.cluster().agents()) {
-            if (!agent.connected || agent.resource_pool != name) continue;
-            ++pool.num_agents;
-            pool.slots_available += static_cast<std::int32_t>(agent.slots.size());
-          }
-          for (const auto& [id, allocation] : s.ledger.cluster().allocations())
-            for (const auto& share : allocation.record.shares)
-              if (const auto agent = s.ledger.cluster().agents().find(share.agent);
-                  agent != s.ledger.cluster().agents().end() && agent->second.resource_pool == name &&
-                  !allocation.agents_ended.contains(share.agent))
-                pool.slots_used += static_cast<std::int32_t>(share.slots.size());
-          reply.resource_pools.push_back(std::move(pool));
-        }
-        co_return reply;
-      },
-      Doc{.summary = "Resource pools", .tag = tag});
+  router.add<Empty, TelemetryReply>(
+      Verb::Get, "/api/v1/master/telemetry",
+      [](Context, Empty) -> asio::awaitable<Result<TelemetryReply>> { co_return TelemetryReply{}; },
+      Doc{.summary = "Whether anything is sent to others: never", .tag = tag, .open = true});
 }
 
 }  // namespace det::master

@@ -74,6 +74,7 @@ Result<ExperimentRecord> changed(ExperimentRecord record, PatchRequest request,
   if (request.description) record.description = *std::move(request.description);
   if (request.notes) record.notes = *std::move(request.notes);
   if (request.labels) record.labels = *std::move(request.labels);
+  if (request.project_id) record.project_id = *request.project_id;
   return record;
 }
 
@@ -111,6 +112,7 @@ asio::awaitable<Result<void>> patch_experiment(Services& s, PatchRequest request
   cluster::ExperimentPatched patched{request.id, request.name, request.description, request.notes,
                                      request.labels};
   if (change->of_resources() || change->of_checkpoints()) patched.config = *change;
+  patched.project_id = request.project_id;
   cluster::Event event = std::move(patched);
   const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
   if (!done) co_return tl::unexpected(done.error());

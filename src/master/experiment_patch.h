@@ -23,6 +23,7 @@ struct PatchRequest {
   std::optional<std::vector<std::string>> labels;
   json::value resources;  ///< {"maxSlots": integer or null, "weight": number, "priority": integer}
   std::optional<PatchStorage> checkpoint_storage;
+  std::optional<std::int64_t> project_id;  ///< not by PATCH: by moving it
 };
 BOOST_DESCRIBE_STRUCT(PatchRequest, (), (id, name, description, notes, labels, resources, checkpoint_storage))
 

@@ -19,9 +19,11 @@
 #include "det/http/server.h"
 #include "det/master/collector.h"
 #include "det/master/log_ring.h"
+#include "det/master/registry.h"
 #include "det/master/secret.h"
 #include "det/master/services.h"
 #include "det/master/web.h"
+#include "det/master/workspaces.h"
 
 namespace det::master {
 namespace {
@@ -80,9 +82,10 @@ class Server final : public Master {
         auth_(ledger_, *store_,
               {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_}),
         registry_(*store_),
+        workspaces_(*store_),
         collector_(strand, ledger_, *store_, registry_, pool_),
         liveness_(wall_clock()),
-        services_{ledger_, *store_, auth_, collector_, registry_, liveness_, pool_},
+        services_{ledger_, *store_, auth_, collector_, registry_, workspaces_, liveness_, pool_},
         router_("Determined", DET_VERSION),
         server_(
             strand, [this](http::Request request) { return router_.handle(std::move(request)); },
@@ -172,8 +175,14 @@ class Server final : public Master {
     add_log_routes(router_, services_);
     add_user_routes(router_, services_);
     add_cluster_routes(router_, services_);
+    add_pool_routes(router_, services_);
+    add_cluster_message_routes(router_, services_);
+    add_token_routes(router_, services_);
+    add_usage_routes(router_, services_);
     add_job_routes(router_, services_);
     add_template_routes(router_, services_);
+    add_workspace_routes(router_, services_);
+    add_project_routes(router_, services_);
     add_web(router_);
   }
 
@@ -214,6 +223,7 @@ class Server final : public Master {
   Ledger ledger_;
   Auth auth_;
   Registry registry_;
+  Workspaces workspaces_;
   Collector collector_;
   cluster::Liveness liveness_;
   Services services_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "det/base/text.h"
+#include "det/master/workspaces.h"
 
 namespace det::master {
 namespace {
@@ -73,6 +74,19 @@ std::string username(Services& s, UserId id) {
   return found == s.auth.users().end() ? "" : found->second.username;
 }
 
+/// Where the experiment is; what no project has (older than projects) is uncategorized.
+void set_place(Services& s, ProjectId id, api::Experiment& e) {
+  const auto* project = s.workspaces.project(id);
+  if (project == nullptr) project = s.workspaces.project(store::kUncategorizedProject);
+  const auto* workspace = s.workspaces.find(project->workspace);
+  e.project_id = static_cast<std::int32_t>(project->id.value());
+  e.project_name = project->name;
+  e.project_owner_id = static_cast<std::int32_t>(project->owner.value());
+  e.workspace_id = static_cast<std::int32_t>(workspace->id.value());
+  e.workspace_name = workspace->name;
+  e.parent_archived = s.workspaces.closed(*project);
+}
+
 /// What a whole row and the summary of one have in common.
 template <class Row>
 api::Experiment shared_fields(Services& s, const Row& r) {
@@ -92,7 +106,7 @@ api::Experiment shared_fields(Services& s, const Row& r) {
   e.job_id = r.job_id;
   e.forked_from = r.forked_from;
   e.progress = r.progress;
-  e.project_id = static_cast<std::int32_t>(r.project_id);
+  set_place(s, ProjectId(r.project_id), e);
   e.model_definition_size = static_cast<std::int32_t>(r.model_definition_bytes);
   if (r.end_time) e.duration = static_cast<std::int32_t>((*r.end_time - r.start_time) / kSecond);
   e.error = r.error;

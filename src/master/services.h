@@ -18,6 +18,7 @@ namespace det::master {
 class Collector;
 class LogRing;
 class Registry;
+class Workspaces;
 
 /// What the handlers of the API work with. One of each in a master.
 struct Services {
@@ -26,6 +27,7 @@ struct Services {
   Auth& auth;
   Collector& collector;
   Registry& registry;
+  Workspaces& workspaces;
   cluster::Liveness& liveness;
   asio::thread_pool& pool;
   json::object defaults;  ///< under every experiment's configuration: checkpoint_storage …
@@ -76,7 +78,13 @@ void add_policy_routes(http::Router& router, Services& s);
 void add_log_routes(http::Router& router, Services& s);
 void add_user_routes(http::Router& router, Services& s);
 void add_cluster_routes(http::Router& router, Services& s);
+void add_pool_routes(http::Router& router, Services& s);
+void add_cluster_message_routes(http::Router& router, Services& s);
+void add_token_routes(http::Router& router, Services& s);
+void add_usage_routes(http::Router& router, Services& s);
 void add_job_routes(http::Router& router, Services& s);
 void add_template_routes(http::Router& router, Services& s);
+void add_workspace_routes(http::Router& router, Services& s);
+void add_project_routes(http::Router& router, Services& s);
 
 }  // namespace det::master

@@ -9,6 +9,7 @@
 #include "det/master/model_definition.h"
 #include "det/master/names.h"
 #include "det/master/objects.h"
+#include "det/master/workspaces.h"
 #include "det/search/preview.h"
 
 namespace det::master {
@@ -25,7 +26,7 @@ struct CreateRequest {
   bool activate = true;
   bool validate_only = false;
   std::optional<ExperimentId> parent_id;
-  std::int32_t project_id = 1;
+  std::int32_t project_id = 0;  ///< 0: the configuration's, else the parent's, else "Uncategorized"
   bool unmanaged = false;
   // Of the submitted directory, where it is a git working directory.
   std::string git_remote, git_commit, git_committer, git_commit_date;
@@ -148,6 +149,27 @@ Result<json::object> git_of(const CreateRequest& r) {
   return git;
 }
 
+/// Where the experiment shall be: where the request says, else its configuration, else where its parent is.
+asio::awaitable<Result<ProjectId>> project_of(Services& s, const CreateRequest& request,
+                                              const config::ExperimentConfig& config) {
+  ProjectId id(request.project_id);
+  if (request.project_id == 0) {
+    id = store::kUncategorizedProject;
+    if (!config.workspace.empty()) {
+      const auto named = s.workspaces.place(config.workspace, config.project);
+      if (!named) co_return tl::unexpected(named.error());
+      id = *named;
+    } else if (request.parent_id) {
+      auto read = [&s, parent = *request.parent_id] { return s.store.experiment(parent); };
+      const auto parent = co_await blocking(s, std::move(read));
+      if (parent && s.workspaces.check_open(ProjectId(parent->project_id)))
+        id = ProjectId(parent->project_id);
+    }
+  }
+  if (const auto open = s.workspaces.check_open(id); !open) co_return tl::unexpected(open.error());
+  co_return id;
+}
+
 asio::awaitable<Result<CreateReply>> create(Services& s, Context context, CreateRequest request) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
@@ -163,6 +185,8 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   if (!resolved) co_return tl::unexpected(resolved.error());
   const auto warm_start = find_warm_start(s, *resolved);
   if (!warm_start) co_return tl::unexpected(warm_start.error());
+  const auto project = co_await project_of(s, request, resolved->config);
+  if (!project) co_return tl::unexpected(project.error());
   std::vector<std::string> warnings;
   const auto reason = never_fits(s, resolved->config);
   if (reason) {
@@ -185,7 +209,7 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   record.resource_pool = s.ledger.cluster().pool_for(config);
   record.start_time = s.ledger.now();
   record.forked_from = request.parent_id;
-  record.project_id = request.project_id;
+  record.project_id = project->value();
   record.git = *std::move(git);
   CreateReply reply{.experiment = {},
                     .config = config::masked(config.document),

@@ -1,6 +1,9 @@
 // Templates: partial configurations that lie under a user's own.
 
+#include <algorithm>
+
 #include "det/config/yaml.h"
+#include "det/master/objects.h"
 #include "det/master/services.h"
 
 namespace det::master {
@@ -18,14 +21,15 @@ struct Template {
 };
 BOOST_DESCRIBE_STRUCT(Template, (), (name, config, workspace_id))
 struct ListQuery {
-  std::string name;
+  std::string name, order_by;
   std::int32_t offset = 0, limit = 0;
 };
-BOOST_DESCRIBE_STRUCT(ListQuery, (), (name, offset, limit))
+BOOST_DESCRIBE_STRUCT(ListQuery, (), (name, order_by, offset, limit))
 struct ListReply {
   std::vector<Template> templates;
+  api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(ListReply, (), (templates))
+BOOST_DESCRIBE_STRUCT(ListReply, (), (templates, pagination))
 struct ByName {
   std::string template_name;
 };
@@ -43,7 +47,7 @@ Template to_api(const store::TemplateRecord& record) {
   return {.name = record.name, .config = document ? document->value : json::value(nullptr)};
 }
 
-asio::awaitable<Result<Empty>> put(Services& s, Context context, PutRequest request) {
+asio::awaitable<Result<json::object>> put(Services& s, Context context, PutRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   const auto text =
       request.config.is_string() ? std::string(request.config.get_string()) : json::serialize(request.config);
@@ -53,9 +57,10 @@ asio::awaitable<Result<Empty>> put(Services& s, Context context, PutRequest requ
   if (!document->value.is_object())
     co_return invalid_argument("template '{}' is not a map of configuration fields", request.template_name);
   std::vector<store::Change> changes;
-  changes.push_back(store::PutTemplate{{request.template_name, text}});
+  const store::TemplateRecord record{request.template_name, text};
+  changes.push_back(store::PutTemplate{record});
   co_await s.ledger.write(std::move(changes));
-  co_return Empty{};
+  co_return json::object{{"template", http::to_wire(to_api(record))}};
 }
 
 }  // namespace
@@ -66,10 +71,12 @@ void add_template_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/templates",
       [&s](Context, ListQuery q) -> asio::awaitable<Result<ListReply>> {
         auto read = [&s] { return s.store.templates(); };
-        const auto all = co_await blocking(s, std::move(read));
-        ListReply reply;
-        for (const auto& record : all)
-          if (record.name.find(q.name) != std::string::npos) reply.templates.push_back(to_api(record));
+        auto all = co_await blocking(s, std::move(read));  // by name
+        std::erase_if(all, [&](const auto& record) { return record.name.find(q.name) == std::string::npos; });
+        if (q.order_by == "ORDER_BY_DESC") std::reverse(all.begin(), all.end());
+        const auto span = page_of(all.size(), q.offset, q.limit);
+        ListReply reply{.templates = {}, .pagination = span.pagination};
+        for (auto i = span.begin; i < span.end; ++i) reply.templates.push_back(to_api(all[i]));
         co_return reply;
       },
       Doc{.summary = "List templates", .tag = tag});
@@ -85,11 +92,11 @@ void add_template_routes(http::Router& router, Services& s) {
       },
       Doc{.summary = "One template", .tag = tag, .errors = {ErrorCode::NotFound}});
   for (const auto verb : {Verb::Post, Verb::Put})
-    router.add<PutRequest, Empty>(
+    router.add<PutRequest, json::object>(
         verb, "/api/v1/templates/{templateName}",
         [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r)); },
         Doc{.summary = "Create or replace a template", .tag = tag});
-  router.add<PutRequest, Empty>(
+  router.add<PutRequest, json::object>(
       Verb::Patch, "/api/v1/templates/{templateName}",
       [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r)); },
       Doc{.summary = "Replace a template's configuration", .tag = tag, .body_member = "config"});

@@ -5,6 +5,7 @@
 #include "det/store/model_rows.h"
 #include "det/store/trial_rows.h"
 #include "det/store/user_rows.h"
+#include "det/store/workspace_rows.h"
 
 namespace det::store {
 
@@ -61,6 +62,7 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const PutUser& c) { put_user(connection_, c.record); },
                  [&](const PutSession& c) { put_session(connection_, c.record); },
                  [&](const DeleteSession& c) { delete_session(connection_, c.token_hash); },
+                 [&](const PutAccessToken& c) { put_access_token(connection_, c.record); },
                  [&](const PutTemplate& c) { put_template(connection_, c.record); },
                  [&](const DeleteTemplate& c) { delete_template(connection_, c.name); },
                  [&](const DeleteExperiment& c) { delete_experiment(connection_, c.id); },
@@ -71,6 +73,12 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const SetCheckpointMetadata& c) { set_checkpoint_metadata(connection_, c); },
                  [&](const SetTrialMetadata& c) { set_trial_metadata(connection_, c); },
                  [&](const AddEnvironment& c) { put_environment(connection_, c.record); },
+                 [&](const PutWorkspace& c) { put_workspace(connection_, c.record); },
+                 [&](const DeleteWorkspace& c) { delete_workspace(connection_, c.id); },
+                 [&](const PutProject& c) { put_project(connection_, c.record); },
+                 [&](const DeleteProject& c) { delete_project(connection_, c.id); },
+                 [&](const PutPin& c) { put_pin(connection_, c.pin); },
+                 [&](const DeletePin& c) { delete_pin(connection_, c.user, c.workspace); },
                  [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
              },
              change);
@@ -116,6 +124,11 @@ std::size_t approximate_bytes(const Change& change) {
                         },
                         [](const PutModel& c) { return kRow + bytes_of(c.record.metadata); },
                         [](const PutModelVersion& c) { return kRow + bytes_of(c.record.metadata); },
+                        [](const PutProject& c) {
+                          std::size_t bytes = kRow + c.record.description.size();
+                          for (const auto& note : c.record.notes) bytes += note.contents.size();
+                          return bytes;
+                        },
                         [](const SetCheckpointMetadata& c) { return kRow + bytes_of(c.metadata); },
                         [](const SetTrialMetadata& c) { return kRow + bytes_of(c.metadata); },
                         [](const AddEnvironment& c) { return kRow + bytes_of(c.record.environment); },

@@ -168,6 +168,28 @@ TEST_P(StoreContract, EventsMayNotGoBack) {
       "sequence");
 }
 
+TEST_P(StoreContract, AccessTokensKeepTheirHashAndAreRevoked) {
+  AccessTokenRecord token{.id = AccessTokenId(3),
+                          .user = UserId(2),
+                          .description = "ci",
+                          .creation_time = Time{1},
+                          .expires = Time{9},
+                          .token_hash = "hash"};
+  commit(PutAccessToken{token});
+  token.revoked = true;
+  token.description = "old ci";
+  commit(PutAccessToken{token});
+  reopen();
+  const auto all = store->access_tokens();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].id, token.id);
+  EXPECT_EQ(all[0].user, token.user);
+  EXPECT_EQ(all[0].description, "old ci");
+  EXPECT_EQ(all[0].expires, token.expires);
+  EXPECT_EQ(all[0].token_hash, "hash");
+  EXPECT_TRUE(all[0].revoked);
+}
+
 TEST_P(StoreContract, UsersSessionsTemplatesAndSettings) {
   UserRecord u{UserId(1), "ada", "Ada", true, false, "hash", Time{4}};
   commit(PutUser{u}, PutSession{{"token", UserId(1), Time{99}}}, PutTemplate{{"t", "a: 1"}},

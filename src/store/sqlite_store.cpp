@@ -12,6 +12,7 @@
 #include "det/store/reader_pool.h"
 #include "det/store/trial_rows.h"
 #include "det/store/user_rows.h"
+#include "det/store/workspace_rows.h"
 
 namespace det::store {
 
@@ -79,9 +80,15 @@ class SqliteStore final : public Store {
   std::optional<SessionRecord> session(const std::string& token_hash) override {
     return read(read_session, token_hash);
   }
+  std::vector<AccessTokenRecord> access_tokens() override { return read(read_access_tokens); }
+  std::vector<UsageRecord> usage(Time begin, Time end) override { return read(read_usage, begin, end); }
   std::vector<TemplateRecord> templates() override { return read(read_templates); }
   std::vector<ModelRecord> models() override { return read(read_models); }
   std::vector<ModelVersionRecord> model_versions() override { return read(read_model_versions); }
+  std::vector<WorkspaceRecord> workspaces() override { return read(read_workspaces); }
+  std::vector<ProjectRecord> projects() override { return read(read_projects); }
+  std::vector<WorkspacePin> pins() override { return read(read_pins); }
+  std::map<ProjectId, ProjectCounts> project_counts() override { return read(read_project_counts); }
   std::optional<std::string> setting(const std::string& key) override { return read(read_setting, key); }
 
  private:

@@ -11,6 +11,7 @@
 #include "det/base/error.h"
 #include "det/experiment/records.h"
 #include "det/store/model_records.h"
+#include "det/store/workspace_records.h"
 
 namespace det::store {
 
@@ -33,6 +34,24 @@ struct SessionRecord {
   std::string token_hash;
   UserId user;
   Time expires;
+};
+/// An allocation and what reports say of its experiment.
+struct UsageRecord {
+  AllocationRecord allocation;
+  UserId owner;
+  std::string resource_pool;
+  std::vector<std::string> labels;
+  std::int64_t project_id = 1;
+};
+using AccessTokenId = Id<struct AccessTokenTag>;
+/// A session that a user made for a program.
+struct AccessTokenRecord {
+  AccessTokenId id;
+  UserId user;
+  std::string description;
+  Time creation_time, expires;
+  bool revoked = false;
+  std::string token_hash;
 };
 struct TemplateRecord {
   std::string name;
@@ -122,6 +141,9 @@ struct PutSession {
 struct DeleteSession {
   std::string token_hash;
 };
+struct PutAccessToken {
+  AccessTokenRecord record;
+};
 struct PutTemplate {
   TemplateRecord record;
 };
@@ -161,6 +183,27 @@ struct SetTrialMetadata {
 struct AddEnvironment {
   EnvironmentRecord record;
 };
+struct PutWorkspace {
+  WorkspaceRecord record;
+};
+/// Without its projects.
+struct DeleteWorkspace {
+  WorkspaceId id;
+};
+struct PutProject {
+  ProjectRecord record;
+};
+/// Without its experiments.
+struct DeleteProject {
+  ProjectId id;
+};
+struct PutPin {
+  WorkspacePin pin;
+};
+struct DeletePin {
+  UserId user;
+  WorkspaceId workspace;
+};
 struct PutSetting {
   std::string key;
   std::string value;
@@ -169,8 +212,9 @@ struct PutSetting {
 using Change =
     std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, AddMetrics,
                  RewindTrial, AddLogs, AddOwnLogs, PutModelDefinition, PutUser, PutSession, DeleteSession,
-                 PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel, PutModelVersion,
-                 DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment, PutSetting>;
+                 PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel,
+                 PutModelVersion, DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment,
+                 PutWorkspace, DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutSetting>;
 
 struct Page {
   std::int64_t offset = 0;
@@ -317,6 +361,8 @@ class Store {
   virtual std::optional<TrialRecord> trial(TrialId id) = 0;
   virtual std::optional<TrialRecord> trial_of_task(const std::string& task_id) = 0;
   virtual std::vector<AllocationRecord> allocations(const std::string& task_id) = 0;
+  /// Those that started before `end` and were not over before `begin`, ascending by their start.
+  virtual std::vector<UsageRecord> usage(Time begin, Time end) = 0;
   virtual std::vector<CheckpointRecord> checkpoints_of_experiment(ExperimentId id) = 0;
   virtual std::vector<CheckpointRecord> checkpoints_of_trial(TrialId id) = 0;
   virtual std::optional<CheckpointRecord> checkpoint(const std::string& uuid) = 0;
@@ -334,9 +380,15 @@ class Store {
   virtual std::optional<std::string> model_definition(const std::string& digest) = 0;
   virtual std::vector<UserRecord> users() = 0;
   virtual std::optional<SessionRecord> session(const std::string& token_hash) = 0;
+  virtual std::vector<AccessTokenRecord> access_tokens() = 0;  ///< ascending by id
   virtual std::vector<TemplateRecord> templates() = 0;
   virtual std::vector<ModelRecord> models() = 0;                 ///< ascending by id
   virtual std::vector<ModelVersionRecord> model_versions() = 0;  ///< of all models, ascending
+  virtual std::vector<WorkspaceRecord> workspaces() = 0;         ///< ascending by id
+  virtual std::vector<ProjectRecord> projects() = 0;             ///< of all workspaces, ascending by id
+  virtual std::vector<WorkspacePin> pins() = 0;
+  /// Of the projects that hold experiments.
+  virtual std::map<ProjectId, ProjectCounts> project_counts() = 0;
   virtual std::optional<std::string> setting(const std::string& key) = 0;
 };
 

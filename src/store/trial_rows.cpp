@@ -188,6 +188,26 @@ ORDER BY run_id, number
   });
 }
 
+std::vector<UsageRecord> read_usage(Connection& connection, Time begin, Time end) {
+  Query query(connection, R"sql(
+SELECT allocations.id, task_id, experiment_id, trial_id, run_id, allocations.state, shares, requested,
+       allocations.start_time, allocations.end_time, exit_reason, owner, resource_pool, labels, project_id
+FROM allocations
+JOIN experiments ON experiments.id = experiment_id
+WHERE allocations.start_time < ? AND (allocations.end_time IS NULL OR allocations.end_time > ?)
+ORDER BY allocations.start_time, allocations.number
+)sql");
+  query.bind(end, begin);
+  return collect<UsageRecord>(query, [](Query& row) {
+    UsageRecord r;
+    auto& a = r.allocation;
+    row.read(a.id, a.task_id, a.experiment_id, a.trial_id, a.run_id, a.state, Document{a.shares}, a.requested,
+             a.start_time, a.end_time, a.exit_reason, r.owner, r.resource_pool, Document{r.labels},
+             r.project_id);
+    return r;
+  });
+}
+
 void set_checkpoint_metadata(Connection& connection, const SetCheckpointMetadata& set) {
   Query(connection, "UPDATE checkpoints SET metadata = ? WHERE uuid = ?")
       .bind(Document{set.metadata}, set.uuid)

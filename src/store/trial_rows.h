@@ -18,6 +18,7 @@ std::optional<json::object> read_trial_metadata(Connection& connection, TrialId 
 std::optional<TrialRecord> read_trial(Connection& connection, TrialId id);
 std::optional<TrialRecord> read_trial_of_task(Connection& connection, const std::string& task_id);
 std::vector<AllocationRecord> read_allocations(Connection& connection, const std::string& task_id);
+std::vector<UsageRecord> read_usage(Connection& connection, Time begin, Time end);
 std::vector<CheckpointRecord> read_checkpoints_of_experiment(Connection& connection, ExperimentId id);
 std::vector<CheckpointRecord> read_checkpoints_of_trial(Connection& connection, TrialId id);
 std::optional<CheckpointRecord> read_checkpoint(Connection& connection, const std::string& uuid);

@@ -28,6 +28,16 @@ void delete_session(Connection& connection, const std::string& token_hash) {
   Query(connection, "DELETE FROM sessions WHERE token_hash = ?").bind(token_hash).run();
 }
 
+void put_access_token(Connection& connection, const AccessTokenRecord& r) {
+  Query(connection, R"sql(
+INSERT INTO access_tokens (id, user_id, description, creation_time, expires, revoked, token_hash)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET description = excluded.description, revoked = excluded.revoked
+)sql")
+      .bind(r.id, r.user, r.description, r.creation_time, r.expires, r.revoked, r.token_hash)
+      .run();
+}
+
 void put_template(Connection& connection, const TemplateRecord& r) {
   Query(connection, R"sql(
 INSERT INTO templates (name, yaml)
@@ -71,6 +81,19 @@ std::optional<SessionRecord> read_session(Connection& connection, const std::str
   return first<SessionRecord>(query, [](Query& row) {
     SessionRecord r;
     row.read(r.token_hash, r.user, r.expires);
+    return r;
+  });
+}
+
+std::vector<AccessTokenRecord> read_access_tokens(Connection& connection) {
+  Query query(connection, R"sql(
+SELECT id, user_id, description, creation_time, expires, revoked, token_hash
+FROM access_tokens
+ORDER BY id
+)sql");
+  return collect<AccessTokenRecord>(query, [](Query& row) {
+    AccessTokenRecord r;
+    row.read(r.id, r.user, r.description, r.creation_time, r.expires, r.revoked, r.token_hash);
     return r;
   });
 }

@@ -5,6 +5,14 @@ from cluster import HERE, Cluster
 from cxx import compiled_in
 
 
+def pytest_collection_modifyitems(items):
+    """Where several processes share the tests: those that share a fixture of their file stay together."""
+    for item in items:
+        definitions = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
+        if any(definition.scope == "module" for definition in definitions):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.fixture
 def start(tmp_path):
     """Starts clusters: ``start()`` is `det up`, ``start(apart=True)`` a `det master` and a `det agent`."""

@@ -30,7 +30,9 @@ class Compiled:
 def compiled_in(tmp_path_factory):
     """LibTorch's headers are compiled once a run, or once for many (``DET_TEST_CXX_CACHE``)."""
     kept = os.environ.get("DET_TEST_CXX_CACHE")
-    place = pathlib.Path(kept) if kept else tmp_path_factory.mktemp("cxx")
+    place = pathlib.Path(kept) if kept else tmp_path_factory.getbasetemp() / "cxx"
+    if not kept and "PYTEST_XDIST_WORKER" in os.environ:
+        place = tmp_path_factory.getbasetemp().parent / "cxx"  # one for all workers of this run
     place.mkdir(exist_ok=True)
     return Compiled(place)
 
@@ -40,4 +42,6 @@ def _copy(source, target):
         (target / part).mkdir(parents=True, exist_ok=True)
         for file in (source / part).glob("*"):
             if not (target / part / file.name).exists():
-                shutil.copy2(file, target / part / file.name)
+                unfinished = target / part / f".{file.name}.{os.getpid()}"
+                shutil.copy2(file, unfinished)
+                unfinished.rename(target / part / file.name)

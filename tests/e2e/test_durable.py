@@ -62,3 +62,24 @@ def submit_until_killed(cluster):
         thread.join()
     assert not refused, "refused while the master was alive"
     return answered
+
+
+def test_a_backup_of_a_running_master_goes_on_where_it_was_put_back(start, noisy, tmp_path):
+    cluster = start()
+    id = cluster.create(noisy)
+    checkpointed = cluster.trial_of(id)["id"]
+    wait_until(lambda: cluster.get(f"experiments/{id}/checkpoints")["checkpoints"], "a checkpoint")
+    copy = tmp_path / "copy"
+    said = cluster.run("backup", copy, "--dir", cluster.directory, master=False)
+    assert "files of checkpoints" in said
+    assert "is there already" in cluster.run("backup", copy, "--dir", cluster.directory, master=False, code=1)
+    cluster.wait_for_state(id, "COMPLETED")
+    expected = cluster.metrics(checkpointed, "validation")
+    cluster.end()
+
+    (tmp_path / "lost").mkdir()
+    cluster.directory.rename(tmp_path / "lost" / "cluster")
+    copy.rename(cluster.directory)
+    cluster.start()
+    cluster.wait_for_state(id, "COMPLETED")
+    assert cluster.metrics(checkpointed, "validation") == expected

@@ -31,6 +31,9 @@ export interface Experiment {
   readonly numTrials: number;
   readonly userId: number;
   readonly username: string;
+  readonly projectId: number;
+  readonly projectName: string;
+  readonly workspaceName: string;
   readonly resourcePool: string;
   readonly searcherType: string;
   readonly searcherMetric: string;
@@ -194,7 +197,7 @@ export interface Agent {
 export interface ResourcePool {
   readonly name: string;
   readonly description: string;
-  readonly schedulerType: string;
+  readonly scheduler: string;
   readonly numAgents: number;
   readonly slotsAvailable: number;
   readonly slotsUsed: number;
@@ -247,6 +250,13 @@ export interface WhyReply {
     readonly canNeverRun: boolean;
     readonly behindJobId: string;
   }[];
+}
+
+/** A message of the administrators. */
+export interface MessageToAll {
+  readonly message: string;
+  readonly startTime: string;
+  readonly endTime: string | null;
 }
 
 export interface MasterFacts {

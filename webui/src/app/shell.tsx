@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { get } from "../api/client";
 import { usePolled } from "../api/loadable";
-import type { MasterFacts, User } from "../api/types";
+import type { MasterFacts, MessageToAll, User } from "../api/types";
 import { Icon, type IconName } from "../components/icons";
 import { pathOf, titleOf, type View } from "../components/paths";
 import { Link } from "../components/route";
@@ -24,6 +24,24 @@ const entries: readonly Entry[] = [
   { to: { page: "users" }, text: "Users", icon: "users", pages: ["users"], adminOnly: true },
   { to: { page: "settings" }, text: "Settings", icon: "settings", pages: ["settings"] },
 ];
+
+/** What the administrators have to say to all users now. */
+function ClusterMessage() {
+  const [reply] = usePolled(
+    "message",
+    (signal) => get<{ clusterMessage: MessageToAll | null }>("master/cluster_message", {}, signal),
+    60_000,
+  );
+  const message = reply.status === "loaded" ? reply.value.clusterMessage : null;
+  const now = Date.now();
+  if (!message || Date.parse(message.startTime) > now) return null;
+  if (message.endTime && Date.parse(message.endTime) < now) return null;
+  return (
+    <p className="message-to-all" role="status">
+      {message.message}
+    </p>
+  );
+}
 
 /** What is around every page: where one can go, who one is, and the page's title. */
 export function Shell(props: { view: View; user: User; onLogOut: () => void; children: ReactNode }) {
@@ -79,6 +97,7 @@ export function Shell(props: { view: View; user: User; onLogOut: () => void; chi
         </div>
       </header>
       <div id="content" className="content" ref={content} tabIndex={-1}>
+        <ClusterMessage />
         {props.children}
       </div>
     </div>

@@ -78,7 +78,7 @@ const poolColumns: readonly Column<ResourcePool>[] = [
   {
     id: "scheduler",
     title: "Scheduler",
-    cell: ({ schedulerType }) => schedulerType.replace("SCHEDULER_TYPE_", "").toLowerCase().replaceAll("_", " "),
+    cell: ({ scheduler }) => scheduler.replaceAll("_", " "),
   },
 ];
 

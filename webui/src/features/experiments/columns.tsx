@@ -55,6 +55,15 @@ export const allColumns: readonly ExperimentColumn[] = [
   { id: "started", title: "Started", cell: ({ startTime }) => <Age time={startTime} /> },
   { id: "ended", title: "Ended", cell: ({ endTime }) => <Age time={endTime} /> },
   { id: "duration", title: "Duration", number: true, cell: ({ startTime, endTime }) => runTime(startTime, endTime, Date.now()) },
+  {
+    id: "project",
+    title: "Project",
+    cell: ({ projectId, projectName, workspaceName }) => (
+      <Link to={{ page: "experiments" }} query={{ project: String(projectId) }} title="All experiments of this project">
+        {workspaceName === projectName ? projectName : `${workspaceName} / ${projectName}`}
+      </Link>
+    ),
+  },
   { id: "user", title: "User", cell: ({ username }) => username },
   { id: "pool", title: "Pool", cell: ({ resourcePool }) => resourcePool },
   { id: "checkpoints", title: "Checkpoints", number: true, cell: ({ checkpointCount }) => checkpointCount },

@@ -126,6 +126,11 @@ function Filters({ query, ask }: { query: Query; ask: (some: Query) => void }) {
           label {query.label} ×
         </button>
       )}
+      {query.project && (
+        <button type="button" onClick={() => ask({ project: "" })} aria-label="Remove the filter by project">
+          project {query.project} ×
+        </button>
+      )}
       <div className="actions">
         <Popup label="Columns">
           {allColumns

@@ -43,7 +43,7 @@ test("a plain address asks for the newest experiments that are not archived", ()
 });
 
 test("an address with everything asks for all of it", () => {
-  const query = { search: " a b ", state: "paused", user: "me", label: "x", sort: "name", page: "3", archived: "all" };
+  const query = { search: " a b ", state: "paused", user: "me", label: "x", project: "7", sort: "name", page: "3", archived: "all" };
   expect(listParameters(query)).toEqual({
     search: "a b",
     sortBy: "SORT_BY_NAME",
@@ -53,7 +53,9 @@ test("an address with everything asks for all of it", () => {
     states: ["STATE_PAUSED"],
     users: ["me"],
     labels: ["x"],
+    projectId: 7,
   });
+  expect(listParameters({ project: "vision" })).not.toHaveProperty("projectId");
 });
 
 test.each([

@@ -58,6 +58,7 @@ export function listParameters(query: Query): Parameters {
     ...(states ? { states } : {}),
     ...(query.user ? { users: [query.user] } : {}),
     ...(query.label ? { labels: [query.label] } : {}),
+    ...(/^\d+$/.test(query.project ?? "") ? { projectId: Number(query.project) } : {}),
     ...(archived === undefined ? {} : { archived }),
   };
 }

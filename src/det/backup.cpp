@@ -1,0 +1,94 @@
+// `det backup`: a running master's state, so that another master can go on from it.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "det/det/commands.h"
+#include "det/det/paths.h"
+#include "det/store/backup.h"
+
+namespace det::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+int failed(const Error& error) {
+  std::fprintf(stderr, "Failed to back up: %s\n", error.message().c_str());
+  return 1;
+}
+
+/// What a trial or the master deletes meanwhile is left out: the copy of the database is older, so that only
+/// what is needed no longer can be missing.
+struct Copied {
+  std::uintmax_t files = 0, bytes = 0, gone = 0;
+};
+
+Result<Copied> copy_files(const fs::path& from, const fs::path& to) {
+  Copied copied;
+  std::error_code code;
+  for (fs::recursive_directory_iterator at(from, code), end; at != end; at.increment(code)) {
+    const auto target = to / fs::relative(at->path(), from, code);
+    if (at->is_directory(code)) {
+      fs::create_directories(target, code);
+    } else if (at->is_regular_file(code)) {
+      fs::create_directories(target.parent_path(), code);
+      code.clear();
+      fs::copy_file(at->path(), target, code);
+      if (code == std::errc::no_such_file_or_directory) {
+        ++copied.gone;
+        code.clear();
+        continue;
+      }
+      if (code)
+        return fail(ErrorCode::Unavailable, "cannot copy '{}': {}", at->path().string(), code.message());
+      ++copied.files;
+      copied.bytes += fs::file_size(target, code);
+    }
+    code.clear();
+  }
+  return copied;
+}
+
+}  // namespace
+
+int backup(std::vector<std::string> arguments) {
+  CLI::App app(
+      "Copy the state of a master, also of one that runs, into a new directory, in one consistent piece.",
+      "det backup");
+  auto directory = default_directory();
+  fs::path target;
+  bool without_checkpoints = false;
+  app.add_option("target", target, "A directory that does not exist yet")->type_name("TARGET")->required();
+  app.add_option("--dir", directory, "The master's directory")->capture_default_str();
+  app.add_flag("--no-checkpoints", without_checkpoints,
+               "Only the database, without the files of checkpoints");
+  if (const auto code = parse(app, std::move(arguments))) return *code;
+  if (fs::exists(target))
+    return failed(Error(ErrorCode::AlreadyExists,
+                        fmt::format("'{}' is there already; name a directory that is not", target.string())));
+  std::error_code code;
+  fs::create_directories(target, code);
+  if (code)
+    return failed(
+        Error(ErrorCode::Unavailable, fmt::format("cannot make '{}': {}", target.string(), code.message())));
+  fs::permissions(target, fs::perms::owner_all, code);
+  const auto copied = store::back_up_sqlite(directory / "determined.db", target / "determined.db");
+  if (!copied) {
+    fs::remove(target, code);
+    return failed(copied.error());
+  }
+  fs::copy_file(directory / "agent.token", target / "agent.token", code);
+  std::printf("Copied the database, %.1f MB.\n",
+              static_cast<double>(fs::file_size(target / "determined.db", code)) / 1e6);
+  if (!without_checkpoints) {
+    const auto files = copy_files(directory / "checkpoints", target / "checkpoints");
+    if (!files) return failed(files.error());
+    std::printf("Copied %ju files of checkpoints, %.1f MB%s.\n", files->files,
+                static_cast<double>(files->bytes) / 1e6,
+                files->gone > 0 ? ", without those that were deleted meanwhile" : "");
+  }
+  std::printf("To go on from it, put it where it was, %s, and start the master there.\n", directory.c_str());
+  return 0;
+}
+
+}  // namespace det::commands

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "det/scheduler/scheduler.h"
+
+namespace det::master {
+
+/// "SCHEDULER_TYPE_FAIR_SHARE". The API has no name for first in, first out: it is the policy by priority
+/// for those who know only that.
+std::string scheduler_type(scheduler::Policy policy);
+
+}  // namespace det::master

@@ -1,0 +1,148 @@
+// Who used how many slots for how long, as CSV for accounting.
+
+#include "det/cluster/usage.h"
+#include "det/master/services.h"
+#include "det/master/workspaces.h"
+
+namespace det::master {
+namespace {
+
+using http::Verb;
+
+/// "2026-11-22" (its first moment), "2026-11" or RFC 3339.
+Result<Time> time_of(const http::Request& request, const char* name) {
+  const auto* text = request.query.find(http::camel_case(name));
+  if (text == nullptr || text->empty()) return invalid_argument("{} is missing; give a time or a date", name);
+  auto whole = *text;
+  if (whole.size() == 7) whole += "-01";
+  if (whole.size() == 10) whole += "T00:00:00Z";
+  auto time = parse_rfc3339(whole);
+  if (!time)
+    return invalid_argument("{} is '{}'; it must be like 2026-11-22 or 2026-11-22T18:00:00Z", name, *text);
+  return time;
+}
+
+std::string cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string seconds_text(Time time) {
+  return to_rfc3339(Time{time.microseconds / kSecond * kSecond}).substr(0, 19) + "Z";
+}
+
+asio::awaitable<std::vector<cluster::Usage>> usages(Services& s, Time begin, Time end) {
+  auto read = [&s, begin, end] { return s.store.usage(begin, end); };
+  auto rows = co_await blocking(s, std::move(read));
+  std::vector<cluster::Usage> all;
+  for (auto& row : rows) {
+    const auto user = s.auth.users().find(row.owner);
+    const auto* project = s.workspaces.project(ProjectId(row.project_id));
+    const auto* workspace =
+        s.workspaces.find(project == nullptr ? store::kUncategorizedWorkspace : project->workspace);
+    all.push_back({.allocation = std::move(row.allocation),
+                   .username = user == s.auth.users().end() ? "" : user->second.username,
+                   .resource_pool = std::move(row.resource_pool),
+                   .workspace = workspace->name,
+                   .labels = std::move(row.labels)});
+  }
+  co_return all;
+}
+
+std::string raw_csv(const std::vector<cluster::Usage>& all, Time now) {
+  std::string csv = "experiment_id,kind,username,labels,slots,start_time,end_time,seconds\n";
+  for (const auto& usage : all) {
+    const auto& a = usage.allocation;
+    const auto end = a.end_time.value_or(now);
+    csv += fmt::format("{},trial,{},{},{},{},{},{}\n", a.experiment_id, cell(usage.username),
+                       cell(fmt::format("{}", fmt::join(usage.labels, ","))), cluster::slots_of(a),
+                       seconds_text(*a.start_time), a.end_time ? seconds_text(end) : "",
+                       static_cast<double>(end - *a.start_time) / kSecond);
+  }
+  return csv;
+}
+
+std::string allocations_csv(const std::vector<cluster::Usage>& all, Time now) {
+  std::string csv =
+      "allocation_id,task_type,username,workspace_name,experiment_id,slots,start_time,end_time,slot_hours,"
+      "resource_pool\n";
+  for (const auto& usage : all) {
+    const auto& a = usage.allocation;
+    csv += fmt::format("{},TRIAL,{},{},{},{},{},{},{},{}\n", a.id, cell(usage.username),
+                       cell(usage.workspace), a.experiment_id, cluster::slots_of(a),
+                       seconds_text(*a.start_time), a.end_time ? seconds_text(*a.end_time) : "",
+                       static_cast<double>(experiment::slot_microseconds(a, now)) / kSecond / 3600,
+                       cell(usage.resource_pool));
+  }
+  return csv;
+}
+
+http::Response csv_response(std::string csv, const char* name) {
+  http::Response response;
+  response.headers.set("Content-Type", "text/csv; charset=utf-8");
+  response.headers.set("Content-Disposition", fmt::format("attachment; filename=\"{}.csv\"", name));
+  response.body = std::move(csv);
+  return response;
+}
+
+/// Logged in, between two times: the rows, made by `make`.
+template <class Make>
+asio::awaitable<http::Response> answer(Services& s, http::Request request, const char* begin_name,
+                                       const char* end_name, const char* file, Make make) {
+  const auto principal = co_await s.auth.authenticate(request);
+  if (!principal) co_return http::error_response(principal.error());
+  if (const auto user = require_user(*principal); !user) co_return http::error_response(user.error());
+  const auto begin = time_of(request, begin_name), end = time_of(request, end_name);
+  if (!begin) co_return http::error_response(begin.error());
+  if (!end) co_return http::error_response(end.error());
+  if (*end < *begin)
+    co_return http::error_response(
+        Error(ErrorCode::InvalidArgument, fmt::format("{} is before {}", end_name, begin_name)));
+  co_return co_await make(*begin, *end, file);
+}
+
+asio::awaitable<http::Response> raw(Services& s, http::Request request, const char* file,
+                                    std::string (*to_csv)(const std::vector<cluster::Usage>&, Time)) {
+  auto make = [&s, to_csv](Time begin, Time end, const char* name) -> asio::awaitable<http::Response> {
+    const auto all = co_await usages(s, begin, end);
+    co_return csv_response(to_csv(all, s.ledger.now()), name);
+  };
+  co_return co_await answer(s, std::move(request), "timestamp_after", "timestamp_before", file, make);
+}
+
+asio::awaitable<http::Response> aggregated(Services& s, http::Request request) {
+  const auto* wanted = request.query.find("period");
+  const bool monthly = wanted != nullptr && wanted->find("MONTH") != std::string::npos;
+  if (wanted != nullptr && !monthly && wanted->find("DAI") == std::string::npos)
+    co_return http::error_response(Error(
+        ErrorCode::InvalidArgument,
+        fmt::format("period is '{}'; it must be RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY or …_MONTHLY",
+                    *wanted)));
+  const auto period = monthly ? cluster::Period::Month : cluster::Period::Day;
+  auto make = [&s, period](Time begin, Time last, const char* name) -> asio::awaitable<http::Response> {
+    // The last day or month is wholly in it.
+    const auto end = cluster::end_of_period(last, period);
+    const auto all = co_await usages(s, begin, end);
+    std::string csv = "aggregation_type,aggregation_key,date,seconds\n";
+    for (const auto& row : cluster::aggregate(all, begin, end, s.ledger.now(), period))
+      csv += fmt::format("{},{},{},{}\n", row.aggregation_type, cell(row.aggregation_key), row.date,
+                         row.seconds);
+    co_return csv_response(std::move(csv), name);
+  };
+  co_return co_await answer(s, std::move(request), "start_date", "end_date", "usage", make);
+}
+
+}  // namespace
+
+void add_usage_routes(http::Router& router, Services& s) {
+  router.add_raw(Verb::Get, "/resources/allocation/raw",
+                 [&s](http::Request r) { return raw(s, std::move(r), "usage-raw", raw_csv); });
+  router.add_raw(Verb::Get, "/resources/allocation/allocations-csv",
+                 [&s](http::Request r) { return raw(s, std::move(r), "allocations", allocations_csv); });
+  router.add_raw(Verb::Get, "/resources/allocation/aggregated",
+                 [&s](http::Request r) { return aggregated(s, std::move(r)); });
+}
+
+}  // namespace det::master

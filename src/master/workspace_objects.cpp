@@ -1,0 +1,110 @@
+#include "det/master/workspace_objects.h"
+
+#include "det/base/text.h"
+
+namespace det::master {
+namespace {
+
+std::string username(Services& s, UserId id) {
+  const auto found = s.auth.users().find(id);
+  return found == s.auth.users().end() ? "" : found->second.username;
+}
+
+}  // namespace
+
+WorkspaceObject to_object(Services& s, const WorkspaceRecord& r, const ProjectCountsById& counts,
+                          UserId user) {
+  const auto pinned_at = s.workspaces.pinned(user, r.id);
+  WorkspaceObject object{.id = r.id,
+                         .name = r.name,
+                         .archived = r.archived,
+                         .immutable = r.id == store::kUncategorizedWorkspace,
+                         .pinned = pinned_at.has_value(),
+                         .num_projects = static_cast<std::int32_t>(s.workspaces.project_count(r.id)),
+                         .username = username(s, r.owner),
+                         .user_id = r.owner,
+                         .default_compute_pool = r.default_compute_pool,
+                         .default_aux_pool = r.default_aux_pool,
+                         .checkpoint_storage_config = r.checkpoint_storage,
+                         .pinned_at = pinned_at};
+  for (const auto& [id, count] : counts) {
+    const auto* project = s.workspaces.project(id);
+    if ((project == nullptr ? store::kUncategorizedWorkspace : project->workspace) == r.id)
+      object.num_experiments += static_cast<std::int32_t>(count.experiments);
+  }
+  return object;
+}
+
+ProjectObject to_object(Services& s, const ProjectRecord& r, const ProjectCountsById& counts) {
+  const auto* workspace = s.workspaces.find(r.workspace);
+  const auto found = counts.find(r.id);
+  const auto count = found == counts.end() ? store::ProjectCounts{} : found->second;
+  return {.id = r.id,
+          .name = r.name,
+          .key = r.key,
+          .description = r.description,
+          .workspace_id = r.workspace,
+          .workspace_name = workspace == nullptr ? "" : workspace->name,
+          .archived = s.workspaces.closed(r),
+          .immutable = r.id == store::kUncategorizedProject,
+          .num_experiments = static_cast<std::int32_t>(count.experiments),
+          .num_active_experiments = static_cast<std::int32_t>(count.active),
+          .num_runs = static_cast<std::int32_t>(count.trials),
+          .last_experiment_started_at = count.last_started,
+          .username = username(s, r.owner),
+          .user_id = r.owner,
+          .notes = r.notes};
+}
+
+asio::awaitable<ProjectCountsById> count_projects(Services& s) {
+  auto read = [&s] { return s.store.project_counts(); };
+  auto counts = co_await blocking(s, std::move(read));
+  co_return counts;
+}
+
+Result<WorkspaceRecord> find_workspace(Services& s, WorkspaceId id) {
+  const auto* found = s.workspaces.find(id);
+  if (found == nullptr) return not_found("workspace {} not found", id);
+  return *found;
+}
+
+Result<ProjectRecord> find_project(Services& s, ProjectId id) {
+  const auto* found = s.workspaces.project(id);
+  if (found == nullptr) return not_found("project {} not found", id);
+  return *found;
+}
+
+Result<void> may_change(Services&, const UserPrincipal& user, const WorkspaceRecord& record) {
+  if (user.admin || user.id == record.owner) return {};
+  return fail(ErrorCode::PermissionDenied,
+              "workspace '{}' belongs to another user; its owner or an administrator may change it",
+              record.name);
+}
+
+Result<void> may_change(Services& s, const UserPrincipal& user, const ProjectRecord& record) {
+  const auto* workspace = s.workspaces.find(record.workspace);
+  if (user.admin || user.id == record.owner || (workspace != nullptr && user.id == workspace->owner))
+    return {};
+  return fail(
+      ErrorCode::PermissionDenied,
+      "project '{}' belongs to another user; its owner, the owner of its workspace or an administrator "
+      "may change it",
+      record.name);
+}
+
+std::vector<UserId> ids_of(Services& s, const std::any& principal, const std::vector<std::string>& names) {
+  std::vector<UserId> ids;
+  for (auto name : names) {
+    if (name == "me")
+      if (const auto me = require_actor(s, principal)) name = me->username;
+    const auto* user = s.auth.user(name);
+    ids.push_back(user != nullptr ? user->id : UserId{-1});
+  }
+  return ids;
+}
+
+bool mentions(const std::string& text, const std::string& part) {
+  return to_lower(text).find(to_lower(part)) != std::string::npos;
+}
+
+}  // namespace det::master

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "det/base/error.h"
+#include "det/store/store.h"
+
+namespace det::master {
+
+using store::ProjectId;
+using store::ProjectRecord;
+using store::WorkspaceId;
+using store::WorkspaceRecord;
+
+/// To whom experiments belong, whole and in memory: workspaces hold projects, projects hold experiments.
+/// The workspace and the project "Uncategorized" (id 1) are always there and cannot be changed.
+///
+/// Every change is made here at once and returned as changes for the store; whoever asked for it is
+/// answered after these are durable. So two calls cannot take one name.
+///
+/// Threads: not safe; on the master's strand.
+class Workspaces {
+ public:
+  explicit Workspaces(store::Store& store);  ///< Reads the store.
+
+  using Changes = std::vector<store::Change>;
+
+  const std::map<WorkspaceId, WorkspaceRecord>& all() const { return workspaces_; }
+  const std::map<ProjectId, ProjectRecord>& projects() const { return projects_; }
+  /// Null: there is none.
+  const WorkspaceRecord* find(WorkspaceId id) const;
+  const WorkspaceRecord* find(std::string_view name) const;
+  const ProjectRecord* project(ProjectId id) const;
+  const ProjectRecord* project(WorkspaceId workspace, std::string_view name) const;
+  const ProjectRecord* project_with_key(std::string_view key) const;
+  std::size_t project_count(WorkspaceId workspace) const;
+  /// Whether nothing can be put into the project: it is archived, or its workspace is.
+  bool closed(const ProjectRecord& project) const;
+  /// When the user pinned the workspace.
+  std::optional<Time> pinned(UserId user, WorkspaceId workspace) const;
+
+  /// The project of a name, or FailedPrecondition and NotFound in the words of the one who names it.
+  Result<ProjectId> place(const std::string& workspace, const std::string& project) const;
+  /// Whether experiments can be put there: NotFound, FailedPrecondition where it is closed.
+  Result<void> check_open(ProjectId project) const;
+
+  /// AlreadyExists for a name that is taken, InvalidArgument for one that cannot be,
+  /// FailedPrecondition for what cannot be changed. `record` gets its id.
+  Result<Changes> create(WorkspaceRecord& record);
+  Result<Changes> create(ProjectRecord& record);  ///< an empty key is made from the name
+  /// Replaces what has this id; the same errors.
+  Result<Changes> change(WorkspaceRecord record);
+  Result<Changes> change(ProjectRecord record);
+  /// FailedPrecondition while it holds projects.
+  Result<Changes> remove(WorkspaceId id);
+  /// Requires: it holds no experiments.
+  Result<Changes> remove(ProjectId id);
+  Changes pin(UserId user, WorkspaceId workspace, std::optional<Time> when);
+
+ private:
+  Result<void> check(const WorkspaceRecord& record) const;
+  Result<void> check(const ProjectRecord& record) const;
+  std::string key_for(const std::string& name) const;
+
+  std::map<WorkspaceId, WorkspaceRecord> workspaces_;
+  std::map<ProjectId, ProjectRecord> projects_;
+  std::map<std::pair<UserId, WorkspaceId>, Time> pins_;
+  std::int64_t next_workspace_ = 2, next_project_ = 2;
+};
+
+}  // namespace det::master

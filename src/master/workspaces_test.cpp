@@ -1,0 +1,138 @@
+#include "det/master/workspaces.h"
+
+#include "det/master/testing.h"
+
+namespace det::master {
+namespace {
+
+class WorkspacesTest : public testing::MasterTest {
+ protected:
+  std::int64_t make_workspace(const std::string& name) {
+    const auto answer = call(user_, "POST", "/api/v1/workspaces", json::object{{"name", name}});
+    EXPECT_EQ(answer.status, 200) << answer.text;
+    return *json::to_int64(answer.body.at("workspace").at("id"));
+  }
+  json::value make_project(std::int64_t workspace, const std::string& name) {
+    const auto answer = call(user_, "POST", fmt::format("/api/v1/workspaces/{}/projects", workspace),
+                             json::object{{"name", name}, {"description", "about it"}});
+    EXPECT_EQ(answer.status, 200) << answer.text;
+    return answer.body.is_object() ? answer.body.at("project") : json::value(json::object{{"id", 0}});
+  }
+  testing::Answer move(std::int64_t experiment, const json::value& project) {
+    return call(user_, "POST", fmt::format("/api/v1/experiments/{}/move", experiment),
+                json::object{{"destinationProjectId", project}});
+  }
+};
+
+TEST_F(WorkspacesTest, TheUncategorizedOnesAreAlwaysThereAndCannotBeChanged) {
+  const auto all = call(user_, "GET", "/api/v1/workspaces").body.at("workspaces").as_array();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].at("name"), "Uncategorized");
+  EXPECT_EQ(all[0].at("immutable"), true);
+  for (const auto* path : {"/api/v1/workspaces/1", "/api/v1/projects/1"}) {
+    EXPECT_EQ(call(admin_, "DELETE", path).status, 400) << path;
+    EXPECT_EQ(call(admin_, "PATCH", path, json::object{{"name", "x"}}).status, 400) << path;
+    EXPECT_EQ(call(admin_, "POST", std::string(path) + "/archive").status, 400) << path;
+  }
+}
+
+TEST_F(WorkspacesTest, AnExperimentIsWhereItsConfigurationSaysAndMovesAliveAndFinished) {
+  const auto team = make_workspace("team");
+  const auto vision = make_project(team, "vision"), speech = make_project(team, "speech");
+  EXPECT_EQ(vision.at("key"), "VIS");
+  const auto id = submit("workspace: team\nproject: vision\n");
+  EXPECT_EQ(experiment(id).at("projectName"), "vision");
+  EXPECT_EQ(experiment(id).at("workspaceName"), "team");
+  EXPECT_EQ(move(id, speech.at("id")).status, 200);
+  EXPECT_EQ(experiment(id).at("projectId"), speech.at("id"));
+  call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id));
+  EXPECT_EQ(move(id, vision.at("id")).status, 200);
+  restart();
+  EXPECT_EQ(experiment(id).at("projectId"), vision.at("id"));
+  const auto in =
+      call(user_, "GET", fmt::format("/api/v1/experiments?project_id={}", *json::to_int64(vision.at("id"))));
+  EXPECT_EQ(in.body.at("experiments").as_array().size(), 1u);
+  const auto shown = call(user_, "GET", fmt::format("/api/v1/projects/{}", *json::to_int64(vision.at("id"))));
+  EXPECT_EQ(shown.body.at("project").at("numExperiments"), 1);
+  EXPECT_EQ(shown.body.at("project").at("numRuns"), 1);
+}
+
+TEST_F(WorkspacesTest, WhatDoesNotExistOrIsArchivedTakesNoExperiments) {
+  const auto team = make_workspace("team");
+  const auto vision = make_project(team, "vision");
+  const auto id = submit();
+  EXPECT_EQ(move(id, 99).status, 404);
+  const auto config =
+      "entrypoint: m:T\nhyperparameters: {global_batch_size: 8}\n"
+      "searcher: {name: single, metric: loss, max_length: {batches: 1}}\nworkspace: team\nproject: visoin\n";
+  const auto refused = call(user_, "POST", "/api/v1/experiments", json::object{{"config", config}});
+  EXPECT_EQ(refused.status, 404);
+  EXPECT_NE(refused.text.find("project 'visoin' not found in workspace 'team'"), std::string::npos)
+      << refused.text;
+  EXPECT_EQ(call(user_, "POST", fmt::format("/api/v1/workspaces/{}/archive", team)).status, 200);
+  EXPECT_EQ(move(id, vision.at("id")).status, 400);
+  EXPECT_EQ(experiment(id).at("projectId"), 1);
+}
+
+TEST_F(WorkspacesTest, WhatHoldsSomethingIsNotDeleted) {
+  const auto team = make_workspace("team");
+  const auto vision = make_project(team, "vision");
+  const auto project = fmt::format("/api/v1/projects/{}", *json::to_int64(vision.at("id")));
+  const auto id = submit("workspace: team\nproject: vision\n");
+  EXPECT_EQ(call(user_, "DELETE", project).status, 400);
+  EXPECT_EQ(call(user_, "DELETE", fmt::format("/api/v1/workspaces/{}", team)).status, 400);
+  EXPECT_EQ(move(id, 1).status, 200);
+  EXPECT_EQ(call(user_, "DELETE", project).status, 200);
+  EXPECT_EQ(call(user_, "DELETE", fmt::format("/api/v1/workspaces/{}", team)).status, 200);
+  restart();
+  EXPECT_EQ(call(user_, "GET", project).status, 404);
+  EXPECT_GT(make_workspace("other"), team) << "an id is given once";
+}
+
+TEST_F(WorkspacesTest, NamesAndKeysAreTakenOnce) {
+  const auto team = make_workspace("team");
+  EXPECT_EQ(call(user_, "POST", "/api/v1/workspaces", json::object{{"name", "team"}}).status, 409);
+  EXPECT_EQ(call(user_, "POST", "/api/v1/workspaces", json::object{{"name", " team"}}).status, 400);
+  EXPECT_EQ(make_project(team, "vision").at("key"), "VIS");
+  EXPECT_EQ(make_project(team, "visual").at("key"), "VIS1");
+  EXPECT_EQ(make_project(team, "日本").at("key"), "P1");
+  const auto path = fmt::format("/api/v1/workspaces/{}/projects", team);
+  EXPECT_EQ(call(user_, "POST", path, json::object{{"name", "vision"}}).status, 409);
+  EXPECT_EQ(call(user_, "POST", path, json::object{{"name", "x"}, {"key", "VIS"}}).status, 409);
+  EXPECT_EQ(call(user_, "POST", path, json::object{{"name", "x"}, {"key", "too long"}}).status, 400);
+}
+
+TEST_F(WorkspacesTest, OnlyOwnersAndAdministratorsChangeThem) {
+  const auto made = call(admin_, "POST", "/api/v1/workspaces", json::object{{"name", "admins"}});
+  const auto path = fmt::format("/api/v1/workspaces/{}", *json::to_int64(made.body.at("workspace").at("id")));
+  EXPECT_EQ(call(user_, "PATCH", path, json::object{{"name", "x"}}).status, 403);
+  EXPECT_EQ(call(user_, "POST", path + "/archive").status, 403);
+  EXPECT_EQ(call(user_, "DELETE", path).status, 403);
+  EXPECT_EQ(call(admin_, "PATCH", path, json::object{{"name", "x"}}).status, 200);
+  EXPECT_EQ(call("", "GET", path).status, 401);
+}
+
+TEST_F(WorkspacesTest, PinsAndNotesAreKept) {
+  const auto team = make_workspace("team");
+  const auto path = fmt::format("/api/v1/workspaces/{}", team);
+  EXPECT_EQ(call(user_, "POST", path + "/pin").status, 200);
+  EXPECT_EQ(call(user_, "PUT", "/api/v1/projects/1/notes",
+                 json::object{{"notes", json::array{json::object{{"name", "n"}, {"contents", "c"}}}}})
+                .status,
+            403)
+      << "the administrator's";
+  const auto project = make_project(team, "vision");
+  const auto notes = fmt::format("/api/v1/projects/{}/notes", *json::to_int64(project.at("id")));
+  call(user_, "POST", notes, json::object{{"name", "plan"}, {"contents", "train"}});
+  restart();
+  EXPECT_EQ(call(user_, "GET", path).body.at("workspace").at("pinned"), true);
+  EXPECT_EQ(call(admin_, "GET", path).body.at("workspace").at("pinned"), false);
+  const auto shown =
+      call(user_, "GET", fmt::format("/api/v1/projects/{}", *json::to_int64(project.at("id"))));
+  EXPECT_EQ(shown.body.at("project").at("notes").at(0).at("contents"), "train");
+  EXPECT_EQ(call(user_, "POST", path + "/unpin").status, 200);
+  EXPECT_EQ(call(user_, "GET", "/api/v1/workspaces?pinned=true").body.at("workspaces").as_array().size(), 0u);
+}
+
+}  // namespace
+}  // namespace det::master
