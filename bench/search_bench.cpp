@@ -60,6 +60,69 @@ void preview_search(benchmark::State& state) {
 }
 BENCHMARK(preview_search)->ArgName("trials")->Arg(2'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
+config::ExperimentConfig halving(std::int64_t trials, bool deterministic) {
+  auto config = random_search(trials, 64);
+  config.searcher.name = "async_halving";
+  config.searcher.fields = {{"num_rungs", 5},       {"divisor", 4},
+                            {"max_trials", trials}, {"max_concurrent_trials", 64},
+                            {"stop_once", true},    {"deterministic", deterministic}};
+  return config;
+}
+
+void preview_halving(benchmark::State& state) {
+  for (auto _ : state) {
+    const auto played = preview(halving(state.range(0), state.range(1) != 0));
+    if (!played) state.SkipWithError(played.error().message().c_str());
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(preview_halving)
+    ->ArgNames({"trials", "deterministic"})
+    ->Args({1'000'000, 0})
+    ->Args({1'000'000, 1})
+    ->Unit(benchmark::kMillisecond);
+
+void preview_tpe(benchmark::State& state) {
+  auto config = random_search(state.range(0), 16);
+  config.searcher.name = "tpe";
+  for (auto _ : state) benchmark::DoNotOptimize(preview(config));
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(preview_tpe)->ArgName("trials")->Arg(100)->Arg(2'000)->Unit(benchmark::kMillisecond);
+
+/// Driven from outside: each trial is created, trained and closed by an answer; 64 at a time.
+void custom_search(benchmark::State& state) {
+  config::ExperimentConfig config;
+  config.searcher.name = "custom";
+  for (auto _ : state) {
+    auto searcher = *Searcher::make(config);
+    searcher.start();
+    Random ids(1);
+    std::int64_t created = 0;
+    std::vector<RequestId> open;
+    while (created < state.range(0) || !open.empty()) {
+      std::vector<SearchWish> wishes;
+      for (const auto& id : open) {
+        searcher.set_trial_progress(id, 50);
+        searcher.validation_completed(id, 0.5, 100);
+        wishes.push_back({.kind = SearchWish::Kind::Close, .request_id = id});
+      }
+      std::vector<RequestId> next;
+      for (; next.size() < 64 && created < state.range(0); ++created) {
+        next.push_back(ids.uuid());
+        wishes.push_back({.request_id = next.back(), .hparams = {{"lr", 0.1}}});
+        wishes.push_back({.kind = SearchWish::Kind::ValidateAfter, .request_id = next.back(), .length = 100});
+      }
+      if (!searcher.answer(searcher.events()->back().id, wishes)) state.SkipWithError("refused");
+      for (const auto& id : open) searcher.trial_closed(id);
+      for (const auto& id : next) searcher.trial_created(id);
+      open = std::move(next);
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(custom_search)->ArgName("trials")->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
 void search_snapshot(benchmark::State& state) {
   auto searcher = *Searcher::make(random_search(state.range(0), state.range(0)));
   searcher.start();

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-PURE = ("base", "config", "search", "scheduler", "experiment", "api", "cluster")
+PURE = ("base", "config", "search", "scheduler", "experiment", "api", "cluster", "forecast")
 _IO = ("http", "checkpoint", "store")
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "base": (),
@@ -25,6 +25,7 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "experiment": ("base", "config", "search"),
     "api": ("base", "config"),
     "cluster": ("base", "config", "search", "scheduler", "experiment", "api"),
+    "forecast": ("base", "config", "search", "scheduler", "experiment", "api", "cluster"),
     "http": ("base",),
     "checkpoint": ("base", "config"),
     "store": ("base", "config", "experiment"),

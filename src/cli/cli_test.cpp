@@ -262,6 +262,29 @@ TEST(PreviewSearch, ShowsHowManyTrialsTrainHowLong) {
   EXPECT_EQ(without.err, "Experiment configuration must have 'searcher' section\n");
 }
 
+TEST(Simulate, SaysWhatItCostsAndDrawsIt) {
+  TestMaster master;
+  const TemporaryDirectory directory;
+  master.answer("POST /api/v1/simulate", R"({"agents":2,"policy":"fifo","curves":3,
+      "costs":{"secondsPerBatch":0.1,"startSeconds":3,"validationSeconds":1,"checkpointSeconds":1},
+      "forecast":{"slots":4,"end":100,"slotSeconds":200,"usage":[{"seconds":0,"slotsUsed":4,"waiting":2},
+        {"seconds":50,"slotsUsed":0,"waiting":0}],"experiments":[{"name":"x","completed":true,"trials":5,"batches":300,
+        "runs":6,"preemptions":1,"firstStart":0,"end":100,"slotSeconds":200,"waitMean":1,"waitMax":2,
+        "rows":[{"trials":4,"batches":50},{"trials":1,"batches":100}]},{"name":"y","completed":false,
+        "waitsFor":"too few slots"}]}})");
+  const auto file = directory.write("a.yaml", "searcher:\n  name: random\n");
+  const auto out =
+      det("simulate --agents 2 --slots-per-agent 2 --from-experiment 7 --plot " + file, master).out;
+  for (const auto* part :
+       {"2 agents with 4 slots, policy fifo; 0.1 s a batch", "Results as the 3 trials of experiment 7",
+        "y never ends: too few slots", "the slots are in use for 50 % of that time", "used  |█ |",
+        "          50 ████████████████████████████████████████ 4\n"})
+    EXPECT_NE(out.find(part), std::string::npos) << part << "\n" << out;
+  EXPECT_EQ(json::serialize(*master.last_body("POST /api/v1/simulate").as_object().if_contains("agents")),
+            "2");
+  EXPECT_EQ(json::parse(det("simulate --json " + file, master).out)->at("curves"), 3);
+}
+
 TEST(Version, IsShownWithAndWithoutAMaster) {
   TestMaster master;
   EXPECT_EQ(det("version", master).out,

@@ -66,7 +66,7 @@ Command root_command() {
                        agent_commands(), slot_commands(), master_commands(), user_commands(),
                        template_commands(), workspace_commands(), project_commands(), token_commands(),
                        resources_commands(), job_commands(), task_commands(), dev_commands(),
-                       preview_search_command(), version_command()}};
+                       preview_search_command(), simulate_command(), version_command()}};
 }
 
 }  // namespace det::cli

@@ -54,6 +54,7 @@ Command job_commands();
 Command task_commands();
 Command dev_commands();
 Command preview_search_command();
+Command simulate_command();
 Command version_command();
 
 /// The child of that name or alias, or null.

@@ -28,6 +28,8 @@ Action define_label_add(CLI::App& app);
 Action define_label_list(CLI::App& app);
 Action define_label_remove(CLI::App& app);
 
+Action define_pareto(CLI::App& app);  // experiment_pareto.cpp
+
 std::vector<Command> set_commands();  // experiment_set.cpp
 
 Action define_wait(CLI::App& app);  // experiment_follow.cpp

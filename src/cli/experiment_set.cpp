@@ -34,8 +34,9 @@ Action define_text(CLI::App& app, const char* name) {
   };
 }
 
-// Sets a number under `resources`.
-Action define_number(CLI::App& app, const char* name, const char* wire_name, bool integer, bool may_be_none) {
+// Sets a number of a section: `resources` or `searcher`.
+Action define_number(CLI::App& app, const char* name, const char* wire_name, bool integer, bool may_be_none,
+                     const char* section = "resources") {
   const auto setting = add_setting(app, name, may_be_none ? "the new value, or none" : "the new value");
   return [=](Session& session) -> Result<int> {
     const auto word = to_lower(setting->value);
@@ -49,10 +50,10 @@ Action define_number(CLI::App& app, const char* name, const char* wire_name, boo
                                 integer ? "an integer" : "a number", may_be_none ? ", or none" : "");
       value = *parsed;
     }
-    json::object resources;
-    resources[wire_name] = value;
+    json::object numbers;
+    numbers[wire_name] = value;
     json::object change;
-    change["resources"] = std::move(resources);
+    change[section] = std::move(numbers);
     DET_TRY(const auto answer, session.patch(experiment_path(setting->id), change));
     session.console().line("Set `{}` of experiment {} to {}", name, setting->id,
                            value.is_null() ? "none" : setting->value);
@@ -74,6 +75,15 @@ Action define_weight(CLI::App& app) {
 }
 Action define_priority(CLI::App& app) {
   return define_number(app, "priority", "priority", true, false);
+}
+Action define_max_trials(CLI::App& app) {
+  return define_number(app, "max_trials", "maxTrials", true, false, "searcher");
+}
+Action define_max_length(CLI::App& app) {
+  return define_number(app, "max_length", "maxLength", true, false, "searcher");
+}
+Action define_max_concurrent_trials(CLI::App& app) {
+  return define_number(app, "max_concurrent_trials", "maxConcurrentTrials", true, false, "searcher");
 }
 
 struct GcPolicy {
@@ -171,6 +181,18 @@ std::vector<Command> set_commands() {
        define_max_slots},
       {{"weight"}, "set weight of experiment", "", define_weight},
       {{"priority"}, "set priority of experiment", "", define_priority},
+      {{"max-trials"},
+       "set how many trials the search runs; of a completed experiment: extend its search",
+       "det experiment set max-trials 7 64",
+       define_max_trials},
+      {{"max-length"},
+       "set how far the trials train that are not over, in the searcher's unit",
+       "det experiment set max-length 7 2000",
+       define_max_length},
+      {{"max-concurrent-trials"},
+       "set how many trials train at a time; 0: no limit",
+       "det experiment set max-concurrent-trials 7 8",
+       define_max_concurrent_trials},
       {{"gc-policy"},
        "set checkpoint garbage collection policy of experiment",
        "det experiment set gc-policy 7 --save-experiment-best 1 --save-trial-best 1 --save-trial-latest 0",

@@ -339,8 +339,22 @@ TEST(ChangeExperiment, SaysWhatItDid) {
   EXPECT_EQ(det("e set max-slots 7 none", master).out, "Set `max_slots` of experiment 7 to none\n");
   EXPECT_EQ(master.last_body("PATCH /api/v1/experiments/7"),
             json::parse(R"({"resources":{"maxSlots":null}})").value());
+  EXPECT_EQ(det("e set max-trials 7 64", master).out, "Set `max_trials` of experiment 7 to 64\n");
+  EXPECT_EQ(master.last_body("PATCH /api/v1/experiments/7"),
+            json::parse(R"({"searcher":{"maxTrials":64}})").value());
   EXPECT_THAT(det("e set priority 7 high", master).err,
               HasSubstr("priority is 'high'; it must be an integer not below 0"));
+}
+
+TEST(Experiment, ParetoListsWhatNothingElseBeats) {
+  TestMaster master;
+  master.answer("GET /api/v1/experiments/7/pareto", R"({"metrics":["loss","acc:max"],"front":[
+      {"trialId":3,"batches":"100","values":[0.5,0.9],"hparams":{"lr":0.1},"checkpointUuid":"u"}]})");
+  EXPECT_EQ(det("e pareto 7 --metric loss --metric acc:max", master).out,
+            "   Trial ID |   # of Batches |   loss |   acc:max | H-params   | Checkpoint\n"
+            "------------+----------------+--------+-----------+------------+--------------\n"
+            "          3 |            100 |    0.5 |       0.9 | {\"lr\":0.1} | u\n");
+  EXPECT_EQ(master.asked().back(), "GET /api/v1/experiments/7/pareto?metrics=loss&metrics=acc%3Amax");
 }
 
 TEST(Experiment, LabelListShowsEachLabelInALine) {

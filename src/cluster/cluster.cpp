@@ -162,9 +162,11 @@ Outcome Cluster::on(const ExperimentPatched& event, Step& step) {
     return refuse(Error(ErrorCode::NotFound,
                         fmt::format("cannot find resource pool {}", *event.config->resource_pool)));
   if (event.config) {
-    if (const auto done = experiment->reconfigure(*event.config); !done) return refuse(done.error());
+    if (const auto done = experiment->reconfigure(*event.config, step.context()); !done)
+      return refuse(done.error());
     written_.erase(event.id);  // its digest does not see the configuration
     move_where_it_belongs(event.id, step);
+    settle(event.id, step);
     step.place = true;
   }
   auto& record = experiment->mutable_record();
@@ -174,6 +176,27 @@ Outcome Cluster::on(const ExperimentPatched& event, Step& step) {
   if (event.labels) record.labels = *event.labels;
   if (event.project_id) record.project_id = *event.project_id;
   step.touched.insert(event.id);
+  return {};
+}
+
+Outcome Cluster::on(const ExperimentExtended& event, Step& step) {
+  const auto id = event.record.id;
+  if (live(id) != nullptr)
+    return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} is not over", id)));
+  auto extended = experiment::Experiment::extend(event.record, event.search, event.change, step.context());
+  if (!extended) return refuse(extended.error());
+  experiments_.emplace(id, *std::move(extended));
+  settle(id, step);
+  return {};
+}
+
+Outcome Cluster::on(const SearchAnswered& event, Step& step) {
+  auto* experiment = live(event.id);
+  if (experiment == nullptr)
+    return refuse(Error(ErrorCode::NotFound, fmt::format("experiment {} not found", event.id)));
+  const auto done = experiment->answer_search(event.event_id, event.wishes, step.context());
+  if (!done) return refuse(done.error());
+  settle(event.id, step);
   return {};
 }
 
@@ -215,10 +238,13 @@ void Cluster::settle(ExperimentId id, Step& step) {
         const auto* trial = experiment.trial(note->trial);
         step.effects.push_back(LogNote{trial->record.task_id, note->allocation_id, note->text});
       } else {
+        if (experiment.record().state == experiment::State::Completed && experiment.can_be_extended())
+          step.effects.push_back(PutSearch{id, experiment.search_snapshot()});
         step.effects.push_back(CollectCheckpoints{id});
       }
     }
   }
+  if (experiment.search_events() != nullptr) step.effects.push_back(WakeSearch{id});
   for (const auto trial : experiment.take_changed_trials()) {
     experiment_of_.emplace(trial, id);
     step.effects.push_back(PutTrial{experiment.trial(trial)->record});

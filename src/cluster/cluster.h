@@ -119,6 +119,8 @@ class Cluster {
   Outcome on(const ExperimentSubmitted&, Step&);
   Outcome on(const ExperimentCommanded&, Step&);
   Outcome on(const ExperimentPatched&, Step&);
+  Outcome on(const ExperimentExtended&, Step&);
+  Outcome on(const SearchAnswered&, Step&);
   Outcome on(const JobMoved&, Step&);
   Outcome on(const TrialKilled&, Step&);
   Outcome on(const CheckpointsCollected&, Step&);

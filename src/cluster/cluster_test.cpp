@@ -72,6 +72,31 @@ TEST(Cluster, SecondInTheQueueWaitsUntilTheFirstIsDone) {
   EXPECT_EQ(bench.cluster.desired("a")[0].experiment_id, ExperimentId{2});
 }
 
+TEST(Cluster, ACompletedSearchIsExtendedOnceItIsForgottenAndReplayGivesTheSame) {
+  Bench bench;
+  bench.join("a", 1);
+  bench.submit("searcher: {name: random, metric: loss, max_trials: 1, max_length: {batches: 100}}\n");
+  const auto first = bench.allocation(1);
+  bench.handle(OperationCompleted{first, 100, 0.5});
+  const auto ended = bench.handle(exited(first, "a", 0));
+  ExperimentExtended extended{.change = {.max_trials = 2}};
+  for (const auto& effect : ended.effects) {
+    if (const auto* put = std::get_if<PutExperiment>(&effect)) extended.record = put->record;
+    if (const auto* put = std::get_if<PutSearch>(&effect)) extended.search = put->search;
+  }
+  ASSERT_EQ(extended.record.state, experiment::State::Completed);
+  EXPECT_TRUE(bench.cluster.handle(extended, Time{bench.clock}).refused) << "it is not forgotten yet";
+  bench.handle(CheckpointsCollected{ExperimentId{1}});
+  const auto again = bench.handle(extended);
+  ASSERT_FALSE(again.refused) << again.refused->message();
+  EXPECT_EQ(bench.cluster.experiment(ExperimentId{1})->record().state, experiment::State::Active);
+  EXPECT_EQ(bench.cluster.desired("a").size(), 1u);
+  Cluster replayed;
+  for (const auto& [event, time] : bench.events)
+    replayed.handle(*json::from_json<Event>(*json::parse(json::serialize(json::to_json(event)))), time);
+  EXPECT_EQ(json::serialize(replayed.snapshot()), json::serialize(bench.cluster.snapshot()));
+}
+
 TEST(Cluster, AGangStartsTogetherAndOneFailureEndsItAll) {
   Bench bench;
   bench.join("a", 2);

@@ -53,6 +53,16 @@ struct ExperimentPatched {
 };
 BOOST_DESCRIBE_STRUCT(ExperimentPatched, (), (id, name, description, notes, labels, config, project_id))
 
+/// A completed experiment that the cluster has forgotten goes on with a larger search. `record` and `search`
+/// as they were at its end.
+struct ExperimentExtended {
+  static constexpr const char* kName = "ExperimentExtended";
+  experiment::ExperimentRecord record;
+  json::value search;
+  experiment::Reconfiguration change;
+};
+BOOST_DESCRIBE_STRUCT(ExperimentExtended, (), (record, search, change))
+
 /// Puts an experiment right before another one in the queue of their pool, or right behind it. Where the
 /// queue goes by priority, it gets the other's.
 struct JobMoved {
@@ -61,6 +71,15 @@ struct JobMoved {
   bool ahead = true;
 };
 BOOST_DESCRIBE_STRUCT(JobMoved, (), (id, anchor, ahead))
+
+/// Somebody outside answers an event of a search that they drive.
+struct SearchAnswered {
+  static constexpr const char* kName = "SearchAnswered";
+  ExperimentId id;
+  std::int64_t event_id = 0;
+  std::vector<search::SearchWish> wishes;
+};
+BOOST_DESCRIBE_STRUCT(SearchAnswered, (), (id, event_id, wishes))
 
 struct TrialKilled {
   static constexpr const char* kName = "TrialKilled";
@@ -177,15 +196,20 @@ struct PreemptionAcknowledged {
 };
 BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id))
 
-using Event =
-    std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched, JobMoved,
-                 TrialKilled, CheckpointsCollected, AgentJoined, AgentLost, AgentSet, AllocationStarted,
-                 RankFailed, AllocationExited, PreemptionExpired, OperationCompleted, TrialProgressed,
-                 ValidationReported, CheckpointReported, EarlyExitReported, PreemptionAcknowledged>;
+using Event = std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
+                           ExperimentExtended, SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected,
+                           AgentJoined, AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited,
+                           PreemptionExpired, OperationCompleted, TrialProgressed, ValidationReported,
+                           CheckpointReported, EarlyExitReported, PreemptionAcknowledged>;
 
 // Effects: rows to write with the event, and who has to be told once it is durable.
 struct PutExperiment {
   experiment::ExperimentRecord record;
+};
+/// What ExperimentExtended needs of a search that is over.
+struct PutSearch {
+  ExperimentId id;
+  json::value search;
 };
 struct PutTrial {
   experiment::TrialRecord record;
@@ -212,6 +236,10 @@ struct WakeAgent {
 struct WakeTrial {
   TrialId trial;
 };  ///< its operations changed
+/// The search has events that somebody outside shall answer.
+struct WakeSearch {
+  ExperimentId id;
+};
 struct WakeAllocation {
   std::string allocation;
 };  ///< it shall give way, or is over
@@ -220,7 +248,7 @@ struct CollectCheckpoints {
   ExperimentId id;
 };
 
-using Effect = std::variant<PutExperiment, PutTrial, PutAllocation, PutCheckpoint, RewindTrial, LogNote,
-                            WakeAgent, WakeTrial, WakeAllocation, CollectCheckpoints>;
+using Effect = std::variant<PutExperiment, PutSearch, PutTrial, PutAllocation, PutCheckpoint, RewindTrial,
+                            LogNote, WakeAgent, WakeTrial, WakeSearch, WakeAllocation, CollectCheckpoints>;
 
 }  // namespace det::cluster

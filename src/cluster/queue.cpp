@@ -90,7 +90,7 @@ Outcome Cluster::on(const JobMoved& event, Step& step) {
                     "queue",
                     event.id, pool, event.anchor, pool_of(anchor))));
   if (settings.policy == scheduler::Policy::Priority && priority_of(moved) != priority_of(anchor)) {
-    if (const auto done = moved.reconfigure({.priority = priority_of(anchor)}); !done)
+    if (const auto done = moved.reconfigure({.priority = priority_of(anchor)}, step.context()); !done)
       return refuse(done.error());
     written_.erase(event.id);
     step.touched.insert(event.id);

@@ -16,7 +16,7 @@ struct LengthField {
 
 const std::array<LengthField, 4>& length_fields() {
   static const std::array<LengthField, 4> fields = {{
-      {"max_steps", "max_length", {"single", "random", "grid", "adaptive_simple"}},
+      {"max_steps", "max_length", {"single", "random", "grid", "tpe", "adaptive_simple"}},
       {"target_trial_steps", "max_length", {"adaptive_asha", "async_halving", "sync_halving", "adaptive"}},
       {"step_budget", "budget", {"sync_halving", "adaptive"}},
       {"steps_per_round", "length_per_round", {"pbt"}},
@@ -73,7 +73,7 @@ void check_presence(const Subject& subject, const json::object& searcher, std::s
     if (!is_one_of(name, field.searchers)) continue;
     if (find_member(searcher, field.steps) != nullptr || find_member(searcher, field.units) != nullptr)
       continue;
-    if (script && is_one_of(name, {"single", "random", "grid"})) continue;
+    if (script && is_one_of(name, {"single", "random", "grid", "tpe"})) continue;
     const bool steps = subject.generation == Generation::Steps;
     subject.report.add(path, steps ? fmt::format("{} is a required property", field.steps)
                                    : fmt::format("{} is a required property ({} in configurations in steps)",
@@ -129,9 +129,19 @@ void check_budget(const Subject& subject, const json::object& searcher) {
                                                     budget->count, length->count));
 }
 
+// Trial classes train in batches; a custom search asks for lengths in its unit, max_time counts a metric.
+void check_epochs(const Subject& subject) {
+  if (subject.integer({"records_per_epoch"}).value_or(0) > 0) return;
+  for (const auto* field : {"unit", "time_metric"})
+    if (subject.text({"searcher", field}) == "epochs")
+      subject.report.add(Path{} / "searcher" / field,
+                         "must specify the top-level records_per_epoch when this is epochs");
+}
+
 // Trial classes train in batches: other units must be convertible to them.
 void check_units(const Subject& subject) {
   if (entrypoint_kind(subject.find({"entrypoint"})) == EntrypointKind::Command) return;
+  check_epochs(subject);
   const auto records_per_epoch = subject.integer({"records_per_epoch"}).value_or(0);
   const auto* batch_size = subject.find({"hyperparameters", "global_batch_size"});
   const std::array<std::initializer_list<std::string_view>, 5> places = {{{"searcher", "max_length"},

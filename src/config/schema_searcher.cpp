@@ -54,6 +54,12 @@ Field stragglers() {
 Field stop_once() {
   return field("stop_once", boolean(), "Stop trials instead of promoting them.").otherwise(false);
 }
+Field deterministic() {
+  return field("deterministic", boolean(),
+               "Decide when everybody who trains has reported, in the order of the trials: the same seed "
+               "gives the "
+               "same search, however fast who is. Slots wait for the slowest.");
+}
 Field max_time() {
   return field("max_time", integer().at_least(1), "How far a trial trains, in units of time_metric.");
 }
@@ -127,20 +133,25 @@ Type searcher() {
              .otherwise(nullptr)}},
        {"adaptive_asha",
         {steps("target_trial_steps"), units("max_length"), max_time(), time_metric(), max_trials(), mode(),
-         max_rungs(), divisor(), bracket_rungs(), concurrent(), stop_once()}},
+         max_rungs(), divisor(), bracket_rungs(), concurrent(), stop_once(), deterministic()}},
        // Up to 0.12.9 this name meant sync_halving, and came with step_budget.
        {"async_halving",
         {num_rungs(), divisor(), steps("target_trial_steps"), steps("step_budget"), units("max_length"),
          units("budget"), max_time(), time_metric(),
          field("max_trials", integer().at_least(1), "How many trials the search runs."), concurrent(),
-         stop_once(), field("train_stragglers", boolean(), "Has no effect.")}},
+         stop_once(), deterministic(), field("train_stragglers", boolean(), "Has no effect.")}},
        {"sync_halving", halving()},
        {"adaptive",
         join({steps("target_trial_steps"), steps("step_budget"), units("max_length"), units("budget")},
              {mode(), max_rungs(), divisor(), bracket_rungs(), stragglers()})},
        {"adaptive_simple",
         {steps("max_steps"), units("max_length"), max_trials_2000(), mode(), max_rungs(), divisor()}},
-       {"pbt", population()}});
+       {"pbt", population()},
+       {"tpe",
+        {units("max_length"), max_trials(), concurrent(),
+         field(
+             "random_trials", integer().at_least(1),
+             "How many results are awaited before they guide the search; until then it is random (10).")}}});
 }
 
 const Type& hyperparameter() {

@@ -136,8 +136,17 @@ Searcher read_searcher(const Reader& reader, Generation generation, std::int64_t
   reader.read("max_trials", searcher.max_trials);
   reader.read("max_concurrent_trials", searcher.max_concurrent_trials);
   if (generation == Generation::Time) {
-    searcher.max_length.unit = Unit::Unitless;
+    std::optional<std::string> metric;
+    reader.read("time_metric", metric);
+    searcher.max_length.unit = metric == "epochs"    ? Unit::Epochs
+                               : metric == "records" ? Unit::Records
+                                                     : Unit::Unitless;
     reader.read("max_time", searcher.max_length.count);
+  } else if (searcher.name == "custom") {
+    std::optional<std::string> unit;
+    reader.read("unit", unit);
+    if (unit == "records") searcher.max_length.unit = Unit::Records;
+    if (unit == "epochs") searcher.max_length.unit = Unit::Epochs;
   } else {
     // What a population trains in a round has the searcher's unit.
     const auto* length = searcher.name == "pbt" ? "length_per_round" : "max_length";

@@ -125,6 +125,7 @@ Result<void> Experiment::pause(Context) {
   if (record_.state == State::Paused) return {};
   if (record_.state != State::Active) return refuse("paused");
   record_.state = State::Paused;
+  searcher_.inactive("PAUSED");
   give_back_all();
   return {};
 }
@@ -158,15 +159,70 @@ Result<void> Experiment::kill_trial(TrialId id, Context context) {
   return {};
 }
 
-Result<void> Experiment::reconfigure(const Reconfiguration& change) {
+Result<void> Experiment::answer_search(std::int64_t event_id, const std::vector<search::SearchWish>& wishes,
+                                       Context context) {
+  if (auto awaited = searcher_.awaits(event_id); !awaited) return tl::unexpected(std::move(awaited).error());
+  if (finished() || is_stopping(record_.state)) return refuse("driven any further");
+  std::set<search::RequestId> made;
+  for (const auto& wish : wishes) {
+    using Kind = search::SearchWish::Kind;
+    const bool known = requests_.contains(wish.request_id);
+    if (wish.kind == Kind::Create) {
+      if (known) return invalid_argument("request id {} was used before", wish.request_id);
+      made.insert(wish.request_id);
+    } else if ((wish.kind == Kind::ValidateAfter || wish.kind == Kind::Close) && !known &&
+               !made.contains(wish.request_id)) {
+      return invalid_argument("there is no trial {}; it has to be created before", wish.request_id);
+    }
+  }
+  DET_TRY(const auto operations, searcher_.answer(event_id, wishes));
+  perform(operations, context);
+  if (is_stopping(record_.state)) stop(record_.state, context);  // who still trains is in the way
+  if (!finished()) record_.progress = searcher_.progress();
+  return {};
+}
+
+Result<void> Experiment::reconfigure(const Reconfiguration& change, Context context) {
   if (finished() && change.of_resources())
     return failed_precondition("experiment {} is finished; its resources decide nothing any more",
                                record_.id);
+  if (change.of_search() && (finished() || is_stopping(record_.state))) return refuse("searched any further");
   DET_TRY(auto document, reconfigured(record_.config, change));
-  DET_TRY(config_, config::from_document(document));
+  DET_TRY(auto config, config::from_document(document));
+  settle_length(config);
+  search::Operations operations;
+  if (change.of_search()) {
+    DET_TRY(operations, searcher_.reconfigure(config));
+  }
+  config_ = std::move(config);
   record_.config = std::move(document);
   if (change.resource_pool) record_.resource_pool = *change.resource_pool;
+  if (change.of_search()) {
+    perform(operations, context);
+    record_.progress = searcher_.progress();
+  }
   return {};
+}
+
+bool Experiment::can_be_extended() const {
+  const auto& name = config_.searcher.name;
+  return name == "random" || name == "tpe" || name == "adaptive_asha" || name == "async_halving";
+}
+
+Result<Experiment> Experiment::extend(ExperimentRecord record, const json::value& search,
+                                      const Reconfiguration& change, Context context) {
+  if (record.state != State::Completed || record.archived)
+    return failed_precondition("experiment {} is {}; only the search of a completed one can be extended",
+                               record.id, record.archived ? "archived" : verb_state(record.state));
+  DET_TRY(auto config, config::from_document(record.config));
+  settle_length(config);
+  DET_TRY(auto searcher, search::Searcher::restore(config, search));
+  record.state = State::Active;
+  record.end_time.reset();
+  Experiment experiment(std::move(record), std::move(config), std::move(searcher));
+  if (auto done = experiment.reconfigure(change, context); !done)
+    return tl::unexpected(std::move(done).error());
+  return experiment;
 }
 
 // Every trial gives its slots back: asked when the state allows to wait for a
@@ -186,8 +242,13 @@ void Experiment::stop(State stopping, Context context) {
   give_back_all();
   for (auto& [id, trial] : trials_)
     if (trial.allocation.empty() && !is_terminal(trial.record.state))
-      end_trial(trial, State::Canceled, context);
+      end_trial(trial, stopped_state(), context);
   end_if_done(context.now);
+}
+
+/// Of a trial that has to end before it is done: where the search ended, it is as far as it has to be.
+State Experiment::stopped_state() const {
+  return record_.state == State::StoppingCompleted ? State::Completed : State::Canceled;
 }
 
 void Experiment::perform(const search::Operations& operations, Context context) {
@@ -207,6 +268,7 @@ void Experiment::perform(const search::Operations& operations, Context context) 
       const auto least = trial.operations.empty() ? 1 : trial.operations.back().batches + 1;
       trial.operations.push_back(
           {.length = after->length, .batches = std::max<std::int64_t>(batches, least)});
+      if (trial.closed && !trial.allocation.empty()) trial.lengthened_run = trial.record.run_id;
       effects_.push_back(OperationsChanged{trial.record.id});
       want_slots(trial);
     } else if (const auto* close = std::get_if<search::Close>(&operation)) {
@@ -222,7 +284,9 @@ void Experiment::perform(const search::Operations& operations, Context context) 
         record_.state = shutdown.failure  ? State::StoppingError
                         : shutdown.cancel ? State::StoppingCanceled
                                           : State::StoppingCompleted;
-      if (shutdown.failure && record_.error.empty()) record_.error = "every trial of the experiment failed";
+      if (shutdown.failure && record_.error.empty())
+        record_.error = search_events() == nullptr ? "every trial of the experiment failed"
+                                                   : "the search ended the experiment as failed";
     }
   }
   end_if_done(context.now);
@@ -356,7 +420,9 @@ void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context)
   } else if (exit.kind == Exit::Kind::Clean && done) {
     end_trial(*trial, State::Completed, context);
   } else if (is_stopping(record_.state)) {
-    end_trial(*trial, record_.state == State::StoppingError ? State::Error : State::Canceled, context);
+    end_trial(*trial, stopped_state(), context);
+  } else if (exit.kind == Exit::Kind::Clean && trial->lengthened_run == trial->record.run_id) {
+    want_slots(*trial);  // it left as it should, before it heard that there is more to do
   } else if (exit.kind == Exit::Kind::Clean && !exit.preempted && runs_script()) {
     exit_early(*trial, search::ExitedReason::UserRequestedStop, State::Completed, context);  // it says so
   } else if (exit.kind == Exit::Kind::Failed || (exit.kind == Exit::Kind::Clean && !exit.preempted)) {

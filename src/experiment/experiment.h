@@ -30,8 +30,11 @@ struct Trial {
   std::string allocation;                          ///< id of the live one; empty if none
   std::int64_t checkpoint_batches = 0;             ///< of record.latest_checkpoint
   std::optional<search::ExitedReason> early_exit;  ///< said by the trial itself, or its user
+  std::int64_t lengthened_run = 0;  ///< the run that may have left before it heard that there is more to do
 };
-BOOST_DESCRIBE_STRUCT(Trial, (), (record, operations, closed, allocation, checkpoint_batches, early_exit))
+BOOST_DESCRIBE_STRUCT(Trial, (),
+                      (record, operations, closed, allocation, checkpoint_batches, early_exit,
+                       lengthened_run))
 
 /// How an allocation ended.
 struct Exit {
@@ -96,6 +99,13 @@ class Experiment {
   static Result<Experiment> create(ExperimentRecord record, config::ExperimentConfig config);
   static Result<Experiment> restore(const json::value& snapshot);
   json::value snapshot() const;
+  /// Makes a completed experiment active again, with a larger search. `search`: what `search_snapshot` was at
+  /// its end. Trials that are over stay over, and are not among its trials any more; new ones come.
+  static Result<Experiment> extend(ExperimentRecord record, const json::value& search,
+                                   const Reconfiguration& change, Context context);
+  json::value search_snapshot() const { return searcher_.snapshot(); }
+  /// Whether `extend` could do something with it once it is over.
+  bool can_be_extended() const;
 
   /// First call, once: asks the search for its first trials.
   void start(bool activate, Context context);
@@ -106,9 +116,16 @@ class Experiment {
   Result<void> cancel(Context context);
   Result<void> kill(Context context);
   Result<void> kill_trial(TrialId trial, Context context);
-  /// Changes the configuration from here on; what runs is not disturbed. Of a finished experiment only what
-  /// says which checkpoints stay. InvalidArgument where the configuration's rules say no.
-  Result<void> reconfigure(const Reconfiguration& change);
+  /// What somebody outside answers to the search's event, where searcher.name is custom; all of it or
+  /// nothing. NotFound: no such event waits, maybe since it was answered.
+  Result<void> answer_search(std::int64_t event_id, const std::vector<search::SearchWish>& wishes,
+                             Context context);
+  /// What waits for such an answer; nullptr where the search decides by itself.
+  const std::deque<search::SearchEvent>* search_events() const { return searcher_.events(); }
+  /// Changes the configuration from here on; what runs is not disturbed, and more trials or longer ones begin
+  /// at once. Of a finished experiment only what says which checkpoints stay: see `extend`. InvalidArgument
+  /// where the configuration's rules say no, FailedPrecondition where the search cannot be changed so.
+  Result<void> reconfigure(const Reconfiguration& change, Context context);
 
   // Reports of the trial's live allocation.
   Result<void> operation_completed(TrialId trial, std::int64_t batches, double metric, Context context);
@@ -141,6 +158,7 @@ class Experiment {
   void give_back_if_idle(const Trial& trial);
   void give_back_all();
   void stop(State stopping, Context context);
+  State stopped_state() const;
   void failed(Trial& trial, const std::string& allocation_id, const Exit& exit, Context context);
   void exit_early(Trial& trial, search::ExitedReason reason, State state, Context context);
   void end_trial(Trial& trial, State state, Context context);

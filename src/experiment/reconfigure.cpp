@@ -1,7 +1,13 @@
 #include "det/experiment/reconfigure.h"
 
+#include <fmt/ranges.h>
+
 #include <cmath>
+#include <map>
+#include <set>
 #include <utility>
+
+#include "det/search/adaptive.h"
 
 namespace det::experiment {
 namespace {
@@ -28,6 +34,66 @@ Result<void> check(const Reconfiguration& change, const config::Resources& resou
   return {};
 }
 
+/// Of the searchers whose size can change, what of it.
+const std::map<std::string_view, std::set<std::string_view>>& changeable() {
+  static const std::map<std::string_view, std::set<std::string_view>> table = {
+      {"single", {"max_length"}},
+      {"random", {"max_trials", "max_length", "max_concurrent_trials"}},
+      {"tpe", {"max_trials", "max_length", "max_concurrent_trials"}},
+      {"grid", {"max_length", "max_concurrent_trials"}},
+      {"adaptive_asha", {"max_trials", "max_concurrent_trials"}},
+      {"async_halving", {"max_trials", "max_concurrent_trials"}}};
+  return table;
+}
+
+Result<void> check_field(std::string_view field, std::int64_t value, std::int64_t now, bool grows,
+                         const std::string& searcher) {
+  const auto fields = changeable().find(searcher);
+  if (fields == changeable().end())
+    return failed_precondition("searcher.{} cannot be changed: {} has the size that it was submitted with",
+                               field, searcher);
+  if (!fields->second.contains(field))
+    return failed_precondition("searcher.{} of {} cannot be changed; {} can", field, searcher,
+                               fmt::join(fields->second, ", "));
+  if (grows && value < now)
+    return invalid_argument("searcher.{} is {}; it is {} now, and can only grow", field, value, now);
+  if (value < 0) return invalid_argument("searcher.{} is {}; it must be 0 or more", field, value);
+  return {};
+}
+
+Result<void> check_search(const Reconfiguration& change, const config::ExperimentConfig& config) {
+  const auto& searcher = config.searcher;
+  struct Field {
+    const char* name;
+    const std::optional<std::int64_t>& value;
+    std::int64_t now;
+    bool grows;
+  };
+  for (const auto& field : {Field{"max_trials", change.max_trials, searcher.max_trials, true},
+                            Field{"max_length", change.max_length, searcher.max_length.count, true},
+                            Field{"max_concurrent_trials", change.max_concurrent_trials,
+                                  searcher.max_concurrent_trials, false}}) {
+    if (!field.value) continue;
+    if (auto fine = check_field(field.name, *field.value, field.now, field.grows, searcher.name); !fine)
+      return fine;
+  }
+  if (change.max_length && config.generation != config::Generation::Length)
+    return failed_precondition("searcher.max_length cannot be changed: the configuration says {}",
+                               config.generation == config::Generation::Steps ? "max_steps" : "max_time");
+  if (change.max_length && searcher.max_length.count == 0)
+    return failed_precondition(
+        "searcher.max_length cannot be changed: the trial's script decides how long it trains");
+  return {};
+}
+
+/// The section's lengths stay in the form in which they were written: 100, or {"batches": 100}.
+void set_length(json::value& length, std::int64_t count) {
+  if (auto* object = length.if_object(); object != nullptr && object->size() == 1)
+    object->begin()->value() = count;
+  else
+    length = count;
+}
+
 json::object& section(json::object& document, std::string_view name) {
   auto& value = document[name];
   if (!value.is_object()) value = json::object();
@@ -36,9 +102,28 @@ json::object& section(json::object& document, std::string_view name) {
 
 }  // namespace
 
+std::string searcher_name(const json::object& document) {
+  const auto config = config::from_document(document);
+  return config ? config->searcher.name : "";
+}
+
 Result<json::object> reconfigured(json::object document, const Reconfiguration& change) {
   DET_TRY(const auto config, config::from_document(document));
   if (auto fine = check(change, config.resources); !fine) return tl::unexpected(std::move(fine).error());
+  if (auto fine = check_search(change, config); !fine) return tl::unexpected(std::move(fine).error());
+  if (change.of_search()) {
+    auto& searcher = section(document, "searcher");
+    if (change.max_concurrent_trials) searcher["max_concurrent_trials"] = *change.max_concurrent_trials;
+    if (change.max_length) set_length(searcher["max_length"], *change.max_length);
+    if (change.max_trials) {
+      searcher["max_trials"] = *change.max_trials;
+      // More trials would make other brackets; those that are there stay.
+      if (config.searcher.name == "adaptive_asha") {
+        DET_TRY(const auto brackets, search::adaptive_asha_brackets(config));
+        searcher["bracket_rungs"] = json::array(brackets.begin(), brackets.end());
+      }
+    }
+  }
   if (change.of_resources()) {
     auto& resources = section(document, "resources");
     if (change.max_slots) resources["max_slots"] = *change.max_slots;

@@ -110,6 +110,7 @@ void Collector::collect(ExperimentId id) {
 }
 
 void Collector::delete_experiment(experiment::ExperimentRecord record) {
+  to_delete_.insert(record.id);
   asio::co_spawn(strand_, delete_now(std::move(record)), log_failure);
 }
 
@@ -171,6 +172,7 @@ asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record)
     changes.push_back(store::PutExperiment{record});
   }
   co_await ledger_.write(std::move(changes));
+  to_delete_.erase(record.id);
   ledger_.ring(Ledger::experiment_key(record.id));
 }
 

@@ -35,6 +35,9 @@ class Collector {
   void collect(ExperimentId id);
   /// Deletes all checkpoints of the experiment, then its rows.
   void delete_experiment(experiment::ExperimentRecord record);
+  /// Whether it works on that, or is about to: `delete_experiment` was called, or `announce_deletion`.
+  bool deletes(ExperimentId id) const { return to_delete_.contains(id); }
+  void announce_deletion(ExperimentId id) { to_delete_.insert(id); }
   enum class Needed { Skip, Refuse };
   /// Deletes these checkpoints: files, then rows. Those that are needed stay; with Refuse the first of
   /// them is an error and ends the work.
@@ -61,7 +64,7 @@ class Collector {
   asio::thread_pool& pool_;
   std::shared_ptr<std::multiset<std::string>> held_ = std::make_shared<std::multiset<std::string>>();
   std::set<std::string> being_deleted_;
-  std::set<ExperimentId> at_work_;
+  std::set<ExperimentId> at_work_, to_delete_;
 };
 
 class Collector::Hold {

@@ -52,6 +52,11 @@ Result<Reconfiguration> read_change(const PatchRequest& request) {
   Reconfiguration change;
   if (auto read = read_resources(request.resources, change); !read)
     return tl::unexpected(std::move(read).error());
+  if (request.searcher) {
+    change.max_trials = request.searcher->max_trials;
+    change.max_length = request.searcher->max_length;
+    change.max_concurrent_trials = request.searcher->max_concurrent_trials;
+  }
   if (request.checkpoint_storage) {
     change.save_experiment_best = request.checkpoint_storage->save_experiment_best;
     change.save_trial_best = request.checkpoint_storage->save_trial_best;
@@ -97,21 +102,53 @@ asio::awaitable<Result<void>> patch_stored(Services& s, PatchRequest request, Re
   co_return co_await s.collector.remove(std::move(chosen), Collector::Needed::Skip);
 }
 
+/// A completed experiment goes on with a larger search. Nothing else may come with that.
+asio::awaitable<Result<void>> extend(Services& s, PatchRequest request, Reconfiguration change,
+                                     std::string by) {
+  const auto id = request.id;
+  if (change.of_resources() || change.of_checkpoints() || request.name || request.description ||
+      request.notes || request.labels)
+    co_return invalid_argument(
+        "experiment {} is over: extend its search alone, and change the rest once it is active again", id);
+  struct Stored {
+    std::optional<ExperimentRecord> record;
+    std::optional<json::value> search;
+  };
+  auto read = [&s, id] { return Stored{s.store.experiment(id), s.store.search(id)}; };
+  auto stored = co_await blocking(s, std::move(read));
+  if (!stored.record || stored.record->state == experiment::State::Deleted)
+    co_return not_found("experiment '{}' not found", id);
+  if (s.collector.deletes(id)) co_return failed_precondition("experiment {} is being deleted", id);
+  if (stored.record->state == experiment::State::Completed && !stored.search)
+    co_return failed_precondition(
+        "experiment {} is over, and its search cannot be extended: a {} search that is over has nothing more "
+        "to do",
+        id, experiment::searcher_name(stored.record->config));
+  cluster::ExperimentExtended extended{*std::move(stored.record), {}, change};
+  if (stored.search) extended.search = *std::move(stored.search);
+  cluster::Event event = std::move(extended);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return Result<void>{};
+}
+
 }  // namespace
 
 asio::awaitable<Result<void>> patch_experiment(Services& s, PatchRequest request, std::string by) {
   const auto change = read_change(request);
   if (!change) co_return tl::unexpected(change.error());
   const auto* live = s.ledger.cluster().experiment(request.id);
-  if (live != nullptr && live->finished() && change->of_checkpoints()) {
+  if (live != nullptr && live->finished() && (change->of_checkpoints() || change->of_search())) {
     // Its collection goes by the policy that it began with; this change comes after it.
     co_await s.collector.finished(request.id);
     live = nullptr;
   }
+  if (live == nullptr && change->of_search())
+    co_return co_await extend(s, std::move(request), *change, std::move(by));
   if (live == nullptr) co_return co_await patch_stored(s, std::move(request), *change);
   cluster::ExperimentPatched patched{request.id, request.name, request.description, request.notes,
                                      request.labels};
-  if (change->of_resources() || change->of_checkpoints()) patched.config = *change;
+  if (change->of_resources() || change->of_checkpoints() || change->of_search()) patched.config = *change;
   patched.project_id = request.project_id;
   cluster::Event event = std::move(patched);
   const auto done = co_await s.ledger.handle(std::move(event), std::move(by));

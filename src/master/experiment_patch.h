@@ -16,6 +16,12 @@ struct PatchStorage {
 };
 BOOST_DESCRIBE_STRUCT(PatchStorage, (), (save_experiment_best, save_trial_best, save_trial_latest))
 
+/// How large the search is; what is absent stays as it is.
+struct PatchSearcher {
+  std::optional<std::int64_t> max_trials, max_length, max_concurrent_trials;
+};
+BOOST_DESCRIBE_STRUCT(PatchSearcher, (), (max_trials, max_length, max_concurrent_trials))
+
 /// PATCH /api/v1/experiments/{id}; what is absent stays as it is.
 struct PatchRequest {
   ExperimentId id;
@@ -24,8 +30,10 @@ struct PatchRequest {
   json::value resources;  ///< {"maxSlots": integer or null, "weight": number, "priority": integer}
   std::optional<PatchStorage> checkpoint_storage;
   std::optional<std::int64_t> project_id;  ///< not by PATCH: by moving it
+  std::optional<PatchSearcher> searcher;   ///< of a completed experiment: its search is extended
 };
-BOOST_DESCRIBE_STRUCT(PatchRequest, (), (id, name, description, notes, labels, resources, checkpoint_storage))
+BOOST_DESCRIBE_STRUCT(PatchRequest, (),
+                      (id, name, description, notes, labels, resources, checkpoint_storage, searcher))
 
 /// Makes all the changes or none, of a live experiment or of a stored one. A finished experiment's
 /// checkpoints that its new policy does not keep are deleted before this returns. `by`: see Ledger::handle.

@@ -247,6 +247,9 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, ExperimentId
     if (const auto need = s.collector.need_of(checkpoint.uuid))
       co_return failed_precondition("checkpoint {} of experiment {} is {}; the experiment cannot be deleted",
                                     checkpoint.uuid, id, *need);
+  if (s.ledger.cluster().experiment(id) != nullptr)
+    co_return failed_precondition("experiment {} was extended; cancel or kill it before you delete it", id);
+  s.collector.announce_deletion(id);
   record->state = experiment::State::Deleting;
   std::vector<store::Change> changes;
   changes.push_back(store::PutExperiment{*record});
@@ -306,8 +309,10 @@ void add_experiment_routes(http::Router& router, Services& s) {
         if (!experiment) co_return tl::unexpected(experiment.error());
         co_return PatchReply{*std::move(experiment)};
       },
-      Doc{.summary = "Change name, description, notes, labels, resources (maxSlots, null for none; weight; "
-                     "priority) or the policy for checkpoints",
+      Doc{.summary =
+              "Change name, description, notes, labels, resources (maxSlots, null for none; weight; "
+              "priority), the policy for checkpoints, or how large the search is (maxTrials, maxLength, "
+              "maxConcurrentTrials): that of a completed experiment, too",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   for (const bool put : {true, false})

@@ -112,6 +112,8 @@ std::vector<store::Change> Ledger::rows(const std::vector<cluster::Effect>& effe
       changes.push_back(store::PutAllocation{a->record});
     else if (const auto* c = std::get_if<cluster::PutCheckpoint>(&effect))
       changes.push_back(store::PutCheckpoint{c->record});
+    else if (const auto* f = std::get_if<cluster::PutSearch>(&effect))
+      changes.push_back(store::PutSearch{f->id, f->search});
     else if (const auto* r = std::get_if<cluster::RewindTrial>(&effect))
       changes.push_back(store::RewindTrial{r->trial, r->run_id, r->batches});
     else if (const auto* n = std::get_if<cluster::LogNote>(&effect))
@@ -155,6 +157,8 @@ void Ledger::act(const std::vector<cluster::Effect>& effects) {
   for (const auto& effect : effects) {
     if (const auto* agent = std::get_if<cluster::WakeAgent>(&effect))
       ring(agent_key(agent->agent));
+    else if (const auto* search = std::get_if<cluster::WakeSearch>(&effect))
+      ring(search_key(search->id));
     else if (const auto* trial = std::get_if<cluster::WakeTrial>(&effect))
       ring(trial_key(trial->trial));
     else if (const auto* allocation = std::get_if<cluster::WakeAllocation>(&effect))

@@ -180,6 +180,9 @@ class Server final : public Master {
     add_token_routes(router_, services_);
     add_usage_routes(router_, services_);
     add_job_routes(router_, services_);
+    add_search_routes(router_, services_);
+    add_simulate_routes(router_, services_);
+    add_pareto_routes(router_, services_);
     add_template_routes(router_, services_);
     add_workspace_routes(router_, services_);
     add_project_routes(router_, services_);

@@ -60,6 +60,10 @@ inline std::chrono::milliseconds until(std::chrono::steady_clock::time_point dea
 /// Who acts: the user, or for the processes of a live allocation the owner of its experiment.
 Result<UserPrincipal> require_actor(Services& s, const std::any& principal);
 
+/// The configuration with the master's defaults and the template, which may be empty, below it; all problems
+/// at once.
+Result<config::Resolved> resolve(Services& s, const std::string& yaml, const std::string& template_name);
+
 /// The live allocation that speaks, checked to be of the trial that it speaks for.
 Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, TrialId trial);
 
@@ -83,6 +87,9 @@ void add_cluster_message_routes(http::Router& router, Services& s);
 void add_token_routes(http::Router& router, Services& s);
 void add_usage_routes(http::Router& router, Services& s);
 void add_job_routes(http::Router& router, Services& s);
+void add_search_routes(http::Router& router, Services& s);  ///< of searches driven from outside
+void add_pareto_routes(http::Router& router, Services& s);
+void add_simulate_routes(http::Router& router, Services& s);
 void add_template_routes(http::Router& router, Services& s);
 void add_workspace_routes(http::Router& router, Services& s);
 void add_project_routes(http::Router& router, Services& s);

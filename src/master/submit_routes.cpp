@@ -72,6 +72,8 @@ struct PreviewReply {
 };
 BOOST_DESCRIBE_STRUCT(PreviewReply, (), (summary))
 
+}  // namespace
+
 Result<config::Resolved> resolve(Services& s, const std::string& yaml, const std::string& template_name) {
   config::Layers layers{.master = s.defaults, .template_yaml = std::nullopt, .user_yaml = yaml};
   if (!template_name.empty()) {
@@ -85,6 +87,8 @@ Result<config::Resolved> resolve(Services& s, const std::string& yaml, const std
   if (!resolved) return tl::unexpected(join_errors(resolved.error()));
   return *std::move(resolved);
 }
+
+namespace {
 
 /// A warm start needs its checkpoint now, not when the trial starts: what keeps it until the trials do.
 Result<std::shared_ptr<Collector::Hold>> find_warm_start(Services& s, config::Resolved& resolved) {

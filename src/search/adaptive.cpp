@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "det/search/async_halving.h"
+#include "det/search/barrier.h"
 #include "det/search/sampling.h"
 #include "det/search/section.h"
 #include "det/search/sync_halving.h"
@@ -18,13 +19,13 @@ struct Section {
   double divisor = 4;
   std::int64_t max_rungs = 5, num_rungs = 1, max_trials = 1, max_concurrent_trials = 0;
   std::vector<std::int64_t> bracket_rungs;
-  bool stop_once = false;
+  bool stop_once = false, deterministic = false;
   std::optional<std::int64_t> target_trial_steps, step_budget, max_steps;
   std::optional<json::value> budget;
 };
 BOOST_DESCRIBE_STRUCT(Section, (),
                       (mode, divisor, max_rungs, num_rungs, max_trials, max_concurrent_trials, bracket_rungs,
-                       stop_once, target_trial_steps, step_budget, max_steps, budget))
+                       stop_once, deterministic, target_trial_steps, step_budget, max_steps, budget))
 
 /// A section with the lengths in the unit that the rungs count: steps with `max_steps`, else the searcher's.
 struct Plan {
@@ -58,9 +59,12 @@ Result<Plan> plan_of(const config::ExperimentConfig& config) {
     }
   }
   if (const auto* metric = config.searcher.fields.if_contains("time_metric");
-      metric != nullptr && metric->is_string() && metric->get_string() != "batches")
-    return fail(ErrorCode::Unimplemented, "searcher.time_metric is \"{}\"; this build has batches",
-                std::string_view(metric->get_string()));
+      metric != nullptr && metric->is_string()) {
+    const std::string_view name = metric->get_string();
+    if (name != "batches" && name != "epochs" && name != "records")
+      return fail(ErrorCode::Unimplemented,
+                  "searcher.time_metric is \"{}\"; this build has batches, records and epochs", name);
+  }
   if (plan.longest < 1)
     return invalid_argument("searcher.{} is {}; must be at least 1 with {}",
                             plan.steps ? "max_steps" : "max_length", plan.longest, config.searcher.name);
@@ -101,6 +105,12 @@ std::vector<int> brackets_of(const Section& section, int rungs_max) {
   if (brackets.empty()) return bracket_rungs(section.mode, rungs_max);
   std::sort(brackets.rbegin(), brackets.rend());
   return brackets;
+}
+
+/// With `deterministic`: the search behind a barrier.
+std::unique_ptr<SearchMethod> in_order(const Section& section, std::unique_ptr<SearchMethod> search) {
+  if (!section.deterministic) return search;
+  return std::make_unique<Barrier>(std::move(search));
 }
 
 int limited(std::int64_t rungs) {
@@ -150,22 +160,28 @@ Result<std::unique_ptr<SearchMethod>> make_adaptive_simple(const config::Experim
 Result<std::unique_ptr<SearchMethod>> make_async_halving(const config::ExperimentConfig& config) {
   DET_TRY(const auto plan, plan_of(config));
   const auto& section = plan.section;
-  return async_halving(plan, limited(section.num_rungs), section.max_trials, section.max_concurrent_trials,
-                       config);
+  return in_order(section, async_halving(plan, limited(section.num_rungs), section.max_trials,
+                                         section.max_concurrent_trials, config));
 }
 
-Result<std::unique_ptr<SearchMethod>> make_adaptive_asha(const config::ExperimentConfig& config) {
+Result<std::vector<int>> adaptive_asha_brackets(const config::ExperimentConfig& config) {
   DET_TRY(const auto plan, plan_of(config));
   const auto& section = plan.section;
   const int rungs_max = std::min({limited(section.max_rungs), rungs_for(plan.longest, section.divisor, 64),
                                   rungs_for(section.max_trials, section.divisor, 64)});
-  const auto brackets = brackets_of(section, rungs_max);
+  return brackets_of(section, rungs_max);
+}
+
+Result<std::unique_ptr<SearchMethod>> make_adaptive_asha(const config::ExperimentConfig& config) {
+  DET_TRY(const auto plan, plan_of(config));
+  DET_TRY(const auto brackets, adaptive_asha_brackets(config));
+  const auto& section = plan.section;
   const auto trials = bracket_trials(brackets, section.divisor, section.max_trials);
   const auto concurrent = bracket_concurrency(trials, section.divisor, section.max_concurrent_trials);
   std::vector<std::unique_ptr<SearchMethod>> searches;
   for (std::size_t i = 0; i < brackets.size(); ++i)
     searches.push_back(async_halving(plan, brackets[i], trials[i], concurrent[i], config));
-  return std::make_unique<Tournament>(std::move(searches));
+  return in_order(section, std::make_unique<Tournament>(std::move(searches)));
 }
 
 }  // namespace det::search

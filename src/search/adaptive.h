@@ -9,6 +9,8 @@ Result<std::unique_ptr<SearchMethod>> make_sync_halving(const config::Experiment
 Result<std::unique_ptr<SearchMethod>> make_adaptive(const config::ExperimentConfig& config);
 Result<std::unique_ptr<SearchMethod>> make_adaptive_simple(const config::ExperimentConfig& config);
 Result<std::unique_ptr<SearchMethod>> make_async_halving(const config::ExperimentConfig& config);
+/// The numbers of rungs of the brackets that adaptive_asha makes of this configuration.
+Result<std::vector<int>> adaptive_asha_brackets(const config::ExperimentConfig& config);
 Result<std::unique_ptr<SearchMethod>> make_adaptive_asha(const config::ExperimentConfig& config);
 
 }  // namespace det::search

@@ -22,16 +22,38 @@ AsyncHalving::AsyncHalving(Options options, const config::ExperimentConfig& conf
       rungs_(options_.lengths.size()) {}
 
 Operations AsyncHalving::start(Random& random) {
-  auto first = options_.concurrent_max;
-  if (first == 0) {
+  Operations operations;
+  for (std::int64_t i = concurrent_max(); i > 0; --i) create(operations, random);
+  return operations;
+}
+
+/// How many trials train at a time.
+std::int64_t AsyncHalving::concurrent_max() const {
+  auto most = options_.concurrent_max;
+  if (most == 0) {
     const double wanted = std::pow(options_.divisor, static_cast<double>(top()));
-    first =
+    most =
         wanted < static_cast<double>(options_.trials) ? static_cast<std::int64_t>(wanted) : options_.trials;
   }
-  first = std::clamp<std::int64_t>(first, 1, options_.trials);
+  return std::clamp<std::int64_t>(most, 1, options_.trials);
+}
+
+/// Losers that were closed stay closed: they are promoted no more, and make no room for a promotion either.
+Operations AsyncHalving::resized(Random& random) {
+  for (auto& rung : rungs_)
+    rung.ranking.each([&](Ranking::Standing& entry) {
+      if (alive(entry.trial) == nullptr) entry.promoted = true;
+    });
   Operations operations;
-  for (std::int64_t i = 0; i < first; ++i) create(operations, random);
+  while (created_ - invalid_ < options_.trials && training() < concurrent_max()) create(operations, random);
+  if (!options_.stop_once && rungs_[0].ranking.size() >= options_.trials) close_losers(operations);
   return operations;
+}
+
+std::int64_t AsyncHalving::training() const {
+  std::int64_t trials = 0;
+  for (const auto& rung : rungs_) trials += rung.training;
+  return trials;
 }
 
 void AsyncHalving::create(Operations& operations, Random& random) {
@@ -46,7 +68,7 @@ void AsyncHalving::create(Operations& operations, Random& random) {
 }
 
 void AsyncHalving::create_if_wanted(Operations& operations, Random& random) {
-  if (created_ - invalid_ < options_.trials) create(operations, random);
+  if (created_ - invalid_ < options_.trials && training() < concurrent_max()) create(operations, random);
 }
 
 /// The trial that stands in a ranking, if it can still be told to go on.

@@ -31,6 +31,7 @@ class AsyncHalving final : public SearchMethod {
   Operations trial_exited_early(const RequestId& trial, ExitedReason reason, Random& random) override;
   Operations trial_closed(const RequestId& trial, Random& random) override;
   double progress() const override;
+  Operations resized(Random& random) override;
   json::value snapshot() const override;
   Result<void> restore(const json::value& snapshot) override;
 
@@ -49,6 +50,8 @@ class AsyncHalving final : public SearchMethod {
   };
   struct Saved;
 
+  std::int64_t concurrent_max() const;
+  std::int64_t training() const;
   std::size_t top() const { return rungs_.size() - 1; }
   Trial* alive(const RequestId& trial);
   void create(Operations& operations, Random& random);

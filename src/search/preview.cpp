@@ -127,6 +127,9 @@ class Simulation {
 }  // namespace
 
 Result<Preview> preview(const config::ExperimentConfig& config, std::uint32_t world_seed) {
+  if (config.searcher.name == "custom")
+    return invalid_argument(
+        "searcher.name is custom: what it does is decided outside, and cannot be foreseen");
   auto seeded = config;
   seeded.experiment_seed = 0;
   DET_TRY(auto searcher, Searcher::make(seeded));

@@ -64,6 +64,10 @@ class Ranking {
     }
   }
   template <typename Visit>
+  void each(Visit visit) {
+    for (auto& [key, standing] : entries_) visit(standing);
+  }
+  template <typename Visit>
   void each(Visit visit) const {
     for (const auto& [key, standing] : entries_) visit(standing);
   }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "det/search/adaptive.h"
+#include "det/search/custom.h"
 #include "det/search/population_based.h"
 #include "det/search/whole_trials.h"
 
@@ -20,6 +21,9 @@ Operations SearchMethod::trial_exited_early(const RequestId&, ExitedReason, Rand
 Operations SearchMethod::trial_closed(const RequestId&, Random&) {
   return {};
 }
+Operations SearchMethod::resized(Random&) {
+  return {};
+}
 void SearchMethod::trial_progressed(const RequestId&, double) {}
 
 Result<std::unique_ptr<SearchMethod>> make_search_method(const config::ExperimentConfig& config) {
@@ -29,11 +33,13 @@ Result<std::unique_ptr<SearchMethod>> make_search_method(const config::Experimen
                                                       {"adaptive_asha", make_adaptive_asha},
                                                       {"adaptive_simple", make_adaptive_simple},
                                                       {"async_halving", make_async_halving},
+                                                      {"custom", make_custom},
                                                       {"grid", make_grid},
                                                       {"pbt", make_population_based},
                                                       {"random", make_random},
                                                       {"single", make_single},
-                                                      {"sync_halving", make_sync_halving}};
+                                                      {"sync_halving", make_sync_halving},
+                                                      {"tpe", make_tpe}};
   const auto method = methods.find(name);
   if (method != methods.end()) return method->second(config);
   std::string known;

@@ -67,6 +67,8 @@ constexpr bool says_invalid_hyperparameters(ExitedReason reason) {
   return reason == ExitedReason::InvalidHp || reason == ExitedReason::InitInvalidHp;
 }
 
+class CustomSearch;
+
 /// Decides which trials an experiment runs, how far each trains, and which to stop.
 ///
 /// A method is told what happened and answers with what to do next. It does no
@@ -99,6 +101,13 @@ class SearchMethod {
   virtual void trial_progressed(const RequestId& trial, double units);
   /// Fraction done, from 0 to 1. In constant time: it is asked after every event.
   virtual double progress() const = 0;
+
+  /// What follows from other sizes (trials, concurrency) than those that the restored state grew up with:
+  /// called after `restore` from the state of a method with another configuration, see Searcher::reconfigure.
+  virtual Operations resized(Random& random);
+
+  /// This, where somebody outside decides; else nullptr.
+  virtual CustomSearch* custom() { return nullptr; }
 
   /// Everything that `restore` needs to go on exactly as the original would.
   virtual json::value snapshot() const = 0;

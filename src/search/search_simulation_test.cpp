@@ -51,6 +51,7 @@ config::ExperimentConfig random_config(Random& world) {
                               {"max_trials", config.searcher.max_trials},
                               {"max_concurrent_trials", config.searcher.max_concurrent_trials},
                               {"stop_once", world.below(2) == 0},
+                              {"deterministic", world.below(3) == 0},
                               {"budget", length * (2 + world.below(2))},
                               {"target_trial_steps", length},
                               {"step_budget", length * (2 + world.below(2))}};

@@ -8,6 +8,14 @@
 
 namespace det::search {
 
+namespace {
+
+bool trains_whole_trials(std::string_view name) {
+  return name == "single" || name == "random" || name == "grid" || name == "tpe";
+}
+
+}  // namespace
+
 Searcher::Searcher(const config::ExperimentConfig& config, std::unique_ptr<SearchMethod> method)
     : method_(std::move(method)),
       random_(config.experiment_seed),
@@ -61,6 +69,116 @@ Operations Searcher::trial_closed(const RequestId& trial) {
   return recorded(method_->trial_closed(trial, random_));
 }
 
+const std::deque<SearchEvent>* Searcher::events() const {
+  const auto* custom = method_->custom();
+  return custom == nullptr ? nullptr : &custom->events();
+}
+
+void Searcher::inactive(const std::string& state) {
+  if (auto* custom = method_->custom()) custom->inactive(state);
+}
+
+Result<void> Searcher::awaits(std::int64_t event_id) const {
+  const auto* custom = method_->custom();
+  if (custom == nullptr)
+    return failed_precondition(
+        "the search decides by itself; only searcher.name custom is driven from outside");
+  return custom->find(event_id);
+}
+
+/// In order: a wish may be about a trial that one before it creates.
+Result<void> Searcher::check(const std::vector<SearchWish>& wishes) const {
+  using Kind = SearchWish::Kind;
+  std::map<RequestId, Open> touched;  // as the wishes before leave them
+  bool shutdown = book_.shutdown;
+  for (const auto& wish : wishes) {
+    const auto& id = wish.request_id;
+    if (wish.kind == Kind::Progress) {
+      if (!(wish.progress >= 0 && wish.progress <= 1))
+        return invalid_argument("the progress is {}; it must be from 0 to 1", wish.progress);
+      continue;
+    }
+    if (shutdown) return failed_precondition("the search was shut down; it takes no more operations");
+    const auto known = book_.open.find(id);
+    if (known != book_.open.end()) touched.try_emplace(id, known->second);
+    if (wish.kind == Kind::Create) {
+      if (!is_request_id(id))
+        return invalid_argument("request id \"{}\" is none; it must be a UUID in lower case", id);
+      if (!touched.try_emplace(id).second) return invalid_argument("request id {} was used before", id);
+    } else if (wish.kind == Kind::ValidateAfter) {
+      if (wish.length < 1)
+        return invalid_argument("trial {} is to validate after {} units; it must be 1 or more", id,
+                                wish.length);
+      const auto trial = touched.find(id);
+      if (trial == touched.end() || trial->second.exit) continue;  // over: left out
+      if (trial->second.closing)
+        return invalid_argument("trial {} was closed by an operation before; it cannot be trained further",
+                                id);
+      if (wish.length <= trial->second.reach())
+        return invalid_argument(
+            "trial {} is to validate after {} units, which are totals; it was asked for {} before", id,
+            wish.length, trial->second.reach());
+      trial->second.asked.push_back(wish.length);
+    } else if (wish.kind == Kind::Close) {
+      if (const auto trial = touched.find(id); trial != touched.end()) trial->second.closing = true;
+    } else {
+      shutdown = true;
+    }
+  }
+  return {};
+}
+
+Result<Operations> Searcher::answer(std::int64_t event_id, const std::vector<SearchWish>& wishes) {
+  if (auto awaited = awaits(event_id); !awaited) return tl::unexpected(std::move(awaited).error());
+  auto* custom = method_->custom();
+  if (auto fine = check(wishes); !fine) return tl::unexpected(std::move(fine).error());
+  custom->answered(event_id);
+  Operations operations;
+  for (const auto& wish : wishes) {
+    Operations one;
+    const auto open = book_.open.find(wish.request_id);
+    const bool runs = open != book_.open.end() && !open->second.exit;
+    switch (wish.kind) {
+      case SearchWish::Kind::Create:
+        one.emplace_back(Create{.request_id = wish.request_id,
+                                .trial_seed = random_.below(std::int64_t{1} << 31),
+                                .hparams = wish.hparams});
+        break;
+      case SearchWish::Kind::ValidateAfter:
+        if (runs) one.emplace_back(ValidateAfter{.request_id = wish.request_id, .length = wish.length});
+        break;
+      case SearchWish::Kind::Close:
+        if (runs && !open->second.closing) one.emplace_back(Close{.request_id = wish.request_id});
+        break;
+      case SearchWish::Kind::Shutdown:
+        one.emplace_back(Shutdown{.cancel = wish.cancel, .failure = wish.failure});
+        break;
+      case SearchWish::Kind::Progress: custom->set_progress(wish.progress); break;
+    }
+    for (auto& operation : recorded(std::move(one))) operations.push_back(std::move(operation));
+  }
+  return operations;
+}
+
+Result<Operations> Searcher::reconfigure(const config::ExperimentConfig& config) {
+  DET_TRY(auto method, make_search_method(config));
+  if (auto restored = method->restore(method_->snapshot()); !restored)
+    return tl::unexpected(std::move(restored).error());
+  auto random = random_;
+  auto operations = method->resized(random);
+  if (trains_whole_trials(config.searcher.name))
+    for (const auto& [id, open] : book_.open)
+      if (!open.exit && open.reach() > 0 && open.reach() < config.searcher.max_length.count)
+        operations.emplace_back(ValidateAfter{.request_id = id, .length = config.searcher.max_length.count});
+  if (book_.shutdown && operations.empty())
+    return failed_precondition("the search is over, and with these sizes there is nothing more to do");
+  method_ = std::move(method);
+  random_ = random;
+  book_.shutdown = false;
+  book_.progress = 0;  // of another whole
+  return recorded(std::move(operations));
+}
+
 void Searcher::set_trial_progress(const RequestId& trial, double units) {
   if (find_running(trial) == nullptr || !std::isfinite(units) || units < 0) return;
   method_->trial_progressed(trial, units);
@@ -84,12 +202,14 @@ Operations Searcher::recorded(Operations operations) {
       DET_ASSERT(it != book_.open.end());
       it->second.asked.push_back(after->length);
     } else if (const auto* close = std::get_if<Close>(&operation)) {
-      DET_ASSERT(book_.open.contains(close->request_id));
+      const auto it = book_.open.find(close->request_id);
+      DET_ASSERT(it != book_.open.end());
+      it->second.closing = true;
     } else {
       book_.shutdown = true;
     }
   }
-  if (!book_.shutdown && book_.trials_closed == book_.trials_requested) {
+  if (!book_.shutdown && method_->custom() == nullptr && book_.trials_closed == book_.trials_requested) {
     book_.shutdown = true;
     operations.emplace_back(Shutdown{.cancel = book_.cancels >= book_.trials_requested,
                                      .failure = book_.failures >= book_.trials_requested});

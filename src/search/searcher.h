@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
+#include "det/search/custom.h"
 #include "det/search/search_method.h"
 
 namespace det::search {
@@ -29,6 +31,20 @@ class Searcher {
   Operations trial_exited_early(const RequestId& trial, ExitedReason reason);
   Operations trial_closed(const RequestId& trial);
 
+  // For a search that somebody outside drives; of others there are no events, and `answer` is refused.
+  const std::deque<SearchEvent>* events() const;
+  void inactive(const std::string& state);
+  /// FailedPrecondition: the search decides by itself. NotFound: the event is not in the queue.
+  Result<void> awaits(std::int64_t event_id) const;
+  /// Takes the events up to `event_id` out of the queue, and does what is wished; what is about a trial that
+  /// is over meanwhile is left out. InvalidArgument, NotFound, FailedPrecondition: nothing is changed.
+  Result<Operations> answer(std::int64_t event_id, const std::vector<SearchWish>& wishes);
+
+  /// Goes on with a configuration of other sizes: more trials, longer ones, another number at a time. What is
+  /// open is not disturbed. A search that was over begins anew; FailedPrecondition where it has nothing to
+  /// do.
+  Result<Operations> reconfigure(const config::ExperimentConfig& config);
+
   void set_trial_progress(const RequestId& trial, double units);
   double progress() const { return book_.progress; }  ///< 0 to 1, never less than before
   json::value snapshot() const;
@@ -44,7 +60,9 @@ class Searcher {
     std::optional<ExitedReason> exit;
     std::vector<std::int64_t> asked;  ///< lengths of the ValidateAfter that are not completed
     std::int64_t validated = 0;       ///< the greatest length told
-    BOOST_DESCRIBE_CLASS(Open, (), (created, exit, asked, validated), (), ())
+    bool closing = false;             ///< the search wants nothing more of it
+    BOOST_DESCRIBE_CLASS(Open, (), (created, exit, asked, validated, closing), (), ())
+    std::int64_t reach() const { return asked.empty() ? validated : std::max(validated, asked.back()); }
   };
   struct Bookkeeping {
     bool started = false;
@@ -60,6 +78,7 @@ class Searcher {
                           open),
                          (), ())
   };
+  Result<void> check(const std::vector<SearchWish>& wishes) const;
   Open* find_running(const RequestId& trial);
   Operations recorded(Operations operations);
 

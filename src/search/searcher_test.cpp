@@ -207,7 +207,7 @@ TEST(Searcher, ASearchThatNobodyKnowsIsRefusedWithTheListOfKnownOnes) {
   EXPECT_EQ(searcher.error().code(), ErrorCode::Unimplemented);
   EXPECT_EQ(searcher.error().message(),
             "searcher.name is \"bayes\"; this build has adaptive, adaptive_asha, adaptive_simple, "
-            "async_halving, grid, pbt, random, single, sync_halving");
+            "async_halving, custom, grid, pbt, random, single, sync_halving, tpe");
 }
 
 TEST(Searcher, SettingsThatCannotBeSearchedAreRefused) {

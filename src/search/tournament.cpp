@@ -53,6 +53,16 @@ double Tournament::progress() const {
   return sum / static_cast<double>(searches_.size());
 }
 
+Operations Tournament::resized(Random& random) {
+  Operations all;
+  for (std::size_t i = 0; i < searches_.size(); ++i) {
+    auto operations = owned(i, searches_[i]->resized(random));
+    all.insert(all.end(), std::make_move_iterator(operations.begin()),
+               std::make_move_iterator(operations.end()));
+  }
+  return all;
+}
+
 namespace {
 
 struct Saved {

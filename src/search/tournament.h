@@ -20,6 +20,7 @@ class Tournament final : public SearchMethod {
   Operations trial_closed(const RequestId& trial, Random& random) override;
   void trial_progressed(const RequestId& trial, double units) override;
   double progress() const override;
+  Operations resized(Random& random) override;
   json::value snapshot() const override;
   Result<void> restore(const json::value& snapshot) override;
 

@@ -27,6 +27,7 @@ Operations WholeTrials::start(Random& random) {
 void WholeTrials::create_next(Operations& operations, Random& random) {
   auto create = create_trial(hyperparameters(state_.created_trials, random), random);
   const auto id = create.request_id;
+  created(create);
   operations.emplace_back(std::move(create));
   if (options_.length > 0) {
     operations.emplace_back(ValidateAfter{.request_id = id, .length = options_.length});
@@ -35,6 +36,8 @@ void WholeTrials::create_next(Operations& operations, Random& random) {
   ++state_.created_trials;
   ++state_.pending_trials;
 }
+
+void WholeTrials::created(const Create&) {}
 
 Operations WholeTrials::trial_exited_early(const RequestId& trial, ExitedReason reason, Random&) {
   if (options_.replaces_invalid && says_invalid_hyperparameters(reason)) {
@@ -51,8 +54,20 @@ Operations WholeTrials::trial_closed(const RequestId& trial, Random& random) {
   forget_progress(trial);
   if (state_.invalid_trials.erase(trial) == 0) ++state_.completed_trials;
   Operations operations;
-  if (state_.created_trials < options_.trials) create_next(operations, random);
+  if (has_room()) create_next(operations, random);
   return operations;
+}
+
+Operations WholeTrials::resized(Random& random) {
+  Operations operations;
+  while (has_room()) create_next(operations, random);
+  return operations;
+}
+
+/// For one more trial. With a limit that was lowered, those that are too many close first.
+bool WholeTrials::has_room() const {
+  return state_.created_trials < options_.trials &&
+         (options_.concurrent_max == 0 || state_.pending_trials < options_.concurrent_max);
 }
 
 std::int64_t WholeTrials::parts_done(double units) const {

@@ -33,12 +33,16 @@ class WholeTrials : public SearchMethod {
   Operations trial_closed(const RequestId& trial, Random& random) override;
   void trial_progressed(const RequestId& trial, double units) override;
   double progress() const override;
+  Operations resized(Random& random) override;
   json::value snapshot() const override;
   Result<void> restore(const json::value& snapshot) override;
 
  private:
   /// Of the trial that comes `index`-th, counted from 0.
   virtual json::object hyperparameters(std::int64_t index, Random& random) const = 0;
+  /// A trial that comes from this search was made.
+  virtual void created(const Create& create);
+  bool has_room() const;
   void create_next(Operations& operations, Random& random);
   std::int64_t parts_done(double units) const;
   void forget_progress(const RequestId& trial);
@@ -65,6 +69,7 @@ Result<WholeTrials::Options> whole_trials_options(const config::ExperimentConfig
 
 Result<std::unique_ptr<SearchMethod>> make_single(const config::ExperimentConfig& config);
 Result<std::unique_ptr<SearchMethod>> make_random(const config::ExperimentConfig& config);
+Result<std::unique_ptr<SearchMethod>> make_tpe(const config::ExperimentConfig& config);
 Result<std::unique_ptr<SearchMethod>> make_grid(const config::ExperimentConfig& config);
 
 }  // namespace det::search

@@ -326,6 +326,9 @@ TEST_P(StoreContract, DeletedExperimentIsGoneWithAllThatBelongsToIt) {
          PutAllocation{a}, AddMetrics{report(1, 1, "training", 1, {{"x", 1}})},
          AddMetrics{report(2, 1, "training", 1, {{"x", 1}})}, AddLogs{"s1", 0, {line("1.request-1", "gone")}},
          AddLogs{"s2", 0, {line("2.request-2", "kept")}});
+  commit(PutSearch{ExperimentId(1), {{"created", 3}}}, PutSearch{ExperimentId(2), {{"created", 4}}});
+  commit(PutSearch{ExperimentId(2), {{"created", 5}}});
+  EXPECT_TRUE(store->search(ExperimentId(1)));
   commit(DeleteExperiment{ExperimentId(1)});
   for (int times = 0; times < 2; ++times) {
     EXPECT_FALSE(store->experiment(ExperimentId(1)));
@@ -335,6 +338,8 @@ TEST_P(StoreContract, DeletedExperimentIsGoneWithAllThatBelongsToIt) {
     EXPECT_FALSE(store->checkpoint("c"));
     EXPECT_TRUE(store->allocations("1.request-1").empty());
     EXPECT_FALSE(store->model_definition("digest-1"));
+    EXPECT_FALSE(store->search(ExperimentId(1)));
+    EXPECT_EQ(store->search(ExperimentId(2)), json::value({{"created", 5}}));
     EXPECT_TRUE(store->metrics({.trial = TrialId(1)}).empty());
     EXPECT_FALSE(store->latest_metrics(TrialId(1), "training"));
     EXPECT_TRUE(store->logs({.task_id = "1.request-1"}).empty());

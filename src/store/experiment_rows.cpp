@@ -121,12 +121,34 @@ DELETE FROM model_definitions
 WHERE digest = (SELECT model_definition FROM experiments WHERE id = ?1)
   AND NOT EXISTS (SELECT 1 FROM experiments WHERE model_definition = digest AND id <> ?1)
 )sql",
+      "DELETE FROM experiment_searches WHERE experiment_id = ?",
       "DELETE FROM experiment_labels WHERE experiment_id = ?",
       "DELETE FROM experiment_documents WHERE experiment_id = ?",
       "DELETE FROM experiments WHERE id = ?",
   };
   delete_environments(connection, id);
   for (const auto sql : kStatements) Query(connection, sql).bind(id).run();
+}
+
+void put_search(Connection& connection, const PutSearch& put) {
+  Query(connection, R"sql(
+INSERT INTO experiment_searches (experiment_id, state)
+VALUES (?, ?)
+ON CONFLICT (experiment_id) DO UPDATE
+SET state = excluded.state
+)sql")
+      .bind(put.id, Document{put.state})
+      .run();
+}
+
+std::optional<json::value> read_search(Connection& connection, ExperimentId id) {
+  Query query(connection, "SELECT state FROM experiment_searches WHERE experiment_id = ?");
+  query.bind(id);
+  return first<json::value>(query, [](Query& row) {
+    json::value state;
+    row.read(Document{state});
+    return state;
+  });
 }
 
 void put_model_definition(Connection& connection, const PutModelDefinition& put) {
@@ -137,13 +159,13 @@ void put_model_definition(Connection& connection, const PutModelDefinition& put)
 }
 
 std::vector<ExperimentRecord> read_experiments(Connection& connection) {
-  static const auto sql = std::string(kSelect) + "ORDER BY id";
+  static const auto sql = fmt::format("{}ORDER BY id", kSelect);
   Query query(connection, sql);
   return collect<ExperimentRecord>(query, read_row);
 }
 
 std::optional<ExperimentRecord> read_experiment(Connection& connection, ExperimentId id) {
-  static const auto sql = std::string(kSelect) + "WHERE id = ?";
+  static const auto sql = fmt::format("{}WHERE id = ?", kSelect);
   Query query(connection, sql);
   query.bind(id);
   return first<ExperimentRecord>(query, read_row);

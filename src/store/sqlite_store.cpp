@@ -73,6 +73,7 @@ class SqliteStore final : public Store {
     return read(read_trial_metadata, trial);
   }
   std::vector<LogRecord> logs(const LogQuery& query) override { return read(read_logs, query); }
+  std::optional<json::value> search(ExperimentId id) override { return read(read_search, id); }
   std::optional<std::string> model_definition(const std::string& digest) override {
     return read(read_model_definition, digest);
   }

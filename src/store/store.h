@@ -126,6 +126,11 @@ struct AddLogs {
 struct AddOwnLogs {
   std::vector<LogRecord> lines;
 };
+/// Where the search of an experiment stood when it was complete.
+struct PutSearch {
+  ExperimentId id;
+  json::value state;
+};
 /// Goes into the same commit as the first experiment that has it: a definition
 /// without an experiment is deleted with the next one that was the last to have it.
 struct PutModelDefinition {
@@ -209,12 +214,12 @@ struct PutSetting {
   std::string value;
 };
 
-using Change =
-    std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, AddMetrics,
-                 RewindTrial, AddLogs, AddOwnLogs, PutModelDefinition, PutUser, PutSession, DeleteSession,
-                 PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel,
-                 PutModelVersion, DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment,
-                 PutWorkspace, DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutSetting>;
+using Change = std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint,
+                            AddMetrics, RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition,
+                            PutUser, PutSession, DeleteSession, PutAccessToken, PutTemplate, DeleteTemplate,
+                            DeleteExperiment, PutModel, DeleteModel, PutModelVersion, DeleteModelVersion,
+                            SetCheckpointMetadata, SetTrialMetadata, AddEnvironment, PutWorkspace,
+                            DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutSetting>;
 
 struct Page {
   std::int64_t offset = 0;
@@ -377,6 +382,8 @@ class Store {
   virtual std::vector<EnvironmentRecord> environments(TrialId trial) = 0;  ///< the newest run first
   virtual std::optional<json::object> trial_metadata(TrialId trial) = 0;   ///< nothing where it said nothing
   virtual std::vector<LogRecord> logs(const LogQuery& query) = 0;
+  /// What PutSearch said last of the experiment.
+  virtual std::optional<json::value> search(ExperimentId id) = 0;
   virtual std::optional<std::string> model_definition(const std::string& digest) = 0;
   virtual std::vector<UserRecord> users() = 0;
   virtual std::optional<SessionRecord> session(const std::string& token_hash) = 0;

@@ -70,3 +70,39 @@ def test_the_best_of_a_population_are_copied_with_their_weights(start, definitio
         trials[:2], key=lambda t: cluster.metrics(t["id"], "validation")[0][1]["validation_metrics"]["validation_loss"]
     )
     assert parent == best["id"]
+
+
+def lengths_of(cluster, id):
+    trials = cluster.get(f"experiments/{id}/trials")["trials"]
+    return sorted(t["totalBatchesProcessed"] for t in trials)
+
+
+def test_a_search_is_edited_while_it_lives_and_extended_after_it_ended(start, definition):
+    folder, write = definition
+    cluster = start(options=["--slots", "2"])
+    config = write("r.yaml", name="random", max_trials=2, max_concurrent_trials=1, max_length={"batches": 40})
+    id = cluster.create(folder, "--config", "hyperparameters.seconds_per_batch=0.02", config=config)
+    assert "Set `max_concurrent_trials`" in cluster.run("experiment", "set", "max-concurrent-trials", id, 2)
+    cluster.run("experiment", "set", "max-length", id, 60)
+    cluster.run("experiment", "set", "max-trials", id, 3)
+    refused = cluster.run("experiment", "set", "max-trials", id, 1, code=1)
+    assert "searcher.max_trials is 1; it is 3 now, and can only grow" in refused
+    cluster.wait_for_state(id, "COMPLETED")
+    assert lengths_of(cluster, id) == [60, 60, 60]
+    first = {t["id"]: cluster.metrics(t["id"], "validation") for t in cluster.get(f"experiments/{id}/trials")["trials"]}
+
+    refused = cluster.run("experiment", "set", "max-concurrent-trials", id, 4, code=1)
+    assert "there is nothing more to do" in refused
+    cluster.run("experiment", "set", "max-trials", id, 4)
+    cluster.master.kill()
+    cluster.start_master()
+    cluster.wait_for_state(id, "COMPLETED")
+    assert lengths_of(cluster, id) == [60, 60, 60, 60]
+    for trial, metrics in first.items():
+        assert cluster.metrics(trial, "validation") == metrics, "what was there is as it was"
+    assert cluster.experiment(id)["config"]["searcher"]["max_trials"] == 4
+
+    single = cluster.create(folder, config=write("s.yaml", name="single", max_length={"batches": 20}))
+    cluster.wait_for_state(single, "COMPLETED")
+    refused = cluster.run("experiment", "set", "max-length", single, 40, code=1)
+    assert "a single search that is over has nothing more to do" in refused

@@ -90,6 +90,9 @@ Answer SimMaster::apply(cluster::Event event, std::vector<Row> also, ExperimentI
     if (auto* put = std::get_if<cluster::PutExperiment>(&effect)) {
       put->record.config = {};
       commit.rows.push_back([record = put->record](Tables& t) { t.experiments[record.id] = record; });
+    } else if (const auto* search = std::get_if<cluster::PutSearch>(&effect)) {
+      KeptSearch kept{cluster_->experiment(search->id)->record().config, search->search};
+      commit.rows.push_back([id = search->id, kept](Tables& t) { t.searches[id] = kept; });
     } else if (const auto* trial = std::get_if<cluster::PutTrial>(&effect)) {
       commit.rows.push_back([record = trial->record](Tables& t) { t.trials[record.id] = record; });
     } else if (const auto* checkpoint = std::get_if<cluster::PutCheckpoint>(&effect)) {
@@ -106,6 +109,7 @@ Answer SimMaster::apply(cluster::Event event, std::vector<Row> also, ExperimentI
     } else if (const auto* wake = std::get_if<cluster::WakeAgent>(&effect)) {
       ++versions_[wake->agent];
     } else if (const auto* collect = std::get_if<cluster::CollectCheckpoints>(&effect)) {
+      world_.check_search(collect->id, *cluster_->experiment(collect->id));
       world_.after(world_.between(1, 500) * kMillisecond, [this, id = collect->id, born = incarnation_] {
         if (alive() && born == incarnation_) apply(cluster::CheckpointsCollected{id}, {});
       });
@@ -307,6 +311,16 @@ void SimMaster::submit(experiment::ExperimentRecord record, Respond respond) {
 void SimMaster::command(cluster::Event event, Respond respond) {
   const auto answer = apply(std::move(event), {});
   when_durable([respond = std::move(respond), answer] { respond({.answer = answer}); });
+}
+
+void SimMaster::search_events(ExperimentId id,
+                              std::function<void(std::vector<search::SearchEvent>)> respond) {
+  const auto* live = cluster_->experiment(id);
+  if (live == nullptr || live->finished() || experiment::is_stopping(live->record().state)) return;
+  const auto& queue = *live->search_events();
+  std::vector<search::SearchEvent> events(queue.begin(), queue.end());
+  if (world_.mutant == Mutant::SearchEventsShownEarly) return respond(std::move(events));
+  when_durable([respond = std::move(respond), events = std::move(events)] { respond(events); });
 }
 
 void SimMaster::tick() {

@@ -84,7 +84,8 @@ INSTANTIATE_TEST_SUITE_P(, PlantedFault, testing::Values(
     Planted{"resume_from_the_beginning",         Mutant::ResumeFromTheBeginning,            100},
     Planted{"loop_state_from_the_master",        Mutant::LoopStateFromTheMaster,            300},
     Planted{"agent_forgets_what_it_started",     Mutant::AgentForgetsWhatItStarted,         300},
-    Planted{"slot_time_counted_twice",           Mutant::SlotTimeCountedTwice,             5000}),
+    Planted{"slot_time_counted_twice",           Mutant::SlotTimeCountedTwice,             5000},
+    Planted{"search_events_shown_early",         Mutant::SearchEventsShownEarly,           5000}),
     [](const auto& info) { return info.param.name; });
 // clang-format on
 

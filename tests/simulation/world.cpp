@@ -35,6 +35,10 @@ const std::vector<json::object>& documents() {
         "40}, "
         "replace_function: {truncate_fraction: 0.34}, explore_function: {resample_probability: 0.2, "
         "perturb_factor: 0.2}}\n",
+        "searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 5, "
+        "deterministic: true, "
+        "max_concurrent_trials: 2, max_length: {batches: 70}}\n",
+        "searcher: {name: custom, metric: loss, unit: batches}\nmin_validation_period: {batches: 20}\n",
     };
     std::vector<json::object> documents;
     for (const auto* text : kTexts) {
@@ -215,10 +219,30 @@ void World::plan_patches() {
       if (!change.no_max_slots) change.max_slots = between(1, 6);  // too few for its trials: refused
       if (chance(0.5)) change.priority = between(1, 99);
       if (chance(0.3)) change.save_trial_latest = between(0, 2);
+      // Where the search cannot be changed so: refused as a whole.
+      if (chance(0.3)) change.max_trials = between(3, 9);
+      if (chance(0.2)) change.max_length = between(100, 500);
+      if (chance(0.2)) change.max_concurrent_trials = between(0, 4);
       cluster::ExperimentPatched patched{it->first, {}, {}, {}, {}};
       patched.config = change;
       note(fmt::format("patch of {}", it->first));
       master->command(std::move(patched), [](const Reply&) {});
+    });
+}
+
+// … and extend searches that are complete.
+void World::plan_extensions() {
+  for (auto i = between(0, 2); i > 0; --i)
+    after(between(20, 60) * kSecond, [this] {
+      if (!master->alive()) return;
+      for (const auto& [id, kept] : tables.searches) {
+        if (master->cluster().experiment(id) != nullptr) continue;
+        cluster::ExperimentExtended extended{tables.experiments.at(id), kept.state, {}};
+        extended.record.config = kept.config;
+        extended.change.max_trials = between(4, 9);
+        note(fmt::format("extension of {}", id));
+        return master->command(std::move(extended), [](const Reply&) {});
+      }
     });
 }
 
@@ -269,7 +293,9 @@ Verdict World::run() {
     plan_faults();
     plan_users();
     plan_patches();
+    plan_extensions();
     plan_queue_moves();
+    run_searches();
     const auto users_end = now + 61 * kSecond;
     const auto limit = faults_end + 120 * kMinute;
     bool activated = false;

@@ -41,6 +41,7 @@ enum class Mutant {
   LoopStateFromTheMaster,
   AgentForgetsWhatItStarted,
   SlotTimeCountedTwice,
+  SearchEventsShownEarly,
 };
 
 /// Which kinds of misfortune a seed has, and how often they strike. Swarm: each seed draws a subset.
@@ -76,11 +77,18 @@ struct MetricRow {
 };
 using MetricKey = std::tuple<TrialId, std::string, std::int64_t>;  // trial, group, batches
 
+/// What is kept of a search that is complete.
+struct KeptSearch {
+  json::object config;
+  json::value state;
+};
+
 /// What of the database matters here. Applied with a commit, lost with it.
 struct Tables {
   std::map<MetricKey, MetricRow> metrics;
   std::map<std::string, experiment::CheckpointRecord> checkpoints;
   std::map<ExperimentId, experiment::ExperimentRecord> experiments;
+  std::map<ExperimentId, KeptSearch> searches;
   std::map<TrialId, experiment::TrialRecord> trials;
   std::map<std::string, experiment::AllocationRecord> allocations;
 };
@@ -91,6 +99,13 @@ struct Commit {
   Time time;
   std::optional<cluster::Event> event;
   std::vector<Row> rows;
+};
+
+/// What a runner of a custom search has on its disk.
+struct SearchState {
+  search::SearchEvent last;                 ///< that it answered
+  std::vector<search::SearchWish> pending;  ///< the answer
+  std::int64_t created = 0, closed = 0;     ///< trials
 };
 
 /// The state of a trial's process that a checkpoint holds.
@@ -131,6 +146,7 @@ class SimMaster {
   void submit(experiment::ExperimentRecord record, Respond respond);
   void command(cluster::Event event, Respond respond);
   void tick();
+  void search_events(ExperimentId id, std::function<void(std::vector<search::SearchEvent>)> respond);
 
  private:
   Answer apply(cluster::Event event, std::vector<Row> also, ExperimentId* submitted = nullptr);
@@ -264,7 +280,11 @@ class World {
   void plan_faults();
   void plan_users();
   void plan_patches();
+  void plan_extensions();
   void plan_queue_moves();
+  void run_searches();
+  void answer_events(ExperimentId id, const std::vector<search::SearchEvent>& events);
+  void check_search(ExperimentId id, const experiment::Experiment& experiment) const;
   void train(const std::shared_ptr<Process>& process, std::int64_t batches);
   void validate(const std::shared_ptr<Process>& process);
   void save(const std::shared_ptr<Process>& process);
@@ -293,6 +313,7 @@ class World {
   std::deque<std::string> recent_;
   std::set<std::string> cut_off_;  ///< hosts without the network
   int submissions_left_ = 0;
+  std::map<ExperimentId, SearchState> searches_;  ///< what drives the custom ones
 };
 
 /// What training does to the weights, one batch; the value that is reported for them.

@@ -1,0 +1,40 @@
+"""Searches that you write yourself: which trials to run, how far, and when to stop.
+
+::
+
+    class Halves(searcher.SearchMethod):
+        def initial_operations(self, state):
+            ...
+
+    runner = searcher.LocalSearchRunner(Halves(), searcher_dir="state")
+    runner.run("custom.yaml", "model_dir")
+
+The configuration says ``searcher: {name: custom, metric: …, unit: batches}``.
+"""
+
+from determined.searcher._method import (
+    Close,
+    Create,
+    ExitedReason,
+    Operation,
+    Progress,
+    SearcherState,
+    SearchMethod,
+    Shutdown,
+    ValidateAfter,
+)
+from determined.searcher._runner import LocalSearchRunner, SearchRunner
+
+__all__ = [
+    "Close",
+    "Create",
+    "ExitedReason",
+    "LocalSearchRunner",
+    "Operation",
+    "Progress",
+    "SearchMethod",
+    "SearchRunner",
+    "SearcherState",
+    "Shutdown",
+    "ValidateAfter",
+]

@@ -1,0 +1,155 @@
+"""What a search is told, and what it asks for."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import enum
+import json
+import pathlib
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+
+class ExitedReason(enum.Enum):
+    """Why a trial ended without its result."""
+
+    ERRORED = "EXITED_REASON_UNSPECIFIED"
+    USER_CANCELED = "EXITED_REASON_USER_REQUESTED_STOP"
+    INVALID_HP = "EXITED_REASON_INVALID_HP"
+
+
+class Operation(abc.ABC):
+    """Something that a search wants done."""
+
+    @abc.abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """As the master reads it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Create(Operation):
+    """Start a trial with these hyperparameters. It trains once a :class:`ValidateAfter` says how far."""
+
+    request_id: uuid.UUID
+    hparams: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"createTrial": {"requestId": str(self.request_id), "hyperparams": json.dumps(dict(self.hparams))}}
+
+
+@dataclasses.dataclass(frozen=True)
+class ValidateAfter(Operation):
+    """Train until ``length`` units **in total**, then validate."""
+
+    request_id: uuid.UUID
+    length: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {"trialOperation": {"validateAfter": {"requestId": str(self.request_id), "length": self.length}}}
+
+
+@dataclasses.dataclass(frozen=True)
+class Close(Operation):
+    """The trial ends once it has done what it was asked."""
+
+    request_id: uuid.UUID
+
+    def to_json(self) -> dict[str, Any]:
+        return {"closeTrial": {"requestId": str(self.request_id)}}
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress(Operation):
+    """How much of the search is done, from 0 to 1."""
+
+    progress: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {"setSearcherProgress": {"progress": self.progress}}
+
+
+@dataclasses.dataclass(frozen=True)
+class Shutdown(Operation):
+    """The search is over. Without it the experiment never ends."""
+
+    cancel: bool = False
+    failure: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {"shutDown": {"cancel": self.cancel, "failure": self.failure}}
+
+
+@dataclasses.dataclass
+class SearcherState:
+    """What the runner knows of the search: saved and restored by the runner, and not to be changed by the method."""
+
+    experiment_id: int | None = None
+    trials_created: set[uuid.UUID] = dataclasses.field(default_factory=set)
+    trials_closed: set[uuid.UUID] = dataclasses.field(default_factory=set)
+    failures: set[uuid.UUID] = dataclasses.field(default_factory=set)
+    trial_progress: dict[uuid.UUID, float] = dataclasses.field(default_factory=dict)
+    last_event_id: int = 0
+    experiment_completed: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "experiment_id": self.experiment_id,
+            "trials_created": sorted(map(str, self.trials_created)),
+            "trials_closed": sorted(map(str, self.trials_closed)),
+            "failures": sorted(map(str, self.failures)),
+            "trial_progress": {str(trial): units for trial, units in self.trial_progress.items()},
+            "last_event_id": self.last_event_id,
+            "experiment_completed": self.experiment_completed,
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> SearcherState:
+        return cls(
+            experiment_id=saved["experiment_id"],
+            trials_created=set(map(uuid.UUID, saved["trials_created"])),
+            trials_closed=set(map(uuid.UUID, saved["trials_closed"])),
+            failures=set(map(uuid.UUID, saved["failures"])),
+            trial_progress={uuid.UUID(trial): units for trial, units in saved["trial_progress"].items()},
+            last_event_id=saved["last_event_id"],
+            experiment_completed=saved["experiment_completed"],
+        )
+
+
+class SearchMethod(abc.ABC):
+    """Decides which trials to run. Each method is told what happened, and returns what it wants done.
+
+    ``save_method_state`` and ``load_method_state`` keep what the method itself knows over a restart of the runner.
+    """
+
+    @abc.abstractmethod
+    def initial_operations(self, searcher_state: SearcherState) -> list[Operation]:
+        """Called once, first."""
+
+    @abc.abstractmethod
+    def on_trial_created(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]: ...
+
+    @abc.abstractmethod
+    def on_validation_completed(
+        self, searcher_state: SearcherState, request_id: uuid.UUID, metric: Any, train_length: int
+    ) -> list[Operation]:
+        """The trial has trained ``train_length`` units in total; ``metric`` is the searcher's, as it was reported."""
+
+    @abc.abstractmethod
+    def on_trial_closed(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]: ...
+
+    @abc.abstractmethod
+    def on_trial_exited_early(
+        self, searcher_state: SearcherState, request_id: uuid.UUID, exited_reason: ExitedReason
+    ) -> list[Operation]: ...
+
+    @abc.abstractmethod
+    def progress(self, searcher_state: SearcherState) -> float:
+        """How much is done, from 0 to 1."""
+
+    def save_method_state(self, path: pathlib.Path) -> None:
+        """Writes what the method knows into this directory."""
+
+    def load_method_state(self, path: pathlib.Path) -> None:
+        """Reads what ``save_method_state`` wrote."""

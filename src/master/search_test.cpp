@@ -1,0 +1,189 @@
+// Searches over HTTP: driven from outside, changed, extended, simulated.
+
+#include "det/master/testing.h"
+
+namespace det::master {
+namespace {
+
+constexpr const char* kTrial = "00000000-0000-4000-8000-000000000001";
+
+class SearchTest : public testing::MasterTest {
+ protected:
+  testing::Answer events(std::int64_t id, int timeout = 0) {
+    return call(user_, "GET",
+                fmt::format("/api/v1/experiments/{}/searcher_events?timeoutSeconds={}", id, timeout));
+  }
+  testing::Answer answer(std::int64_t id, std::int64_t event, json::array operations) {
+    return call(
+        user_, "POST", fmt::format("/api/v1/experiments/{}/searcher_operations", id),
+        json::object{{"searcherOperations", std::move(operations)}, {"triggeredByEvent", {{"id", event}}}});
+  }
+  testing::Answer patch(std::int64_t id, json::object searcher) {
+    return call(user_, "PATCH", fmt::format("/api/v1/experiments/{}", id),
+                json::object{{"searcher", std::move(searcher)}});
+  }
+  /// The agent's trial does its first operation and ends.
+  void finish(const char* length = "1000") {
+    const auto task = sync("a", 1).desired.at(0);
+    call(task.token, "POST", fmt::format("/api/v1/trials/{}/searcher/completed_operation", task.trial_id),
+         json::object{{"op", {{"validateAfter", {{"length", length}}}}}, {"searcherMetric", 0.5}});
+    exit("a", 1, task.allocation_id, 0);
+  }
+  void wait_for(std::int64_t id, std::string_view state) {
+    for (int i = 0; i < 500 && experiment(id).at("state").as_string() != state; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_EQ(experiment(id).at("state").as_string(), state);
+  }
+  static json::object create() {
+    return {{"createTrial", {{"requestId", kTrial}, {"hyperparams", R"({"global_batch_size": 8})"}}}};
+  }
+  static json::object train(const char* length) {
+    return {{"trialOperation", {{"validateAfter", {{"requestId", kTrial}, {"length", length}}}}}};
+  }
+};
+
+TEST_F(SearchTest, AProgramOutsideDrivesASearchOverARestartOfTheMaster) {
+  const auto id = submit("searcher: {name: custom, metric: loss, unit: batches}\n");
+  auto first = events(id);
+  ASSERT_EQ(first.status, 200) << first.text;
+  EXPECT_EQ(json::serialize(first.body.at("searcherEvents").at(0).at("id")), "1");
+  ASSERT_EQ(answer(id, 1, {create(), train("1000")}).status, 200);
+  restart();
+  const auto again = answer(id, 1, {create(), train("1000")});
+  EXPECT_EQ(again.status, 404) << "it was taken before the restart";
+  EXPECT_NE(again.text.find("event 1 not found"), std::string::npos) << again.text;
+  sync("a", 1);
+  const auto task = sync("a", 1).desired.at(0);
+  call(task.token, "POST", fmt::format("/api/v1/trials/{}/searcher/completed_operation", task.trial_id),
+       json::object{{"op", {{"validateAfter", {{"length", "1000"}}}}}, {"searcherMetric", 0.5}});
+  const auto told = events(id);
+  const auto& last = told.body.at("searcherEvents").as_array().back().as_object();
+  EXPECT_EQ(last.at("validationCompleted").at("metric"), 0.5);
+  EXPECT_EQ(last.at("validationCompleted").at("validateAfterLength"), "1000");
+  ASSERT_EQ(answer(id, last.at("id").to_number<std::int64_t>(), {json::object{{"shutDown", json::object()}}})
+                .status,
+            200);
+  exit("a", 1, task.allocation_id, 0);
+  wait_for(id, "STATE_COMPLETED");
+  const auto over = events(id);
+  EXPECT_EQ(over.body.at("searcherEvents").at(0).at("experimentInactive").at("experimentState"),
+            "STATE_COMPLETED");
+  EXPECT_EQ(answer(id, 1, {}).status, 400);
+}
+
+TEST_F(SearchTest, EventsAreAwaitedAndOnlyOfCustomSearches) {
+  const auto id = submit("searcher: {name: custom, metric: loss}\n");
+  ASSERT_EQ(answer(id, 1, {}).status, 200);
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    call(user_, "POST", fmt::format("/api/v1/experiments/{}/pause", id));
+  });
+  const auto woken = events(id, 60);
+  later.join();
+  ASSERT_EQ(woken.body.at("searcherEvents").as_array().size(), 1u) << woken.text;
+  EXPECT_EQ(woken.body.at("searcherEvents").at(0).at("experimentInactive").at("experimentState"),
+            "STATE_PAUSED");
+  const auto other = submit();
+  EXPECT_EQ(events(other).status, 400);
+  EXPECT_EQ(answer(other, 1, {}).status, 400);
+  EXPECT_EQ(events(999).status, 404);
+  EXPECT_EQ(answer(999, 1, {}).status, 404);
+}
+
+TEST_F(SearchTest, ACompletedSearchIsExtendedAndASecondTimeAfterARestart) {
+  const auto id =
+      submit("searcher: {name: random, metric: loss, max_trials: 1, max_length: {batches: 1000}}\n");
+  finish();
+  wait_for(id, "STATE_COMPLETED");
+  const auto small = patch(id, {{"maxTrials", 0}});
+  EXPECT_EQ(small.status, 400);
+  EXPECT_NE(small.text.find("it is 1 now, and can only grow"), std::string::npos) << small.text;
+  for (int trials = 2; trials <= 3; ++trials) {
+    const auto extended = patch(id, {{"maxTrials", trials}});
+    ASSERT_EQ(extended.status, 200) << extended.text;
+    EXPECT_EQ(extended.body.at("experiment").at("config").at("searcher").at("max_trials"), trials);
+    restart();
+    finish();
+    wait_for(id, "STATE_COMPLETED");
+  }
+  const auto all = call(user_, "GET", fmt::format("/api/v1/experiments/{}/trials", id));
+  EXPECT_EQ(all.body.at("trials").as_array().size(), 3u);
+  const auto single = submit();
+  finish();
+  wait_for(single, "STATE_COMPLETED");
+  EXPECT_NE(
+      patch(single, {{"maxLength", 2000}}).text.find("a single search that is over has nothing more to do"),
+      std::string::npos);
+}
+
+TEST_F(SearchTest, ASimulationUsesTheAgentsThatAreThereOrThoseThatAreNamed) {
+  const json::object config{
+      {"entrypoint", "m:T"},
+      {"hyperparameters", {{"global_batch_size", 8}}},
+      {"searcher",
+       {{"name", "random"}, {"metric", "loss"}, {"max_trials", 4}, {"max_length", {{"batches", 100}}}}}};
+  const auto simulate = [&](json::object more) {
+    more["configs"] = json::array{config};
+    return call(user_, "POST", "/api/v1/simulate", more);
+  };
+  const auto none = simulate({});
+  EXPECT_EQ(none.status, 400);
+  EXPECT_NE(none.text.find("resource pool default has no agents now"), std::string::npos) << none.text;
+  sync("a", 2);
+  const auto here = simulate({{"secondsPerBatch", 1}, {"startSeconds", 0}, {"validationSeconds", 0}});
+  ASSERT_EQ(here.status, 200) << here.text;
+  EXPECT_EQ(here.body.at("forecast").at("slots"), "2");
+  EXPECT_NEAR(here.body.at("forecast").at("end").to_number<double>(), 202, 0.1);
+  const auto named = simulate({{"agents", 4}, {"slotsPerAgent", 1}, {"policy", "fair_share"}});
+  EXPECT_EQ(named.body.at("forecast").at("slots"), "4");
+  EXPECT_EQ(named.body.at("policy"), "fair_share");
+  EXPECT_EQ(simulate({{"agents", 4}, {"policy", "best"}}).status, 400);
+  EXPECT_EQ(simulate({{"agents", 0}}).status, 400);
+  EXPECT_EQ(simulate({{"fromExperiment", 77}}).status, 404);
+}
+
+TEST_F(SearchTest, TheParetoFrontIsOfAllValidationsOfAllTrials) {
+  const auto id = submit();
+  const auto task = sync("a", 1).desired.at(0);
+  const auto validate = [&](int batches, double loss, double accuracy) {
+    call(task.token, "POST", fmt::format("/api/v1/trials/{}/metrics", task.trial_id),
+         json::object{{"group", "validation"},
+                      {"metrics",
+                       {{"trialId", task.trial_id.value()},
+                        {"stepsCompleted", batches},
+                        {"metrics", {{"avgMetrics", {{"loss", loss}, {"accuracy", accuracy}}}}}}}});
+  };
+  validate(10, 0.5, 0.5);
+  validate(20, 0.3, 0.4);
+  validate(30, 0.4, 0.3);
+  const auto path = fmt::format("/api/v1/experiments/{}/pareto", id);
+  const auto front = call(user_, "GET", path + "?metrics=loss&metrics=accuracy:max");
+  ASSERT_EQ(front.status, 200) << front.text;
+  ASSERT_EQ(front.body.at("front").as_array().size(), 2u) << front.text;
+  EXPECT_EQ(json::serialize(front.body.at("front").at(0).at("values")), "[0.3,0.4]") << "the best loss first";
+  EXPECT_EQ(call(user_, "GET", path + "?metrics=loss").status, 400);
+  EXPECT_EQ(call(user_, "GET", path + "?metrics=loss&metrics=none").status, 404);
+}
+
+TEST_F(SearchTest, ASimulationLearnsFromWhatTrialsReported) {
+  const auto id = submit();
+  const auto task = sync("a", 1).desired.at(0);
+  report(task, "training", 10, 0.5);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  report(task, "training", 20, 0.4);
+  report(task, "validation", 20, 0.4);
+  const json::object config{
+      {"entrypoint", "m:T"},
+      {"hyperparameters", {{"global_batch_size", 8}}},
+      {"searcher", {{"name", "single"}, {"metric", "loss"}, {"max_length", {{"batches", 100}}}}}};
+  const auto learned = call(user_, "POST", "/api/v1/simulate",
+                            json::object{{"configs", json::array{config}}, {"fromExperiment", id}});
+  ASSERT_EQ(learned.status, 200) << learned.text;
+  EXPECT_EQ(learned.body.at("curves"), 1);
+  const auto pace = learned.body.at("costs").at("secondsPerBatch").to_number<double>();
+  EXPECT_GT(pace, 0.004);
+  EXPECT_LT(pace, 1);
+}
+
+}  // namespace
+}  // namespace det::master

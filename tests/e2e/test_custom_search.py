@@ -1,0 +1,151 @@
+"""Searches driven by a program of the user: it and the master are killed, and nothing is done twice."""
+
+import json
+import shutil
+import signal
+import time
+import urllib.error
+
+import pytest
+import yaml
+from cluster import wait_until
+from sdk import popen_python, run_python
+
+# Three trials of 20 batches; the best goes on to 40, then to 60.
+PROGRAM = """
+import json, pathlib, sys, time, uuid
+from determined import searcher
+
+class Halving(searcher.SearchMethod):
+    def __init__(self):
+        self.seen = {{}}
+        self.asked = []
+    def initial_operations(self, state):
+        operations = []
+        for i in range(3):
+            id = uuid.UUID(int=i + 1)
+            hparams = {{"global_batch_size": 8, "seconds_per_batch": {pace}}}
+            operations += [searcher.Create(id, hparams), searcher.ValidateAfter(id, 20)]
+        return operations
+    def on_trial_created(self, state, request_id):
+        return []
+    def on_validation_completed(self, state, request_id, metric, train_length):
+        assert (str(request_id), train_length) not in self.asked, "told twice"
+        self.asked.append((str(request_id), train_length))
+        if train_length == 60:
+            return [searcher.Close(request_id)]
+        if train_length == 40:
+            return [searcher.ValidateAfter(request_id, 60)]
+        self.seen[str(request_id)] = metric
+        if len(self.seen) < 3:
+            return []
+        best = min(self.seen, key=self.seen.get)
+        return [searcher.ValidateAfter(uuid.UUID(best), 40)] + [
+            searcher.Close(uuid.UUID(id)) for id in self.seen if id != best]
+    def on_trial_closed(self, state, request_id):
+        return [searcher.Shutdown()] if len(state.trials_closed) == 3 else []
+    def on_trial_exited_early(self, state, request_id, reason):
+        return [searcher.Shutdown(failure=True)]
+    def progress(self, state):
+        return sum(state.trial_progress.values()) / 100
+    def save_method_state(self, path):
+        (path / "seen.json").write_text(json.dumps([self.seen, self.asked]))
+    def load_method_state(self, path):
+        self.seen, asked = json.loads((path / "seen.json").read_text())
+        self.asked = [tuple(each) for each in asked]
+
+runner = searcher.LocalSearchRunner(Halving(), searcher_dir="state")
+print(runner.run("custom.yaml", "."))
+"""
+
+
+@pytest.fixture
+def definition(noisy, tmp_path):
+    folder = shutil.copytree(noisy, tmp_path / "definition")
+    config = yaml.safe_load((folder / "const.yaml").read_text())
+    config["searcher"] = {"name": "custom", "metric": "validation_loss", "smaller_is_better": True, "unit": "batches"}
+    config.pop("min_validation_period", None)
+    (folder / "custom.yaml").write_text(yaml.safe_dump(config))
+    (folder / ".detignore").write_text("state/\n")
+    return folder
+
+
+def check(cluster, id):
+    experiment = cluster.experiment(id)
+    assert experiment["state"] == "STATE_COMPLETED" and experiment["progress"] == 1
+    trials = sorted(cluster.get(f"experiments/{id}/trials")["trials"], key=lambda t: t["id"])
+    assert sorted(t["totalBatchesProcessed"] for t in trials) == [20, 20, 60]
+    assert {t["state"] for t in trials} == {"STATE_COMPLETED"}
+    return [(t["totalBatchesProcessed"], cluster.metrics(t["id"], "validation")) for t in trials]
+
+
+def test_a_method_of_the_users_decides_which_trial_goes_on(start, definition):
+    cluster = start(options=["--slots", "2"])
+    id = int(run_python(cluster, PROGRAM.format(pace=0.0), definition).split()[-1])
+    check(cluster, id)
+    assert run_python(cluster, PROGRAM.format(pace=0.0), definition).split()[-1] == str(id), "it is over"
+    (last,) = cluster.get(f"experiments/{id}/searcher_events")["searcherEvents"]
+    assert last["experimentInactive"] == {"experimentState": "STATE_COMPLETED"}
+
+
+def test_runner_and_master_are_killed_and_the_search_is_the_same(start, definition):
+    cluster = start(options=["--slots", "2"])
+    program = PROGRAM.format(pace=0.02)
+    for round in range(6):
+        runner = popen_python(cluster, program, definition)
+        time.sleep(0.4 + 0.45 * round)
+        if round % 2:
+            cluster.master.kill()
+            cluster.start_master()
+        runner.send_signal(signal.SIGKILL)
+        runner.communicate()
+    id = int(run_python(cluster, program, definition).split()[-1])
+    disturbed = check(cluster, id)
+    shutil.rmtree(definition / "state")
+    again = int(run_python(cluster, program, definition).split()[-1])
+    assert again != id
+    assert check(cluster, again) == disturbed
+
+
+def test_what_makes_no_sense_is_refused_in_words_and_as_a_whole(start, definition):
+    cluster = start(options=["--slots", "1"])
+    id = cluster.create(definition, config="custom.yaml")
+    path = f"experiments/{id}"
+    (first,) = cluster.get(f"{path}/searcher_events")["searcherEvents"]
+    assert first["id"] == 1 and "initialOperations" in first
+
+    def answer(event, *operations):
+        body = {"searcherOperations": list(operations), "triggeredByEvent": {"id": event}}
+        try:
+            return cluster.get(f"{path}/searcher_operations", "POST", body)
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())["error"]["error"]
+
+    trial = "00000000-0000-4000-8000-000000000001"
+    hparams = json.dumps({"global_batch_size": 8, "seconds_per_batch": 0.0})
+    create = {"createTrial": {"requestId": trial, "hyperparams": hparams}}
+    train = {"trialOperation": {"validateAfter": {"requestId": trial, "length": "10"}}}
+    assert answer(7, create) == (404, "event 7 not found")
+    assert answer(1, train) == (400, f"there is no trial {trial}; it has to be created before")
+    assert answer(1, create, {"createTrial": {"requestId": "../x", "hyperparams": "{}"}}) == (
+        400,
+        'request id "../x" is none; it must be a UUID in lower case',
+    )
+    assert answer(1, create, train, {}) == (
+        400,
+        "operation 3 has 0 kinds; give one of createTrial, trialOperation, closeTrial, shutDown and "
+        "setSearcherProgress",
+    )
+    assert cluster.get(f"{path}/trials")["trials"] == [], "nothing of it was done"
+    assert answer(1, create, train) == {}
+    assert answer(1, create, train) == (404, "event 1 not found")
+    wait_until(
+        lambda: any("validationCompleted" in e for e in cluster.get(f"{path}/searcher_events")["searcherEvents"]),
+        "a validation to decide about",
+    )
+    events = cluster.get(f"{path}/searcher_events")["searcherEvents"]
+    assert answer(events[-1]["id"], train)[1].endswith("which are totals; it was asked for 10 before")
+    assert "searcher_events" not in cluster.run("experiment", "describe", id)
+    assert answer(events[-1]["id"], {"shutDown": {}}) == {}
+    cluster.wait_for_state(id, "COMPLETED")
+    assert answer(events[-1]["id"], train)[1].startswith(f"experiment {id} is COMPLETED")
