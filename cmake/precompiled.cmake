@@ -14,20 +14,18 @@ set(DET_ASIO_HEADERS
   <boost/asio/ip/tcp.hpp> <boost/asio/post.hpp> <boost/asio/redirect_error.hpp> <boost/asio/steady_timer.hpp>
   <boost/asio/thread_pool.hpp> <boost/asio/use_awaitable.hpp>)
 
+file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cpp "")
 function(det_precompile name)
+  add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/precompiled.cpp)
   target_link_libraries(${name} PUBLIC fmt::fmt tl::expected Boost::json)
   target_compile_options(${name} PRIVATE -Wpedantic)  # defines other macros, as in the modules
   target_precompile_headers(${name} PRIVATE ${ARGN})
 endfunction()
 
-file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cpp CONTENT "int main() {}\n")
-add_library(det_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cpp)
 det_precompile(det_precompiled ${DET_HEADERS})
-add_library(det_precompiled_asio OBJECT ${CMAKE_BINARY_DIR}/precompiled.cpp)
 det_precompile(det_precompiled_asio ${DET_HEADERS} ${DET_ASIO_HEADERS})
 if(DET_TESTS)
-  add_executable(det_precompiled_test ${CMAKE_BINARY_DIR}/precompiled.cpp)  # a program: its code is -fPIE
-  target_link_libraries(det_precompiled_test PRIVATE GTest::gtest GTest::gmock)
-  target_compile_options(det_precompiled_test PRIVATE -O0)
   det_precompile(det_precompiled_test ${DET_HEADERS} ${DET_ASIO_HEADERS} <gtest/gtest.h> <gmock/gmock.h>)
+  target_link_libraries(det_precompiled_test PUBLIC GTest::gtest GTest::gmock)
+  target_compile_options(det_precompiled_test PRIVATE -O0)
 endif()
