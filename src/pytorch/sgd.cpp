@@ -49,7 +49,7 @@ void step_foreach(const Columns<SGDParamState>& columns, const SGDOptions& o) {
 
 /// The kernel has one answer for all to whether this is their first step.
 void step_fused(const Columns<SGDParamState>& columns, const SGDOptions& o) {
-  for (const bool first : {true, false}) {
+  for (const bool first : {false, true}) {
     std::vector<at::Tensor> parameters, gradients, buffers;
     for (std::size_t i = 0; i < columns.states.size(); ++i) {
       auto& buffer = columns.states[i]->momentum_buffer();

@@ -35,6 +35,8 @@ def same(ours, theirs):
         return torch.equal(ours, theirs)
     if isinstance(theirs, dict):
         return all(same(ours[key], value) for key, value in theirs.items() if key in ours and value is not None)
+    if isinstance(theirs, (list, tuple)):
+        return len(ours) == len(theirs) and all(map(same, ours, theirs))
     return ours == theirs
 
 
