@@ -222,7 +222,8 @@ bool Build::compile_cmake(const fs::path& scratch, const fs::path& library) {
   fs::copy_file(built, library, error);  // a task's /tmp is another file system than the cache
   if (!error) return true;
   status_ = kCannotCopy;
-  o_.compiler_says(fmt::format("cannot copy {} to {}: {}", built.string(), library.string(), error.message()));
+  o_.compiler_says(
+      fmt::format("cannot copy {} to {}: {}", built.string(), library.string(), error.message()));
   return false;
 }
 
