@@ -145,8 +145,9 @@ Result<void> Build::make_header() {
   const auto partial = fs::path(target).concat(".partial");
   std::vector<std::string> command = {toolchain_.compiler};
   command.insert(command.end(), toolchain_.flags.begin(), toolchain_.flags.end());
-  command.insert(command.end(), {"-fpch-instantiate-templates", "-x", "c++-header",
-                                 o_.sdk.root / "include/det/pytorch.h", "-o", partial});
+  // Its name has a hash of the headers' content; a new installation of the same ones is no change.
+  command.insert(command.end(), {"-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp", "-x",
+                                 "c++-header", o_.sdk.root / "include/det/pytorch.h", "-o", partial});
   if (!call(command, o_.cache)) {
     fs::remove(partial, error);
     return fail(ErrorCode::FailedPrecondition, "the headers of LibTorch do not compile with {} (status {})",
