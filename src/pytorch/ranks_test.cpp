@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "det/pytorch/checkpoint_files.h"
@@ -46,6 +47,7 @@ class RanksTest : public ::testing::Test {
   template <typename Body>
   static int run_rank(const Listener& listener, std::int64_t rank, std::int64_t size, const Body& body,
                       std::chrono::milliseconds limit) {
+    ::signal(SIGPIPE, SIG_IGN);
     try {
       const std::chrono::seconds patience(20);
       if (rank != 0) ::close(listener.socket);

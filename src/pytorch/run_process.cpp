@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -232,6 +233,7 @@ int run(trial::Client& client) {
 int run_trial_process() {
   line_buffer_output();
   answer_stack_requests();
+  ::signal(SIGPIPE, SIG_IGN);  // a rank that is gone is an error to tell, not the end of this one
   ::setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // a lost rank is told once, by us
   auto options = trial::options_from_environment(variable);
   if (!options) {
