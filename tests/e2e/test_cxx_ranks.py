@@ -5,8 +5,9 @@ import pathlib
 import pytest
 from cluster import REPOSITORY, kill_process
 from cxx import needs_det_trial
-from test_distributed import MOMENTS, Held, WithSlots, kill_agent, kill_master, kill_rank, pause, preempt
+from test_distributed import MOMENTS, Held, WithSlots, kill_agent, kill_master, kill_rank, pause
 from test_kill import weights_hash
+from test_matrix import preempt
 
 RANKS = pathlib.Path(__file__).parent / "models" / "ranks_cxx"
 EXAMPLES = REPOSITORY / "examples"
@@ -77,7 +78,7 @@ def search(name, batches, **settings):
     chosen = {"name": name, "max_trials": 4, "max_length.batches": batches, **settings}
     options = {f"searcher.{key}": value for key, value in chosen.items()}
     options |= {"scheduling_unit": 2, "min_validation_period.batches": 100, "min_checkpoint_period.batches": 100}
-    return [word for key, value in options.items() for word in ("--config", f"{key}={value}")]
+    return [f"{key}={value}" for key, value in options.items()]
 
 
 @pytest.mark.parametrize(("batches", "act"), [(28, None), (24, kill_rank), (24, pause), (28, kill_master)])
