@@ -2,9 +2,13 @@
 #
 #   det_add_trial(<sources>...)            model.so, which `entrypoint: CMakeLists.txt:Class` names
 #   det_add_program(<name> <sources>...)   a program that calls det::pytorch::run, to debug a trial by hand
-# Target: det::pytorch. LibTorch is the wheel that Torch_ROOT or Python3_EXECUTABLE names.
+# Target: det::pytorch. LibTorch is what det was built with, unless Torch_ROOT names it at another place.
 get_filename_component(DET_ROOT "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
+include(${CMAKE_CURRENT_LIST_DIR}/detTorchRoot.cmake)
+if(NOT Torch_ROOT AND NOT DEFINED ENV{TORCH_ROOT} AND EXISTS ${det_TORCH_ROOT}/include/ATen/ATen.h)
+  set(Torch_ROOT ${det_TORCH_ROOT})
+endif()
 find_package(Torch REQUIRED)
 if(NOT TARGET det::pytorch)
   add_library(det::pytorch SHARED IMPORTED)

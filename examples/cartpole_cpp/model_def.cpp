@@ -52,7 +52,7 @@ class CartPoleTrial final : public det::pytorch::PyTorchTrial<torch::Tensor> {
   explicit CartPoleTrial(TrialContext& trial_context) : PyTorchTrial(trial_context) {
     const auto hidden = context.get_hparam<int>("hidden");
     policy_ = context.wrap_model(nn::Sequential{nn::Linear(4, hidden), nn::Tanh(), nn::Linear(hidden, 2)});
-    optimizer_ = context.wrap_optimizer(torch::optim::Adam(
+    optimizer_ = context.wrap_optimizer(det::pytorch::Adam(
         policy_->parameters(), torch::optim::AdamOptions(context.get_hparam<double>("learning_rate"))));
   }
 
@@ -119,7 +119,7 @@ class CartPoleTrial final : public det::pytorch::PyTorchTrial<torch::Tensor> {
   }
 
   nn::Sequential policy_{nullptr};
-  std::shared_ptr<torch::optim::Adam> optimizer_;
+  std::shared_ptr<det::pytorch::Adam> optimizer_;
 };
 
 DET_TRIAL(CartPoleTrial)

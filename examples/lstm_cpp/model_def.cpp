@@ -40,7 +40,7 @@ class CharacterTrial final : public det::pytorch::PyTorchTrial<> {
  public:
   explicit CharacterTrial(TrialContext& trial_context) : PyTorchTrial(trial_context) {
     model_ = context.wrap_model(Model(context.get_hparam<int>("hidden")));
-    optimizer_ = context.wrap_optimizer(torch::optim::Adam(
+    optimizer_ = context.wrap_optimizer(det::pytorch::Adam(
         model_->parameters(), torch::optim::AdamOptions(context.get_hparam<double>("learning_rate"))));
     const auto name = context.get_data_config().get<std::string>("text");
     std::ifstream file(name);
@@ -78,7 +78,7 @@ class CharacterTrial final : public det::pytorch::PyTorchTrial<> {
   }
 
   Model model_{nullptr};
-  std::shared_ptr<torch::optim::Adam> optimizer_;
+  std::shared_ptr<det::pytorch::Adam> optimizer_;
   torch::Tensor text_;
 };
 

@@ -29,7 +29,7 @@ class MnistTrial final : public det::pytorch::PyTorchTrial<> {
         nn::Linear(16 * filters2, 50), nn::ReLU(), nn::Dropout(context.get_hparam<double>("dropout")),
         nn::Linear(50, 10), nn::LogSoftmax(1)});
     det::pytorch::reset_parameters(*model_);
-    optimizer_ = context.wrap_optimizer(torch::optim::SGD(
+    optimizer_ = context.wrap_optimizer(det::pytorch::SGD(
         model_->parameters(),
         torch::optim::SGDOptions(context.get_hparam<double>("learning_rate")).momentum(0.9)));
   }
@@ -57,7 +57,7 @@ class MnistTrial final : public det::pytorch::PyTorchTrial<> {
   }
 
   nn::Sequential model_{nullptr};
-  std::shared_ptr<torch::optim::SGD> optimizer_;
+  std::shared_ptr<det::pytorch::SGD> optimizer_;
 };
 
 DET_TRIAL(MnistTrial)

@@ -72,7 +72,7 @@ class ResNetTrial final : public det::pytorch::PyTorchTrial<> {
   explicit ResNetTrial(TrialContext& trial_context) : PyTorchTrial(trial_context) {
     model_ = context.wrap_model(resnet(context.get_hparam<int>("blocks"), context.get_hparam<int>("width")));
     const auto rate = context.get_hparam<double>("learning_rate");
-    optimizer_ = context.wrap_optimizer(torch::optim::SGD(
+    optimizer_ = context.wrap_optimizer(det::pytorch::SGD(
         model_->parameters(), torch::optim::SGDOptions(rate).momentum(0.9).weight_decay(1e-4)));
     // Warm-up over 20 batches, then a cosine to zero over the first 1000.
     context.wrap_lr_scheduler(
@@ -107,7 +107,7 @@ class ResNetTrial final : public det::pytorch::PyTorchTrial<> {
   }
 
   nn::Sequential model_{nullptr};
-  std::shared_ptr<torch::optim::SGD> optimizer_;
+  std::shared_ptr<det::pytorch::SGD> optimizer_;
 };
 
 DET_TRIAL(ResNetTrial)

@@ -24,6 +24,7 @@ constexpr std::array kAlsoRead = {".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", "
 constexpr std::size_t kLibrariesMax = 64;
 constexpr std::size_t kHeadersMax = 2;  // 160 MB each
 constexpr std::size_t kErrorsShown = 5;
+constexpr int kCannotCopy = 126;  ///< In place of a compiler's status.
 constexpr const char* kCMakeFile = "CMakeLists.txt";
 
 bool has_extension(const fs::path& path, const auto& extensions) {
@@ -144,8 +145,9 @@ Result<void> Build::make_header() {
   const auto partial = fs::path(target).concat(".partial");
   std::vector<std::string> command = {toolchain_.compiler};
   command.insert(command.end(), toolchain_.flags.begin(), toolchain_.flags.end());
-  command.insert(command.end(), {"-fpch-instantiate-templates", "-x", "c++-header",
-                                 o_.sdk.root / "include/det/pytorch.h", "-o", partial});
+  // Its name has a hash of the headers' content; a new installation of the same ones is no change.
+  command.insert(command.end(), {"-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp", "-x",
+                                 "c++-header", o_.sdk.root / "include/det/pytorch.h", "-o", partial});
   if (!call(command, o_.cache)) {
     fs::remove(partial, error);
     return fail(ErrorCode::FailedPrecondition, "the headers of LibTorch do not compile with {} (status {})",
@@ -211,11 +213,18 @@ bool Build::compile_cmake(const fs::path& scratch, const fs::path& library) {
   if (!call(configure, o_.directory)) return false;
   if (!call({"/usr/bin/env", "cmake", "--build", build}, o_.directory)) return false;
   std::error_code error;
-  fs::rename(build / "model.so", library, error);
+  const auto built = build / "model.so";
+  if (!fs::exists(built, error)) {
+    status_ = 1;
+    errors_ = {"CMakeLists.txt builds no model.so; call det_add_trial(<sources>) in it"};
+    o_.compiler_says(errors_[0]);
+    return false;
+  }
+  fs::copy_file(built, library, error);  // a task's /tmp is another file system than the cache
   if (!error) return true;
-  status_ = 1;
-  errors_ = {"CMakeLists.txt builds no model.so; call det_add_trial(<sources>) in it"};
-  o_.compiler_says(errors_[0]);
+  status_ = kCannotCopy;
+  o_.compiler_says(
+      fmt::format("cannot copy {} to {}: {}", built.string(), library.string(), error.message()));
   return false;
 }
 

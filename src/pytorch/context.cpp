@@ -1,6 +1,7 @@
 #include "det/pytorch/context.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/cuda.h>
 
 #include <algorithm>
@@ -23,6 +24,8 @@ TrialContext::TrialContext(Environment environment, Ranks* ranks) : parts_(std::
   parts_->environment = std::move(environment);
   parts_->ranks = ranks;
   parts_->device = choose_device(parts_->environment);
+  // Generators and NCCL mean the current one.
+  if (parts_->device.is_cuda()) c10::impl::VirtualGuardImpl(c10::kCUDA).setDevice(parts_->device);
 }
 
 TrialContext::~TrialContext() = default;

@@ -10,13 +10,11 @@
 
 #include "det/pytorch/environment.h"
 #include "det/pytorch/numbers.h"
+#include "det/pytorch/trial_classes.h"
 
 namespace det::pytorch {
 
-class TrialBase;
-class TrialContext;
 class Ranks;
-using MakeTrial = std::unique_ptr<TrialBase> (*)(TrialContext&);
 
 /// How far the loop is, as it is kept in a checkpoint: trial::LoopState and the newest searcher metric.
 struct SavedLoop {
@@ -27,6 +25,7 @@ struct SavedLoop {
   std::optional<double> best;
   bool validation_is_best = false;
   std::optional<double> searcher_metric;
+  std::int64_t slots = 1;  ///< Of the trial that saved it. Read from a checkpoint, not written by the loop.
 };
 
 /// The batches of a workload: their metrics, and the mean of each.
@@ -40,12 +39,9 @@ struct Trained {
 /// PyTorchTrialController. It knows tensors and nothing of the master; this header knows no tensors, so that
 /// what includes it compiles fast.
 ///
-/// Order of calls: `prepare_process` once, the constructor, `start`, then any; `close` last.
+/// Order of calls: `prepare_process` (process.h) once, the constructor, `start`, then any; `close` last.
 class Engine {
  public:
-  /// Threads, determinism, seeds. Initial weights follow from the seed alone.
-  static void prepare_process(const Environment& environment);
-
   /// Builds the trial. Throws what its constructor throws.
   /// `ranks`, which lives as long, where the trial has several processes; then every rank makes the same
   /// calls.
@@ -72,20 +68,5 @@ class Engine {
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };
-
-/// Does a little of what trials do, on one thread and without a backward pass, so that a fork finds it in
-/// memory.
-void warm_up();
-
-const char* torch_version();  ///< "2.11.0"
-/// Where LibTorch lies: has include/ and lib/.
-std::filesystem::path torch_directory();
-
-/// The trial classes of this program and of what it has loaded, in the order of registration.
-struct TrialClass {
-  std::string name;
-  MakeTrial make = nullptr;
-};
-const std::vector<TrialClass>& trial_classes();
 
 }  // namespace det::pytorch

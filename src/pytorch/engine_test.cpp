@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "det/pytorch/checkpoint_files.h"
+#include "det/pytorch/graphed_step.h"
+#include "det/pytorch/optimizers.h"
 #include "det/pytorch/random.h"
+#include "det/pytorch/scratch.h"
 #include "det/pytorch/testing.h"
 
 namespace det::pytorch {
@@ -16,13 +19,6 @@ using testing::NoisyTrial;
 
 class EngineTest : public ::testing::Test {
  protected:
-  EngineTest() {
-    auto name = (fs::temp_directory_path() / "det-engine-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    root_ = name;
-  }
-  ~EngineTest() override { fs::remove_all(root_); }
-
   fs::path save(Engine& engine, std::int64_t trained, const char* name) {
     const auto directory = root_ / name;
     fs::create_directory(directory);
@@ -30,7 +26,8 @@ class EngineTest : public ::testing::Test {
     return directory;
   }
 
-  fs::path root_;
+  Scratch scratch_{"det-engine"};
+  fs::path root_ = scratch_.path();
 };
 
 /// Weights and optimizer of a checkpoint, as text with all digits.
@@ -158,6 +155,49 @@ TEST_F(EngineTest, MetricsThatChangeTheirNamesOrAreNoNumbersAreNamed) {
             "same for every batch");
   EXPECT_EQ(message_of([&] { one->validate(); }),
             "evaluate_batch: metric loss is a tensor of shape [4, 3]; must have one element");
+}
+
+template <bool graphed>
+class StepTrial final : public PyTorchTrial<> {
+ public:
+  explicit StepTrial(TrialContext& trial_context) : PyTorchTrial(trial_context) {
+    model_ = context.wrap_model(torch::nn::Sequential(torch::nn::Linear(3, 2), torch::nn::Dropout(0.3)));
+    optimizer_ = context.wrap_optimizer(Adam(model_->parameters(), 0.1));
+    step_ = std::make_unique<GraphedStep>(context, model_->parameters(), [this](const auto& inputs) {
+      return torch::cross_entropy_loss(model_->forward(inputs[0]), inputs[1]);
+    });
+  }
+  DataLoader<> build_training_data_loader() override {
+    return DataLoader<>(NoisyTrial::data(), {.batch_size = 4});
+  }
+  DataLoader<> build_validation_data_loader() override { return build_training_data_loader(); }
+  Metrics train_batch(const Batch& batch, std::int64_t, std::int64_t) override {
+    at::Tensor loss;
+    if (graphed) {
+      loss = step_->backward({batch.data, batch.target});
+    } else {
+      loss = torch::cross_entropy_loss(model_->forward(batch.data), batch.target);
+      context.backward(loss);
+    }
+    context.step_optimizer(optimizer_);
+    return {{"loss", loss}};
+  }
+
+ private:
+  torch::nn::Sequential model_{nullptr};
+  std::shared_ptr<Adam> optimizer_;
+  std::unique_ptr<GraphedStep> step_;
+};
+
+TEST_F(EngineTest, AStepThatMayBecomeAGraphHasTheNumbersOfOneThatMayNot) {
+  std::vector<std::vector<std::vector<double>>> rows;
+  for (const bool graphed : {false, true}) {
+    auto one = graphed ? engine<StepTrial<true>>(environment()) : engine<StepTrial<false>>(environment());
+    one->start({}, "", false);
+    rows.push_back(one->train(8).batches);
+  }
+  EXPECT_EQ(rows[0], rows[1]);
+  EXPECT_NE(rows[0].front(), rows[0].back());
 }
 
 class OtherModelTrial final : public PyTorchTrial<> {

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "det/pytorch/failure.h"
 #include "det/pytorch/scratch.h"
 
 namespace det::pytorch {
@@ -58,9 +59,9 @@ std::optional<SavedLoop> start_engine(const Job& job, Engine& engine, checkpoint
 }
 
 void follow_chief(const Job& job, Engine& engine, checkpoint::Storage& storage, Ranks& ranks,
-                  bool& building) {
+                  const std::function<void()>& on_ready) {
   start_engine(job, engine, storage);
-  building = false;
+  on_ready();
   while (true) {
     const auto order = Order::parse(ranks.announce(""));
     switch (order.kind) {

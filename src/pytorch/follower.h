@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -26,7 +27,8 @@ struct Order {
 std::optional<SavedLoop> start_engine(const Job& job, Engine& engine, checkpoint::Storage& storage);
 
 /// What a rank that is not the chief does: what the chief says, to the end. It saves and reports nothing.
-/// `building` becomes false when the engine is ready.
-void follow_chief(const Job& job, Engine& engine, checkpoint::Storage& storage, Ranks& ranks, bool& building);
+/// `on_ready` is called when the engine is ready.
+void follow_chief(const Job& job, Engine& engine, checkpoint::Storage& storage, Ranks& ranks,
+                  const std::function<void()>& on_ready);
 
 }  // namespace det::pytorch

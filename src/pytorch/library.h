@@ -4,7 +4,7 @@
 #include <string>
 
 #include "det/base/error.h"
-#include "det/pytorch/engine.h"
+#include "det/pytorch/trial_classes.h"
 
 namespace det::pytorch {
 

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "det/pytorch/output.h"
+#include "det/pytorch/process.h"
 #include "det/pytorch/scratch.h"
 
 namespace det::pytorch {
@@ -63,6 +65,11 @@ void Loop::start() {
   state_ = must(trial::LoopState::from_json(state_.to_json()));  // checks that it adds up
   searcher_metric_ = loop->searcher_metric;
   p_.log(fmt::format("going on after batch {}", state_.batches_trained));
+  if (const auto slots = p_.job.environment.size; loop->slots != slots)
+    print_warning(fmt::format(
+        "the checkpoint is of {} slots, this trial has {}: what only single slots had (generators, "
+        "waiting gradients, states of callbacks) is taken from the first",
+        loop->slots, slots));
 }
 
 void Loop::run() {

@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "det/pytorch/optimizers.h"
 #include "det/pytorch/state.h"
 
 namespace det::pytorch {
@@ -51,16 +52,20 @@ class Load {
       value = saved->tensor().clone();
   }
   void step(std::int64_t& value) { value = dict.at("step").integer(); }
-  void fixed(const char*, const Value&) {}
 
   const Dict& dict;
 };
 
 /// What Python's classes have beside, at its default.
-template <typename Visitor>
-void defaults_of_python(Visitor& visit) {
-  for (const char* name : {"maximize", "capturable", "differentiable"}) visit.fixed(name, false);
-  for (const char* name : {"foreach", "fused"}) visit.fixed(name, Value());
+void defaults_of_python(Save& saved, const Optimizer& optimizer) {
+  for (const char* name : {"maximize", "capturable", "differentiable"}) saved.fixed(name, false);
+  const auto* own = dynamic_cast<const HasKernel*>(&optimizer);
+  const auto kernel = own != nullptr ? own->kernel() : Kernel::DEFAULT;
+  const auto says = [&](const char* name, Kernel meant) {
+    saved.fixed(name, kernel == Kernel::DEFAULT ? Value() : Value(kernel == meant));
+  };
+  says("foreach", Kernel::FOREACH);
+  says("fused", Kernel::FUSED);
 }
 
 template <typename Visitor>
@@ -150,7 +155,7 @@ Dict save_as(Optimizer& optimizer) {
   for (auto& group : optimizer.param_groups()) {
     Save saved;
     options(saved, static_cast<Options&>(group.options()));
-    defaults_of_python(saved);
+    defaults_of_python(saved, optimizer);
     List indices;
     for (const auto& parameter : group.params()) {
       const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
@@ -199,17 +204,17 @@ void load_as(Optimizer& optimizer, const Dict& saved) {
 /// Calls `use.template operator()<Options, State>()` for the optimizer's kind; false for an unknown one.
 template <typename Use>
 bool for_kind(Optimizer& optimizer, const Use& use) {
-  using namespace torch::optim;
-  if (dynamic_cast<SGD*>(&optimizer) != nullptr)
-    use.template operator()<SGDOptions, SGDParamState>();
-  else if (dynamic_cast<Adam*>(&optimizer) != nullptr)
-    use.template operator()<AdamOptions, AdamParamState>();
-  else if (dynamic_cast<AdamW*>(&optimizer) != nullptr)
-    use.template operator()<AdamWOptions, AdamWParamState>();
-  else if (dynamic_cast<RMSprop*>(&optimizer) != nullptr)
-    use.template operator()<RMSpropOptions, RMSpropParamState>();
-  else if (dynamic_cast<Adagrad*>(&optimizer) != nullptr)
-    use.template operator()<AdagradOptions, AdagradParamState>();
+  namespace optim = torch::optim;  // SGD, Adam and AdamW of ours are of these classes, too
+  if (dynamic_cast<optim::SGD*>(&optimizer) != nullptr)
+    use.template operator()<optim::SGDOptions, optim::SGDParamState>();
+  else if (dynamic_cast<optim::Adam*>(&optimizer) != nullptr)
+    use.template operator()<optim::AdamOptions, optim::AdamParamState>();
+  else if (dynamic_cast<optim::AdamW*>(&optimizer) != nullptr)
+    use.template operator()<optim::AdamWOptions, optim::AdamWParamState>();
+  else if (dynamic_cast<optim::RMSprop*>(&optimizer) != nullptr)
+    use.template operator()<optim::RMSpropOptions, optim::RMSpropParamState>();
+  else if (dynamic_cast<optim::Adagrad*>(&optimizer) != nullptr)
+    use.template operator()<optim::AdagradOptions, optim::AdagradParamState>();
   else
     return false;
   return true;

@@ -37,6 +37,10 @@ void print_info(const std::string& line) {
   print_plain("INFO: determined: " + line);
 }
 
+void print_warning(const std::string& line) {
+  print_plain("WARNING: determined: " + line);
+}
+
 void print_error(const std::string& text) {
   print_plain(text);
 }

@@ -1,5 +1,6 @@
 #include "det/pytorch/program.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -34,7 +35,13 @@ int prepare() {
 
 }  // namespace
 
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, -1);
+}
+
 int program(int argc, char** argv) {
+  keep_freed_memory();
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "local") return run_local_directory(argc, argv);
   if (command == "prepare" && argc == 2) return prepare();

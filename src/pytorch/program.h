@@ -9,4 +9,8 @@ namespace det::pytorch {
 /// `prepare` compiles headers in advance.
 DET_PYTORCH_API int program(int argc, char** argv);
 
+/// Keeps freed memory of big tensors in this process: given back to the kernel it would be faulted in again
+/// at every batch, which makes convolutions a quarter slower (docs/decisions/0013).
+void keep_freed_memory();
+
 }  // namespace det::pytorch

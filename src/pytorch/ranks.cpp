@@ -5,8 +5,10 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <cstring>
+#include <functional>
 #include <map>
 
+#include "det/pytorch/gpu_parts.h"
 #include "det/pytorch/store_parts.h"
 #include "det/pytorch/watch.h"
 
@@ -50,9 +52,9 @@ std::string to_text(const at::Tensor& tensor) {
   return {static_cast<const char*>(tensor.const_data_ptr()), static_cast<std::size_t>(tensor.numel())};
 }
 
-class GlooSum final : public Ranks::Sum {
+class WorkSum final : public Ranks::Sum {
  public:
-  explicit GlooSum(c10::intrusive_ptr<c10d::Work> work) : work_(std::move(work)) {}
+  explicit WorkSum(c10::intrusive_ptr<c10d::Work> work) : work_(std::move(work)) {}
   void wait() override {
     exchanging([this] { work_->wait(); });
   }
@@ -66,6 +68,17 @@ class GlooSum final : public Ranks::Sum {
 struct Ranks::Groups {
   Group tensors;
   Group values;
+  std::function<Group(const GpuParts&)> connect_gpus;
+  Group gpus;
+
+  /// Tensors on GPUs travel by NCCL where it is there. All ranks come here with the same tensors.
+  c10d::Backend& of(const at::Tensor& tensor) {
+    if (!tensor.is_cuda()) return *tensors;  // not a word about GPUs before there is one: answers are kept
+    const auto* parts = gpu_parts();
+    if (parts == nullptr) return *tensors;
+    if (!gpus) gpus = connect_gpus(*parts);
+    return *gpus;
+  }
 };
 
 Ranks::Ranks(Store& store, Place place, Watch& watch, const std::string& interface,
@@ -75,6 +88,12 @@ Ranks::Ranks(Store& store, Place place, Watch& watch, const std::string& interfa
   const auto& keys = store.parts().store;
   groups_->tensors = connect(keys, "group", place_, interface, timeout);
   groups_->values = connect(keys, "values", place_, interface, kForEver);
+  groups_->connect_gpus = [this, keys, timeout](const GpuParts& gpu) {
+    return exchanging([&] {
+      return gpu.connect(c10::make_intrusive<c10d::PrefixStore>("gpus", keys), static_cast<int>(place_.rank),
+                         static_cast<int>(place_.size), timeout);
+    });
+  };
 }
 
 Ranks::~Ranks() = default;
@@ -134,7 +153,7 @@ std::string Ranks::announce(const std::string& value) {
 std::unique_ptr<Ranks::Sum> Ranks::sum(const at::Tensor& tensor) {
   return exchanging([&]() -> std::unique_ptr<Sum> {
     std::vector<at::Tensor> tensors{tensor};
-    return std::make_unique<GlooSum>(groups_->tensors->allreduce(tensors));
+    return std::make_unique<WorkSum>(groups_->of(tensor).allreduce(tensors));
   });
 }
 
@@ -149,7 +168,7 @@ void Ranks::spread(const std::vector<at::Tensor>& tensors) {
     std::vector<at::Tensor> flat;
     for (const auto& member : members) flat.push_back(member.reshape({-1}));
     std::vector<at::Tensor> message{at::cat(flat)};
-    exchanging([&] { groups_->tensors->broadcast(message)->wait(); });
+    exchanging([&] { groups_->of(message[0]).broadcast(message)->wait(); });
     if (place_.rank == 0) continue;
     std::int64_t at = 0;
     for (auto& member : members) {

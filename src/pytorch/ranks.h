@@ -31,8 +31,8 @@ struct Place {
 /// The ranks of a trial with several slots, connected. All calls are those of one thread; every rank makes
 /// them, in the same order. They throw RankLost.
 ///
-/// Tensors travel over Gloo, so that sums are Python's to the bit for any number of ranks; values in a group
-/// of their own.
+/// Tensors travel over Gloo, so that sums are Python's to the bit for any number of ranks, those on GPUs over
+/// NCCL where gpu_parts.h has it; values in a group of their own.
 class Ranks {
  public:
   /// Connects to all others. `interface` is the network device to use. A tensor's exchange may take

@@ -5,11 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "det/pytorch/checkpoint_files.h"
 #include "det/pytorch/gradients.h"
 #include "det/pytorch/network.h"
+#include "det/pytorch/scratch.h"
 #include "det/pytorch/testing.h"
 #include "det/pytorch/watch.h"
 
@@ -21,13 +23,6 @@ using testing::NoisyTrial;
 
 class RanksTest : public ::testing::Test {
  protected:
-  RanksTest() {
-    auto name = (fs::temp_directory_path() / "det-ranks-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    root_ = name;
-  }
-  ~RanksTest() override { fs::remove_all(root_); }
-
   /// Does `body` on every rank at once, each in a child of this process; the statuses that they ended with.
   template <typename Body>
   std::vector<int> together(std::int64_t size, const Body& body,
@@ -52,6 +47,7 @@ class RanksTest : public ::testing::Test {
   template <typename Body>
   static int run_rank(const Listener& listener, std::int64_t rank, std::int64_t size, const Body& body,
                       std::chrono::milliseconds limit) {
+    ::signal(SIGPIPE, SIG_IGN);
     try {
       const std::chrono::seconds patience(20);
       if (rank != 0) ::close(listener.socket);
@@ -77,7 +73,8 @@ class RanksTest : public ::testing::Test {
     }
   }
 
-  fs::path root_;
+  Scratch scratch_{"det-ranks"};
+  fs::path root_ = scratch_.path();
 };
 
 TEST_F(RanksTest, EveryRankGetsWhatAllSayInTheirOrder) {
@@ -131,7 +128,7 @@ Environment environment_of(Ranks& ranks, std::int64_t aggregation) {
 
 std::unique_ptr<Engine> engine_of(Ranks& ranks, std::int64_t aggregation) {
   const auto e = environment_of(ranks, aggregation);
-  Engine::prepare_process(e);
+  prepare_process(e);
   return std::make_unique<Engine>(
       [](TrialContext& context) -> std::unique_ptr<TrialBase> {
         return std::make_unique<NoisyTrial>(context);
@@ -198,6 +195,28 @@ TEST_F(RanksTest, ATrialOfTwoRanksThatIsResumedTrainsAsOneThatWasNeverInterrupte
   EXPECT_FALSE(read_all(root_ / "straight.txt").empty());
   EXPECT_EQ(read_all(root_ / "straight.txt"), read_all(root_ / "broken.txt"));
   EXPECT_EQ(weights(root_ / "straight"), weights(root_ / "broken"));
+}
+
+TEST_F(RanksTest, OneRankGoesOnFromACheckpointOfTwoAndIsToldOfHowManyItIs) {
+  const auto saved = together(2, [this](Ranks& ranks) {
+    auto engine = engine_of(ranks, 1);
+    engine->start({}, "", false);
+    engine->train(4);
+    save_on_all(*engine, ranks, root_ / "two", 4);
+    return 0;
+  });
+  ASSERT_EQ(saved, (std::vector<int>{0, 0}));
+  const auto statuses = together(1, [this](Ranks&) {
+    auto one = testing::engine<NoisyTrial>(testing::environment());
+    const auto loop = one->start(root_ / "two", "two", false);
+    if (!loop || loop->batches_trained != 4 || loop->slots != 2) return 1;
+    one->train(2);
+    fs::create_directory(root_ / "one");
+    one->save(root_ / "one", {.batches_trained = 6}, [] {});
+    auto again = testing::engine<NoisyTrial>(testing::environment());
+    return again->start(root_ / "one", "one", false)->slots == 1 ? 0 : 2;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0}));
 }
 
 TEST_F(RanksTest, AnOptimizerThatIsSteppedWithoutTheExchangeIsRefusedWhenTheTrialIsSaved) {

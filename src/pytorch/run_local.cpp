@@ -6,6 +6,8 @@
 #include "det/pytorch/library.h"
 #include "det/pytorch/loop.h"
 #include "det/pytorch/output.h"
+#include "det/pytorch/process.h"
+#include "det/pytorch/program.h"
 #include "det/pytorch/run.h"
 #include "det/pytorch/scratch.h"
 #include "det/pytorch/sdk.h"
@@ -24,7 +26,7 @@ std::string run_once(const TrialClass& trial, const Job& job, const Source& sour
                                     .smaller_is_better = job.config.searcher.smaller_is_better,
                                     .print = print_info,
                                     .on_checkpoint = [&](const std::string& uuid) { newest = uuid; }});
-  Engine::prepare_process(job.environment);
+  prepare_process(job.environment);
   Engine engine(trial.make, job.environment);
   Loop loop({.job = job,
              .engine = engine,
@@ -115,6 +117,7 @@ void run_locally(const TrialClass& trial, Job job, const Source& source, const L
 }
 
 int run(int argc, char** argv) {
+  keep_freed_memory();
   line_buffer_output();
   const auto arguments = parse(argc, argv, 1);
   if (!arguments || arguments->words.size() != 1) {

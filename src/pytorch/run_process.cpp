@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -11,9 +12,11 @@
 #include "det/pytorch/build.h"
 #include "det/pytorch/library.h"
 #include "det/pytorch/loop.h"
+#include "det/pytorch/machine_record.h"
 #include "det/pytorch/meeting.h"
 #include "det/pytorch/network.h"
 #include "det/pytorch/output.h"
+#include "det/pytorch/process.h"
 #include "det/pytorch/rank_end.h"
 #include "det/pytorch/sdk.h"
 #include "det/pytorch/stacks.h"
@@ -69,6 +72,22 @@ void give_up(const Process& process, const std::string& reason, const std::strin
   if (auto* watch = process.watch()) watch->told();
 }
 
+/// Records what this process finds where it runs, once for each machine of the trial. A record that cannot be
+/// made is missed by nobody but its reader.
+void record_machine(const Process& process) {
+  const auto& e = process.job.environment;
+  if (e.local_rank != 0) return;
+  const auto rank = static_cast<int>(e.rank);
+  if (process.is_chief()) {
+    must(process.client.report_environment(rank, machine_record()));
+    return;
+  }
+  auto options = trial::options_from_environment(variable);
+  if (!options) return;
+  trial::Client own(*std::move(options));  // the other is the chief's alone
+  if (own.report_environment(rank, machine_record())) (void)own.close();
+}
+
 /// The trial class that the entry point names; nothing where the sources are at fault, which the master has
 /// been told.
 std::optional<TrialClass> load_trial(const Process& process, const fs::path& directory) {
@@ -117,7 +136,7 @@ int train(const Process& process, const fs::path& directory) {
   std::unique_ptr<Engine> engine;
   bool building = true;
   try {
-    Engine::prepare_process(job.environment);
+    prepare_process(job.environment);
     engine = std::make_unique<Engine>(found->make, job.environment, process.ranks);
     if (process.is_chief()) {
       Loop loop({.job = job,
@@ -129,9 +148,13 @@ int train(const Process& process, const fs::path& directory) {
                  .ranks = process.ranks});
       loop.start();
       building = false;
+      record_machine(process);
       loop.run();
     } else {
-      follow_chief(job, *engine, *storage, *process.ranks, building);
+      follow_chief(job, *engine, *storage, *process.ranks, [&] {
+        building = false;
+        record_machine(process);
+      });
     }
   } catch (const InvalidHP& error) {
     give_up(process, building ? "EXITED_REASON_INIT_INVALID_HP" : "EXITED_REASON_INVALID_HP",
@@ -210,6 +233,7 @@ int run(trial::Client& client) {
 int run_trial_process() {
   line_buffer_output();
   answer_stack_requests();
+  ::signal(SIGPIPE, SIG_IGN);  // a rank that is gone is an error to tell, not the end of this one
   ::setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // a lost rank is told once, by us
   auto options = trial::options_from_environment(variable);
   if (!options) {

@@ -14,8 +14,8 @@
 
 #include "det/agent/shim.h"
 #include "det/base/json.h"
-#include "det/pytorch/engine.h"
 #include "det/pytorch/output.h"
+#include "det/pytorch/process.h"
 #include "det/pytorch/run_process.h"
 
 namespace det::pytorch {

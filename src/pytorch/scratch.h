@@ -1,19 +1,21 @@
 #pragma once
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-
-#include "det/pytorch/failure.h"
+#include <string>
+#include <system_error>
 
 namespace det::pytorch {
 
-/// A directory that is deleted at the end, whatever happens. Throws LoopFailure where it cannot be made.
+/// A directory that is deleted at the end, whatever happens. Throws std::system_error where it cannot be
+/// made.
 class Scratch {
  public:
   explicit Scratch(const std::string& prefix) {
     auto name = (std::filesystem::temp_directory_path() / (prefix + "-XXXXXX")).string();
     if (::mkdtemp(name.data()) == nullptr)
-      throw LoopFailure(Error(ErrorCode::ResourceExhausted, "cannot make the directory " + name));
+      throw std::system_error(errno, std::generic_category(), "cannot make the directory " + name);
     path_ = name;
   }
   ~Scratch() {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "det/pytorch/engine.h"
+#include "det/pytorch/process.h"
 
 namespace det::pytorch {
 

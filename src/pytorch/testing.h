@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "det/pytorch/engine.h"
+#include "det/pytorch/process.h"
 #include "det/pytorch/trial.h"
 
 /// For tests: a small trial that touches everything that must survive a pause.
@@ -91,7 +92,7 @@ class NoisyTrial : public PyTorchTrial<> {
 
 template <typename Trial>
 std::unique_ptr<Engine> engine(Environment e) {
-  Engine::prepare_process(e);
+  prepare_process(e);
   return std::make_unique<Engine>(
       [](TrialContext& context) -> std::unique_ptr<TrialBase> { return std::make_unique<Trial>(context); },
       std::move(e));

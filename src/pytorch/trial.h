@@ -11,6 +11,7 @@
 #include "det/pytorch/device.h"
 #include "det/pytorch/metrics.h"
 #include "det/pytorch/reducer.h"
+#include "det/pytorch/trial_classes.h"
 
 namespace det::pytorch {
 
@@ -125,8 +126,6 @@ class PyTorchTrial : public TrialBase {
   Share validation_share_;
   std::unique_ptr<DataFeed<Batch>> validation_;
 };
-
-using MakeTrial = std::unique_ptr<TrialBase> (*)(TrialContext&);
 
 /// Makes a trial class known by its name. DET_TRIAL does it.
 class DET_PYTORCH_API Registration {

@@ -1,11 +1,12 @@
 """Trials in C++ for tests: what one cluster compiled is there in the next."""
 
+import contextlib
 import os
 import pathlib
 import shutil
 
 import pytest
-from cluster import BINARY
+from cluster import BINARY, Cluster
 
 PROGRAM = pathlib.Path(BINARY).resolve().parent / "det-trial"
 needs_det_trial = pytest.mark.skipif(not PROGRAM.exists(), reason="det-trial is not built: there is no PyTorch wheel")
@@ -25,6 +26,18 @@ class Compiled:
     def take(self):
         for directory in self.lent:
             _copy(directory, self.place)
+
+
+@contextlib.contextmanager
+def running(directory, compiled, **settings):
+    """A cluster that runs trials in C++."""
+    cluster = Cluster(directory / "cluster", **settings)
+    compiled.lend_to(cluster.agent_directory)
+    try:
+        yield cluster.start()
+    finally:
+        compiled.take()
+        cluster.end()
 
 
 def compiled_in(tmp_path_factory):

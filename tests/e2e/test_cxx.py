@@ -1,7 +1,6 @@
 """Trials in C++: the numbers, the checkpoints and the life of their Python twins."""
 
 import collections
-import contextlib
 import os
 import pathlib
 import random
@@ -10,8 +9,8 @@ import subprocess
 
 import pytest
 import torch
-from cluster import BINARY, REPOSITORY, Cluster, wait_until
-from cxx import needs_det_trial
+from cluster import BINARY, REPOSITORY, wait_until
+from cxx import needs_det_trial, running
 from test_kill import SEED, disturb, kill_agent, kill_master, kill_shim, kill_trial, outcome, pause
 
 MODELS = pathlib.Path(__file__).parent / "models"
@@ -35,17 +34,6 @@ def run(tmp_path, compiled):
     """A cluster that runs trials in C++."""
     with running(tmp_path, compiled) as cluster:
         yield cluster
-
-
-@contextlib.contextmanager
-def running(directory, compiled, **settings):
-    cluster = Cluster(directory / "cluster", **settings)
-    compiled.lend_to(cluster.agent_directory)
-    try:
-        yield cluster.start()
-    finally:
-        compiled.take()
-        cluster.end()
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Trials in C++ on several slots: the numbers of Python's, and whatever is killed or paused changes nothing."""
+"""Trials in C++ on one slot and several: the numbers of Python's, and whatever disturbs them changes nothing."""
 
 import pathlib
 
@@ -6,6 +6,8 @@ import pytest
 from cluster import REPOSITORY, kill_process
 from cxx import needs_det_trial
 from test_distributed import MOMENTS, Held, WithSlots, kill_agent, kill_master, kill_rank, pause
+from test_kill import weights_hash
+from test_matrix import preempt
 
 RANKS = pathlib.Path(__file__).parent / "models" / "ranks_cxx"
 EXAMPLES = REPOSITORY / "examples"
@@ -32,29 +34,30 @@ def with_slots(tmp_path, compiled):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory, compiled):
-    """What a run leaves behind that nothing disturbed."""
+    """What a run leaves behind that nothing disturbed, by number of ranks."""
     directory = tmp_path_factory.mktemp("undisturbed")
-    cluster = WithSlots(directory / "cluster", slots=2)
+    cluster = WithSlots(directory / "cluster", slots=3)
     compiled.lend_to(cluster.directory_of(0))
     try:
         cluster.start()
-        return Held(cluster, directory / "signals", 2, "nowhere", RANKS).outcome(seconds=400)
+        held = {size: Held(cluster, directory / f"signals-{size}", size, "nowhere", RANKS) for size in (1, 2)}
+        return {size: one.outcome(seconds=400) for size, one in held.items()}
     finally:
         compiled.take()
         cluster.end()
 
 
-@pytest.mark.parametrize("act", [pause, kill_rank, kill_agent, kill_master])
-def test_whatever_disturbs_two_ranks_in_c_plus_plus_at_any_moment_changes_nothing(
+@pytest.mark.parametrize("act", [pause, preempt, kill_rank, kill_agent, kill_master])
+def test_whatever_disturbs_one_or_two_ranks_in_c_plus_plus_at_any_moment_changes_nothing(
     with_slots, undisturbed, tmp_path, act
 ):
-    cluster = with_slots(8)
-    held = [Held(cluster, tmp_path / m, 2, m, RANKS) for m in MOMENTS]
+    cluster = with_slots(12)
+    held = [Held(cluster, tmp_path / f"{size} {m}", size, m, RANKS) for size in (1, 2) for m in MOMENTS]
     for one in held:
         one.wait()
     act(cluster, held)
     for one in held:
-        assert one.outcome() == undisturbed, f"{act.__name__} at {one.moment}"
+        assert one.outcome() == undisturbed[one.size], f"{one.size} rank(s), {act.__name__} at {one.moment}"
         trial = cluster.get(f"trials/{cluster.trial_of(one.id)['id']}")["trial"]
         assert trial["restarts"] == (1 if act is kill_rank else 0)
 
@@ -67,7 +70,54 @@ def test_the_ranks_of_two_agents_train_one_model_in_c_plus_plus_also_where_one_o
     one.wait()
     kill_process(cluster.shims_in(cluster.directory / "agent-1")[0]["taskPid"])
     one.go()
-    assert one.outcome() == undisturbed
+    assert one.outcome() == undisturbed[2]
+
+
+def search(name, batches, **settings):
+    """Options for a search with equal hyperparameters, seeds and workloads (which the model counts), trial by trial."""
+    chosen = {"name": name, "max_trials": 4, "max_length.batches": batches, **settings}
+    options = {f"searcher.{key}": value for key, value in chosen.items()}
+    options |= {"scheduling_unit": 2, "min_validation_period.batches": 100, "min_checkpoint_period.batches": 100}
+    return [f"{key}={value}" for key, value in options.items()]
+
+
+@pytest.mark.parametrize(("batches", "act"), [(28, None), (24, kill_rank), (24, pause), (28, kill_master)])
+def test_trials_in_c_plus_plus_that_wait_for_a_promotion_go_on_as_if_they_had_not(with_slots, tmp_path, batches, act):
+    """The first rung ends at batch 14, an epoch's last, or 12; on one slot and on two, and disturbed as it is saved."""
+    cluster = with_slots(4)
+    halving = dict(num_rungs=2, divisor=2, max_concurrent_trials=2)
+    halves = {}
+    for size in (1, 2):
+        options = search("async_halving", batches, **halving)
+        halves[size] = Held(
+            cluster, tmp_path / f"halves {size}", size, "checkpoint" if act else "nowhere", RANKS, options
+        )
+    if act:
+        for one in halves.values():
+            one.wait()
+        act(cluster, list(halves.values()))
+    whole = {
+        size: Held(cluster, tmp_path / f"whole {size}", size, "nowhere", RANKS, search("random", batches))
+        for size in (1, 2)
+    }
+    for size in (1, 2):
+        trials, undisturbed = (trials_of(cluster, held[size].id) for held in (halves, whole))
+        lengths = [t["totalBatchesProcessed"] for t in trials]
+        assert set(lengths) == {batches // 2, batches}, lengths
+        for one, other in zip(trials, undisturbed, strict=True):
+            if one["totalBatchesProcessed"] == batches:
+                assert end_of(cluster, one["id"]) == end_of(cluster, other["id"]), f"{size} rank(s)"
+
+
+def end_of(cluster, trial):
+    checkpoints = cluster.get(f"trials/{trial}/checkpoints")["checkpoints"]
+    newest = max(checkpoints, key=lambda c: c["metadata"]["steps_completed"])["uuid"]
+    return cluster.metrics(trial, "validation")[-1], weights_hash(cluster.directory / "checkpoints" / newest)
+
+
+def trials_of(cluster, experiment):
+    cluster.wait_for_state(experiment, "COMPLETED", seconds=400)
+    return sorted(cluster.get(f"experiments/{experiment}/trials")["trials"], key=lambda t: t["id"])
 
 
 def test_an_error_of_rank_1_in_c_plus_plus_is_what_the_user_sees(with_slots):

@@ -77,7 +77,7 @@ class RanksTrial final : public det::pytorch::PyTorchTrial<> {
     model_ = context.wrap_model(nn::Sequential{nn::Linear(16, 8), nn::BatchNorm1d(8), nn::ReLU(),
                                                nn::Dropout(0.3), nn::Linear(8, 2)});
     optimizer_ =
-        context.wrap_optimizer(torch::optim::Adam(model_->parameters(), torch::optim::AdamOptions(0.01)));
+        context.wrap_optimizer(det::pytorch::Adam(model_->parameters(), torch::optim::AdamOptions(0.01)));
     torch::manual_seed(static_cast<std::uint64_t>(100 + rank_));  // every rank draws its own dropout
   }
 
@@ -132,7 +132,7 @@ class RanksTrial final : public det::pytorch::PyTorchTrial<> {
   Moments moments_;
   std::shared_ptr<Memory> memory_;
   nn::Sequential model_{nullptr};
-  std::shared_ptr<torch::optim::Adam> optimizer_;
+  std::shared_ptr<det::pytorch::Adam> optimizer_;
 };
 
 DET_TRIAL(RanksTrial)

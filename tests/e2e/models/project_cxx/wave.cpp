@@ -1,0 +1,7 @@
+#include "wave.h"
+
+#include <cmath>
+
+double wave(double at) {
+  return std::sin(kFrequency * at);
+}
