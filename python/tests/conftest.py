@@ -16,7 +16,8 @@ from warm_worker import WarmWorker  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes share the tests: those that share a fixture of their file stay together."""
+    """Where several processes share the tests: the longest first; those that share a fixture of their file together."""
+    items.sort(key=lambda item: item.path.stem != "test_tensorflow")
     for item in items:
         fixtures = getattr(item, "_fixtureinfo", None)
         definitions = [] if fixtures is None else [d[-1] for d in fixtures.name2fixturedefs.values()]
