@@ -112,11 +112,66 @@ std::string document_path(const std::string& path) {
 
 }  // namespace
 
-Response stream_response(std::function<asio::awaitable<Result<void>>(StreamWriter&)> body) {
+asio::awaitable<Response> stream_response(std::function<asio::awaitable<Result<void>>(StreamWriter&)> body) {
   Response response;
   response.headers.add("Content-Type", "application/json");
   response.stream = [body = std::move(body)](StreamWriter& writer) { return run_body(body, writer); };
+  co_return response;
+}
+
+asio::awaitable<Response> refuse(Error error) { co_return error_response(error); }
+
+asio::awaitable<Response> refuse_stream(Error error) {
+  auto response = error_response(error);
+  response.body = stream_error_body(error);
+  co_return response;
+}
+
+Response reply(const Request& request, const Headers& headers, const WireType& type, const void* out) {
+  const auto written = type.write(out);
+  auto response = json_response(wants_pretty(request) ? json::pretty(written) : json::serialize(written));
+  for (const auto& [name, value] : headers) response.headers.add(name, value);
   return response;
+}
+
+std::optional<Error> read_input(const WireStruct& in, const Request& request, bool has_body,
+                                const std::string& body_member, void* out) {
+  const bool read_from_body = has_body && !request.body.empty();
+  if (read_from_body) {
+    auto parsed = json::parse_unambiguous(request.body);
+    if (!parsed) return parsed.error();
+    auto body = *std::move(parsed);
+    if (!body_member.empty()) {
+      json::object whole;
+      whole[camel_case(body_member)] = std::move(body);
+      body = std::move(whole);
+    } else if (in.required != nullptr && body.is_object()) {
+      // A required member may come from the path; the body need not repeat it.
+      for (const auto& [name, text] : request.parameters)
+        if (!body.get_object().contains(name)) body.get_object()[name] = text;
+    }
+    if (auto error = read_members(in, body, out, "")) return error;
+  }
+  for (std::size_t i = 0; i < in.members.size(); ++i) {
+    const auto& [cpp_name, type, at] = in.members[i];
+    const auto& name = in.names[i];
+    auto* member = const_cast<void*>(at(out));
+    if (type->read_text != nullptr) {
+      if (const auto found = request.parameters.find(name); found != request.parameters.end()) {
+        if (auto error = type->read_text(std::span(&found->second, 1), member, name)) return error;
+        continue;
+      }
+      if (!has_body) {
+        if (const auto& values = request.query.all(name); !values.empty()) {
+          if (auto error = type->read_text(std::span<const std::string>(values), member, name)) return error;
+          continue;
+        }
+      }
+    }
+    if (!read_from_body && in.required != nullptr && in.required(cpp_name))
+      return json::path_error(name, "is required");
+  }
+  return std::nullopt;
 }
 
 Router::Router(std::string title, std::string version)
@@ -124,6 +179,34 @@ Router::Router(std::string title, std::string version)
   for (const auto* path : {"/api/v1/api.swagger.json", "/api/v1/openapi.json"})
     insert(
         Verb::Get, path, [this](Context context) { return serve_document(*this, std::move(context)); }, true);
+}
+
+void Router::describe_typed(const WireStruct& in, Verb verb, const std::string& path, const Doc& doc,
+                            json::object reply, bool streams) {
+  std::vector<Parameter> parameters;
+  std::optional<json::object> body;
+  const auto in_path = path_parameters(path);
+  bool members_in_body = false;
+  std::size_t bound = 0;
+  for (std::size_t i = 0; i < in.members.size(); ++i) {
+    const auto& name = in.names[i];
+    const auto& type = *in.members[i].type;
+    if (std::find(in_path.begin(), in_path.end(), name) != in_path.end()) {
+      DET_ASSERT(type.read_text != nullptr);
+      ++bound;
+      parameters.push_back(Parameter{name, type.schema(schemas_), true});
+    } else if (!has_body(verb, doc)) {
+      DET_ASSERT(type.read_text != nullptr);
+      parameters.push_back(Parameter{name, type.schema(schemas_), false});
+    } else if (!doc.body_member.empty()) {
+      if (camel_case(doc.body_member) == name) body = type.schema(schemas_);
+    } else {
+      members_in_body = true;
+    }
+  }
+  DET_ASSERT(bound == in_path.size());  // every path parameter is a member of In
+  if (members_in_body) body = schemas_.component(in);
+  describe(verb, path, doc, std::move(parameters), std::move(body), std::move(reply), streams);
 }
 
 void Router::insert(Verb verb, const std::string& path, Serve serve, bool open) {

@@ -130,8 +130,8 @@ class Router {
   void insert(Verb verb, const std::string& path, Serve serve, bool open);
   void describe(Verb verb, const std::string& path, const Doc& doc, std::vector<Parameter> parameters,
                 std::optional<json::object> body, json::object reply, bool streams);
-  template <class In>
-  void describe_typed(Verb verb, const std::string& path, const Doc& doc, json::object reply, bool streams);
+  void describe_typed(const WireStruct& in, Verb verb, const std::string& path, const Doc& doc,
+                      json::object reply, bool streams);
 
   std::string title_;
   std::string version_;
@@ -142,51 +142,9 @@ class Router {
   std::map<std::string, json::object> paths_;
 };
 
-/// Reads In from path parameters, query and body.
-template <class In>
-Result<In> read_input(const Request& request, bool has_body, const std::string& body_member) {
-  In in{};
-  if (has_body && !request.body.empty()) {
-    DET_TRY(auto body, json::parse_unambiguous(request.body));
-    if (!body_member.empty()) {
-      json::object whole;
-      whole[camel_case(body_member)] = std::move(body);
-      body = std::move(whole);
-    } else if constexpr (requires { In::required(""); }) {
-      // A required member may come from the path; the body need not repeat it.
-      if (body.is_object())
-        for (const auto& [name, text] : request.parameters)
-          if (!body.get_object().contains(name)) body.get_object()[name] = text;
-    }
-    if (auto error = read_wire(body, in, "")) return tl::unexpected(*std::move(error));
-  }
-  std::optional<Error> error;
-  const auto& names = wire_names<In>();
-  std::size_t i = 0;
-  boost::mp11::mp_for_each<json::Members<In>>([&](auto d) {
-    const auto& name = names[i++];
-    using Member = std::remove_cvref_t<decltype(in.*d.pointer)>;
-    if constexpr (text_readable<Member>()) {
-      if (error) return;
-      if (const auto found = request.parameters.find(name); found != request.parameters.end()) {
-        error = read_text(std::span(&found->second, 1), in.*d.pointer, name);
-        return;
-      }
-      if (!has_body) {
-        if (const auto& values = request.query.all(name); !values.empty()) {
-          error = read_text(std::span<const std::string>(values), in.*d.pointer, name);
-          return;
-        }
-      }
-    }
-    if constexpr (requires { In::required(d.name); }) {
-      const bool read_from_body = has_body && !request.body.empty();
-      if (!error && !read_from_body && In::required(d.name)) error = json::path_error(name, "is required");
-    }
-  });
-  if (error) return tl::unexpected(*std::move(error));
-  return in;
-}
+/// Reads a struct from path parameters, query and body.
+std::optional<Error> read_input(const WireStruct& in, const Request& request, bool has_body,
+                                const std::string& body_member, void* out);
 
 inline bool has_body(Verb verb, const Doc& doc) {
   return verb == Verb::Post || verb == Verb::Put || verb == Verb::Patch || doc.takes_body;
@@ -196,21 +154,21 @@ inline bool wants_pretty(const Request& request) {
   return text != nullptr && *text != "false" && *text != "0";
 }
 
+asio::awaitable<Response> refuse(Error error);
+/// A good reply with what `type` writes of `out`.
+Response reply(const Request& request, const Headers& headers, const WireType& type, const void* out);
+
 template <class In, class Out, class F>
-asio::awaitable<Response> serve_typed(const F& handler, Context context, bool body,
-                                      const std::string& body_member) {
-  auto in = read_input<In>(*context.request, body, body_member);
-  if (!in) co_return error_response(in.error());
-  Context passed = context;
-  auto out = co_await handler(std::move(passed), *std::move(in));
+asio::awaitable<Response> serve_typed(const F& handler, Context context, In in) {
+  const auto request = context.request;
+  const auto headers = context.reply_headers;
+  const auto out = co_await handler(std::move(context), std::move(in));
   if (!out) co_return error_response(out.error());
-  auto response = json_response(to_wire_text(*out, wants_pretty(*context.request)));
-  for (const auto& [name, value] : *context.reply_headers) response.headers.add(name, value);
-  co_return response;
+  co_return reply(*request, *headers, kWireType<Out, Way::Writes>, &*out);
 }
 
 /// Runs a stream's handler so that an early failure still has a status.
-Response stream_response(std::function<asio::awaitable<Result<void>>(StreamWriter&)> body);
+asio::awaitable<Response> stream_response(std::function<asio::awaitable<Result<void>>(StreamWriter&)> body);
 
 template <class In, class Item, class F>
 asio::awaitable<Result<void>> run_stream(const F& handler, Context context, In in, StreamWriter& writer) {
@@ -218,72 +176,37 @@ asio::awaitable<Result<void>> run_stream(const F& handler, Context context, In i
   co_return co_await handler(std::move(context), std::move(in), items);
 }
 
-template <class In, class Item, class F>
-asio::awaitable<Response> serve_stream(const F& handler, Context context, bool body,
-                                       const std::string& body_member) {
-  auto in = read_input<In>(*context.request, body, body_member);
-  if (!in) {
-    auto response = error_response(in.error());
-    response.body = stream_error_body(in.error());
-    co_return response;
-  }
-  co_return stream_response(
-      [&handler, context = std::move(context), in = *std::move(in)](StreamWriter& writer) {
-        return run_stream<In, Item>(handler, context, in, writer);
-      });
-}
-
-template <class In>
-void Router::describe_typed(Verb verb, const std::string& path, const Doc& doc, json::object reply,
-                            bool streams) {
-  std::vector<Parameter> parameters;
-  std::optional<json::object> body;
-  const auto in_path = path_parameters(path);
-  const auto is_in_path = [&](const std::string& name) {
-    return std::find(in_path.begin(), in_path.end(), name) != in_path.end();
-  };
-  bool members_in_body = false;
-  std::size_t bound = 0;
-  boost::mp11::mp_for_each<json::Members<In>>([&](auto d) {
-    using Member = std::remove_cvref_t<decltype(std::declval<In&>().*d.pointer)>;
-    const auto name = camel_case(d.name);
-    if (is_in_path(name)) {
-      DET_ASSERT(text_readable<Member>());
-      ++bound;
-      parameters.push_back(Parameter{name, schemas_.of<Member>(), true});
-    } else if (!has_body(verb, doc)) {
-      DET_ASSERT(text_readable<Member>());
-      parameters.push_back(Parameter{name, schemas_.of<Member>(), false});
-    } else if (!doc.body_member.empty()) {
-      if (camel_case(doc.body_member) == name) body = schemas_.of<Member>();
-    } else {
-      members_in_body = true;
-    }
-  });
-  DET_ASSERT(bound == in_path.size());  // every path parameter is a member of In
-  if (members_in_body) body = schemas_.of<In>();
-  describe(verb, path, doc, std::move(parameters), std::move(body), std::move(reply), streams);
-}
+asio::awaitable<Response> refuse_stream(Error error);
 
 template <class In, class Out, class F>
 void Router::add(Verb verb, const std::string& path, F handler, const Doc& doc) {
-  describe_typed<In>(verb, path, doc, schemas_.of<Out>(), false);
+  describe_typed(wire_struct<In, Way::Reads>(), verb, path, doc, schema_of<Out, Way::Writes>(schemas_), false);
   insert(
       verb, path,
       [handler = std::move(handler), body = has_body(verb, doc), member = doc.body_member](Context context) {
-        return serve_typed<In, Out>(handler, std::move(context), body, member);
+        In in{};
+        if (auto error = read_input(wire_struct<In, Way::Reads>(), *context.request, body, member, &in))
+          return refuse(*std::move(error));
+        return serve_typed<In, Out>(handler, std::move(context), std::move(in));
       },
       doc.open);
 }
 
 template <class In, class Item, class F>
 void Router::add_stream(Verb verb, const std::string& path, F handler, const Doc& doc) {
-  json::object item{{"type", "object"}, {"properties", json::object{{"result", schemas_.of<Item>()}}}};
-  describe_typed<In>(verb, path, doc, std::move(item), true);
+  json::object item{{"type", "object"}};
+  item["properties"] = json::object{{"result", schema_of<Item, Way::Writes>(schemas_)}};
+  describe_typed(wire_struct<In, Way::Reads>(), verb, path, doc, std::move(item), true);
   insert(
       verb, path,
       [handler = std::move(handler), body = has_body(verb, doc), member = doc.body_member](Context context) {
-        return serve_stream<In, Item>(handler, std::move(context), body, member);
+        In in{};
+        if (auto error = read_input(wire_struct<In, Way::Reads>(), *context.request, body, member, &in))
+          return refuse_stream(*std::move(error));
+        return stream_response(
+            [&handler, context = std::move(context), in = std::move(in)](StreamWriter& writer) {
+              return run_stream<In, Item>(handler, context, in, writer);
+            });
       },
       doc.open);
 }

@@ -15,33 +15,41 @@ std::string but_found(const json::value& found) {
   return ", not " + text;
 }
 
-std::string Schemas::name_for(const std::string& cpp_name) {
-  // "det::api::GetTrial" -> "GetTrial", or "apiGetTrial" where that is taken.
-  std::vector<std::string> words(1);
-  for (const char c : cpp_name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')
-      words.back() += c;
-    else if (!words.back().empty())
-      words.emplace_back();
-  }
-  if (words.back().empty()) words.pop_back();
-  std::string name;
-  for (auto word = words.rbegin(); word != words.rend(); ++word) {
-    name = *word + name;
-    const auto [entry, added] = names_.try_emplace(name, cpp_name);
-    if (added || entry->second == cpp_name) return name;
-  }
-  for (int i = 2;; ++i) {
-    const auto numbered = name + std::to_string(i);
-    const auto [entry, added] = names_.try_emplace(numbered, cpp_name);
-    if (added || entry->second == cpp_name) return numbered;
-  }
+WireStruct::WireStruct(const std::type_info& of, std::span<const WireMember> its_members,
+                       bool (*its_required)(std::string_view))
+    : type(&of), members(its_members), required(its_required) {
+  for (const auto& member : members) names.push_back(camel_case(member.name));
 }
 
-json::object Schemas::components() const {
-  json::object out;
-  for (const auto& [name, schema] : schemas_) out[name] = schema;
-  return out;
+json::value write_members(const WireStruct& its, const void* x) {
+  json::object o;
+  o.reserve(its.members.size());
+  for (std::size_t i = 0; i < its.members.size(); ++i) {
+    const auto& [name, type, at] = its.members[i];
+    const auto* member = at(x);
+    if (type->is_unset != nullptr && type->is_unset(member)) continue;
+    o[its.names[i]] = type->write(member);
+  }
+  return o;
+}
+
+std::optional<Error> read_members(const WireStruct& its, const json::value& v, void* out,
+                                  const std::string& path) {
+  if (!v.is_object()) return json::path_error(path, ("expected an object" + but_found(v)).c_str());
+  const auto& o = v.get_object();
+  for (std::size_t i = 0; i < its.members.size(); ++i) {
+    const auto& [name, type, at] = its.members[i];
+    const auto* found = o.if_contains(its.names[i]);
+    if (found == nullptr) found = o.if_contains(name);
+    const auto member_path = path.empty() ? its.names[i] : path + "." + its.names[i];
+    if (found != nullptr && (!found->is_null() || type->takes_null)) {
+      // `at` is for structs of either kind; this one is not constant.
+      if (auto error = type->read(*found, const_cast<void*>(at(out)), member_path)) return error;
+    } else if (its.required != nullptr && its.required(name)) {
+      return json::path_error(member_path, "is required");
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace det::http

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/core/demangle.hpp>
 #include <span>
 #include <string>
 #include <string_view>
-#include <typeinfo>
 #include <vector>
 
 #include "det/base/error.h"
 #include "det/base/json.h"
 #include "det/http/message.h"
+#include "det/http/schemas.h"
+#include "det/http/wire_type.h"
 
 /// Described structs as the public API writes them. It differs from
 /// base/json.h, which is for what we store:
@@ -23,26 +23,10 @@
 ///   what the API writes as a number. Ids are numbers. Time is RFC 3339.
 /// - Scalars and lists are always written, an unset optional is left out, and
 ///   null means "not given" wherever it is read.
+///
+/// What is done with a struct's members is not instantiated for every struct:
+/// templates make tables of members, and functions in wire.cpp walk them.
 namespace det::http {
-
-/// The names of T's members in JSON, in order; made once.
-template <class T>
-const auto& wire_names() {
-  constexpr auto count = boost::mp11::mp_size<json::Members<T>>::value;
-  static const std::array<std::string, count> names = [] {
-    std::array<std::string, count> out;
-    std::size_t i = 0;
-    boost::mp11::mp_for_each<json::Members<T>>([&](auto d) { out[i++] = camel_case(d.name); });
-    return out;
-  }();
-  return names;
-}
-
-template <class T>
-constexpr bool kFreeForm =
-    std::is_same_v<T, json::value> || std::is_same_v<T, json::object> || std::is_same_v<T, json::array>;
-template <class T>
-constexpr bool kWideInteger = std::is_integral_v<T> && sizeof(T) == 8;
 
 template <class T>
 json::value to_wire(const T& x) {
@@ -72,19 +56,7 @@ json::value to_wire(const T& x) {
     for (const auto& item : x) a.push_back(to_wire(item));
     return a;
   } else if constexpr (json::Described<T>) {
-    json::object o;
-    const auto& names = wire_names<T>();
-    o.reserve(names.size());
-    std::size_t i = 0;
-    boost::mp11::mp_for_each<json::Members<T>>([&](auto d) {
-      const auto& name = names[i++];
-      const auto& member = x.*d.pointer;
-      if constexpr (json::is_optional<std::remove_cvref_t<decltype(member)>>::value) {
-        if (!member) return;
-      }
-      o[name] = to_wire(member);
-    });
-    return o;
+    return write_members(wire_struct<T, Way::Writes>(), &x);
   } else {
     return json::to_json(x);
   }
@@ -95,29 +67,6 @@ std::string but_found(const json::value& found);
 
 template <class T>
 std::optional<Error> read_wire(const json::value& v, T& out, const std::string& path);
-
-template <class T>
-std::optional<Error> read_wire_members(const json::value& v, T& out, const std::string& path) {
-  if (!v.is_object()) return json::path_error(path, ("expected an object" + but_found(v)).c_str());
-  const auto& o = v.get_object();
-  const auto& names = wire_names<T>();
-  std::optional<Error> error;
-  std::size_t i = 0;
-  boost::mp11::mp_for_each<json::Members<T>>([&](auto d) {
-    const auto& name = names[i++];
-    if (error) return;
-    const auto member_path = path.empty() ? name : path + "." + name;
-    const auto* found = o.if_contains(name);
-    if (found == nullptr) found = o.if_contains(d.name);
-    using Member = std::remove_cvref_t<decltype(out.*d.pointer)>;
-    if (found != nullptr && (!found->is_null() || std::is_same_v<Member, json::value>)) {
-      error = read_wire(*found, out.*d.pointer, member_path);
-    } else if constexpr (requires { T::required(d.name); }) {
-      if (T::required(d.name)) error = json::path_error(member_path, "is required");
-    }
-  });
-  return error;
-}
 
 template <class V, std::size_t I = 0>
 std::optional<Error> read_wire_variant(const json::object& o, V& out, const std::string& path) {
@@ -170,7 +119,7 @@ std::optional<Error> read_wire(const json::value& v, T& out, const std::string& 
     for (std::size_t i = 0; i < out.size(); ++i)
       if (auto error = read_wire(v.get_array()[i], out[i], fmt::format("{}[{}]", path, i))) return error;
   } else if constexpr (json::Described<T> && !std::is_same_v<T, Time>) {
-    return read_wire_members(v, out, path);
+    return read_members(wire_struct<T, Way::Reads>(), v, &out, path);
   } else {
     if (auto error = json::read(v, out, path)) return Error(error->code(), error->message() + but_found(v));
   }
@@ -244,89 +193,46 @@ constexpr bool text_readable() {
     return !json::Described<T>;
 }
 
-/// OpenAPI schemas of described types, gathered under their names.
-class Schemas {
- public:
-  /// The schema of T: inline, or a reference to a component.
-  template <class T>
-  json::object of() {
-    if constexpr (std::is_same_v<T, json::value>)
-      return {};
-    else if constexpr (std::is_same_v<T, json::object>)
-      return {{"type", "object"}, {"additionalProperties", true}};
-    else if constexpr (std::is_same_v<T, json::array>)
-      return {{"type", "array"}, {"items", json::object{}}};
-    else if constexpr (json::is_optional<T>::value)
-      return of<typename T::value_type>();
-    else if constexpr (std::is_same_v<T, bool>)
-      return {{"type", "boolean"}};
-    else if constexpr (kWideInteger<T>)
-      return {{"type", "string"}, {"format", "int64"}};
-    else if constexpr (std::is_integral_v<T> || json::is_id<T>::value)
-      return {{"type", "integer"}};
-    else if constexpr (std::is_floating_point_v<T>)
-      return {{"type", "number"}, {"format", "double"}};
-    else if constexpr (std::is_same_v<T, std::string>)
-      return {{"type", "string"}};
-    else if constexpr (std::is_same_v<T, Time>)
-      return {{"type", "string"}, {"format", "date-time"}};
-    else if constexpr (json::DescribedEnum<T>)
-      return enumeration<T>();
-    else if constexpr (json::is_variant<T>::value)
-      return variant(static_cast<T*>(nullptr));
-    else if constexpr (json::Map<T>)
-      return {{"type", "object"}, {"additionalProperties", of<typename T::mapped_type>()}};
-    else if constexpr (json::Set<T> || json::Sequence<T> || json::is_array<T>::value)
-      return {{"type", "array"}, {"items", of<typename T::value_type>()}};
-    else
-      return component<T>();
+template <class T, Way way>
+constexpr WireType make_wire_type() {
+  WireType type;
+  if constexpr (way == Way::Writes) {
+    type.write = [](const void* x) { return to_wire(*static_cast<const T*>(x)); };
+  } else {
+    type.read = [](const json::value& v, void* out, const std::string& path) {
+      return read_wire(v, *static_cast<T*>(out), path);
+    };
+    if constexpr (text_readable<T>())
+      type.read_text = [](std::span<const std::string> values, void* out, const std::string& name) {
+        return read_text(values, *static_cast<T*>(out), name);
+      };
   }
+  if constexpr (json::is_optional<T>::value)
+    type.is_unset = [](const void* x) { return !static_cast<const T*>(x)->has_value(); };
+  type.schema = &schema_of<T, way>;
+  type.takes_null = std::is_same_v<T, json::value>;
+  return type;
+}
+template <class T, Way way>
+inline constexpr WireType kWireType = make_wire_type<T, way>();
 
-  /// All components so far, sorted by name.
-  json::object components() const;
+template <class T, Way way, template <class...> class List, class... D>
+const WireStruct& make_wire_struct(List<D...>) {
+  static constexpr std::array<WireMember, sizeof...(D)> kMembers{WireMember{
+      D::name, &kWireType<std::remove_cvref_t<decltype(std::declval<T&>().*D::pointer)>, way>,
+      [](const void* object) -> const void* { return &(static_cast<const T*>(object)->*D::pointer); }}...};
+  bool (*required)(std::string_view) = nullptr;
+  if constexpr (requires { T::required(""); })
+    required = [](std::string_view name) -> bool { return T::required(name); };
+  static const WireStruct kStruct(typeid(T), kMembers, required);
+  return kStruct;
+}
 
- private:
-  /// The component's name for a C++ type; two types never share one.
-  std::string name_for(const std::string& cpp_name);
-
-  template <class T>
-  json::object enumeration() {
-    json::array names;
-    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>(
-        [&](auto d) { names.emplace_back(d.name); });
-    return {{"type", "string"}, {"enum", std::move(names)}};
-  }
-
-  template <class... T>
-  json::object variant(std::variant<T...>*) {
-    json::object properties;
-    ((properties[camel_case(T::kName)] = of<T>()), ...);
-    return {{"type", "object"}, {"properties", std::move(properties)}, {"maxProperties", 1}};
-  }
-
-  template <class T>
-  json::object component() {
-    static_assert(json::Described<T>, "describe the type with BOOST_DESCRIBE_STRUCT");
-    const auto name = name_for(boost::core::demangle(typeid(T).name()));
-    json::object reference{{"$ref", "#/components/schemas/" + name}};
-    if (schemas_.contains(name)) return reference;
-    schemas_[name];  // a type that contains itself finds its own name
-    json::object properties;
-    json::array required;
-    boost::mp11::mp_for_each<json::Members<T>>([&](auto d) {
-      properties[camel_case(d.name)] = of<std::remove_cvref_t<decltype(std::declval<T&>().*d.pointer)>>();
-      if constexpr (requires { T::required(d.name); }) {
-        if (T::required(d.name)) required.emplace_back(camel_case(d.name));
-      }
-    });
-    json::object schema{{"type", "object"}, {"properties", std::move(properties)}};
-    if (!required.empty()) schema["required"] = std::move(required);
-    schemas_[name] = std::move(schema);
-    return reference;
-  }
-
-  std::map<std::string, json::object> schemas_;
-  std::map<std::string, std::string> names_;  // component -> C++ type
-};
+/// The members of T.
+template <class T, Way way>
+const WireStruct& wire_struct() {
+  static_assert(json::Described<T>, "describe the type with BOOST_DESCRIBE_STRUCT");
+  return make_wire_struct<T, way>(json::Members<T>{});
+}
 
 }  // namespace det::http
