@@ -19,6 +19,7 @@
 #include "det/http/server.h"
 #include "det/master/collector.h"
 #include "det/master/log_ring.h"
+#include "det/master/proxy_routes.h"
 #include "det/master/registry.h"
 #include "det/master/secret.h"
 #include "det/master/services.h"
@@ -88,7 +89,11 @@ class Server final : public Master {
         services_{ledger_, *store_, auth_, collector_, registry_, workspaces_, liveness_, pool_},
         router_("Determined", DET_VERSION),
         server_(
-            strand, [this](http::Request request) { return router_.handle(std::move(request)); },
+            strand,
+            [this](http::Request request) {
+              return is_proxied(request) ? proxy(services_, std::move(request))
+                                         : router_.handle(std::move(request));
+            },
             server_options()),
         ticker_(strand) {}
 
@@ -142,6 +147,7 @@ class Server final : public Master {
 
   std::uint16_t port() const override { return server_.port(); }
   const std::string& agent_token() const override { return agent_token_; }
+  Proxies& proxies() override { return services_.proxies; }
   json::object openapi() const override { return router_.openapi(); }
 
   asio::awaitable<void> stop() override {
@@ -156,6 +162,7 @@ class Server final : public Master {
   static http::ServerOptions server_options() {
     http::ServerOptions options;
     options.body_limit = body_limit;
+    options.hands_over = is_proxied;
     return options;
   }
 

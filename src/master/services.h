@@ -12,6 +12,7 @@
 #include "det/master/auth.h"
 #include "det/master/blocking.h"
 #include "det/master/ledger.h"
+#include "det/master/proxies.h"
 
 namespace det::master {
 
@@ -38,6 +39,8 @@ struct Services {
   std::map<std::string, std::string> agent_addresses{};
   /// Batches of the newest report of each group, by allocation; of live allocations only.
   std::map<std::string, std::map<std::string, std::int64_t>> newest_report{};
+  /// Where the programs of tasks answer; of live tasks only.
+  Proxies proxies{};
 };
 
 /// Runs blocking work on the pool; name `work` before the call.
