@@ -139,6 +139,7 @@ TEST_F(RightsTest, WhoHasNoRightIsRefusedAndTheLogIsAsItWas) {
       {"PUT", path("/api/v1/experiments/{}/labels/x", id), nullptr},
       {"DELETE", path("/api/v1/experiments/{}/labels/x", id), nullptr},
       {"DELETE", path("/api/v1/experiments/{}", id), nullptr},
+      {"DELETE", path("/api/v1/experiments/{}/tensorboard-files", id), nullptr},
       {"POST", path("/api/v1/experiments/{}/pause", id), nullptr},
       {"POST", path("/api/v1/experiments/{}/activate", id), nullptr},
       {"POST", path("/api/v1/experiments/{}/cancel", id), nullptr},
