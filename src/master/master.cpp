@@ -65,7 +65,9 @@ Result<std::string> agent_token(const std::filesystem::path& file) {
 }
 
 std::size_t body_limit(const http::Request& head) {
-  if (head.path == "/api/v1/experiments") return kUploadBytesMax;
+  for (const auto* path : {"/api/v1/experiments", "/api/v1/commands", "/api/v1/notebooks", "/api/v1/shells",
+                           "/api/v1/tensorboards"})
+    if (head.path == path) return kUploadBytesMax;
   if (head.path.ends_with("/metrics") || head.path.ends_with("/logs")) return kReportBytesMax;
   return std::size_t{1} << 20;
 }
@@ -117,6 +119,11 @@ class Server final : public Master {
     services_.launch_error = options_.launch_error;
     services_.log = options_.log;
     ledger_.on_allocation_over([this](const std::string& id) { services_.newest_report.erase(id); });
+    ledger_.on_allocation_over(
+        [this](const std::string& id) { services_.proxies.remove(id.substr(0, id.rfind('.'))); });
+    for (const auto& [id, task] : ledger_.cluster().tasks())
+      if (const auto& address = task.record().address)
+        services_.proxies.set(id, address->host, static_cast<std::uint16_t>(address->port), address->secret);
     ledger_.on_collect([this](ExperimentId id) { collector_.collect(id); });
     if (options_.log) ring_for_own_log();
     add_routes();
@@ -190,6 +197,9 @@ class Server final : public Master {
     add_search_routes(router_, services_);
     add_simulate_routes(router_, services_);
     add_pareto_routes(router_, services_);
+    add_task_routes(router_, services_);
+    add_task_submit_routes(router_, services_);
+    add_command_routes(router_, services_);
     add_template_routes(router_, services_);
     add_workspace_routes(router_, services_);
     add_project_routes(router_, services_);

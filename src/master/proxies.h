@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,8 +22,6 @@ class Proxies {
     std::string secret;
     bool operator==(const Address&) const = default;
   };
-  /// What there is to say of a task that has no address.
-  enum class State { Unknown, NotReady, Ended };
 
   void set(const std::string& task, std::string host, std::uint16_t port, std::string secret = {}) {
     addresses_.insert_or_assign(task, Address{std::move(host), port, std::move(secret)});
@@ -36,13 +33,8 @@ class Proxies {
     return found == addresses_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  /// Asked of tasks without an address; without it they are all unknown.
-  void on_absent(std::function<State(const std::string& task)> state) { absent_ = std::move(state); }
-  State absent(const std::string& task) const { return absent_ ? absent_(task) : State::Unknown; }
-
  private:
   std::map<std::string, Address> addresses_;
-  std::function<State(const std::string&)> absent_;
 };
 
 }  // namespace det::master

@@ -8,6 +8,7 @@
 #include "det/http/forward.h"
 #include "det/http/status.h"
 #include "det/master/services.h"
+#include "det/master/task_objects.h"
 
 namespace det::master {
 namespace {
@@ -51,27 +52,29 @@ http::Response say(bool page, int status, const Error& error, std::string_view l
   response.headers.add("Cache-Control", "no-store");
   response.body = fmt::format(
       "<!doctype html><meta name=viewport content=\"width=device-width\"><title>Determined</title>"
-      "<style>body{{font:16px/1.5 system-ui,sans-serif;margin:4rem auto;max-width:40rem;padding:0 1rem}}</style>"
+      "<style>body{{font:16px/1.5 system-ui,sans-serif;margin:4rem auto;max-width:40rem;padding:0 "
+      "1rem}}</style>"
       "<p>{}</p>{}",
       escape(error.message()), link);
   return response;
 }
 
-http::Response without_address(const Proxies& proxies, const std::string& task, bool page) {
-  switch (proxies.absent(task)) {
-    case Proxies::State::Ended:
-      return say(page, 410, Error(ErrorCode::Gone, fmt::format("task {} has ended", task)));
-    case Proxies::State::NotReady: {
-      auto response = say(page, 503,
-                          Error(ErrorCode::Unavailable, fmt::format("task {} is not ready yet; this page "
-                                                                    "tries again by itself",
-                                                                    task)));
-      response.headers.add(page ? "Refresh" : "Retry-After", "2");
-      return response;
-    }
-    case Proxies::State::Unknown: break;
-  }
-  return say(page, 404, Error(ErrorCode::NotFound, fmt::format("task '{}' not found", task)));
+http::Response without_address(const task::TaskRecord& task, bool page) {
+  if (task.state == task::State::Terminated)
+    return say(page, 410,
+               Error(ErrorCode::Gone, fmt::format("task {} has ended: {}", task.id, task.exit_status)));
+  const auto why = fmt::format("task {} is not ready yet; this page tries again by itself", task.id);
+  auto response = say(page, 503, Error(ErrorCode::Unavailable, why));
+  response.headers.add(page ? "Refresh" : "Retry-After", "2");
+  return response;
+}
+
+/// Who opens a shell or a notebook acts as its owner; what a TensorBoard shows everybody may see.
+Result<void> check_right(const task::TaskRecord& task, const UserPrincipal& user) {
+  if (task.type == task::Type::Tensorboard || task.owner == user.id || user.admin) return {};
+  return fail(ErrorCode::PermissionDenied,
+              "{} {} is another user's; only its owner and administrators may use it",
+              task::type_word(task.type), task.id);
 }
 
 /// The request's cookies without ours: what is left of a Cookie header; empty: nothing.
@@ -161,14 +164,19 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
     co_return say(page, unknown ? 401 : 403, unknown && page ? log_in : principal.error(),
                   "<p><a href=\"/det/\">Log in</a></p>");
   }
-  if (const auto user = require_user(*principal); !user) co_return say(page, 403, user.error());
+  const auto user = require_user(*principal);
+  if (!user) co_return say(page, 403, user.error());
 
   const auto segment = std::string_view(request.path).substr(kPrefix.size());
   const auto slash = segment.find('/');
   const auto task = http::percent_decode(segment.substr(0, slash));
   if (!task || task->empty()) co_return say(page, 404, Error(ErrorCode::NotFound, "no task is named"));
+  const auto record = co_await find_task(s, *task);
+  if (!record)
+    co_return say(page, 404, Error(ErrorCode::NotFound, fmt::format("task '{}' not found", *task)));
+  if (const auto allowed = check_right(*record, *user); !allowed) co_return say(page, 403, allowed.error());
   const auto address = s.proxies.find(*task);
-  if (!address) co_return without_address(s.proxies, *task, page);
+  if (!address) co_return without_address(*record, page);
 
   const auto base = std::string(kPrefix) + http::percent_encode(*task) + "/";
   if (slash == std::string_view::npos) {  // pages name what is beside them: the base ends in a slash

@@ -12,6 +12,8 @@
 namespace det::master {
 namespace {
 
+using namespace std::string_literals;
+
 /// A service that answers every request with what it saw, until the test ends.
 class Service {
  public:
@@ -75,23 +77,32 @@ class ProxyTest : public testing::MasterTest {
     EXPECT_TRUE(reply) << reply.error().message();
     return reply ? *reply : http::Reply{};
   }
+  std::string start_task(const std::string& kind) {
+    const auto answer =
+        call(user_, "POST", fmt::format("/api/v1/{}s", kind), json::object{{"config", json::object()}});
+    EXPECT_EQ(answer.status, 200) << answer.text;
+    return std::string(answer.body.at(kind).at("id").get_string());
+  }
   void start_service(const std::string& extra = "", const std::string& secret = "") {
     service_.extra = extra;
-    with_proxies([&](Proxies& proxies) { proxies.set("t1", "127.0.0.1", service_.port(), secret); });
+    task_ = start_task("shell");
+    base_ = fmt::format("/proxy/{}/", task_);
+    with_proxies([&](Proxies& proxies) { proxies.set(task_, "127.0.0.1", service_.port(), secret); });
   }
 
   Service service_;
+  std::string task_, base_;
 };
 
 TEST_F(ProxyTest, OnlyThoseWhoAreLoggedInReachAService) {
   start_service();
-  EXPECT_EQ(ask("/proxy/t1/", {}).status, 401);
-  EXPECT_EQ(ask("/proxy/t1/", headers("det_user_made_up")).status, 401);
-  EXPECT_EQ(ask("/proxy/t1/", headers(agent_token())).status, 403);
-  EXPECT_EQ(ask("/proxy/t1/", headers(user_)).status, 200);
+  EXPECT_EQ(ask(base_, {}).status, 401);
+  EXPECT_EQ(ask(base_, headers("det_user_made_up")).status, 401);
+  EXPECT_EQ(ask(base_, headers(agent_token())).status, 403);
+  EXPECT_EQ(ask(base_, headers(user_)).status, 200);
   http::Headers cookie;
   cookie.add("Cookie", "auth=" + user_);
-  EXPECT_EQ(ask("/proxy/t1/", cookie).status, 200);
+  EXPECT_EQ(ask(base_, cookie).status, 200);
 }
 
 TEST_F(ProxyTest, APageOfAnotherSiteCannotUseTheCookie) {
@@ -99,11 +110,11 @@ TEST_F(ProxyTest, APageOfAnotherSiteCannotUseTheCookie) {
   http::Headers other;
   other.add("Cookie", "auth=" + user_);
   other.add("Origin", "http://elsewhere.example");
-  EXPECT_EQ(ask("/proxy/t1/", other).status, 200) << "a link from elsewhere may be followed";
-  EXPECT_EQ(ask("/proxy/t1/", other, "POST").status, 403);
+  EXPECT_EQ(ask(base_, other).status, 200) << "a link from elsewhere may be followed";
+  EXPECT_EQ(ask(base_, other, "POST").status, 403);
   other.add("Connection", "Upgrade");
   other.add("Upgrade", "websocket");
-  EXPECT_EQ(ask("/proxy/t1/", other).status, 403) << "WebSockets know no same-origin rule";
+  EXPECT_EQ(ask(base_, other).status, 403) << "WebSockets know no same-origin rule";
 }
 
 TEST_F(ProxyTest, TheServiceCannotActAsTheUser) {
@@ -116,66 +127,75 @@ TEST_F(ProxyTest, TheServiceCannotActAsTheUser) {
   headers.add("X-Forwarded-For", "10.0.0.1");
   headers.add("X_Forwarded_For", "10.0.0.2");
   headers.add("Forwarded", "for=10.0.0.3");
-  const auto seen = ask("/proxy/t1/deep/%2e?q=1", headers, "PROPFIND").body;
-  EXPECT_TRUE(seen.starts_with("PROPFIND /proxy/t1/deep/%2e?q=1 HTTP/1.1\r\n")) << seen;
+  const auto seen = ask(base_ + "deep/%2e?q=1", headers, "PROPFIND").body;
+  EXPECT_TRUE(seen.starts_with(fmt::format("PROPFIND {}deep/%2e?q=1 HTTP/1.1\r\n", base_))) << seen;
   EXPECT_EQ(seen.find(user_), std::string::npos) << seen;
   EXPECT_EQ(seen.find("10.0.0."), std::string::npos) << seen;
-  for (const auto* field :
-       {"Cookie: a=1; b=2\r\n", "Authorization: Bearer its own\r\n", "X-Forwarded-For: 127.0.0.1\r\n",
-        "X-Forwarded-Proto: http\r\n", "X-Forwarded-Prefix: /proxy/t1/\r\n"})
+  for (const auto& field :
+       {"Cookie: a=1; b=2\r\n"s, "Authorization: Bearer its own\r\n"s, "X-Forwarded-For: 127.0.0.1\r\n"s,
+        "X-Forwarded-Proto: http\r\n"s, fmt::format("X-Forwarded-Prefix: {}\r\n", base_)})
     EXPECT_NE(seen.find(field), std::string::npos) << field << " in " << seen;
 }
 
 TEST_F(ProxyTest, TheServiceSpeaksForItsOwnPathOnly) {
   start_service(
       "Set-Cookie: auth=stolen; Path=/\r\nSet-Cookie: x=1; Path=/; Domain=h; HttpOnly\r\n"
-      "Set-Cookie: y=2; Path=/proxy/t1/sub\r\nService-Worker-Allowed: /\r\nClear-Site-Data: \"*\"\r\n");
-  const auto reply = ask("/proxy/t1/", headers(user_));
+      "Set-Cookie: y=2; Path=/proxy/other/sub\r\nService-Worker-Allowed: /\r\nClear-Site-Data: \"*\"\r\n");
+  const auto reply = ask(base_, headers(user_));
   std::vector<std::string> cookies;
   for (const auto& [name, value] : reply.headers)
     if (name == "Set-Cookie") cookies.push_back(value);
-  EXPECT_EQ(cookies, (std::vector<std::string>{"x=1; HttpOnly; Path=/proxy/t1/", "y=2; Path=/proxy/t1/sub"}));
+  EXPECT_EQ(cookies, (std::vector<std::string>{"x=1; HttpOnly; Path=" + base_, "y=2; Path=" + base_}));
   EXPECT_FALSE(reply.headers.contains("Service-Worker-Allowed"));
   EXPECT_FALSE(reply.headers.contains("Clear-Site-Data"));
 }
 
 TEST_F(ProxyTest, OnlyAddressesOfTasksAreReached) {
   start_service();
-  for (const auto* path : {"/proxy/127.0.0.1:22/", "/proxy/http:%2f%2f127.0.0.1/", "/proxy/t1%2f../", "/proxy//",
-                           "/proxy/%00/", "/proxy/t1:22/", "/proxy/%zz/"})
+  with_proxies([](Proxies& proxies) { proxies.set("stray", "127.0.0.1", 1); });
+  for (const auto& path :
+       {"/proxy/127.0.0.1:22/"s, "/proxy/http:%2f%2f127.0.0.1/"s, fmt::format("/proxy/{}%2f../", task_),
+        "/proxy//"s, "/proxy/%00/"s, fmt::format("/proxy/{}:22/", task_), "/proxy/%zz/"s, "/proxy/stray/"s})
     EXPECT_EQ(ask(path, headers(user_)).status, 404) << path;
-  const auto bare = ask("/proxy/t1?x=1", headers(user_));
+  const auto bare = ask(fmt::format("/proxy/{}?x=1", task_), headers(user_));
   EXPECT_EQ(bare.status, 307);
   ASSERT_NE(bare.headers.find("Location"), nullptr);
-  EXPECT_EQ(*bare.headers.find("Location"), "/proxy/t1/?x=1");
+  EXPECT_EQ(*bare.headers.find("Location"), base_ + "?x=1");
+}
+
+TEST_F(ProxyTest, AnotherUsersShellIsNotToBeUsed) {
+  start_service();
+  EXPECT_EQ(call(admin_, "POST", "/api/v1/users", {{"user", {{"username", "eve"}, {"active", true}}}}).status,
+            200);
+  const auto eve = log_in("eve");
+  const auto refused = ask(base_, headers(eve));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_NE(refused.body.find("another user's"), std::string::npos) << refused.body;
+  EXPECT_EQ(ask(base_, headers(admin_)).status, 200);
 }
 
 TEST_F(ProxyTest, WithoutAServiceThereIsAPageThatSaysWhy) {
-  with_proxies([](Proxies& proxies) {
-    proxies.on_absent([](const std::string& task) {
-      return task == "soon"   ? Proxies::State::NotReady
-             : task == "over" ? Proxies::State::Ended
-                              : Proxies::State::Unknown;
-    });
-    proxies.set("dead", "127.0.0.1", 1);
-  });
+  const auto soon_task = start_task("notebook"), dead_task = start_task("notebook"),
+             over_task = start_task("shell");
+  with_proxies([&](Proxies& proxies) { proxies.set(dead_task, "127.0.0.1", 1); });
+  EXPECT_EQ(call(user_, "POST", fmt::format("/api/v1/shells/{}/kill", over_task), json::object()).status,
+            200);
   auto browser = headers(user_);
   browser.add("Accept", "text/html,*/*");
-  const auto soon = ask("/proxy/soon/", browser);
+  const auto path = [](const std::string& task) { return fmt::format("/proxy/{}/", task); };
+  const auto soon = ask(path(soon_task), browser);
   EXPECT_EQ(soon.status, 503);
   EXPECT_TRUE(soon.headers.contains("Refresh"));
   EXPECT_NE(soon.body.find("not ready yet"), std::string::npos);
-  EXPECT_EQ(ask("/proxy/over/", browser).status, 410);
-  EXPECT_EQ(ask("/proxy/dead/", browser).status, 502);
+  EXPECT_EQ(ask(path(over_task), browser).status, 410);
+  EXPECT_EQ(ask(path(dead_task), browser).status, 502);
   const auto strange = ask("/proxy/%3Cscript%3E/", browser);
   EXPECT_EQ(strange.status, 404);
   EXPECT_EQ(strange.body.find("<script>"), std::string::npos);
-  EXPECT_EQ(ask("/proxy/over/", headers(user_)).body.front(), '{') << "programs read JSON";
+  EXPECT_EQ(ask(path(over_task), headers(user_)).body.front(), '{') << "programs read JSON";
   http::Headers nobody;
   nobody.add("Accept", "text/html");
-  EXPECT_NE(ask("/proxy/soon/", nobody).body.find("/det/"), std::string::npos) << "a link to log in";
-  with_proxies([](Proxies& proxies) { proxies.remove("dead"); });
-  EXPECT_EQ(ask("/proxy/dead/", browser).status, 404);
+  EXPECT_NE(ask(path(soon_task), nobody).body.find("/det/"), std::string::npos) << "a link to log in";
 }
 
 }  // namespace
