@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-PURE = ("base", "config", "search", "scheduler", "experiment", "api", "cluster", "forecast")
+PURE = ("base", "config", "search", "scheduler", "experiment", "task", "api", "cluster", "forecast")
 _IO = ("http", "checkpoint", "store")
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "base": (),
@@ -24,11 +24,12 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "scheduler": ("base",),
     "experiment": ("base", "config", "search"),
     "api": ("base", "config"),
-    "cluster": ("base", "config", "search", "scheduler", "experiment", "api"),
-    "forecast": ("base", "config", "search", "scheduler", "experiment", "api", "cluster"),
+    "task": ("base",),
+    "cluster": ("base", "config", "search", "scheduler", "experiment", "task", "api"),
+    "forecast": ("base", "config", "search", "scheduler", "experiment", "task", "api", "cluster"),
     "http": ("base",),
     "checkpoint": ("base", "config"),
-    "store": ("base", "config", "experiment"),
+    "store": ("base", "config", "experiment", "task"),
     "cli": ("base", "config", "api", "http"),
     "agent": ("base", "config", "api", "http"),
     "trial": ("base", "config", "api", "http", "checkpoint"),

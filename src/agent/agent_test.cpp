@@ -179,7 +179,7 @@ TEST_F(Agent, KillNineOfTheShimIsTheEndOfTheTask) {
   ::kill(static_cast<pid_t>(shim.pid), SIGKILL);
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 137);
-  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "the process above the trial was killed");
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "the process above the task was killed");
   EXPECT_FALSE(alive(shim.taskPid));
 }
 

@@ -58,12 +58,11 @@ void Daemon::signal(const std::string& id, int number) {
 }
 
 asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted) {
-  const auto ranks =
-      ranks_of(wanted.rank_start, static_cast<int>(std::max<std::size_t>(wanted.slot_ids.size(), 1)));
+  const auto ranks = ranks_of(wanted.rank_start, wanted.ranks());
   const auto prepared = co_await prepare(task, wanted);
   for (const int rank : ranks) {
     if (!prepared) {
-      co_await give_up(task, rank, 1, 0, "the trial could not be started: " + prepared.error().message());
+      co_await give_up(task, rank, 1, 0, "it could not be started: " + prepared.error().message());
     } else if (task->stopping) {
       co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "ended before it was started");
     } else {
@@ -72,7 +71,7 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
       if (laid)
         co_await launch(task, rank, wanted.framework);
       else
-        co_await give_up(task, rank, 1, 0, "the trial could not be started: " + laid.error().message());
+        co_await give_up(task, rank, 1, 0, "it could not be started: " + laid.error().message());
     }
   }
   if (prepared) happened([this, id = task->id] { return reconciler_->running(id); });
@@ -148,8 +147,7 @@ asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framewo
       auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
       const auto laid = co_await on_pool(pool_, std::move(work));
       if (!laid)
-        co_return co_await give_up(task, rank, 1, 0,
-                                   "the trial could not be started: " + laid.error().message());
+        co_return co_await give_up(task, rank, 1, 0, "it could not be started: " + laid.error().message());
     } else {
       spdlog::info("{} rank {} starts cold: the warm worker for {} is not ready", task->id, rank, framework);
     }
@@ -186,8 +184,7 @@ asio::awaitable<void> Daemon::settle(TaskPtr task, int rank) {
     if (task->stopping)
       co_return co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "ended before it was started");
     co_return co_await give_up(
-        task, rank, 127, 0,
-        "the trial could not be started: " + options_.shim_command.front() + " ended at once");
+        task, rank, 127, 0, "it could not be started: " + options_.shim_command.front() + " ended at once");
   }
   // Killed. Its slot is free only when nothing of the task is left.
   for (int i = 0; i < kEndLooks && found.shim.taskPid > 0 && process_alive(found.shim.taskPid); ++i)
@@ -201,7 +198,7 @@ asio::awaitable<void> Daemon::settle(TaskPtr task, int rank) {
   ShimExit exit;
   exit.signal = task->stopping && !task->forcing ? SIGTERM : SIGKILL;
   exit.code = 128 + exit.signal;
-  if (!task->stopping || !cleaned) exit.reason = "the process above the trial was killed";
+  if (!task->stopping || !cleaned) exit.reason = "the process above the task was killed";
   rank_ended(task, rank, exit);
 }
 
@@ -272,8 +269,7 @@ asio::awaitable<void> Daemon::adopt_rank(TaskPtr task, int rank) {
         auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
         const auto laid = co_await on_pool(pool_, std::move(work));
         if (laid) co_return co_await launch(task, rank, "");
-        co_return co_await give_up(task, rank, 1, 0,
-                                   "the trial could not be started: " + laid.error().message());
+        co_return co_await give_up(task, rank, 1, 0, "it could not be started: " + laid.error().message());
       }
       case FoundRank::State::Beginning: co_await rest(milliseconds(10));
     }

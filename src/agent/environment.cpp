@@ -94,10 +94,11 @@ Environment malloc_environment() {
 Environment task_environment(const api::DesiredAllocation& a, int rank, const AgentOptions& options,
                              const Machine& machine, const std::string& cluster_id,
                              const std::string& work_directory, const Environment& inherited) {
-  const int local_size = static_cast<int>(std::max<std::size_t>(a.slot_ids.size(), 1));
+  const int local_size = a.ranks();
   const auto master = parts_of(options.master_url);
   const auto devices = visible_devices(a, machine);
-  const int threads = threads_for_slot(machine);
+  const int threads =
+      threads_for_slot(machine) * std::max(static_cast<int>(a.slot_ids.size()) / local_size, 1);
   Environment environment = {
       {"DET_MASTER", options.master_url},
       {"DET_MASTER_HOST", master.host},
@@ -110,10 +111,6 @@ Environment task_environment(const api::DesiredAllocation& a, int rank, const Ag
       {"DET_TASK_ID", a.task_id},
       {"DET_ALLOCATION_ID", a.allocation_id},
       {"DET_SESSION_TOKEN", a.token},
-      {"DET_TASK_TYPE", "TRIAL"},
-      {"DET_TRIAL_ID", std::to_string(a.trial_id.value())},
-      {"DET_EXPERIMENT_ID", std::to_string(a.experiment_id.value())},
-      {"DET_TRIAL_RUN_ID", std::to_string(a.run_id)},
       {"DET_RESOURCES_ID", fmt::format("{}.{}", a.allocation_id, a.container_rank)},
       {"DET_CONTAINER_ID", fmt::format("{}.{}", a.allocation_id, a.container_rank)},
       {"DET_RESOURCES_TYPE",
@@ -130,11 +127,21 @@ Environment task_environment(const api::DesiredAllocation& a, int rank, const Ag
       {"CUDA_VISIBLE_DEVICES", devices},
       {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
   };
+  if (a.trial_id) {
+    environment["DET_TASK_TYPE"] = "TRIAL";
+    environment["DET_TRIAL_ID"] = std::to_string(a.trial_id.value());
+    environment["DET_EXPERIMENT_ID"] = std::to_string(a.experiment_id.value());
+    environment["DET_TRIAL_RUN_ID"] = std::to_string(a.run_id);
+  }
   // Spinning barriers collapse when anything else wants the core.
   if (threads > 1) environment["OMP_WAIT_POLICY"] = "passive";
   if (!options.python_path.empty()) environment["PYTHONPATH"] = options.python_path;
   environment.merge(malloc_environment());
   environment.merge(Environment(inherited));
+  // Without a program of ours before it, `python` has to be the agent's all the same.
+  if (a.framework == api::kCommandFramework)
+    if (const auto slash = options.python.rfind('/'); slash != std::string::npos)
+      environment["PATH"] = options.python.substr(0, slash) + ":" + environment["PATH"];
   for (const auto& [name, value] : a.environment) {
     // The user's own import path goes first, ours must stay reachable.
     if (name == "PYTHONPATH" && !options.python_path.empty())
@@ -149,7 +156,7 @@ std::vector<std::string> isolation_for(const api::DesiredAllocation& allocation,
                                        const Machine& machine) {
   std::vector<std::string> steps;
   if (!options.isolate) return steps;
-  const bool shares = allocation.slot_ids.size() > 1;
+  const bool shares = allocation.ranks() > 1;
   for (const auto& step : machine.isolation)
     if (!shares || (step != "shm" && step != "ipc")) steps.push_back(step);
   return steps;

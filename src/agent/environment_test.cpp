@@ -119,5 +119,26 @@ TEST(Slots, AsManyCpuSlotsAsAskedFor) {
   EXPECT_EQ(detect_slots(2)[1].uuid, "cpu-1");
 }
 
+TEST_F(TaskEnvironment, ATaskThatIsNoTrialHasOneProcessForAllItsSlotsAndNothingOfATrial) {
+  allocation.trial_id = {};
+  allocation.experiment_id = {};
+  allocation.framework = api::kCommandFramework;
+  allocation.command = {"python", "-V"};
+  allocation.rank_start = 0;
+  allocation.size = 1;
+  allocation.environment = {{"DET_TASK_TYPE", "COMMAND"}};
+  options.python = "/opt/python/bin/python3";
+  const auto environment = of(0);
+  EXPECT_EQ(environment.at("DET_TASK_TYPE"), "COMMAND");
+  EXPECT_EQ(environment.at("DET_TASK_ID"), "7.x");
+  EXPECT_EQ(environment.at("DET_SLOT_IDS"), "[2,3]");
+  EXPECT_EQ(environment.at("CUDA_VISIBLE_DEVICES"), "GPU-2,GPU-3");
+  EXPECT_EQ(environment.at("DET_LOCAL_SIZE"), "1");
+  EXPECT_EQ(environment.at("OMP_NUM_THREADS"), "8") << "4 for each slot";
+  EXPECT_EQ(environment.at("PATH"), "/opt/python/bin:/bin");
+  for (const auto* name : {"DET_TRIAL_ID", "DET_EXPERIMENT_ID", "DET_TRIAL_RUN_ID"})
+    EXPECT_FALSE(environment.contains(name)) << name;
+}
+
 }  // namespace
 }  // namespace det::agent

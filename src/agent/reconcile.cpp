@@ -14,10 +14,6 @@ std::int64_t microseconds(double seconds) {
   return std::llround(std::clamp(seconds, 0.0, 1e6) * 1e6);
 }
 
-int rank_count(const api::DesiredAllocation& wanted) {
-  return static_cast<int>(std::max<std::size_t>(wanted.slot_ids.size(), 1));
-}
-
 api::AllocationState state_of(const Remembered& entry) {
   if (entry.ended() && entry.shipped) return api::AllocationState::exited;
   return entry.running ? api::AllocationState::running : api::AllocationState::starting;
@@ -142,7 +138,7 @@ void Reconciler::start_wanted(Time now, Actions& actions) {
       continue;  // Tried again with the next reply, or when a slot gets free.
     Remembered entry;
     entry.rank_start = wanted.rank_start;
-    entry.ranks = rank_count(wanted);
+    entry.ranks = wanted.ranks();
     entry.slot_ids = wanted.slot_ids;
     entry.grace_seconds = wanted.grace_seconds;
     memory_.allocations.emplace(id, std::move(entry));
@@ -172,7 +168,7 @@ void Reconciler::remember_ended(const api::DesiredAllocation& wanted, int code, 
                                 const std::string& reason) {
   Remembered entry;
   entry.rank_start = std::clamp(wanted.rank_start, 0, 1'000'000);  // It may be what is wrong.
-  entry.ranks = rank_count(wanted);
+  entry.ranks = wanted.ranks();
   entry.shipped = true;
   for (int i = 0; i < entry.ranks; ++i) {
     auto& exit = entry.exits.emplace_back();

@@ -137,6 +137,11 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
   if (cxx) {
     if (auto ready = prepare_cxx(options, state_dir_); !ready) return ready;
     spec.command = {options.cxx_program};
+  } else if (a.framework == api::kCommandFramework) {
+    spec.command = a.command;
+  } else if (a.framework == api::kPythonFramework) {
+    spec.command = {options.python};
+    spec.command.insert(spec.command.end(), a.command.begin(), a.command.end());
   } else {
     spec.command = {options.python};
     spec.command.insert(spec.command.end(), options.trial_command.begin(), options.trial_command.end());
@@ -147,13 +152,14 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
   spec.isolation = isolation_for(a, options, machine);
   spec.hide = fs::canonical(state_dir_, error);
   spec.show = {fs::canonical(work, error)};
-  spec.memory_bytes_max = options.memory_per_slot;
+  const auto slots_of_each =
+      std::max<std::size_t>(a.slot_ids.size() / static_cast<std::size_t>(a.ranks()), 1);
+  spec.memory_bytes_max = options.memory_per_slot * static_cast<std::int64_t>(slots_of_each);
   spec.pids_max = options.pids_per_slot.value_or(machine.pids_per_slot);
   spec.grace_seconds = a.grace_seconds;
   if (options.on_disconnect == OnDisconnect::Stop) spec.lease = state_dir_ / "lease";
   if (cxx) spec.show.push_back(fs::canonical(cxx_cache(state_dir_), error));
-  const auto ranks = static_cast<int>(std::max<std::size_t>(a.slot_ids.size(), 1));
-  for (int i = 0; i < ranks; ++i) {
+  for (int i = 0; i < a.ranks(); ++i) {
     const int number = a.rank_start + i;
     spec.environment = task_environment(a, number, options, machine, cluster_id, work, inherited);
     if (cxx) spec.environment.try_emplace("DET_CXX_CACHE", cxx_cache(state_dir_));

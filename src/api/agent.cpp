@@ -44,12 +44,14 @@ std::optional<Error> problem(const DesiredAllocation& a) {
     return within(fmt::format("{} slots; at most {}", a.slot_ids.size(), kSlotsMax));
   if (std::set<int>(a.slot_ids.begin(), a.slot_ids.end()).size() != a.slot_ids.size())
     return within("names a slot twice");
-  const auto ranks = static_cast<std::int64_t>(std::max<std::size_t>(a.slot_ids.size(), 1));
+  const auto ranks = static_cast<std::int64_t>(a.ranks());
   if (a.rank_start < 0 || a.rank_start + ranks > a.size)
     return within(fmt::format("ranks {} to {} do not fit a size of {}", a.rank_start,
                               a.rank_start + ranks - 1, a.size));
   if (!(a.grace_seconds >= 0 && a.grace_seconds <= kGraceSecondsMax))
     return within(fmt::format("graceSeconds is {}; must be from 0 to {}", a.grace_seconds, kGraceSecondsMax));
+  for (const auto& word : a.command)
+    if (word.find('\0') != std::string::npos) return within("its command has a NUL byte");
   for (const auto& [name, text] : a.environment) {
     if (name.empty() || name.find('=') != std::string::npos || name.find('\0') != std::string::npos)
       return within(fmt::format("environment variable {} has no usable name", quoted(name)));

@@ -76,6 +76,11 @@ BOOST_DESCRIBE_STRUCT(SyncRequest, (),
                       (session, sequence, known_epoch, known_version, wait_milliseconds, version, hostname,
                        resource_pool, slots, allocations, label))
 
+/// The framework of a task whose command is a program and its arguments.
+inline constexpr const char* kCommandFramework = "command";
+/// … and of one whose command is for the agent's own Python.
+inline constexpr const char* kPythonFramework = "python";
+
 /// One allocation that the master wants on this agent.
 struct DesiredAllocation {
   std::string allocation_id;
@@ -90,14 +95,20 @@ struct DesiredAllocation {
   int container_rank = 0;                          ///< Which of the allocation's agents this one is.
   std::map<std::string, std::string> environment;  ///< Goes before what the agent sets.
   std::string model_definition;                    ///< Digest; empty: no files.
-  std::string framework;                           ///< "pytorch", or "pytorch-cxx" for a trial in C++.
-  bool kill = false;  ///< End it: SIGTERM, `grace_seconds`, SIGKILL of everything.
+  std::string
+      framework;  ///< "pytorch", "pytorch-cxx" for a trial in C++, kCommandFramework, kPythonFramework.
+  std::vector<std::string> command{};  ///< Of a task that is no trial: what to run, in one process.
+  bool kill = false;                   ///< End it: SIGTERM, `grace_seconds`, SIGKILL of everything.
   double grace_seconds = 15;
+
+  /// Its processes on this agent.
+  int ranks() const { return command.empty() && !slot_ids.empty() ? static_cast<int>(slot_ids.size()) : 1; }
   friend bool operator==(const DesiredAllocation&, const DesiredAllocation&) = default;
 };
 BOOST_DESCRIBE_STRUCT(DesiredAllocation, (),
                       (allocation_id, task_id, token, experiment_id, trial_id, run_id, slot_ids, rank_start,
-                       size, container_rank, environment, model_definition, framework, kill, grace_seconds))
+                       size, container_rank, environment, model_definition, framework, command, kill,
+                       grace_seconds))
 
 struct SyncReply {
   std::int64_t epoch = 0;     ///< Grows with each start of a master; answers of lower epochs are dropped.

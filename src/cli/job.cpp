@@ -5,7 +5,6 @@
 
 #include "det/cli/command.h"
 #include "det/cli/format.h"
-#include "det/cli/logs.h"
 #include "det/cli/output.h"
 #include "det/config/yaml.h"
 
@@ -106,7 +105,7 @@ Action define_job_update(CLI::App& app) {
     std::map<std::string, std::string> values;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("job_id", options->id, "which job, by its ID or the experiment's number")
+  app.add_option("job_id", options->id, "which job, by its ID, the experiment's number or the task's ID")
       ->type_name("JOB_ID")
       ->required();
   const auto add = [&](const char* flags, const char* name, const char* help, const char* type) {
@@ -163,25 +162,28 @@ Action define_job_why(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("job_id", options->id, "which job, by its ID or the experiment's number")
+  app.add_option("job_id", options->id, "which job, by its ID, the experiment's number or the task's ID")
       ->type_name("JOB_ID")
       ->required();
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.get("/api/v1/job-queues/" + url_encode(options->id) + "/why"));
+    const bool trials = text_at(answer, "job.type") == "TYPE_EXPERIMENT";
     Table table({"Trial ID", "Slots", "State", "Agents", "Waits because it", "Behind Job"});
     for (const auto& trial : list_at(answer, "trials")) {
       std::string agents;
       for (const auto& agent : list_at(trial, "agents"))
         agents += (agents.empty() ? "" : ", ") + cell_text(agent);
-      table.add({at(trial, "trialId"), at(trial, "slots"), at(trial, "state"), json::value(agents),
-                 at(trial, "reason"), at(trial, "behindJobId")});
+      table.add({trials ? at(trial, "trialId") : json::value(), at(trial, "slots"), at(trial, "state"),
+                 json::value(agents), at(trial, "reason"), at(trial, "behindJobId")});
     }
     if (const auto& form = options->form; !form.csv && !form.json && !form.yaml) {
       const auto ahead = json::to_int64(at(answer, "job.summary.jobsAhead")).value_or(-1);
-      session.console().line("{} (experiment {}, resource pool {}, scheduler {}{})",
-                             text_at(answer, "job.name"), text_at(answer, "job.entityId"),
-                             text_at(answer, "job.resourcePool"), text_at(answer, "scheduler"),
+      auto type = text_at(answer, "job.type").substr(5);
+      for (auto& c : type) c = static_cast<char>(c - 'A' + 'a');
+      session.console().line("{} ({} {}, resource pool {}, scheduler {}{})", text_at(answer, "job.name"),
+                             type, text_at(answer, "job.entityId"), text_at(answer, "job.resourcePool"),
+                             text_at(answer, "scheduler"),
                              ahead < 0 ? "" : fmt::format(", {} job{} ahead", ahead, ahead == 1 ? "" : "s"));
       session.console().line("{}", text_at(answer, "explanation"));
       for (const auto& trial : list_at(answer, "trials"))
@@ -192,56 +194,6 @@ Action define_job_why(CLI::App& app) {
       if (list_at(answer, "trials").empty()) return 0;
     }
     show(session.console(), options->form, answer, table);
-    return 0;
-  };
-}
-
-Action define_task_list(CLI::App& app) {
-  const auto form = std::make_shared<OutputForm>();
-  add_output_flags(app, *form);
-  return [form](Session& session) -> Result<int> {
-    DET_TRY(const auto answer, session.get("/api/v1/tasks"));
-    const auto& summaries = at(answer, "allocationIdToSummary");
-    std::vector<const json::value*> tasks;
-    if (summaries.is_object())
-      for (const auto& member : summaries.get_object()) tasks.push_back(&member.value());
-    std::sort(tasks.begin(), tasks.end(), [](const auto* a, const auto* b) {
-      return std::pair(text_at(*a, "registeredTime"), text_at(*a, "allocationId")) <
-             std::pair(text_at(*b, "registeredTime"), text_at(*b, "allocationId"));
-    });
-    Table table({"Task ID", "Allocation ID", "Name", "Slots Needed", "Registered Time", "Agent", "Priority",
-                 "Resource Pool", "Ports"});
-    for (const auto* task : tasks) {
-      std::string agents, ports;
-      for (const auto& resources : list_at(*task, "resources"))
-        if (at(resources, "agentDevices").is_object())
-          for (const auto& agent : at(resources, "agentDevices").get_object())
-            agents += (agents.empty() ? "" : ", ") + std::string(agent.key());
-      for (const auto& port : list_at(*task, "proxyPorts"))
-        ports += (ports.empty() ? "" : ", ") + cell_text(at(port, "port"));
-      table.add({at(*task, "taskId"), at(*task, "allocationId"), at(*task, "name"), at(*task, "slotsNeeded"),
-                 time_cell(at(*task, "registeredTime")), json::value(agents.empty() ? "unassigned" : agents),
-                 at(*task, "priority"), at(*task, "resourcePool"), json::value(ports)});
-    }
-    show(session.console(), *form, summaries, table);
-    return 0;
-  };
-}
-
-Action define_task_logs(CLI::App& app) {
-  struct Options {
-    std::string id;
-    LogOptions logs;
-  };
-  const auto options = std::make_shared<Options>();
-  app.add_option("task_id", options->id, "which task")->type_name("TASK_ID")->required();
-  add_log_flags(app, options->logs);
-  return [options](Session& session) -> Result<int> {
-    const auto path = "/api/v1/tasks/" + url_encode(options->id) + "/logs";
-    if (auto shown = show_logs(session, path, options->logs); !shown) return tl::unexpected(shown.error());
-    if (!options->logs.json)
-      session.console().good(
-          fmt::format("Task log stream ended. To reopen log stream, run: det task logs -f {}", options->id));
     return 0;
   };
 }
@@ -259,15 +211,6 @@ Command job_commands() {
                         "det job update-batch 7.priority=10 8.ahead-of=7",
                         define_job_update_batch},
                        {{"why"}, "explain why a job waits", "det job why 7 --json", define_job_why}},
-          .default_child = "list"};
-}
-
-Command task_commands() {
-  return {.names = {"task"},
-          .help = "look at what runs on the cluster",
-          .example = "det task list\ndet task logs -f 7.677de5d8-09a4-446c-93de-a19f155159a5",
-          .children = {{{"list", "ls"}, "list tasks", "", define_task_list},
-                       {{"logs"}, "show logs of task", "", define_task_logs}},
           .default_child = "list"};
 }
 

@@ -42,6 +42,16 @@ bool holds_slots(const Allocation& allocation, const std::string& agent) {
                      [&](const auto& share) { return share.agent == agent; });
 }
 
+// What a run that is over means for a task that is no trial.
+task::Exit task_exit(const Allocation& allocation, const Exit& exit) {
+  if (allocation.exit)
+    return {.code = allocation.exit->signal != 0 ? 128 + allocation.exit->signal : allocation.exit->code,
+            .signal = allocation.exit->signal,
+            .reason = allocation.exit->reason};
+  const bool began = allocation.lost && !allocation.failure.empty();
+  return {.kind = began ? task::Exit::Kind::Lost : task::Exit::Kind::NeverBegan, .reason = exit.reason};
+}
+
 }  // namespace
 
 void Cluster::request(experiment::Experiment& experiment, const experiment::RequestAllocation& wanted,
@@ -63,6 +73,7 @@ void Cluster::request(experiment::Experiment& experiment, const experiment::Requ
 void Cluster::preempt(const std::string& id, Step& step) {
   auto* allocation = live_allocation(id);
   if (allocation == nullptr) return;
+  DET_ASSERT(allocation->of_trial());  // others cannot give way and come back
   if (allocation->record.state == AllocationState::Pending)
     return end(*allocation, {.kind = Exit::Kind::Stopped, .preempted = true, .reason = "withdrawn"}, step);
   if (allocation->preempt) return;
@@ -101,6 +112,10 @@ void Cluster::end(Allocation& ended, const Exit& exit, Step& step) {
   step.effects.push_back(WakeAllocation{record.id});
   wake_agents(allocation, step);
   step.place = true;
+  if (!allocation.of_trial()) {
+    const auto wish = tasks_.at(record.task_id).ended(task_exit(allocation, exit), step.now);
+    return settle(record.task_id, wish, step);
+  }
   live(record.experiment_id)->allocation_ended(record.trial_id, exit, step.context());
   settle(record.experiment_id, step);
 }
@@ -124,6 +139,10 @@ Outcome Cluster::on(const AllocationStarted& event, Step& step) {
       allocation->record.state < AllocationState::Running) {
     allocation->record.state = AllocationState::Running;
     step.effects.push_back(PutAllocation{allocation->record});
+    if (!allocation->of_trial()) {
+      tasks_.at(allocation->record.task_id).running();
+      settle(allocation->record.task_id, task::Wish::Nothing, step);
+    }
   }
   return {};
 }
@@ -157,6 +176,7 @@ Outcome Cluster::on(const AllocationExited& event, Step& step) {
   free_share(*allocation, event.agent, step.now);
   step.place = true;
   if (event.exits.empty() && allocation->failure.empty()) allocation->lost = true;  // it never started
+  if (!allocation->of_trial() && !event.exits.empty()) allocation->exit = event.exits.front();
   for (const auto& exit : event.exits) note_exit(*allocation, exit, step);
   end_if_all_ended(*allocation, step);
   return {};
@@ -204,7 +224,8 @@ Outcome Cluster::on(const AgentLost& event, Step& step) {
     allocation.failure = fmt::format("agent {} was lost", event.agent);
     allocation.kill = true;
     step.effects.push_back(
-        LogNote{allocation.record.task_id, id, allocation.failure + "; the trial will run again elsewhere"});
+        LogNote{allocation.record.task_id, id,
+                allocation.failure + (allocation.of_trial() ? "; the trial will run again elsewhere" : "")});
     wake_agents(allocation, step);
     end_if_all_ended(allocation, step);
   }
@@ -251,7 +272,17 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
       if (share.agent == event.agent && (!event.slot || std::find(share.slots.begin(), share.slots.end(),
                                                                   *event.slot) != share.slots.end()))
         hit.push_back(id);
-  for (const auto& id : hit) preempt(id, step);
+  for (const auto& id : hit) {
+    const auto* allocation = live_allocation(id);
+    if (allocation == nullptr) continue;
+    if (allocation->of_trial())
+      preempt(id, step);
+    else
+      stop_task(allocation->record.task_id,
+                event.slot ? fmt::format("slot {} of agent {} was disabled", *event.slot, event.agent)
+                           : fmt::format("agent {} was disabled", event.agent),
+                step);
+  }
   return {};
 }
 
@@ -261,13 +292,11 @@ std::vector<api::DesiredAllocation> Cluster::desired(const std::string& agent) c
   std::vector<api::DesiredAllocation> all;
   for (const auto& [id, allocation] : allocations_) {
     if (!holds_slots(allocation, agent)) continue;
-    const auto& owner = *experiment(allocation.record.experiment_id);
-    const auto& trial = *owner.trial(allocation.record.trial_id);
     api::DesiredAllocation entry{.allocation_id = id,
                                  .task_id = allocation.record.task_id,
                                  .token = {},
-                                 .experiment_id = owner.record().id,
-                                 .trial_id = trial.record.id,
+                                 .experiment_id = allocation.record.experiment_id,
+                                 .trial_id = allocation.record.trial_id,
                                  .run_id = static_cast<int>(allocation.record.run_id)};
     int rank = 0;
     for (std::size_t i = 0; i < allocation.record.shares.size(); ++i) {
@@ -281,9 +310,18 @@ std::vector<api::DesiredAllocation> Cluster::desired(const std::string& agent) c
       rank += count;
     }
     entry.size = rank;
-    entry.model_definition = owner.record().model_definition;
-    entry.framework = config::is_cxx_entrypoint(owner.config().entrypoint) ? "pytorch-cxx" : "pytorch";
     entry.kill = allocation.kill;
+    if (allocation.of_trial()) {
+      const auto& owner = *experiment(allocation.record.experiment_id);
+      entry.model_definition = owner.record().model_definition;
+      entry.framework = config::is_cxx_entrypoint(owner.config().entrypoint) ? "pytorch-cxx" : "pytorch";
+    } else {
+      const auto& owner = tasks_.at(allocation.record.task_id).record();
+      entry.model_definition = owner.context;
+      entry.framework = owner.program_is_ours ? api::kPythonFramework : api::kCommandFramework;
+      entry.command = owner.command;
+      entry.size = entry.ranks();
+    }
     all.push_back(std::move(entry));
   }
   return all;

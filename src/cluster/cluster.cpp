@@ -20,10 +20,11 @@ struct Saved {
   std::vector<json::value> experiments;
   Pools pools{};
   std::vector<Position> positions{};
+  std::vector<task::Saved> tasks{};
 };
 BOOST_DESCRIBE_STRUCT(Saved, (),
-                      (epoch, next_experiment, next_trial, agents, allocations, experiments, pools,
-                       positions))
+                      (epoch, next_experiment, next_trial, agents, allocations, experiments, pools, positions,
+                       tasks))
 
 // What of a record is worth a row of its own right away; progress in steps of 1 %.
 std::string digest(const experiment::ExperimentRecord& r) {
@@ -44,6 +45,7 @@ Result<Cluster> Cluster::restore(const json::value& snapshot) {
   for (const auto& agent : saved.agents) cluster.agents_.emplace(agent.id, agent);
   for (const auto& allocation : saved.allocations)
     cluster.allocations_.emplace(allocation.record.id, allocation);
+  for (const auto& task : saved.tasks) cluster.tasks_.emplace(task.record.id, task::load(task));
   for (const auto& value : saved.experiments) {
     DET_TRY(auto experiment, experiment::Experiment::restore(value));
     const auto id = experiment.record().id;
@@ -60,6 +62,7 @@ json::value Cluster::snapshot() const {
   for (const auto& [id, experiment] : experiments_) saved.experiments.push_back(experiment.snapshot());
   saved.pools = pools_;
   for (const auto& [id, position] : positions_) saved.positions.push_back({id, position});
+  for (const auto& [id, task] : tasks_) saved.tasks.push_back(task::save(task));
   return json::to_json(saved);
 }
 
@@ -86,6 +89,8 @@ std::vector<Event> Cluster::due(Time now) const {
   for (const auto& [id, allocation] : allocations_)
     if (allocation.preempt_deadline && *allocation.preempt_deadline <= now && !allocation.kill)
       events.push_back(PreemptionExpired{id});
+  for (const auto& [id, task] : tasks_)
+    if (task.idle_for_too_long(now)) events.push_back(TaskKilled{id, task.idle_reason()});
   return events;
 }
 
@@ -259,9 +264,19 @@ Error gone(const std::string& allocation_id) {
 }
 }  // namespace
 
+// Other tasks have tokens, too, and nothing of what follows is theirs to say.
+Result<Allocation*> Cluster::trial_that_reports(const std::string& allocation_id) {
+  auto* allocation = live_allocation(allocation_id);
+  if (allocation == nullptr) return tl::unexpected(gone(allocation_id));
+  if (!allocation->of_trial())
+    return fail(ErrorCode::PermissionDenied, "allocation {} is of no trial", allocation_id);
+  return allocation;
+}
+
 Outcome Cluster::on(const OperationCompleted& event, Step& step) {
-  const auto* allocation = live_allocation(event.allocation_id);
-  if (allocation == nullptr) return refuse(gone(event.allocation_id));
+  const auto reporter = trial_that_reports(event.allocation_id);
+  if (!reporter) return refuse(reporter.error());
+  const auto* allocation = *reporter;
   const auto id = allocation->record.experiment_id;
   const auto done =
       live(id)->operation_completed(allocation->record.trial_id, event.batches, event.metric, step.context());
@@ -271,8 +286,9 @@ Outcome Cluster::on(const OperationCompleted& event, Step& step) {
 }
 
 Outcome Cluster::on(const TrialProgressed& event, Step& step) {
-  const auto* allocation = live_allocation(event.allocation_id);
-  if (allocation == nullptr) return refuse(gone(event.allocation_id));
+  const auto reporter = trial_that_reports(event.allocation_id);
+  if (!reporter) return refuse(reporter.error());
+  const auto* allocation = *reporter;
   live(allocation->record.experiment_id)
       ->progressed(allocation->record.trial_id, event.batches, event.runner_state);
   settle(allocation->record.experiment_id, step);
@@ -280,16 +296,18 @@ Outcome Cluster::on(const TrialProgressed& event, Step& step) {
 }
 
 Outcome Cluster::on(const ValidationReported& event, Step& step) {
-  const auto* allocation = live_allocation(event.allocation_id);
-  if (allocation == nullptr) return refuse(gone(event.allocation_id));
+  const auto reporter = trial_that_reports(event.allocation_id);
+  if (!reporter) return refuse(reporter.error());
+  const auto* allocation = *reporter;
   live(allocation->record.experiment_id)->validated(allocation->record.trial_id, event.batches, event.metric);
   settle(allocation->record.experiment_id, step);
   return {};
 }
 
 Outcome Cluster::on(const CheckpointReported& event, Step& step) {
-  const auto* allocation = live_allocation(event.record.allocation_id);
-  if (allocation == nullptr) return refuse(gone(event.record.allocation_id));
+  const auto reporter = trial_that_reports(event.record.allocation_id);
+  if (!reporter) return refuse(reporter.error());
+  const auto* allocation = *reporter;
   auto record = event.record;
   record.experiment_id = allocation->record.experiment_id;
   record.trial_id = allocation->record.trial_id;
@@ -301,8 +319,9 @@ Outcome Cluster::on(const CheckpointReported& event, Step& step) {
 }
 
 Outcome Cluster::on(const EarlyExitReported& event, Step& step) {
-  const auto* allocation = live_allocation(event.allocation_id);
-  if (allocation == nullptr) return refuse(gone(event.allocation_id));
+  const auto reporter = trial_that_reports(event.allocation_id);
+  if (!reporter) return refuse(reporter.error());
+  const auto* allocation = *reporter;
   live(allocation->record.experiment_id)
       ->exiting_early(allocation->record.trial_id, event.reason, event.message);
   settle(allocation->record.experiment_id, step);
@@ -310,9 +329,9 @@ Outcome Cluster::on(const EarlyExitReported& event, Step& step) {
 }
 
 Outcome Cluster::on(const PreemptionAcknowledged& event, Step&) {
-  auto* allocation = live_allocation(event.allocation_id);
-  if (allocation == nullptr) return refuse(gone(event.allocation_id));
-  allocation->acknowledged = true;
+  const auto reporter = trial_that_reports(event.allocation_id);
+  if (!reporter) return refuse(reporter.error());
+  (*reporter)->acknowledged = true;
   return {};
 }
 

@@ -26,7 +26,18 @@ BOOST_DESCRIBE_STRUCT(Agent, (),
                       (id, resource_pool, hostname, version, slots, disabled_slots, enabled, draining,
                        connected, registered, label))
 
-/// One run of a trial on slots, wanted or granted. Gone from memory once it ended.
+/// Who stands in the queue of a pool: an experiment, or a task that is no trial.
+struct Job {
+  ExperimentId experiment{};
+  std::string task{};  ///< its id, where it is no experiment
+
+  Job(ExperimentId id) : experiment(id) {}  // NOLINT: either is a job
+  explicit Job(std::string id) : task(std::move(id)) {}
+  friend auto operator<=>(const Job&, const Job&) = default;
+  friend bool operator==(const Job&, const Job&) = default;
+};
+
+/// One run of a task on slots, wanted or granted. Gone from memory once it ended.
 struct Allocation {
   experiment::AllocationRecord record;
   int slots = 1;
@@ -41,10 +52,13 @@ struct Allocation {
   // As the last plan said; derived, and so in no snapshot.
   std::optional<scheduler::Why> waiting{};
   std::string behind{};  ///< the allocation that is first in its line; empty if it is the first
+  std::optional<api::RankExit> exit{};  ///< of a task that is no trial
+
+  bool of_trial() const { return static_cast<bool>(record.trial_id); }
 };
 BOOST_DESCRIBE_STRUCT(Allocation, (),
                       (record, slots, agents_running, agents_ended, preempt, for_others, acknowledged, kill,
-                       lost, failure, preempt_deadline))
+                       lost, failure, preempt_deadline, exit))
 
 /// What follows from an event. When `refused` holds something, nothing changed.
 struct Outcome {
@@ -53,15 +67,15 @@ struct Outcome {
   std::vector<Effect> effects;
 };
 
-/// Everything that the master decides: experiments, who runs where, and who is told what.
+/// Everything that the master decides: experiments, other tasks, who runs where, and who is told what.
 ///
 /// `handle` is the only way in which it changes. It does no I/O and reads no
 /// clock, so that events and their times are all there is: remembered in order
 /// and handled again, they give the same cluster (I-9). The master and the
 /// simulator drive the same class.
 ///
-/// Experiments that are over are forgotten once their checkpoints are collected;
-/// their rows stay in the store.
+/// Experiments that are over are forgotten once their checkpoints are collected, tasks that are no trials at
+/// once; their rows stay in the store.
 ///
 /// Threads: not safe; one strand.
 class Cluster {
@@ -83,6 +97,9 @@ class Cluster {
   const std::map<ExperimentId, experiment::Experiment>& experiments() const { return experiments_; }
 
   const Allocation* allocation(const std::string& id) const;
+  /// Tasks that are no trials and are not over.
+  const std::map<std::string, task::Task>& tasks() const { return tasks_; }
+  const task::Task* task(const std::string& id) const;
   const experiment::Experiment* experiment(ExperimentId id) const;
   const experiment::Trial* trial(TrialId id) const;
   /// Why the allocation waits, in words; empty when it does not.
@@ -95,8 +112,15 @@ class Cluster {
   std::string pool_for(const config::ExperimentConfig& config) const;
   std::string pool_of(const experiment::Experiment& experiment) const;
   int priority_of(const experiment::Experiment& experiment) const;
-  /// Experiments of the pool that are not over, in the order of its queue.
-  std::vector<ExperimentId> queue(const std::string& pool) const;
+  int priority_of(const task::Task& task) const;
+  // Of a job that is not over.
+  std::string pool_of(const Job& job) const;
+  int priority_of(const Job& job) const;
+  UserId owner_of(const Job& job) const;
+  std::string job_id_of(const Job& job) const;
+  static Job job_of(const Allocation& allocation);
+  /// Jobs of the pool that are not over, in the order of its queue.
+  std::vector<Job> queue(const std::string& pool) const;
   /// Agents of a pool as the scheduler sees them.
   std::vector<scheduler::Agent> scheduler_agents(const std::string& pool) const;
 
@@ -137,8 +161,18 @@ class Cluster {
   Outcome on(const CheckpointReported&, Step&);
   Outcome on(const EarlyExitReported&, Step&);
   Outcome on(const PreemptionAcknowledged&, Step&);
+  Outcome on(const TaskSubmitted&, Step&);
+  Outcome on(const TaskKilled&, Step&);
+  Outcome on(const TaskPrioritySet&, Step&);
+  Outcome on(const TaskReady&, Step&);
+  Outcome on(const TaskIdled&, Step&);
 
   void settle(ExperimentId id, Step& step);
+  /// Carries out what the task wants and writes its row; forgets it when it is over.
+  void settle(const std::string& task_id, task::Wish wish, Step& step);
+  void stop_task(const std::string& task_id, std::string why, Step& step);
+  Result<Allocation*> trial_that_reports(const std::string& allocation_id);
+  Result<std::string> task_that_reports(const std::string& allocation_id) const;
   void request(experiment::Experiment& experiment, const experiment::RequestAllocation& wanted, Step& step);
   void preempt(const std::string& id, Step& step);
   void kill(const std::string& id, Step& step);
@@ -149,7 +183,11 @@ class Cluster {
   void place_pool(const std::string& pool, Step& step);
   void start(const scheduler::Placement& placement, Step& step);
   std::string pool_where(const Allocation& allocation) const;
-  std::int64_t position_of(ExperimentId id) const;
+  std::int64_t position_of(const Job& job) const;
+  void set_position(const Job& job, std::int64_t position);
+  Time submitted(const Job& job) const;
+  bool in_queue(const Job& job) const;
+  scheduler::Request request_of(const Allocation& allocation) const;
   void move_where_it_belongs(ExperimentId id, Step& step);
   void wake_agents(const Allocation& allocation, Step& step);
   void forget_lost_agents();
@@ -160,6 +198,7 @@ class Cluster {
   std::map<std::string, Agent> agents_;
   std::map<std::string, Allocation> allocations_;
   std::map<ExperimentId, experiment::Experiment> experiments_;
+  std::map<std::string, task::Task> tasks_;
   std::map<TrialId, ExperimentId> experiment_of_;  // derived from experiments_
   std::map<ExperimentId, std::string>
       written_;  // what PutExperiment last said, to say it no oftener than needed

@@ -8,6 +8,7 @@
 #include "det/api/agent.h"
 #include "det/cluster/pools.h"
 #include "det/experiment/experiment.h"
+#include "det/task/task.h"
 
 /// What can happen to the cluster, and what follows from it.
 namespace det::cluster {
@@ -63,14 +64,53 @@ struct ExperimentExtended {
 };
 BOOST_DESCRIBE_STRUCT(ExperimentExtended, (), (record, search, change))
 
-/// Puts an experiment right before another one in the queue of their pool, or right behind it. Where the
-/// queue goes by priority, it gets the other's.
+/// Puts a job right before another one in the queue of their pool, or right behind it. Where the
+/// queue goes by priority, it gets the other's. Each is an experiment, or the task that is named instead.
 struct JobMoved {
   static constexpr const char* kName = "JobMoved";
   ExperimentId id, anchor;
   bool ahead = true;
+  std::string task{}, anchor_task{};
 };
-BOOST_DESCRIBE_STRUCT(JobMoved, (), (id, anchor, ahead))
+BOOST_DESCRIBE_STRUCT(JobMoved, (), (id, anchor, ahead, task, anchor_task))
+
+/// `record` without state and run. Its id is new.
+struct TaskSubmitted {
+  static constexpr const char* kName = "TaskSubmitted";
+  task::TaskRecord record;
+};
+BOOST_DESCRIBE_STRUCT(TaskSubmitted, (), (record))
+
+/// Somebody, or its idleness, ends a task. One that is over stays as it is.
+struct TaskKilled {
+  static constexpr const char* kName = "TaskKilled";
+  std::string task_id;
+  std::string reason;  ///< its exit status: "killed by user ada"
+};
+BOOST_DESCRIBE_STRUCT(TaskKilled, (), (task_id, reason))
+
+struct TaskPrioritySet {
+  static constexpr const char* kName = "TaskPrioritySet";
+  std::string task_id;
+  int priority = 42;
+};
+BOOST_DESCRIBE_STRUCT(TaskPrioritySet, (), (task_id, priority))
+
+/// The program of a task answers there.
+struct TaskReady {
+  static constexpr const char* kName = "TaskReady";
+  std::string allocation_id;
+  task::Address address;
+};
+BOOST_DESCRIBE_STRUCT(TaskReady, (), (allocation_id, address))
+
+/// The program of a task says that nobody uses it since then, or that somebody does.
+struct TaskIdled {
+  static constexpr const char* kName = "TaskIdled";
+  std::string allocation_id;
+  std::optional<Time> since;
+};
+BOOST_DESCRIBE_STRUCT(TaskIdled, (), (allocation_id, since))
 
 /// Somebody outside answers an event of a search that they drive.
 struct SearchAnswered {
@@ -200,7 +240,8 @@ using Event = std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommand
                            ExperimentExtended, SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected,
                            AgentJoined, AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited,
                            PreemptionExpired, OperationCompleted, TrialProgressed, ValidationReported,
-                           CheckpointReported, EarlyExitReported, PreemptionAcknowledged>;
+                           CheckpointReported, EarlyExitReported, PreemptionAcknowledged, TaskSubmitted,
+                           TaskKilled, TaskPrioritySet, TaskReady, TaskIdled>;
 
 // Effects: rows to write with the event, and who has to be told once it is durable.
 struct PutExperiment {
@@ -226,7 +267,10 @@ struct RewindTrial {
   std::int64_t run_id = 0;
   std::int64_t batches = 0;
 };
-/// A line for the log of the trial's task.
+struct PutTask {
+  task::TaskRecord record;
+};
+/// A line for the log of the task.
 struct LogNote {
   std::string task_id, allocation_id, text;
 };
@@ -248,7 +292,8 @@ struct CollectCheckpoints {
   ExperimentId id;
 };
 
-using Effect = std::variant<PutExperiment, PutSearch, PutTrial, PutAllocation, PutCheckpoint, RewindTrial,
-                            LogNote, WakeAgent, WakeTrial, WakeSearch, WakeAllocation, CollectCheckpoints>;
+using Effect =
+    std::variant<PutExperiment, PutSearch, PutTrial, PutAllocation, PutCheckpoint, RewindTrial, PutTask,
+                 LogNote, WakeAgent, WakeTrial, WakeSearch, WakeAllocation, CollectCheckpoints>;
 
 }  // namespace det::cluster

@@ -14,7 +14,7 @@ std::string Cluster::pool_where(const Allocation& allocation) const {
   if (!allocation.record.shares.empty())
     if (const auto agent = agents_.find(allocation.record.shares.front().agent); agent != agents_.end())
       return agent->second.resource_pool;
-  return pool_of(*experiment(allocation.record.experiment_id));
+  return pool_of(job_of(allocation));
 }
 
 std::vector<scheduler::Agent> Cluster::scheduler_agents(const std::string& pool) const {
@@ -49,33 +49,42 @@ void Cluster::place(Step& step) {
   for (const auto& pool : pools) place_pool(pool, step);
 }
 
+scheduler::Request Cluster::request_of(const Allocation& allocation) const {
+  const auto job = job_of(allocation);
+  scheduler::Request request{.allocation_id = allocation.record.id,
+                             .group = job_id_of(job),
+                             .slots = allocation.slots,
+                             .priority = priority_of(job),
+                             .position = position_of(job),
+                             .submitted = submitted(job),
+                             .requested = allocation.record.requested,
+                             .running = allocation.record.state != AllocationState::Pending,
+                             .releasing = allocation.preempt || allocation.kill,
+                             .asked = allocation.for_others && !allocation.kill};
+  if (allocation.of_trial()) {
+    const auto& resources = experiment(allocation.record.experiment_id)->config().resources;
+    request.label = resources.agent_label;
+    request.single_agent = resources.single_node;
+    request.weight = resources.weight;
+    if (resources.max_slots) request.slots_max = static_cast<int>(*resources.max_slots);
+  } else {
+    request.single_agent = true;
+    request.preemptible = false;  // it has no checkpoint to go on from
+  }
+  for (const auto& share : allocation.record.shares) {
+    if (allocation.agents_ended.contains(share.agent)) continue;
+    request.held.push_back({.agent = share.agent, .slots = share.slots});
+    if (const auto agent = agents_.find(share.agent); agent != agents_.end())
+      request.label = agent->second.label;
+  }
+  return request;
+}
+
 void Cluster::place_pool(const std::string& pool, Step& step) {
   std::vector<scheduler::Request> requests;
   for (auto& [id, allocation] : allocations_) {
     if (pool_where(allocation) != pool) continue;
-    const auto& owner = *experiment(allocation.record.experiment_id);
-    const auto& resources = owner.config().resources;
-    scheduler::Request request{.allocation_id = id,
-                               .group = owner.record().job_id,
-                               .label = resources.agent_label,
-                               .slots = allocation.slots,
-                               .single_agent = resources.single_node,
-                               .priority = priority_of(owner),
-                               .weight = resources.weight,
-                               .position = position_of(owner.record().id),
-                               .submitted = owner.record().start_time,
-                               .requested = allocation.record.requested,
-                               .running = allocation.record.state != AllocationState::Pending,
-                               .releasing = allocation.preempt || allocation.kill,
-                               .asked = allocation.for_others && !allocation.kill};
-    if (resources.max_slots) request.slots_max = static_cast<int>(*resources.max_slots);
-    for (const auto& share : allocation.record.shares) {
-      if (allocation.agents_ended.contains(share.agent)) continue;
-      request.held.push_back({.agent = share.agent, .slots = share.slots});
-      if (const auto agent = agents_.find(share.agent); agent != agents_.end())
-        request.label = agent->second.label;
-    }
-    requests.push_back(std::move(request));
+    requests.push_back(request_of(allocation));
     allocation.waiting.reset();
     allocation.behind.clear();
   }
@@ -108,12 +117,23 @@ void Cluster::start(const scheduler::Placement& placement, Step& step) {
   allocation.record.start_time = step.now;
   for (const auto& share : placement.shares)
     allocation.record.shares.push_back({.agent = share.agent, .slots = share.slots, .ended = {}});
-  const auto& trial = *experiment(allocation.record.experiment_id)->trial(allocation.record.trial_id);
   step.effects.push_back(PutAllocation{allocation.record});
-  step.effects.push_back(RewindTrial{trial.record.id, allocation.record.run_id, trial.checkpoint_batches});
-  step.effects.push_back(LogNote{allocation.record.task_id, placement.allocation_id,
-                                 fmt::format("trial {} (run {}) starts on agent {}", trial.record.id,
-                                             allocation.record.run_id, placement.shares.front().agent)});
+  const auto& agent = placement.shares.front().agent;
+  if (allocation.of_trial()) {
+    const auto& trial = *experiment(allocation.record.experiment_id)->trial(allocation.record.trial_id);
+    step.effects.push_back(RewindTrial{trial.record.id, allocation.record.run_id, trial.checkpoint_batches});
+    step.effects.push_back(LogNote{allocation.record.task_id, placement.allocation_id,
+                                   fmt::format("trial {} (run {}) starts on agent {}", trial.record.id,
+                                               allocation.record.run_id, agent)});
+  } else {
+    auto& task = tasks_.at(allocation.record.task_id);
+    task.placed();
+    step.effects.push_back(
+        LogNote{task.record().id, placement.allocation_id,
+                fmt::format("{} {} starts on agent {}", task::type_word(task.record().type), task.record().id,
+                            agent)});
+    settle(task.record().id, task::Wish::Nothing, step);
+  }
   wake_agents(allocation, step);
 }
 

@@ -50,32 +50,90 @@ int Cluster::priority_of(const experiment::Experiment& experiment) const {
   return experiment.config().resources.priority.value_or(pool(pool_of(experiment)).default_priority);
 }
 
-std::int64_t Cluster::position_of(ExperimentId id) const {
-  if (const auto moved = positions_.find(id); moved != positions_.end()) return moved->second;
-  return experiments_.at(id).record().start_time.microseconds * scheduler::kPositionsPerMicrosecond;
+int Cluster::priority_of(const task::Task& task) const {
+  return task.record().priority.value_or(pool(task.record().resource_pool).default_priority);
 }
 
-std::vector<ExperimentId> Cluster::queue(const std::string& pool) const {
-  const bool by_priority = this->pool(pool).policy == scheduler::Policy::Priority;
-  std::vector<std::tuple<int, std::int64_t, Time, ExperimentId>> keys;
-  for (const auto& [id, experiment] : experiments_)
-    if (!experiment.finished() && pool_of(experiment) == pool)
-      keys.emplace_back(by_priority ? priority_of(experiment) : 0, position_of(id),
-                        experiment.record().start_time, id);
-  std::ranges::sort(keys);
-  std::vector<ExperimentId> ids;
-  for (const auto& key : keys) ids.push_back(std::get<ExperimentId>(key));
-  return ids;
+// ---- jobs: experiments and other tasks alike --------------------------------
+
+Job Cluster::job_of(const Allocation& allocation) {
+  return allocation.of_trial() ? Job(allocation.record.experiment_id) : Job(allocation.record.task_id);
 }
+
+std::string Cluster::pool_of(const Job& job) const {
+  return job.task.empty() ? pool_of(experiments_.at(job.experiment))
+                          : tasks_.at(job.task).record().resource_pool;
+}
+
+int Cluster::priority_of(const Job& job) const {
+  return job.task.empty() ? priority_of(experiments_.at(job.experiment)) : priority_of(tasks_.at(job.task));
+}
+
+UserId Cluster::owner_of(const Job& job) const {
+  return job.task.empty() ? experiments_.at(job.experiment).record().owner
+                          : tasks_.at(job.task).record().owner;
+}
+
+std::string Cluster::job_id_of(const Job& job) const {
+  return job.task.empty() ? experiments_.at(job.experiment).record().job_id
+                          : tasks_.at(job.task).record().job_id;
+}
+
+Time Cluster::submitted(const Job& job) const {
+  return job.task.empty() ? experiments_.at(job.experiment).record().start_time
+                          : tasks_.at(job.task).record().start_time;
+}
+
+std::int64_t Cluster::position_of(const Job& job) const {
+  const auto usual = submitted(job).microseconds * scheduler::kPositionsPerMicrosecond;
+  if (!job.task.empty()) return tasks_.at(job.task).position().value_or(usual);
+  const auto moved = positions_.find(job.experiment);
+  return moved == positions_.end() ? usual : moved->second;
+}
+
+void Cluster::set_position(const Job& job, std::int64_t position) {
+  if (job.task.empty())
+    positions_[job.experiment] = position;
+  else
+    tasks_.at(job.task).move_to(position);
+}
+
+bool Cluster::in_queue(const Job& job) const {
+  if (!job.task.empty()) return tasks_.contains(job.task);
+  const auto* found = experiment(job.experiment);
+  return found != nullptr && !found->finished();
+}
+
+std::vector<Job> Cluster::queue(const std::string& pool) const {
+  const bool by_priority = this->pool(pool).policy == scheduler::Policy::Priority;
+  std::vector<std::tuple<int, std::int64_t, Time, Job>> keys;
+  const auto add = [&](const Job& job) {
+    if (pool_of(job) == pool)
+      keys.emplace_back(by_priority ? priority_of(job) : 0, position_of(job), submitted(job), job);
+  };
+  for (const auto& [id, experiment] : experiments_)
+    if (!experiment.finished()) add(id);
+  for (const auto& [id, task] : tasks_) add(Job(id));
+  std::ranges::sort(keys);
+  std::vector<Job> jobs;
+  for (const auto& key : keys) jobs.push_back(std::get<Job>(key));
+  return jobs;
+}
+
+namespace {
+std::string words_of(const Job& job) {
+  return job.task.empty() ? fmt::format("experiment {}", job.experiment) : fmt::format("task {}", job.task);
+}
+}  // namespace
 
 Outcome Cluster::on(const JobMoved& event, Step& step) {
-  for (const auto id : {event.id, event.anchor})
-    if (const auto* found = live(id); found == nullptr || found->finished())
+  const auto moved = event.task.empty() ? Job(event.id) : Job(event.task);
+  const auto anchor = event.anchor_task.empty() ? Job(event.anchor) : Job(event.anchor_task);
+  for (const auto& job : {moved, anchor})
+    if (!in_queue(job))
       return refuse(
-          Error(ErrorCode::NotFound, fmt::format("job of experiment {} not found in any queue", id)));
-  if (event.id == event.anchor) return {};
-  auto& moved = *live(event.id);
-  const auto& anchor = *live(event.anchor);
+          Error(ErrorCode::NotFound, fmt::format("job of {} not found in any queue", words_of(job))));
+  if (moved == anchor) return {};
   const auto pool = pool_of(moved);
   const auto& settings = this->pool(pool);
   if (settings.policy != scheduler::Policy::Fifo && settings.policy != scheduler::Policy::Priority)
@@ -84,32 +142,36 @@ Outcome Cluster::on(const JobMoved& event, Step& step) {
                                     "order that could be changed",
                                     policy_name(settings.policy))));
   if (pool_of(anchor) != pool)
-    return refuse(Error(
-        ErrorCode::InvalidArgument,
-        fmt::format("experiment {} is in resource pool '{}' and experiment {} in '{}'; they have no common "
-                    "queue",
-                    event.id, pool, event.anchor, pool_of(anchor))));
-  if (settings.policy == scheduler::Policy::Priority && priority_of(moved) != priority_of(anchor)) {
-    if (const auto done = moved.reconfigure({.priority = priority_of(anchor)}, step.context()); !done)
-      return refuse(done.error());
-    written_.erase(event.id);
-    step.touched.insert(event.id);
+    return refuse(Error(ErrorCode::InvalidArgument,
+                        fmt::format("{} is in resource pool '{}' and {} in '{}'; they have no common queue",
+                                    words_of(moved), pool, words_of(anchor), pool_of(anchor))));
+  const auto priority = priority_of(anchor);
+  if (settings.policy == scheduler::Policy::Priority && priority_of(moved) != priority) {
+    if (!moved.task.empty()) {
+      tasks_.at(moved.task).set_priority(priority);
+      settle(moved.task, task::Wish::Nothing, step);
+    } else {
+      auto& experiment = *live(moved.experiment);
+      if (const auto done = experiment.reconfigure({.priority = priority}, step.context()); !done)
+        return refuse(done.error());
+      written_.erase(moved.experiment);
+      step.touched.insert(moved.experiment);
+    }
   }
   auto order = queue(pool);
-  std::erase_if(order, [&](ExperimentId id) {
-    return id == event.id || (settings.policy == scheduler::Policy::Priority &&
-                              priority_of(experiments_.at(id)) != priority_of(anchor));
+  std::erase_if(order, [&](const Job& job) {
+    return job == moved || (settings.policy == scheduler::Policy::Priority && priority_of(job) != priority);
   });
-  auto at = std::ranges::find(order, event.anchor);
+  auto at = std::ranges::find(order, anchor);
   if (!event.ahead) ++at;
   // Between its neighbours, or one step beyond the last of them.
-  const auto anchor_position = position_of(event.anchor);
+  const auto anchor_position = position_of(anchor);
   const auto before = at == order.begin() ? anchor_position - 2 : position_of(*(at - 1));
   const auto after = at == order.end() ? anchor_position + 2 : position_of(*at);
   auto position = before + (after - before) / 2;
   if (position <= before) position = before + 1;
-  positions_[event.id] = position;
-  for (; at != order.end() && position_of(*at) <= position; ++at) positions_[*at] = ++position;
+  set_position(moved, position);
+  for (; at != order.end() && position_of(*at) <= position; ++at) set_position(*at, ++position);
   step.place = true;
   return {};
 }

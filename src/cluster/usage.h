@@ -14,6 +14,7 @@ struct Usage {
   experiment::AllocationRecord allocation;
   std::string username, resource_pool, workspace;
   std::vector<std::string> labels;  ///< of the experiment
+  std::string kind = "trial";       ///< or "command", "notebook", …
 };
 
 enum class Period { Day, Month };

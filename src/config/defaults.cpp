@@ -144,6 +144,15 @@ json::object with_defaults(const json::object& merged, Generation generation) {
   return document;
 }
 
+json::object with_task_defaults(const schema::Type& type, const json::object& merged) {
+  auto document = filled(type, merged, Generation::Length).get_object();
+  if (auto* environment = document["environment"].if_object()) {
+    gpu_to_cuda(*environment, "image");
+    gpu_to_cuda(*environment, "environment_variables");
+  }
+  return document;
+}
+
 void translate_steps(json::object& document, Generation generation) {
   const auto* unit = document.if_contains("scheduling_unit");
   const auto scheduling_unit = (unit != nullptr ? json::to_int64(*unit) : std::nullopt).value_or(100);

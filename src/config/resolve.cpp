@@ -3,6 +3,7 @@
 #include "det/config/check.h"
 #include "det/config/defaults.h"
 #include "det/config/experiment_config.h"
+#include "det/config/layer.h"
 #include "det/config/merge.h"
 #include "det/config/report.h"
 #include "det/config/rules.h"
@@ -16,39 +17,6 @@ namespace {
 constexpr std::string_view kConfig = "<config>";
 constexpr std::string_view kTemplate = "<template>";
 constexpr std::string_view kMaster = "<master>";
-
-/// One layer as written.
-struct Layer {
-  std::string_view name;
-  Document document;
-  bool usable = true;
-};
-
-Layer read_layer(std::string_view name, std::string_view yaml, Report& all) {
-  Layer layer{name, {}, true};
-  const Document nothing;
-  Report report({{name, &nothing}});
-  auto decoded = decode_yaml(yaml);
-  for (auto& problem : decoded.problems) report.add(0, std::move(problem));
-  layer.usable = decoded.document.has_value();
-  if (layer.usable) {
-    layer.document = *std::move(decoded.document);
-    if (layer.document.value.is_null()) layer.document.value.emplace_object();
-    if (!layer.document.value.is_object()) {
-      report.add({}, "the document is not a map of fields such as \"searcher:\"");
-      layer.usable = false;
-    }
-  }
-  if (!layer.usable) layer.document = Document{json::object{}, {}};
-  all.absorb(report);
-  return layer;
-}
-
-void check(const Layer& layer, const json::value& below, Report& all) {
-  Report report({{layer.name, &layer.document}});
-  check_layer(schema::experiment(), layer.document.value, below, report);
-  all.absorb(report);
-}
 
 // Names that a document goes by: description was the name in older releases.
 void name_experiment(json::object& document, Generation generation, const Circumstances& circumstances) {
@@ -79,10 +47,10 @@ tl::expected<Resolved, std::vector<Error>> resolve(const Layers& layers, const C
                                     : Layer{kTemplate, {json::object{}, {}}, true};
   Layer user = read_layer(kConfig, layers.user_yaml, all);
 
-  check(master, nullptr, all);
+  check(schema::experiment(), master, nullptr, all);
   const auto below = merge(schema::experiment(), base.document.value, master.document.value);
-  if (base.usable) check(base, master.document.value, all);
-  if (user.usable) check(user, below, all);
+  if (base.usable) check(schema::experiment(), base, master.document.value, all);
+  if (user.usable) check(schema::experiment(), user, below, all);
   // What a document that cannot be read lacks is not known.
   if (!user.usable || !base.usable) return tl::unexpected(all.errors());
 

@@ -140,6 +140,8 @@ std::string_view tag_of(const Type& type, const json::value& value);
 
 /// The whole configuration, and its parts.
 const Type& experiment();
+/// The configuration of a task that is no trial: "command", "shell", "notebook" or "tensorboard".
+const Type& task(std::string_view kind);
 Type searcher();
 Type checkpoint_storage();
 Type resources();

@@ -14,6 +14,7 @@
 #include <boost/asio/write.hpp>
 
 #include "det/http/body_reader.h"
+#include "det/http/connection_side.h"
 #include "det/http/status.h"
 
 namespace det::http {
@@ -68,6 +69,7 @@ void Connection::sweep(Clock::time_point now) {
     late_ = true;
     socket_.cancel(ignored);  // again at the next sweep if nothing was pending
   }
+  if (side_) side_->sweep(now);
   if (running_ && pipelined_) look_for_hang_up();
   if (running_ && now >= cancel_at_) cancel_running();
 }
@@ -210,6 +212,11 @@ asio::awaitable<std::optional<HeadFault>> Connection::read_body(Incoming& incomi
   if (const auto split = split_target(incoming.request); !split)
     co_return HeadFault{400, split.error().message()};
 
+  if (options.hands_over && options.hands_over(incoming.request)) {
+    incoming.side = std::make_shared<Side>(shared_from_this(), incoming.request, head, incoming.keep_alive,
+                                           incoming.is_http_1_0);
+    co_return std::nullopt;
+  }
   const auto limit =
       std::max(options.body_max, options.body_limit ? options.body_limit(incoming.request) : 0);
   const auto too_large = [&] {
@@ -296,6 +303,7 @@ asio::awaitable<bool> Connection::serve_one() {
   }
   incoming.request.method = method;
   incoming.request.path = path;
+  if (incoming.side) co_return co_await hand_over(incoming, std::move(response));
   if (response.stream && !is_head) co_return co_await respond_stream(incoming, std::move(response));
   co_return co_await respond(incoming, std::move(response));
 }
@@ -323,6 +331,7 @@ void Connection::watch(const std::shared_ptr<Running>& running) {
 }
 
 void Connection::look_for_hang_up() {
+  if (side_ && side_->is_tunnel()) return;  // its reader sees it, and a tunnel may be half closed
   pollfd state{};
   state.fd = socket_.native_handle();
   state.events = POLLIN | POLLRDHUP;

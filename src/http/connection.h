@@ -50,6 +50,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   class Writer;
+  class Side;  // the Exchange of a request that is handed over
   // A running handler or stream body.
   struct Running {
     explicit Running(const asio::any_io_executor& executor) : done(executor, Clock::time_point::max()) {}
@@ -57,6 +58,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     asio::cancellation_signal signal;
     bool finished = false;
     bool cancelled = false;
+    bool complete = false;  // of a request that was handed over: the answer
     std::exception_ptr failure;
     Response response;
   };
@@ -64,6 +66,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Request request;
     bool keep_alive = true;
     bool is_http_1_0 = false;
+    std::shared_ptr<Side> side;  // set: the body is the handler's
   };
   enum class Waiting { Nothing, ForRequest, ForHead, ForBody, ForWrite };
 
@@ -73,6 +76,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> refuse(HeadFault fault);
   asio::awaitable<bool> respond(const Incoming& incoming, Response response);
   asio::awaitable<bool> respond_stream(const Incoming& incoming, Response response);
+  asio::awaitable<bool> hand_over(Incoming& incoming, Response response);
   asio::awaitable<void> linger();
   asio::awaitable<bool> read_some(std::size_t bytes_max);
   asio::awaitable<bool> send(std::string bytes);
@@ -96,6 +100,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool late_ = false;  // the deadline has passed
   bool finishing_ = false;
   std::shared_ptr<Running> running_;
+  std::shared_ptr<Side> side_;                              // of the request that is handed over now
   bool pipelined_ = false;                                  // unread bytes hide a hang-up from wait_read
   Clock::time_point cancel_at_ = Clock::time_point::max();  // the running handler's end after a hang-up
 };

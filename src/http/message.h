@@ -3,6 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -90,11 +91,16 @@ class StreamWriter {
 /// half a body for a whole one.
 using Stream = std::function<asio::awaitable<void>(StreamWriter&)>;
 
+/// Reads the request's body and writes the answer by itself (exchange.h); cancelled when the client goes
+/// away. Returns whether all of the answer is sent, so that another request may follow.
+using Take = std::function<asio::awaitable<bool>(std::shared_ptr<class Exchange>)>;
+
 struct Response {
   int status = 200;
   Headers headers;
   std::string body;
   Stream stream;  ///< When set it writes the body, and `body` is not used.
+  Take take;      ///< When set it does everything. Only for requests that ServerOptions::hands_over names.
 };
 
 /// Text between "%" escapes decoded; nothing if an escape is broken.

@@ -24,6 +24,9 @@ struct ServerOptions {
   std::size_t body_max = 1024 * 1024;   ///< More: 413.
   /// May raise the body limit for a request whose body is not read yet.
   std::function<std::size_t(const Request& head)> body_limit;
+  /// Requests whose handler gets them as soon as the head is read, without the body, and may answer with
+  /// Response::take.
+  std::function<bool(const Request& head)> hands_over;
   std::size_t connections_max = 10'000;  ///< Further clients wait to be accepted.
 
   std::chrono::milliseconds header_timeout{
@@ -31,6 +34,8 @@ struct ServerOptions {
   std::chrono::milliseconds idle_timeout{60'000};  ///< Between requests, and for silence within a body.
   std::chrono::milliseconds write_timeout{30'000};  ///< For a client that takes no byte of the response.
   std::size_t body_rate_min = 1024;                 ///< Bytes a second, after `header_timeout` of grace.
+  /// The same once the connection is a tunnel, where people may stop a terminal's output for a while.
+  std::chrono::milliseconds tunnel_write_timeout{600'000};
   /// A client that closed only its sending side still gets an answer that is
   /// ready within this time; then its request is cancelled.
   std::chrono::milliseconds half_close_grace{1'000};

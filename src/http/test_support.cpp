@@ -93,6 +93,23 @@ void RawSocket::reset() {
   fd_ = -1;
 }
 
+void RawSocket::close() {
+  ::close(std::exchange(fd_, -1));
+}
+
+std::size_t RawSocket::send_until_stuck(std::size_t limit, std::chrono::milliseconds pause) {
+  const std::string piece(64 * 1024, 'x');
+  std::size_t sent = 0;
+  while (sent < limit) {
+    pollfd state{fd_, POLLOUT, 0};
+    if (::poll(&state, 1, static_cast<int>(pause.count())) <= 0) break;
+    const auto count = ::send(fd_, piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count <= 0) break;
+    sent += static_cast<std::size_t>(count);
+  }
+  return sent;
+}
+
 std::string RawSocket::read_all(std::chrono::milliseconds limit) {
   return read_until(std::string_view(), limit);
 }
@@ -109,6 +126,27 @@ std::string RawSocket::read_until(std::string_view end, std::chrono::millisecond
     out.append(bytes, static_cast<std::size_t>(count));
   }
   return out;
+}
+
+Listener::Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(::listen(fd_, 512), 0);
+  EXPECT_EQ(::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  port_ = ntohs(address.sin_port);
+}
+
+Listener::~Listener() {
+  ::close(fd_);
+}
+
+RawSocket Listener::accept() {
+  pollfd state{fd_, POLLIN, 0};
+  EXPECT_EQ(::poll(&state, 1, 5'000), 1) << "nobody came";
+  return RawSocket(RawSocket::Accepted{::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)});
 }
 
 std::string talk(std::uint16_t port, std::string_view bytes) {

@@ -40,6 +40,10 @@ class RunningServer {
 class RawSocket {
  public:
   explicit RawSocket(std::uint16_t port);
+  struct Accepted {
+    int fd;
+  };
+  explicit RawSocket(Accepted accepted) : fd_(accepted.fd) {}
   ~RawSocket();
   RawSocket(const RawSocket&) = delete;
   RawSocket& operator=(const RawSocket&) = delete;
@@ -48,6 +52,9 @@ class RawSocket {
   bool send(std::string_view bytes);
   void close_sending();
   void reset();  ///< Closes with RST.
+  void close();
+  /// How many bytes the other side takes until it takes no more for `pause`, at most `limit`.
+  std::size_t send_until_stuck(std::size_t limit, std::chrono::milliseconds pause = 300ms);
   /// What arrives until the other side closes, or `limit` has passed.
   std::string read_all(std::chrono::milliseconds limit = 5s);
   /// What arrives until `end` has come, the other side closes or the limit passes.
@@ -55,6 +62,22 @@ class RawSocket {
 
  private:
   int fd_ = -1;
+};
+
+/// A port on which a test answers by hand.
+class Listener {
+ public:
+  Listener();
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  RawSocket accept();  ///< Fails the test when nobody comes within five seconds.
+
+ private:
+  int fd_ = -1;
+  std::uint16_t port_ = 0;
 };
 
 /// Sends the bytes on a new connection and returns all of the answer.

@@ -8,13 +8,10 @@ Result<UserPrincipal> require_actor(Services& s, const std::any& principal) {
   const auto task = require_task(principal);
   if (!task) return task.error().code() == ErrorCode::Gone ? tl::unexpected(task.error()) : std::move(user);
   const auto* allocation = s.ledger.cluster().allocation(*task);
-  const auto* experiment =
-      allocation == nullptr ? nullptr : s.ledger.cluster().experiment(allocation->record.experiment_id);
-  if (experiment == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", *task);
-  const auto owner = s.auth.users().find(experiment->record().owner);
+  if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", *task);
+  const auto owner = s.auth.users().find(s.ledger.cluster().owner_of(cluster::Cluster::job_of(*allocation)));
   if (owner == s.auth.users().end() || !owner->second.active)
-    return fail(ErrorCode::PermissionDenied, "the owner of experiment {} is not active",
-                experiment->record().id);
+    return fail(ErrorCode::PermissionDenied, "the owner of allocation {} is not active", *task);
   // Never as an administrator: whoever can submit code could become one.
   return UserPrincipal{
       .id = owner->first, .username = owner->second.username, .admin = false, .token_hash = ""};
@@ -24,6 +21,7 @@ Result<const cluster::Allocation*> speaker(Services& s, const std::any& principa
   DET_TRY(const auto id, require_task(principal));
   const auto* allocation = s.ledger.cluster().allocation(id);
   if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
+  if (!allocation->of_trial()) return fail(ErrorCode::PermissionDenied, "allocation {} is of no trial", id);
   if (allocation->record.trial_id != trial)
     return fail(ErrorCode::PermissionDenied, "allocation {} is of trial {}, not of trial {}", id,
                 allocation->record.trial_id, trial);

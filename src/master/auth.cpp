@@ -72,8 +72,9 @@ namespace {
 
 /// Whether a page of another site makes this call in the name of a user's cookie.
 bool forged(const http::Request& request) {
-  if (request.method == "GET" || request.method == "HEAD" || request.headers.contains("Authorization"))
-    return false;
+  const bool only_reads = (request.method == "GET" || request.method == "HEAD") &&
+                          !request.headers.contains("Upgrade");  // a WebSocket is open to every page
+  if (only_reads || request.headers.contains("Authorization")) return false;
   const auto* site = request.headers.find("Sec-Fetch-Site");
   if (site != nullptr) return *site != "same-origin" && *site != "none";
   const auto* origin = request.headers.find("Origin");

@@ -65,24 +65,6 @@ struct TelemetryReply {
 };
 BOOST_DESCRIBE_STRUCT(TelemetryReply, (), (enabled))
 
-struct TaskSummary {
-  std::string task_id, allocation_id, name;
-  Time registered_time;
-  std::string resource_pool, scheduler_type;
-  std::int32_t slots_needed = 0;
-  std::vector<json::value> resources;
-  std::int32_t priority = 42;
-  std::string state;           ///< ours
-  std::string waiting_reason;  ///< ours
-};
-BOOST_DESCRIBE_STRUCT(TaskSummary, (),
-                      (task_id, allocation_id, name, registered_time, resource_pool, scheduler_type,
-                       slots_needed, resources, priority, state, waiting_reason))
-struct TasksReply {
-  std::map<std::string, TaskSummary> allocation_id_to_summary;
-};
-BOOST_DESCRIBE_STRUCT(TasksReply, (), (allocation_id_to_summary))
-
 std::string device_type(const std::string& type) {
   return type == "cuda" ? "TYPE_CUDA" : type == "rocm" ? "TYPE_ROCM" : "TYPE_CPU";
 }
@@ -241,36 +223,6 @@ void add_cluster_routes(http::Router& router, Services& s) {
             .tag = tag,
             .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
   }
-  router.add<Empty, TasksReply>(
-      Verb::Get, "/api/v1/tasks",
-      [&s](Context, Empty) -> asio::awaitable<Result<TasksReply>> {
-        TasksReply reply;
-        for (const auto& [id, allocation] : s.ledger.cluster().allocations()) {
-          const auto& experiment = *s.ledger.cluster().experiment(allocation.record.experiment_id);
-          TaskSummary task{.task_id = allocation.record.task_id,
-                           .allocation_id = id,
-                           .name = fmt::format("Trial {} (Experiment {})", allocation.record.trial_id,
-                                               allocation.record.experiment_id),
-                           .registered_time = allocation.record.requested,
-                           .resource_pool = s.ledger.cluster().pool_of(experiment),
-                           .scheduler_type = scheduler_type(
-                               s.ledger.cluster().pool(s.ledger.cluster().pool_of(experiment)).policy),
-                           .slots_needed = allocation.slots,
-                           .resources = {},
-                           .priority = s.ledger.cluster().priority_of(experiment),
-                           .state = json::bd::enum_to_string(allocation.record.state, "?"),
-                           .waiting_reason = s.ledger.cluster().waiting_reason(id)};
-          for (const auto& share : allocation.record.shares) {
-            json::array slots(share.slots.begin(), share.slots.end());
-            task.resources.push_back(
-                json::object{{"containerId", id}, {"agentDevices", json::object{{share.agent, slots}}}});
-          }
-          reply.allocation_id_to_summary.emplace(id, std::move(task));
-        }
-        co_await s.ledger.durable();
-        co_return reply;
-      },
-      Doc{.summary = "What runs or waits to run", .tag = tag});
   router.add<Empty, TelemetryReply>(
       Verb::Get, "/api/v1/master/telemetry",
       [](Context, Empty) -> asio::awaitable<Result<TelemetryReply>> { co_return TelemetryReply{}; },

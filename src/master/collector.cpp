@@ -6,6 +6,7 @@
 
 #include "det/checkpoint/gc.h"
 #include "det/checkpoint/storage.h"
+#include "det/checkpoint/tensorboard_files.h"
 #include "det/config/experiment_config.h"
 #include "det/master/blocking.h"
 
@@ -30,6 +31,12 @@ Result<void> remove_files(store::Store& store, const CheckpointRecord& checkpoin
   DET_TRY(const auto config, config::from_document(record->config));
   DET_TRY(const auto storage, checkpoint::open_storage(config.checkpoint_storage));
   return storage->remove(checkpoint.uuid);
+}
+
+Result<void> remove_event_files(store::Store& store, const experiment::ExperimentRecord& record) {
+  DET_TRY(const auto config, config::from_document(record.config));
+  return checkpoint::remove_tensorboard_files(config.checkpoint_storage, store.setting("cluster_id").value(),
+                                              record.id.value());
 }
 
 }  // namespace
@@ -161,7 +168,8 @@ asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record)
   auto all = co_await blocking(pool_, std::move(list));
   std::erase_if(
       all, [](const auto& checkpoint) { return checkpoint.state == experiment::CheckpointState::Deleted; });
-  const auto removed = co_await remove(std::move(all), Needed::Refuse);
+  auto removed = co_await remove(std::move(all), Needed::Refuse);
+  if (removed) removed = co_await remove_tensorboard_files(record);
   std::vector<store::Change> changes;
   if (removed) {
     changes.push_back(store::DeleteExperiment{record.id});
@@ -174,6 +182,11 @@ asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record)
   co_await ledger_.write(std::move(changes));
   to_delete_.erase(record.id);
   ledger_.ring(Ledger::experiment_key(record.id));
+}
+
+asio::awaitable<Result<void>> Collector::remove_tensorboard_files(experiment::ExperimentRecord record) {
+  auto work = [this, record = std::move(record)] { return remove_event_files(store_, record); };
+  co_return co_await blocking(pool_, std::move(work));
 }
 
 asio::awaitable<void> Collector::finished(ExperimentId id) {

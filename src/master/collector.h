@@ -33,7 +33,9 @@ class Collector {
 
   /// Applies the policy of a finished experiment, then lets the cluster forget it.
   void collect(ExperimentId id);
-  /// Deletes all checkpoints of the experiment, then its rows.
+  /// Deletes what the experiment's trials wrote for TensorBoard.
+  asio::awaitable<Result<void>> remove_tensorboard_files(experiment::ExperimentRecord record);
+  /// Deletes all checkpoints of the experiment and its event files, then its rows.
   void delete_experiment(experiment::ExperimentRecord record);
   /// Whether it works on that, or is about to: `delete_experiment` was called, or `announce_deletion`.
   bool deletes(ExperimentId id) const { return to_delete_.contains(id); }

@@ -31,14 +31,44 @@ void add_users_own(const json::object& config, std::map<std::string, std::string
 
 }  // namespace
 
+namespace {
+
+std::string owner_name(Services& s, UserId owner) {
+  const auto user = s.auth.users().find(owner);
+  return user == s.auth.users().end() ? "determined" : user->second.username;
+}
+
+/// Of a task that is no trial.
+std::map<std::string, std::string> other_environment(Services& s, const task::TaskRecord& task) {
+  std::map<std::string, std::string> environment;
+  add_users_own(task.config, environment);
+  std::string type = task::type_word(task.type);
+  for (auto& c : type) c = static_cast<char>(c - 'a' + 'A');
+  environment["DET_TASK_TYPE"] = type;
+  environment["DET_USER"] = owner_name(s, task.owner);
+  environment["DET_TASK_CONFIG"] = json::serialize(task.config);
+  if (task.program_is_ours) environment["DET_PROXY_PATH"] = fmt::format("/proxy/{}/", task.id);
+  std::vector<std::int64_t> experiments, trials;
+  for (const auto id : task.experiment_ids) experiments.push_back(id.value());
+  for (const auto id : task.trial_ids) trials.push_back(id.value());
+  if (task.type == task::Type::Tensorboard) {
+    environment["DET_TENSORBOARD_EXPERIMENT_IDS"] = fmt::format("{}", fmt::join(experiments, ","));
+    environment["DET_TENSORBOARD_TRIAL_IDS"] = fmt::format("{}", fmt::join(trials, ","));
+  }
+  return environment;
+}
+
+}  // namespace
+
 std::map<std::string, std::string> task_environment(Services& s, const api::DesiredAllocation& allocation) {
+  if (!allocation.trial_id)
+    return other_environment(s, s.ledger.cluster().task(allocation.task_id)->record());
   const auto& experiment = *s.ledger.cluster().experiment(allocation.experiment_id);
   const auto& trial = *experiment.trial(allocation.trial_id);
   std::map<std::string, std::string> environment;
   add_users_own(experiment.record().config, environment);
-  const auto user = s.auth.users().find(experiment.record().owner);
   environment["DET_TASK_TYPE"] = "TRIAL";
-  environment["DET_USER"] = user == s.auth.users().end() ? "determined" : user->second.username;
+  environment["DET_USER"] = owner_name(s, experiment.record().owner);
   environment["DET_TRIAL_SEED"] = std::to_string(trial.record.seed);
   environment["DET_STEPS_COMPLETED"] = std::to_string(trial.checkpoint_batches);
   environment["DET_HPARAMS"] = json::serialize(trial.record.hparams);

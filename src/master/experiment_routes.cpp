@@ -258,6 +258,18 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, ExperimentId
   co_return Empty{};
 }
 
+asio::awaitable<Result<Empty>> remove_tensorboard_files(Services& s, Context context, ExperimentId id) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  auto record = co_await find(s, id);
+  if (!record) co_return tl::unexpected(record.error());
+  if (!experiment::is_terminal(record->state))
+    co_return failed_precondition("experiment {} is {}; its trials still write their event files", id,
+                                  state_word(s, *record));
+  const auto removed = co_await s.collector.remove_tensorboard_files(*std::move(record));
+  if (!removed) co_return tl::unexpected(removed.error());
+  co_return Empty{};
+}
+
 }  // namespace
 
 void add_experiment_routes(http::Router& router, Services& s) {
@@ -298,7 +310,13 @@ void add_experiment_routes(http::Router& router, Services& s) {
   router.add<ById, Empty>(
       Verb::Delete, "/api/v1/experiments/{id}",
       [&s](Context c, ById q) { return remove(s, std::move(c), q.id); },
-      Doc{.summary = "Delete a finished experiment and its checkpoints",
+      Doc{.summary = "Delete a finished experiment, its checkpoints and its event files",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+  router.add<ById, Empty>(
+      Verb::Delete, "/api/v1/experiments/{id}/tensorboard-files",
+      [&s](Context c, ById q) { return remove_tensorboard_files(s, std::move(c), q.id); },
+      Doc{.summary = "Delete what a finished experiment's trials wrote for TensorBoard",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   router.add<PatchRequest, PatchReply>(

@@ -111,7 +111,7 @@ BOOST_DESCRIBE_STRUCT(TrialWhy, (),
 struct WhyReply {
   Job job;
   std::string scheduler, explanation;
-  std::vector<TrialWhy> trials;  ///< that hold slots, or wait for some
+  std::vector<TrialWhy> trials;  ///< that hold slots, or wait for some; of another task: itself, as trial 0
 };
 BOOST_DESCRIBE_STRUCT(WhyReply, (), (job, scheduler, explanation, trials))
 
@@ -120,40 +120,69 @@ bool has_order(Services& s, const std::string& pool) {
   return policy == scheduler::Policy::Fifo || policy == scheduler::Policy::Priority;
 }
 
-Job job_of(Services& s, const experiment::Experiment& experiment) {
+/// Allocations of the job that are not over.
+std::vector<const cluster::Allocation*> allocations_of(Services& s, const cluster::Job& job) {
   const auto& cluster = s.ledger.cluster();
-  const auto& record = experiment.record();
-  Job job{.submission_time = record.start_time,
-          .user_id = record.owner,
-          .resource_pool = cluster.pool_of(experiment),
-          .priority = cluster.priority_of(experiment),
-          .weight = experiment.config().resources.weight,
-          .entity_id = std::to_string(record.id.value()),
-          .job_id = record.job_id,
-          .name = record.name,
-          .progress = record.progress};
-  if (const auto user = s.auth.users().find(record.owner); user != s.auth.users().end())
+  std::vector<const cluster::Allocation*> all;
+  const auto add = [&](const std::string& id) {
+    if (const auto* allocation = cluster.allocation(id)) all.push_back(allocation);
+  };
+  if (!job.task.empty())
+    add(cluster.task(job.task)->allocation());
+  else
+    for (const auto& [id, trial] : cluster.experiment(job.experiment)->trials()) add(trial.allocation);
+  return all;
+}
+
+Job job_of(Services& s, const cluster::Job& of) {
+  const auto& cluster = s.ledger.cluster();
+  Job job{.user_id = cluster.owner_of(of),
+          .resource_pool = cluster.pool_of(of),
+          .priority = cluster.priority_of(of),
+          .job_id = cluster.job_id_of(of)};
+  if (!of.task.empty()) {
+    static constexpr const char* kTypes[] = {"TYPE_COMMAND", "TYPE_SHELL", "TYPE_NOTEBOOK",
+                                             "TYPE_TENSORBOARD"};
+    const auto& record = cluster.task(of.task)->record();
+    job.type = kTypes[static_cast<int>(record.type)];
+    job.submission_time = record.start_time;
+    job.is_preemptible = false;
+    job.entity_id = record.id;
+    job.name = record.description;
+    job.workspace_id = static_cast<std::int32_t>(record.workspace_id);
+  } else {
+    const auto& experiment = *cluster.experiment(of.experiment);
+    const auto& record = experiment.record();
+    job.submission_time = record.start_time;
+    job.weight = experiment.config().resources.weight;
+    job.entity_id = std::to_string(record.id.value());
+    job.name = record.name;
+    job.progress = record.progress;
+  }
+  if (const auto user = s.auth.users().find(job.user_id); user != s.auth.users().end())
     job.username = user->second.username;
-  for (const auto& [trial_id, trial] : experiment.trials()) {
-    const auto* allocation = cluster.allocation(trial.allocation);
-    if (allocation == nullptr) continue;
+  bool placed = false;
+  for (const auto* allocation : allocations_of(s, of)) {
     job.requested_slots += allocation->slots;
-    if (!allocation->record.shares.empty()) job.allocated_slots += allocation->slots;
-    if (job.waiting_reason.empty()) job.waiting_reason = cluster.waiting_reason(trial.allocation);
+    if (!allocation->record.shares.empty()) {
+      job.allocated_slots += allocation->slots;
+      placed = placed || allocation->slots > 0 || !of.task.empty();
+    }
+    if (job.waiting_reason.empty()) job.waiting_reason = cluster.waiting_reason(allocation->record.id);
   }
   if (cluster.pool(job.resource_pool).policy == scheduler::Policy::FairShare) job.priority.reset();
-  job.summary.state = job.allocated_slots > 0 ? "STATE_SCHEDULED" : "STATE_QUEUED";
+  job.summary.state = placed ? "STATE_SCHEDULED" : "STATE_QUEUED";
   return job;
 }
 
-/// Experiments that are not over, in the order in which their queues serve them, a pool after the other.
+/// Jobs that are not over, in the order in which their queues serve them, a pool after the other.
 std::vector<Job> jobs(Services& s, const std::string& only) {
   std::vector<Job> all;
   for (const auto& pool : s.ledger.cluster().resource_pools()) {
     if (!only.empty() && pool != only) continue;
     std::int32_t ahead = 0;
-    for (const auto id : s.ledger.cluster().queue(pool)) {
-      all.push_back(job_of(s, *s.ledger.cluster().experiment(id)));
+    for (const auto& job : s.ledger.cluster().queue(pool)) {
+      all.push_back(job_of(s, job));
       all.back().summary.jobs_ahead = has_order(s, pool) ? ahead++ : -1;
     }
   }
@@ -171,19 +200,21 @@ std::pair<std::vector<Job>, api::Pagination> page(Services& s, const JobsQuery& 
           span.pagination};
 }
 
-/// By the job's id, or the experiment's number.
-Result<ExperimentId> find_job(Services& s, const std::string& name) {
+/// By the job's id, the experiment's number, or the id of the task.
+Result<cluster::Job> find_job(Services& s, const std::string& name) {
   std::int64_t number = 0;
   const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
   const bool is_number = failure == std::errc{} && end == name.data() + name.size();
   for (const auto& [id, experiment] : s.ledger.cluster().experiments())
     if (!experiment.finished() && (is_number ? id.value() == number : experiment.record().job_id == name))
-      return id;
+      return cluster::Job(id);
+  for (const auto& [id, task] : s.ledger.cluster().tasks())
+    if (id == name || task.record().job_id == name) return cluster::Job(id);
   return not_found("job '{}' not found in any queue", name);
 }
 
 Result<cluster::Event> to_event(Services& s, const QueueControl& update) {
-  DET_TRY(const auto id, find_job(s, update.job_id));
+  DET_TRY(const auto job, find_job(s, update.job_id));
   const int given = update.ahead_of.has_value() + update.behind_of.has_value() +
                     update.resource_pool.has_value() + update.priority.has_value() +
                     update.weight.has_value();
@@ -194,10 +225,21 @@ Result<cluster::Event> to_event(Services& s, const QueueControl& update) {
         update.job_id, given);
   if (update.ahead_of || update.behind_of) {
     DET_TRY(const auto anchor, find_job(s, update.ahead_of ? *update.ahead_of : *update.behind_of));
-    return cluster::JobMoved{.id = id, .anchor = anchor, .ahead = update.ahead_of.has_value()};
+    return cluster::JobMoved{.id = job.experiment,
+                             .anchor = anchor.experiment,
+                             .ahead = update.ahead_of.has_value(),
+                             .task = job.task,
+                             .anchor_task = anchor.task};
+  }
+  if (!job.task.empty()) {
+    if (update.priority) return cluster::TaskPrioritySet{job.task, *update.priority};
+    return failed_precondition("job '{}' is a {}: its priority and its place can be changed, its {} cannot",
+                               update.job_id,
+                               task::type_word(s.ledger.cluster().task(job.task)->record().type),
+                               update.weight ? "weight" : "resource pool");
   }
   cluster::ExperimentPatched patched{
-      .id = id, .name = {}, .description = {}, .notes = {}, .labels = {}, .config = {}};
+      .id = job.experiment, .name = {}, .description = {}, .notes = {}, .labels = {}, .config = {}};
   patched.config.emplace();
   if (update.priority) patched.config->priority = *update.priority;
   patched.config->weight = update.weight;
@@ -234,33 +276,39 @@ std::string explain(const experiment::Experiment& experiment, const Job& job, st
   return "it does not wait for slots: its search wants no trial to train now";
 }
 
+std::string explain(const task::Task& task, const Job& job) {
+  if (task.record().state == task::State::Terminating)
+    return fmt::format("{} {} is ending", task::type_word(task.record().type), task.record().id);
+  if (!job.waiting_reason.empty()) return fmt::format("it waits: {}", job.waiting_reason);
+  return "it does not wait: it runs";
+}
+
 Result<WhyReply> why(Services& s, const std::string& name) {
-  DET_TRY(const auto id, find_job(s, name));
+  DET_TRY(const auto of, find_job(s, name));
   const auto& cluster = s.ledger.cluster();
-  const auto& experiment = *cluster.experiment(id);
   WhyReply reply;
-  for (auto& job : jobs(s, cluster.pool_of(experiment)))
-    if (job.job_id == experiment.record().job_id) reply.job = std::move(job);
+  for (auto& job : jobs(s, cluster.pool_of(of)))
+    if (job.job_id == cluster.job_id_of(of)) reply.job = std::move(job);
   reply.scheduler = cluster::policy_name(cluster.pool(reply.job.resource_pool).policy);
   std::size_t waiting = 0, running = 0;
-  for (const auto& [trial_id, trial] : experiment.trials()) {
-    const auto* allocation = cluster.allocation(trial.allocation);
-    if (allocation == nullptr) continue;
-    TrialWhy entry{.trial_id = trial_id,
-                   .allocation_id = trial.allocation,
+  for (const auto* allocation : allocations_of(s, of)) {
+    TrialWhy entry{.trial_id = allocation->record.trial_id,
+                   .allocation_id = allocation->record.id,
                    .state = json::bd::enum_to_string(allocation->record.state, "?"),
                    .slots = allocation->slots,
                    .agents = {},
-                   .reason = cluster.waiting_reason(trial.allocation),
+                   .reason = cluster.waiting_reason(allocation->record.id),
                    .can_never_run = allocation->waiting && allocation->waiting->never(),
                    .behind_job_id = {}};
     for (const auto& share : allocation->record.shares) entry.agents.push_back(share.agent);
     if (const auto* before = cluster.allocation(allocation->behind))
-      entry.behind_job_id = cluster.experiment(before->record.experiment_id)->record().job_id;
+      entry.behind_job_id = cluster.job_id_of(cluster::Cluster::job_of(*before));
     ++(entry.agents.empty() ? waiting : running);
     reply.trials.push_back(std::move(entry));
   }
-  reply.explanation = explain(experiment, reply.job, waiting, running);
+  reply.explanation = of.task.empty()
+                          ? explain(*cluster.experiment(of.experiment), reply.job, waiting, running)
+                          : explain(*cluster.task(of.task), reply.job);
   return reply;
 }
 
@@ -302,7 +350,8 @@ void add_job_routes(http::Router& router, Services& s) {
           if (!q.resource_pools.empty() && std::ranges::count(q.resource_pools, pool) == 0) continue;
           PoolStats stats{.resource_pool = pool, .stats = {}};
           for (const auto& job : jobs(s, pool))
-            ++(job.allocated_slots > 0 ? stats.stats.scheduled_count : stats.stats.queued_count);
+            ++(job.summary.state == "STATE_SCHEDULED" ? stats.stats.scheduled_count
+                                                      : stats.stats.queued_count);
           reply.results.push_back(std::move(stats));
         }
         co_await s.ledger.durable();
@@ -316,7 +365,9 @@ void add_job_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "Why a job waits: for each of its trials. By the job's id, or the experiment's number",
+      Doc{.summary =
+              "Why a job waits: for each of its trials. By the job's id, the experiment's number, or the "
+              "task's id",
           .tag = tag,
           .errors = {ErrorCode::NotFound}});
 }

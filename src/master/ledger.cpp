@@ -112,6 +112,8 @@ std::vector<store::Change> Ledger::rows(const std::vector<cluster::Effect>& effe
       changes.push_back(store::PutAllocation{a->record});
     else if (const auto* c = std::get_if<cluster::PutCheckpoint>(&effect))
       changes.push_back(store::PutCheckpoint{c->record});
+    else if (const auto* p = std::get_if<cluster::PutTask>(&effect))
+      changes.push_back(store::PutTask{p->record});
     else if (const auto* f = std::get_if<cluster::PutSearch>(&effect))
       changes.push_back(store::PutSearch{f->id, f->search});
     else if (const auto* r = std::get_if<cluster::RewindTrial>(&effect))
@@ -170,6 +172,9 @@ void Ledger::act(const std::vector<cluster::Effect>& effects) {
       // Who follows the trial's log or metrics learns from it that no more will come.
       ring(task_log_key(trial_row->record.task_id));
       ring(metric_key(trial_row->record.id));
+    } else if (const auto* task_row = std::get_if<cluster::PutTask>(&effect)) {
+      ring(task_key(task_row->record.id));
+      ring(task_log_key(task_row->record.id));
     } else if (const auto* allocation_row = std::get_if<cluster::PutAllocation>(&effect)) {
       act(*allocation_row);
     } else if (const auto* collect = std::get_if<cluster::CollectCheckpoints>(&effect)) {

@@ -92,13 +92,14 @@ class Ledger {
 
   /// Returns when `key` rings or after `limit`. Only for what was looked at without a co_await since: else
   /// make a Watch first. Keys: agent_key, trial_key, allocation_key, task_log_key, metric_key,
-  /// search_key, experiment_key. A key rings when what it names has changed durably.
+  /// search_key, experiment_key, task_key. A key rings when what it names has changed durably.
   asio::awaitable<void> wait(std::string key, std::chrono::milliseconds limit);
   void ring(const std::string& key);
   static std::string agent_key(const std::string& id) { return "agent " + id; }
   static std::string trial_key(TrialId id) { return "trial " + std::to_string(id.value()); }
   static std::string allocation_key(const std::string& id) { return "allocation " + id; }
   static std::string task_log_key(const std::string& id) { return "log " + id; }
+  static std::string task_key(const std::string& id) { return "task " + id; }  ///< of one that is no trial
   static std::string own_log_key() { return "master log"; }
   static std::string metric_key(TrialId id) { return "metric " + std::to_string(id.value()); }
   static std::string search_key(ExperimentId id) { return "search " + std::to_string(id.value()); }

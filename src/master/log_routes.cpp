@@ -119,9 +119,10 @@ store::LogQuery to_query(const Filter& filter, const std::string& task) {
   return query;
 }
 
-/// Whether nothing more will be written to the log: the task's trial is over.
-bool ended(const Services& s, TrialId trial) {
-  const auto* live = s.ledger.cluster().trial(trial);
+/// Whether nothing more will be written to the log: the task, or its trial, is over.
+bool ended(const Services& s, const std::string& task, std::optional<TrialId> id) {
+  if (!id) return s.ledger.cluster().task(task) == nullptr;
+  const auto* live = s.ledger.cluster().trial(*id);
   return live == nullptr || (experiment::is_terminal(live->record.state) && live->allocation.empty());
 }
 
@@ -132,7 +133,7 @@ asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::strin
   Watch watch(s.ledger, Ledger::task_log_key(task));  // before the read: what comes during it rings
   while (true) {
     // Asked before the read, and remembered: what was written before the end is then read for sure.
-    const bool last = !filter.follow || !trial || ended(s, *trial);
+    const bool last = !filter.follow || ended(s, task, trial);
     if (last) co_await s.ledger.durable();
     query.limit = query.descending ? filter.limit : std::min(left, kLinesPerRead);
     auto read = [&s, query] { return s.store.logs(query); };
@@ -195,10 +196,16 @@ void add_log_routes(http::Router& router, Services& s) {
   router.add_stream<TaskLogs, api::LogLine>(
       Verb::Get, "/api/v1/tasks/{taskId}/logs",
       [&s](Context, TaskLogs in, ItemWriter<api::LogLine>& out) -> asio::awaitable<Result<void>> {
-        auto read = [&s, id = in.task_id] { return s.store.trial_of_task(id); };
-        const auto trial = co_await blocking(s, std::move(read));
-        if (!trial) co_return not_found("task '{}' not found", in.task_id);
-        co_return co_await send(s, in, trial->task_id, trial->id, out);
+        std::optional<TrialId> of_trial;
+        if (s.ledger.cluster().task(in.task_id) == nullptr) {
+          auto read = [&s, id = in.task_id] {
+            return std::pair(s.store.trial_of_task(id), s.store.task(id));
+          };
+          const auto [trial, task] = co_await blocking(s, std::move(read));
+          if (!trial && !task) co_return not_found("task '{}' not found", in.task_id);
+          if (trial) of_trial = trial->id;
+        }
+        co_return co_await send(s, in, in.task_id, of_trial, out);
       },
       Doc{.summary = "A task's log; `follow` waits for more until it is over",
           .tag = "Logs",

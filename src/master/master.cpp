@@ -19,6 +19,7 @@
 #include "det/http/server.h"
 #include "det/master/collector.h"
 #include "det/master/log_ring.h"
+#include "det/master/proxy_routes.h"
 #include "det/master/registry.h"
 #include "det/master/secret.h"
 #include "det/master/services.h"
@@ -64,7 +65,9 @@ Result<std::string> agent_token(const std::filesystem::path& file) {
 }
 
 std::size_t body_limit(const http::Request& head) {
-  if (head.path == "/api/v1/experiments") return kUploadBytesMax;
+  for (const auto* path : {"/api/v1/experiments", "/api/v1/commands", "/api/v1/notebooks", "/api/v1/shells",
+                           "/api/v1/tensorboards"})
+    if (head.path == path) return kUploadBytesMax;
   if (head.path.ends_with("/metrics") || head.path.ends_with("/logs")) return kReportBytesMax;
   return std::size_t{1} << 20;
 }
@@ -88,7 +91,11 @@ class Server final : public Master {
         services_{ledger_, *store_, auth_, collector_, registry_, workspaces_, liveness_, pool_},
         router_("Determined", DET_VERSION),
         server_(
-            strand, [this](http::Request request) { return router_.handle(std::move(request)); },
+            strand,
+            [this](http::Request request) {
+              return is_proxied(request) ? proxy(services_, std::move(request))
+                                         : router_.handle(std::move(request));
+            },
             server_options()),
         ticker_(strand) {}
 
@@ -112,6 +119,11 @@ class Server final : public Master {
     services_.launch_error = options_.launch_error;
     services_.log = options_.log;
     ledger_.on_allocation_over([this](const std::string& id) { services_.newest_report.erase(id); });
+    ledger_.on_allocation_over(
+        [this](const std::string& id) { services_.proxies.remove(id.substr(0, id.rfind('.'))); });
+    for (const auto& [id, task] : ledger_.cluster().tasks())
+      if (const auto& address = task.record().address)
+        services_.proxies.set(id, address->host, static_cast<std::uint16_t>(address->port), address->secret);
     ledger_.on_collect([this](ExperimentId id) { collector_.collect(id); });
     if (options_.log) ring_for_own_log();
     add_routes();
@@ -142,6 +154,7 @@ class Server final : public Master {
 
   std::uint16_t port() const override { return server_.port(); }
   const std::string& agent_token() const override { return agent_token_; }
+  Proxies& proxies() override { return services_.proxies; }
   json::object openapi() const override { return router_.openapi(); }
 
   asio::awaitable<void> stop() override {
@@ -156,6 +169,7 @@ class Server final : public Master {
   static http::ServerOptions server_options() {
     http::ServerOptions options;
     options.body_limit = body_limit;
+    options.hands_over = is_proxied;
     return options;
   }
 
@@ -183,6 +197,9 @@ class Server final : public Master {
     add_search_routes(router_, services_);
     add_simulate_routes(router_, services_);
     add_pareto_routes(router_, services_);
+    add_task_routes(router_, services_);
+    add_task_submit_routes(router_, services_);
+    add_command_routes(router_, services_);
     add_template_routes(router_, services_);
     add_workspace_routes(router_, services_);
     add_project_routes(router_, services_);

@@ -14,6 +14,7 @@
 namespace det::master {
 
 class LogRing;
+class Proxies;
 
 struct MasterOptions {
   std::filesystem::path directory;  ///< everything that the master keeps
@@ -46,6 +47,8 @@ class Master {
   virtual const std::string& agent_token() const = 0;
   /// Ends open calls, makes everything durable, and saves a snapshot.
   virtual boost::asio::awaitable<void> stop() = 0;
+  /// Where the services of tasks answer. On the strand.
+  virtual Proxies& proxies() = 0;
   /// The API as the server describes it.
   virtual json::object openapi() const = 0;
 };

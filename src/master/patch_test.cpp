@@ -98,6 +98,25 @@ TEST_F(PatchTest, ABodyInWhichANameStandsTwiceIsRefusedByName) {
   EXPECT_EQ(experiment(id).at("name"), "tested");
 }
 
+TEST_F(PatchTest, EventFilesGoWithTheirExperimentOrBeforeIt) {
+  const auto cluster = std::string(call(user_, "GET", "/api/v1/master").body.at("clusterId").get_string());
+  for (const bool whole : {true, false}) {
+    const auto id = submit();
+    const auto path = fmt::format("/api/v1/experiments/{}", id);
+    const auto kept =
+        directory_ / "checkpoints" / cluster / "tensorboard" / "experiment" / std::to_string(id);
+    std::filesystem::create_directories(kept / "trial" / "1");
+    EXPECT_EQ(call(user_, "DELETE", path + "/tensorboard-files").status, 400) << "its trials still write";
+    EXPECT_EQ(call(user_, "POST", path + "/kill").status, 200);
+    EXPECT_EQ(call(user_, "DELETE", path + (whole ? "" : "/tensorboard-files")).status, 200);
+    const int gone = whole ? 404 : 200;
+    for (int i = 0; i < 500 && call(user_, "GET", path).status != gone; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(call(user_, "GET", path).status, gone);
+    EXPECT_FALSE(std::filesystem::exists(kept));
+  }
+}
+
 TEST_F(PatchTest, TheUuidsToDeleteComeInABodyAndTheDocumentSaysSo) {
   const auto answer =
       call(user_, "DELETE", "/api/v1/checkpoints", {{"checkpointUuids", json::array{"no-such-uuid"}}});

@@ -27,6 +27,7 @@ std::string reporter(const Event& event) {
                            std::is_same_v<T, cluster::TrialProgressed> ||
                            std::is_same_v<T, cluster::ValidationReported> ||
                            std::is_same_v<T, cluster::EarlyExitReported> ||
+                           std::is_same_v<T, cluster::TaskReady> || std::is_same_v<T, cluster::TaskIdled> ||
                            std::is_same_v<T, cluster::PreemptionAcknowledged>)
           return e.allocation_id;
         else
@@ -59,6 +60,15 @@ bool had_the_right(const std::string& by, const Event& event, const cluster::Clu
     return by == "master";
   if (const auto* submitted = std::get_if<cluster::ExperimentSubmitted>(&event))
     return by == fmt::format("user {}", submitted->record.owner);
+  if (const auto* submitted = std::get_if<cluster::TaskSubmitted>(&event))
+    return by == fmt::format("user {}", submitted->record.owner);
+  const auto owns = [&](const std::string& id) {
+    const auto* task = before.task(id);
+    return by == "user 1" || (task != nullptr && by == fmt::format("user {}", task->record().owner));
+  };
+  if (const auto* killed = std::get_if<cluster::TaskKilled>(&event))
+    return owns(killed->task_id) || (by == "master" && killed->reason.starts_with("idle for more than"));
+  if (const auto* set = std::get_if<cluster::TaskPrioritySet>(&event)) return owns(set->task_id);
   if (is_one_of<cluster::AgentSet>(event)) return by == "user 1";  // the administrator
   if (is_one_of<cluster::ExperimentCommanded, cluster::ExperimentPatched, cluster::ExperimentExtended,
                 cluster::JobMoved, cluster::SearchAnswered, cluster::TrialKilled>(event))
@@ -114,7 +124,17 @@ TEST_F(RightsTest, EveryEventIsBySomebodyWhoHadTheRight) {
   task = sync("a", 1).desired.at(0);
   call(user_, "POST", fmt::format("/api/v1/trials/{}/kill", task.trial_id));
   call(user_, "POST", path("/api/v1/experiments/{}/kill", second));
-  EXPECT_GT(events(), 18u) << "too little happened for this to mean something";
+  const auto notebook = call(admin_, "POST", "/api/v1/notebooks", json::object{{"config", json::object{}}});
+  const std::string name(notebook.body.at("notebook").at("id").get_string());
+  for (const auto& wanted : sync("a", 1).desired)
+    if (wanted.task_id == name) {
+      call(wanted.token, "POST", fmt::format("/api/v1/tasks/{}/ready", name), json::object{{"port", 1}});
+      call(wanted.token, "POST", fmt::format("/api/v1/tasks/{}/idle", name), json::object{{"idle", true}});
+    }
+  call(user_, "POST", fmt::format("/api/v1/notebooks/{}/kill", name));
+  call(admin_, "POST", fmt::format("/api/v1/notebooks/{}/set_priority", name), json::object{{"priority", 7}});
+  call(admin_, "POST", fmt::format("/api/v1/notebooks/{}/kill", name));
+  EXPECT_GT(events(), 20u) << "too little happened for this to mean something";
 }
 
 TEST_F(RightsTest, WhoHasNoRightIsRefusedAndTheLogIsAsItWas) {
@@ -139,6 +159,7 @@ TEST_F(RightsTest, WhoHasNoRightIsRefusedAndTheLogIsAsItWas) {
       {"PUT", path("/api/v1/experiments/{}/labels/x", id), nullptr},
       {"DELETE", path("/api/v1/experiments/{}/labels/x", id), nullptr},
       {"DELETE", path("/api/v1/experiments/{}", id), nullptr},
+      {"DELETE", path("/api/v1/experiments/{}/tensorboard-files", id), nullptr},
       {"POST", path("/api/v1/experiments/{}/pause", id), nullptr},
       {"POST", path("/api/v1/experiments/{}/activate", id), nullptr},
       {"POST", path("/api/v1/experiments/{}/cancel", id), nullptr},

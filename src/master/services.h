@@ -12,6 +12,7 @@
 #include "det/master/auth.h"
 #include "det/master/blocking.h"
 #include "det/master/ledger.h"
+#include "det/master/proxies.h"
 
 namespace det::master {
 
@@ -36,6 +37,8 @@ struct Services {
   std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
   /// Where the ranks of each agent are reached by those of others, as the agents say.
   std::map<std::string, std::string> agent_addresses{};
+  /// Where the programs of tasks answer; of live tasks only.
+  Proxies proxies{};
   /// Batches of the newest report of each group, by allocation; of live allocations only.
   std::map<std::string, std::map<std::string, std::int64_t>> newest_report{};
 };
@@ -90,6 +93,10 @@ void add_job_routes(http::Router& router, Services& s);
 void add_search_routes(http::Router& router, Services& s);  ///< of searches driven from outside
 void add_pareto_routes(http::Router& router, Services& s);
 void add_simulate_routes(http::Router& router, Services& s);
+void add_task_routes(http::Router& router, Services& s);  ///< of all tasks, trials too
+void add_task_submit_routes(http::Router& router,
+                            Services& s);                    ///< commands, notebooks, shells, TensorBoards
+void add_command_routes(http::Router& router, Services& s);  ///< those four as users see and command them
 void add_template_routes(http::Router& router, Services& s);
 void add_workspace_routes(http::Router& router, Services& s);
 void add_project_routes(http::Router& router, Services& s);

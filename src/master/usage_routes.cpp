@@ -40,15 +40,27 @@ asio::awaitable<std::vector<cluster::Usage>> usages(Services& s, Time begin, Tim
   for (auto& row : rows) {
     const auto user = s.auth.users().find(row.owner);
     const auto* project = s.workspaces.project(ProjectId(row.project_id));
-    const auto* workspace =
-        s.workspaces.find(project == nullptr ? store::kUncategorizedWorkspace : project->workspace);
+    const auto* workspace = s.workspaces.find(row.task_type        ? WorkspaceId(row.workspace_id)
+                                              : project == nullptr ? store::kUncategorizedWorkspace
+                                                                   : project->workspace);
     all.push_back({.allocation = std::move(row.allocation),
                    .username = user == s.auth.users().end() ? "" : user->second.username,
                    .resource_pool = std::move(row.resource_pool),
-                   .workspace = workspace->name,
-                   .labels = std::move(row.labels)});
+                   .workspace = workspace == nullptr ? "" : workspace->name,
+                   .labels = std::move(row.labels),
+                   .kind = row.task_type ? task::type_word(*row.task_type) : "trial"});
   }
   co_return all;
+}
+
+/// Empty for what is no trial.
+std::string experiment_cell(const experiment::AllocationRecord& allocation) {
+  return allocation.experiment_id ? std::to_string(allocation.experiment_id.value()) : "";
+}
+
+std::string to_upper(std::string text) {
+  for (auto& c : text) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return text;
 }
 
 std::string raw_csv(const std::vector<cluster::Usage>& all, Time now) {
@@ -56,7 +68,7 @@ std::string raw_csv(const std::vector<cluster::Usage>& all, Time now) {
   for (const auto& usage : all) {
     const auto& a = usage.allocation;
     const auto end = a.end_time.value_or(now);
-    csv += fmt::format("{},trial,{},{},{},{},{},{}\n", a.experiment_id, cell(usage.username),
+    csv += fmt::format("{},{},{},{},{},{},{},{}\n", experiment_cell(a), usage.kind, cell(usage.username),
                        cell(fmt::format("{}", fmt::join(usage.labels, ","))), cluster::slots_of(a),
                        seconds_text(*a.start_time), a.end_time ? seconds_text(end) : "",
                        static_cast<double>(end - *a.start_time) / kSecond);
@@ -70,8 +82,8 @@ std::string allocations_csv(const std::vector<cluster::Usage>& all, Time now) {
       "resource_pool\n";
   for (const auto& usage : all) {
     const auto& a = usage.allocation;
-    csv += fmt::format("{},TRIAL,{},{},{},{},{},{},{},{}\n", a.id, cell(usage.username),
-                       cell(usage.workspace), a.experiment_id, cluster::slots_of(a),
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", a.id, to_upper(usage.kind), cell(usage.username),
+                       cell(usage.workspace), experiment_cell(a), cluster::slots_of(a),
                        seconds_text(*a.start_time), a.end_time ? seconds_text(*a.end_time) : "",
                        static_cast<double>(experiment::slot_microseconds(a, now)) / kSecond / 3600,
                        cell(usage.resource_pool));

@@ -116,7 +116,7 @@ void add_user_routes(http::Router& router, Services& s) {
         // A task acts as its owner.
         if (const auto task = require_task(c.principal)) {
           const auto& allocation = *s.ledger.cluster().allocation(*task);
-          const auto owner = s.ledger.cluster().experiment(allocation.record.experiment_id)->record().owner;
+          const auto owner = s.ledger.cluster().owner_of(cluster::Cluster::job_of(allocation));
           co_return UserReply{to_api(s.auth.users().at(owner))};
         }
         const auto user = require_user(c.principal);

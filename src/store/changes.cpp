@@ -3,6 +3,7 @@
 #include "det/store/environment_rows.h"
 #include "det/store/experiment_rows.h"
 #include "det/store/model_rows.h"
+#include "det/store/task_rows.h"
 #include "det/store/trial_rows.h"
 #include "det/store/user_rows.h"
 #include "det/store/workspace_rows.h"
@@ -54,6 +55,7 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const PutTrial& c) { put_trial(connection_, c.record); },
                  [&](const PutAllocation& c) { put_allocation(connection_, c.record); },
                  [&](const PutCheckpoint& c) { put_checkpoint(connection_, c.record); },
+                 [&](const PutTask& c) { put_task(connection_, c.record); },
                  [&](const AddMetrics& c) { apply_one(c); },
                  [&](const RewindTrial& c) { metrics_.rewind(c); },
                  [&](const AddLogs& c) { logs_.add(c); },
@@ -123,6 +125,7 @@ std::size_t approximate_bytes(const Change& change) {
                         [](const PutCheckpoint& c) {
                           return kRow + c.record.resources.size() * 128 + bytes_of(c.record.metadata);
                         },
+                        [](const PutTask& c) { return kRow + bytes_of(c.record.config); },
                         [](const PutModel& c) { return kRow + bytes_of(c.record.metadata); },
                         [](const PutModelVersion& c) { return kRow + bytes_of(c.record.metadata); },
                         [](const PutProject& c) {

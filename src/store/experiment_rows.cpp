@@ -120,6 +120,7 @@ WHERE task_id IN (SELECT task_id FROM trials WHERE experiment_id = ?1
 DELETE FROM model_definitions
 WHERE digest = (SELECT model_definition FROM experiments WHERE id = ?1)
   AND NOT EXISTS (SELECT 1 FROM experiments WHERE model_definition = digest AND id <> ?1)
+  AND NOT EXISTS (SELECT 1 FROM tasks WHERE context = digest)
 )sql",
       "DELETE FROM experiment_searches WHERE experiment_id = ?",
       "DELETE FROM experiment_labels WHERE experiment_id = ?",

@@ -10,6 +10,7 @@
 #include "det/store/migrations.h"
 #include "det/store/model_rows.h"
 #include "det/store/reader_pool.h"
+#include "det/store/task_rows.h"
 #include "det/store/trial_rows.h"
 #include "det/store/user_rows.h"
 #include "det/store/workspace_rows.h"
@@ -48,6 +49,8 @@ class SqliteStore final : public Store {
   std::optional<TrialRecord> trial_of_task(const std::string& task_id) override {
     return read(read_trial_of_task, task_id);
   }
+  std::optional<TaskRecord> task(const std::string& id) override { return read(read_task, id); }
+  std::vector<TaskRecord> list_tasks(const TaskQuery& query) override { return read(read_task_list, query); }
   std::vector<AllocationRecord> allocations(const std::string& task_id) override {
     return read(read_allocations, task_id);
   }

@@ -12,6 +12,7 @@
 #include "det/experiment/records.h"
 #include "det/store/model_records.h"
 #include "det/store/workspace_records.h"
+#include "det/task/records.h"
 
 namespace det::store {
 
@@ -22,6 +23,7 @@ using experiment::ExperimentRecord;
 using experiment::LogRecord;
 using experiment::MetricRecord;
 using experiment::TrialRecord;
+using task::TaskRecord;
 
 struct UserRecord {
   UserId id;
@@ -35,13 +37,15 @@ struct SessionRecord {
   UserId user;
   Time expires;
 };
-/// An allocation and what reports say of its experiment.
+/// An allocation and what reports say of its experiment, or of its task where that is no trial.
 struct UsageRecord {
   AllocationRecord allocation;
+  std::optional<task::Type> task_type;  ///< of a task that is no trial
   UserId owner;
   std::string resource_pool;
   std::vector<std::string> labels;
-  std::int64_t project_id = 1;
+  std::int64_t project_id = 1;    ///< of an experiment
+  std::int64_t workspace_id = 1;  ///< of a task that is no trial
 };
 using AccessTokenId = Id<struct AccessTokenTag>;
 /// A session that a user made for a program.
@@ -98,6 +102,10 @@ struct PutAllocation {
 struct PutCheckpoint {
   CheckpointRecord record;
 };
+/// A task that is no trial. Type, owner, workspace, files and start never change.
+struct PutTask {
+  TaskRecord record;
+};
 /// A report equal to one that is stored changes nothing; new names are merged into
 /// it. Where two reports of the same (trial, group, batches) differ, the later run
 /// is right and replaces the report of the earlier run; within one run the value that was
@@ -131,8 +139,8 @@ struct PutSearch {
   ExperimentId id;
   json::value state;
 };
-/// Goes into the same commit as the first experiment that has it: a definition
-/// without an experiment is deleted with the next one that was the last to have it.
+/// Goes into the same commit as the first experiment, or task, that has it: a definition
+/// without either is deleted with the next experiment that was the last to have it.
 struct PutModelDefinition {
   std::string digest;
   std::string archive;
@@ -214,12 +222,13 @@ struct PutSetting {
   std::string value;
 };
 
-using Change = std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint,
-                            AddMetrics, RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition,
-                            PutUser, PutSession, DeleteSession, PutAccessToken, PutTemplate, DeleteTemplate,
-                            DeleteExperiment, PutModel, DeleteModel, PutModelVersion, DeleteModelVersion,
-                            SetCheckpointMetadata, SetTrialMetadata, AddEnvironment, PutWorkspace,
-                            DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutSetting>;
+using Change =
+    std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, PutTask,
+                 AddMetrics, RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition, PutUser,
+                 PutSession, DeleteSession, PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment,
+                 PutModel, DeleteModel, PutModelVersion, DeleteModelVersion, SetCheckpointMetadata,
+                 SetTrialMetadata, AddEnvironment, PutWorkspace, DeleteWorkspace, PutProject, DeleteProject,
+                 PutPin, DeletePin, PutSetting>;
 
 struct Page {
   std::int64_t offset = 0;
@@ -327,6 +336,12 @@ struct TrialList {
   std::vector<TrialRecord> trials;
 };
 
+/// Which tasks that are no trials to list; a condition left empty lets all through.
+struct TaskQuery {
+  std::optional<task::Type> type;
+  std::optional<std::int64_t> workspace_id;
+};
+
 /// What the platform remembers.
 ///
 /// Writes: `commit` queues the changes; a writer thread puts everything that is
@@ -365,6 +380,8 @@ class Store {
   virtual TrialList list_trials(const TrialQuery& query) = 0;
   virtual std::optional<TrialRecord> trial(TrialId id) = 0;
   virtual std::optional<TrialRecord> trial_of_task(const std::string& task_id) = 0;
+  virtual std::optional<TaskRecord> task(const std::string& id) = 0;       ///< one that is no trial
+  virtual std::vector<TaskRecord> list_tasks(const TaskQuery& query) = 0;  ///< ascending by their start
   virtual std::vector<AllocationRecord> allocations(const std::string& task_id) = 0;
   /// Those that started before `end` and were not over before `begin`, ascending by their start.
   virtual std::vector<UsageRecord> usage(Time begin, Time end) = 0;

@@ -191,10 +191,13 @@ ORDER BY run_id, number
 std::vector<UsageRecord> read_usage(Connection& connection, Time begin, Time end) {
   Query query(connection, R"sql(
 SELECT allocations.id, task_id, experiment_id, trial_id, run_id, allocations.state, shares, requested,
-       allocations.start_time, allocations.end_time, exit_reason, owner, resource_pool, labels, project_id
+       allocations.start_time, allocations.end_time, exit_reason, COALESCE(experiments.owner, tasks.owner),
+       COALESCE(experiments.resource_pool, tasks.resource_pool), labels, COALESCE(project_id, 1), tasks.type,
+       COALESCE(tasks.workspace_id, 1)
 FROM allocations
-JOIN experiments ON experiments.id = experiment_id
-WHERE allocations.start_time < ? AND (allocations.end_time IS NULL OR allocations.end_time > ?)
+LEFT JOIN experiments ON experiments.id = experiment_id
+LEFT JOIN tasks ON tasks.id = task_id
+WHERE (experiments.id IS NOT NULL OR tasks.id IS NOT NULL) AND allocations.start_time < ? AND (allocations.end_time IS NULL OR allocations.end_time > ?)
 ORDER BY allocations.start_time, allocations.number
 )sql");
   query.bind(end, begin);
@@ -203,7 +206,7 @@ ORDER BY allocations.start_time, allocations.number
     auto& a = r.allocation;
     row.read(a.id, a.task_id, a.experiment_id, a.trial_id, a.run_id, a.state, Document{a.shares}, a.requested,
              a.start_time, a.end_time, a.exit_reason, r.owner, r.resource_pool, Document{r.labels},
-             r.project_id);
+             r.project_id, r.task_type, r.workspace_id);
     return r;
   });
 }

@@ -107,8 +107,7 @@ void SimAgent::perform(const agent::Actions& actions) {
   remember();
   for (const auto& action : actions) {
     if (const auto* start = std::get_if<agent::Start>(&action)) {
-      const int ranks = std::max<int>(1, static_cast<int>(start->allocation.slot_ids.size()));
-      for (int i = 0; i < ranks; ++i)
+      for (int i = 0; i < start->allocation.ranks(); ++i)
         world_.start_process(id_, start->allocation, start->allocation.rank_start + i);
       perform(reconciler_->running(start->allocation.allocation_id));
     } else if (const auto* terminate = std::get_if<agent::Terminate>(&action)) {

@@ -98,6 +98,8 @@ Answer SimMaster::apply(cluster::Event event, std::vector<Row> also, ExperimentI
     } else if (const auto* checkpoint = std::get_if<cluster::PutCheckpoint>(&effect)) {
       commit.rows.push_back(
           [record = checkpoint->record](Tables& t) { t.checkpoints[record.uuid] = record; });
+    } else if (const auto* task = std::get_if<cluster::PutTask>(&effect)) {
+      commit.rows.push_back([record = task->record](Tables& t) { t.tasks[record.id] = record; });
     } else if (auto* allocation = std::get_if<cluster::PutAllocation>(&effect)) {
       if (world_.mutant == Mutant::SlotTimeCountedTwice)
         for (auto& share : allocation->record.shares) share.ended.reset();
@@ -202,6 +204,7 @@ void SimMaster::sync(const std::string& agent, const api::SyncRequest& request,
                        .cluster_id = "simulated",
                        .desired = cluster_->desired(agent)};
   for (auto& allocation : reply.desired) {
+    if (!allocation.trial_id) continue;
     const auto& trial = *cluster_->trial(allocation.trial_id);
     const auto& experiment = *cluster_->experiment(allocation.experiment_id);
     allocation.environment["checkpoint"] = trial.record.latest_checkpoint;

@@ -28,6 +28,7 @@ void World::start_process(const std::string& agent, const api::DesiredAllocation
   process->size = allocation.size;
   process->slots = allocation.slot_ids;
   process->number = ++processes_started_;
+  if (!process->trial) return run_task(process, allocation.task_id);
   process->checkpoint = allocation.environment.at("checkpoint");
   process->seed = std::stoll(allocation.environment.at("seed"));
   process->weights = static_cast<std::uint64_t>(process->seed);
@@ -65,6 +66,16 @@ void World::start_process(const std::string& agent, const api::DesiredAllocation
   after(between(10, 200) * kMillisecond, [this, process] { step(process); });
 }
 
+// A task that is no trial: it ends by itself, well or not, and is never begun twice.
+void World::run_task(const std::shared_ptr<Process>& process, const std::string& task) {
+  check_process_start(*process);
+  note(fmt::format("start {} on {}", process->allocation, process->agent));
+  if (++task_starts[task] > 1) broken("I-11", "task " + task + " was begun twice");
+  agents.at(process->agent)->processes()[{process->allocation, process->rank}] = process;
+  const int code = chance(0.2) ? 1 : 0;
+  after(between(1, 40) * kSecond, [this, process, code] { end_process(process, code, 0); });
+}
+
 // I-11, I-2: a rank starts once, and only on a durable decision.
 void World::check_process_start(const Process& process) {
   if (++starts[key_of(process.allocation, process.rank)] > 1)
@@ -79,8 +90,8 @@ void World::check_process_start(const Process& process) {
   // Where machines end what they run when they lose the master, a trial never runs twice.
   for (const auto& [id, agent] : agents)
     for (const auto& [key, other] : agent->processes())
-      if (other->alive && other->trial == process.trial && other->allocation != process.allocation &&
-          agent->ends_with_its_lease())
+      if (process.trial && other->alive && other->trial == process.trial &&
+          other->allocation != process.allocation && agent->ends_with_its_lease())
         broken("I-3", fmt::format("trial {} runs as {} and as {}", process.trial, other->allocation,
                                   process.allocation));
   if (durable == 0) broken("I-2", process.allocation + " was started before anything was durable");

@@ -263,6 +263,29 @@ void World::plan_queue_moves() {
     });
 }
 
+// … and start tasks that are no trials, and kill some of them.
+void World::plan_tasks() {
+  for (auto i = between(0, 4); i > 0; --i)
+    after(between(1, 60) * kSecond, [this, id = fmt::format("task{}", i)] {
+      if (!master->alive()) return;
+      cluster::TaskSubmitted submitted{{.id = id,
+                                        .command = {"work"},
+                                        .job_id = "job-" + id,
+                                        .resource_pool = "default",
+                                        .slots = static_cast<int>(between(0, 1)),
+                                        .start_time = now}};
+      if (chance(0.3)) submitted.record.priority = static_cast<int>(between(1, 99));
+      note("submission of " + id);
+      master->command(std::move(submitted), [this, id](const Reply& reply) {
+        if (reply.answer == Answer::Good) acknowledged_tasks.insert(id);
+      });
+      if (chance(0.3))
+        after(between(1, 30) * kSecond, [this, id] {
+          if (master->alive()) master->command(cluster::TaskKilled{id, "killed"}, [](const Reply&) {});
+        });
+    });
+}
+
 cluster::Pools World::pools() {
   cluster::PoolSettings settings{.name = "default"};
   settings.policy = static_cast<scheduler::Policy>(random.below(4));
@@ -295,6 +318,7 @@ Verdict World::run() {
     plan_patches();
     plan_extensions();
     plan_queue_moves();
+    plan_tasks();
     run_searches();
     const auto users_end = now + 61 * kSecond;
     const auto limit = faults_end + 120 * kMinute;
@@ -344,7 +368,7 @@ std::string World::state() const {
 
 bool World::all_over() const {
   return submissions_left_ == 0 && master->alive() && master->cluster().experiments().empty() &&
-         durable == disk.size();
+         master->cluster().tasks().empty() && durable == disk.size();
 }
 
 // I-1: what was acknowledged is there.
@@ -360,9 +384,19 @@ void World::check_master_start() {
       broken("I-1", fmt::format("the acknowledged experiment {} is lost", id));
 }
 
+// I-1, I-15 of tasks that are no trials.
+void World::check_tasks() {
+  for (const auto& id : acknowledged_tasks)
+    if (!tables.tasks.contains(id)) broken("I-1", "the acknowledged task " + id + " is lost");
+  for (const auto& [id, task] : tables.tasks)
+    if (task.state != task::State::Terminated || task.exit_status.empty())
+      broken("I-15", "task " + id + " is not terminated, or does not say why");
+}
+
 void World::check_end() {
   check_master_start();
   check_slot_time();
+  check_tasks();
   for (const auto& [id, record] : tables.experiments)
     if (!experiment::is_terminal(record.state))
       broken("I-15", fmt::format("experiment {} is not terminal", id));

@@ -91,6 +91,7 @@ struct Tables {
   std::map<ExperimentId, KeptSearch> searches;
   std::map<TrialId, experiment::TrialRecord> trials;
   std::map<std::string, experiment::AllocationRecord> allocations;
+  std::map<std::string, task::TaskRecord> tasks;
 };
 using Row = std::function<void(Tables&)>;
 
@@ -271,7 +272,9 @@ class World {
   std::set<std::string> acknowledged_checkpoints;
   std::set<ExperimentId> acknowledged_experiments;
   std::map<TrialId, int> real_failures;
-  std::map<std::string, int> starts;  ///< of (allocation, rank)
+  std::map<std::string, int> starts;       ///< of (allocation, rank)
+  std::map<std::string, int> task_starts;  ///< of tasks that are no trials, by their ids
+  std::set<std::string> acknowledged_tasks;
   std::set<std::string> allocations_seen;
   int fault_count = 0;
 
@@ -282,6 +285,9 @@ class World {
   void plan_patches();
   void plan_extensions();
   void plan_queue_moves();
+  void plan_tasks();
+  void check_tasks();
+  void run_task(const std::shared_ptr<Process>& process, const std::string& task);
   void run_searches();
   void answer_events(ExperimentId id, const std::vector<search::SearchEvent>& events);
   void check_search(ExperimentId id, const experiment::Experiment& experiment) const;

@@ -1,16 +1,10 @@
-"""Where a trial's TensorBoard files are written; they stay on the machine."""
+"""Where callbacks of TensorFlow write their event files."""
 
 from __future__ import annotations
 
-import os
-import pathlib
-import tempfile
+from determined.tensorboard import get_base_path
 
 
 def directory() -> str:
-    """The directory of this process, which is there."""
-    allocation = os.environ.get("DET_ALLOCATION_ID", "local")
-    rank = os.environ.get("DET_RANK", "0")
-    path = pathlib.Path(tempfile.gettempdir()) / f"tensorboard-{allocation}-{rank}"
-    path.mkdir(parents=True, exist_ok=True)
-    return str(path)
+    """The directory of this process; what the chief has there is kept with the checkpoints at every report."""
+    return str(get_base_path())

@@ -1,0 +1,148 @@
+"""What the programs of interactive tasks share: where they listen, and what they tell the master."""
+
+from __future__ import annotations
+
+import hmac
+import importlib.util
+import json
+import os
+import pathlib
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from determined._meeting import is_loopback, source_address
+
+_PATIENCE_SECONDS = 600.0
+_PAUSE_SECONDS = 1.0
+_LOOK_SECONDS = 2.0
+
+
+class Refused(Exception):
+    """The master's answer is no: another try would change nothing."""
+
+
+class Service:
+    """The service of this process's task, as its master knows it.
+
+    Nobody but the master may use it, although everybody on the machine can connect to its port: :attr:`secret` is told
+    to the master, which adds it to each request that it hands on for a user who is logged in.
+    """
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        self.task_id = environment["DET_TASK_ID"]
+        self.base = environment.get("DET_PROXY_PATH") or f"/proxy/{self.task_id}/"
+        """The path below which requests come, with a slash at its end."""
+        self.secret = secrets.token_urlsafe(32)
+        self._master = environment["DET_MASTER"].rstrip("/")
+        self._token = environment["DET_SESSION_TOKEN"]
+        self._idle: bool | None = None
+        reached_from = source_address(urllib.parse.urlsplit(self._master).hostname or "127.0.0.1")
+        self.host = "127.0.0.1" if is_loopback(reached_from) else "0.0.0.0"
+        """Where to listen: on the loopback where the master is on this machine."""
+        self.config: dict[str, Any] = json.loads(environment.get("DET_TASK_CONFIG") or "{}")
+
+    def listener(self) -> socket.socket:
+        """A free port."""
+        return socket.create_server((self.host, 0), backlog=128)
+
+    def allows(self, authorization: str | None) -> bool:
+        """Whether a request with this ``Authorization`` header comes from the master."""
+        scheme, _, given = (authorization or "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.secret.encode())
+
+    def ready(self, port: int) -> None:
+        """Says that the service answers there; waits for a master that is away.
+
+        Raises:
+            Refused: the task is over, or this is not its process.
+        """
+        self.call("POST", f"/api/v1/tasks/{self.task_id}/ready", {"port": port, "secret": self.secret})
+
+    def report_idle(self, idle: bool) -> None:
+        """Says whether somebody uses the service, where that has changed."""
+        if idle != self._idle:
+            self.call("POST", f"/api/v1/tasks/{self.task_id}/idle", {"idle": idle})
+            self._idle = idle
+
+    def watch(self, is_idle: Callable[[], bool]) -> None:
+        """Asks ``is_idle`` again and again on a thread of its own, and tells the master what it says."""
+
+        def run() -> None:
+            while True:
+                try:
+                    self.report_idle(is_idle())
+                except Refused:
+                    return  # over: whoever ended the task ends this process
+                except Exception as error:
+                    print(f"whether the task is idle is not known: {error}", file=sys.stderr, flush=True)
+                    time.sleep(10 * _LOOK_SECONDS)
+                time.sleep(_LOOK_SECONDS)
+
+        threading.Thread(target=run, name="idle", daemon=True).start()
+
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """One call of the master's API as this task; tried again for ten minutes where the master does not answer.
+
+        Raises:
+            Refused: it answered with an error.
+            OSError: it never answered.
+        """
+        request = urllib.request.Request(
+            self._master + path,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
+            method=method,
+        )
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                with direct.open(request, timeout=30) as reply:
+                    return json.loads(reply.read() or b"{}")
+            except urllib.error.HTTPError as error:
+                text = error.read().decode(errors="replace")
+                if error.code not in (502, 503, 504) or time.monotonic() > end:
+                    raise Refused(f"{method} {path} was answered with {error.code}: {_reason(text)}") from None
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(_PAUSE_SECONDS)
+
+
+def environment_with(module: str, title: str, *packages: str) -> str | None:
+    """Python of an environment that has these packages, built once on a machine and found again by its content; None
+    where this one can import ``module`` already.
+
+    Raises:
+        InvalidExperimentException: pip could not install them.
+    """
+    from determined.exec import _requirements
+
+    if importlib.util.find_spec(module) is not None:
+        return None
+    layer = _requirements.Layer(title, packages, pathlib.Path.cwd())
+    home = _requirements.place(layer)
+    _requirements.build(home, layer)
+    return str(home / "bin" / "python")
+
+
+def end_on_signals() -> None:
+    """Lets SIGTERM and SIGINT end this process as a return would, so that it cleans up."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(0))
+
+
+def _reason(text: str) -> str:
+    try:
+        return str(json.loads(text)["error"]["error"])
+    except (ValueError, KeyError, TypeError):
+        return text[:200]

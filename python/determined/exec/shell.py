@@ -1,0 +1,264 @@
+"""Serves shells as a task: ``python -m determined.exec.shell``. Each WebSocket is a shell of its own.
+
+The first message says what is wanted, as JSON: ``{"tty": true, "columns": 80, "rows": 24, "term": "xterm"}``; with
+``command`` that command is run instead. Then bytes are input, and text is ``{"columns": …, "rows": …}`` after a change
+of size or ``{"end_of_input": true}``. What comes back: bytes are output, the first of them 1 for standard output and 2
+for standard error; text is ``{"exit": status}``, the end. A shell whose connection is lost is hung up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import pwd
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from determined.exec import _service, _websocket
+
+_PIECE_BYTES = 16 * 1024
+_LAST_WORDS_SECONDS = 0.5
+_HUNG_UP_SECONDS = 5.0
+
+Send = Callable[[int, bytes], Awaitable[None]]
+
+
+def main() -> int:
+    """Serves until it is ended; the status to exit with."""
+    _service.end_on_signals()
+    service = _service.Service()
+    asyncio.run(Shells(service).serve())
+    return 0
+
+
+class Shells:
+    """All shells of the task."""
+
+    def __init__(self, service: _service.Service) -> None:
+        self._service = service
+        self._open = 0
+
+    async def serve(self) -> None:
+        listener = self._service.listener()
+        port = int(listener.getsockname()[1])
+        server = await asyncio.start_server(self._connected, sock=listener)
+        await asyncio.to_thread(self._service.ready, port)
+        print("the shell is ready", flush=True)
+        self._service.watch(lambda: self._open == 0)
+        await server.serve_forever()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        socket = await _websocket.accept(reader, writer, self._service.allows)
+        if socket is None:
+            return
+        self._open += 1
+        try:
+            with contextlib.suppress(_websocket.Closed):
+                await _serve_one(socket)
+        except Exception as error:
+            print(f"a shell failed: {error!r}", file=sys.stderr, flush=True)
+        finally:
+            self._open -= 1
+            await socket.close(_websocket.NORMAL)
+
+
+async def _serve_one(socket: _websocket.WebSocket) -> None:
+    try:
+        first = await socket.receive()
+        wanted = json.loads(first)
+        if not isinstance(wanted, dict):
+            raise ValueError
+    except ValueError:
+        await socket.close(_websocket.PROTOCOL_ERROR)
+        return
+
+    async def send(channel: int, data: bytes) -> None:
+        await socket.send(bytes([channel]) + data)
+
+    shell = _Shell(wanted, send)
+    listening = asyncio.create_task(_listen(socket, shell))
+    ending = asyncio.create_task(shell.end())
+    try:
+        await asyncio.wait({listening, ending}, return_when=asyncio.FIRST_COMPLETED)
+        if ending.done():
+            await socket.send(json.dumps({"exit": ending.result()}))
+    finally:
+        for task in (listening, ending):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, _websocket.Closed, OSError, ValueError):
+                await task
+        await shell.hang_up()
+
+
+async def _listen(socket: _websocket.WebSocket, shell: _Shell) -> None:
+    while True:
+        message = await socket.receive()
+        if isinstance(message, bytes):
+            await shell.input(message)
+            continue
+        change = json.loads(message)
+        if not isinstance(change, dict):
+            raise ValueError("an object is wanted")
+        if change.get("end_of_input"):
+            await shell.end_input()
+        elif "columns" in change:
+            shell.resize(change)
+
+
+class _Shell:
+    """A process, with its input and output: on a terminal of its own, or on pipes."""
+
+    def __init__(self, wanted: dict[str, Any], send: Send) -> None:
+        self._terminal: int | None = None
+        if wanted.get("tty"):
+            self._terminal, inner = os.openpty()
+            _set_size(self._terminal, wanted)
+            theirs, ours = [inner], [(1, self._terminal)]
+            self._input = os.dup(self._terminal)
+        else:
+            (stdin, self._input), (out, stdout), (err, stderr) = os.pipe(), os.pipe(), os.pipe()
+            theirs, ours = [stdin, stdout, stderr], [(1, out), (2, err)]
+        self._ours = [fd for _, fd in ours]
+        try:
+            self._process = _start(wanted, theirs)
+        except OSError:
+            self._close()
+            raise
+        finally:
+            for fd in theirs:
+                os.close(fd)
+        for fd in (self._input, *self._ours):
+            os.set_blocking(fd, False)
+        self._ended = os.pidfd_open(self._process.pid)
+        self._moved = 0  # bytes of output
+        self._pumps = [asyncio.create_task(self._pump(fd, channel, send)) for channel, fd in ours]
+
+    async def input(self, data: bytes) -> None:
+        """Waits until the process takes it."""
+        while data and self._input >= 0:
+            try:
+                data = data[os.write(self._input, data) :]
+            except BlockingIOError:
+                await _until(self._input, write=True)
+            except OSError:
+                return  # it closed its input, or ended
+
+    async def end_input(self) -> None:
+        if self._terminal is not None:
+            await self.input(b"\x04")
+        elif self._input >= 0:
+            os.close(self._input)
+            self._input = -1
+
+    def resize(self, size: dict[str, Any]) -> None:
+        """Does nothing without a terminal."""
+        if self._terminal is not None:
+            _set_size(self._terminal, size)
+
+    async def end(self) -> int:
+        """Waits for the process and its last words; its status, 128 + signal where one ended it."""
+        await _until(self._ended)
+        code = self._process.wait()
+        moved = -1
+        while moved != self._moved and not all(pump.done() for pump in self._pumps):
+            moved = self._moved
+            await asyncio.wait(self._pumps, timeout=_LAST_WORDS_SECONDS)
+        return code if code >= 0 else 128 - code
+
+    async def hang_up(self) -> None:
+        """Ends the process where it still runs. What it put into the background stays."""
+        for pump in self._pumps:
+            pump.cancel()
+        await asyncio.wait(self._pumps)
+        self._close()
+        for number in (signal.SIGHUP, signal.SIGKILL):
+            if self._process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, number)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(_until(self._ended), _HUNG_UP_SECONDS)
+        self._process.poll()
+        os.close(self._ended)
+
+    def _close(self) -> None:
+        for fd in (self._input, *self._ours):
+            if fd >= 0:
+                os.close(fd)
+        self._input = -1
+
+    async def _pump(self, source: int, channel: int, send: Send) -> None:
+        while True:
+            try:
+                data = os.read(source, _PIECE_BYTES)
+            except BlockingIOError:
+                await _until(source)
+                continue
+            except OSError:
+                return  # a terminal without processes
+            if not data:
+                return
+            try:
+                await send(channel, data)
+            except _websocket.Closed:
+                return
+            self._moved += len(data)
+
+
+def _start(wanted: dict[str, Any], theirs: list[int]) -> subprocess.Popen[bytes]:
+    environment = _environment(wanted)
+    if len(theirs) == 1:
+        terminal = theirs[0]
+        return subprocess.Popen(_command(wanted), preexec_fn=lambda: os.login_tty(terminal), env=environment)
+    stdin, stdout, stderr = theirs
+    return subprocess.Popen(
+        _command(wanted), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, env=environment
+    )
+
+
+async def _until(fd: int, write: bool = False) -> None:
+    """Waits until a descriptor can be read, or written."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    add, remove = (loop.add_writer, loop.remove_writer) if write else (loop.add_reader, loop.remove_reader)
+
+    def wake() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    add(fd, wake)
+    try:
+        await ready
+    finally:
+        remove(fd)
+
+
+def _set_size(terminal: int, size: dict[str, Any]) -> None:
+    rows, columns = (max(1, min(int(size.get(name) or 0), 10_000)) for name in ("rows", "columns"))
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def _command(wanted: dict[str, Any]) -> list[str]:
+    shell = os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell
+    if not shell or not os.access(shell, os.X_OK) or shell.endswith(("/nologin", "/false")):
+        shell = shutil.which("bash") or "/bin/sh"
+    return [shell, "-c", str(wanted["command"])] if wanted.get("command") else [shell]
+
+
+def _environment(wanted: dict[str, Any]) -> dict[str, str]:
+    environment = {**os.environ, "TERM": str(wanted.get("term") or "dumb")}
+    own = os.path.dirname(sys.executable)
+    environment["PATH"] = f"{own}:{environment.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"
+    return environment
+
+
+if __name__ == "__main__":
+    sys.exit(main())

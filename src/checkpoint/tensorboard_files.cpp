@@ -1,0 +1,48 @@
+#include "det/checkpoint/tensorboard_files.h"
+
+#include "det/checkpoint/storage.h"
+
+namespace det::checkpoint {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Result<fs::path> root_of(const config::CheckpointStorage& storage) {
+  if (storage.type == "shared_fs") return shared_fs_root(storage.host_path, storage.storage_path);
+  if (storage.type == "directory" && fs::path(storage.container_path).is_absolute())
+    return fs::path(storage.container_path);
+  return fail(ErrorCode::Unimplemented,
+              "checkpoint_storage.type is \"{}\"; TensorBoard's files are kept on shared_fs and directory",
+              storage.type);
+}
+
+}  // namespace
+
+Result<fs::path> tensorboard_directory(const config::CheckpointStorage& storage,
+                                       const std::string& cluster_id, std::int64_t experiment) {
+  DET_TRY(const auto root, root_of(storage));
+  return root / cluster_id / "tensorboard" / "experiment" / std::to_string(experiment);
+}
+
+Result<void> remove_tensorboard_files(const config::CheckpointStorage& storage, const std::string& cluster_id,
+                                      std::int64_t experiment) {
+  DET_TRY(const auto root, root_of(storage));
+  DET_TRY(const auto directory, tensorboard_directory(storage, cluster_id, experiment));
+  DET_ASSERT(!cluster_id.empty());
+  std::error_code failed;
+  if (!fs::exists(fs::symlink_status(directory, failed))) return {};
+  const auto real_root = fs::canonical(root, failed);
+  const auto real_parent = failed ? fs::path() : fs::canonical(directory.parent_path(), failed);
+  if (!failed &&
+      real_parent.lexically_relative(real_root) != directory.parent_path().lexically_relative(root))
+    return failed_precondition("{} leads out of the checkpoint storage by a link; it is left alone",
+                               directory.string());
+  if (!failed) fs::remove_all(real_parent / directory.filename(), failed);
+  if (failed)
+    return fail(ErrorCode::Unavailable, "TensorBoard's files in {} cannot be deleted: {}", directory.string(),
+                failed.message());
+  return {};
+}
+
+}  // namespace det::checkpoint

@@ -1,0 +1,105 @@
+// Tasks that are no trials: commands, shells, notebooks, TensorBoards.
+
+#include "det/cluster/cluster.h"
+#include "det/cluster/step.h"
+
+namespace det::cluster {
+
+using experiment::AllocationState;
+using experiment::Exit;
+
+const task::Task* Cluster::task(const std::string& id) const {
+  const auto found = tasks_.find(id);
+  return found == tasks_.end() ? nullptr : &found->second;
+}
+
+namespace {
+Error no_task(const std::string& id) {
+  return Error(ErrorCode::NotFound, fmt::format("task '{}' not found, or it is over", id));
+}
+}  // namespace
+
+void Cluster::settle(const std::string& task_id, task::Wish wish, Step& step) {
+  auto& task = tasks_.at(task_id);
+  step.effects.push_back(PutTask{task.record()});
+  if (wish == task::Wish::Start) {
+    Allocation allocation;
+    allocation.record = {
+        .id = task.allocation(), .task_id = task_id, .run_id = task.record().run_id, .requested = step.now};
+    allocation.slots = task.record().slots;
+    step.effects.push_back(PutAllocation{allocation.record});
+    allocations_.insert_or_assign(allocation.record.id, std::move(allocation));
+    step.place = true;
+  } else if (wish == task::Wish::Stop) {
+    const auto id = task.allocation();
+    auto& allocation = *live_allocation(id);
+    if (allocation.record.state == AllocationState::Pending)
+      end(allocation, {.kind = Exit::Kind::Stopped, .preempted = false, .reason = "withdrawn"}, step);
+    else
+      kill(id, step);
+  } else if (task.over()) {
+    step.effects.push_back(LogNote{task_id, fmt::format("{}.{}", task_id, task.record().run_id),
+                                   fmt::format("{} {} is over: {}", task::type_word(task.record().type),
+                                               task_id, task.record().exit_status)});
+    tasks_.erase(task_id);
+  }
+}
+
+void Cluster::stop_task(const std::string& task_id, std::string why, Step& step) {
+  const auto wish = tasks_.at(task_id).kill(std::move(why));
+  if (wish != task::Wish::Nothing) settle(task_id, wish, step);
+}
+
+Outcome Cluster::on(const TaskSubmitted& event, Step& step) {
+  const auto& id = event.record.id;
+  if (tasks_.contains(id))
+    return refuse(Error(ErrorCode::AlreadyExists, fmt::format("task '{}' exists already", id)));
+  auto& task = tasks_.emplace(id, task::Task(event.record)).first->second;
+  settle(id, task.submitted(), step);
+  return {};
+}
+
+Outcome Cluster::on(const TaskKilled& event, Step& step) {
+  if (!tasks_.contains(event.task_id)) return refuse(no_task(event.task_id));
+  stop_task(event.task_id, event.reason, step);
+  return {};
+}
+
+Outcome Cluster::on(const TaskPrioritySet& event, Step& step) {
+  if (!tasks_.contains(event.task_id)) return refuse(no_task(event.task_id));
+  if (event.priority < 1 || event.priority > 99)
+    return refuse(
+        Error(ErrorCode::InvalidArgument,
+              fmt::format("priority of task {} is {}; it must be 1 to 99", event.task_id, event.priority)));
+  tasks_.at(event.task_id).set_priority(event.priority);
+  settle(event.task_id, task::Wish::Nothing, step);
+  step.place = true;
+  return {};
+}
+
+// ---- what their programs report ----------------------------------------------
+
+Result<std::string> Cluster::task_that_reports(const std::string& allocation_id) const {
+  const auto* allocation = this->allocation(allocation_id);
+  if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", allocation_id);
+  if (allocation->of_trial())
+    return fail(ErrorCode::PermissionDenied, "allocation {} is of a trial", allocation_id);
+  return allocation->record.task_id;
+}
+
+Outcome Cluster::on(const TaskReady& event, Step& step) {
+  const auto id = task_that_reports(event.allocation_id);
+  if (!id) return refuse(id.error());
+  if (const auto done = tasks_.at(*id).ready(event.address); !done) return refuse(done.error());
+  settle(*id, task::Wish::Nothing, step);
+  return {};
+}
+
+Outcome Cluster::on(const TaskIdled& event, Step& step) {
+  const auto id = task_that_reports(event.allocation_id);
+  if (!id) return refuse(id.error());
+  tasks_.at(*id).report_idle(event.since, step.now);
+  return {};
+}
+
+}  // namespace det::cluster

@@ -1,0 +1,36 @@
+#include "det/config/layer.h"
+
+#include <utility>
+
+#include "det/config/check.h"
+#include "det/config/yaml.h"
+
+namespace det::config {
+
+Layer read_layer(std::string_view name, std::string_view yaml, Report& all) {
+  Layer layer{name, {}, true};
+  const Document nothing;
+  Report report({{name, &nothing}});
+  auto decoded = decode_yaml(yaml);
+  for (auto& problem : decoded.problems) report.add(0, std::move(problem));
+  layer.usable = decoded.document.has_value();
+  if (layer.usable) {
+    layer.document = *std::move(decoded.document);
+    if (layer.document.value.is_null()) layer.document.value.emplace_object();
+    if (!layer.document.value.is_object()) {
+      report.add({}, "the document is not a map of fields such as \"searcher:\"");
+      layer.usable = false;
+    }
+  }
+  if (!layer.usable) layer.document = Document{json::object{}, {}};
+  all.absorb(report);
+  return layer;
+}
+
+void check(const schema::Type& type, const Layer& layer, const json::value& below, Report& all) {
+  Report report({{layer.name, &layer.document}});
+  check_layer(type, layer.document.value, below, report);
+  all.absorb(report);
+}
+
+}  // namespace det::config

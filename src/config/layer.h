@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string_view>
+
+#include "det/config/report.h"
+#include "det/config/schema.h"
+
+namespace det::config {
+
+/// One of the documents that a configuration is made from, as written.
+struct Layer {
+  std::string_view name;  ///< "<config>", "<template>" or "<master>"
+  Document document;
+  bool usable = true;
+};
+
+/// Decodes a layer; what cannot be read is empty, not usable, and reported to `all`.
+Layer read_layer(std::string_view name, std::string_view yaml, Report& all);
+
+/// Reports to `all` what of the layer is not as `type` says; `below` is what lies under it.
+void check(const schema::Type& type, const Layer& layer, const json::value& below, Report& all);
+
+}  // namespace det::config

@@ -1,0 +1,116 @@
+#include "det/config/task_config.h"
+
+#include "det/config/check.h"
+#include "det/config/defaults.h"
+#include "det/config/duration.h"
+#include "det/config/layer.h"
+#include "det/config/merge.h"
+#include "det/config/rules.h"
+
+namespace det::config {
+
+namespace {
+
+/// A TensorBoard that nobody looks at is soon started again.
+constexpr std::int64_t kTensorboardTimeoutSeconds = 300;
+
+/// One text alone is for the shell, as in the original.
+std::vector<std::string> words_of(const json::value* entrypoint) {
+  std::vector<std::string> words;
+  if (entrypoint == nullptr) return words;
+  if (entrypoint->is_string()) words.emplace_back(entrypoint->get_string());
+  if (const auto* list = entrypoint->if_array())
+    for (const auto& word : *list)
+      if (word.is_string()) words.emplace_back(word.get_string());
+  if (words.size() == 1 && !words[0].empty()) words.insert(words.begin(), {"/bin/sh", "-c"});
+  return words;
+}
+
+std::optional<std::int64_t> seconds_of(const json::value* timeout) {
+  if (timeout == nullptr) return std::nullopt;
+  if (timeout->is_string()) return duration_seconds(timeout->get_string());
+  return json::to_int64(*timeout);
+}
+
+void check_rules(std::string_view kind, const json::object& document, const Circumstances& circumstances,
+                 Report& report) {
+  const auto not_empty = [&](std::string_view name) {
+    const auto* found = find_member(document, name);
+    return found != nullptr && !(found->is_array() && found->get_array().empty());
+  };
+  if (not_empty("bind_mounts"))
+    report.add(Path{} / "bind_mounts",
+               "bind_mounts are not supported: a task runs in no container, and sees the files of its agent");
+  if (not_empty("work_dir"))
+    report.add(Path{} / "work_dir",
+               "work_dir is not supported: a task works in the directory of the files that go with it");
+  if (kind == "command") {
+    const auto words = words_of(find_member(document, "entrypoint"));
+    if (words.empty() || words.front().empty())
+      report.add(Path{} / "entrypoint", "entrypoint must be non-empty");
+  }
+  const auto* resources = find_member(document, "resources");
+  const auto* pool = resources != nullptr && resources->is_object()
+                         ? find_member(resources->get_object(), "resource_pool")
+                         : nullptr;
+  if (pool != nullptr && pool->is_string() && !pool->get_string().empty() && circumstances.resource_pools &&
+      !circumstances.resource_pools->contains(std::string(pool->get_string())))
+    report.add(Path{} / "resources" / "resource_pool",
+               fmt::format("cannot find resource pool {}", shown_value(*pool)));
+}
+
+std::string kind_in_description(std::string_view kind) {
+  return kind == "tensorboard"
+             ? "TensorBoard"
+             : std::string(1, static_cast<char>(kind.front() - 'a' + 'A')) + std::string(kind.substr(1));
+}
+
+}  // namespace
+
+tl::expected<TaskConfig, std::vector<Error>> resolve_task(std::string_view kind, const Layers& layers,
+                                                          const Circumstances& circumstances) {
+  const auto& type = schema::task(kind);
+  Layer master{"<master>", {json::object{}, {}}, true};
+  if (const auto* environment = layers.master.if_contains("environment"))
+    master.document.value.get_object()["environment"] = *environment;
+  Report all({{"<config>", &master.document}});
+  Layer base = layers.template_yaml ? read_layer("<template>", *layers.template_yaml, all)
+                                    : Layer{"<template>", {json::object{}, {}}, true};
+  Layer user = read_layer("<config>", layers.user_yaml, all);
+  check(type, master, nullptr, all);
+  const auto below = merge(type, base.document.value, master.document.value);
+  if (base.usable) check(type, base, master.document.value, all);
+  if (user.usable) check(type, user, below, all);
+  if (!user.usable || !base.usable) return tl::unexpected(all.errors());
+
+  const auto merged = merge(type, user.document.value, below).get_object();
+  auto document = with_task_defaults(type, merged);
+  Report report(
+      {{"<config>", &user.document}, {"<template>", &base.document}, {"<master>", &master.document}});
+  check_complete(type, merged, report);
+  check_rules(kind, document, circumstances, report);
+  all.absorb(report);
+  if (!all.empty()) return tl::unexpected(all.errors());
+
+  TaskConfig config;
+  auto& description = document["description"];
+  if (!description.is_string() || description.get_string().empty())
+    description = fmt::format("{} ({})", kind_in_description(kind), circumstances.pet_name);
+  config.description = std::string(description.get_string());
+  config.entrypoint = words_of(find_member(document, "entrypoint"));
+  const auto& resources = document["resources"].get_object();
+  config.slots = static_cast<int>(json::to_int64(resources.at("slots")).value_or(1));
+  if (const auto* priority = find_member(resources, "priority"))
+    config.priority = static_cast<int>(json::to_int64(*priority).value_or(42));
+  config.resource_pool = std::string(resources.at("resource_pool").get_string());
+  config.workspace = std::string(document["workspace"].get_string());
+  config.idle_timeout_seconds = seconds_of(find_member(document, "idle_timeout"));
+  if (kind == "tensorboard" && !config.idle_timeout_seconds)
+    config.idle_timeout_seconds = kTensorboardTimeoutSeconds;
+  if (const auto* arguments = find_member(document, "tensorboard_args"))
+    for (const auto& word : arguments->get_array()) config.tensorboard_args.emplace_back(word.get_string());
+  config.document = std::move(document);
+  return config;
+}
+
+}  // namespace det::config

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "det/api/objects.h"
+#include "det/master/services.h"
+
+/// Tasks that are no trials, as the API shows them.
+namespace det::api {
+
+/// A command, notebook, shell or TensorBoard.
+struct Task {
+  std::string id, description, state;
+  Time start_time;
+  std::string display_name;
+  UserId user_id;
+  std::string username, resource_pool, exit_status, job_id;
+  std::int32_t workspace_id = 1;
+  std::optional<std::string> service_address;  ///< where the proxy serves it; of all but commands
+  std::optional<std::vector<ExperimentId>> experiment_ids;  ///< of TensorBoards
+  std::optional<std::vector<TrialId>> trial_ids;
+  std::string type;                       ///< ours: "command", "notebook", …
+  std::int32_t slots = 0, priority = 42;  ///< ours
+  bool is_ready = false;                  ///< ours: its program answers
+  std::string waiting_reason;             ///< ours: why it does not run yet
+  std::optional<Time> end_time;           ///< ours
+  std::optional<std::int32_t> exit_code;  ///< ours: of its process
+};
+BOOST_DESCRIBE_STRUCT(Task, (),
+                      (id, description, state, start_time, display_name, user_id, username, resource_pool,
+                       exit_status, job_id, workspace_id, service_address, experiment_ids, trial_ids, type,
+                       slots, priority, is_ready, waiting_reason, end_time, exit_code))
+
+}  // namespace det::api
+
+namespace det::master {
+
+/// One of the four kinds: its type, and its words in paths and replies.
+struct TaskKind {
+  task::Type type;
+  const char* word;    ///< "command"
+  const char* plural;  ///< "commands"
+  const char* id;      ///< "commandId"
+};
+inline constexpr TaskKind kTaskKinds[] = {
+    {task::Type::Command, "command", "commands", "commandId"},
+    {task::Type::Notebook, "notebook", "notebooks", "notebookId"},
+    {task::Type::Shell, "shell", "shells", "shellId"},
+    {task::Type::Tensorboard, "tensorboard", "tensorboards", "tensorboardId"}};
+
+/// A task under the name of its kind, which is the only one that is set.
+struct TaskReply {
+  std::optional<api::Task> command, notebook, shell, tensorboard;
+};
+BOOST_DESCRIBE_STRUCT(TaskReply, (), (command, notebook, shell, tensorboard))
+void put(TaskReply& reply, const TaskKind& kind, api::Task task);
+
+api::Task to_api(Services& s, const task::TaskRecord& record);
+
+/// The newest record: the live one, else the stored one; NotFound.
+asio::awaitable<Result<task::TaskRecord>> find_task(Services& s, std::string id);
+
+/// "STATE_RUNNING" of an allocation.
+std::string state_name(experiment::AllocationState state);
+
+/// Ends the task for `user`, who has to be its owner or an administrator. One that is over stays as it is.
+asio::awaitable<Result<void>> kill_task(Services& s, std::any principal, task::TaskRecord record);
+
+}  // namespace det::master

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <boost/describe.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "det/base/id.h"
+#include "det/base/json.h"
+#include "det/base/time.h"
+
+/// What the platform remembers of tasks that are no trials: the rows of the store, and what the API shows.
+namespace det::task {
+
+enum class Type { Command, Shell, Notebook, Tensorboard };
+BOOST_DESCRIBE_ENUM(Type, Command, Shell, Notebook, Tensorboard)
+
+enum class State {
+  Queued,       ///< waits for its slots
+  Starting,     ///< has them; its process does not run yet
+  Running,      ///< its process runs
+  Terminating,  ///< its process was asked to end
+  Terminated,   ///< over
+};
+BOOST_DESCRIBE_ENUM(State, Queued, Starting, Running, Terminating, Terminated)
+
+/// Where a program of a task answers.
+struct Address {
+  std::string host;
+  int port = 0;
+  std::string secret{};  ///< what the program wants to hear, so that only the master can use it; may be empty
+  friend bool operator==(const Address&, const Address&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Address, (), (host, port, secret))
+
+struct TaskRecord {
+  std::string id;  ///< UUID
+  Type type = Type::Command;
+  State state = State::Queued;
+  std::string description;
+  UserId owner;
+  json::object config;  ///< resolved document
+  /// What to run: a program and its arguments, or with `program_is_ours` the arguments of the agent's Python.
+  std::vector<std::string> command;
+  bool program_is_ours = false;
+  std::string context;  ///< digest of the archive of the files that go with it; empty: none
+  std::int64_t context_bytes = 0;
+  std::string job_id;  ///< UUID
+  std::string resource_pool;
+  std::int64_t workspace_id = 1;
+  int slots = 1;                ///< 0: any agent that is enabled
+  std::optional<int> priority;  ///< 1 to 99, lower is more important; absent: the pool's
+  std::optional<std::int64_t> idle_timeout_seconds;
+  std::vector<ExperimentId> experiment_ids;  ///< of a TensorBoard
+  std::vector<TrialId> trial_ids;
+  Time start_time;  ///< when it was submitted
+  std::optional<Time> end_time;
+  std::int64_t run_id = 0;         ///< of its latest allocation
+  std::optional<Address> address;  ///< once it is ready
+  std::string exit_status;         ///< in words, when it is over
+  std::optional<int> exit_code;    ///< of its process; 128 + signal where one ended it
+};
+BOOST_DESCRIBE_STRUCT(TaskRecord, (),
+                      (id, type, state, description, owner, config, command, program_is_ours, context,
+                       context_bytes, job_id, resource_pool, workspace_id, slots, priority,
+                       idle_timeout_seconds, experiment_ids, trial_ids, start_time, end_time, run_id, address,
+                       exit_status, exit_code))
+
+/// "command", "shell", "notebook", "tensorboard"
+const char* type_word(Type type);
+
+}  // namespace det::task

@@ -1,0 +1,113 @@
+#include "det/task/task.h"
+
+#include <algorithm>
+
+namespace det::task {
+
+const char* type_word(Type type) {
+  switch (type) {
+    case Type::Command: return "command";
+    case Type::Shell: return "shell";
+    case Type::Notebook: return "notebook";
+    case Type::Tensorboard: return "tensorboard";
+  }
+  return "task";
+}
+
+std::string duration_text(std::int64_t seconds) {
+  if (seconds <= 0) return "0s";
+  std::string text;
+  if (const auto hours = seconds / 3600; hours > 0) text += fmt::format("{}h", hours);
+  if (const auto minutes = seconds / 60 % 60; minutes > 0) text += fmt::format("{}m", minutes);
+  if (const auto rest = seconds % 60; rest > 0) text += fmt::format("{}s", rest);
+  return text;
+}
+
+std::string Task::allocation() const {
+  return over() || record_.run_id == 0 ? "" : fmt::format("{}.{}", record_.id, record_.run_id);
+}
+
+Wish Task::submitted() {
+  record_.state = State::Queued;
+  record_.run_id = 1;
+  return Wish::Start;
+}
+
+void Task::placed() {
+  if (record_.state == State::Queued) record_.state = State::Starting;
+}
+
+void Task::running() {
+  if (record_.state == State::Starting) record_.state = State::Running;
+}
+
+Wish Task::kill(std::string why) {
+  if (record_.state >= State::Terminating) return Wish::Nothing;
+  stop_reason_ = std::move(why);
+  record_.state = State::Terminating;
+  return Wish::Stop;
+}
+
+Result<void> Task::ready(Address address) {
+  if (address.port < 1 || address.port > 65535)
+    return invalid_argument("port of {} {} is {}; it must be 1 to 65535", type_word(record_.type), record_.id,
+                            address.port);
+  if (record_.state != State::Starting && record_.state != State::Running)
+    return failed_precondition("{} {} does not run", type_word(record_.type), record_.id);
+  record_.address = std::move(address);
+  return {};
+}
+
+void Task::report_idle(std::optional<Time> since, Time now) {
+  idle_since_ = since ? std::optional(std::min(*since, now)) : std::nullopt;
+}
+
+bool Task::idle_for_too_long(Time now) const {
+  return record_.idle_timeout_seconds && idle_since_ && record_.state == State::Running &&
+         now - *idle_since_ >= *record_.idle_timeout_seconds * kSecond;
+}
+
+std::string Task::idle_reason() const {
+  return fmt::format("idle for more than {}", duration_text(record_.idle_timeout_seconds.value_or(0)));
+}
+
+Wish Task::ended(const Exit& exit, Time now) {
+  if (over()) return Wish::Nothing;
+  record_.address.reset();
+  idle_since_.reset();
+  const bool stopping = record_.state == State::Terminating;
+  if (exit.kind == Exit::Kind::NeverBegan && !stopping) {
+    ++record_.run_id;
+    record_.state = State::Queued;
+    return Wish::Start;
+  }
+  record_.state = State::Terminated;
+  record_.end_time = now;
+  if (exit.kind == Exit::Kind::Ended) record_.exit_code = exit.code;
+  if (stopping)
+    record_.exit_status = stop_reason_;
+  else if (!exit.reason.empty())
+    record_.exit_status = exit.reason;
+  else if (exit.signal != 0)
+    record_.exit_status = fmt::format("ended by signal {}", exit.signal);
+  else
+    record_.exit_status = fmt::format("exited with status {}", exit.code);
+  return Wish::Nothing;
+}
+
+Saved save(const Task& task) {
+  return {.record = task.record_,
+          .stop_reason = task.stop_reason_,
+          .idle_since = task.idle_since_,
+          .position = task.position_};
+}
+
+Task load(Saved saved) {
+  Task task(std::move(saved.record));
+  task.stop_reason_ = std::move(saved.stop_reason);
+  task.idle_since_ = saved.idle_since;
+  task.position_ = saved.position;
+  return task;
+}
+
+}  // namespace det::task
