@@ -34,10 +34,9 @@ TEST(TaskCli, RunSendsTheWordsFollowsTheLogAndEndsWithTheStatusOfTheCommand) {
   EXPECT_EQ(done.code, 3);
   EXPECT_THAT(done.out, HasSubstr("hi there"));
   EXPECT_THAT(done.err, HasSubstr("exited with status 3"));
-  EXPECT_EQ(json::serialize(master.last_body("POST /api/v1/commands")),
-            R"({"config":{"resources":{"slots":0},"entrypoint":["python","-c","print(1)","--config","x"]
-}
-})");
+  EXPECT_EQ(
+      json::serialize(master.last_body("POST /api/v1/commands")),
+      R"json({"config":{"resources":{"slots":0},"entrypoint":["python","-c","print(1)","--config","x"]}})json");
 }
 
 TEST(TaskCli, DetachedItPrintsTheIdAlone) {

@@ -136,7 +136,8 @@ TEST_F(TaskTest, ListsAreOfOneKindByOwnerAndPage) {
   start_task("shells", {{"config", json::object{}}});
   const auto listed = [&](const std::string& query) {
     std::vector<std::string> found;
-    for (const auto& one : call(user_, "GET", "/api/v1/commands" + query).body.at("commands").get_array())
+    const auto answer = call(user_, "GET", "/api/v1/commands" + query);
+    for (const auto& one : answer.body.at("commands").get_array())
       found.emplace_back(one.at("id").get_string());
     return found;
   };
@@ -151,7 +152,7 @@ TEST_F(TaskTest, ListsAreOfOneKindByOwnerAndPage) {
 TEST_F(TaskTest, WaitsInTheQueueWithAReasonBesideExperiments) {
   sync("a", 1);
   submit();
-  const auto id = command("{entrypoint: [sleep, 1], description: later}");
+  const auto id = command("{entrypoint: [sleep, a], description: later}");
   const auto jobs = call(user_, "GET", "/api/v1/job-queues-v2").body.at("jobs").get_array();
   ASSERT_EQ(jobs.size(), 2u);
   EXPECT_EQ(text(jobs[1].at("full"), "type"), "TYPE_COMMAND");

@@ -119,12 +119,12 @@ Answer SimMaster::apply(cluster::Event event, std::vector<Row> also, ExperimentI
   }
   for (const auto& row : commit.rows) row(world_.tables);
   world_.disk.push_back(std::move(commit));
-  // I-3: one allocation a trial, and one a slot.
-  std::set<TrialId> trials;
+  // I-3: one allocation a task, and one a slot.
+  std::set<std::string> tasks;
   std::set<std::pair<std::string, int>> slots;
   for (const auto& [id, allocation] : cluster_->allocations()) {
-    if (!trials.insert(allocation.record.trial_id).second)
-      world_.broken("I-3", "a trial has two allocations: " + id);
+    if (!tasks.insert(allocation.record.task_id).second)
+      world_.broken("I-3", "a task has two allocations: " + id);
     for (const auto& share : allocation.record.shares)
       for (const auto slot : share.slots)
         if (!allocation.agents_ended.contains(share.agent) && !slots.emplace(share.agent, slot).second)
