@@ -119,7 +119,9 @@ asio::awaitable<Response> stream_response(std::function<asio::awaitable<Result<v
   co_return response;
 }
 
-asio::awaitable<Response> refuse(Error error) { co_return error_response(error); }
+asio::awaitable<Response> refuse(Error error) {
+  co_return error_response(error);
+}
 
 asio::awaitable<Response> refuse_stream(Error error) {
   auto response = error_response(error);

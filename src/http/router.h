@@ -180,7 +180,8 @@ asio::awaitable<Response> refuse_stream(Error error);
 
 template <class In, class Out, class F>
 void Router::add(Verb verb, const std::string& path, F handler, const Doc& doc) {
-  describe_typed(wire_struct<In, Way::Reads>(), verb, path, doc, schema_of<Out, Way::Writes>(schemas_), false);
+  describe_typed(wire_struct<In, Way::Reads>(), verb, path, doc, schema_of<Out, Way::Writes>(schemas_),
+                 false);
   insert(
       verb, path,
       [handler = std::move(handler), body = has_body(verb, doc), member = doc.body_member](Context context) {
