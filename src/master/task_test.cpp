@@ -168,7 +168,7 @@ TEST_F(TaskTest, WaitsInTheQueueWithAReasonBesideExperiments) {
   EXPECT_EQ(update({{"priority", 7}}), 200);
   EXPECT_EQ(shown(id).at("priority").to_number<int>(), 7);
   EXPECT_EQ(update({{"aheadOf", "1"}}), 200);
-  EXPECT_EQ(update({{"resourcePool", "default"}}), 412);
+  EXPECT_EQ(update({{"resourcePool", "default"}}), 400);
   EXPECT_EQ(text(call(user_, "GET", "/api/v1/job-queues").body.at("jobs").at(0), "entityId"), id);
 }
 
