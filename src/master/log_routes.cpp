@@ -5,6 +5,7 @@
 #include "det/master/log_text.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
+#include "det/master/unmanaged.h"
 
 namespace det::master {
 namespace {
@@ -121,6 +122,7 @@ store::LogQuery to_query(const Filter& filter, const std::string& task) {
 
 /// Whether nothing more will be written to the log: the task's trial is over.
 bool ended(const Services& s, TrialId trial) {
+  if (s.unmanaged.active(trial)) return false;
   const auto* live = s.ledger.cluster().trial(trial);
   return live == nullptr || (experiment::is_terminal(live->record.state) && live->allocation.empty());
 }

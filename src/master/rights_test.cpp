@@ -59,9 +59,12 @@ bool had_the_right(const std::string& by, const Event& event, const cluster::Clu
     return by == "master";
   if (const auto* submitted = std::get_if<cluster::ExperimentSubmitted>(&event))
     return by == fmt::format("user {}", submitted->record.owner);
+  if (const auto* tracked = std::get_if<cluster::ExperimentTracked>(&event))
+    return by == fmt::format("user {}", tracked->record.owner);
   if (is_one_of<cluster::AgentSet>(event)) return by == "user 1";  // the administrator
   if (is_one_of<cluster::ExperimentCommanded, cluster::ExperimentPatched, cluster::ExperimentExtended,
-                cluster::JobMoved, cluster::SearchAnswered, cluster::TrialKilled>(event))
+                cluster::JobMoved, cluster::SearchAnswered, cluster::TrialTracked, cluster::TrialKilled>(
+          event))
     return by == "user 1" || by == "user 2";
   return false;  // an event that this table does not know yet
 }
