@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import multiprocessing
 import pathlib
+import queue
 import socket
 import subprocess
 import sys
 import textwrap
-from typing import Any
+import threading
+from typing import Any, ClassVar
 
 import pytest
 
@@ -104,9 +106,66 @@ def test_ranks_that_do_not_fit_are_refused() -> None:
         core.DistributedContext(rank=2, size=2, local_rank=0, local_size=2, cross_rank=0, cross_size=1)
 
 
-def test_horovod_is_refused_with_a_way_out() -> None:
-    with pytest.raises(NotImplementedError, match="torchrun"):
+def test_what_is_not_horovod_is_refused_with_a_way_out() -> None:
+    with pytest.raises(ValueError, match="torchrun"):
         core.DistributedContext.from_horovod(None)
+
+
+class Ranks:
+    """What a process of Horovod asks its module, for one of two ranks."""
+
+    def __init__(self, rank: int, machines: int = 1) -> None:
+        self._rank, self._machines = rank, machines
+
+    def rank(self) -> int:
+        return self._rank
+
+    def size(self) -> int:
+        return 2
+
+    def local_rank(self) -> int:
+        return self._rank if self._machines == 1 else 0
+
+    def local_size(self) -> int:
+        return 2 // self._machines
+
+    def cross_rank(self) -> int:
+        return 0 if self._machines == 1 else self._rank
+
+    def cross_size(self) -> int:
+        return self._machines
+
+    offers: ClassVar[queue.Queue[str]] = queue.Queue()
+
+    def broadcast_object(self, value: str | None, root_rank: int) -> str:
+        if value is None:
+            return self.offers.get(timeout=30)
+        self.offers.put(value)
+        return value
+
+
+def test_ranks_of_horovod_meet() -> None:
+    made: dict[int, Any] = {}
+
+    def join(rank: int) -> None:
+        context = core.DistributedContext.from_horovod(Ranks(rank))
+        made[rank] = context.allgather(rank)
+        context.close()
+
+    threads = [threading.Thread(target=join, args=(rank,)) for rank in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert made == {0: [0, 1], 1: [0, 1]}
+    with pytest.raises(ValueError, match="chief_ip"):
+        core.DistributedContext.from_horovod(Ranks(0, machines=2))
+
+
+def test_several_workers_of_tensorflow_are_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_CONFIG", '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}')
+    with pytest.raises(NotImplementedError, match="2 workers"):
+        core.DistributedContext.from_tf_config()
 
 
 def test_shards_of_all_ranks_make_one_checkpoint(tmp_path: pathlib.Path) -> None:

@@ -57,9 +57,10 @@ struct Experiment {
   bool unmanaged = false;
   std::optional<std::int32_t> duration;
   std::int32_t model_definition_size = 0;
-  std::string error;           ///< ours: why it is in state ERROR
-  std::string waiting_reason;  ///< ours: why it does not run yet
-  json::object git;            ///< ours: commit, remote, branch, dirty, … of the submitted directory
+  std::string error;                                  ///< ours: why it is in state ERROR
+  std::string waiting_reason;                         ///< ours: why it does not run yet
+  std::optional<std::string> external_experiment_id;  ///< the name that processes outside the cluster gave it
+  json::object git;  ///< ours: commit, remote, branch, dirty, … of the submitted directory
 };
 BOOST_DESCRIBE_STRUCT(Experiment, (),
                       (id, name, description, labels, notes, start_time, end_time, state, archived,
@@ -67,7 +68,8 @@ BOOST_DESCRIBE_STRUCT(Experiment, (),
                        searcher_metric, hyperparameters, job_id, forked_from, progress, project_id,
                        project_name, project_owner_id, workspace_id, workspace_name, parent_archived, config,
                        original_config, checkpoint_count, checkpoint_size, best_trial_searcher_metric,
-                       best_trial_id, unmanaged, duration, model_definition_size, error, waiting_reason, git))
+                       best_trial_id, unmanaged, duration, model_definition_size, error, waiting_reason,
+                       external_experiment_id, git))
 
 struct Metrics {
   json::object avg_metrics;
@@ -81,6 +83,20 @@ struct MetricsWorkload {
   std::int32_t num_inputs = 0, total_batches = 0;
 };
 BOOST_DESCRIBE_STRUCT(MetricsWorkload, (), (end_time, metrics, num_inputs, total_batches))
+
+/// One report of a trial.
+struct MetricsReport {
+  TrialId trial_id;
+  Time end_time;
+  std::int32_t trial_run_id = 0, total_batches = 0, id = 0;
+  bool archived = false;
+  std::string group;
+  json::object metrics;
+  std::int32_t num_inputs = 0;  ///< ours: records that the report is about, over all slots
+};
+BOOST_DESCRIBE_STRUCT(MetricsReport, (),
+                      (trial_id, end_time, trial_run_id, total_batches, id, archived, group, metrics,
+                       num_inputs))
 
 struct CheckpointWorkload {
   std::string uuid, state;

@@ -24,6 +24,7 @@ class DirectoryStorage : public Storage {
   Result<Resources> restore(const std::string& uuid, const std::filesystem::path& directory) override;
   Result<Resources> verify(const std::string& uuid) override;
   Result<void> remove(const std::string& uuid) override;
+  Result<Resources> remove_files(const std::string& uuid, const std::vector<std::string>& names) override;
   Result<bool> exists(const std::string& uuid) override;
   Result<std::vector<std::string>> list() override;
   std::filesystem::path path(const std::string& uuid) const override;

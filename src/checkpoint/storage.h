@@ -45,6 +45,10 @@ class Storage {
   /// Already gone is success.
   virtual Result<void> remove(const std::string& uuid) = 0;
 
+  /// Deletes some files of a checkpoint for good; names that it does not have are passed over. What is left
+  /// is a whole checkpoint again, also after a crash in between. No such uuid: NotFound.
+  virtual Result<Resources> remove_files(const std::string& uuid, const std::vector<std::string>& names) = 0;
+
   virtual Result<bool> exists(const std::string& uuid) = 0;
   virtual Result<std::vector<std::string>> list() = 0;
 

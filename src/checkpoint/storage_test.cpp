@@ -148,6 +148,18 @@ TEST_F(StorageTest, RestoreNeedsAnEmptyDirectory) {
   EXPECT_TRUE(storage->restore(kUuid, target.path() / "new/one"));
 }
 
+TEST_F(StorageTest, WithoutSomeOfItsFilesACheckpointIsAWholeOneAgain) {
+  ASSERT_TRUE(storage->save(source.path(), kUuid));
+  const auto left = storage->remove_files(kUuid, {"code/model_def.py", "never there", "../../outside"});
+  ASSERT_TRUE(left) << left.error().message();
+  EXPECT_EQ(left->count("code/model_def.py"), 0u);
+  EXPECT_EQ(left->at("model.pth"), 7);
+  EXPECT_FALSE(fs::exists(stored("code/model_def.py")));
+  EXPECT_EQ(*storage->restore(kUuid, target.path()), *left);
+  EXPECT_EQ(*storage->remove_files(kUuid, {}), *left);
+  EXPECT_EQ(storage->remove_files("unknown", {"x"}).error().code(), ErrorCode::NotFound);
+}
+
 TEST_F(StorageTest, AnUnknownCheckpointIsNotFound) {
   EXPECT_EQ(storage->restore(kUuid, target.path()).error().code(), ErrorCode::NotFound);
   EXPECT_FALSE(*storage->exists(kUuid));

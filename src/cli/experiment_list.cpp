@@ -38,6 +38,13 @@ Result<int> list(Session& session, const ListOptions& options) {
   return 0;
 }
 
+/// Where it runs; processes outside the cluster run in no pool.
+json::value pool_cell(const json::value& experiment) {
+  const auto& unmanaged = at(experiment, "unmanaged");
+  return unmanaged.is_bool() && unmanaged.get_bool() ? json::value("(unmanaged)")
+                                                     : at(experiment, "resourcePool");
+}
+
 }  // namespace
 
 void show_experiments(Console& console, const OutputForm& form, const json::array& experiments,
@@ -59,7 +66,7 @@ void show_experiments(Console& console, const OutputForm& form, const json::arra
                                     percent_cell(at(experiment, "progress")),
                                     time_cell(at(experiment, "startTime")),
                                     time_cell(at(experiment, "endTime")),
-                                    at(experiment, "resourcePool")};
+                                    pool_cell(experiment)};
     if (with_project)
       row.insert(row.begin(), {at(experiment, "workspaceName"), at(experiment, "projectName")});
     if (with_archived) row.push_back(at(experiment, "archived"));

@@ -195,6 +195,23 @@ Outcome Cluster::on(const ExperimentExtended& event, Step& step) {
   return {};
 }
 
+Outcome Cluster::on(const ExperimentTracked& event, Step& step) {
+  auto record = event.record;
+  record.id = ExperimentId{next_experiment_++};
+  step.effects.push_back(PutUnmanaged{record.id, {}, event.external_id});
+  step.effects.push_back(PutExperiment{record});
+  return {.refused = {}, .experiment = record.id, .effects = {}};
+}
+
+Outcome Cluster::on(const TrialTracked& event, Step& step) {
+  auto record = event.record;
+  record.id = TrialId{next_trial_++};
+  record.task_id = fmt::format("{}.{}", record.experiment_id, record.request_id);
+  step.effects.push_back(PutUnmanaged{record.experiment_id, record.id, event.external_id});
+  step.effects.push_back(PutTrial{record});
+  return {.refused = {}, .experiment = record.experiment_id, .effects = {}, .trial = record.id};
+}
+
 Outcome Cluster::on(const SearchAnswered& event, Step& step) {
   auto* experiment = live(event.id);
   if (experiment == nullptr)

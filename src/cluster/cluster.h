@@ -63,8 +63,9 @@ BOOST_DESCRIBE_STRUCT(Allocation, (),
 /// What follows from an event. When `refused` holds something, nothing changed.
 struct Outcome {
   std::optional<Error> refused;
-  ExperimentId experiment;  ///< the one that was submitted
+  ExperimentId experiment;  ///< the one that was submitted or tracked
   std::vector<Effect> effects;
+  TrialId trial{};  ///< the one that was tracked
 };
 
 /// Everything that the master decides: experiments, other tasks, who runs where, and who is told what.
@@ -144,6 +145,8 @@ class Cluster {
   Outcome on(const ExperimentCommanded&, Step&);
   Outcome on(const ExperimentPatched&, Step&);
   Outcome on(const ExperimentExtended&, Step&);
+  Outcome on(const ExperimentTracked&, Step&);
+  Outcome on(const TrialTracked&, Step&);
   Outcome on(const SearchAnswered&, Step&);
   Outcome on(const JobMoved&, Step&);
   Outcome on(const TrialKilled&, Step&);

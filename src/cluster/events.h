@@ -32,6 +32,23 @@ struct ExperimentSubmitted {
 };
 BOOST_DESCRIBE_STRUCT(ExperimentSubmitted, (), (record, activate))
 
+/// Processes outside the cluster train an experiment: it gets its number here, and nothing else is decided
+/// about it. `record` without id.
+struct ExperimentTracked {
+  static constexpr const char* kName = "ExperimentTracked";
+  experiment::ExperimentRecord record;
+  std::string external_id;  ///< may be empty
+};
+BOOST_DESCRIBE_STRUCT(ExperimentTracked, (), (record, external_id))
+
+/// The same for a trial of such an experiment. `record` without id and task.
+struct TrialTracked {
+  static constexpr const char* kName = "TrialTracked";
+  experiment::TrialRecord record;
+  std::string external_id;
+};
+BOOST_DESCRIBE_STRUCT(TrialTracked, (), (record, external_id))
+
 enum class Verb { Activate, Pause, Cancel, Kill };
 BOOST_DESCRIBE_ENUM(Verb, Activate, Pause, Cancel, Kill)
 
@@ -236,12 +253,13 @@ struct PreemptionAcknowledged {
 };
 BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id))
 
-using Event = std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
-                           ExperimentExtended, SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected,
-                           AgentJoined, AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited,
-                           PreemptionExpired, OperationCompleted, TrialProgressed, ValidationReported,
-                           CheckpointReported, EarlyExitReported, PreemptionAcknowledged, TaskSubmitted,
-                           TaskKilled, TaskPrioritySet, TaskReady, TaskIdled>;
+using Event =
+    std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
+                 ExperimentExtended, ExperimentTracked, TrialTracked, SearchAnswered, JobMoved, TrialKilled,
+                 CheckpointsCollected, AgentJoined, AgentLost, AgentSet, AllocationStarted, RankFailed,
+                 AllocationExited, PreemptionExpired, OperationCompleted, TrialProgressed, ValidationReported,
+                 CheckpointReported, EarlyExitReported, PreemptionAcknowledged, TaskSubmitted, TaskKilled,
+                 TaskPrioritySet, TaskReady, TaskIdled>;
 
 // Effects: rows to write with the event, and who has to be told once it is durable.
 struct PutExperiment {
@@ -260,6 +278,12 @@ struct PutAllocation {
 };
 struct PutCheckpoint {
   experiment::CheckpointRecord record;
+};
+/// The experiment, or with `trial` one of its trials, runs outside the cluster.
+struct PutUnmanaged {
+  ExperimentId experiment;
+  TrialId trial;
+  std::string external_id;
 };
 /// The next run of the trial starts at `batches`: reports beyond are of runs that did not last.
 struct RewindTrial {
@@ -293,7 +317,7 @@ struct CollectCheckpoints {
 };
 
 using Effect =
-    std::variant<PutExperiment, PutSearch, PutTrial, PutAllocation, PutCheckpoint, RewindTrial, PutTask,
-                 LogNote, WakeAgent, WakeTrial, WakeSearch, WakeAllocation, CollectCheckpoints>;
+    std::variant<PutExperiment, PutSearch, PutTrial, PutAllocation, PutCheckpoint, PutUnmanaged, RewindTrial,
+                 PutTask, LogNote, WakeAgent, WakeTrial, WakeSearch, WakeAllocation, CollectCheckpoints>;
 
 }  // namespace det::cluster

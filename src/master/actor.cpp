@@ -1,4 +1,5 @@
 #include "det/master/services.h"
+#include "det/master/unmanaged.h"
 
 namespace det::master {
 
@@ -26,6 +27,17 @@ Result<const cluster::Allocation*> speaker(Services& s, const std::any& principa
     return fail(ErrorCode::PermissionDenied, "allocation {} is of trial {}, not of trial {}", id,
                 allocation->record.trial_id, trial);
   return allocation;
+}
+
+asio::awaitable<Result<Reporter>> reporter(Services& s, std::any principal, TrialId trial) {
+  if (require_user(principal) && s.unmanaged.has(trial)) {
+    const auto run = co_await s.unmanaged.newest_run(trial);
+    if (!run) co_return tl::unexpected(run.error());
+    co_return Reporter{.run_id = *run, .allocation_id = ""};
+  }
+  const auto allocation = speaker(s, principal, trial);
+  if (!allocation) co_return tl::unexpected(allocation.error());
+  co_return Reporter{.run_id = (*allocation)->record.run_id, .allocation_id = (*allocation)->record.id};
 }
 
 }  // namespace det::master

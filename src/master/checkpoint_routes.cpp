@@ -181,15 +181,6 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
   co_return response;
 }
 
-/// What a task may change: its own experiment's checkpoints. Users may change all.
-Result<void> check_own(Services& s, const std::any& principal, const CheckpointRecord& record) {
-  const auto task = require_task(principal);
-  const auto* allocation = task ? s.ledger.cluster().allocation(*task) : nullptr;
-  if (allocation == nullptr || allocation->record.experiment_id == record.experiment_id) return {};
-  return fail(ErrorCode::PermissionDenied, "allocation {} cannot change checkpoint {} of experiment {}",
-              *task, record.uuid, record.experiment_id);
-}
-
 asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteRequest request) {
   if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   std::vector<CheckpointRecord> chosen;
@@ -197,7 +188,7 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteReques
     auto read = [&s, uuid] { return s.store.checkpoint(uuid); };
     const auto record = co_await blocking(s, std::move(read));
     if (!record) co_return not_found("checkpoint '{}' not found", uuid);
-    if (const auto own = check_own(s, context.principal, *record); !own)
+    if (const auto own = may_change(s, context.principal, *record); !own)
       co_return tl::unexpected(own.error());
     if (const auto need = s.collector.need_of(uuid))
       co_return failed_precondition("checkpoint {} is {}; it cannot be deleted", uuid, *need);
@@ -214,7 +205,7 @@ asio::awaitable<Result<CheckpointReply>> set_metadata(Services& s, Context conte
   auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
   const auto record = co_await blocking(s, std::move(read));
   if (!record) co_return not_found("checkpoint '{}' not found", request.uuid);
-  if (const auto own = check_own(s, context.principal, *record); !own) co_return tl::unexpected(own.error());
+  if (const auto own = may_change(s, context.principal, *record); !own) co_return tl::unexpected(own.error());
   auto metadata = std::move(request.checkpoint.metadata);
   metadata["steps_completed"] = record->batches;
   std::vector<store::Change> changes;
@@ -229,6 +220,14 @@ asio::awaitable<Result<CheckpointReply>> set_metadata(Services& s, Context conte
 }
 
 }  // namespace
+
+Result<void> may_change(Services& s, const std::any& principal, const CheckpointRecord& record) {
+  const auto task = require_task(principal);
+  const auto* allocation = task ? s.ledger.cluster().allocation(*task) : nullptr;
+  if (allocation == nullptr || allocation->record.experiment_id == record.experiment_id) return {};
+  return fail(ErrorCode::PermissionDenied, "allocation {} cannot change checkpoint {} of experiment {}",
+              *task, record.uuid, record.experiment_id);
+}
 
 api::Checkpoint read_checkpoint(store::Store& store, const CheckpointRecord& r) {
   api::Checkpoint c{.task_id = r.task_id,

@@ -1,8 +1,11 @@
 #include "det/master/collector.h"
 
+#include <fnmatch.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
+#include <filesystem>
 
 #include "det/checkpoint/gc.h"
 #include "det/checkpoint/storage.h"
@@ -24,12 +27,31 @@ void log_failure(std::exception_ptr failure) {
   }
 }
 
+/// Whether `glob` names the file: * and ? stay within a directory, **/ is any number of directories.
+bool matches_glob(const std::string& glob, const std::string& name) {
+  if (!glob.starts_with("**/")) return ::fnmatch(glob.c_str(), name.c_str(), FNM_PATHNAME) == 0;
+  const auto rest = glob.substr(3);
+  if (matches_glob(rest, name)) return true;
+  for (auto slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
+    if (matches_glob(rest, name.substr(slash + 1))) return true;
+  return false;
+}
+
 /// Deletes the files of one checkpoint, wherever its experiment's configuration says they are.
-Result<void> remove_files(store::Store& store, const CheckpointRecord& checkpoint) {
+Result<void> delete_files(store::Store& store, const CheckpointRecord& checkpoint) {
   const auto record = store.experiment(checkpoint.experiment_id);
   if (!record) return {};
   DET_TRY(const auto config, config::from_document(record->config));
   DET_TRY(const auto storage, checkpoint::open_storage(config.checkpoint_storage));
+  DET_TRY(const auto ours, storage->exists(checkpoint.uuid));
+  std::error_code unknown;
+  if (!ours && std::filesystem::is_directory(storage->path(checkpoint.uuid), unknown)) {
+    // Another program wrote it, if it is a checkpoint at all: a name that somebody reported is no reason to
+    // delete.
+    spdlog::warn("checkpoint {}: the files in {} are not of our making and stay", checkpoint.uuid,
+                 storage->path(checkpoint.uuid).string());
+    return {};
+  }
   return storage->remove(checkpoint.uuid);
 }
 
@@ -54,6 +76,7 @@ std::set<std::string> Collector::needed() const {
 
 std::optional<std::string> Collector::need_of(const std::string& uuid) const {
   if (auto use = registry_.use_of(uuid)) return use;
+  if (auto need = also_needed_ ? also_needed_(uuid) : std::nullopt) return need;
   for (const auto& [id, experiment] : ledger_.cluster().experiments())
     for (const auto& [trial_id, trial] : experiment.trials()) {
       if (trial.record.warm_start_checkpoint == uuid)
@@ -133,7 +156,7 @@ asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> ch
     }
     // From here to the row of its deletion nobody can begin to need it.
     if (being_deleted_.insert(checkpoint.uuid).second) marked.push_back(checkpoint.uuid);
-    auto work = [this, checkpoint] { return remove_files(store_, checkpoint); };
+    auto work = [this, checkpoint] { return delete_files(store_, checkpoint); };
     result = co_await blocking(pool_, std::move(work));
     if (!result) break;
     checkpoint.state = experiment::CheckpointState::Deleted;
@@ -143,6 +166,40 @@ asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> ch
   co_await ledger_.write(std::move(changes));
   for (const auto& uuid : marked) being_deleted_.erase(uuid);
   co_return result;
+}
+
+asio::awaitable<Result<void>> Collector::remove_files(CheckpointRecord checkpoint,
+                                                      std::vector<std::string> globs) {
+  if (!being_deleted_.insert(checkpoint.uuid).second)
+    co_return failed_precondition("checkpoint {} is being deleted", checkpoint.uuid);
+  auto work = [this, checkpoint, globs]() -> Result<checkpoint::Resources> {
+    const auto record = store_.experiment(checkpoint.experiment_id);
+    if (!record) return not_found("experiment {} not found", checkpoint.experiment_id);
+    DET_TRY(const auto config, config::from_document(record->config));
+    DET_TRY(const auto storage, checkpoint::open_storage(config.checkpoint_storage));
+    std::vector<std::string> names;
+    for (const auto& [name, bytes] : checkpoint.resources)
+      for (const auto& glob : globs)
+        if (matches_glob(glob, name)) names.push_back(name);
+    return storage->remove_files(checkpoint.uuid, names);
+  };
+  auto left = co_await blocking(pool_, std::move(work));
+  if (left) {
+    const auto before = checkpoint.resources.size();
+    checkpoint.resources = *std::move(left);
+    const bool empty =
+        std::ranges::all_of(checkpoint.resources, [](const auto& r) { return r.first.ends_with('/'); });
+    if (empty) checkpoint.resources.clear();
+    if (empty || checkpoint.resources.size() < before)
+      checkpoint.state =
+          empty ? experiment::CheckpointState::Deleted : experiment::CheckpointState::PartiallyDeleted;
+    std::vector<store::Change> changes;
+    changes.push_back(store::PutCheckpoint{checkpoint});
+    co_await ledger_.write(std::move(changes));
+  }
+  being_deleted_.erase(checkpoint.uuid);
+  if (!left) co_return tl::unexpected(left.error());
+  co_return Result<void>{};
 }
 
 asio::awaitable<void> Collector::collect_now(ExperimentId id) {

@@ -44,8 +44,15 @@ class Collector {
   /// Deletes these checkpoints: files, then rows. Those that are needed stay; with Refuse the first of
   /// them is an error and ends the work.
   asio::awaitable<Result<void>> remove(std::vector<experiment::CheckpointRecord> checkpoints, Needed needed);
+  /// Deletes those of its files whose names match one of the globs, and remembers what is left. Without globs
+  /// it only looks what is there.
+  asio::awaitable<Result<void>> remove_files(experiment::CheckpointRecord checkpoint,
+                                             std::vector<std::string> globs);
   /// Why the checkpoint may not be deleted now, in words for a sentence: "version 2 of model 'x'".
   std::optional<std::string> need_of(const std::string& uuid) const;
+  /// Somebody else who may need one; answers as `need_of` does.
+  using Need = std::function<std::optional<std::string>(const std::string&)>;
+  void also_needed(Need need) { also_needed_ = std::move(need); }
   /// Checkpoints that others need: live experiments, to go on or to start from, and models.
   std::set<std::string> needed() const;
 
@@ -65,6 +72,7 @@ class Collector {
   const Registry& registry_;
   asio::thread_pool& pool_;
   std::shared_ptr<std::multiset<std::string>> held_ = std::make_shared<std::multiset<std::string>>();
+  Need also_needed_;
   std::set<std::string> being_deleted_;
   std::set<ExperimentId> at_work_, to_delete_;
 };

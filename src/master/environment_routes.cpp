@@ -49,13 +49,16 @@ struct EnvironmentsReply {
 BOOST_DESCRIBE_STRUCT(EnvironmentsReply, (), (environments, seeds, git))
 
 asio::awaitable<Result<Empty>> add(Services& s, Context context, ReportRequest request) {
-  const auto found = speaker(s, context.principal, request.trial_id);
-  if (!found) co_return tl::unexpected(found.error());
-  const auto& allocation = (*found)->record;
+  const auto who = co_await reporter(s, context.principal, request.trial_id);
+  if (!who) co_return tl::unexpected(who.error());
+  const auto id =
+      who->allocation_id;  // empty: outside the cluster, where nobody knows how many ranks there are
   std::size_t size = 0;
-  for (const auto& share : allocation.shares) size += share.slots.size();
-  if (request.rank < 0 || static_cast<std::size_t>(request.rank) >= std::max<std::size_t>(size, 1))
-    co_return invalid_argument("rank is {}; allocation {} has the ranks 0 to {}", request.rank, allocation.id,
+  if (const auto* allocation = s.ledger.cluster().allocation(id))
+    for (const auto& share : allocation->record.shares) size += share.slots.size();
+  if (request.rank < 0 ||
+      (!id.empty() && static_cast<std::size_t>(request.rank) >= std::max<std::size_t>(size, 1)))
+    co_return invalid_argument("rank is {}; allocation {} has the ranks 0 to {}", request.rank, id,
                                std::max<std::size_t>(size, 1) - 1);
   const auto text = json::serialize(request.environment);
   if (text.size() > kBytesMax)
@@ -64,12 +67,11 @@ asio::awaitable<Result<Empty>> add(Services& s, Context context, ReportRequest r
   if (s.store.overloaded())
     co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
   store::EnvironmentRecord record{.trial_id = request.trial_id,
-                                  .run_id = allocation.run_id,
+                                  .run_id = who->run_id,
                                   .rank = request.rank,
                                   .digest = digest(text),
                                   .environment = std::move(request.environment),
                                   .report_time = s.ledger.now()};
-  const auto id = allocation.id;
   auto read = [&s, trial = record.trial_id] { return s.store.environments(trial); };
   const auto known = co_await blocking(s, std::move(read));
   for (const auto& other : known)
@@ -79,7 +81,7 @@ asio::awaitable<Result<Empty>> add(Services& s, Context context, ReportRequest r
                      "rank {} has told the environment of run {} of trial {} already", record.rank,
                      record.run_id, record.trial_id);
     }
-  if (s.ledger.cluster().allocation(id) == nullptr)
+  if (!id.empty() && s.ledger.cluster().allocation(id) == nullptr)
     co_return fail(ErrorCode::Gone, "allocation {} is over", id);
   std::vector<store::Change> changes;
   changes.push_back(store::AddEnvironment{std::move(record)});

@@ -2,6 +2,7 @@
 
 #include "det/master/collector.h"
 #include "det/master/objects.h"
+#include "det/master/unmanaged.h"
 
 namespace det::master {
 namespace {
@@ -87,10 +88,12 @@ asio::awaitable<Result<void>> patch_stored(Services& s, PatchRequest request, Re
   const auto id = request.id;
   auto read = [&s, id] { return s.store.experiment(id); };
   auto record = co_await blocking(s, std::move(read));
+  if (const auto* open = s.unmanaged.open_record(id)) record = *open;
   if (!record || record->state == experiment::State::Deleted)
     co_return not_found("experiment '{}' not found", id);
   auto result = changed(*std::move(record), std::move(request), change);
   if (!result) co_return tl::unexpected(result.error());
+  if (auto* open = s.unmanaged.open_record(id)) *open = *result;
   std::vector<store::Change> changes;
   changes.push_back(store::PutExperiment{*result});
   co_await s.ledger.write(std::move(changes));
@@ -137,6 +140,11 @@ asio::awaitable<Result<void>> extend(Services& s, PatchRequest request, Reconfig
 asio::awaitable<Result<void>> patch_experiment(Services& s, PatchRequest request, std::string by) {
   const auto change = read_change(request);
   if (!change) co_return tl::unexpected(change.error());
+  if (s.unmanaged.has(request.id) && (change->of_resources() || change->of_search()))
+    co_return failed_precondition(
+        "experiment {} runs outside the cluster (unmanaged); it has no resources here and nobody searches "
+        "for it",
+        request.id);
   const auto* live = s.ledger.cluster().experiment(request.id);
   if (live != nullptr && live->finished() && (change->of_checkpoints() || change->of_search())) {
     // Its collection goes by the policy that it began with; this change comes after it.

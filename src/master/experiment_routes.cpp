@@ -5,9 +5,11 @@
 
 #include "det/base/text.h"
 #include "det/master/collector.h"
+#include "det/master/experiment_actions.h"
 #include "det/master/experiment_patch.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
+#include "det/master/unmanaged.h"
 
 namespace det::master {
 namespace {
@@ -75,6 +77,7 @@ std::string state_word(Services& s, const ExperimentRecord& record) {
 /// The newest record: the live one, else the stored one.
 asio::awaitable<Result<ExperimentRecord>> find(Services& s, ExperimentId id) {
   if (const auto* live = s.ledger.cluster().experiment(id)) co_return live->record();
+  if (const auto* open = s.unmanaged.open_record(id)) co_return *open;
   auto read = [&s, id] { return s.store.experiment(id); };
   auto record = co_await blocking(s, std::move(read));
   if (!record || record->state == experiment::State::Deleted) co_return tl::unexpected(no_experiment(id));
@@ -192,14 +195,30 @@ asio::awaitable<Result<api::Experiment>> one(Services& s, ExperimentId id) {
   co_return experiment;
 }
 
-asio::awaitable<Result<Empty>> command(Services& s, Context context, ExperimentId id, cluster::Verb verb) {
+asio::awaitable<Result<api::Experiment>> patch(Services& s, Context context, PatchRequest request) {
+  const auto id = request.id;
+  auto by = principal_name(context.principal);
+  const auto done = co_await patch_experiment(s, std::move(request), std::move(by));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return co_await one(s, id);
+}
+
+}  // namespace
+
+asio::awaitable<Result<Empty>> command_experiment(Services& s, Context context, ExperimentId id,
+                                                  cluster::Verb verb) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (s.ledger.cluster().experiment(id) == nullptr) {
     const auto record = co_await find(s, id);
     if (!record) co_return tl::unexpected(record.error());
+    static constexpr const char* kDone[] = {"activated", "paused", "canceled", "killed"};
+    if (s.unmanaged.has(id))
+      co_return failed_precondition(
+          "experiment {} runs outside the cluster (unmanaged); it cannot be {} from here: end or start its "
+          "processes where they run",
+          id, kDone[static_cast<int>(verb)]);
     const bool ending = verb == cluster::Verb::Cancel || verb == cluster::Verb::Kill;
     if (ending && record->state == experiment::State::Canceled) co_return Empty{};
-    static constexpr const char* kDone[] = {"activated", "paused", "canceled", "killed"};
     co_return failed_precondition("experiment {} is {}; it cannot be {}", id, state_word(s, *record),
                                   kDone[static_cast<int>(verb)]);
   }
@@ -210,15 +229,8 @@ asio::awaitable<Result<Empty>> command(Services& s, Context context, ExperimentI
   co_return Empty{};
 }
 
-asio::awaitable<Result<api::Experiment>> patch(Services& s, Context context, PatchRequest request) {
-  const auto id = request.id;
-  auto by = principal_name(context.principal);
-  const auto done = co_await patch_experiment(s, std::move(request), std::move(by));
-  if (!done) co_return tl::unexpected(done.error());
-  co_return co_await one(s, id);
-}
-
-asio::awaitable<Result<Empty>> archive(Services& s, Context context, ExperimentId id, bool archived) {
+asio::awaitable<Result<Empty>> archive_experiment(Services& s, Context context, ExperimentId id,
+                                                  bool archived) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   auto record = co_await find(s, id);
   if (!record) co_return tl::unexpected(record.error());
@@ -227,13 +239,14 @@ asio::awaitable<Result<Empty>> archive(Services& s, Context context, ExperimentI
                                   state_word(s, *record));
   if (s.ledger.cluster().experiment(id) != nullptr) co_await s.collector.finished(id);
   record->archived = archived;
+  if (auto* open = s.unmanaged.open_record(id)) open->archived = archived;
   std::vector<store::Change> changes;
   changes.push_back(store::PutExperiment{*std::move(record)});
   co_await s.ledger.write(std::move(changes));
   co_return Empty{};
 }
 
-asio::awaitable<Result<Empty>> remove(Services& s, Context context, ExperimentId id) {
+asio::awaitable<Result<Empty>> delete_experiment(Services& s, Context context, ExperimentId id) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   auto record = co_await find(s, id);
   if (!record) co_return tl::unexpected(record.error());
@@ -250,6 +263,7 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, ExperimentId
   if (s.ledger.cluster().experiment(id) != nullptr)
     co_return failed_precondition("experiment {} was extended; cancel or kill it before you delete it", id);
   s.collector.announce_deletion(id);
+  s.unmanaged.forget(id);
   record->state = experiment::State::Deleting;
   std::vector<store::Change> changes;
   changes.push_back(store::PutExperiment{*record});
@@ -257,6 +271,8 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, ExperimentId
   s.collector.delete_experiment(*record);
   co_return Empty{};
 }
+
+namespace {
 
 asio::awaitable<Result<Empty>> remove_tensorboard_files(Services& s, Context context, ExperimentId id) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
@@ -296,20 +312,22 @@ void add_experiment_routes(http::Router& router, Services& s) {
         std::pair{"cancel", cluster::Verb::Cancel}, std::pair{"kill", cluster::Verb::Kill}})
     router.add<ById, Empty>(
         Verb::Post, fmt::format("/api/v1/experiments/{{id}}/{}", word),
-        [&s, verb = verb](Context c, ById q) { return command(s, std::move(c), q.id, verb); },
+        [&s, verb = verb](Context c, ById q) { return command_experiment(s, std::move(c), q.id, verb); },
         Doc{.summary = fmt::format("{} the experiment", word),
             .tag = tag,
             .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   for (const auto& [word, archived] : {std::pair{"archive", true}, std::pair{"unarchive", false}})
     router.add<ById, Empty>(
         Verb::Post, fmt::format("/api/v1/experiments/{{id}}/{}", word),
-        [&s, archived = archived](Context c, ById q) { return archive(s, std::move(c), q.id, archived); },
+        [&s, archived = archived](Context c, ById q) {
+          return archive_experiment(s, std::move(c), q.id, archived);
+        },
         Doc{.summary = fmt::format("{} the experiment", word),
             .tag = tag,
             .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   router.add<ById, Empty>(
       Verb::Delete, "/api/v1/experiments/{id}",
-      [&s](Context c, ById q) { return remove(s, std::move(c), q.id); },
+      [&s](Context c, ById q) { return delete_experiment(s, std::move(c), q.id); },
       Doc{.summary = "Delete a finished experiment, its checkpoints and its event files",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});

@@ -116,6 +116,8 @@ std::vector<store::Change> Ledger::rows(const std::vector<cluster::Effect>& effe
       changes.push_back(store::PutTask{p->record});
     else if (const auto* f = std::get_if<cluster::PutSearch>(&effect))
       changes.push_back(store::PutSearch{f->id, f->search});
+    else if (const auto* o = std::get_if<cluster::PutUnmanaged>(&effect))
+      changes.push_back(store::PutUnmanaged{{o->experiment, o->trial, o->external_id}});
     else if (const auto* r = std::get_if<cluster::RewindTrial>(&effect))
       changes.push_back(store::RewindTrial{r->trial, r->run_id, r->batches});
     else if (const auto* n = std::get_if<cluster::LogNote>(&effect))
@@ -147,7 +149,7 @@ asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, st
   for (auto& change : also) changes.push_back(std::move(change));
   note_versions(outcome.effects);
   co_await commit(std::move(changes), std::move(outcome.effects));
-  co_return Handled{outcome.experiment};
+  co_return Handled{outcome.experiment, outcome.trial};
 }
 
 asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, std::string by) {

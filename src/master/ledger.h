@@ -77,7 +77,8 @@ class Ledger {
   Time now();  ///< never earlier than the last event
 
   struct Handled {
-    ExperimentId experiment;  ///< that was submitted
+    ExperimentId experiment;  ///< that was submitted or tracked
+    TrialId trial{};          ///< that was tracked
   };
   /// Decides, remembers together with `also`, and returns once durable. A refusal
   /// leaves no trace, and `also` is not written.

@@ -5,6 +5,7 @@
 #include "det/master/log_text.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
+#include "det/master/unmanaged.h"
 
 namespace det::master {
 namespace {
@@ -122,6 +123,7 @@ store::LogQuery to_query(const Filter& filter, const std::string& task) {
 /// Whether nothing more will be written to the log: the task, or its trial, is over.
 bool ended(const Services& s, const std::string& task, std::optional<TrialId> id) {
   if (!id) return s.ledger.cluster().task(task) == nullptr;
+  if (s.unmanaged.active(*id)) return false;
   const auto* live = s.ledger.cluster().trial(*id);
   return live == nullptr || (experiment::is_terminal(live->record.state) && live->allocation.empty());
 }

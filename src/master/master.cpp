@@ -23,6 +23,7 @@
 #include "det/master/registry.h"
 #include "det/master/secret.h"
 #include "det/master/services.h"
+#include "det/master/unmanaged.h"
 #include "det/master/web.h"
 #include "det/master/workspaces.h"
 
@@ -68,7 +69,8 @@ std::size_t body_limit(const http::Request& head) {
   for (const auto* path : {"/api/v1/experiments", "/api/v1/commands", "/api/v1/notebooks", "/api/v1/shells",
                            "/api/v1/tensorboards"})
     if (head.path == path) return kUploadBytesMax;
-  if (head.path.ends_with("/metrics") || head.path.ends_with("/logs")) return kReportBytesMax;
+  if (head.path.ends_with("/metrics") || head.path.ends_with("/logs") || head.path == "/task-logs")
+    return kReportBytesMax;
   return std::size_t{1} << 20;
 }
 
@@ -86,9 +88,10 @@ class Server final : public Master {
               {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_}),
         registry_(*store_),
         workspaces_(*store_),
+        unmanaged_(ledger_, *store_, pool_),
         collector_(strand, ledger_, *store_, registry_, pool_),
         liveness_(wall_clock()),
-        services_{ledger_, *store_, auth_, collector_, registry_, workspaces_, liveness_, pool_},
+        services_{ledger_, *store_, auth_, collector_, registry_, workspaces_, unmanaged_, liveness_, pool_},
         router_("Determined", DET_VERSION),
         server_(
             strand,
@@ -108,6 +111,12 @@ class Server final : public Master {
     DET_TRY([[maybe_unused]] const auto restored, ledger_.restore(options_.pools).map([] { return true; }));
     liveness_ = cluster::Liveness(ledger_.now());
     auth_.load();
+    unmanaged_.load(ledger_.now());
+    collector_.also_needed([this](const std::string& uuid) -> std::optional<std::string> {
+      const auto trial = unmanaged_.needs(uuid);
+      if (!trial) return std::nullopt;
+      return fmt::format("the latest of trial {}, which is not finished and resumes from it", *trial);
+    });
     services_.defaults = options_.defaults;
     if (!services_.defaults.contains("checkpoint_storage"))
       services_.defaults["checkpoint_storage"] = {
@@ -187,7 +196,11 @@ class Server final : public Master {
     add_submit_routes(router_, services_);
     add_experiment_routes(router_, services_);
     add_trial_routes(router_, services_);
+    add_unmanaged_routes(router_, services_);
+    add_unmanaged_submit_routes(router_, services_);
+    add_task_log_routes(router_, services_);
     add_checkpoint_routes(router_, services_);
+    add_checkpoint_file_routes(router_, services_);
     add_model_routes(router_, services_);
     add_policy_routes(router_, services_);
     add_log_routes(router_, services_);
@@ -195,6 +208,15 @@ class Server final : public Master {
     add_cluster_routes(router_, services_);
     add_pool_routes(router_, services_);
     add_cluster_message_routes(router_, services_);
+    add_account_routes(router_, services_);
+    add_source_routes(router_, services_);
+    add_log_field_routes(router_, services_);
+    add_compare_routes(router_, services_);
+    add_project_column_routes(router_, services_);
+    add_file_tree_routes(router_, services_);
+    add_bulk_routes(router_, services_);
+    add_find_routes(router_, services_);
+    add_empty_routes(router_, services_);
     add_token_routes(router_, services_);
     add_usage_routes(router_, services_);
     add_job_routes(router_, services_);
@@ -233,6 +255,7 @@ class Server final : public Master {
       }
       liveness_.forget_strangers(ledger_.cluster().agents());
       for (auto& event : events) co_await ledger_.handle(std::move(event));
+      co_await unmanaged_.tick(now);
       ticker_.expires_after(std::chrono::seconds(1));
       boost::system::error_code ended;
       co_await ticker_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
@@ -248,6 +271,7 @@ class Server final : public Master {
   Auth auth_;
   Registry registry_;
   Workspaces workspaces_;
+  Unmanaged unmanaged_;
   Collector collector_;
   cluster::Liveness liveness_;
   Services services_;

@@ -27,8 +27,8 @@ struct MetadataReply {
 BOOST_DESCRIBE_STRUCT(MetadataReply, (), (metadata))
 
 asio::awaitable<Result<MetadataReply>> set(Services& s, Context context, MetadataRequest request) {
-  const auto allocation = speaker(s, context.principal, request.run_id);
-  if (!allocation) co_return tl::unexpected(allocation.error());
+  const auto who = co_await reporter(s, context.principal, request.run_id);
+  if (!who) co_return tl::unexpected(who.error());
   const auto bytes = json::serialize(request.metadata).size();
   if (bytes > kBytesMax)
     co_return invalid_argument("metadata of run {} has {} bytes; at most {} are kept", request.run_id, bytes,

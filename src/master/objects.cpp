@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "det/base/text.h"
+#include "det/master/unmanaged.h"
 #include "det/master/workspaces.h"
 
 namespace det::master {
@@ -53,7 +54,8 @@ std::vector<std::string> allocations_of(const experiment::Experiment& experiment
 std::string experiment_state(Services& s, ExperimentId id, State state) {
   const auto* live = s.ledger.cluster().experiment(id);
   if (live != nullptr) state = live->record().state;
-  if (state != State::Active || live == nullptr) return name_of(state);
+  if (state == State::Active && live == nullptr) return "STATE_RUNNING";  // outside the cluster
+  if (state != State::Active) return name_of(state);
   return active_name(s, allocations_of(*live));
 }
 
@@ -111,6 +113,8 @@ api::Experiment shared_fields(Services& s, const Row& r) {
   if (r.end_time) e.duration = static_cast<std::int32_t>((*r.end_time - r.start_time) / kSecond);
   e.error = r.error;
   e.waiting_reason = waiting(s, r.id);
+  e.unmanaged = s.unmanaged.has(r.id);
+  if (auto name = s.unmanaged.name_of(r.id); !name.empty()) e.external_experiment_id = std::move(name);
   return e;
 }
 
@@ -135,7 +139,7 @@ std::string state_name(Services& s, const store::ExperimentSummary& r) {
 
 std::string state_name(Services& s, const experiment::TrialRecord& record) {
   const auto* live = s.ledger.cluster().trial(record.id);
-  if (live == nullptr) return name_of(record.state);
+  if (live == nullptr) return record.state == State::Active ? "STATE_RUNNING" : name_of(record.state);
   const auto state = live->record.state;
   if (state != State::Active) return name_of(state);
   const auto* experiment = s.ledger.cluster().experiment(record.experiment_id);

@@ -23,12 +23,17 @@ api::Experiment to_api(Services& s, const experiment::ExperimentRecord& record);
 api::Experiment to_api(Services& s, const store::ExperimentSummary& record);
 api::User to_api(const store::UserRecord& record);
 api::MetricsWorkload to_api(const experiment::MetricRecord& record, bool with_batches);
+api::MetricsReport to_report(const experiment::MetricRecord& record);
 api::CheckpointWorkload to_workload(const experiment::CheckpointRecord& record);
 
 /// Reads the store: call it on the pool. `config` is the experiment's document.
 api::Trial read_trial(store::Store& store, const experiment::TrialRecord& record, const json::object& config);
+/// A trial as the API shows it. Reads the store.
+asio::awaitable<Result<api::Trial>> find_trial(Services& s, TrialId id);
 /// A checkpoint with its trial and the reports at the same number of batches. Reads the store.
 api::Checkpoint read_checkpoint(store::Store& store, const experiment::CheckpointRecord& record);
+/// What a task may change: its own experiment's checkpoints. Users may change all.
+Result<void> may_change(Services& s, const std::any& principal, const experiment::CheckpointRecord& record);
 /// What of a trial only the strand knows: state, waiting reason, target. Call it on the strand.
 void complete_trial(Services& s, const experiment::TrialRecord& record, api::Trial& trial);
 

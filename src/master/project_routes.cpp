@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "det/base/text.h"
+#include "det/master/experiment_actions.h"
 #include "det/master/experiment_patch.h"
 #include "det/master/objects.h"
 #include "det/master/workspace_objects.h"
@@ -213,19 +214,19 @@ asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, ById q
   co_return DeleteReply{};
 }
 
-asio::awaitable<Result<Empty>> move_experiment(Services& s, Context context, MoveExperimentRequest request) {
+}  // namespace
+
+asio::awaitable<Result<Empty>> move_experiment(Services& s, Context context, ExperimentId id,
+                                               ProjectId project) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
-  if (const auto open = s.workspaces.check_open(request.destination_project_id); !open)
-    co_return tl::unexpected(open.error());
-  PatchRequest change{.id = request.experiment_id};
-  change.project_id = request.destination_project_id.value();
+  if (const auto open = s.workspaces.check_open(project); !open) co_return tl::unexpected(open.error());
+  PatchRequest change{.id = id};
+  change.project_id = project.value();
   auto by = principal_name(context.principal);
   const auto done = co_await patch_experiment(s, std::move(change), std::move(by));
   if (!done) co_return tl::unexpected(done.error());
   co_return Empty{};
 }
-
-}  // namespace
 
 void add_project_routes(http::Router& router, Services& s) {
   const std::string tag = "Projects";
@@ -280,7 +281,9 @@ void add_project_routes(http::Router& router, Services& s) {
       Doc{.summary = "Add a note to a project", .tag = tag, .errors = refusals});
   router.add<MoveExperimentRequest, Empty>(
       Verb::Post, "/api/v1/experiments/{experimentId}/move",
-      [&s](Context c, MoveExperimentRequest r) { return move_experiment(s, std::move(c), r); },
+      [&s](Context c, MoveExperimentRequest r) {
+        return move_experiment(s, std::move(c), r.experiment_id, r.destination_project_id);
+      },
       Doc{.summary = "Move an experiment to another project", .tag = "Experiments", .errors = refusals});
 }
 

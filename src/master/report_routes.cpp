@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "det/master/services.h"
+#include "det/master/unmanaged.h"
 
 namespace det::master {
 namespace {
@@ -169,30 +170,56 @@ void note_newest(Services& s, const std::string& allocation, const experiment::M
   newest = std::max(newest, report.batches);
 }
 
-asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequest request) {
-  const auto found = speaker(s, context.principal, request.trial_id);
-  if (!found) co_return tl::unexpected(found.error());
-  const auto& allocation = **found;
+/// The report as it is kept; its run is the one that it names, 0 if it names none.
+Result<experiment::MetricRecord> read_report(MetricsRequest request, Time now) {
   if (request.group.empty() || request.group.size() > 256 || request.group.find('.') != std::string::npos)
-    co_return invalid_argument("group is '{}'; a metric group needs a name without a dot, at most 256 bytes",
-                               request.group);
-  if (request.metrics.trial_run_id != 0 && request.metrics.trial_run_id != allocation.record.run_id)
-    co_return fail(ErrorCode::AlreadyExists, "run {} of trial {} reports, but run {} is the current one",
-                   request.metrics.trial_run_id, request.trial_id, allocation.record.run_id);
+    return invalid_argument("group is '{}'; a metric group needs a name without a dot, at most 256 bytes",
+                            request.group);
   if (request.metrics.steps_completed < 0)
-    co_return invalid_argument("stepsCompleted is {}; it cannot be negative",
-                               request.metrics.steps_completed);
+    return invalid_argument("stepsCompleted is {}; it cannot be negative", request.metrics.steps_completed);
   if (const auto inputs = request.metrics.metrics.num_inputs;
       inputs < 0 || inputs > std::numeric_limits<std::int32_t>::max())
-    co_return invalid_argument("numInputs is {}; a report is about 0 to 2147483647 records", inputs);
-  experiment::MetricRecord record{.trial_id = request.trial_id,
-                                  .run_id = allocation.record.run_id,
-                                  .group = request.group,
+    return invalid_argument("numInputs is {}; a report is about 0 to 2147483647 records", inputs);
+  return experiment::MetricRecord{.trial_id = request.trial_id,
+                                  .run_id = request.metrics.trial_run_id,
+                                  .group = std::move(request.group),
                                   .batches = request.metrics.steps_completed,
                                   .avg_metrics = std::move(request.metrics.metrics.avg_metrics),
                                   .batch_metrics = std::move(request.metrics.metrics.batch_metrics),
                                   .records = request.metrics.metrics.num_inputs,
-                                  .report_time = request.metrics.report_time.value_or(s.ledger.now())};
+                                  .report_time = request.metrics.report_time.value_or(now)};
+}
+
+/// Whether a user reports for a process outside the cluster.
+bool from_outside(Services& s, const std::any& principal, TrialId trial) {
+  return require_user(principal) && s.unmanaged.has(trial);
+}
+
+/// The result of a report as an answer that says nothing.
+Result<Empty> answer(Result<void> done) {
+  if (!done) return tl::unexpected(std::move(done).error());
+  return Empty{};
+}
+
+asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequest request) {
+  const auto trial = request.trial_id;
+  const bool outside = from_outside(s, context.principal, trial);
+  const auto found =
+      outside ? Result<const cluster::Allocation*>(nullptr) : speaker(s, context.principal, trial);
+  if (!found) co_return tl::unexpected(found.error());
+  auto read_in = read_report(std::move(request), s.ledger.now());
+  if (!read_in) co_return tl::unexpected(read_in.error());
+  auto record = *std::move(read_in);
+  if (outside) {
+    if (s.store.overloaded())
+      co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
+    co_return answer(co_await s.unmanaged.report(std::move(record)));
+  }
+  const auto& allocation = **found;
+  if (record.run_id != 0 && record.run_id != allocation.record.run_id)
+    co_return fail(ErrorCode::AlreadyExists, "run {} of trial {} reports, but run {} is the current one",
+                   record.run_id, trial, allocation.record.run_id);
+  record.run_id = allocation.record.run_id;
   const auto id = allocation.record.id;
   const auto& config = s.ledger.cluster().experiment(allocation.record.experiment_id)->config();
   std::optional<cluster::Event> event;
@@ -225,13 +252,28 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   co_return Empty{};
 }
 
+/// The unmanaged trial whose checkpoint a user reports; 0 where there is none.
+asio::awaitable<TrialId> outside_trial(Services& s, std::any principal, std::string task_id) {
+  if (!require_user(principal) || task_id.empty()) co_return TrialId{};
+  auto read = [&s, task_id] { return s.store.trial_of_task(task_id); };
+  const auto trial = co_await blocking(s, std::move(read));
+  co_return trial&& s.unmanaged.has(trial->id) ? trial->id : TrialId{};
+}
+
 asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, CheckpointRequest request) {
-  const auto id = require_task(context.principal);
+  const auto outside = co_await outside_trial(s, context.principal, request.task_id);
+  const auto id = outside ? Result<std::string>(request.allocation_id) : require_task(context.principal);
   if (!id) co_return tl::unexpected(id.error());
+  for (const auto& [name, bytes] : request.resources)
+    if (name.empty() || name.front() == '/' || ("/" + name + "/").find("/../") != std::string::npos)
+      co_return invalid_argument("resources has '{}'; files of a checkpoint are named inside its directory",
+                                 name);
   if (request.uuid.empty() || request.uuid.find('/') != std::string::npos)
     co_return invalid_argument("uuid is '{}'; a checkpoint needs a uuid", request.uuid);
   auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
-  if (const auto known = co_await blocking(s, std::move(read)); known && known->allocation_id != *id)
+  const auto known = co_await blocking(s, std::move(read));
+  if (known && (outside ? known->trial_id != outside || known->state == experiment::CheckpointState::Deleted
+                        : known->allocation_id != *id))
     co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", request.uuid);
   const auto* steps = request.metadata.if_contains("steps_completed");
   experiment::CheckpointRecord record{.uuid = request.uuid,
@@ -240,6 +282,7 @@ asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, Checkpoi
                                       .resources = std::move(request.resources),
                                       .metadata = std::move(request.metadata),
                                       .report_time = request.report_time.value_or(s.ledger.now())};
+  if (outside) co_return answer(co_await s.unmanaged.checkpoint(outside, std::move(record)));
   cluster::Event event = cluster::CheckpointReported{std::move(record)};
   auto by = principal_name(context.principal);
   const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
@@ -272,6 +315,12 @@ asio::awaitable<Result<Empty>> report(Services& s, Context context, cluster::Eve
 }
 
 asio::awaitable<Result<Empty>> early_exit(Services& s, Context context, EarlyExitRequest request) {
+  if (from_outside(s, context.principal, request.trial_id)) {
+    // No search waits for it; only what went wrong is news.
+    if (request.reason != "EXITED_REASON_ERRORED") co_return Empty{};
+    co_return answer(co_await s.unmanaged.heard(request.trial_id, experiment::State::Error,
+                                                request.message.substr(0, kEarlyExitMessageMax)));
+  }
   const auto allocation = speaker(s, context.principal, request.trial_id);
   if (!allocation) co_return tl::unexpected(allocation.error());
   cluster::EarlyExitReported event{(*allocation)->record.id, search::ExitedReason::InvalidHp, {}};
@@ -326,6 +375,11 @@ void add_report_routes(http::Router& router, Services& s) {
   router.add<ProgressRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/progress",
       [&s](Context c, ProgressRequest r) -> asio::awaitable<Result<Empty>> {
+        if (from_outside(s, c.principal, r.trial_id)) {
+          if (!(r.progress >= 0 && r.progress <= 1))
+            co_return invalid_argument("progress is {}; it must be from 0 to 1", r.progress);
+          co_return answer(co_await s.unmanaged.progressed(r.trial_id, r.progress));
+        }
         const auto allocation = speaker(s, c.principal, r.trial_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
         co_return Empty{};  // progress is told by the batches of training reports
@@ -338,6 +392,8 @@ void add_report_routes(http::Router& router, Services& s) {
   router.add<RunnerRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/runner/metadata",
       [&s](Context c, RunnerRequest r) -> asio::awaitable<Result<Empty>> {
+        if (from_outside(s, c.principal, r.trial_id))
+          co_return answer(co_await s.unmanaged.runner_state(r.trial_id, r.state.substr(0, 256)));
         const auto allocation = speaker(s, c.principal, r.trial_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
         cluster::TrialProgressed event{(*allocation)->record.id, 0, r.state};
@@ -368,6 +424,12 @@ void add_report_routes(http::Router& router, Services& s) {
   router.add<BestQuery, BestReply>(
       Verb::Get, "/api/v1/experiments/{experimentId}/searcher/best_searcher_validation_metric",
       [&s](Context, BestQuery q) -> asio::awaitable<Result<BestReply>> {
+        if (s.unmanaged.has(q.experiment_id)) {
+          const auto best = co_await s.unmanaged.best(q.experiment_id);
+          if (!best) co_return tl::unexpected(best.error());
+          if (!*best) co_return not_found("experiment {} has no validation yet", q.experiment_id);
+          co_return BestReply{**best};
+        }
         const auto* experiment = s.ledger.cluster().experiment(q.experiment_id);
         if (experiment == nullptr) co_return not_found("experiment {} not found", q.experiment_id);
         std::optional<double> best;

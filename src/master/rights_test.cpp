@@ -69,9 +69,12 @@ bool had_the_right(const std::string& by, const Event& event, const cluster::Clu
   if (const auto* killed = std::get_if<cluster::TaskKilled>(&event))
     return owns(killed->task_id) || (by == "master" && killed->reason.starts_with("idle for more than"));
   if (const auto* set = std::get_if<cluster::TaskPrioritySet>(&event)) return owns(set->task_id);
+  if (const auto* tracked = std::get_if<cluster::ExperimentTracked>(&event))
+    return by == fmt::format("user {}", tracked->record.owner);
   if (is_one_of<cluster::AgentSet>(event)) return by == "user 1";  // the administrator
   if (is_one_of<cluster::ExperimentCommanded, cluster::ExperimentPatched, cluster::ExperimentExtended,
-                cluster::JobMoved, cluster::SearchAnswered, cluster::TrialKilled>(event))
+                cluster::JobMoved, cluster::SearchAnswered, cluster::TrialTracked, cluster::TrialKilled>(
+          event))
     return by == "user 1" || by == "user 2";
   return false;  // an event that this table does not know yet
 }

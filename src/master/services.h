@@ -19,6 +19,7 @@ namespace det::master {
 class Collector;
 class LogRing;
 class Registry;
+class Unmanaged;
 class Workspaces;
 
 /// What the handlers of the API work with. One of each in a master.
@@ -29,6 +30,7 @@ struct Services {
   Collector& collector;
   Registry& registry;
   Workspaces& workspaces;
+  Unmanaged& unmanaged;
   cluster::Liveness& liveness;
   asio::thread_pool& pool;
   json::object defaults;  ///< under every experiment's configuration: checkpoint_storage …
@@ -70,6 +72,14 @@ Result<config::Resolved> resolve(Services& s, const std::string& yaml, const std
 /// The live allocation that speaks, checked to be of the trial that it speaks for.
 Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, TrialId trial);
 
+/// Who reports for a trial: the processes of its live allocation, or, where it runs outside the cluster, a
+/// user.
+struct Reporter {
+  std::int64_t run_id = 0;
+  std::string allocation_id;  ///< empty: outside the cluster
+};
+asio::awaitable<Result<Reporter>> reporter(Services& s, std::any principal, TrialId trial);
+
 // The routes, a file each.
 void add_agent_routes(http::Router& router, Services& s);   ///< for agents
 void add_report_routes(http::Router& router, Services& s);  ///< for the processes of trials
@@ -79,14 +89,27 @@ void add_rendezvous_routes(http::Router& router, Services& s);
 void add_experiment_routes(http::Router& router, Services& s);
 void add_submit_routes(http::Router& router, Services& s);
 void add_trial_routes(http::Router& router, Services& s);
+void add_task_log_routes(http::Router& router, Services& s);  ///< for the same
+void add_unmanaged_submit_routes(http::Router& router, Services& s);
+void add_unmanaged_routes(http::Router& router, Services& s);  ///< for processes outside the cluster
 void add_model_routes(http::Router& router, Services& s);
 void add_checkpoint_routes(http::Router& router, Services& s);
+void add_checkpoint_file_routes(http::Router& router, Services& s);
+void add_empty_routes(http::Router& router, Services& s);
 void add_policy_routes(http::Router& router, Services& s);
 void add_log_routes(http::Router& router, Services& s);
 void add_user_routes(http::Router& router, Services& s);
 void add_cluster_routes(http::Router& router, Services& s);
 void add_pool_routes(http::Router& router, Services& s);
 void add_cluster_message_routes(http::Router& router, Services& s);
+void add_account_routes(http::Router& router, Services& s);
+void add_source_routes(http::Router& router, Services& s);
+void add_log_field_routes(http::Router& router, Services& s);
+void add_compare_routes(http::Router& router, Services& s);
+void add_project_column_routes(http::Router& router, Services& s);
+void add_file_tree_routes(http::Router& router, Services& s);
+void add_bulk_routes(http::Router& router, Services& s);
+void add_find_routes(http::Router& router, Services& s);
 void add_token_routes(http::Router& router, Services& s);
 void add_usage_routes(http::Router& router, Services& s);
 void add_job_routes(http::Router& router, Services& s);

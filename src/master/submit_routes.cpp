@@ -6,9 +6,9 @@
 #include "det/config/experiment_config.h"
 #include "det/config/yaml.h"
 #include "det/master/collector.h"
-#include "det/master/model_definition.h"
 #include "det/master/names.h"
 #include "det/master/objects.h"
+#include "det/master/submit.h"
 #include "det/master/workspaces.h"
 #include "det/search/preview.h"
 
@@ -18,32 +18,6 @@ namespace {
 using http::Context;
 using http::Doc;
 using http::Verb;
-
-// Its member `template` is a keyword in C++: see template_of.
-struct CreateRequest {
-  std::string config;
-  std::vector<SubmittedFile> model_definition;
-  bool activate = true;
-  bool validate_only = false;
-  std::optional<ExperimentId> parent_id;
-  std::int32_t project_id = 0;  ///< 0: the configuration's, else the parent's, else "Uncategorized"
-  bool unmanaged = false;
-  // Of the submitted directory, where it is a git working directory.
-  std::string git_remote, git_commit, git_committer, git_commit_date;
-  std::string git_branch;         ///< ours
-  std::optional<bool> git_dirty;  ///< ours: whether files differed from the commit
-  static bool required(std::string_view name) { return name == "config"; }
-};
-BOOST_DESCRIBE_STRUCT(CreateRequest, (),
-                      (config, model_definition, activate, validate_only, parent_id, project_id, unmanaged,
-                       git_remote, git_commit, git_committer, git_commit_date, git_branch, git_dirty))
-struct CreateReply {
-  api::Experiment experiment;
-  json::value config;
-  std::vector<std::string> warnings;
-  std::string launch_reason;  ///< ours: why it could never run on the pool as it is now; empty if it could
-};
-BOOST_DESCRIBE_STRUCT(CreateReply, (), (experiment, config, warnings, launch_reason))
 
 struct PreviewRequest {
   json::value config;
@@ -137,7 +111,9 @@ std::string template_of(const http::Request& request) {
   return name != nullptr && name->is_string() ? std::string(name->get_string()) : "";
 }
 
-Result<json::object> git_of(const CreateRequest& r) {
+}  // namespace
+
+Result<json::object> git_of(const SubmitRequest& r) {
   json::object git;
   for (const auto& [name, text] : {std::pair{"commit", &r.git_commit},
                                    {"remote", &r.git_remote},
@@ -153,8 +129,7 @@ Result<json::object> git_of(const CreateRequest& r) {
   return git;
 }
 
-/// Where the experiment shall be: where the request says, else its configuration, else where its parent is.
-asio::awaitable<Result<ProjectId>> project_of(Services& s, const CreateRequest& request,
+asio::awaitable<Result<ProjectId>> project_of(Services& s, const SubmitRequest& request,
                                               const config::ExperimentConfig& config) {
   ProjectId id(request.project_id);
   if (request.project_id == 0) {
@@ -174,14 +149,21 @@ asio::awaitable<Result<ProjectId>> project_of(Services& s, const CreateRequest& 
   co_return id;
 }
 
-asio::awaitable<Result<CreateReply>> create(Services& s, Context context, CreateRequest request) {
+namespace {
+
+asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, SubmitRequest request) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
-  if (request.unmanaged)
-    co_return fail(ErrorCode::Unimplemented, "unmanaged experiments are not supported by this master");
   if (request.config.size() > (std::size_t{1} << 20))
     co_return invalid_argument("the configuration has {} bytes; at most 1 MiB is allowed",
                                request.config.size());
+  if (!request.external_experiment_id.empty())
+    co_return invalid_argument(
+        "externalExperimentId is '{}'; it is given by PUT /api/v1/experiments/by-external-id/{}, to "
+        "unmanaged "
+        "experiments",
+        request.external_experiment_id, request.external_experiment_id);
+  if (request.unmanaged) co_return co_await create_unmanaged(s, std::move(context), std::move(request));
   auto git = git_of(request);
   if (!git) co_return tl::unexpected(git.error());
   const auto template_name = template_of(*context.request);
@@ -215,7 +197,7 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   record.forked_from = request.parent_id;
   record.project_id = project->value();
   record.git = *std::move(git);
-  CreateReply reply{.experiment = {},
+  SubmitReply reply{.experiment = {},
                     .config = config::masked(config.document),
                     .warnings = std::move(warnings),
                     .launch_reason = reason.value_or("")};
@@ -275,9 +257,9 @@ asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, Prev
 }  // namespace
 
 void add_submit_routes(http::Router& router, Services& s) {
-  router.add<CreateRequest, CreateReply>(
+  router.add<SubmitRequest, SubmitReply>(
       Verb::Post, "/api/v1/experiments",
-      [&s](Context c, CreateRequest r) { return create(s, std::move(c), std::move(r)); },
+      [&s](Context c, SubmitRequest r) { return create(s, std::move(c), std::move(r)); },
       Doc{.summary = "Submit an experiment; `template` names a template",
           .tag = "Experiments",
           .errors = {ErrorCode::NotFound}});

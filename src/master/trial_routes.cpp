@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "det/master/experiment_actions.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
+#include "det/master/unmanaged.h"
 
 namespace det::master {
 namespace {
@@ -58,20 +60,8 @@ struct MetricsQuery {
   std::string group;
 };
 BOOST_DESCRIBE_STRUCT(MetricsQuery, (), (trial_ids, group))
-struct MetricsReport {
-  TrialId trial_id;
-  Time end_time;
-  std::int32_t trial_run_id = 0, total_batches = 0, id = 0;
-  bool archived = false;
-  std::string group;
-  json::object metrics;
-  std::int32_t num_inputs = 0;  ///< ours: records that the report is about, over all slots
-};
-BOOST_DESCRIBE_STRUCT(MetricsReport, (),
-                      (trial_id, end_time, trial_run_id, total_batches, id, archived, group, metrics,
-                       num_inputs))
 struct MetricsReply {
-  std::vector<MetricsReport> metrics;
+  std::vector<api::MetricsReport> metrics;
 };
 BOOST_DESCRIBE_STRUCT(MetricsReply, (), (metrics))
 
@@ -129,13 +119,9 @@ asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
 }
 
 asio::awaitable<Result<TrialReply>> one(Services& s, TrialId id) {
-  auto read = [&s, id] { return s.store.trial(id); };
-  auto record = co_await blocking(s, std::move(read));
-  if (!record) co_return not_found("trial '{}' not found", id);
-  std::vector<experiment::TrialRecord> records;
-  records.push_back(*std::move(record));
-  auto trials = co_await complete(s, std::move(records));
-  co_return TrialReply{std::move(trials.front())};
+  auto trial = co_await find_trial(s, id);
+  if (!trial) co_return tl::unexpected(trial.error());
+  co_return TrialReply{*std::move(trial)};
 }
 
 /// Everything that the trial did, ordered by batches: training, then validation, then checkpoint.
@@ -176,21 +162,6 @@ asio::awaitable<Result<WorkloadsReply>> workloads(Services& s, WorkloadsQuery in
   co_return reply;
 }
 
-MetricsReport to_report(const experiment::MetricRecord& r) {
-  MetricsReport report{.trial_id = r.trial_id,
-                       .end_time = r.report_time,
-                       .trial_run_id = static_cast<std::int32_t>(r.run_id),
-                       .total_batches = static_cast<std::int32_t>(r.batches),
-                       .id = 0,
-                       .archived = false,
-                       .group = r.group,
-                       .metrics = {},
-                       .num_inputs = static_cast<std::int32_t>(r.records)};
-  report.metrics[r.group == "validation" ? "validation_metrics" : "avg_metrics"] = r.avg_metrics;
-  if (!r.batch_metrics.empty()) report.metrics["batch_metrics"] = r.batch_metrics;
-  return report;
-}
-
 asio::awaitable<Result<void>> stream_metrics(Services& s, std::vector<TrialId> trials, std::string group,
                                              ItemWriter<MetricsReply>& out) {
   for (const auto id : trials) {
@@ -222,7 +193,8 @@ asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter
   Watch watch(s.ledger, Ledger::metric_key(id));  // before the read: what comes during it rings
   while (true) {
     const auto* live = s.ledger.cluster().trial(id);
-    const bool over = live == nullptr || experiment::is_terminal(live->record.state);
+    const bool over =
+        (live == nullptr || experiment::is_terminal(live->record.state)) && !s.unmanaged.active(id);
     if (over) co_await s.ledger.durable();  // what was reported before the end can be read then
     auto read = [&s, id, after] {
       return s.store.metrics({.trial = id, .group = std::nullopt, .after_batches = after});
@@ -247,6 +219,51 @@ asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter
 
 }  // namespace
 
+api::MetricsReport to_report(const experiment::MetricRecord& r) {
+  api::MetricsReport report{.trial_id = r.trial_id,
+                            .end_time = r.report_time,
+                            .trial_run_id = static_cast<std::int32_t>(r.run_id),
+                            .total_batches = static_cast<std::int32_t>(r.batches),
+                            .id = 0,
+                            .archived = false,
+                            .group = r.group,
+                            .metrics = {},
+                            .num_inputs = static_cast<std::int32_t>(r.records)};
+  report.metrics[r.group == "validation" ? "validation_metrics" : "avg_metrics"] = r.avg_metrics;
+  if (!r.batch_metrics.empty()) report.metrics["batch_metrics"] = r.batch_metrics;
+  return report;
+}
+
+asio::awaitable<Result<api::Trial>> find_trial(Services& s, TrialId id) {
+  auto read = [&s, id] { return s.store.trial(id); };
+  auto record = co_await blocking(s, std::move(read));
+  if (!record) co_return not_found("trial '{}' not found", id);
+  std::vector<experiment::TrialRecord> records;
+  records.push_back(*std::move(record));
+  auto trials = co_await complete(s, std::move(records));
+  co_return std::move(trials.front());
+}
+
+asio::awaitable<Result<Empty>> kill_trial(Services& s, Context context, TrialId id) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  if (s.ledger.cluster().trial(id) == nullptr) {
+    auto read = [&s, id] { return s.store.trial(id).has_value(); };
+    const auto known = co_await blocking(s, std::move(read));
+    if (!known) co_return not_found("trial '{}' not found", id);
+    if (s.unmanaged.active(id))
+      co_return failed_precondition(
+          "trial {} runs outside the cluster (unmanaged); it cannot be killed from here: end its process "
+          "where it runs",
+          id);
+    co_return Empty{};  // it is over already
+  }
+  cluster::Event event = cluster::TrialKilled{id};
+  auto by = principal_name(context.principal);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return Empty{};
+}
+
 void add_trial_routes(http::Router& router, Services& s) {
   const std::string tag = "Trials";
   const std::vector<ErrorCode> missing = {ErrorCode::NotFound};
@@ -263,20 +280,7 @@ void add_trial_routes(http::Router& router, Services& s) {
       Doc{.summary = "What the trial did, by batches", .tag = tag, .errors = missing});
   router.add<ById, Empty>(
       Verb::Post, "/api/v1/trials/{id}/kill",
-      [&s](Context c, ById q) -> asio::awaitable<Result<Empty>> {
-        if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
-        if (s.ledger.cluster().trial(q.id) == nullptr) {
-          auto read = [&s, id = q.id] { return s.store.trial(id).has_value(); };
-          const auto known = co_await blocking(s, std::move(read));
-          if (!known) co_return not_found("trial '{}' not found", q.id);
-          co_return Empty{};  // it is over already
-        }
-        cluster::Event event = cluster::TrialKilled{q.id};
-        auto by = principal_name(c.principal);
-        const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
-        if (!done) co_return tl::unexpected(done.error());
-        co_return Empty{};
-      },
+      [&s](Context c, ById q) { return kill_trial(s, std::move(c), q.id); },
       Doc{.summary = "Kill the trial", .tag = tag, .errors = missing});
   for (const auto& [path, group] : {std::pair{"trial_metrics", ""}, std::pair{"training_metrics", "training"},
                                     std::pair{"validation_metrics", "validation"}})

@@ -5,6 +5,7 @@
 #include "det/store/model_rows.h"
 #include "det/store/task_rows.h"
 #include "det/store/trial_rows.h"
+#include "det/store/unmanaged_rows.h"
 #include "det/store/user_rows.h"
 #include "det/store/workspace_rows.h"
 
@@ -76,6 +77,8 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const SetCheckpointMetadata& c) { set_checkpoint_metadata(connection_, c); },
                  [&](const SetTrialMetadata& c) { set_trial_metadata(connection_, c); },
                  [&](const AddEnvironment& c) { put_environment(connection_, c.record); },
+                 [&](const PutUnmanaged& c) { put_unmanaged(connection_, c.record); },
+                 [&](const PutTrialSource& c) { put_trial_source(connection_, c.record); },
                  [&](const PutWorkspace& c) { put_workspace(connection_, c.record); },
                  [&](const DeleteWorkspace& c) { delete_workspace(connection_, c.id); },
                  [&](const PutProject& c) { put_project(connection_, c.record); },

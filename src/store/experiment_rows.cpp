@@ -1,6 +1,7 @@
 #include "det/store/experiment_rows.h"
 
 #include "det/store/environment_rows.h"
+#include "det/store/unmanaged_rows.h"
 
 namespace det::store {
 
@@ -115,6 +116,7 @@ WHERE task_id IN (SELECT task_id FROM trials WHERE experiment_id = ?1
       "DELETE FROM checkpoints WHERE experiment_id = ?",
       "DELETE FROM allocations WHERE experiment_id = ?",
       "DELETE FROM trial_metadata WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = ?)",
+      "DELETE FROM trial_sources WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = ?)",
       "DELETE FROM trials WHERE experiment_id = ?",
       R"sql(
 DELETE FROM model_definitions
@@ -128,6 +130,7 @@ WHERE digest = (SELECT model_definition FROM experiments WHERE id = ?1)
       "DELETE FROM experiments WHERE id = ?",
   };
   delete_environments(connection, id);
+  delete_unmanaged(connection, id);
   for (const auto sql : kStatements) Query(connection, sql).bind(id).run();
 }
 

@@ -182,6 +182,21 @@ LIMIT ?
   });
 }
 
+std::vector<LogRecord> read_log_origins(Connection& connection, const std::string& task_id) {
+  const auto task = find_task(connection, task_id);
+  if (!task) return {};
+  Query query(connection, R"sql(
+SELECT allocation_id, agent_id, container_id, rank, source, stdtype FROM log_origins WHERE task = ? ORDER BY number
+)sql");
+  query.bind(*task);
+  return collect<LogRecord>(query, [&](Query& row) {
+    LogRecord r;
+    r.task_id = task_id;
+    row.read(r.allocation_id, r.agent_id, r.container_id, r.rank, r.source, r.stdtype);
+    return r;
+  });
+}
+
 void keep_log_ids(Connection& connection) {
   put_setting(connection, kLastIdSetting, std::to_string(read_last_id(connection)));
 }

@@ -38,6 +38,8 @@ class LogWriter {
 
 std::vector<LogRecord> read_logs(Connection& connection, const LogQuery& query);
 
+std::vector<LogRecord> read_log_origins(Connection& connection, const std::string& task_id);
+
 /// Before rows of `logs` are deleted: keeps their ids from being given again.
 void keep_log_ids(Connection& connection);
 

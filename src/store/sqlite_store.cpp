@@ -12,6 +12,7 @@
 #include "det/store/reader_pool.h"
 #include "det/store/task_rows.h"
 #include "det/store/trial_rows.h"
+#include "det/store/unmanaged_rows.h"
 #include "det/store/user_rows.h"
 #include "det/store/workspace_rows.h"
 
@@ -69,6 +70,7 @@ class SqliteStore final : public Store {
   }
   Result<void> check_metrics(const MetricRecord& record) override { return read(check_report, record); }
   json::object summary_metrics(TrialId trial) override { return read(read_summary, trial); }
+  std::vector<UnmanagedRecord> unmanaged() override { return read(read_unmanaged); }
   std::vector<EnvironmentRecord> environments(TrialId trial) override {
     return read(read_environments, trial);
   }
@@ -76,6 +78,15 @@ class SqliteStore final : public Store {
     return read(read_trial_metadata, trial);
   }
   std::vector<LogRecord> logs(const LogQuery& query) override { return read(read_logs, query); }
+  std::vector<LogRecord> log_origins(const std::string& task_id) override {
+    return read(read_log_origins, task_id);
+  }
+  std::vector<TrialSourceRecord> sources_of_checkpoint(const std::string& uuid) override {
+    return read(read_sources_of_checkpoint, uuid);
+  }
+  std::vector<TrialSourceRecord> sources_of_model(std::int64_t model) override {
+    return read(read_sources_of_model, model);
+  }
   std::optional<json::value> search(ExperimentId id) override { return read(read_search, id); }
   std::optional<std::string> model_definition(const std::string& digest) override {
     return read(read_model_definition, digest);

@@ -57,6 +57,18 @@ struct AccessTokenRecord {
   bool revoked = false;
   std::string token_hash;
 };
+/// An experiment whose processes run outside the cluster, or one of its trials.
+struct UnmanagedRecord {
+  ExperimentId experiment;
+  TrialId trial;            ///< 0: the experiment itself
+  std::string external_id;  ///< the name that its processes gave it; may be empty
+};
+/// That a trial evaluates, or goes on from, a checkpoint of another trial: as it says itself.
+struct TrialSourceRecord {
+  TrialId trial;
+  std::string checkpoint, kind;
+  std::int64_t model = 0, model_version = 0;  ///< 0: not said
+};
 struct TemplateRecord {
   std::string name;
   std::string yaml;
@@ -196,6 +208,12 @@ struct SetTrialMetadata {
 struct AddEnvironment {
   EnvironmentRecord record;
 };
+struct PutUnmanaged {
+  UnmanagedRecord record;
+};
+struct PutTrialSource {
+  TrialSourceRecord record;
+};
 struct PutWorkspace {
   WorkspaceRecord record;
 };
@@ -227,8 +245,8 @@ using Change =
                  AddMetrics, RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition, PutUser,
                  PutSession, DeleteSession, PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment,
                  PutModel, DeleteModel, PutModelVersion, DeleteModelVersion, SetCheckpointMetadata,
-                 SetTrialMetadata, AddEnvironment, PutWorkspace, DeleteWorkspace, PutProject, DeleteProject,
-                 PutPin, DeletePin, PutSetting>;
+                 SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource, PutWorkspace,
+                 DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutSetting>;
 
 struct Page {
   std::int64_t offset = 0;
@@ -396,9 +414,16 @@ class Store {
   /// Per group ("avg_metrics" for training, "validation_metrics", otherwise the group's name) and name:
   /// {"count","sum","min","max","mean","last","type":"number"}, or {"last","type"} for what is no number.
   virtual json::object summary_metrics(TrialId trial) = 0;
+  /// Each experiment outside the cluster, followed by its trials.
+  virtual std::vector<UnmanagedRecord> unmanaged() = 0;
   virtual std::vector<EnvironmentRecord> environments(TrialId trial) = 0;  ///< the newest run first
   virtual std::optional<json::object> trial_metadata(TrialId trial) = 0;   ///< nothing where it said nothing
   virtual std::vector<LogRecord> logs(const LogQuery& query) = 0;
+  /// Where the lines of a log come from: everything but id, level, time and text.
+  virtual std::vector<LogRecord> log_origins(const std::string& task_id) = 0;
+  /// What trials said of a checkpoint, or of the versions of a model, ascending by trial.
+  virtual std::vector<TrialSourceRecord> sources_of_checkpoint(const std::string& uuid) = 0;
+  virtual std::vector<TrialSourceRecord> sources_of_model(std::int64_t model) = 0;
   /// What PutSearch said last of the experiment.
   virtual std::optional<json::value> search(ExperimentId id) = 0;
   virtual std::optional<std::string> model_definition(const std::string& digest) = 0;

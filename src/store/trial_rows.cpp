@@ -136,6 +136,44 @@ std::optional<json::object> read_trial_metadata(Connection& connection, TrialId 
   });
 }
 
+namespace {
+
+constexpr std::string_view kSelectSources =
+    "SELECT trial_id, checkpoint, kind, model, model_version FROM trial_sources ";
+
+TrialSourceRecord read_source_row(Query& row) {
+  TrialSourceRecord r;
+  row.read(r.trial, r.checkpoint, r.kind, r.model, r.model_version);
+  return r;
+}
+
+}  // namespace
+
+void put_trial_source(Connection& connection, const TrialSourceRecord& r) {
+  Query(connection, R"sql(
+INSERT INTO trial_sources (trial_id, checkpoint, kind, model, model_version)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (trial_id, checkpoint) DO UPDATE
+SET kind = excluded.kind, model = excluded.model, model_version = excluded.model_version
+)sql")
+      .bind(r.trial, r.checkpoint, r.kind, r.model, r.model_version)
+      .run();
+}
+
+std::vector<TrialSourceRecord> read_sources_of_checkpoint(Connection& connection, const std::string& uuid) {
+  static const auto sql = std::string(kSelectSources) + "WHERE checkpoint = ? ORDER BY trial_id";
+  Query query(connection, sql);
+  query.bind(uuid);
+  return collect<TrialSourceRecord>(query, read_source_row);
+}
+
+std::vector<TrialSourceRecord> read_sources_of_model(Connection& connection, std::int64_t model) {
+  static const auto sql = std::string(kSelectSources) + "WHERE model = ? ORDER BY trial_id";
+  Query query(connection, sql);
+  query.bind(model);
+  return collect<TrialSourceRecord>(query, read_source_row);
+}
+
 std::vector<TrialRecord> read_trials(Connection& connection, ExperimentId id) {
   static const auto sql = std::string(kSelectTrials) + "WHERE experiment_id = ? ORDER BY id";
   Query query(connection, sql);

@@ -12,6 +12,10 @@ void put_checkpoint(Connection& connection, const CheckpointRecord& record);
 void set_checkpoint_metadata(Connection& connection, const SetCheckpointMetadata& set);
 void set_trial_metadata(Connection& connection, const SetTrialMetadata& set);
 
+void put_trial_source(Connection& connection, const TrialSourceRecord& record);
+
+std::vector<TrialSourceRecord> read_sources_of_checkpoint(Connection& connection, const std::string& uuid);
+std::vector<TrialSourceRecord> read_sources_of_model(Connection& connection, std::int64_t model);
 std::vector<TrialRecord> read_trials(Connection& connection, ExperimentId id);
 TrialList read_trial_list(Connection& connection, const TrialQuery& query);
 std::optional<json::object> read_trial_metadata(Connection& connection, TrialId id);

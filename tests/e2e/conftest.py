@@ -1,5 +1,6 @@
 """A cluster of real processes for every test; everything it started is gone when the test ends."""
 
+import original
 import pytest
 from cluster import HERE, Cluster
 from cxx import compiled_in
@@ -32,6 +33,12 @@ def start(tmp_path):
 def compiled(tmp_path_factory):
     """What clusters have compiled of trials in C++."""
     return compiled_in(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def original_client():
+    """The directory of the programs of the original's client."""
+    return original.install()
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from determined.core._checkpoint import CheckpointContext, DownloadMode
 from determined.core._context import Context, TensorboardMode, init
 from determined.core._distributed import DistributedContext
 from determined.core._preempt import PreemptContext, PreemptMode
+from determined.core._profiler import ProfilerContext
 from determined.core._searcher import SearcherContext, SearcherMode, SearcherOperation, Unit
 from determined.core._train import EarlyExitReason, TrainContext
 
@@ -31,6 +32,7 @@ __all__ = [
     "EarlyExitReason",
     "PreemptContext",
     "PreemptMode",
+    "ProfilerContext",
     "SearcherContext",
     "SearcherMode",
     "SearcherOperation",

@@ -24,12 +24,15 @@ _TRY_LATER = (502, 503, 504)
 class Master:
     """One connection, kept open. An outage of the master, however long, is waited for.
 
+    With ``patience`` it is waited for that many seconds a call; then the call raises ConnectionAbortedError.
+
     Every call may raise ``GoneException``: the allocation is over, and nothing more may be written.
 
     Threads: safe; calls follow one another.
     """
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, patience: float | None = None) -> None:
+        self._patience = patience
         parts = urllib.parse.urlsplit(url)
         self._host, self._port, self._prefix = str(parts.hostname), parts.port, parts.path.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -46,6 +49,12 @@ class Master:
         """The body's values may be anything that metrics may hold. Durable when it returns."""
         return self._call("POST", path, _metrics.to_json(body), 60.0)
 
+    def put(self, path: str, body: Mapping[str, Any]) -> Any:
+        return self._call("PUT", path, _metrics.to_json(body), 60.0)
+
+    def patch(self, path: str, body: Mapping[str, Any]) -> Any:
+        return self._call("PATCH", path, _metrics.to_json(body), 60.0)
+
     def delete(self, path: str, body: Mapping[str, Any]) -> Any:
         return self._call("DELETE", path, _metrics.to_json(body), 600.0)
 
@@ -60,6 +69,7 @@ class Master:
     def _call(self, method: str, path: str, body: str | None, timeout: float) -> Any:
         with self._lock:
             attempt = 0
+            started = time.monotonic()
             while True:
                 if self._closed.is_set():
                     raise ConnectionAbortedError("the connection to the master is closed")
@@ -68,6 +78,8 @@ class Master:
                     if attempt:
                         logger.info("the master answers again")
                     return self._read(*answer)
+                if self._patience is not None and time.monotonic() - started > self._patience:
+                    raise ConnectionAbortedError(f"the master does not answer ({answer})")
                 if attempt == 0 and not self._closed.is_set():
                     logger.warning("the master does not answer (%s); waiting for it", answer)
                 self._closed.wait(_DELAYS[min(attempt, len(_DELAYS) - 1)])

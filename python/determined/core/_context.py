@@ -20,6 +20,7 @@ from determined.core._checkpoint import CheckpointContext, Storage
 from determined.core._connection import Master
 from determined.core._distributed import DistributedContext
 from determined.core._preempt import PreemptContext, PreemptMode
+from determined.core._profiler import ProfilerContext
 from determined.core._searcher import SearcherContext
 from determined.core._train import EarlyExitReason, TrainContext
 from determined.errors import InvalidHP
@@ -44,7 +45,8 @@ class Context:
     """The platform, for one process of a training script. A context manager; made by :func:`init`.
 
     ``train`` reports, ``searcher`` says how far to train, ``checkpoint`` saves, ``preempt`` says when to stop,
-    ``distributed`` joins the processes, ``info`` is :func:`determined.get_cluster_info`.
+    ``distributed`` joins the processes, ``profiler`` measures the machine, ``info`` is
+    :func:`determined.get_cluster_info`.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Context:
         self.preempt = PreemptContext(distributed, info, master, preempt_mode)
         self.searcher = SearcherContext(distributed, self.preempt, info, master)
         self.checkpoint = CheckpointContext(distributed, storage, info, master, shared_root)
+        self.profiler = ProfilerContext(distributed, info, master)
         self._master = master
         self._owns_distributed = owns_distributed
 
@@ -111,6 +114,7 @@ class Context:
     def close(self) -> None:
         """Ends the connections."""
         self.preempt.close()
+        self.profiler.off()
         self.train.close()
         if self._master is not None:
             self._master.close()
@@ -181,9 +185,14 @@ def _storage(
         if info is None:
             return DirectoryStorage(os.fspath(given)), pathlib.Path(given)
         given = {"type": "directory", "container_path": os.path.abspath(given)}
+    return make_storage(given, probe=probe)
+
+
+def make_storage(section: Mapping[str, Any], *, probe: bool) -> tuple[Storage, pathlib.Path | None]:
+    """The storage of a ``checkpoint_storage`` section, and a directory of it that all machines see, if there is one."""
     from determined import _runtime
 
-    storage: Any = _runtime.CheckpointStorage.from_config_json(json.dumps(given), _CONTAINER_ROOT)
+    storage: Any = _runtime.CheckpointStorage.from_config_json(json.dumps(section), _CONTAINER_ROOT)
     if probe:
         storage.probe()  # better now than after hours of training
-    return storage, storage_root(given)
+    return storage, storage_root(section)

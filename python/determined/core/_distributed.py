@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib
+import json
 import os
 import secrets
 import socket
@@ -98,10 +99,58 @@ class DistributedContext(_distributed.DistributedContext):
 
     @classmethod
     def from_horovod(cls, hvd: Any, chief_ip: str | None = None) -> DistributedContext:
-        """Not supported: trials here are started with one process a slot, without Horovod."""
-        raise NotImplementedError(
-            "Horovod is not supported; start the script with torchrun and use from_torch_distributed()"
+        """For processes that Horovod has joined: ``hvd`` is its module (``horovod.torch``, …) after ``hvd.init()``.
+
+        Horovod is the caller's own; trials here are started without it.
+
+        Raises:
+            ValueError: ``hvd`` is no such module; or there are several machines, and neither ``chief_ip`` nor
+                ``DET_CHIEF_IP`` says where the chief is.
+        """
+        names = ("rank", "size", "local_rank", "local_size", "cross_rank", "cross_size", "broadcast_object")
+        words = ", ".join(name for name in names if not callable(getattr(hvd, name, None)))
+        if words:
+            raise ValueError(
+                f"from_horovod({hvd!r}): needs a module of Horovod after hvd.init(), with {words}; processes "
+                "of torchrun use from_torch_distributed()"
+            )
+        rank, size, *others = (int(getattr(hvd, name)()) for name in names[:-1])
+        host = chief_ip or os.environ.get("DET_CHIEF_IP") or ("127.0.0.1" if others[3] == 1 else "")
+        if not host:
+            raise ValueError("there are several machines; pass from_horovod(hvd, chief_ip=…), the address of rank 0")
+        place: dict[str, Any] = {}
+        if size > 1:
+            offer = f"{_free_port(host)} {secrets.token_hex(16)}" if rank == 0 else None
+            port, secret = str(hvd.broadcast_object(offer, root_rank=0)).split()
+            place = {"chief_ip": host, "port": int(port), "secret": secret.encode()}
+        local_rank, local_size, cross_rank, cross_size = others
+        return cls(
+            rank=rank,
+            size=size,
+            local_rank=local_rank,
+            local_size=local_size,
+            cross_rank=cross_rank,
+            cross_size=cross_size,
+            **place,
         )
+
+    @classmethod
+    def from_tf_config(cls) -> tuple[DistributedContext, Any]:
+        """For one process of TensorFlow: its context, and the strategy for the GPUs of this machine.
+
+        Raises:
+            NotImplementedError: ``TF_CONFIG`` names several workers.
+            ModuleNotFoundError: TensorFlow is not installed.
+        """
+        workers = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {}).get("worker", [])
+        if len(workers) > 1:
+            raise NotImplementedError(
+                f"TF_CONFIG names {len(workers)} workers; make DistributedContext(rank=…, size=…, chief_ip=…, port=…, "
+                "secret=…) for each, with a secret of your own"
+            )
+        tf: Any = importlib.import_module("tensorflow")
+        several = len(tf.config.list_physical_devices("GPU")) > 1
+        return cls.single(), tf.distribute.MirroredStrategy() if several else tf.distribute.get_strategy()
 
     @classmethod
     def from_deepspeed(cls, chief_ip: str | None = None) -> DistributedContext:
@@ -179,6 +228,13 @@ class DistributedContext(_distributed.DistributedContext):
         return self.allgather_local(stuff)[0]
 
 
+def _free_port(host: str) -> int:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
 def _agree(rank: int, size: int, host: str) -> dict[str, Any]:
     """A free port of the chief's and a secret, handed round through torch's store."""
     global _made
@@ -200,9 +256,6 @@ def _agree(rank: int, size: int, host: str) -> dict[str, Any]:
         )
         _stores.append(store)  # rank 0 serves it; the others may not have read yet
     if rank == 0:
-        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-            probe.bind((host, 0))
-            port = probe.getsockname()[1]
-        store.set(name, f"{port} {secrets.token_hex(16)}")
+        store.set(name, f"{_free_port(host)} {secrets.token_hex(16)}")
     port, secret = bytes(store.get(name)).decode().split()
     return {"port": int(port), "secret": secret.encode()}

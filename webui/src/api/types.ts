@@ -35,6 +35,8 @@ export interface Experiment {
   readonly projectName: string;
   readonly workspaceName: string;
   readonly resourcePool: string;
+  /** Its processes run outside the cluster, which can not command them. */
+  readonly unmanaged?: boolean;
   readonly searcherType: string;
   readonly searcherMetric: string;
   readonly forkedFrom?: number | null;

@@ -160,6 +160,12 @@ class Session:
         """
         return str(self.get("/api/v1/me")["user"]["username"])
 
+    def token(self) -> str:
+        """The token that calls carry, of a user who is logged in; raises as :meth:`login`."""
+        self.login()
+        assert self._token is not None
+        return self._token
+
     def logout(self) -> None:
         """Ends the session at the master and forgets its token."""
         if self._token is not None:

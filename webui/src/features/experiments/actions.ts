@@ -6,13 +6,14 @@ import { isTerminal, stateName } from "../../components/format";
 export const actionNames = ["pause", "activate", "cancel", "kill", "archive", "unarchive", "delete"] as const;
 export type Action = (typeof actionNames)[number];
 
-type Subject = Pick<Experiment, "state" | "archived">;
+type Subject = Pick<Experiment, "state" | "archived" | "unmanaged">;
 
 /** Why the action cannot be done with the experiment; undefined: it can. */
-export function obstacle(action: Action, { state, archived }: Subject): string | undefined {
+export function obstacle(action: Action, { state, archived, unmanaged }: Subject): string | undefined {
   const is = `is ${stateName(state)}`;
   const over = isTerminal(state);
   const stopping = state.startsWith("STATE_STOPPING") || state === "STATE_DELETING";
+  if (unmanaged && (action === "pause" || action === "activate" || action === "cancel" || action === "kill")) return "runs outside the cluster";
   switch (action) {
     case "pause":
       return over || stopping || state === "STATE_PAUSED" ? is : undefined;

@@ -65,7 +65,7 @@ export const allColumns: readonly ExperimentColumn[] = [
     ),
   },
   { id: "user", title: "User", cell: ({ username }) => username },
-  { id: "pool", title: "Pool", cell: ({ resourcePool }) => resourcePool },
+  { id: "pool", title: "Pool", cell: ({ resourcePool, unmanaged }) => (unmanaged ? "unmanaged" : resourcePool) },
   { id: "checkpoints", title: "Checkpoints", number: true, cell: ({ checkpointCount }) => checkpointCount },
   { id: "size", title: "Size", number: true, cell: ({ checkpointSize }) => formatBytes(Number(checkpointSize)) },
   {

@@ -39,7 +39,7 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
             rows={[
               ["Searcher", `${experiment.searcherType}, ${smaller ? "least" : "greatest"} ${experiment.searcherMetric}`],
               ["Longest training", lengthText(experiment.config)],
-              ["Resource pool", experiment.resourcePool],
+              experiment.unmanaged ? ["Runs", "outside the cluster (unmanaged)"] : ["Resource pool", experiment.resourcePool],
               ["Checkpoints", `${experiment.checkpointCount}, ${formatBytes(Number(experiment.checkpointSize))}`],
               ["Files submitted", formatBytes(experiment.modelDefinitionSize)],
               ...(experiment.git?.commit ? ([["Git", gitText(experiment.git)]] as const) : []),

@@ -16,6 +16,11 @@ test.each([
   expect(actions({ state, archived })).toEqual(expected);
 });
 
+test("what runs outside the cluster is not commanded from here", () => {
+  expect(actions({ state: "STATE_RUNNING", archived: false, unmanaged: true })).toEqual([]);
+  expect(actions({ state: "STATE_COMPLETED", archived: false, unmanaged: true })).toEqual(["archive", "delete"]);
+});
+
 test("a bulk action says what it acts on and why it leaves out the rest", () => {
   const chosen = [
     { id: 1, state: "STATE_RUNNING", archived: false },

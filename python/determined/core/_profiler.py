@@ -1,0 +1,218 @@
+"""What the machine of a trial does, reported as metrics."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pathlib
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from determined._info import ClusterInfo
+from determined.common.api import errors
+from determined.core._connection import Master
+from determined.core._distributed import DistributedContext
+
+logger = logging.getLogger("determined")
+
+Sample = dict[str, dict[str, Any]]
+"""By group, what was measured; of devices a dict each."""
+
+_LEAST_SECONDS = 0.1
+_DISKS = ("/", "/determined_shared_fs")
+
+
+class ProfilerContext:
+    """Measures CPU, memory, disks, network and GPUs of this machine while it is on.
+
+    The averages over some samples become reports of the groups ``cpu``, ``memory``, ``disk``, ``network`` and
+    ``gpu``; their ``steps_completed`` is the time, in seconds since 1970. One process of each machine measures.
+    Outside the cluster, without a master, it does nothing.
+    """
+
+    def __init__(self, distributed: DistributedContext, info: ClusterInfo | None, master: Master | None) -> None:
+        self._distributed = distributed
+        self._info = info
+        self._master = master
+        self._collector: _Collector | None = None
+
+    def on(self, sampling_interval: float = 1, samples_per_report: int = 10) -> None:
+        """Begins to measure each ``sampling_interval`` seconds; while it is on, this changes nothing.
+
+        Raises:
+            ValueError: the interval is below 0.1 s, or ``samples_per_report`` is no whole number from 1.
+        """
+        if sampling_interval < _LEAST_SECONDS:
+            raise ValueError(f"sampling_interval is {sampling_interval}; must be {_LEAST_SECONDS} or more")
+        if not isinstance(samples_per_report, int) or samples_per_report < 1:
+            raise ValueError(f"samples_per_report is {samples_per_report!r}; must be a whole number, 1 or more")
+        if self._collector is not None or self._distributed.local_rank != 0:
+            return
+        if self._info is None or self._master is None:
+            return
+        self._collector = _Collector(self._info, sampling_interval, samples_per_report)
+        self._collector.start()
+
+    def off(self) -> None:
+        """Measures no more. What was measured since the last report is left out."""
+        collector, self._collector = self._collector, None
+        if collector is not None:
+            collector.stop()
+
+
+class _Collector(threading.Thread):
+    def __init__(self, info: ClusterInfo, interval: float, samples_per_report: int) -> None:
+        super().__init__(name="profiler", daemon=True)
+        self._info = info
+        self._master = Master(info.master_url, info.session_token)  # an outage does not hold up the trial's reports
+        self._interval = interval
+        self._samples_per_report = samples_per_report
+        self._ended = threading.Event()
+        self._last = 0
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._master.close()
+        self.join(timeout=5)
+
+    def run(self) -> None:
+        machine = Machine()
+        samples: list[Sample] = []
+        while not self._ended.wait(self._interval):
+            samples.append(machine.sample())
+            if len(samples) < self._samples_per_report:
+                continue
+            try:
+                self._report(samples)
+            except ConnectionAbortedError:
+                return
+            except errors.APIException as error:
+                logger.warning("the profiler stops: %s", error)
+                return
+            samples = []
+
+    def _report(self, samples: list[Sample]) -> None:
+        self._last = max(int(time.time()), self._last + 1)  # of two reports in a second each has its own
+        trial = self._info.trial
+        for group in samples[0]:
+            averages = average([sample[group] for sample in samples if group in sample])
+            if not averages:
+                continue
+            report = {
+                "trialId": trial.trial_id,
+                "trialRunId": trial.trial_run_id,
+                "stepsCompleted": self._last,
+                "metrics": {"avgMetrics": {self._info.agent_id or "agent": averages}},
+            }
+            self._master.post(f"/api/v1/trials/{trial.trial_id}/metrics", {"group": group, "metrics": report})
+
+
+def average(samples: list[dict[str, Any]]) -> dict[str, Any]:
+    """The mean of each name over the samples that have it; of nested dicts likewise."""
+    names = dict.fromkeys(name for sample in samples for name in sample)
+    averages: dict[str, Any] = {}
+    for name in names:
+        values = [sample[name] for sample in samples if name in sample]
+        averages[name] = average(values) if isinstance(values[0], dict) else sum(values) / len(values)
+    return averages
+
+
+class Machine:
+    """Reads the kernel's counters; rates are since the sample before. What a kernel does not have is left out."""
+
+    def __init__(self, root: pathlib.Path = pathlib.Path("/proc")) -> None:
+        self._proc = root
+        self._gpus = shutil.which("nvidia-smi")
+        self._before: dict[str, tuple[float, Mapping[str, float]]] = {}
+        self.sample()
+
+    def sample(self) -> Sample:
+        found: Sample = {}
+        for group, measure in (
+            ("cpu", self._cpu),
+            ("memory", self._memory),
+            ("disk", self._disk),
+            ("network", self._network),
+            ("gpu", self._gpu),
+        ):
+            with contextlib.suppress(OSError, ValueError, IndexError, subprocess.SubprocessError):
+                if measured := measure():
+                    found[group] = measured
+        return found
+
+    def _rates(self, group: str, counters: Mapping[str, float]) -> dict[str, float]:
+        """By how much each counter grew in a second."""
+        now = time.monotonic()
+        before = self._before.get(group)
+        self._before[group] = (now, counters)
+        if before is None or now <= before[0]:
+            return {}
+        return {name: (value - before[1].get(name, 0)) / (now - before[0]) for name, value in counters.items()}
+
+    def _cpu(self) -> dict[str, Any]:
+        fields = [float(word) for word in (self._proc / "stat").read_text().split("\n", 1)[0].split()[1:9]]
+        idle = fields[3] + fields[4]
+        rates = self._rates("cpu", {"idle": idle, "all": sum(fields)})
+        if not rates or rates["all"] <= 0:
+            return {}
+        return {"cpu_util_simple": 100.0 * (1.0 - rates["idle"] / rates["all"])}
+
+    def _memory(self) -> dict[str, Any]:
+        for line in (self._proc / "meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return {"memory_free": float(line.split()[1]) * 1024}
+        return {}
+
+    def _disk(self) -> dict[str, Any]:
+        sums = {"disk_iops": 0.0, "disk_throughput_read": 0.0, "disk_throughput_write": 0.0}
+        for line in (self._proc / "diskstats").read_text().splitlines():
+            words = line.split()
+            if words[2].startswith(("loop", "ram", "dm-", "md")) or (self._is_partition(words[2])):
+                continue
+            sums["disk_iops"] += float(words[3]) + float(words[7])
+            sums["disk_throughput_read"] += float(words[5]) * 512
+            sums["disk_throughput_write"] += float(words[9]) * 512
+        measured: dict[str, Any] = dict(self._rates("disk", sums))
+        for path in _DISKS:
+            with contextlib.suppress(OSError):
+                space = os.statvfs(path)
+                used = space.f_blocks - space.f_bfree
+                measured[path] = {"disk_util": 100.0 * used / max(used + space.f_bavail, 1)}
+        return measured
+
+    @staticmethod
+    def _is_partition(name: str) -> bool:
+        return pathlib.Path(f"/sys/class/block/{name}/partition").exists()
+
+    def _network(self) -> dict[str, Any]:
+        sums = {"net_throughput_recv": 0.0, "net_throughput_sent": 0.0}
+        for line in (self._proc / "net" / "dev").read_text().splitlines()[2:]:
+            name, _, counters = line.partition(":")
+            words = counters.split()
+            if name.strip() != "lo":
+                sums["net_throughput_recv"] += float(words[0])
+                sums["net_throughput_sent"] += float(words[8])
+        return dict(self._rates("network", sums))
+
+    def _gpu(self) -> dict[str, Any]:
+        if self._gpus is None:
+            return {}
+        query = "--query-gpu=uuid,utilization.gpu,memory.free"
+        done = subprocess.run(
+            [self._gpus, query, "--format=csv,noheader,nounits"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+        measured: dict[str, Any] = {}
+        for line in done.stdout.splitlines():
+            uuid, used, free = (word.strip() for word in line.split(","))
+            measured[uuid] = {"gpu_util": float(used), "gpu_free_memory": float(free) * (1 << 20)}
+        return measured

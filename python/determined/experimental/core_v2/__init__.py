@@ -1,0 +1,57 @@
+"""The Core API for programs that run anywhere: on the cluster, or outside it and tracked all the same.
+
+::
+
+    from determined.experimental import core_v2
+
+    core_v2.init(config=core_v2.Config(name="laptop", external_experiment_id="laptop", external_trial_id="1"))
+    for step in range(core_v2.info.trial.steps_completed, 100):
+        ...
+        core_v2.train.report_training_metrics(steps_completed=step + 1, metrics={"loss": loss})
+    core_v2.close()
+
+Outside the cluster nothing is started by the platform: the program appears as an *unmanaged* experiment of the user
+who is logged in (``det user login``, or ``DET_MASTER``, ``DET_USER`` and ``DET_PASS``). On the cluster the arguments
+about the experiment are ignored, and the trial is the one whose task this is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from determined.core import DistributedContext, PreemptMode, TensorboardMode
+from determined.experimental.core_v2._config import Config, DefaultConfig, UnmanagedConfig
+from determined.experimental.core_v2._singleton import close, init, init_context, url_reverse_webui_exp_view
+
+# What `init` sets and `close` takes back; None otherwise.
+train: Any = None
+"""A :class:`determined.core.TrainContext`."""
+checkpoint: Any = None
+"""A :class:`determined.core.CheckpointContext`."""
+distributed: Any = None
+"""A :class:`determined.core.DistributedContext`."""
+preempt: Any = None
+"""A :class:`determined.core.PreemptContext`; outside the cluster nothing is preempted."""
+searcher: Any = None
+"""A :class:`determined.core.SearcherContext`; outside the cluster it asks once, for a length of 1."""
+info: Any = None
+"""A :class:`determined.ClusterInfo`."""
+
+__all__ = [
+    "Config",
+    "DefaultConfig",
+    "DistributedContext",
+    "PreemptMode",
+    "TensorboardMode",
+    "UnmanagedConfig",
+    "checkpoint",
+    "close",
+    "distributed",
+    "info",
+    "init",
+    "init_context",
+    "preempt",
+    "searcher",
+    "train",
+    "url_reverse_webui_exp_view",
+]

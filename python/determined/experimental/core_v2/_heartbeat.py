@@ -1,0 +1,101 @@
+"""How the master knows that a program outside the cluster lives, and how it ended."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from types import TracebackType
+from typing import Any
+
+from determined._info import ClusterInfo
+from determined.common.api import errors
+from determined.core._connection import Master
+
+logger = logging.getLogger("determined")
+
+_SECONDS = 60.0
+_END_SECONDS = 30.0  # for the last word
+
+
+class Heartbeat:
+    """Says each minute that the trial's chief lives, and at the end how it ended.
+
+    A master that does not answer is waited for, by a thread; training goes on meanwhile.
+    """
+
+    def __init__(self, info: ClusterInfo) -> None:
+        self._path = f"/api/v1/trials/{info.trial.trial_id}"
+        self._run = {"trialRunId": info.trial.trial_run_id}
+        self._info = info
+        self._master = Master(info.master_url, info.session_token)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def start(self) -> None:
+        """Raises ConflictException: another process has begun a later run of the trial."""
+        self._master.patch(self._path, {"state": "STATE_RUNNING", **self._run})
+        self._thread.start()
+
+    def end(self, failure: str | None) -> None:
+        """The trial is complete, or has failed, in words. Gives up after half a minute."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        self._master.close()
+        last = Master(self._info.master_url, self._info.session_token, patience=_END_SECONDS)
+        body = {"state": "STATE_COMPLETED"} if failure is None else {"state": "STATE_ERROR", "error": failure}
+        try:
+            last.patch(self._path, {**body, **self._run})
+        except (OSError, errors.APIException) as error:
+            logger.warning("the master was not told how the trial ended: %s", error)
+        finally:
+            last.close()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(_SECONDS):
+            try:
+                self._master.patch(self._path, self._run)
+            except ConnectionAbortedError:
+                return
+            except errors.ConflictException as error:
+                logger.warning("no more heartbeats: %s", error)
+                return
+            except errors.APIException as error:
+                logger.warning("the master refuses the heartbeat: %s", error)
+
+
+class Exit:
+    """Notices how this process ends: by an exception, or by ``sys.exit`` with a status that is no success."""
+
+    def __init__(self) -> None:
+        self.failure: str | None = None
+        self._hook, self._exit = sys.excepthook, sys.exit
+
+    def watch(self) -> None:
+        self._hook, self._exit = sys.excepthook, sys.exit
+        sys.excepthook = self._excepthook
+        sys.exit = self._sys_exit
+
+    def unwatch(self) -> None:
+        if sys.excepthook == self._excepthook:
+            sys.excepthook = self._hook
+        if sys.exit == self._sys_exit:
+            sys.exit = self._exit
+
+    def _excepthook(self, kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+        self.failure = describe(error)
+        self._hook(kind, error, where)
+
+    def _sys_exit(self, status: Any = None) -> Any:
+        self.failure = describe(SystemExit(status))
+        self._exit(status)
+
+
+def describe(error: BaseException | None) -> str | None:
+    """Why a trial that ends so has failed; None where it has not."""
+    if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
+        return None
+    if isinstance(error, SystemExit):
+        return f"its process ended with status {error.code}" if isinstance(error.code, int) else str(error.code)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,136 @@
+"""``init`` and ``close``: one context for the whole program, or one of the caller's own."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from determined import core
+from determined._info import get_cluster_info
+from determined.core import DistributedContext, PreemptMode, TensorboardMode
+from determined.core._context import Context, make_storage
+from determined.experimental._determined import Determined
+from determined.experimental.core_v2._config import Config, merged, storage_section
+from determined.experimental.core_v2._context import UnmanagedContext
+from determined.experimental.core_v2._tracking import track
+
+_NAMES = ("train", "checkpoint", "distributed", "preempt", "searcher", "info")
+
+_context: Context | None = None
+_registered = False
+
+
+def init_context(
+    *,
+    config: Config | None = None,
+    defaults: Config | None = None,
+    unmanaged: Config | None = None,
+    client: Determined | None = None,
+    distributed: DistributedContext | None = None,
+    checkpoint_storage: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
+) -> Context:
+    """A context for a ``with`` block; the trial is over with the block, failed where it ends with an exception.
+
+    ``client`` is the master and the user, by default those of ``Determined()``. ``distributed`` joins several
+    processes, each of which calls this; they are one trial. ``defaults`` and ``unmanaged`` are older names of parts of
+    ``config``.
+
+    Raises:
+        ValueError: outside the cluster, and without ``config``; or a trial is named and its experiment is not.
+        UnauthenticatedException: nobody is logged in.
+        MasterNotFoundException: nothing answers at the master's address.
+    """
+    on_cluster = get_cluster_info() is not None
+    config = merged(config, defaults, unmanaged, on_cluster=on_cluster)
+    if on_cluster:
+        return core.init(
+            distributed=distributed,
+            checkpoint_storage=checkpoint_storage,
+            preempt_mode=preempt_mode,
+            tensorboard_mode=tensorboard_mode,
+        )
+    ranks = distributed or DistributedContext.single()
+    given = checkpoint_storage if checkpoint_storage is not None else config.checkpoint_storage
+    section = storage_section(given)
+    storage, shared_root = make_storage(section, probe=ranks.rank == 0)  # before anything is made at the master
+    info = track(client, config, section, ranks)
+    known = info.trial.experiment_config.get("checkpoint_storage") or {}
+    if given is None and known.get("type") == "directory" and known != section:
+        storage, shared_root = make_storage(known, probe=False)  # where the experiment's checkpoints are already
+    return UnmanagedContext(
+        distributed=ranks,
+        info=info,
+        storage=storage,
+        shared_root=shared_root,
+        preempt_mode=preempt_mode,
+        tensorboard_mode=tensorboard_mode,
+        owns_distributed=distributed is None,
+    )
+
+
+def init(
+    *,
+    config: Config | None = None,
+    defaults: Config | None = None,
+    unmanaged: Config | None = None,
+    client: Determined | None = None,
+    distributed: DistributedContext | None = None,
+    checkpoint_storage: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
+) -> None:
+    """Begins the program's trial and sets ``core_v2.train``, ``core_v2.checkpoint`` and so on; see
+    :func:`init_context`.
+
+    The trial is over with :func:`close`, with the next ``init``, or with the program: complete, or failed where an
+    exception or a status of ``sys.exit`` ended it.
+    """
+    global _context, _registered
+    close()
+    context = init_context(
+        config=config,
+        defaults=defaults,
+        unmanaged=unmanaged,
+        client=client,
+        distributed=distributed,
+        checkpoint_storage=checkpoint_storage,
+        preempt_mode=preempt_mode,
+        tensorboard_mode=tensorboard_mode,
+    )
+    context.__enter__()
+    _context = context
+    _set(context)
+    if not _registered:
+        atexit.register(close)
+        _registered = True
+
+
+def close() -> None:
+    """Ends the trial that :func:`init` began; without one it does nothing."""
+    global _context
+    context, _context = _context, None
+    _set(None)
+    if context is not None:
+        context.close()
+
+
+def url_reverse_webui_exp_view() -> str:
+    """Where the browser shows the experiment.
+
+    Raises:
+        RuntimeError: :func:`init` was not called.
+    """
+    if _context is None or _context.info is None:
+        raise RuntimeError("there is no experiment yet; call core_v2.init() first")
+    return f"{_context.info.master_url}/det/experiments/{_context.info.trial.experiment_id}"
+
+
+def _set(context: Context | None) -> None:
+    from determined.experimental import core_v2
+
+    for name in _NAMES:
+        setattr(core_v2, name, getattr(context, name) if context is not None else None)

@@ -1,0 +1,90 @@
+"""An experiment and a trial at the master for a program that runs outside the cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any
+
+from determined._info import ClusterInfo, TrialInfo
+from determined.common import _git
+from determined.core import DistributedContext
+from determined.core._connection import Master
+from determined.experimental._determined import Determined
+from determined.experimental.core_v2._config import Config, document
+
+
+def track(
+    client: Determined | None, config: Config, storage: Mapping[str, Any], ranks: DistributedContext
+) -> ClusterInfo:
+    """What the processes of this program are to the platform, the same on all ranks. All ranks call it.
+
+    The chief makes experiment and trial, or finds them by their names, and begins a run of the trial.
+
+    Raises:
+        ValueError: the trial has a name and the experiment has none; or on a rank that is not the chief, that the
+            chief failed.
+    """
+    if config.external_trial_id is not None and config.external_experiment_id is None:
+        raise ValueError(
+            f"external_trial_id is {config.external_trial_id!r} and external_experiment_id is not given; a trial is "
+            "found by both"
+        )
+    if ranks.rank != 0:
+        told: tuple[ClusterInfo | None, str] = ranks.broadcast(None)
+        if told[0] is None:
+            raise ValueError(f"the chief could not begin the trial: {told[1]}")
+        return told[0]
+    try:
+        info = _begin(client or Determined(), config, document(config, storage))
+    except Exception as error:
+        ranks.broadcast((None, f"{type(error).__name__}: {error}"))
+        raise
+    ranks.broadcast((info, ""))
+    return info
+
+
+def _begin(client: Determined, config: Config, experiment_config: dict[str, Any]) -> ClusterInfo:
+    session = client._session
+    master = Master(session.master, session.token())
+    try:
+        made = {"config": json.dumps(experiment_config), "unmanaged": True, **_git.origin(os.getcwd())}
+        named = config.external_experiment_id
+        answer = master.post("/api/v1/experiments", made) if named is None else master.put(_by_name(named), made)
+        experiment = int(answer["experiment"]["id"])
+        wanted = {"experimentId": experiment, "hparams": config.hparams or {}, "unmanaged": True}
+        name = config.external_trial_id
+        if name is None:
+            trial = master.post("/api/v1/trials", wanted)["trial"]
+        else:
+            trial = master.put("/api/v1/trials", {"createTrialRequest": wanted, "externalTrialId": name})["trial"]
+        run = master.post(f"/api/v1/trials/{trial['id']}/start", {"resume": True})
+        return ClusterInfo(
+            master_url=session.master,
+            cluster_id=str(master.get("/api/v1/master")["clusterId"]),
+            agent_id="unmanaged",
+            slot_ids=[],
+            task_id=str(trial["taskId"]),
+            allocation_id=f"{trial['taskId']}.{run['trialRunId']}",
+            session_token=session.token(),
+            task_type="TRIAL",
+            latest_checkpoint=run.get("latestCheckpoint") or None,
+            warm_start=False,
+            trial=TrialInfo(
+                trial_id=int(trial["id"]),
+                experiment_id=experiment,
+                trial_seed=0,
+                hparams=dict(config.hparams or {}),
+                experiment_config=dict(answer.get("config") or experiment_config),
+                trial_run_id=int(run["trialRunId"]),
+                steps_completed=int(run["stepsCompleted"]),
+            ),
+        )
+    finally:
+        master.close()
+
+
+def _by_name(name: str) -> str:
+    return f"/api/v1/experiments/by-external-id/{urllib.parse.quote(name, safe='')}"

@@ -1,0 +1,174 @@
+"""core_v2 without a master, and what the profiler measures; with a master: tests/e2e/test_unmanaged.py."""
+
+from __future__ import annotations
+
+import io
+import pathlib
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from small_master import SmallMaster
+
+from determined import core
+from determined._info import ClusterInfo, TrialInfo
+from determined.core._connection import Master
+from determined.core._profiler import Machine, ProfilerContext, average
+from determined.experimental import core_v2
+from determined.experimental.core_v2._config import document, merged, storage_section
+from determined.experimental.core_v2._heartbeat import Exit, describe
+from determined.experimental.core_v2._log_shipping import LogShipper
+from determined.experimental.core_v2._tracking import track
+
+
+@pytest.fixture
+def master() -> Iterator[SmallMaster]:
+    served = SmallMaster([1])
+    yield served
+    served.close()
+
+
+def info_of(master: SmallMaster) -> ClusterInfo:
+    trial = TrialInfo(
+        trial_id=7, experiment_id=3, trial_seed=0, hparams={}, experiment_config={}, trial_run_id=2, steps_completed=0
+    )
+    return ClusterInfo(
+        master_url=master.url,
+        cluster_id="c",
+        agent_id="unmanaged",
+        slot_ids=[],
+        task_id="3.x",
+        allocation_id="3.x.2",
+        session_token="token",
+        task_type="TRIAL",
+        latest_checkpoint=None,
+        warm_start=False,
+        trial=trial,
+    )
+
+
+def test_a_storage_is_a_directory_an_address_or_a_section(tmp_path: pathlib.Path) -> None:
+    assert storage_section(tmp_path) == {"type": "directory", "container_path": str(tmp_path)}
+    assert storage_section(f"file://{tmp_path}") == {"type": "directory", "container_path": str(tmp_path)}
+    assert storage_section("here")["container_path"] == str(pathlib.Path.cwd() / "here")
+    assert storage_section("s3://bucket/a/b") == {"type": "s3", "bucket": "bucket", "prefix": "a/b"}
+    assert storage_section("gs://bucket")["type"] == "gcs"
+    assert storage_section({"type": "shared_fs", "host_path": "/x"}) == {"type": "shared_fs", "host_path": "/x"}
+    with pytest.raises(ValueError, match="ftp://x"):
+        storage_section("ftp://x")
+
+
+def test_without_a_storage_it_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert storage_section(None)["container_path"] == str(tmp_path / "determined" / "checkpoints")
+
+
+def test_the_older_way_to_configure_is_understood() -> None:
+    with pytest.warns(FutureWarning):
+        defaults = core_v2.DefaultConfig(name="a", project="mine")
+    with pytest.warns(FutureWarning):
+        unmanaged = core_v2.UnmanagedConfig(project="theirs", external_experiment_id="x")
+    with pytest.warns(FutureWarning):
+        config = merged(None, defaults, unmanaged, on_cluster=False)
+    assert (config.name, config.project, config.external_experiment_id) == ("a", "mine", "x")
+    with pytest.raises(ValueError, match=r"core_v2\.Config"):
+        merged(None, None, None, on_cluster=False)
+    assert merged(None, None, None, on_cluster=True) == core_v2.Config()
+
+
+def test_the_configuration_has_only_what_was_said() -> None:
+    text = document(core_v2.Config(name="a", labels=["x"]), {"type": "directory", "container_path": "/x"})
+    assert text["searcher"] == {"name": "single", "metric": "unmanaged"}
+    assert set(text) == {"name", "labels", "searcher", "checkpoint_storage"}
+    assert document(core_v2.Config(), {})["name"].startswith("unmanaged-")
+
+
+def test_a_trials_name_needs_that_of_its_experiment() -> None:
+    with pytest.raises(ValueError, match="found by both"):
+        track(None, core_v2.Config(external_trial_id="a"), {}, core.DistributedContext.single())
+
+
+def test_before_init_and_after_close_there_is_nothing() -> None:
+    assert core_v2.train is None and core_v2.info is None
+    core_v2.close()
+    with pytest.raises(RuntimeError, match="init"):
+        core_v2.url_reverse_webui_exp_view()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (None, None),
+        (SystemExit(0), None),
+        (SystemExit(), None),
+        (SystemExit(3), "its process ended with status 3"),
+        (SystemExit("no data"), "no data"),
+        (ValueError("x"), "ValueError: x"),
+        (KeyboardInterrupt(), "KeyboardInterrupt: "),
+    ],
+)
+def test_how_a_program_ends_says_whether_it_failed(error: BaseException | None, words: str | None) -> None:
+    assert describe(error) == words
+
+
+def test_sys_exit_is_noticed_and_given_back() -> None:
+    before = sys.exit
+    watched = Exit()
+    watched.watch()
+    with pytest.raises(SystemExit):
+        sys.exit(5)
+    watched.unwatch()
+    assert watched.failure == "its process ended with status 5"
+    assert sys.exit is before
+
+
+def test_what_is_printed_is_shipped_line_by_line(master: SmallMaster, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", printed)
+    shipper = LogShipper(info_of(master), rank=1)
+    shipper.start()
+    print("one")
+    sys.stdout.write("two, in ")
+    sys.stdout.write("parts\nthe rest")
+    shipper.close()
+    assert sys.stdout is printed
+    lines = [line for body in master.calls("/task/logs") for line in body["logs"]]
+    assert [line["log"] for line in lines] == ["one", "two, in parts", "the rest"]
+    assert {(line["taskId"], line["rankId"], line["stdtype"]) for line in lines} == {("3.x", 1, "stdout")}
+    assert printed.getvalue() == "one\ntwo, in parts\nthe rest"
+
+
+def test_the_profiler_reports_averages(master: SmallMaster) -> None:
+    info = info_of(master)
+    connection = Master(master.url, "token")
+    profiler = ProfilerContext(core.DistributedContext.single(), info, connection)
+    profiler.on(sampling_interval=0.1, samples_per_report=2)
+    profiler.on()  # changes nothing
+    limit = time.monotonic() + 20
+    while len(master.metrics("memory")) < 2 and time.monotonic() < limit:
+        time.sleep(0.05)
+    profiler.off()
+    profiler.off()
+    reports = master.metrics("memory")
+    assert reports[0]["metrics"]["avgMetrics"]["unmanaged"]["memory_free"] > 0
+    assert reports[0]["stepsCompleted"] < reports[1]["stepsCompleted"], "each report has a place of its own"
+    assert 0 <= master.metrics("cpu")[0]["metrics"]["avgMetrics"]["unmanaged"]["cpu_util_simple"] <= 100
+
+
+@pytest.mark.parametrize("options", [{"sampling_interval": 0.01}, {"samples_per_report": 0}])
+def test_the_profiler_says_what_it_cannot_do(options: dict[str, Any]) -> None:
+    profiler = ProfilerContext(core.DistributedContext.single(), None, None)
+    with pytest.raises(ValueError, match="must be"):
+        profiler.on(**options)
+
+
+def test_averages_are_over_those_that_have_a_name() -> None:
+    samples = [{"a": 1.0, "gpu": {"x": 2.0}}, {"a": 3.0, "gpu": {"x": 4.0}}, {"gpu": {"x": 6.0}}]
+    assert average(samples) == {"a": 2.0, "gpu": {"x": 4.0}}
+
+
+def test_a_kernel_without_counters_is_no_failure(tmp_path: pathlib.Path) -> None:
+    found = Machine(tmp_path).sample()
+    assert "cpu" not in found and "memory" not in found

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "det/master/services.h"
+
+/// What is done to one experiment at a call, also for calls that do it to many.
+namespace det::master {
+
+asio::awaitable<Result<http::Empty>> command_experiment(Services& s, http::Context context, ExperimentId id,
+                                                        cluster::Verb verb);
+asio::awaitable<Result<http::Empty>> archive_experiment(Services& s, http::Context context, ExperimentId id,
+                                                        bool archived);
+/// Returns once it is marked; files and rows go after that.
+asio::awaitable<Result<http::Empty>> delete_experiment(Services& s, http::Context context, ExperimentId id);
+asio::awaitable<Result<http::Empty>> move_experiment(Services& s, http::Context context, ExperimentId id,
+                                                     store::ProjectId project);
+asio::awaitable<Result<http::Empty>> kill_trial(Services& s, http::Context context, TrialId id);
+
+}  // namespace det::master

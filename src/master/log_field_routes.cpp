@@ -1,0 +1,138 @@
+// By what a log can be filtered, and for how long it is kept.
+
+#include <set>
+
+#include "det/master/services.h"
+#include "det/master/task_objects.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::ItemWriter;
+using http::Verb;
+
+struct OfTrial {
+  TrialId trial_id;
+  bool follow = false;
+};
+BOOST_DESCRIBE_STRUCT(OfTrial, (), (trial_id, follow))
+struct OfTask {
+  std::string task_id;
+  bool follow = false;
+};
+BOOST_DESCRIBE_STRUCT(OfTask, (), (task_id, follow))
+struct Fields {
+  std::vector<std::string> agent_ids, container_ids, allocation_ids, stdtypes, sources;
+  std::vector<std::int32_t> rank_ids;
+};
+BOOST_DESCRIBE_STRUCT(Fields, (), (agent_ids, container_ids, allocation_ids, stdtypes, sources, rank_ids))
+
+struct ById {
+  TrialId id;
+};
+BOOST_DESCRIBE_STRUCT(ById, (), (id))
+struct RemainingReply {
+  std::optional<std::int32_t> remaining_days;  ///< -1: kept for ever
+};
+BOOST_DESCRIBE_STRUCT(RemainingReply, (), (remaining_days))
+struct RetainRequest {
+  TrialId trial_id;
+  ExperimentId experiment_id;
+  std::int32_t num_days = 0;
+  static bool required(std::string_view name) { return name == "num_days"; }
+};
+BOOST_DESCRIBE_STRUCT(RetainRequest, (), (trial_id, experiment_id, num_days))
+
+/// Logs go with their experiment and not before.
+asio::awaitable<Result<http::Empty>> retain(Context context, RetainRequest request) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  if (request.num_days != -1)
+    co_return failed_precondition(
+        "numDays is {}; logs are kept as long as their experiment is (-1), and deleted with it",
+        request.num_days);
+  co_return http::Empty{};
+}
+
+Fields fields_of(const std::vector<experiment::LogRecord>& origins) {
+  std::set<std::string> agents, containers, allocations, types, sources;
+  std::set<int> ranks;
+  const auto add = [](std::set<std::string>& all, const std::string& one) {
+    if (!one.empty()) all.insert(one);
+  };
+  for (const auto& origin : origins) {
+    add(agents, origin.agent_id);
+    add(containers, origin.container_id);
+    add(allocations, origin.allocation_id);
+    add(types, origin.stdtype);
+    add(sources, origin.source);
+    if (origin.rank) ranks.insert(*origin.rank);
+  }
+  Fields fields;
+  fields.agent_ids.assign(agents.begin(), agents.end());
+  fields.container_ids.assign(containers.begin(), containers.end());
+  fields.allocation_ids.assign(allocations.begin(), allocations.end());
+  fields.stdtypes.assign(types.begin(), types.end());
+  fields.sources.assign(sources.begin(), sources.end());
+  fields.rank_ids.assign(ranks.begin(), ranks.end());
+  return fields;
+}
+
+asio::awaitable<Result<void>> send(Services& s, std::string task, ItemWriter<Fields>& out) {
+  auto read = [&s, task] { return s.store.log_origins(task); };
+  const auto origins = co_await blocking(s, std::move(read));
+  const auto fields = fields_of(origins);
+  co_await out.write(fields);
+  co_return Result<void>{};
+}
+
+}  // namespace
+
+void add_log_field_routes(http::Router& router, Services& s) {
+  router.add<ById, RemainingReply>(
+      Verb::Get, "/api/v1/trials/{id}/remaining_log_retention_days",
+      [&s](Context, ById q) -> asio::awaitable<Result<RemainingReply>> {
+        auto read = [&s, id = q.id] { return s.store.trial(id).has_value(); };
+        const auto known = co_await blocking(s, std::move(read));
+        if (!known) co_return not_found("trial '{}' not found", q.id);
+        co_return RemainingReply{-1};
+      },
+      Doc{.summary = "For how many days the log will be kept: -1, as long as the experiment is",
+          .tag = "Logs",
+          .errors = {ErrorCode::NotFound}});
+  for (const auto* path :
+       {"/api/v1/trials/{trialId}/retain_logs", "/api/v1/experiments/{experimentId}/retain_logs"})
+    router.add<RetainRequest, http::Empty>(
+        Verb::Put, path, [](Context c, RetainRequest r) { return retain(std::move(c), r); },
+        Doc{.summary = "Keep the log for ever (-1); other numbers of days are refused",
+            .tag = "Logs",
+            .errors = {ErrorCode::FailedPrecondition}});
+  router.add_stream<OfTrial, Fields>(
+      Verb::Get, "/api/v1/trials/{trialId}/logs/fields",
+      [&s](Context, OfTrial in, ItemWriter<Fields>& out) -> asio::awaitable<Result<void>> {
+        auto read = [&s, id = in.trial_id] { return s.store.trial(id); };
+        const auto trial = co_await blocking(s, std::move(read));
+        if (!trial) co_return not_found("trial '{}' not found", in.trial_id);
+        co_return co_await send(s, trial->task_id, out);
+      },
+      Doc{.summary = "What occurs in the trial's log that it can be filtered by, so far",
+          .tag = "Logs",
+          .errors = {ErrorCode::NotFound}});
+  router.add_stream<OfTask, Fields>(
+      Verb::Get, "/api/v1/tasks/{taskId}/logs/fields",
+      [&s](Context, OfTask in, ItemWriter<Fields>& out) -> asio::awaitable<Result<void>> {
+        auto read = [&s, id = in.task_id] { return s.store.trial_of_task(id).has_value(); };
+        const auto known = co_await blocking(s, std::move(read));
+        if (!known) {
+          const auto task = co_await find_task(s, in.task_id);
+          if (!task) co_return tl::unexpected(task.error());
+        }
+        co_return co_await send(s, in.task_id, out);
+      },
+      Doc{.summary = "What occurs in the task's log that it can be filtered by, so far",
+          .tag = "Logs",
+          .errors = {ErrorCode::NotFound}});
+}
+
+}  // namespace det::master
