@@ -1,9 +1,5 @@
 // Files of checkpoints that go one by one.
 
-#include <filesystem>
-
-#include "det/checkpoint/storage.h"
-#include "det/config/experiment_config.h"
 #include "det/master/collector.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
