@@ -17,13 +17,14 @@ import { live } from "./live.mjs";
 import { people } from "./people.mjs";
 import { registry } from "./registry.mjs";
 import { speed } from "./speed.mjs";
+import { tasks } from "./tasks.mjs";
 import { trial } from "./trial.mjs";
 
 const [base, factsFile, pictures] = process.argv.slice(2);
 assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory for screenshots]");
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
-const parts = { frame, speed, live, list, experiment, trial, registry, dark, people };
+const parts = { frame, speed, live, list, experiment, trial, registry, tasks, dark, people };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);
 
 const walk = await start(base, pictures);

@@ -12,6 +12,8 @@ import { ExperimentPage } from "../features/experiments/experiment";
 import { ExperimentList } from "../features/experiments/list";
 import { ModelPage } from "../features/models/model";
 import { ModelList } from "../features/models/models";
+import { TaskPage } from "../features/tasks/task";
+import { TaskList } from "../features/tasks/tasks";
 import { SettingsPage } from "../features/users/settings";
 import { UsersPage } from "../features/users/users";
 import { ComparePage } from "../features/trials/compare";
@@ -94,6 +96,10 @@ function Page({ view }: { view: View }) {
       return <ClusterPage tab={view.tab} />;
     case "queue":
       return <QueuePage />;
+    case "tasks":
+      return <TaskList />;
+    case "task":
+      return <TaskPage key={view.id} kind={view.kind} id={view.id} />;
     case "models":
       return <ModelList />;
     case "model":

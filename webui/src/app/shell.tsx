@@ -20,6 +20,7 @@ const entries: readonly Entry[] = [
   { to: { page: "experiments" }, text: "Experiments", icon: "experiments", pages: ["experiments", "experiment", "trial", "compare"] },
   { to: { page: "cluster", tab: "overview" }, text: "Cluster", icon: "cluster", pages: ["cluster"] },
   { to: { page: "queue" }, text: "Queue", icon: "queue", pages: ["queue"] },
+  { to: { page: "tasks" }, text: "Tasks", icon: "tasks", pages: ["tasks", "task"] },
   { to: { page: "models" }, text: "Models", icon: "models", pages: ["models", "model"] },
   { to: { page: "users" }, text: "Users", icon: "users", pages: ["users"], adminOnly: true },
   { to: { page: "settings" }, text: "Settings", icon: "settings", pages: ["settings"] },

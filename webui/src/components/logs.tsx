@@ -23,13 +23,13 @@ function filterOf(query: Readonly<Record<string, string>>): Parameters {
   };
 }
 
-/** What a trial printed, and what it prints: follows while it runs, reads back as far as one scrolls. */
-export function Logs({ trialId, live }: { trialId: number; live: boolean }) {
+/** What a task printed, and what it prints: follows while it runs, reads back as far as one scrolls. `command` shows the same in a terminal. */
+export function Logs({ path, command, live }: { path: string; command: string; live: boolean }) {
   const [query, change] = useQuery();
-  // A trial that ends while one looks ends its stream by itself.
+  // A task that ends while one looks ends its stream by itself.
   const [follow] = useState(live);
   const from = query.from === "start" || query.since ? "start" : "end";
-  const log = useLog(`trials/${trialId}/logs`, filterOf(query), from, follow);
+  const log = useLog(path, filterOf(query), from, follow);
   const { window, status } = log;
   const filtered = Boolean(query.find || query.rank || query.level || query.since);
   return (
@@ -86,7 +86,7 @@ export function Logs({ trialId, live }: { trialId: number; live: boolean }) {
           {window.moreAfter && ", newer ones come when you scroll down"}
         </span>
         <span>{status === "following" ? "Following." : ""}</span>
-        <code>det trial logs {trialId}</code>
+        <code>{command}</code>
       </p>
     </section>
   );

@@ -13,6 +13,8 @@ const views: readonly (readonly [string, View])[] = [
   ["/det/cluster", { page: "cluster", tab: "overview" }],
   ["/det/cluster/logs", { page: "cluster", tab: "logs" }],
   ["/det/queue", { page: "queue" }],
+  ["/det/tasks", { page: "tasks" }],
+  ["/det/tasks/notebook/5f0c", { page: "task", kind: "notebook", id: "5f0c" }],
   ["/det/models", { page: "models" }],
   ["/det/models/a%2Fb%20c", { page: "model", name: "a/b c" }],
   ["/det/users", { page: "users" }],

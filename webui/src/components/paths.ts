@@ -11,7 +11,11 @@ export type TrialTab = (typeof trialTabs)[number];
 export type ClusterTab = (typeof clusterTabs)[number];
 
 /** Pages without anything behind their name. */
-const plain = ["dashboard", "experiments", "compare", "queue", "models", "users", "settings"] as const;
+const plain = ["dashboard", "experiments", "compare", "queue", "tasks", "models", "users", "settings"] as const;
+/** The kinds of tasks that are no trials. */
+export const taskKinds = ["notebook", "tensorboard", "shell", "command"] as const;
+export type TaskKind = (typeof taskKinds)[number];
+
 export type PlainPage = (typeof plain)[number];
 
 export type View =
@@ -20,6 +24,7 @@ export type View =
   | { readonly page: "trial"; readonly id: number; readonly tab: TrialTab }
   | { readonly page: "cluster"; readonly tab: ClusterTab }
   | { readonly page: "model"; readonly name: string }
+  | { readonly page: "task"; readonly kind: TaskKind; readonly id: string }
   | { readonly page: "unknown"; readonly path: string };
 
 export type Query = Readonly<Record<string, string>>;
@@ -54,6 +59,10 @@ export function parseView(path: string): View {
     const name = decoded(second);
     return name === undefined ? unknown : { page: "model", name };
   }
+  if (first === "tasks") {
+    const id = third === undefined || fourth !== undefined ? undefined : decoded(third);
+    return id !== undefined && isIn(taskKinds, second) ? { page: "task", kind: second, id } : unknown;
+  }
   const id = Number(second);
   if (!Number.isSafeInteger(id) || id < 1) return unknown;
   // /det/experiments/1/trials/2 is how the original names a trial.
@@ -78,6 +87,8 @@ export function pathOf(view: View): string {
       return `${mount}/cluster${tab(view.tab)}`;
     case "model":
       return `${mount}/models/${encodeURIComponent(view.name)}`;
+    case "task":
+      return `${mount}/tasks/${view.kind}/${encodeURIComponent(view.id)}`;
     case "unknown":
       return view.path;
     default:
@@ -97,6 +108,11 @@ export function parseQuery(text: string): Query {
   return Object.fromEntries(new URLSearchParams(text));
 }
 
+/** A kind of task as a title. */
+export function kindName(kind: TaskKind): string {
+  return kind === "tensorboard" ? "TensorBoard" : kind.charAt(0).toUpperCase() + kind.slice(1);
+}
+
 /** What the browser's tab is called. */
 export function titleOf(view: View): string {
   const word = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -110,6 +126,8 @@ export function titleOf(view: View): string {
       return view.tab === "logs" ? "Master log" : "Cluster";
     case "model":
       return `Model ${view.name}`;
+    case "task":
+      return `${kindName(view.kind)} ${view.id}`;
     case "unknown":
       return "No such page";
     case "queue":

@@ -3,6 +3,7 @@ import { ApiError } from "../../api/client";
 import type { Job } from "../../api/types";
 import { Editable } from "../../components/edit";
 import { Age, Progress, StateBadge } from "../../components/parts";
+import { taskKinds, type View } from "../../components/paths";
 import { Link } from "../../components/route";
 import { neighbour } from "./queue_moves";
 
@@ -27,6 +28,14 @@ async function numberOf(text: string): Promise<number> {
   return value;
 }
 
+const isExperiment = ({ type }: Job) => type === "TYPE_EXPERIMENT";
+
+function pageOf(job: Job): View {
+  if (isExperiment(job)) return { page: "experiment", id: Number(job.entityId), tab: "overview" };
+  const kind = taskKinds.find((one) => job.type === `TYPE_${one.toUpperCase()}`) ?? "command";
+  return { page: "task", kind, id: job.entityId };
+}
+
 export function JobRow({ job, jobs, ordered, dragged, onDrag, onDrop, onMove, onChange, onWhy }: JobRowProps) {
   const { jobId, entityId, name, summary, allocatedSlots, requestedSlots, priority, weight } = job;
   const allow = (event: DragEvent) => event.preventDefault();
@@ -44,9 +53,7 @@ export function JobRow({ job, jobs, ordered, dragged, onDrag, onDrop, onMove, on
       </td>
       <td className="number">{summary.jobsAhead >= 0 ? summary.jobsAhead + 1 : "–"}</td>
       <td>
-        <Link to={{ page: "experiment", id: Number(entityId), tab: "overview" }}>
-          {entityId} {name}
-        </Link>
+        <Link to={pageOf(job)}>{isExperiment(job) ? `${entityId} ${name}` : name}</Link>
       </td>
       <td>
         <StateBadge state={summary.state} />

@@ -1,3 +1,4 @@
+import { BoardButton } from "../tasks/board";
 import { useState } from "react";
 import { toApiError } from "../../api/loadable";
 import type { Experiment, Trial } from "../../api/types";
@@ -112,6 +113,7 @@ function Buttons({ experiment, trials, reload }: HeadProps) {
       <button type="button" title="A new experiment with this one's files and configuration" onClick={() => setForks("fork")}>
         fork
       </button>
+      <BoardButton experimentIds={[experiment.id]} />
       {continued && (
         <button type="button" title="A new experiment that begins with a checkpoint of this one" onClick={() => setForks("continue")}>
           continue

@@ -1,0 +1,67 @@
+import { useState } from "react";
+import { toApiError, usePolled } from "../../api/loadable";
+import { Logs } from "../../components/logs";
+import { Age, Loaded, PageHead, Pairs, Problem, StateBadge } from "../../components/parts";
+import { kindName, type TaskKind } from "../../components/paths";
+import { Link } from "../../components/route";
+import { isOver, killTask, loadTask, type Task } from "./api";
+import { OpenLink } from "./tasks";
+
+/** One notebook, TensorBoard, shell or command: what it is, where it is open, and what it printed. */
+export function TaskPage({ kind, id }: { kind: TaskKind; id: string }) {
+  const [loaded, reload] = usePolled(`task ${id}`, (signal) => loadTask(kind, id, signal), 2000, (task) => !isOver(task));
+  return (
+    <Loaded of={loaded} what={kindName(kind)}>
+      {(task) => <Whole task={task} reload={reload} />}
+    </Loaded>
+  );
+}
+
+function Whole({ task, reload }: { task: Task; reload: () => void }) {
+  const [problem, setProblem] = useState("");
+  const kill = () => {
+    setProblem("");
+    killTask(task).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
+  };
+  return (
+    <>
+      <PageHead
+        title={task.description || `${kindName(task.type)} ${task.id}`}
+        actions={
+          <>
+            <OpenLink task={task} />
+            {!isOver(task) && (
+              <button type="button" onClick={kill}>
+                kill
+              </button>
+            )}
+          </>
+        }
+      >
+        <StateBadge state={task.state} />
+      </PageHead>
+      <Problem text={problem} />
+      <Pairs rows={facts(task)} />
+      <Logs path={`tasks/${encodeURIComponent(task.id)}/logs`} command={`det task logs ${task.id}`} live={!isOver(task)} />
+    </>
+  );
+}
+
+function facts(task: Task): readonly (readonly [string, React.ReactNode])[] {
+  const of = [
+    ...(task.experimentIds ?? []).map((id) => ({ page: "experiment", id, tab: "overview" }) as const),
+    ...(task.trialIds ?? []).map((id) => ({ page: "trial", id, tab: "overview" }) as const),
+  ];
+  return [
+    ["Kind", kindName(task.type)],
+    ["User", task.username],
+    ["Pool", `${task.resourcePool}, ${task.slots === 1 ? "1 slot" : `${task.slots} slots`}`],
+    ["Started", <Age key="age" time={task.startTime} />],
+    ...(of.length > 0
+      ? [["Shows", of.map((view) => <Link key={`${view.page}${view.id}`} to={view}>{`${view.page} ${view.id} `}</Link>)] as const]
+      : []),
+    ...(task.type === "shell" && !isOver(task) ? [["Open it with", <code key="open">det shell open {task.id}</code>] as const] : []),
+    ...(task.waitingReason && !isOver(task) ? [["Waits", task.waitingReason] as const] : []),
+    ...(isOver(task) ? [["Ended", task.exitStatus] as const] : []),
+  ];
+}
