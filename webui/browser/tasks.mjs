@@ -27,10 +27,10 @@ export async function tasks({ page, open, text, path, done }, { resumed }) {
   await page.getByLabel("State").selectOption("yes");
   assert.match(await text(row), /killed by user/);
 
-  await open(`/det/experiments/${resumed.experiment}`);
+  await open(`/det/experiments/${resumed.id}`);
   await page.getByRole("button", { name: "TensorBoard" }).click();
   await page.waitForURL(/\/det\/tasks\/tensorboard\//);
-  await page.getByRole("link", { name: `experiment ${resumed.experiment}` }).waitFor();
+  await page.getByRole("link", { name: `experiment ${resumed.id}` }).waitFor();
   await page.getByRole("button", { name: "kill", exact: true }).click();
   await page.getByText(/killed by user/).first().waitFor();
   await done("a TensorBoard is started on the page of an experiment, and killed on its own");
