@@ -110,6 +110,15 @@ Operations PopulationBased::trial_exited_early(const RequestId& trial, ExitedRea
   return operations;
 }
 
+/// Who is closed unasked, because the experiment is being stopped, is as good as exited: others may still report.
+Operations PopulationBased::trial_closed(const RequestId& trial, Random&) {
+  if (const auto it = members_.find(trial); it != members_.end()) {
+    it->second.exited = true;
+    if (!it->second.metric) it->second.metric = kWorstMetric;
+  }
+  return {};
+}
+
 void PopulationBased::end_rounds(Operations& operations, Random& random) {
   while (all_reported() && rounds_completed_ < options_.rounds) {
     const auto close = [&](const RequestId& trial) {

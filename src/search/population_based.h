@@ -25,6 +25,7 @@ class PopulationBased final : public SearchMethod {
   Operations validation_completed(const RequestId& trial, double metric, std::int64_t length,
                                   Random& random) override;
   Operations trial_exited_early(const RequestId& trial, ExitedReason reason, Random& random) override;
+  Operations trial_closed(const RequestId& trial, Random& random) override;
   double progress() const override;
   json::value snapshot() const override;
   Result<void> restore(const json::value& snapshot) override;

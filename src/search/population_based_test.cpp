@@ -52,6 +52,17 @@ TEST(PopulationBased, TheDocumentedExampleHas19TrialsAndTrains20000Batches) {
   EXPECT_EQ(searcher.progress(), 1.0);
 }
 
+TEST(PopulationBased, ATrialThatWasClosedUnaskedIsNotClosedAgainByTheReportsOfTheOthers) {
+  auto searcher = *Searcher::make(population());
+  const auto first = testing::all_of<Create>(searcher.start());
+  EXPECT_TRUE(searcher.trial_closed(first[0].request_id).empty());
+  Operations end;
+  for (std::size_t i = 1; i < first.size(); ++i)
+    end = searcher.validation_completed(first[i].request_id, static_cast<double>(i), 500);
+  for (const auto& close : testing::all_of<Close>(end)) EXPECT_NE(close.request_id, first[0].request_id);
+  EXPECT_EQ(testing::all_of<Close>(end).size(), 2u) << "of the worst three, one was gone";
+}
+
 TEST(PopulationBased, TheBestAreCopiedAndTheWorstClosed) {
   auto searcher = *Searcher::make(population());
   const auto first = testing::all_of<Create>(searcher.start());

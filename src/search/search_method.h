@@ -77,9 +77,11 @@ class CustomSearch;
 ///
 /// Order of calls: `start` once, first; then for each trial it created
 /// `trial_created` once, `validation_completed` once for each ValidateAfter,
-/// possibly `trial_exited_early` once, and `trial_closed` once, last. Nobody
-/// speaks of a trial after that: a method may forget it, so that what a search
-/// holds grows with the trials that are open and not with those that were.
+/// possibly `trial_exited_early` once, and `trial_closed` once, last. When its
+/// experiment is being stopped a trial is closed although it neither exited nor
+/// was to be closed, while others may still report. Nobody speaks of a trial
+/// after its close: a method may forget it, so that what a search holds grows
+/// with the trials that are open and not with those that were.
 ///
 /// Determinism: two instances given the same stream and the same calls return
 /// equal operations.
