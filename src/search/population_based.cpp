@@ -110,7 +110,8 @@ Operations PopulationBased::trial_exited_early(const RequestId& trial, ExitedRea
   return operations;
 }
 
-/// Who is closed unasked, because the experiment is being stopped, is as good as exited: others may still report.
+/// Who is closed unasked, because the experiment is being stopped, is as good as exited: others may still
+/// report.
 Operations PopulationBased::trial_closed(const RequestId& trial, Random&) {
   if (const auto it = members_.find(trial); it != members_.end()) {
     it->second.exited = true;
