@@ -130,10 +130,6 @@ class Server final : public Master {
     ledger_.on_allocation_over([this](const std::string& id) { services_.newest_report.erase(id); });
     ledger_.on_allocation_over(
         [this](const std::string& id) { services_.proxies.remove(id.substr(0, id.rfind('.'))); });
-    services_.proxies.on_absent([this](const std::string& id) {
-      if (ledger_.cluster().task(id) != nullptr) return Proxies::State::NotReady;
-      return store_->task(id) ? Proxies::State::Ended : Proxies::State::Unknown;  // one row, seldom asked for
-    });
     for (const auto& [id, task] : ledger_.cluster().tasks())
       if (const auto& address = task.record().address)
         services_.proxies.set(id, address->host, static_cast<std::uint16_t>(address->port), address->secret);

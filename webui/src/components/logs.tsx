@@ -108,6 +108,7 @@ function Lines({ lines: newest, stick, find, onTop, onBottom, empty }: LinesProp
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const atEnd = useRef(true);
+  const heightBefore = useRef(0);
   const before = useRef<readonly LogLine[]>([]);
 
   useLayoutEffect(() => {
@@ -115,7 +116,9 @@ function Lines({ lines: newest, stick, find, onTop, onBottom, empty }: LinesProp
     if (element === null) return;
     const [old, now] = [before.current, lines];
     before.current = lines;
-    if (stick && atEnd.current) {
+    // Who has just scrolled up, which is not told yet, is not at the end either.
+    const above = heightBefore.current - element.scrollTop - element.clientHeight >= 2 * lineHeight;
+    if (stick && atEnd.current && !above) {
       element.scrollTop = element.scrollHeight;
     } else if (old[0] !== undefined && now[0] !== old[0]) {
       // Lines came or went above: what one reads stays where it is.
@@ -123,6 +126,7 @@ function Lines({ lines: newest, stick, find, onTop, onBottom, empty }: LinesProp
       const gone = moved >= 0 || now[0] === undefined ? 0 : old.indexOf(now[0]);
       element.scrollTop += (moved > 0 ? moved : -Math.max(0, gone)) * lineHeight;
     }
+    heightBefore.current = element.scrollHeight;
     setView({ top: element.scrollTop, height: element.clientHeight });
   }, [lines, stick]);
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import urllib.parse
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,15 +52,12 @@ def _begin(client: Determined, config: Config, experiment_config: dict[str, Any]
     master = Master(session.master, session.token())
     try:
         made = {"config": json.dumps(experiment_config), "unmanaged": True, **_git.origin(os.getcwd())}
-        named = config.external_experiment_id
-        answer = master.post("/api/v1/experiments", made) if named is None else master.put(_by_name(named), made)
+        # With names of their own, what is said again after an answer was lost makes nothing twice.
+        answer = master.put(_by_name(config.external_experiment_id or str(uuid.uuid4())), made)
         experiment = int(answer["experiment"]["id"])
         wanted = {"experimentId": experiment, "hparams": config.hparams or {}, "unmanaged": True}
-        name = config.external_trial_id
-        if name is None:
-            trial = master.post("/api/v1/trials", wanted)["trial"]
-        else:
-            trial = master.put("/api/v1/trials", {"createTrialRequest": wanted, "externalTrialId": name})["trial"]
+        name = config.external_trial_id or str(uuid.uuid4())
+        trial = master.put("/api/v1/trials", {"createTrialRequest": wanted, "externalTrialId": name})["trial"]
         run = master.post(f"/api/v1/trials/{trial['id']}/start", {"resume": True})
         return ClusterInfo(
             master_url=session.master,
