@@ -15,6 +15,7 @@ import pytest  # noqa: E402
 from warm_worker import WarmWorker  # noqa: E402
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where several processes share the tests: the longest first; those that share a fixture of their file together."""
     items.sort(key=lambda item: item.path.stem != "test_tensorflow")

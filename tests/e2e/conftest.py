@@ -6,6 +6,7 @@ from cluster import HERE, Cluster
 from cxx import compiled_in
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Where several processes share the tests: those that share a fixture of their file stay together."""
     for item in items:
