@@ -20,7 +20,11 @@ export DET_BINARY="$PWD/build/release/bin/det"
 
 # Much of a test is waiting, so three processes share two cores; tests that share a fixture of their file stay together.
 processes=$(( $(nproc) < 8 ? $(nproc) + 1 : 8 ))
-python_tests() { python -m pytest -q -p no:cacheprovider -n "$processes" --dist loadgroup "$@"; }
+# What a passed test wrote (its checkpoints, its cluster) goes at once, or all of them fill a disk.
+python_tests() {
+  python -m pytest -q -p no:cacheprovider -n "$processes" --dist loadgroup \
+    -o tmp_path_retention_policy=failed -o tmp_path_retention_count=1 "$@"
+}
 
 run "rules of the house (tools/tidy.py)"     python tools/tidy.py
 run "formatting, lint and types"              tools/format.sh --check

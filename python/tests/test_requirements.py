@@ -130,3 +130,45 @@ def test_without_requirements_nothing_happens(tmp_path: pathlib.Path) -> None:
     (tmp_path / "requirements.txt").write_text("# nothing\n")
     _requirements.enter(str(tmp_path), [])
     assert sys.path == path
+
+
+def built(folder: pathlib.Path) -> set[str]:
+    return {path.parent.name for path in (folder.parent / "environments").glob("*/complete")}
+
+
+def test_what_no_platform_can_use_again_goes_when_the_next_is_built(definition: pathlib.Path) -> None:
+    run(definition)
+    [first] = built(definition)
+    of_whom = definition.parent / "environments" / first / "platform"
+    prefix, state = of_whom.read_text().split("\n")
+    for changed, kept in [
+        (f"{prefix}\n{state}", True),
+        ("/of/somebody/else\n" + state, False),
+        (f"{prefix}\nbefore the last update", False),
+        (f"{definition}\nof a platform beside this one", True),
+    ]:
+        of_whom.parent.mkdir(exist_ok=True)
+        (of_whom.parent / "complete").touch()
+        of_whom.write_text(changed)
+        _requirements._remove_unused(definition.parent / "environments")
+        assert (built(definition) == {first}) == kept, changed
+
+
+def test_what_somebody_uses_stays(definition: pathlib.Path) -> None:
+    (definition / "program.py").write_text(PROGRAM.format(before="") + "print(flush=True)\ninput()\n")
+    environment = os.environ | {"DET_ENVIRONMENTS": str(definition.parent / "environments"), "PYTHONPATH": str(PYTHON)}
+    with subprocess.Popen(
+        [sys.executable, "program.py"], cwd=definition, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        while b"tiny 1.0" not in process.stdout.readline():
+            pass
+        [name] = built(definition)
+        root = definition.parent / "environments"
+        (root / name / "platform").write_text("/of/somebody/else\nwho is gone")
+        _requirements._remove_unused(root)
+        assert built(definition) == {name}
+        process.communicate(b"\n")
+    _requirements._remove_unused(root)
+    assert built(definition) == set()

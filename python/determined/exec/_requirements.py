@@ -6,8 +6,9 @@ the platform's environment has in a fitting version is not installed again. Tens
 that only those who use it pay for it: a trial of one of its families gets it without asking, below that of its
 ``requirements.txt`` (docs/decisions/0021).
 
-They are kept in ``DET_ENVIRONMENTS``, else in ``$XDG_CACHE_HOME/det/environments``. What was not used for thirty days
-goes.
+They are kept in ``DET_ENVIRONMENTS``, else in ``$XDG_CACHE_HOME/det/environments``. Whenever one is built, those go that
+nobody uses now and that were not used for thirty days, or that nobody can use again: the platform's environment below
+them was changed or removed.
 """
 
 from __future__ import annotations
@@ -59,9 +60,7 @@ class Layer:
         """The name of the environment: the hash of all that it is made from."""
         text = (self.directory / NAME).read_text() if self.file else ""
         digest = hashlib.sha256("\n".join([*self.lines, *_lines(text)]).encode())
-        digest.update(f"{sys.version}\n{sys.prefix}\n".encode())
-        for name, version in sorted((d.name, d.version) for d in importlib.metadata.distributions()):
-            digest.update(f"{name}=={version}\n".encode())
+        digest.update("\n".join(_platform()).encode())
         for name in below:
             digest.update(f"below {name}\n".encode())
         if _REFERS_TO_FILES.search(text):
@@ -158,6 +157,7 @@ def build(home: pathlib.Path, layer: Layer, below: Sequence[pathlib.Path] = ()) 
     with _locked(home.parent / f"{home.name}.lock", layer.title):
         if complete.exists():
             complete.touch()
+            _use(complete)
             return packages
         print(f"building the environment of {layer.title}, which later trials will share", flush=True)
         started = time.monotonic()
@@ -175,7 +175,9 @@ def build(home: pathlib.Path, layer: Layer, below: Sequence[pathlib.Path] = ()) 
             ],
             layer,
         )
+        (home / "platform").write_text("\n".join(_platform()))
         complete.touch()
+        _use(complete)
         print(f"the environment is ready after {time.monotonic() - started:.1f} s", flush=True)
     return packages
 
@@ -240,7 +242,37 @@ def _locked(path: pathlib.Path, title: str) -> Iterator[IO[str]]:
         yield file
 
 
+def _platform() -> tuple[str, str]:
+    """The platform's environment, which all others are built on: where it is, and the hash of what is in it."""
+    digest = hashlib.sha256(sys.version.encode())
+    for name, version in sorted((d.name, d.version) for d in importlib.metadata.distributions()):
+        digest.update(f"\n{name}=={version}".encode())
+    return os.path.realpath(sys.prefix), digest.hexdigest()
+
+
+def _use(complete: pathlib.Path) -> None:
+    """Says that this process uses an environment, until it ends: also beyond an exec, so the descriptor stays open."""
+    descriptor = os.open(complete, os.O_RDONLY)
+    os.set_inheritable(descriptor, True)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+
+
 def _remove_unused(root: pathlib.Path) -> None:
     for complete in root.glob("*/complete"):
-        if time.time() - complete.stat().st_mtime > _UNUSED_DAYS * 86400:
-            shutil.rmtree(complete.parent, ignore_errors=True)
+        home = complete.parent
+        with contextlib.suppress(OSError), (root / f"{home.name}.lock").open("a") as lock, complete.open() as used:
+            if time.time() - complete.stat().st_mtime < _UNUSED_DAYS * 86400 and not _is_outlived(home):
+                continue
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def _is_outlived(home: pathlib.Path) -> bool:
+    """Whether the platform's environment below this one is no longer what it was."""
+    try:
+        prefix, _, state = (home / "platform").read_text().partition("\n")
+    except FileNotFoundError:
+        return False
+    ours = _platform()
+    return not os.path.isdir(prefix) or (prefix == ours[0] and state != ours[1])
