@@ -1,8 +1,9 @@
-# det_module(<name> [PURE] SOURCES ... [TESTS ...] [DEPS ...] [LINK ...])
+# det_module(<name> [PURE] [PRECOMPILED name] SOURCES ... [TESTS ...] [DEPS ...] [LINK ...])
 #
 # One folder, one library, one namespace. DEPS are the modules that this one
 # may include; LINK are third-party targets. A PURE module computes: it may
-# depend only on PURE modules and on libraries that do no I/O.
+# depend only on PURE modules and on libraries that do no I/O. PRECOMPILED
+# names a larger set of precompiled headers (precompiled.cmake): asio, cli.
 #
 # Headers of modules outside DEPS are not on the include path, so a breach of
 # the dependency rule (docs/architecture.md) does not compile. Dependencies of
@@ -10,7 +11,7 @@
 set(DET_PURE_LIBRARIES fmt::fmt yaml-cpp Boost::json tl::expected)
 
 function(det_module name)
-  cmake_parse_arguments(ARG "PURE" "" "SOURCES;TESTS;DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PURE" "PRECOMPILED" "SOURCES;TESTS;DEPS;LINK" ${ARGN})
 
   foreach(library IN LISTS ARG_LINK)
     if(ARG_PURE AND NOT library IN_LIST DET_PURE_LIBRARIES)
@@ -35,12 +36,16 @@ function(det_module name)
   set_target_properties(det_${name} PROPERTIES DET_PURE "${ARG_PURE}")
   target_include_directories(det_${name} PUBLIC ${root})
   target_compile_options(det_${name} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers -Wno-mismatched-new-delete -Werror)
+  string(JOIN _ headers det_precompiled ${ARG_PRECOMPILED})
+  target_precompile_headers(det_${name} REUSE_FROM ${headers})
   list(TRANSFORM ARG_DEPS PREPEND det::)
   target_link_libraries(det_${name} PUBLIC ${ARG_DEPS} ${ARG_LINK})
 
   if(ARG_TESTS AND DET_TESTS)
     add_executable(det_${name}_test ${ARG_TESTS})
     target_compile_options(det_${name}_test PRIVATE -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Wno-mismatched-new-delete -Werror)
+    target_compile_options(det_${name}_test PRIVATE -O0)
+    target_precompile_headers(det_${name}_test REUSE_FROM det_precompiled_test)
     target_link_libraries(det_${name}_test PRIVATE det::${name} GTest::gtest_main GTest::gmock)
     gtest_discover_tests(det_${name}_test TEST_PREFIX ${name}/ NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60)
   endif()
