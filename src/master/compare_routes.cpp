@@ -124,37 +124,33 @@ std::string group_of(const std::string& group, const std::string& type) {
   return type == "METRIC_TYPE_VALIDATION" ? "validation" : "";
 }
 
-/// At most this many of the points, the first and the last among them, evenly spread.
-std::vector<Point> thinned(std::vector<Point> points, std::int32_t most) {
-  const auto limit = static_cast<std::size_t>(most > 0 ? std::min(most, kPointsMax) : kPointsMax);
-  if (points.size() <= limit || limit < 2) return points;
-  std::vector<Point> kept;
-  for (std::size_t i = 0; i < limit; ++i)
-    kept.push_back(std::move(points[i * (points.size() - 1) / (limit - 1)]));
-  return kept;
+std::size_t points_for(std::int32_t wanted) {
+  return static_cast<std::size_t>(wanted > 0 ? std::min(wanted, kPointsMax) : kPointsMax);
+}
+
+/// The last batch count of a range; 0 in a query: without an end.
+std::int64_t last_of(std::int32_t end_batches) {
+  return end_batches > 0 ? end_batches : std::numeric_limits<std::int64_t>::max();
 }
 
 /// By group, of the metrics that are wanted (all, if none is named); reads the store: on the pool.
 std::vector<Series> series_of(store::Store& store, TrialId trial, const SeriesQuery& q) {
-  const auto group = group_of(q.group, q.metric_type);
-  std::set<std::string> names(q.metric_names.begin(), q.metric_names.end());
-  const std::set<std::string> ids(q.metric_ids.begin(), q.metric_ids.end());
-  store::MetricQuery query{.trial = trial, .group = std::nullopt, .after_batches = q.start_batches - 1};
-  if (!group.empty()) query.group = group;
+  store::CurveQuery query{.trial = trial,
+                          .group = std::nullopt,
+                          .names = {q.metric_names.begin(), q.metric_names.end()},
+                          .ids = {q.metric_ids.begin(), q.metric_ids.end()},
+                          .after_batches = std::int64_t{q.start_batches} - 1,
+                          .up_to_batches = last_of(q.end_batches),
+                          .points = points_for(q.max_datapoints)};
+  if (auto group = group_of(q.group, q.metric_type); !group.empty()) query.group = std::move(group);
   std::map<std::string, std::vector<Point>> points;
-  for (const auto& report : store.metrics(query)) {
-    if (q.end_batches > 0 && report.batches > q.end_batches) break;
-    Point point{
-        .batches = static_cast<std::int32_t>(report.batches), .values = {}, .time = report.report_time};
-    for (const auto& [name, value] : report.avg_metrics)
-      if ((names.empty() && ids.empty()) || names.contains(name) ||
-          ids.contains(fmt::format("{}.{}", report.group, std::string_view(name))))
-        point.values[name] = value;
-    if (!point.values.empty()) points[report.group].push_back(std::move(point));
-  }
+  for (auto& report : store.curve(query))
+    if (!report.avg_metrics.empty())
+      points[report.group].push_back({.batches = static_cast<std::int32_t>(report.batches),
+                                      .values = std::move(report.avg_metrics),
+                                      .time = report.report_time});
   std::vector<Series> all;
-  for (auto& [of, data] : points)
-    all.push_back({thinned(std::move(data), q.max_datapoints), of, type_of(of)});
+  for (auto& [of, data] : points) all.push_back({std::move(data), of, type_of(of)});
   return all;
 }
 
@@ -262,12 +258,18 @@ SampleReply sample_of(store::Store& store, const MetricQuery& q) {
   if (trials.size() > most) trials.resize(most);
   SampleReply reply;
   for (const auto& trial : trials) {
-    auto points = points_of(store, trial.id, q);
-    std::erase_if(points, [&](const auto& point) {
-      return point.batches < q.start_batches || (q.end_batches > 0 && point.batches > q.end_batches);
-    });
+    std::vector<Point> points;
+    for (auto& report : store.curve({.trial = trial.id,
+                                     .group = group_of(q.group, q.metric_type),
+                                     .names = {q.metric_name},
+                                     .after_batches = std::int64_t{q.start_batches} - 1,
+                                     .up_to_batches = last_of(q.end_batches),
+                                     .points = points_for(q.max_datapoints)}))
+      if (!report.avg_metrics.empty())
+        points.push_back({static_cast<std::int32_t>(report.batches), std::move(report.avg_metrics),
+                          report.report_time});
     reply.promoted_trials.push_back(trial.id);
-    reply.trials.push_back({trial.id, trial.hparams, thinned(std::move(points), q.max_datapoints)});
+    reply.trials.push_back({trial.id, trial.hparams, std::move(points)});
   }
   return reply;
 }

@@ -123,6 +123,33 @@ TEST_F(FollowTest, FollowersOfMetricsAndLogsEndWithTheTrialAndHaveItsLastWord) {
   EXPECT_TRUE(logs.has("it was restarted 1 times")) << logs.all();
 }
 
+TEST_F(FollowTest, ALongCurveIsThinnedOutForAChartWhichKeepsThePeakAndGoesOn) {
+  const auto task = running();
+  for (int batches = 1; batches <= 300; ++batches)
+    ASSERT_EQ(report(task, "training", batches, batches == 111 ? 77.5 : 0.5 / batches).status, 200);
+  const auto count = [](const std::string& text) {
+    std::size_t reports = 0;
+    for (std::size_t at = 0; (at = text.find("\"totalBatches\"", at)) != std::string::npos; ++at) ++reports;
+    return reports;
+  };
+  const auto path = fmt::format("/api/v1/trials/{}/metrics/follow?maxDatapoints=20", task.trial_id);
+  Follower follower(url_, headers(user_), path);
+  ASSERT_TRUE(follower.has("\"totalBatches\":300"));
+  EXPECT_TRUE(follower.has("77.5"));
+  EXPECT_TRUE(follower.has("\"totalBatches\":1,"));
+  EXPECT_LE(count(follower.all()), 23u);
+  ASSERT_EQ(report(task, "training", 301, 0.25).status, 200);
+  EXPECT_TRUE(follower.has("\"totalBatches\":301"));
+  const auto series = [&](const std::string& query) {
+    return call(user_, "GET", fmt::format("/api/v1/trials/time-series?trialIds={}{}", task.trial_id, query)).text;
+  };
+  EXPECT_NE(series("&maxDatapoints=20").find("77.5"), std::string::npos);
+  EXPECT_EQ(series("&maxDatapoints=20&startBatches=112").find("77.5"), std::string::npos);
+  EXPECT_NE(series("&startBatches=111&endBatches=111").find("77.5"), std::string::npos);
+  const auto all = call(user_, "GET", fmt::format("/api/v1/trials/metrics/training_metrics?trialIds={}", task.trial_id));
+  EXPECT_EQ(count(all.text), 301u);
+}
+
 TEST_F(FollowTest, TheNoteOfAFailureIsFiledUnderTheRunThatFailed) {
   const auto task = running();
   exit("a", 1, task.allocation_id, 3);

@@ -58,8 +58,9 @@ BOOST_DESCRIBE_STRUCT(WorkloadsReply, (), (workloads, pagination))
 struct MetricsQuery {
   std::vector<TrialId> trial_ids;
   std::string group;
+  std::int32_t max_datapoints = 0;  ///< ours, for charts: see store::CurveQuery; 0: all reports
 };
-BOOST_DESCRIBE_STRUCT(MetricsQuery, (), (trial_ids, group))
+BOOST_DESCRIBE_STRUCT(MetricsQuery, (), (trial_ids, group, max_datapoints))
 struct MetricsReply {
   std::vector<api::MetricsReport> metrics;
 };
@@ -162,9 +163,32 @@ asio::awaitable<Result<WorkloadsReply>> workloads(Services& s, WorkloadsQuery in
   co_return reply;
 }
 
+constexpr std::int32_t kPointsMax = 10'000;
+std::int32_t points_of(std::int32_t wanted) {
+  return std::min(wanted, kPointsMax);
+}
+
+/// What a chart shows of a trial's reports, read on the pool.
+asio::awaitable<std::vector<experiment::MetricRecord>> curve_of(Services& s, TrialId trial, std::string group,
+                                                                std::int32_t points) {
+  store::CurveQuery query{.trial = trial, .group = std::nullopt};
+  if (!group.empty()) query.group = std::move(group);
+  query.points = static_cast<std::size_t>(points);
+  auto read = [&s, query] { return s.store.curve(query); };
+  co_return co_await blocking(s, std::move(read));
+}
+
 asio::awaitable<Result<void>> stream_metrics(Services& s, std::vector<TrialId> trials, std::string group,
-                                             ItemWriter<MetricsReply>& out) {
+                                             std::int32_t points, ItemWriter<MetricsReply>& out) {
   for (const auto id : trials) {
+    if (points > 0) {
+      const auto reports = co_await curve_of(s, id, group, points);
+      MetricsReply reply;
+      for (const auto& report : reports) reply.metrics.push_back(to_report(report));
+      const bool taken = reports.empty() || co_await out.write(reply);
+      if (!taken) co_return Result<void>{};
+      continue;
+    }
     store::MetricQuery query{.trial = id, .group = std::nullopt, .after_batches = -1, .limit = 1000};
     if (!group.empty()) query.group = group;
     while (true) {
@@ -183,11 +207,13 @@ asio::awaitable<Result<void>> stream_metrics(Services& s, std::vector<TrialId> t
 
 struct Follow {
   TrialId trial_id;
+  std::int32_t max_datapoints = 0;  ///< of what is there already; 0: all
 };
-BOOST_DESCRIBE_STRUCT(Follow, (), (trial_id))
+BOOST_DESCRIBE_STRUCT(Follow, (), (trial_id, max_datapoints))
 
 /// Every report of a trial, and new ones as they come, until it is over. Ours, for live charts.
-asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter<MetricsReply>& out) {
+asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, std::int32_t points,
+                                             ItemWriter<MetricsReply>& out) {
   std::set<std::pair<std::string, std::int64_t>> sent;  // (group, batches); a later run repeats equal values
   std::int64_t after = -1;
   Watch watch(s.ledger, Ledger::metric_key(id));  // before the read: what comes during it rings
@@ -196,10 +222,15 @@ asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, ItemWriter
     const bool over =
         (live == nullptr || experiment::is_terminal(live->record.state)) && !s.unmanaged.active(id);
     if (over) co_await s.ledger.durable();  // what was reported before the end can be read then
-    auto read = [&s, id, after] {
-      return s.store.metrics({.trial = id, .group = std::nullopt, .after_batches = after});
-    };
-    const auto reports = co_await blocking(s, std::move(read));
+    std::vector<experiment::MetricRecord> reports;
+    if (after < 0 && points > 0) {
+      reports = co_await curve_of(s, id, "", points);
+    } else {
+      auto read = [&s, id, after] {
+        return s.store.metrics({.trial = id, .group = std::nullopt, .after_batches = after});
+      };
+      reports = co_await blocking(s, std::move(read));
+    }
     MetricsReply reply;
     for (const auto& report : reports) {
       if (sent.emplace(report.group, report.batches).second) reply.metrics.push_back(to_report(report));
@@ -287,13 +318,18 @@ void add_trial_routes(http::Router& router, Services& s) {
     router.add_stream<MetricsQuery, MetricsReply>(
         Verb::Get, fmt::format("/api/v1/trials/metrics/{}", path),
         [&s, group = std::string(group)](Context, MetricsQuery q, ItemWriter<MetricsReply>& out) {
-          return stream_metrics(s, q.trial_ids, group.empty() ? q.group : group, out);
+          return stream_metrics(s, q.trial_ids, group.empty() ? q.group : group, points_of(q.max_datapoints), out);
         },
-        Doc{.summary = "Reports of several trials", .tag = tag});
+        Doc{.summary = "Reports of several trials; with `maxDatapoints` those that a chart of so many points needs",
+            .tag = tag});
   router.add_stream<Follow, MetricsReply>(
       Verb::Get, "/api/v1/trials/{trialId}/metrics/follow",
-      [&s](Context, Follow q, ItemWriter<MetricsReply>& out) { return follow_metrics(s, q.trial_id, out); },
-      Doc{.summary = "All reports of a trial, and new ones as they come", .tag = tag});
+      [&s](Context, Follow q, ItemWriter<MetricsReply>& out) { 
+        return follow_metrics(s, q.trial_id, points_of(q.max_datapoints), out);
+      },
+      Doc{.summary = "All reports of a trial (with `maxDatapoints` those that a chart of so many points needs), and "
+                     "new ones as they come",
+          .tag = tag});
 }
 
 }  // namespace det::master

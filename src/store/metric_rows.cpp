@@ -203,12 +203,12 @@ WHERE trial_id = ? AND metric_group = ? AND batches = ?
 }
 
 void MetricWriter::note_new_row(const MetricRecord& report) {
-  drop_sums_from(connection_, report.trial_id, report.group, report.batches);
   if (unsummed_.size() >= kRemembered) unsummed_.clear();
-  int& rows = unsummed_[{report.trial_id, report.group}];
-  if (++rows < kRowsBetweenSums) return;
-  rows = 0;
-  advance_sums(connection_, report.trial_id, report.group);
+  auto& of_curve = unsummed_[{report.trial_id, report.group}];
+  if (report.batches <= of_curve.up_to_batches)
+    drop_sums_from(connection_, report.trial_id, report.group, report.batches);
+  if (++of_curve.rows < kRowsBetweenSums) return;
+  of_curve = {.rows = 0, .up_to_batches = advance_sums(connection_, report.trial_id, report.group)};
 }
 
 void MetricWriter::rewind(const RewindTrial& rewind) {
@@ -268,12 +268,13 @@ LIMIT 1
 
 std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery& wanted) {
   static const auto sql = std::string(kSelect) +
-                          "WHERE trial_id = ? AND metric_group = ? AND batches > ? ORDER BY batches LIMIT ?";
+                          "WHERE trial_id = ? AND metric_group = ? AND batches > ? AND batches <= ? ORDER BY batches LIMIT ?";
   std::vector<MetricRecord> records;
   for (const auto& group : read_metric_groups(connection, wanted.trial)) {
     if (wanted.group && *wanted.group != group) continue;
     Query query(connection, sql);
-    query.bind(wanted.trial, group, wanted.after_batches, wanted.limit > 0 ? wanted.limit : std::int64_t{-1});
+    query.bind(wanted.trial, group, wanted.after_batches, wanted.up_to_batches,
+               wanted.limit > 0 ? wanted.limit : std::int64_t{-1});
     while (query.next()) records.push_back(read_row(query));
   }
   std::stable_sort(records.begin(), records.end(),

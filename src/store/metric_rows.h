@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -44,7 +46,11 @@ class MetricWriter {
   };
   Connection& connection_;
   std::unordered_map<std::int64_t, std::int64_t> runs_;  // of trials, as in metric_runs
-  std::map<Curve, int> unsummed_;                        // rows since the sums of a curve were advanced
+  struct Unsummed {
+    int rows = 0;  ///< since the sums of the curve were advanced
+    std::int64_t up_to_batches = std::numeric_limits<std::int64_t>::max();  ///< the sums cover no row after these
+  };
+  std::map<Curve, Unsummed> unsummed_;
 };
 
 /// Ascending by name.

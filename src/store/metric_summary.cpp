@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "det/store/metric_blocks.h"
 #include "det/store/metric_rows.h"
 
 namespace det::store {
@@ -49,17 +50,14 @@ CurveSums read_sums(Connection& connection, TrialId trial, const std::string& gr
   return sums;
 }
 
-void add_rows(Connection& connection, TrialId trial, const std::string& group, std::int64_t limit,
-              CurveSums& sums) {
-  MetricQuery rows;
-  rows.trial = trial;
-  rows.group = group;
-  rows.after_batches = sums.up_to_batches;
-  rows.limit = limit;
-  for (const auto& row : read_metrics(connection, rows)) {
-    for (const auto& [name, value] : row.avg_metrics) add_value(sums.names[std::string(name)], value);
-    sums.up_to_batches = row.batches;
-  }
+std::vector<MetricRecord> rows_after(Connection& connection, TrialId trial, const std::string& group,
+                                     std::int64_t batches, std::int64_t limit) {
+  return read_metrics(connection, {.trial = trial, .group = group, .after_batches = batches, .limit = limit});
+}
+
+void add_row(CurveSums& sums, const MetricRecord& row) {
+  for (const auto& [name, value] : row.avg_metrics) add_value(sums.names[std::string(name)], value);
+  sums.up_to_batches = row.batches;
 }
 
 const char* type_name(const json::value& value) {
@@ -95,9 +93,20 @@ std::string summary_name(const std::string& group) {
 
 }  // namespace
 
-void advance_sums(Connection& connection, TrialId trial, const std::string& group) {
+std::int64_t advance_sums(Connection& connection, TrialId trial, const std::string& group) {
   auto sums = read_sums(connection, trial, group);
-  add_rows(connection, trial, group, kRowsAtOnce, sums);
+  auto in_blocks = blocks_up_to(connection, trial, group);
+  MetricBlock block;
+  for (const auto& row :
+       rows_after(connection, trial, group, std::min(sums.up_to_batches, in_blocks), kRowsAtOnce)) {
+    if (row.batches > sums.up_to_batches) add_row(sums, row);
+    if (row.batches <= in_blocks) continue;
+    block.add(row);
+    if (block.rows < kRowsOfBlock) continue;
+    write_block(connection, trial, group, block);
+    in_blocks = block.up_to_batches;
+    block = {};
+  }
   Query(connection, R"sql(
 INSERT INTO metric_summaries (trial_id, metric_group, up_to_batches, body)
 VALUES (?, ?, ?, ?)
@@ -105,6 +114,7 @@ ON CONFLICT (trial_id, metric_group) DO UPDATE SET up_to_batches = excluded.up_t
 )sql")
       .bind(trial, group, sums.up_to_batches, Document{sums.names})
       .run();
+  return std::max(sums.up_to_batches, in_blocks);
 }
 
 void drop_sums_from(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches) {
@@ -112,13 +122,14 @@ void drop_sums_from(Connection& connection, TrialId trial, const std::string& gr
         "DELETE FROM metric_summaries WHERE trial_id = ? AND metric_group = ? AND up_to_batches >= ?")
       .bind(trial, group, batches)
       .run();
+  drop_blocks_from(connection, trial, group, batches);
 }
 
 json::object read_summary(Connection& connection, TrialId trial) {
   json::object summary;
   for (const auto& group : read_metric_groups(connection, trial)) {
     auto sums = read_sums(connection, trial, group);
-    add_rows(connection, trial, group, 0, sums);
+    for (const auto& row : rows_after(connection, trial, group, sums.up_to_batches, 0)) add_row(sums, row);
     json::object names;
     for (const auto& [name, of_name] : sums.names) names[name] = to_summary(of_name);
     summary[summary_name(group)] = std::move(names);

@@ -28,6 +28,11 @@ WHERE (trial_id, metric_group, batches) IN
 DELETE FROM metric_summaries
 WHERE (trial_id, metric_group) IN (SELECT trial_id, metric_group FROM metric_summaries WHERE trial_id = ? LIMIT ?)
 )sql",
+    R"sql(
+DELETE FROM metric_blocks
+WHERE (trial_id, metric_group, up_to_batches) IN
+      (SELECT trial_id, metric_group, up_to_batches FROM metric_blocks WHERE trial_id = ? LIMIT ?)
+)sql",
     "DELETE FROM metric_runs WHERE trial_id IN (SELECT trial_id FROM metric_runs WHERE trial_id = ? LIMIT ?)",
 };
 constexpr std::string_view kTaskStatements[] = {

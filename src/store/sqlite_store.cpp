@@ -6,6 +6,7 @@
 #include "det/store/file_lock.h"
 #include "det/store/listing.h"
 #include "det/store/log_space.h"
+#include "det/store/metric_blocks.h"
 #include "det/store/metric_summary.h"
 #include "det/store/migrations.h"
 #include "det/store/model_rows.h"
@@ -65,6 +66,7 @@ class SqliteStore final : public Store {
     return read(read_checkpoint, uuid);
   }
   std::vector<MetricRecord> metrics(const MetricQuery& query) override { return read(read_metrics, query); }
+  std::vector<MetricRecord> curve(const CurveQuery& query) override { return read(read_curve, query); }
   std::optional<MetricRecord> latest_metrics(TrialId trial, const std::string& group) override {
     return read(read_latest_metrics, trial, group);
   }

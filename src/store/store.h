@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -270,7 +272,25 @@ struct MetricQuery {
   TrialId trial;
   std::optional<std::string> group;
   std::int64_t after_batches = -1;
+  std::int64_t up_to_batches = std::numeric_limits<std::int64_t>::max();
   std::int64_t limit = 0;  ///< 0: all; reports of the last batch count come together, even beyond it
+};
+
+/// A trial's metrics for a chart: of each metric and group at most about `points` values, the first and the last
+/// report's and in between the least and the greatest of each part, so that no peak is lost; and what is not a number.
+struct CurveQuery {
+  TrialId trial;
+  std::optional<std::string> group;
+  std::set<std::string> names;  ///< wanted; with `ids` empty: all
+  std::set<std::string> ids;    ///< wanted as "group.name"
+  std::int64_t after_batches = -1;
+  std::int64_t up_to_batches = std::numeric_limits<std::int64_t>::max();
+  std::size_t points = 1000;
+
+  bool wants(const std::string& of_group, std::string_view name) const {
+    if (names.empty() && ids.empty()) return true;
+    return names.contains(std::string(name)) || ids.contains(fmt::format("{}.{}", of_group, name));
+  }
 };
 
 /// How a list is ordered; ties by id, in the same direction.
@@ -407,6 +427,10 @@ class Store {
   virtual std::vector<CheckpointRecord> checkpoints_of_trial(TrialId id) = 0;
   virtual std::optional<CheckpointRecord> checkpoint(const std::string& uuid) = 0;
   virtual std::vector<MetricRecord> metrics(const MetricQuery& query) = 0;  ///< ascending by (batches, group)
+  /// What a chart shows of them, ascending by (batches, group): see CurveQuery. Where that is not all, a report
+  /// has the metrics that are shown at its batches, numbers only, no `run_id`, and the records since the last one
+  /// that is shown.
+  virtual std::vector<MetricRecord> curve(const CurveQuery& query) = 0;
   virtual std::optional<MetricRecord> latest_metrics(TrialId trial, const std::string& group) = 0;
   /// What AddMetrics would refuse, as the answer to its sender: InvalidArgument for a name that is
   /// repeated with another value, AlreadyExists for a report of an earlier run that comes too late.

@@ -3,7 +3,7 @@ import { Chart, type ChartProps } from "./chart";
 import { type Axis, type Chart as ChartData, charts, countedRecords, points, possibleAxes, type Scale } from "./curves";
 import { download } from "./download";
 import { Choice, Panel, Problem } from "./parts";
-import { useReports } from "./reports";
+import { allReports, useReports } from "./reports";
 import { useParameter } from "./route";
 import { csv, smooth } from "./series";
 
@@ -44,6 +44,16 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
   const [only, setOnly] = useParameter("metric");
   const [smoothing, setSmoothing] = useParameter("smooth", "0");
   const [all, setAll] = useState(false);
+  const [saving, setSaving] = useState("");
+  const save = async () => {
+    setSaving("saving");
+    try {
+      download("metrics.csv", "text/csv", csv(await allReports(trialIds)));
+      setSaving("");
+    } catch (cause) {
+      setSaving(`The table cannot be had: ${cause instanceof Error ? cause.message : String(cause)}`);
+    }
+  };
   const weight = weights.find(([value]) => value === smoothing)?.[0] ?? "0";
   const made = useMemo(
     () => charts(points(list, axis, withRecords), first, axis).map((chart) => smoothed(chart, Number(weight))),
@@ -62,13 +72,13 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
           <label className="check">
             <input type="checkbox" checked={log !== ""} onChange={(event) => setLog(event.target.checked ? "1" : "")} /> logarithmic
           </label>
-          <button type="button" disabled={list.length === 0} title="All that was reported, as a table" onClick={() => download("metrics.csv", "text/csv", csv(list))}>
+          <button type="button" disabled={list.length === 0 || saving === "saving"} title="All that was reported, as a table" onClick={() => void save()}>
             CSV
           </button>
         </>
       }
     >
-      <Problem text={reports.error?.message ?? ""} />
+      <Problem text={reports.error?.message ?? (saving === "saving" ? "" : saving)} />
       {made.length === 0 && (
         <p className="quiet">{!reports.complete ? "Loading metrics …" : live ? "Nothing reported yet." : "Nothing was reported."}</p>
       )}

@@ -4,6 +4,8 @@ import { toApiError } from "../api/loadable";
 import type { MetricReport } from "../api/types";
 
 const pollMs = 3000;
+/** Of all curves together: more than a screen shows, and drawn in a moment. */
+const pointsMax = 20_000;
 
 export interface Reports {
   readonly key: string;
@@ -16,8 +18,19 @@ interface MetricsReply {
   readonly metrics: readonly MetricReport[];
 }
 
+/** All that some trials reported, as it was reported. */
+export async function allReports(trialIds: readonly number[]): Promise<MetricReport[]> {
+  const list: MetricReport[] = [];
+  if (trialIds.length > 0)
+    await stream<MetricsReply>("trials/metrics/trial_metrics", { trialIds: trialIds.map(String) }, new AbortController().signal, (items) => {
+      for (const item of items) list.push(...item.metrics);
+    });
+  return list;
+}
+
 /**
- * The reports of some trials. One trial is followed by a stream; several are
+ * The reports of some trials, of long curves as many as a chart shows (the
+ * server leaves out no peak). One trial is followed by a stream; several are
  * read again every few seconds while `live`, because a browser opens only a
  * few connections to one server.
  */
@@ -34,7 +47,8 @@ export function useReports(trialIds: readonly number[], live: boolean, group: "a
       let list: MetricReport[] = [];
       try {
         const path = follow ? `trials/${ids[0]}/metrics/follow` : `trials/metrics/${group === "all" ? "trial" : group}_metrics`;
-        const parameters = follow ? {} : { trialIds: ids };
+        const maxDatapoints = Math.max(200, Math.min(2000, Math.floor(pointsMax / ids.length)));
+        const parameters = follow ? { maxDatapoints } : { trialIds: ids, maxDatapoints };
         if (ids.length > 0)
           await stream<MetricsReply>(path, parameters, abort.signal, (items) => {
             list = list.concat(items.flatMap((item) => item.metrics));
