@@ -266,8 +266,8 @@ SampleReply sample_of(store::Store& store, const MetricQuery& q) {
                                      .up_to_batches = last_of(q.end_batches),
                                      .points = points_for(q.max_datapoints)}))
       if (!report.avg_metrics.empty())
-        points.push_back({static_cast<std::int32_t>(report.batches), std::move(report.avg_metrics),
-                          report.report_time});
+        points.push_back(
+            {static_cast<std::int32_t>(report.batches), std::move(report.avg_metrics), report.report_time});
     reply.promoted_trials.push_back(trial.id);
     reply.trials.push_back({trial.id, trial.hparams, std::move(points)});
   }

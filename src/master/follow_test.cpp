@@ -141,12 +141,14 @@ TEST_F(FollowTest, ALongCurveIsThinnedOutForAChartWhichKeepsThePeakAndGoesOn) {
   ASSERT_EQ(report(task, "training", 301, 0.25).status, 200);
   EXPECT_TRUE(follower.has("\"totalBatches\":301"));
   const auto series = [&](const std::string& query) {
-    return call(user_, "GET", fmt::format("/api/v1/trials/time-series?trialIds={}{}", task.trial_id, query)).text;
+    return call(user_, "GET", fmt::format("/api/v1/trials/time-series?trialIds={}{}", task.trial_id, query))
+        .text;
   };
   EXPECT_NE(series("&maxDatapoints=20").find("77.5"), std::string::npos);
   EXPECT_EQ(series("&maxDatapoints=20&startBatches=112").find("77.5"), std::string::npos);
   EXPECT_NE(series("&startBatches=111&endBatches=111").find("77.5"), std::string::npos);
-  const auto all = call(user_, "GET", fmt::format("/api/v1/trials/metrics/training_metrics?trialIds={}", task.trial_id));
+  const auto all =
+      call(user_, "GET", fmt::format("/api/v1/trials/metrics/training_metrics?trialIds={}", task.trial_id));
   EXPECT_EQ(count(all.text), 301u);
 }
 

@@ -318,17 +318,20 @@ void add_trial_routes(http::Router& router, Services& s) {
     router.add_stream<MetricsQuery, MetricsReply>(
         Verb::Get, fmt::format("/api/v1/trials/metrics/{}", path),
         [&s, group = std::string(group)](Context, MetricsQuery q, ItemWriter<MetricsReply>& out) {
-          return stream_metrics(s, q.trial_ids, group.empty() ? q.group : group, points_of(q.max_datapoints), out);
+          return stream_metrics(s, q.trial_ids, group.empty() ? q.group : group, points_of(q.max_datapoints),
+                                out);
         },
-        Doc{.summary = "Reports of several trials; with `maxDatapoints` those that a chart of so many points needs",
+        Doc{.summary =
+                "Reports of several trials; with `maxDatapoints` those that a chart of so many points needs",
             .tag = tag});
   router.add_stream<Follow, MetricsReply>(
       Verb::Get, "/api/v1/trials/{trialId}/metrics/follow",
-      [&s](Context, Follow q, ItemWriter<MetricsReply>& out) { 
+      [&s](Context, Follow q, ItemWriter<MetricsReply>& out) {
         return follow_metrics(s, q.trial_id, points_of(q.max_datapoints), out);
       },
-      Doc{.summary = "All reports of a trial (with `maxDatapoints` those that a chart of so many points needs), and "
-                     "new ones as they come",
+      Doc{.summary =
+              "All reports of a trial (with `maxDatapoints` those that a chart of so many points needs), and "
+              "new ones as they come",
           .tag = tag});
 }
 

@@ -22,11 +22,14 @@ class CurveContract : public StoreContract {
     for (int n = from; n <= to; ++n) {
       auto training = report(1, run, "training", 10 * n, {{"loss", random_.unit()}, {"lr", 0.1}});
       if (n % 7001 == 0) training.avg_metrics["loss"] = json::from_double(height);
-      if (n == 8003) training.avg_metrics["loss"] = json::from_double(std::numeric_limits<double>::quiet_NaN());
-      if (n == 9001) training.avg_metrics["loss"] = json::from_double(-std::numeric_limits<double>::infinity());
+      if (n == 8003)
+        training.avg_metrics["loss"] = json::from_double(std::numeric_limits<double>::quiet_NaN());
+      if (n == 9001)
+        training.avg_metrics["loss"] = json::from_double(-std::numeric_limits<double>::infinity());
       training.records = 640;
       changes.emplace_back(AddMetrics{training});
-      if (n % 1000 == 0) changes.emplace_back(AddMetrics{report(1, run, "validation", 10 * n, {{"error", 0.5}})});
+      if (n % 1000 == 0)
+        changes.emplace_back(AddMetrics{report(1, run, "validation", 10 * n, {{"error", 0.5}})});
     }
     store->commit(std::move(changes), [] {});
     store->flush();
@@ -46,8 +49,8 @@ class CurveContract : public StoreContract {
         const auto row = rows.find(point.batches);
         if (row == rows.end()) return fmt::format("nothing was reported at {}", point.batches);
         if (json::serialize(value) != json::serialize(row->second.avg_metrics.at(name)))
-          return fmt::format("{} at {}: {} was {}", std::string_view(name), point.batches, json::serialize(value),
-                             json::serialize(row->second.avg_metrics.at(name)));
+          return fmt::format("{} at {}: {} was {}", std::string_view(name), point.batches,
+                             json::serialize(value), json::serialize(row->second.avg_metrics.at(name)));
         if (point.report_time.microseconds != row->second.report_time.microseconds) return "another time";
       }
     return "";
@@ -55,7 +58,8 @@ class CurveContract : public StoreContract {
   static std::vector<double> values(const std::vector<MetricRecord>& points, const char* name) {
     std::vector<double> all;
     for (const auto& point : points)
-      if (const auto* value = point.avg_metrics.if_contains(name)) all.push_back(json::to_double(*value).value());
+      if (const auto* value = point.avg_metrics.if_contains(name))
+        all.push_back(json::to_double(*value).value());
     return all;
   }
   static std::int64_t records(const std::vector<MetricRecord>& points) {
@@ -83,7 +87,8 @@ TEST_P(CurveContract, ALongCurveHasFewPointsAndEveryPeak) {
   add_reports(1, 1, kReports, 3);
   for (const bool again : {false, true}) {
     if (again) reopen();
-    const auto points = store->curve({.trial = kTrial, .group = "training", .names = {"loss"}, .points = 200});
+    const auto points =
+        store->curve({.trial = kTrial, .group = "training", .names = {"loss"}, .points = 200});
     EXPECT_EQ(strange(points), "");
     EXPECT_LE(points.size(), 203u);
     EXPECT_EQ(points.front().batches, 10);
@@ -98,7 +103,8 @@ TEST_P(CurveContract, ALongCurveHasFewPointsAndEveryPeak) {
 
 TEST_P(CurveContract, OtherGroupsAndOtherNamesHaveTheirOwnPoints) {
   add_reports(1, 1, kReports, 3);
-  const auto points = store->curve({.trial = kTrial, .ids = {"validation.error", "training.lr"}, .points = 100});
+  const auto points =
+      store->curve({.trial = kTrial, .ids = {"validation.error", "training.lr"}, .points = 100});
   EXPECT_EQ(values(points, "error").size(), 20u);
   EXPECT_THAT(values(points, "lr"), testing::SizeIs(testing::AllOf(testing::Ge(50u), testing::Le(102u))));
   EXPECT_TRUE(values(points, "loss").empty());
@@ -108,9 +114,13 @@ TEST_P(CurveContract, OtherGroupsAndOtherNamesHaveTheirOwnPoints) {
 
 TEST_P(CurveContract, APartOfACurveIsShownInMoreDetail) {
   add_reports(1, 1, kReports, 3);
-  for (const auto& [after, up_to] : {std::pair{70'000, 70'100}, {35'005, 150'015}, {-1, 100'000}, {199'990, 900'000}}) {
-    const auto points = store->curve({.trial = kTrial, .group = "training", .after_batches = after,
-                                      .up_to_batches = up_to, .points = 100});
+  for (const auto& [after, up_to] :
+       {std::pair{70'000, 70'100}, {35'005, 150'015}, {-1, 100'000}, {199'990, 900'000}}) {
+    const auto points = store->curve({.trial = kTrial,
+                                      .group = "training",
+                                      .after_batches = after,
+                                      .up_to_batches = up_to,
+                                      .points = 100});
     EXPECT_EQ(strange(points), "");
     std::size_t expected = 0, peaks = 0;
     std::int64_t counted = 0, first = 0, last = 0;
@@ -145,7 +155,8 @@ TEST_P(CurveContract, WhatARunTookBackIsNotShown) {
 
 TEST_P(CurveContract, WhatIsSaidLaterIsShown) {
   add_reports(1, 1, kReports, 3);
-  auto more = store->metrics({.trial = kTrial, .group = "training", .after_batches = 49'999, .limit = 1}).at(0);
+  auto more =
+      store->metrics({.trial = kTrial, .group = "training", .after_batches = 49'999, .limit = 1}).at(0);
   more.avg_metrics["accuracy"] = 0.25;
   more.avg_metrics["note"] = "text is no point";
   commit(AddMetrics{more});

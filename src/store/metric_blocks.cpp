@@ -11,7 +11,8 @@ namespace {
 /// As many rows are read whole rather than in blocks.
 constexpr std::int64_t kRowsReadWhole = 8192;
 
-// In the table: {"rows":64,"from":1,"records":640,"names":{"loss":[b,v,t, b,v,t]}}, least, greatest, no number.
+// In the table: {"rows":64,"from":1,"records":640,"names":{"loss":[b,v,t, b,v,t]}}, least, greatest, no
+// number.
 json::array to_array(const Extremes& e) {
   json::array a;
   const auto put = [&a](const CurvePoint& p) {
@@ -49,7 +50,8 @@ void add_point(Extremes& e, const CurvePoint& p) {
   e.numbers = true;
 }
 
-std::vector<MetricBlock> read_blocks(Connection& connection, const CurveQuery& wanted, const std::string& group) {
+std::vector<MetricBlock> read_blocks(Connection& connection, const CurveQuery& wanted,
+                                     const std::string& group) {
   Query query(connection, R"sql(
 SELECT up_to_batches, body
 FROM metric_blocks
@@ -84,11 +86,11 @@ void keep_wanted(MetricRecord& row, const CurveQuery& wanted) {
 }
 
 /// The rows after `after`, up to and with `up_to`.
-std::vector<MetricRecord> read_rows(Connection& connection, const CurveQuery& wanted, const std::string& group,
-                                    std::int64_t after, std::int64_t up_to) {
+std::vector<MetricRecord> read_rows(Connection& connection, const CurveQuery& wanted,
+                                    const std::string& group, std::int64_t after, std::int64_t up_to) {
   if (after >= up_to) return {};
-  auto rows = read_metrics(connection, {.trial = wanted.trial, .group = group, .after_batches = after,
-                                        .up_to_batches = up_to});
+  auto rows = read_metrics(
+      connection, {.trial = wanted.trial, .group = group, .after_batches = after, .up_to_batches = up_to});
   for (auto& row : rows) {
     row.batch_metrics.clear();
     keep_wanted(row, wanted);
@@ -177,7 +179,8 @@ VALUES (?, ?, ?, ?)
 }
 
 void drop_blocks_from(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches) {
-  Query(connection, "DELETE FROM metric_blocks WHERE trial_id = ? AND metric_group = ? AND up_to_batches >= ?")
+  Query(connection,
+        "DELETE FROM metric_blocks WHERE trial_id = ? AND metric_group = ? AND up_to_batches >= ?")
       .bind(trial, group, batches)
       .run();
 }
@@ -187,7 +190,8 @@ std::vector<MetricRecord> read_curve(Connection& connection, const CurveQuery& w
   for (const auto& group : read_metric_groups(connection, wanted.trial)) {
     if (wanted.group && *wanted.group != group) continue;
     auto curve = read_one_curve(connection, wanted, group);
-    records.insert(records.end(), std::make_move_iterator(curve.begin()), std::make_move_iterator(curve.end()));
+    records.insert(records.end(), std::make_move_iterator(curve.begin()),
+                   std::make_move_iterator(curve.end()));
   }
   std::stable_sort(records.begin(), records.end(),
                    [](const auto& a, const auto& b) { return a.batches < b.batches; });

@@ -3,8 +3,8 @@
 #include "det/store/sqlite.h"
 #include "det/store/store.h"
 
-/// Long curves in short: of every 64 reports the extremes of each metric are kept beside them, so that a chart of
-/// some hundred points reads a sixty-fourth of what was reported and still shows every peak.
+/// Long curves in short: of every 64 reports the extremes of each metric are kept beside them, so that a
+/// chart of some hundred points reads a sixty-fourth of what was reported and still shows every peak.
 namespace det::store {
 
 /// A value of a metric, and where.
@@ -23,8 +23,8 @@ struct Extremes {
 
 /// Consecutive reports of one curve (trial, group) taken together.
 struct MetricBlock {
-  std::int64_t up_to_batches = -1;    ///< of the last
-  std::int64_t from_batches = 0;      ///< of the first
+  std::int64_t up_to_batches = -1;  ///< of the last
+  std::int64_t from_batches = 0;    ///< of the first
   std::int64_t rows = 0, records = 0;
   bool counted = true;  ///< every report said its number of records
   std::map<std::string, Extremes> names;
@@ -45,8 +45,8 @@ void drop_blocks_from(Connection& connection, TrialId trial, const std::string& 
 /// See Store::curve.
 std::vector<MetricRecord> read_curve(Connection& connection, const CurveQuery& query);
 
-/// `cells`, consecutive and ascending, as at most `points` points a name: the extremes of as many equal parts.
-/// Records are shared out in proportion to batches, so that their sum stays.
+/// `cells`, consecutive and ascending, as at most `points` points a name: the extremes of as many equal
+/// parts. Records are shared out in proportion to batches, so that their sum stays.
 std::vector<MetricRecord> thin_out(const std::vector<MetricBlock>& cells, std::size_t points, TrialId trial,
                                    const std::string& group);
 

@@ -267,8 +267,9 @@ LIMIT 1
 }
 
 std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery& wanted) {
-  static const auto sql = std::string(kSelect) +
-                          "WHERE trial_id = ? AND metric_group = ? AND batches > ? AND batches <= ? ORDER BY batches LIMIT ?";
+  static const auto sql =
+      std::string(kSelect) +
+      "WHERE trial_id = ? AND metric_group = ? AND batches > ? AND batches <= ? ORDER BY batches LIMIT ?";
   std::vector<MetricRecord> records;
   for (const auto& group : read_metric_groups(connection, wanted.trial)) {
     if (wanted.group && *wanted.group != group) continue;

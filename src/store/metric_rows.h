@@ -48,7 +48,8 @@ class MetricWriter {
   std::unordered_map<std::int64_t, std::int64_t> runs_;  // of trials, as in metric_runs
   struct Unsummed {
     int rows = 0;  ///< since the sums of the curve were advanced
-    std::int64_t up_to_batches = std::numeric_limits<std::int64_t>::max();  ///< the sums cover no row after these
+    std::int64_t up_to_batches =
+        std::numeric_limits<std::int64_t>::max();  ///< the sums cover no row after these
   };
   std::map<Curve, Unsummed> unsummed_;
 };

@@ -10,8 +10,8 @@ namespace det::store {
 
 constexpr int kRowsBetweenSums = 64;
 
-/// Brings the stored sums and blocks (metric_blocks.h) of a curve up to its last row, or some thousand rows nearer to
-/// it. No row after the batch count that it gives is in them.
+/// Brings the stored sums and blocks (metric_blocks.h) of a curve up to its last row, or some thousand rows
+/// nearer to it. No row after the batch count that it gives is in them.
 std::int64_t advance_sums(Connection& connection, TrialId trial, const std::string& group);
 /// Row `batches` changed or went: the stored sums and blocks that cover it are dropped.
 void drop_sums_from(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches);

@@ -276,8 +276,9 @@ struct MetricQuery {
   std::int64_t limit = 0;  ///< 0: all; reports of the last batch count come together, even beyond it
 };
 
-/// A trial's metrics for a chart: of each metric and group at most about `points` values, the first and the last
-/// report's and in between the least and the greatest of each part, so that no peak is lost; and what is not a number.
+/// A trial's metrics for a chart: of each metric and group at most about `points` values, the first and the
+/// last report's and in between the least and the greatest of each part, so that no peak is lost; and what is
+/// not a number.
 struct CurveQuery {
   TrialId trial;
   std::optional<std::string> group;
@@ -427,9 +428,9 @@ class Store {
   virtual std::vector<CheckpointRecord> checkpoints_of_trial(TrialId id) = 0;
   virtual std::optional<CheckpointRecord> checkpoint(const std::string& uuid) = 0;
   virtual std::vector<MetricRecord> metrics(const MetricQuery& query) = 0;  ///< ascending by (batches, group)
-  /// What a chart shows of them, ascending by (batches, group): see CurveQuery. Where that is not all, a report
-  /// has the metrics that are shown at its batches, numbers only, no `run_id`, and the records since the last one
-  /// that is shown.
+  /// What a chart shows of them, ascending by (batches, group): see CurveQuery. Where that is not all, a
+  /// report has the metrics that are shown at its batches, numbers only, no `run_id`, and the records since
+  /// the last one that is shown.
   virtual std::vector<MetricRecord> curve(const CurveQuery& query) = 0;
   virtual std::optional<MetricRecord> latest_metrics(TrialId trial, const std::string& group) = 0;
   /// What AddMetrics would refuse, as the answer to its sender: InvalidArgument for a name that is
