@@ -12,6 +12,7 @@
 The configuration says ``searcher: {name: custom, metric: …, unit: batches}``.
 """
 
+from determined.searcher._local_runner import LocalSearchRunner
 from determined.searcher._method import (
     Close,
     Create,
@@ -23,7 +24,7 @@ from determined.searcher._method import (
     Shutdown,
     ValidateAfter,
 )
-from determined.searcher._runner import LocalSearchRunner, SearchRunner
+from determined.searcher._runner import SearchRunner
 
 __all__ = [
     "Close",
