@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from determined import searcher
+from determined import core, searcher
 from determined.common.api import errors
 from determined.experimental import Determined
 
@@ -216,8 +216,52 @@ def test_a_master_that_stays_away_is_an_error(events: Events, tmp_path: pathlib.
         lonely.run(CONFIG)
 
 
+def test_a_remote_runner_wants_to_be_the_first_process_of_a_trial(tmp_path: pathlib.Path) -> None:
+    with (
+        core.init(checkpoint_storage=tmp_path) as context,
+        pytest.raises(RuntimeError, match="runs in a trial of the cluster, and this is none"),
+    ):
+        searcher.RemoteSearchRunner(Counting(), context)
+
+
 def test_a_trial_that_should_start_elsewhere_is_refused_in_words(events: Events) -> None:
     assert searcher.Create(request_id=TRIAL, hparams={}, checkpoint=None) == searcher.Create(TRIAL, {})
     checkpoint: Any = "a checkpoint"
     with pytest.raises(ValueError, match="begin at the beginning, so checkpoint must be None"):
         searcher.Create(TRIAL, {}, checkpoint)
+
+
+class InATrial(searcher.RemoteSearchRunner):
+    """In a trial of a master that only knows events: what is said to it otherwise is kept here."""
+
+    def __init__(self, method: searcher.SearchMethod, events: Events, directory: pathlib.Path) -> None:
+        searcher.SearchRunner.__init__(self, method, Determined(events.url, "determined", ""), patience=5)
+        self.directory = directory
+        self.saves = 0
+        self.told: list[float] = []
+
+    def _save(self) -> None:
+        self.saves += 1
+        self._write(self.directory / str(self.saves))
+
+    def _before_waiting(self) -> None:
+        pass
+
+    def _told(self, fraction: float) -> None:
+        self.told.append(fraction)
+
+
+def test_progress_alone_makes_no_checkpoint(events: Events, tmp_path: pathlib.Path) -> None:
+    one = InATrial(Counting(), events, tmp_path)
+    path = "/api/v1/experiments/5"
+    progress = {"id": 1, "trialProgress": {"requestId": str(TRIAL), "partialUnits": 5}}
+    events.queue = [progress]
+    one._take(path, [progress])
+    assert one.saves == 0 and one.told == [0.0] and one.state.trial_progress == {TRIAL: 5.0}
+    body = {"requestId": str(TRIAL), "metric": "NaN", "validateAfterLength": "10"}
+    happened = [{"id": 4, "trialProgress": progress["trialProgress"]}, {"id": 5, "validationCompleted": body}]
+    events.queue = list(happened)
+    one._take(path, happened)
+    assert one.saves == 1 and list(events.answers) == [1, 5]
+    again = InATrial(Counting(), events, tmp_path)
+    assert again._read(tmp_path / "1") and again.state == one.state
