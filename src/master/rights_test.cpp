@@ -73,8 +73,8 @@ bool had_the_right(const std::string& by, const Event& event, const cluster::Clu
     return by == fmt::format("user {}", tracked->record.owner);
   if (is_one_of<cluster::AgentSet>(event)) return by == "user 1";  // the administrator
   if (is_one_of<cluster::ExperimentCommanded, cluster::ExperimentPatched, cluster::ExperimentExtended,
-                cluster::JobMoved, cluster::SearchAnswered, cluster::TrialTracked, cluster::TrialKilled>(
-          event))
+                cluster::ExperimentContinued, cluster::JobMoved, cluster::SearchAnswered,
+                cluster::TrialTracked, cluster::TrialKilled>(event))
     return by == "user 1" || by == "user 2";
   return false;  // an event that this table does not know yet
 }
@@ -157,6 +157,7 @@ TEST_F(RightsTest, WhoHasNoRightIsRefusedAndTheLogIsAsItWas) {
   const auto trial = live.trial_id.value();
   const std::vector<Call> of_users = {
       {"POST", "/api/v1/experiments", {{"config", "name: x"}}},
+      {"POST", "/api/v1/experiments/continue", {{"id", id}}},
       {"PATCH", path("/api/v1/experiments/{}", id), {{"name", "stolen"}}},
       {"PATCH", path("/api/v1/experiments/{}", id), {{"resources", {{"maxSlots", 1}}}}},
       {"PUT", path("/api/v1/experiments/{}/labels/x", id), nullptr},
