@@ -33,6 +33,7 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "cli": ("base", "config", "api", "http"),
     "agent": ("base", "config", "api", "http"),
     "trial": ("base", "config", "api", "http", "checkpoint"),
+    "searcher": ("base", "cli"),  # of cli the session and the packing of directories
     "pytorch": ("base", "config", "search", "checkpoint", "trial", "agent"),  # of agent the shim alone
     "master": (*PURE, *_IO),
     "det": (*PURE, *_IO, "cli", "agent", "trial", "pytorch", "master"),

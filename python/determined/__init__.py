@@ -18,6 +18,9 @@ from determined._trial import Trial, TrialController
 from determined._version import __version__
 from determined.errors import InvalidHP
 
+LOG_FORMAT = "%(asctime)s %(levelname)s: %(name)s: %(message)s"
+"""For ``logging.basicConfig`` in a script: what happened, where, and how bad it is."""
+
 _PACKAGES = ("core", "estimator", "experimental", "keras", "pytorch", "tensorpack")
 
 
@@ -29,6 +32,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "LOG_FORMAT",
     "Categorical",
     "ClusterInfo",
     "Constant",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from determined import searcher
+from determined import core, searcher
 from determined.common.api import errors
 from determined.experimental import Determined
 
@@ -157,11 +157,11 @@ def test_what_the_method_says_is_carried_to_the_master(events: Events, tmp_path:
     method = Counting()
     assert runner(events, tmp_path / "s", method).run(CONFIG) == 5
     assert events.answers[1] == [CREATE, TRAIN]
-    assert events.answers[2] == [{"setSearcherProgress": {"progress": 0.0}}], "a progress that is NaN is none"
-    assert events.answers[3][:2] == [
+    assert events.answers[3] == [
         {"closeTrial": {"requestId": str(TRIAL)}},
         {"shutDown": {"cancel": False, "failure": False}},
-    ]
+        {"setSearcherProgress": {"progress": 0.0}},  # one that is NaN is none
+    ], "all that happened is answered at once"
     assert method.told == 2
 
 
@@ -173,7 +173,7 @@ def test_an_answer_whose_fate_is_unknown_is_sent_again(
     setattr(events, lost, number)
     method = Counting()
     runner(events, tmp_path / "s", method).run(CONFIG)
-    assert sorted(events.answers) == [1, 2, 3]
+    assert sorted(events.answers) == [1, 3]
     assert method.told == 2, "the method is told once"
 
 
@@ -204,7 +204,7 @@ def test_two_runners_do_not_share_a_directory_or_an_experiment(events: Events, t
     one.state.experiment_id = 5
     one._directory.mkdir(exist_ok=True)
     with pytest.raises(RuntimeError, match="event 1 of experiment 5 was answered by another runner"):
-        one._handle("/api/v1/experiments/5", seen[0])
+        one._take("/api/v1/experiments/5", seen)
 
 
 def test_a_master_that_stays_away_is_an_error(events: Events, tmp_path: pathlib.Path) -> None:
@@ -214,3 +214,54 @@ def test_a_master_that_stays_away_is_an_error(events: Events, tmp_path: pathlib.
     events.close()
     with pytest.raises(errors.MasterNotFoundException):
         lonely.run(CONFIG)
+
+
+def test_a_remote_runner_wants_to_be_the_first_process_of_a_trial(tmp_path: pathlib.Path) -> None:
+    with (
+        core.init(checkpoint_storage=tmp_path) as context,
+        pytest.raises(RuntimeError, match="runs in a trial of the cluster, and this is none"),
+    ):
+        searcher.RemoteSearchRunner(Counting(), context)
+
+
+def test_a_trial_that_should_start_elsewhere_is_refused_in_words(events: Events) -> None:
+    assert searcher.Create(request_id=TRIAL, hparams={}, checkpoint=None) == searcher.Create(TRIAL, {})
+    checkpoint: Any = "a checkpoint"
+    with pytest.raises(ValueError, match="begin at the beginning, so checkpoint must be None"):
+        searcher.Create(TRIAL, {}, checkpoint)
+
+
+class InATrial(searcher.RemoteSearchRunner):
+    """In a trial of a master that only knows events: what is said to it otherwise is kept here."""
+
+    def __init__(self, method: searcher.SearchMethod, events: Events, directory: pathlib.Path) -> None:
+        searcher.SearchRunner.__init__(self, method, Determined(events.url, "determined", ""), patience=5)
+        self.directory = directory
+        self.saves = 0
+        self.told: list[float] = []
+
+    def _save(self) -> None:
+        self.saves += 1
+        self._write(self.directory / str(self.saves))
+
+    def _before_waiting(self) -> None:
+        pass
+
+    def _told(self, fraction: float) -> None:
+        self.told.append(fraction)
+
+
+def test_progress_alone_makes_no_checkpoint(events: Events, tmp_path: pathlib.Path) -> None:
+    one = InATrial(Counting(), events, tmp_path)
+    path = "/api/v1/experiments/5"
+    progress = {"id": 1, "trialProgress": {"requestId": str(TRIAL), "partialUnits": 5}}
+    events.queue = [progress]
+    one._take(path, [progress])
+    assert one.saves == 0 and one.told == [0.0] and one.state.trial_progress == {TRIAL: 5.0}
+    body = {"requestId": str(TRIAL), "metric": "NaN", "validateAfterLength": "10"}
+    happened = [{"id": 4, "trialProgress": progress["trialProgress"]}, {"id": 5, "validationCompleted": body}]
+    events.queue = list(happened)
+    one._take(path, happened)
+    assert one.saves == 1 and list(events.answers) == [1, 5]
+    again = InATrial(Counting(), events, tmp_path)
+    assert again._read(tmp_path / "1") and again.state == one.state

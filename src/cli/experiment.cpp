@@ -52,6 +52,11 @@ Command experiment_commands() {
                {{"activate", "unpause"}, "activate experiment", "", define_activate},
                {{"cancel"}, "cancel experiment", "", define_cancel},
                {{"kill"}, "kill experiment", "", define_kill},
+               {{"continue"},
+                "go on with a finished experiment of one trial, under its own id",
+                "det experiment continue 7 --config searcher.max_length.batches=2000\n"
+                "det experiment continue 7 --config-file longer.yaml -f",
+                define_continue},
                {{"archive"}, "archive experiment", "", define_archive},
                {{"unarchive"}, "unarchive experiment", "", define_unarchive},
                {{"delete"}, "delete experiment", "det experiment delete 7 --yes", define_delete},

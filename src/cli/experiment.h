@@ -7,7 +7,8 @@
 /// and says what to do.
 namespace det::cli {
 
-Action define_create(CLI::App& app);  // experiment_create.cpp
+Action define_create(CLI::App& app);    // experiment_create.cpp
+Action define_continue(CLI::App& app);  // experiment_continue.cpp
 
 Action define_list(CLI::App& app);  // experiment_list.cpp
 Action define_list_trials(CLI::App& app);

@@ -37,17 +37,25 @@ bool counts_steps(const json::object& document) {
   return false;
 }
 
-}  // namespace
-
-Result<ExperimentDocument> read_experiment_document(const std::string& path,
-                                                    const std::vector<std::string>& overrides) {
+Result<std::string> read_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return invalid_argument("the configuration file {} is a directory", path);
   std::ifstream file(path, std::ios::binary);
   if (!file) return not_found("cannot open the configuration file {}: {}", path, std::strerror(errno));
+  return std::string{std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+Result<ExperimentDocument> read_experiment_document(const std::string& path,
+                                                    const std::vector<std::string>& overrides) {
   ExperimentDocument result;
-  result.text.assign(std::istreambuf_iterator<char>(file), {});
+  if (path.empty()) {
+    result.text = "{}";
+  } else {
+    DET_TRY(result.text, read_file(path));
+  }
   const auto parsed = config::parse_yaml(result.text);
   std::string problems;
   if (!parsed)
@@ -61,7 +69,7 @@ Result<ExperimentDocument> read_experiment_document(const std::string& path,
   for (const auto& option : overrides)
     if (auto applied = apply_override(result.document, option); !applied)
       return tl::unexpected(applied.error());
-  if (!overrides.empty()) result.text = config::emit_yaml(result.document);
+  if (path.empty() || !overrides.empty()) result.text = config::emit_yaml(result.document);
   return result;
 }
 

@@ -13,7 +13,7 @@ struct ExperimentDocument {
   json::object document;
 };
 
-/// Reads the file, which must be a YAML map, and sets `--config` overrides
+/// Reads the file (empty: there is none), which must be a YAML map, and sets `--config` overrides
 /// ("searcher.max_trials=4", commas make lists). Without overrides the text
 /// stays byte for byte as the user wrote it, so that line numbers in errors fit.
 Result<ExperimentDocument> read_experiment_document(const std::string& path,

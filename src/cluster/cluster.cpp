@@ -195,6 +195,18 @@ Outcome Cluster::on(const ExperimentExtended& event, Step& step) {
   return {};
 }
 
+Outcome Cluster::on(const ExperimentContinued& event, Step& step) {
+  const auto id = event.record.id;
+  if (live(id) != nullptr)
+    return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} is not over", id)));
+  auto again = experiment::Experiment::go_on(event.record, event.trial, event.checkpoint_batches, event.done,
+                                             step.context());
+  if (!again) return refuse(again.error());
+  experiments_.emplace(id, *std::move(again));
+  settle(id, step);
+  return {};
+}
+
 Outcome Cluster::on(const ExperimentTracked& event, Step& step) {
   auto record = event.record;
   record.id = ExperimentId{next_experiment_++};
@@ -262,6 +274,8 @@ void Cluster::settle(ExperimentId id, Step& step) {
       } else {
         if (experiment.record().state == experiment::State::Completed && experiment.can_be_extended())
           step.effects.push_back(PutSearch{id, experiment.search_snapshot()});
+        if (experiment.can_go_on())
+          step.effects.push_back(PutSearch{id, json::to_json(experiment.completed_operations())});
         step.effects.push_back(CollectCheckpoints{id});
       }
     }

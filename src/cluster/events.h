@@ -81,6 +81,18 @@ struct ExperimentExtended {
 };
 BOOST_DESCRIBE_STRUCT(ExperimentExtended, (), (record, search, change))
 
+/// A finished experiment with searcher.name single, forgotten by the cluster, goes on with another
+/// configuration, `record.config`. All as it was at its end but that: `done` are the operations that the
+/// trial had completed.
+struct ExperimentContinued {
+  static constexpr const char* kName = "ExperimentContinued";
+  experiment::ExperimentRecord record;
+  experiment::TrialRecord trial;
+  std::int64_t checkpoint_batches = 0;
+  std::vector<experiment::TrialOperation> done;
+};
+BOOST_DESCRIBE_STRUCT(ExperimentContinued, (), (record, trial, checkpoint_batches, done))
+
 /// Puts a job right before another one in the queue of their pool, or right behind it. Where the
 /// queue goes by priority, it gets the other's. Each is an experiment, or the task that is named instead.
 struct JobMoved {
@@ -255,17 +267,17 @@ BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id))
 
 using Event =
     std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
-                 ExperimentExtended, ExperimentTracked, TrialTracked, SearchAnswered, JobMoved, TrialKilled,
-                 CheckpointsCollected, AgentJoined, AgentLost, AgentSet, AllocationStarted, RankFailed,
-                 AllocationExited, PreemptionExpired, OperationCompleted, TrialProgressed, ValidationReported,
-                 CheckpointReported, EarlyExitReported, PreemptionAcknowledged, TaskSubmitted, TaskKilled,
-                 TaskPrioritySet, TaskReady, TaskIdled>;
+                 ExperimentExtended, ExperimentContinued, ExperimentTracked, TrialTracked, SearchAnswered,
+                 JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentLost, AgentSet,
+                 AllocationStarted, RankFailed, AllocationExited, PreemptionExpired, OperationCompleted,
+                 TrialProgressed, ValidationReported, CheckpointReported, EarlyExitReported,
+                 PreemptionAcknowledged, TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled>;
 
 // Effects: rows to write with the event, and who has to be told once it is durable.
 struct PutExperiment {
   experiment::ExperimentRecord record;
 };
-/// What ExperimentExtended needs of a search that is over.
+/// What ExperimentExtended needs of a search that is over; of a `single` one, what ExperimentContinued does.
 struct PutSearch {
   ExperimentId id;
   json::value search;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "det/config/rules.h"
+#include "det/experiment/parts.h"
 
 namespace det::experiment {
 namespace {
@@ -14,22 +14,6 @@ struct Saved {
   json::value searcher;
 };
 BOOST_DESCRIBE_STRUCT(Saved, (), (record, trials, searcher))
-
-std::int64_t global_batch_size(const json::object& hparams) {
-  const auto* size = hparams.if_contains("global_batch_size");
-  const auto number = size == nullptr ? std::nullopt : json::to_int64(*size);
-  return number.value_or(1);
-}
-
-bool is_script(const json::object& config) {
-  return config::entrypoint_kind(config.if_contains("entrypoint")) == config::EntrypointKind::Command;
-}
-
-/// A script without searcher.max_length knows itself how long to train: it is asked for "all of it" once.
-void settle_length(config::ExperimentConfig& config) {
-  if (config.searcher.max_length.count == 0 && is_script(config.document))
-    config.searcher.max_length.count = 1;
-}
 
 bool all_completed(const Trial& trial) {
   return std::all_of(trial.operations.begin(), trial.operations.end(),
@@ -46,13 +30,6 @@ bool better(double candidate, std::optional<double> best, bool smaller_is_better
   if (std::isnan(candidate)) return false;
   if (!best || std::isnan(*best)) return true;
   return smaller_is_better ? candidate < *best : candidate > *best;
-}
-
-const char* verb_state(State state) {
-  return state == State::Active   ? "active"
-         : state == State::Paused ? "paused"
-         : is_stopping(state)     ? "stopping"
-                                  : "finished";
 }
 
 }  // namespace
@@ -204,27 +181,6 @@ Result<void> Experiment::reconfigure(const Reconfiguration& change, Context cont
   return {};
 }
 
-bool Experiment::can_be_extended() const {
-  const auto& name = config_.searcher.name;
-  return name == "random" || name == "tpe" || name == "adaptive_asha" || name == "async_halving";
-}
-
-Result<Experiment> Experiment::extend(ExperimentRecord record, const json::value& search,
-                                      const Reconfiguration& change, Context context) {
-  if (record.state != State::Completed || record.archived)
-    return failed_precondition("experiment {} is {}; only the search of a completed one can be extended",
-                               record.id, record.archived ? "archived" : verb_state(record.state));
-  DET_TRY(auto config, config::from_document(record.config));
-  settle_length(config);
-  DET_TRY(auto searcher, search::Searcher::restore(config, search));
-  record.state = State::Active;
-  record.end_time.reset();
-  Experiment experiment(std::move(record), std::move(config), std::move(searcher));
-  if (auto done = experiment.reconfigure(change, context); !done)
-    return tl::unexpected(std::move(done).error());
-  return experiment;
-}
-
 // Every trial gives its slots back: asked when the state allows to wait for a
 // checkpoint, at once when the user said kill.
 void Experiment::give_back_all() {
@@ -293,6 +249,16 @@ void Experiment::perform(const search::Operations& operations, Context context) 
 }
 
 void Experiment::create_trial(const search::Create& create, Context context) {
+  if (again_) {
+    auto trial = *std::exchange(again_, std::nullopt);
+    const auto id = trial.record.id;
+    trial.record.request_id = create.request_id;
+    trial.record.hparams = create.hparams;
+    requests_.emplace(create.request_id, id);
+    trials_.emplace(id, std::move(trial));
+    changed_.insert(id);
+    return perform(searcher_.trial_created(create.request_id), context);
+  }
   const TrialId id{context.next_trial_id++};
   Trial trial;
   trial.record = {.id = id,

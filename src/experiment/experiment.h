@@ -104,6 +104,14 @@ class Experiment {
   static Result<Experiment> extend(ExperimentRecord record, const json::value& search,
                                    const Reconfiguration& change, Context context);
   json::value search_snapshot() const { return searcher_.snapshot(); }
+  /// Makes a finished experiment of one trial active again, with another configuration: `record.config`. The
+  /// trial, as its row is, goes on from its newest checkpoint, of `checkpoint_batches`. `done`: what
+  /// `completed_operations` was at its end. FailedPrecondition: it was trained as far as the configuration
+  /// says.
+  static Result<Experiment> go_on(ExperimentRecord record, TrialRecord trial, std::int64_t checkpoint_batches,
+                                  std::vector<TrialOperation> done, Context context);
+  std::vector<TrialOperation> completed_operations() const;  ///< of its only trial
+  bool can_go_on() const { return config_.searcher.name == "single"; }
   /// Whether `extend` could do something with it once it is over.
   bool can_be_extended() const;
 
@@ -171,6 +179,7 @@ class Experiment {
   search::Searcher searcher_;
   std::map<TrialId, Trial> trials_;
   std::map<search::RequestId, TrialId> requests_;
+  std::optional<Trial> again_{};  ///< what the search's next trial is, where it is none that is new
   std::vector<Effect> effects_;
   std::set<TrialId> changed_;
 };

@@ -14,8 +14,11 @@ Result<UserPrincipal> require_actor(Services& s, const std::any& principal) {
   if (owner == s.auth.users().end() || !owner->second.active)
     return fail(ErrorCode::PermissionDenied, "the owner of allocation {} is not active", *task);
   // Never as an administrator: whoever can submit code could become one.
-  return UserPrincipal{
-      .id = owner->first, .username = owner->second.username, .admin = false, .token_hash = ""};
+  return UserPrincipal{.id = owner->first,
+                       .username = owner->second.username,
+                       .admin = false,
+                       .token_hash = "",
+                       .allocation_id = *task};
 }
 
 Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, TrialId trial) {

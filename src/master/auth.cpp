@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t kSessionSeconds = 7 * 24 * 3600;
 constexpr std::string_view kTaskPrefix = "det_task_";
+constexpr std::string_view kOwnerPrefix = "det_owner_";
 constexpr std::string_view kPasswordSalt = "GubPEmmotfiK9TMD6Zdw";  // of the API, not a secret
 
 bool equal(const std::string& a, const std::string& b) {
@@ -60,12 +61,49 @@ void Auth::load() {
   store_.flush();
 }
 
-std::string Auth::task_token(const std::string& allocation_id) const {
+namespace {
+
+std::string keyed_hash(const std::string& key, const std::string& text) {
   unsigned char mac[crypto_generichash_BYTES];
-  crypto_generichash(mac, sizeof mac, reinterpret_cast<const unsigned char*>(allocation_id.data()),
-                     allocation_id.size(), reinterpret_cast<const unsigned char*>(options_.task_key.data()),
-                     options_.task_key.size());
-  return fmt::format("{}{}.{}", kTaskPrefix, allocation_id, hex(mac));
+  crypto_generichash(mac, sizeof mac, reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                     reinterpret_cast<const unsigned char*>(key.data()), key.size());
+  return hex(mac);
+}
+
+/// The allocation that a token says it is of.
+std::string allocation_in(const std::string& token, std::string_view prefix) {
+  return token.substr(prefix.size(), token.rfind('.') - prefix.size());
+}
+
+}  // namespace
+
+std::string Auth::task_token(const std::string& allocation_id) const {
+  return fmt::format("{}{}.{}", kTaskPrefix, allocation_id, keyed_hash(options_.task_key, allocation_id));
+}
+
+std::string Auth::owner_token(const std::string& allocation_id) const {
+  // No allocation's id begins so: neither token can be made of the other.
+  return fmt::format("{}{}.{}", kOwnerPrefix, allocation_id,
+                     keyed_hash(options_.task_key, "owner of " + allocation_id));
+}
+
+Result<std::any> Auth::owner_of_task(const std::string& token) const {
+  const auto id = allocation_in(token, kOwnerPrefix);
+  if (!equal(token, owner_token(id))) return fail(ErrorCode::Unauthenticated, "invalid credentials");
+  const auto& cluster = ledger_.cluster();
+  const auto* allocation = cluster.allocation(id);
+  if (allocation == nullptr)
+    return fail(ErrorCode::Gone, "allocation {} is over, and with it what it may do in its owner's name", id);
+  const auto owner = users_.find(cluster.owner_of(cluster::Cluster::job_of(*allocation)));
+  if (owner == users_.end() || !owner->second.active)
+    return fail(ErrorCode::PermissionDenied, "the owner of allocation {} is not active", id);
+  // Never as an administrator: whoever can submit code could become one.
+  UserPrincipal principal{.id = owner->first,
+                          .username = owner->second.username,
+                          .admin = false,
+                          .token_hash = "",
+                          .allocation_id = id};
+  return std::any(Principal(std::move(principal)));
 }
 
 namespace {
@@ -90,11 +128,12 @@ asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& reques
   const auto token = http::bearer_token(request);
   if (!token || token->empty()) co_return fail(ErrorCode::Unauthenticated, "token missing");
   if (token->starts_with(kTaskPrefix)) {
-    const auto id = token->substr(kTaskPrefix.size(), token->rfind('.') - kTaskPrefix.size());
+    const auto id = allocation_in(*token, kTaskPrefix);
     if (!equal(*token, task_token(id))) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
     TaskPrincipal task{.allocation_id = id, .live = ledger_.cluster().allocation(id) != nullptr};
     co_return std::any(Principal(std::move(task)));
   }
+  if (token->starts_with(kOwnerPrefix)) co_return owner_of_task(*token);
   if (equal(*token, options_.agent_token)) co_return std::any(Principal(AgentPrincipal{}));
 
   const auto hash = digest(*token);
@@ -111,8 +150,11 @@ asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& reques
   if (user == users_.end()) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
   if (!user->second.active)
     co_return fail(ErrorCode::PermissionDenied, "user '{}' is not active", user->second.username);
-  UserPrincipal principal{
-      .id = user->first, .username = user->second.username, .admin = user->second.admin, .token_hash = hash};
+  UserPrincipal principal{.id = user->first,
+                          .username = user->second.username,
+                          .admin = user->second.admin,
+                          .token_hash = hash,
+                          .allocation_id = ""};
   co_return std::any(Principal(std::move(principal)));
 }
 
@@ -150,6 +192,7 @@ asio::awaitable<Result<Auth::Login>> Auth::login(std::string username, std::stri
 }
 
 asio::awaitable<void> Auth::logout(std::string token_hash) {
+  if (token_hash.empty()) co_return;  // a task's, which ends with the task
   sessions_.erase(token_hash);
   std::vector<store::Change> changes;
   changes.push_back(store::DeleteSession{std::move(token_hash)});
@@ -241,6 +284,15 @@ Result<UserPrincipal> require_user(const std::any& principal) {
   const auto& who = std::any_cast<const Principal&>(principal);
   if (const auto* user = std::get_if<UserPrincipal>(&who)) return *user;
   return fail(ErrorCode::PermissionDenied, "this call is for users; a task or agent may not make it");
+}
+
+Result<UserPrincipal> require_person(const std::any& principal) {
+  DET_TRY(auto user, require_user(principal));
+  if (!user.allocation_id.empty())
+    return fail(ErrorCode::PermissionDenied,
+                "task {} may not make this call in the name of '{}': what it does outlives the task; log in",
+                user.allocation_id, user.username);
+  return user;
 }
 
 Result<UserPrincipal> require_admin(const std::any& principal) {

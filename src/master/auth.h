@@ -16,7 +16,8 @@ struct UserPrincipal {
   UserId id;
   std::string username;
   bool admin = false;
-  std::string token_hash;
+  std::string token_hash;     ///< empty: no session
+  std::string allocation_id;  ///< not empty: a task speaks in the user's name
 };
 /// The processes of one allocation. They may report for it, and nothing else.
 struct TaskPrincipal {
@@ -32,7 +33,8 @@ using Principal = std::variant<UserPrincipal, TaskPrincipal, AgentPrincipal>;
 ///
 /// Users: passwords arrive hashed once by the client (or are, here) and are kept as
 /// argon2id; session tokens are random, kept as hashes, and last seven days. Task tokens
-/// are a keyed hash of the allocation's id: they need no row, and die with the allocation.
+/// are a keyed hash of the allocation's id: they need no row, and die with the allocation; so
+/// does the token with which a task acts as its owner.
 /// Agents show the token of the file `agent.token` in the master's directory.
 class Auth {
  public:
@@ -47,6 +49,9 @@ class Auth {
   void load();
 
   std::string task_token(const std::string& allocation_id) const;
+  /// With it the processes of an allocation act as the user whom it belongs to, as long as it lives: what the
+  /// user may, but not what administrators may, and nothing that outlives it (passwords, tokens).
+  std::string owner_token(const std::string& allocation_id) const;
   asio::awaitable<Result<std::any>> authenticate(const http::Request& request);
 
   struct Login {
@@ -84,6 +89,7 @@ class Auth {
   Options options_;
   std::map<UserId, store::UserRecord> users_;
   std::map<store::AccessTokenId, store::AccessTokenRecord> tokens_;
+  Result<std::any> owner_of_task(const std::string& token) const;
   void make_room();                                       // in sessions_
   std::map<std::string, store::SessionRecord> sessions_;  // some of those seen since the start
 };
@@ -93,6 +99,8 @@ std::string principal_name(const std::any& principal);
 
 /// What the call needs, or an error that says who is missing.
 Result<UserPrincipal> require_user(const std::any& principal);
+/// A user who is there in person: a task that acts as its owner is not.
+Result<UserPrincipal> require_person(const std::any& principal);
 Result<UserPrincipal> require_admin(const std::any& principal);
 /// The live allocation that speaks. Gone when it is over; PermissionDenied for anyone else.
 Result<std::string> require_task(const std::any& principal);

@@ -39,9 +39,11 @@ std::string owner_name(Services& s, UserId owner) {
 }
 
 /// Of a task that is no trial.
-std::map<std::string, std::string> other_environment(Services& s, const task::TaskRecord& task) {
+std::map<std::string, std::string> other_environment(Services& s, const task::TaskRecord& task,
+                                                     const std::string& allocation_id) {
   std::map<std::string, std::string> environment;
   add_users_own(task.config, environment);
+  environment["DET_USER_TOKEN"] = s.auth.owner_token(allocation_id);
   std::string type = task::type_word(task.type);
   for (auto& c : type) c = static_cast<char>(c - 'a' + 'A');
   environment["DET_TASK_TYPE"] = type;
@@ -62,12 +64,14 @@ std::map<std::string, std::string> other_environment(Services& s, const task::Ta
 
 std::map<std::string, std::string> task_environment(Services& s, const api::DesiredAllocation& allocation) {
   if (!allocation.trial_id)
-    return other_environment(s, s.ledger.cluster().task(allocation.task_id)->record());
+    return other_environment(s, s.ledger.cluster().task(allocation.task_id)->record(),
+                             allocation.allocation_id);
   const auto& experiment = *s.ledger.cluster().experiment(allocation.experiment_id);
   const auto& trial = *experiment.trial(allocation.trial_id);
   std::map<std::string, std::string> environment;
   add_users_own(experiment.record().config, environment);
   environment["DET_TASK_TYPE"] = "TRIAL";
+  environment["DET_USER_TOKEN"] = s.auth.owner_token(allocation.allocation_id);
   environment["DET_USER"] = owner_name(s, experiment.record().owner);
   environment["DET_TRIAL_SEED"] = std::to_string(trial.record.seed);
   environment["DET_STEPS_COMPLETED"] = std::to_string(trial.checkpoint_batches);

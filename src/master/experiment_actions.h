@@ -13,6 +13,8 @@ asio::awaitable<Result<http::Empty>> archive_experiment(Services& s, http::Conte
 asio::awaitable<Result<http::Empty>> delete_experiment(Services& s, http::Context context, ExperimentId id);
 asio::awaitable<Result<http::Empty>> move_experiment(Services& s, http::Context context, ExperimentId id,
                                                      store::ProjectId project);
+/// POST /api/v1/experiments/continue
+void add_continue_routes(http::Router& router, Services& s);
 asio::awaitable<Result<http::Empty>> kill_trial(Services& s, http::Context context, TrialId id);
 
 }  // namespace det::master

@@ -18,6 +18,7 @@
 #include "det/checkpoint/storage.h"
 #include "det/http/server.h"
 #include "det/master/collector.h"
+#include "det/master/experiment_actions.h"
 #include "det/master/log_ring.h"
 #include "det/master/proxy_routes.h"
 #include "det/master/registry.h"
@@ -190,6 +191,7 @@ class Server final : public Master {
     add_metadata_routes(router_, services_);
     add_rendezvous_routes(router_, services_);
     add_submit_routes(router_, services_);
+    add_continue_routes(router_, services_);
     add_experiment_routes(router_, services_);
     add_trial_routes(router_, services_);
     add_unmanaged_routes(router_, services_);

@@ -73,8 +73,8 @@ bool had_the_right(const std::string& by, const Event& event, const cluster::Clu
     return by == fmt::format("user {}", tracked->record.owner);
   if (is_one_of<cluster::AgentSet>(event)) return by == "user 1";  // the administrator
   if (is_one_of<cluster::ExperimentCommanded, cluster::ExperimentPatched, cluster::ExperimentExtended,
-                cluster::JobMoved, cluster::SearchAnswered, cluster::TrialTracked, cluster::TrialKilled>(
-          event))
+                cluster::ExperimentContinued, cluster::JobMoved, cluster::SearchAnswered,
+                cluster::TrialTracked, cluster::TrialKilled>(event))
     return by == "user 1" || by == "user 2";
   return false;  // an event that this table does not know yet
 }
@@ -157,6 +157,7 @@ TEST_F(RightsTest, WhoHasNoRightIsRefusedAndTheLogIsAsItWas) {
   const auto trial = live.trial_id.value();
   const std::vector<Call> of_users = {
       {"POST", "/api/v1/experiments", {{"config", "name: x"}}},
+      {"POST", "/api/v1/experiments/continue", {{"id", id}}},
       {"PATCH", path("/api/v1/experiments/{}", id), {{"name", "stolen"}}},
       {"PATCH", path("/api/v1/experiments/{}", id), {{"resources", {{"maxSlots", 1}}}}},
       {"PUT", path("/api/v1/experiments/{}/labels/x", id), nullptr},
@@ -206,6 +207,35 @@ TEST_F(RightsTest, WhoHasNoRightIsRefusedAndTheLogIsAsItWas) {
       EXPECT_TRUE(status == 401 || status == 403) << path << ": " << status;
     }
   EXPECT_EQ(events(), before + starts);
+}
+
+TEST_F(RightsTest, ATaskActsAsItsOwnerAndNeverLongerOrHigherThanItself) {
+  const auto own = submit();
+  const auto task = sync("a", 1).desired.at(0);
+  const auto token = task.environment.at("DET_USER_TOKEN");
+  EXPECT_EQ(call(token, "GET", "/api/v1/me").body.at("user").at("username"), "determined");
+  EXPECT_EQ(call(token, "PUT", path("/api/v1/experiments/{}/labels/x", own)).status, 200);
+  EXPECT_EQ(call(token, "PATCH", "/api/v1/users/2", json::object{{"password", "mine"}}).status, 403);
+  EXPECT_EQ(call(token, "POST", "/api/v1/tokens", json::object{{"lifespan", "48h"}}).status, 403);
+  EXPECT_EQ(call(token, "POST", "/api/v1/users", json::object{{"user", {{"username", "x"}}}}).status, 403);
+  EXPECT_EQ(call(token + "0", "GET", "/api/v1/me").status, 401);
+  EXPECT_EQ(call("det_owner_" + task.token.substr(9), "GET", "/api/v1/me").status, 401);
+  EXPECT_EQ(call("det_task_" + token.substr(10), "GET", "/api/v1/me").status, 401);
+  call(token, "POST", "/api/v1/auth/logout");
+  EXPECT_EQ(call(token, "GET", "/api/v1/me").status, 200) << "it ends with the task, not before";
+  exit("a", 1, task.allocation_id, 0);
+  EXPECT_EQ(call(token, "GET", "/api/v1/me").status, 410);
+
+  const auto command = call(admin_, "POST", "/api/v1/commands",
+                            json::object{{"config", {{"entrypoint", {"x"}}, {"resources", {{"slots", 0}}}}}});
+  ASSERT_EQ(command.status, 200) << command.text;
+  const std::string id(command.body.at("command").at("id").get_string());
+  for (const auto& wanted : sync("a", 1).desired)
+    if (wanted.task_id == id) {
+      const auto highest = wanted.environment.at("DET_USER_TOKEN");
+      EXPECT_EQ(call(highest, "GET", "/api/v1/me").body.at("user").at("username"), "admin");
+      EXPECT_EQ(call(highest, "POST", "/api/v1/agents/a/disable", json::object{}).status, 403);
+    }
 }
 
 TEST_F(RightsTest, EveryRouteOfTheApiButTheOpenOnesWantsToKnowWho) {

@@ -93,7 +93,7 @@ Result<void> may_see(const UserPrincipal& user, UserId owner) {
 }
 
 asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery q) {
-  const auto user = require_user(context.principal);
+  const auto user = require_person(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   std::optional<UserId> owner;
   if (!q.username.empty()) {
@@ -122,7 +122,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
 }
 
 asio::awaitable<Result<CreateReply>> create(Services& s, Context context, CreateRequest request) {
-  const auto user = require_user(context.principal);
+  const auto user = require_person(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   const auto owner = request.user_id.value() == 0 ? user->id : request.user_id;
   if (!s.auth.users().contains(owner)) co_return not_found("user {} not found", owner);
@@ -136,7 +136,7 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
 }
 
 asio::awaitable<Result<PatchReply>> patch(Services& s, Context context, PatchRequest request) {
-  const auto user = require_user(context.principal);
+  const auto user = require_person(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   const auto found = s.auth.access_tokens().find(request.token_id);
   if (found == s.auth.access_tokens().end()) co_return not_found("token {} not found", request.token_id);

@@ -67,7 +67,7 @@ struct PatchRequest {
 BOOST_DESCRIBE_STRUCT(PatchRequest, (), (user_id, username, display_name, password, admin, active, is_hashed))
 
 asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequest request) {
-  const auto caller = require_user(context.principal);
+  const auto caller = require_person(context.principal);
   if (!caller) co_return tl::unexpected(caller.error());
   const auto found = s.auth.users().find(request.user_id);
   if (found == s.auth.users().end()) co_return not_found("user {} not found", request.user_id);

@@ -42,11 +42,14 @@ class DataFeed {
     claimed_ = next_ = batch;
   }
 
+  std::int64_t records() const { return given_; }  ///< In all batches that `next` gave.
+
   /// The next batch. Requires: not finished. Throws what the data set threw for it.
   Batch next() {
     if (loader_.options().workers == 0) {
       here_ = order_.position(next_++);
       order_.records(here_, indices_);
+      given_ += static_cast<std::int64_t>(indices_.size());
       return loader_.batch(indices_, seed_);
     }
     if (threads_.empty())
@@ -57,12 +60,14 @@ class DataFeed {
     lock.unlock();
     changed_.notify_all();
     if (node.mapped().failure) std::rethrow_exception(node.mapped().failure);
+    given_ += node.mapped().records;
     return std::move(*node.mapped().batch);
   }
 
  private:
   struct Loaded {
     std::optional<Batch> batch;
+    std::int64_t records = 0;
     std::exception_ptr failure;
   };
 
@@ -79,6 +84,7 @@ class DataFeed {
       const auto position = order_.position(index);
       try {
         order_.records(position, indices);
+        loaded.records = static_cast<std::int64_t>(indices.size());
         lock.unlock();
         loaded.batch = loader_.batch(indices, [&] { return order_.seed(position); });
         lock.lock();
@@ -96,6 +102,7 @@ class DataFeed {
   std::int64_t end_;
   std::int64_t claimed_;
   std::int64_t next_;
+  std::int64_t given_ = 0;
   Position here_;
   Indices indices_;
   std::function<std::uint64_t()> seed_;

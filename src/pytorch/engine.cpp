@@ -2,6 +2,9 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <charconv>
+
 #include "det/pytorch/checkpoint_files.h"
 #include "det/pytorch/engine_parts.h"
 #include "det/pytorch/random.h"
@@ -133,12 +136,24 @@ bool Engine::stop_requested() const {
   return parts_->any_stops || parts_->context.get_stop_requested();
 }
 
-void Engine::ask_whether_any_stops() {
+std::int64_t Engine::records() const {
+  return parts_->records;
+}
+
+void Engine::ask_all_ranks() {
   auto& p = *parts_;
   if (p.ranks == nullptr) return;
-  for (const auto& answer :
-       p.ranks->allgather(p.context.get_stop_requested() ? "1" : "0", "the question who stops"))
-    if (answer == "1") p.any_stops = true;
+  const auto stops = p.context.get_stop_requested();
+  const auto answers =
+      p.ranks->allgather((stops ? "1 " : "0 ") + std::to_string(p.records), "the question who stops");
+  p.records = 0;
+  for (const auto& answer : answers) {
+    std::int64_t records = 0;
+    std::from_chars(answer.data() + std::min<std::size_t>(2, answer.size()), answer.data() + answer.size(),
+                    records);
+    p.records += records;
+    if (answer.starts_with('1')) p.any_stops = true;
+  }
 }
 
 }  // namespace det::pytorch

@@ -61,8 +61,9 @@ class Engine {
   void stored(const std::string& uuid);  ///< The checkpoint is in storage.
   void close();
 
-  bool stop_requested() const;  ///< On this rank, or on any where all were asked.
-  void ask_whether_any_stops();
+  bool stop_requested() const;   ///< On this rank, or on any where all were asked.
+  std::int64_t records() const;  ///< Of the newest workload; over all ranks where they were asked.
+  void ask_all_ranks();          ///< Whether any stops, and how many records it had.
 
  private:
   struct Parts;

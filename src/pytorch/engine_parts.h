@@ -45,6 +45,7 @@ struct Engine::Parts {
   Callbacks callbacks;
   std::int64_t trained = 0;
   std::int64_t workloads = 0;
+  std::int64_t records = 0;  ///< Of the newest workload.
   bool feeding = false;
   bool started = false;
   bool any_stops = false;

@@ -9,6 +9,7 @@ Trained Engine::train(std::int64_t batches) {
   ++p.workloads;
   p.note(c10::str("training the batches ", p.trained, " to ", p.trained + batches - 1));
   p.reset_reducers();
+  const auto before = p.trial->training_records();
   for (auto& model : p.own.models) model->train();
   Collector collector("train_batch");
   {
@@ -16,6 +17,7 @@ Trained Engine::train(std::int64_t batches) {
     p.train_batches(batches, collector);
   }
   collector.finish();
+  p.records = p.trial->training_records() - before;
   if (p.ranks != nullptr && p.own.environment.average_training_metrics)
     collector.set_rows(mean_over_ranks(collector, *p.ranks));
   Trained done{.averages = collector.averages(), .names = collector.names(), .batches = collector.rows()};

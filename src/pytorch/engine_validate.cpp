@@ -22,6 +22,7 @@ Numbers Engine::validate() {
     else
       p.evaluate_batches(metrics);
   }
+  p.records = p.trial->validation_records();
   p.reduce_own(false, metrics);
   p.call(&Callback::on_validation_end, metrics);
   return metrics;

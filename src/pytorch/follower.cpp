@@ -75,7 +75,7 @@ void follow_chief(const Job& job, Engine& engine, checkpoint::Storage& storage, 
       case Order::Kind::Stored: continue;
       case Order::Kind::Exit: return;
     }
-    engine.ask_whether_any_stops();
+    engine.ask_all_ranks();
   }
 }
 

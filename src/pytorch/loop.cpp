@@ -104,9 +104,10 @@ void Loop::train(std::int64_t batches) {
   report_state("training");
   tell({.kind = Order::Kind::Train, .batches = batches});
   const auto trained = p_.engine.train(batches);
-  p_.engine.ask_whether_any_stops();
+  p_.engine.ask_all_ranks();
   state_.train(batches);
-  must(p_.master.report_training(state_.batches_trained, to_json(trained.averages), rows_of(trained)));
+  must(p_.master.report_training(state_.batches_trained, to_json(trained.averages), rows_of(trained),
+                                 p_.engine.records()));
   if (!lengths_.empty() && lengths_.back() > 0)
     must(p_.master.report_progress(
         std::min(1.0, static_cast<double>(state_.batches_trained) / static_cast<double>(lengths_.back()))));
@@ -116,7 +117,7 @@ void Loop::validate() {
   report_state("validating");
   tell({.kind = Order::Kind::Validate});
   const auto metrics = p_.engine.validate();
-  p_.engine.ask_whether_any_stops();
+  p_.engine.ask_all_ranks();
   const auto& name = p_.job.config.searcher.metric;
   const auto found = std::ranges::find(metrics, name, &Numbers::value_type::first);
   if (found == metrics.end()) {
@@ -127,7 +128,7 @@ void Loop::validate() {
   }
   const double value = found->second;
   const auto best = must(p_.master.best_validation());
-  must(p_.master.report_validation(state_.batches_trained, to_json(metrics)));
+  must(p_.master.report_validation(state_.batches_trained, to_json(metrics), p_.engine.records()));
   const bool smaller = config_.smaller_is_better;
   searcher_metric_ = value;
   state_.batches_validated = state_.batches_trained;

@@ -16,11 +16,12 @@ class RemoteMaster final : public Master {
   Result<void> complete_operation(std::int64_t length, double metric) override {
     return client_.complete_operation(length, metric);
   }
-  Result<void> report_training(std::int64_t batches, json::object average, json::array each_batch) override {
-    return client_.report_training(batches, std::move(average), std::move(each_batch));
+  Result<void> report_training(std::int64_t batches, json::object average, json::array each_batch,
+                               std::int64_t records) override {
+    return client_.report_training(batches, std::move(average), std::move(each_batch), records);
   }
-  Result<void> report_validation(std::int64_t batches, json::object metrics) override {
-    return client_.report_validation(batches, std::move(metrics));
+  Result<void> report_validation(std::int64_t batches, json::object metrics, std::int64_t records) override {
+    return client_.report_validation(batches, std::move(metrics), records);
   }
   Result<void> report_progress(double fraction) override { return client_.report_progress(fraction); }
   Result<void> report_state(const std::string& state) override { return client_.report_state(state); }
@@ -54,11 +55,12 @@ class LocalMaster final : public Master {
     if (!best_ || better(metric, *best_)) best_ = metric;
     return {};
   }
-  Result<void> report_training(std::int64_t batches, json::object average, json::array) override {
+  Result<void> report_training(std::int64_t batches, json::object average, json::array,
+                               std::int64_t) override {
     options_.print(fmt::format("training after batch {}: {}", batches, json::serialize(average)));
     return {};
   }
-  Result<void> report_validation(std::int64_t batches, json::object metrics) override {
+  Result<void> report_validation(std::int64_t batches, json::object metrics, std::int64_t) override {
     options_.print(fmt::format("validation after batch {}: {}", batches, json::serialize(metrics)));
     return {};
   }

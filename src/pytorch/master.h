@@ -20,9 +20,10 @@ class Master {
 
   virtual Result<trial::Operations> operations(std::int64_t known, std::chrono::milliseconds timeout) = 0;
   virtual Result<void> complete_operation(std::int64_t length, double metric) = 0;
-  virtual Result<void> report_training(std::int64_t batches, json::object average,
-                                       json::array each_batch) = 0;
-  virtual Result<void> report_validation(std::int64_t batches, json::object metrics) = 0;
+  virtual Result<void> report_training(std::int64_t batches, json::object average, json::array each_batch,
+                                       std::int64_t records) = 0;
+  virtual Result<void> report_validation(std::int64_t batches, json::object metrics,
+                                         std::int64_t records) = 0;
   virtual Result<void> report_progress(double fraction) = 0;
   virtual Result<void> report_state(const std::string& state) = 0;
   virtual Result<void> report_checkpoint(const std::string& uuid, std::int64_t batches,

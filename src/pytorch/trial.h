@@ -35,6 +35,8 @@ class DET_PYTORCH_API TrialBase {
   virtual void start_validation(bool whole) = 0;  ///< This rank's share, or the whole set.
   virtual std::optional<Metrics> validate_whole() = 0;
   virtual std::optional<Metrics> validate_next(std::int64_t batch) = 0;  ///< Nothing after the last.
+  virtual std::int64_t training_records() const = 0;    ///< That this rank took since training was opened.
+  virtual std::int64_t validation_records() const = 0;  ///< The same since `start_validation`.
 };
 
 /// A trial in C++: derive from it, and say how to build data, how to train a batch and how to evaluate one.
@@ -120,6 +122,9 @@ class PyTorchTrial : public TrialBase {
     if (!batch) return std::nullopt;
     return evaluate_batch(*batch);
   }
+
+  std::int64_t training_records() const override { return training_ ? training_->records() : 0; }
+  std::int64_t validation_records() const override { return validation_ ? validation_->records() : 0; }
 
   std::unique_ptr<DataFeed<Batch>> training_;
   std::optional<DataLoader<Batch>> validation_loader_;

@@ -1,14 +1,16 @@
 """Searches driven by a program of the user: it and the master are killed, and nothing is done twice."""
 
 import json
+import pathlib
 import shutil
 import signal
+import subprocess
 import time
 import urllib.error
 
 import pytest
 import yaml
-from cluster import wait_until
+from cluster import BINARY, wait_until
 from sdk import popen_python, run_python
 
 # Three trials of 20 batches; the best goes on to 40, then to 60.
@@ -149,3 +151,78 @@ def test_what_makes_no_sense_is_refused_in_words_and_as_a_whole(start, definitio
     assert answer(events[-1]["id"], {"shutDown": {}}) == {}
     cluster.wait_for_state(id, "COMPLETED")
     assert answer(events[-1]["id"], train)[1].startswith(f"experiment {id} is COMPLETED")
+
+
+CXX = pathlib.Path(BINARY).parent / "det-search-example"
+
+
+@pytest.mark.skipif(not CXX.exists(), reason="det-search-example was not built")
+def test_a_runner_in_c_plus_plus_is_killed_with_the_master_and_the_search_is_the_same(start, definition, tmp_path):
+    """Four candidates train 10 batches, the better two go on to 20, the best to 40."""
+    cluster = start(options=["--slots", "2"])
+    paces = [0.02, 0.021, 0.022, 0.023]
+    candidates = tmp_path / "candidates.json"
+    candidates.write_text(json.dumps([{"global_batch_size": 8, "seconds_per_batch": pace} for pace in paces]))
+
+    def runner(state):
+        words = [CXX, "custom.yaml", ".", candidates, "10", state]
+        environment = cluster.environment | {"DET_MASTER": cluster.url}
+        return subprocess.Popen(
+            words, cwd=definition, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    def finished(state):
+        process = runner(state)
+        text, _ = process.communicate(timeout=90)
+        assert process.returncode == 0, text
+        return int(text.split()[1])
+
+    for round in range(6):
+        process = runner(tmp_path / "killed")
+        time.sleep(0.05 + 0.35 * round)
+        if round % 2:
+            cluster.master.kill()
+            cluster.start_master()
+        process.kill()
+        process.communicate()
+    id = finished(tmp_path / "killed")
+    assert finished(tmp_path / "killed") == id, "it is over"
+    assert len(cluster.get("experiments")["experiments"]) == 1, "it was submitted twice"
+    trials = cluster.get(f"experiments/{id}/trials")["trials"]
+    assert sorted(t["totalBatchesProcessed"] for t in trials) == [10, 10, 20, 40]
+    assert {t["state"] for t in trials} == {"STATE_COMPLETED"}
+    assert cluster.experiment(id)["progress"] == 1
+
+    def results(wanted):
+        """Of the trials that trained to ``wanted``: the losses of their validations."""
+        chosen = [t["id"] for t in trials if t["totalBatchesProcessed"] == wanted]
+        rows = [cluster.metrics(id, "validation") for id in chosen]
+        return [{batches: m["validation_metrics"]["validation_loss"] for batches, m in row} for row in rows]
+
+    (best,), (second,), losers = results(40), results(20), results(10)
+    assert set(best) == {10, 20, 40} and set(second) == {10, 20}
+    assert best[20] <= second[20], "the better one went on"
+    assert max(best[10], second[10]) <= min(loser[10] for loser in losers)
+
+
+@pytest.mark.skipif(not CXX.exists(), reason="det-search-example was not built")
+def test_a_runner_in_c_plus_plus_says_what_is_wrong(start, definition, tmp_path):
+    cluster = start(options=["--slots", "1"])
+    (tmp_path / "none.json").write_text("[]")
+    (tmp_path / "one.json").write_text('[{"global_batch_size": 8}]')
+
+    def said(config, candidates):
+        done = subprocess.run(
+            [CXX, config, ".", tmp_path / candidates, "10", tmp_path / "state"],
+            cwd=definition,
+            env=cluster.environment | {"DET_MASTER": cluster.url},
+            text=True,
+            capture_output=True,
+        )
+        assert done.returncode == 1
+        return done.stderr
+
+    assert "has no list of hyperparameters" in said("custom.yaml", "none.json")
+    assert "missing.yaml cannot be read" in said("missing.yaml", "one.json")
+    (definition / "bad.yaml").write_text("searcher: {name: custom}")
+    assert "searcher" in said("bad.yaml", "one.json")

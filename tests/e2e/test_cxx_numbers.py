@@ -72,3 +72,28 @@ def test_a_trial_in_c_plus_plus_records_where_it_ran(run):
     assert "deterministic_algorithms: " in shown
     assert re.search(r"libtorch_cpu\.so", shown), shown
     assert re.search(r"compiler: /", shown), shown
+
+
+@pytest.mark.parametrize(("model", "slots"), [("noisy", 1), ("ranks", 2)])
+def test_a_trial_in_c_plus_plus_counts_its_records_as_one_in_python_does(run, model, slots):
+    """What the browser's axes are made of: batches and records of every report, and so epochs."""
+    options = ["--config", f"resources.slots_per_trial={slots}", "--config", "searcher.max_length.batches=24"]
+    options += ["--config", "min_validation_period.batches=8"]
+    both = [run.create(MODELS / name, *options) for name in (model, f"{model}_cxx")]
+    for id in both:
+        run.wait_for_state(id, "COMPLETED", seconds=400)
+
+    def counted(id):
+        path = f"trials/{run.trial_of(id)['id']}/workloads?limit=1000"
+        done = run.get(path)["workloads"]
+        return [
+            (group, w[group]["totalBatches"], w[group]["numInputs"])
+            for w in done
+            for group in ("training", "validation")
+            if w.get(group)
+        ]
+
+    python, ours = map(counted, both)
+    assert ours == python
+    assert all(records > 0 for _, _, records in ours)
+    assert sum(records for group, _, records in ours if group == "training") == 24 * 8

@@ -237,6 +237,7 @@ void World::plan_extensions() {
       if (!master->alive()) return;
       for (const auto& [id, kept] : tables.searches) {
         if (master->cluster().experiment(id) != nullptr) continue;
+        if (kept.state.is_array()) continue;  // of a single trial: it is not extended
         cluster::ExperimentExtended extended{tables.experiments.at(id), kept.state, {}};
         extended.record.config = kept.config;
         extended.change.max_trials = between(4, 9);

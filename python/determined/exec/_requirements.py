@@ -6,9 +6,9 @@ the platform's environment has in a fitting version is not installed again. Tens
 that only those who use it pay for it: a trial of one of its families gets it without asking, below that of its
 ``requirements.txt`` (docs/decisions/0021).
 
-They are kept in ``DET_ENVIRONMENTS``, else in ``$XDG_CACHE_HOME/det/environments``. Whenever one is built, those go that
-nobody uses now and that were not used for thirty days, or that nobody can use again: the platform's environment below
-them was changed or removed.
+They are kept in ``DET_ENVIRONMENTS``, else in ``$XDG_CACHE_HOME/det/environments``. Whenever one is built, those go
+that nobody uses now and that were not used for thirty days, or that nobody can use again: the platform's environment
+below them was changed or removed.
 """
 
 from __future__ import annotations

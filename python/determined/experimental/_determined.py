@@ -37,6 +37,15 @@ class ExperimentSortBy(enum.Enum):
     SEARCHER_METRIC_VAL = "SORT_BY_SEARCHER_METRIC_VAL"
 
 
+def config_text(config: str | os.PathLike[str] | Mapping[str, Any]) -> str:
+    """A configuration as the master is sent it: of a dict, or of the file of that path.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    return json.dumps(config) if isinstance(config, Mapping) else pathlib.Path(config).read_text()
+
+
 class Determined:
     """A master, and a user who is logged in there.
 
@@ -97,7 +106,21 @@ class Determined:
             FileNotFoundError: the configuration file or the directory is not there.
             ValueError: the directory is too large.
         """
-        text = json.dumps(config) if isinstance(config, Mapping) else pathlib.Path(config).read_text()
+        text = config_text(config)
+        return self._submit(text, model_dir, includes, parent_id, project_id, template, activate=activate)
+
+    def _submit(
+        self,
+        text: str,
+        model_dir: str | os.PathLike[str] | None,
+        includes: Iterable[str | os.PathLike[str]] | None,
+        parent_id: int | None = None,
+        project_id: int | None = None,
+        template: str | None = None,
+        *,
+        activate: bool,
+    ) -> Experiment:
+        """Submits a configuration that is text already; else as :meth:`create_experiment`."""
         body: dict[str, Any] = {
             "config": text,
             "modelDefinition": read_context(model_dir, includes or ()),

@@ -9,9 +9,11 @@
     runner = searcher.LocalSearchRunner(Halves(), searcher_dir="state")
     runner.run("custom.yaml", "model_dir")
 
-The configuration says ``searcher: {name: custom, metric: …, unit: batches}``.
+``RemoteSearchRunner`` does the same in a trial of the cluster. The configuration of what is searched says
+``searcher: {name: custom, metric: …, unit: batches}``.
 """
 
+from determined.searcher._local_runner import LocalSearchRunner
 from determined.searcher._method import (
     Close,
     Create,
@@ -23,7 +25,8 @@ from determined.searcher._method import (
     Shutdown,
     ValidateAfter,
 )
-from determined.searcher._runner import LocalSearchRunner, SearchRunner
+from determined.searcher._remote_runner import RemoteSearchRunner
+from determined.searcher._runner import SearchRunner
 
 __all__ = [
     "Close",
@@ -32,6 +35,7 @@ __all__ = [
     "LocalSearchRunner",
     "Operation",
     "Progress",
+    "RemoteSearchRunner",
     "SearchMethod",
     "SearchRunner",
     "SearcherState",

@@ -9,7 +9,10 @@ import json
 import pathlib
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from determined.experimental._checkpoint import Checkpoint
 
 
 class ExitedReason(enum.Enum):
@@ -30,10 +33,21 @@ class Operation(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class Create(Operation):
-    """Start a trial with these hyperparameters. It trains once a :class:`ValidateAfter` says how far."""
+    """Start a trial with these hyperparameters. It trains once a :class:`ValidateAfter` says how far.
+
+    ``checkpoint`` must be None: trials of such a search begin at the beginning.
+    """
 
     request_id: uuid.UUID
     hparams: Mapping[str, Any]
+    checkpoint: Checkpoint | None = None
+
+    def __post_init__(self) -> None:
+        if self.checkpoint is not None:
+            raise ValueError(
+                f"trial {self.request_id} was to start from {self.checkpoint}; "
+                "trials of a custom search begin at the beginning, so checkpoint must be None"
+            )
 
     def to_json(self) -> dict[str, Any]:
         return {"createTrial": {"requestId": str(self.request_id), "hyperparams": json.dumps(dict(self.hparams))}}
@@ -92,6 +106,7 @@ class SearcherState:
     trial_progress: dict[uuid.UUID, float] = dataclasses.field(default_factory=dict)
     last_event_id: int = 0
     experiment_completed: bool = False
+    experiment_failed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -102,6 +117,7 @@ class SearcherState:
             "trial_progress": {str(trial): units for trial, units in self.trial_progress.items()},
             "last_event_id": self.last_event_id,
             "experiment_completed": self.experiment_completed,
+            "experiment_failed": self.experiment_failed,
         }
 
     @classmethod
@@ -114,6 +130,7 @@ class SearcherState:
             trial_progress={uuid.UUID(trial): units for trial, units in saved["trial_progress"].items()},
             last_event_id=saved["last_event_id"],
             experiment_completed=saved["experiment_completed"],
+            experiment_failed=saved.get("experiment_failed", False),
         )
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
+import abc
 import json
 import logging
 import math
 import os
 import pathlib
-import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from determined.common.api import errors
-from determined.experimental._determined import Determined
+from determined.experimental._determined import Determined, config_text
 from determined.searcher._method import (
     ExitedReason,
     Operation,
@@ -29,35 +27,49 @@ logger = logging.getLogger("determined.searcher")
 
 T = TypeVar("T")
 
+Config = str | os.PathLike[str] | Mapping[str, Any]
+"""Of an experiment: the path of a YAML file, or a dict."""
+Includes = Iterable[str | os.PathLike[str]] | None
+
 _STATE = "state.json"
 _METHOD = "method"
-_POLL_SECONDS = 30
 _OVER = ("COMPLETED", "CANCELED", "ERROR", "DELETED", "DELETE_FAILED", "DELETING")
 
 
-class SearchRunner:
-    """Runs a search method against one experiment.
+class SearchRunner(abc.ABC):
+    """Runs a search method against one experiment; where it runs, and where its state is kept, is up to subclasses.
 
-    What the method answers to an event is saved together with the method's state before it is sent. A runner that
+    What the method answers to events is saved together with the method's state before it is sent. A runner that
     ends between the two sends the very same operations when it is started again, and the master takes an answer to
     an event once. ``patience``: seconds that it waits for a master that does not answer.
     """
 
-    def __init__(
-        self,
-        search_method: SearchMethod,
-        directory: pathlib.Path,
-        master: Determined | None = None,
-        patience: float = 600.0,
-    ) -> None:
+    _poll_seconds = 30
+    """How long the master may take to say that nothing happened."""
+
+    def __init__(self, search_method: SearchMethod, master: Determined, patience: float) -> None:
         self.search_method = search_method
         self.state = SearcherState()
-        self._determined = master or Determined()
+        self._determined = master
         self._session = self._determined._session
-        self._directory = directory
         self._patience = patience
         self._pending: list[dict[str, Any]] = []
         self._maybe_sent = False  # whether the pending answer may have reached the master before
+        self._mark = ""  # a comment below the configuration: whose experiment it is, before that has an id
+
+    @abc.abstractmethod
+    def _save(self) -> None:
+        """Keeps the state and the pending answer, with :meth:`_write`. Durable when it returns."""
+
+    def _before_waiting(self) -> None:
+        """Called again and again while all that happened is answered."""
+
+    def _is_worth_saving(self, events: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether these change what must be kept."""
+        return True
+
+    def _told(self, fraction: float) -> None:
+        """Called when the master knows how much of the search is done."""
 
     def _answer(self, event: Mapping[str, Any]) -> list[Operation]:
         """Tells the method of the event."""
@@ -74,46 +86,54 @@ class SearchRunner:
             return list(method.on_trial_created(state, trial))
         if kind == "trialProgress":
             state.trial_progress[trial] = float(body["partialUnits"])
-            operations: list[Operation] = []
-        elif kind == "validationCompleted":
+            return []
+        if kind == "validationCompleted":
             length = int(body["validateAfterLength"])
-            operations = list(method.on_validation_completed(state, trial, float(body["metric"]), length))
-        elif kind == "trialExitedEarly":
+            return list(method.on_validation_completed(state, trial, float(body["metric"]), length))
+        if kind == "trialExitedEarly":
             state.failures.add(trial)
             return list(method.on_trial_exited_early(state, trial, ExitedReason(body["exitedReason"])))
-        elif kind == "trialClosed":
+        if kind == "trialClosed":
             state.trials_closed.add(trial)
-            operations = list(method.on_trial_closed(state, trial))
-        else:
-            raise ValueError(f"the master tells of {kind}, which this version does not know")
-        return [*operations, Progress(_fraction(method.progress(state)))]
+            return list(method.on_trial_closed(state, trial))
+        raise ValueError(f"the master tells of {kind}, which this version does not know")
 
     def _drive(self, experiment_id: int) -> int:
         """Answers events until the search is over."""
         path = f"/api/v1/experiments/{experiment_id}"
         while not self.state.experiment_completed:
-            for event in self._patiently(lambda: self._events(path)):
-                if _state_of(event) in _OVER:
-                    self.state.experiment_completed = True
-                    self._save()
-                elif not self._handle(path, event):
-                    break
+            self._before_waiting()
+            events = self._patiently(lambda: self._events(path))
+            if events:
+                self._take(path, events)
         return experiment_id
 
     def _events(self, path: str) -> list[Mapping[str, Any]]:
-        answer = self._session.get(f"{path}/searcher_events", {"timeoutSeconds": _POLL_SECONDS})
+        answer = self._session.get(f"{path}/searcher_events", {"timeoutSeconds": self._poll_seconds})
         return answer.get("searcherEvents") or []
 
-    def _handle(self, path: str, event: Mapping[str, Any]) -> bool:
-        """Answers one event; False where the master has to be asked again what there is."""
-        number = int(event["id"])
-        if number < self.state.last_event_id:
-            return True  # goes with the one that was answered last
-        if number > self.state.last_event_id:
-            self._pending = [operation.to_json() for operation in self._answer(event)]
-            self.state.last_event_id = number
-            self._maybe_sent = False
+    def _take(self, path: str, events: Sequence[Mapping[str, Any]]) -> None:
+        """Answers all events of the queue at once; those that were answered before, with what was said then."""
+        if (over := _state_of(events[-1])) in _OVER:
+            self.state.experiment_completed = True
+            self.state.experiment_failed = over == "ERROR"
             self._save()
+            return
+        if int(events[0]["id"]) > self.state.last_event_id:
+            operations = [operation for event in events for operation in self._answer(event)]
+            self._pending = [operation.to_json() for operation in operations]
+            if any(_trial_of(event) for event in events):
+                fraction = _fraction(self.search_method.progress(self.state))
+                self._pending.append(Progress(fraction).to_json())
+            self.state.last_event_id = int(events[-1]["id"])
+            self._maybe_sent = False
+            if self._is_worth_saving(events):
+                self._save()
+        self._say(path)
+
+    def _say(self, path: str) -> None:
+        """Sends the pending answer."""
+        number = self.state.last_event_id
         body = {"searcherOperations": self._pending, "triggeredByEvent": {"id": number}}
         try:
             self._patiently(lambda: self._send(path, body))
@@ -123,12 +143,13 @@ class SearchRunner:
                     f"event {number} of experiment {self.state.experiment_id} was answered by another runner; "
                     "one search method may drive an experiment at a time"
                 ) from None
-            return False  # it arrived before: only the master's answer was lost
+            return  # it arrived before: only the master's answer was lost
         except errors.BadRequestException:
             if self._is_stopping(path):
-                return False
+                return
             raise
-        return True
+        if self._pending and (said := self._pending[-1].get("setSearcherProgress")):
+            self._told(said["progress"])
 
     def _send(self, path: str, body: Mapping[str, Any]) -> None:
         try:
@@ -142,75 +163,75 @@ class SearchRunner:
         return state in _OVER or state.startswith("STOPPING")
 
     def _patiently(self, call: Callable[[], T]) -> T:
-        """Calls again while no master answers: it may be starting again."""
-        limit = time.monotonic() + self._patience
-        while True:
-            try:
-                return call()
-            except errors.MasterNotFoundException as error:
-                if time.monotonic() > limit:
-                    raise
-                logger.warning("%s; trying again", error)
-                time.sleep(min(0.5, self._patience))
+        return patiently(call, self._patience)
 
-    def _save(self) -> None:
-        """Writes a new directory and puts it in the place of the old one in one step."""
-        fresh = self._directory / f"state-{os.getpid()}-{time.time_ns()}"
-        (fresh / _METHOD).mkdir(parents=True)
-        self.search_method.save_method_state(fresh / _METHOD)
-        saved = {"searcher_state": self.state.to_dict(), "pending": self._pending}
-        (fresh / _STATE).write_text(json.dumps(saved))
-        for file in fresh.rglob("*"):
-            if file.is_file():
-                _sync(file)
-        link = self._directory / "current.new"
-        link.unlink(missing_ok=True)
-        link.symlink_to(fresh.name)
-        link.replace(self._directory / "current")
-        _sync(self._directory)
-        for old in self._directory.glob("state-*"):
-            if old.name != fresh.name:
-                shutil.rmtree(old, ignore_errors=True)
+    def _write(self, directory: pathlib.Path) -> None:
+        """All that is to be kept, into an empty directory."""
+        (directory / _METHOD).mkdir(parents=True)
+        self.search_method.save_method_state(directory / _METHOD)
+        saved = {"searcher_state": self.state.to_dict(), "pending": self._pending, "mark": self._mark}
+        (directory / _STATE).write_text(json.dumps(saved))
 
-    def _load(self) -> bool:
-        current = self._directory / "current"
-        if not (current / _STATE).exists():
+    def _read(self, directory: pathlib.Path) -> bool:
+        """What :meth:`_write` wrote; False where it wrote nothing there."""
+        if not (directory / _STATE).exists():
             return False
-        saved = json.loads((current / _STATE).read_text())
+        saved = json.loads((directory / _STATE).read_text())
         self.state = SearcherState.from_dict(saved["searcher_state"])
         self._pending = saved["pending"]
+        self._mark = saved.get("mark", "")
         self._maybe_sent = True
-        self.search_method.load_method_state(current / _METHOD)
+        self.search_method.load_method_state(directory / _METHOD)
         return True
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Holds the directory, so that no second runner goes on from the same state."""
-        self._directory.mkdir(parents=True, exist_ok=True)
-        with (self._directory / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise RuntimeError(f"another search runner works in {self._directory}") from None
-            yield
-
-    def _submit_or_resume(
+    def _submit(
         self,
-        config: str | os.PathLike[str] | Mapping[str, Any],
+        config: Config,
         model_dir: str | os.PathLike[str] | None,
-        includes: Iterable[str | os.PathLike[str]] | None,
+        includes: Includes,
+        *,
+        parent_id: int | None = None,
+        again: bool,
     ) -> int:
-        with self._alone():
-            if self._load() and self.state.experiment_id is not None:
-                logger.info("going on with experiment %s", self.state.experiment_id)
-                if self.state.last_event_id == 0:
-                    self._activate(self.state.experiment_id)
-                return self._drive(self.state.experiment_id)
-            experiment = self._determined.create_experiment(config, model_dir, includes, activate=False)
-            self.state.experiment_id = experiment.id
-            self._save()  # from here on this directory belongs to that experiment
-            self._activate(experiment.id)
-            return self._drive(experiment.id)
+        """Submits the experiment, paused, so that nothing happens unremembered; its id.
+
+        ``again``: an earlier run may have done so and died before it could remember it.
+        """
+        text = f"{config_text(config).rstrip()}\n{self._mark}\n"
+        unsure = again
+
+        def attempt() -> int:
+            nonlocal unsure
+            found = self._find_marked() if unsure else None
+            unsure = True
+            if found is not None:
+                return found
+            return self._determined._submit(text, model_dir, includes, parent_id, activate=False).id
+
+        return self._patiently(attempt)
+
+    def _find_marked(self) -> int | None:
+        path = "/api/v1/experiments"
+        wanted = {"states": ["STATE_PAUSED"], "users": [self._determined.whoami()]}
+        for listed in self._session.pages(path, "experiments", wanted):
+            whole = self._session.get(f"{path}/{listed['id']}")["experiment"]
+            if str(whole.get("originalConfig") or "").rstrip().endswith(f"\n{self._mark}"):
+                return int(listed["id"])
+        return None
+
+    def _begin(self, experiment_id: int) -> int:
+        """Drives an experiment that nobody drove before."""
+        self.state.experiment_id = experiment_id
+        self._save()  # from here on the state belongs to that experiment
+        self._activate(experiment_id)
+        return self._drive(experiment_id)
+
+    def _go_on(self, experiment_id: int) -> int:
+        """Drives the experiment of the state that was read."""
+        logger.info("going on with experiment %s", experiment_id)
+        if self.state.last_event_id == 0:
+            self._activate(experiment_id)
+        return self._drive(experiment_id)
 
     def _activate(self, experiment_id: int) -> None:
         path = f"/api/v1/experiments/{experiment_id}"
@@ -221,50 +242,29 @@ class SearchRunner:
                 raise
 
 
+def patiently(call: Callable[[], T], patience: float) -> T:
+    """Calls again while no master answers, at most for ``patience`` seconds: it may be starting again."""
+    limit = time.monotonic() + patience
+    while True:
+        try:
+            return call()
+        except errors.MasterNotFoundException as error:
+            if time.monotonic() > limit:
+                raise
+            logger.warning("%s; trying again", error)
+            time.sleep(min(0.5, patience))
+
+
 def _state_of(event: Mapping[str, Any]) -> str:
     """The experiment's state that the event tells of; empty where it tells of something else."""
     return str(event.get("experimentInactive", {}).get("experimentState", "")).removeprefix("STATE_")
 
 
+def _trial_of(event: Mapping[str, Any]) -> str:
+    """The trial that the event tells of; empty where it is of none."""
+    body = next(value for key, value in event.items() if key != "id")
+    return str(body.get("requestId", ""))
+
+
 def _fraction(progress: float) -> float:
     return min(max(float(progress), 0.0), 1.0) if math.isfinite(progress) else 0.0
-
-
-def _sync(path: pathlib.Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-class LocalSearchRunner(SearchRunner):
-    """Runs the search method in this process, and keeps its state in ``searcher_dir``.
-
-    A second run with the same directory goes on with the experiment that the first one created, wherever the first
-    one was killed. (Killed while the experiment is submitted, it may leave a paused one without trials behind.)
-    """
-
-    def __init__(
-        self,
-        search_method: SearchMethod,
-        searcher_dir: str | os.PathLike[str] | None = None,
-        master: Determined | None = None,
-        patience: float = 600.0,
-    ) -> None:
-        super().__init__(search_method, pathlib.Path(searcher_dir or "searcher-state"), master, patience)
-
-    def run(
-        self,
-        exp_config: str | os.PathLike[str] | Mapping[str, Any],
-        model_dir: str | os.PathLike[str] | None = None,
-        includes: Iterable[str | os.PathLike[str]] | None = None,
-    ) -> int:
-        """Submits the experiment, or goes on with it, and drives it to its end. Returns its id.
-
-        Raises:
-            BadRequestException: the configuration, or an operation of the method, makes no sense; the text says why.
-            RuntimeError: another runner drives the experiment, or works in the directory.
-            MasterNotFoundException: for longer than ``patience`` no master answered.
-        """
-        return self._submit_or_resume(exp_config, model_dir, includes)

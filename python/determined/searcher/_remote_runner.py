@@ -1,0 +1,98 @@
+"""A search method in a trial of the cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from determined.common.api import errors
+from determined.core import Context
+from determined.experimental._determined import Determined
+from determined.searcher._method import SearchMethod
+from determined.searcher._runner import Config, Includes, SearchRunner, patiently
+
+logger = logging.getLogger("determined.searcher")
+
+
+class RemoteSearchRunner(SearchRunner):
+    """Runs the search method in the trial whose script calls this, and keeps its state in the trial's checkpoints.
+
+    ::
+
+        with det.core.init() as context:
+            searcher.RemoteSearchRunner(method, context).run("custom.yaml", "model_dir")
+
+    The trial is of an experiment of its own: its entrypoint is the script, its searcher ``single``; with
+    ``resources.slots_per_trial: 0`` it takes no slot. It submits the experiment that is searched, as its owner.
+    Killed at any instant, paused, or started again on another machine, the search goes on as if nothing had happened.
+
+    Raises:
+        RuntimeError: this is no trial of a cluster, or not its first process.
+    """
+
+    _poll_seconds = 2  # so that a pause is soon obeyed
+
+    def __init__(self, search_method: SearchMethod, context: Context) -> None:
+        if context.info is None:
+            raise RuntimeError(
+                "RemoteSearchRunner runs in a trial of the cluster, and this is none; submit the script as the "
+                "entrypoint of an experiment, or use LocalSearchRunner"
+            )
+        if context.distributed.rank != 0:
+            raise RuntimeError(
+                f"rank {context.distributed.rank} can't run a search; one process does, with slots_per_trial 0 or 1"
+            )
+        super().__init__(search_method, patiently(Determined, math.inf), patience=math.inf)
+        self.context = context
+        self.info = context.info
+        self._checkpoint: str | None = None
+
+    def run(
+        self, exp_config: Config, model_dir: str | os.PathLike[str] | None = None, includes: Includes = None
+    ) -> int:
+        """Submits the experiment, or goes on with it, and drives it to its end. Returns its id.
+
+        When the trial has to give its slots back, the process ends in here, with status 0.
+
+        Raises:
+            BadRequestException: the configuration, or an operation of the method, makes no sense; the text says why.
+            RuntimeError: another runner drives the experiment.
+        """
+        latest = self.info.latest_checkpoint
+        if latest is not None and not self.info.warm_start:
+            with self.context.checkpoint.restore_path(latest) as directory:
+                found = self._read(directory)
+            if found and self.state.experiment_id is not None:
+                self._checkpoint = latest
+                return self._go_on(self.state.experiment_id)
+        self._mark = f"# searched by trial {self.info.trial.trial_id}"
+        own = self.info.trial.experiment_id
+        again = self.info.trial.trial_run_id > 1
+        return self._begin(self._submit(exp_config, model_dir, includes, parent_id=own, again=again))
+
+    def _save(self) -> None:
+        before = self._checkpoint
+        metadata = {"steps_completed": self.state.last_event_id, "experiment_id": self.state.experiment_id}
+        with self.context.checkpoint.store_path(metadata) as (directory, uuid):
+            self._write(directory)
+        self._checkpoint = uuid
+        if before is not None:
+            with contextlib.suppress(errors.BadRequestException, errors.NotFoundException):  # then it stays
+                self.context.checkpoint.delete(before)
+
+    def _is_worth_saving(self, events: Sequence[Mapping[str, Any]]) -> bool:
+        """A checkpoint for each report of each trial would be too many: of progress, the next report tells as much."""
+        return any("trialProgress" not in event for event in events)
+
+    def _before_waiting(self) -> None:
+        if self.context.preempt.should_preempt():
+            logger.info("the search of experiment %s waits until this trial goes on", self.state.experiment_id)
+            sys.exit(0)
+
+    def _told(self, fraction: float) -> None:
+        self.context.train.report_progress(fraction)
