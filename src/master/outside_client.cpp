@@ -126,6 +126,11 @@ class OutsideClient::Worker {
     curl_multi_cleanup(multi_);
   }
 
+  void cancel() {
+    cancelled_ = true;
+    curl_multi_wakeup(multi_);
+  }
+
   void add(std::unique_ptr<Transfer> transfer) {
     transfer->allowed = &allowed_;
     {
@@ -144,6 +149,8 @@ class OutsideClient::Worker {
       int left = 0;
       while (const auto* message = curl_multi_info_read(multi_, &left))
         if (message->msg == CURLMSG_DONE) finish(message->easy_handle, message->data.result);
+      if (cancelled_)
+        while (!running_.empty()) finish(running_.begin()->first, CURLE_ABORTED_BY_CALLBACK);
       curl_multi_poll(multi_, nullptr, 0, 10'000, nullptr);
     }
   }
@@ -172,7 +179,7 @@ class OutsideClient::Worker {
 
   std::vector<Network> allowed_;
   CURLM* multi_ = nullptr;
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false}, cancelled_{false};
   std::mutex mutex_;
   std::vector<std::unique_ptr<Transfer>> added_;
   std::map<CURL*, std::unique_ptr<Transfer>> running_;
@@ -183,14 +190,20 @@ OutsideClient::OutsideClient(asio::any_io_executor executor, std::vector<Network
     : executor_(std::move(executor)), worker_(std::make_unique<Worker>(std::move(allowed))) {}
 OutsideClient::~OutsideClient() = default;
 
+void OutsideClient::cancel() {
+  worker_->cancel();
+}
+
 asio::awaitable<Answer> OutsideClient::post(OutsideCall call) {
   auto begin = [this](auto handler, OutsideCall what) {
     auto resume = std::make_shared<decltype(handler)>(std::move(handler));
     auto transfer = std::make_unique<Transfer>();
     transfer->call = std::move(what);
-    transfer->done = [executor = executor_, resume](Answer answer) {
-      asio::post(executor,
-                 [resume, answer = std::move(answer)]() mutable { std::move (*resume)(std::move(answer)); });
+    // The handler leaves the worker with the answer: it must not end on that thread.
+    transfer->done = [executor = executor_, resume = std::move(resume)](Answer answer) mutable {
+      asio::post(executor, [resume = std::move(resume), answer = std::move(answer)]() mutable {
+        std::move (*resume)(std::move(answer));
+      });
     };
     worker_->add(std::move(transfer));
   };

@@ -44,6 +44,8 @@ class OutsideClient {
 
   /// The status of the answer.
   boost::asio::awaitable<tl::expected<int, OutsideFailure>> post(OutsideCall call);
+  /// Ends open calls, and all later ones, with a failure.
+  void cancel();
 
  private:
   class Worker;

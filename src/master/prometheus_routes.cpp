@@ -226,6 +226,7 @@ asio::awaitable<http::Response> metrics(Services& s, std::shared_ptr<StoredCount
   write_queue(out, s.ledger.cluster(), s.ledger.now());
   write_work(out, s);
   write_process(out, s);
+  co_await s.ledger.durable();
   co_return text_response(out.take());
 }
 
@@ -275,6 +276,7 @@ asio::awaitable<http::Response> state(Services& s, http::Request request) {
     for (const auto& label : labels)
       out.sample({{"experiment_id", std::to_string(id.value())}, {"label", label}}, 1);
   }
+  co_await s.ledger.durable();
   co_return text_response(out.take());
 }
 
@@ -292,6 +294,7 @@ asio::awaitable<http::Response> targets(Services& s, http::Request request) {
         {"targets", json::array{json::value(host + ":8080"), json::value(host + ":9400")}},
         {"labels", json::object{{"det_agent_id", id}, {"det_resource_pool", agent.resource_pool}}}});
   }
+  co_await s.ledger.durable();
   co_return http::json_response(json::serialize(list));
 }
 

@@ -40,7 +40,7 @@ class Webhooks {
            Unmanaged& unmanaged, WebhookSettings settings);
 
   void start();  ///< Begins to deliver.
-  void stop();   ///< Begins no more deliveries.
+  void stop();   ///< Begins no more deliveries, and breaks off those under way.
 
   const std::map<WebhookId, WebhookRecord>& all() const { return webhooks_; }
   const WebhookRecord* find(WebhookId id) const;
