@@ -101,7 +101,8 @@ def test_a_server_that_fails_and_hangs_hears_of_every_end_though_the_master_is_k
     for headers, body in receiver.got:
         signed = headers["X-Determined-AI-Signature-Timestamp"].encode() + b"," + body
         assert headers["X-Determined-AI-Signature"] == hmac.new(KEY.encode(), signed, hashlib.sha256).hexdigest()
-    count = len(documents)
+    wait_until(lambda: "det_webhook_pending 0\n" in cluster.text("/metrics"), "nothing under way")
+    count = len(receiver.got)
     cluster.master.kill()
     cluster.start_master()
     time.sleep(2)
