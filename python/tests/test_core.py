@@ -163,6 +163,9 @@ def test_a_trial_says_of_itself_what_it_wants(master: SmallMaster, caplog: pytes
     assert master.calls("/runs/7/metadata")[-1] == {"runId": 7, "metadata": {"data": {"version": 4}}}
     alerts = [(r.levelname, r.message) for r in caplog.records if r.message.startswith("alert")]
     assert alerts == [("WARNING", "alert: disk: nearly full"), ("INFO", "alert: done")]
+    told = master.calls("/webhooks/custom")
+    assert [call["data"]["level"] for call in told] == ["LOG_LEVEL_WARNING", "LOG_LEVEL_INFO"]
+    assert (told[0]["trialId"], told[0]["data"]["title"], told[0]["data"]["description"]) == (7, "disk", "nearly full")
 
 
 def test_preemption_is_told_and_acknowledged_once(master: SmallMaster) -> None:

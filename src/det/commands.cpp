@@ -56,9 +56,10 @@ struct MasterFlags {
     app.add_option("--host", options.address, "Address to listen on")->capture_default_str();
     app.add_option("--port", options.port, "Port to listen on; 0 takes a free one")->capture_default_str();
     app.add_option("--cluster-name", options.cluster_name, "Name shown to users")->capture_default_str();
-    app.add_option("--config-file", config_file,
-                   "YAML with resource_manager and resource_pools, and defaults under every experiment's "
-                   "configuration, e.g. checkpoint_storage");
+    app.add_option(
+        "--config-file", config_file,
+        "YAML with resource_manager, resource_pools and webhooks, and defaults under every experiment's "
+        "configuration, e.g. checkpoint_storage");
     app.add_flag("--launch-error", options.launch_error, "Refuse experiments that no agent could ever run");
     app.add_flag("-v,--verbose", verbose, "Log more");
   }
@@ -78,6 +79,8 @@ struct MasterFlags {
       return invalid_argument("{} is not a map of configuration fields", config_file);
     options.defaults = document->value.as_object();
     DET_TRY(options.pools, master::take_pools(options.defaults));
+    DET_TRY(options.prometheus, master::take_prometheus(options.defaults));
+    DET_TRY(options.webhooks, master::take_webhooks(options.defaults));
     return {};
   }
 };

@@ -213,7 +213,7 @@ void Router::describe_typed(const WireStruct& in, Verb verb, const std::string& 
 
 void Router::insert(Verb verb, const std::string& path, Serve serve, bool open) {
   table_.insert(verb, path, entries_.size());
-  entries_.push_back(Entry{std::move(serve), open});
+  entries_.push_back(Entry{std::move(serve), open, path});
 }
 
 void Router::add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation,
@@ -226,10 +226,25 @@ void Router::add_raw(Verb verb, const std::string& path, RawHandler handler, jso
 }
 
 asio::awaitable<Response> Router::handle(Request request) const {
+  const auto begun = std::chrono::steady_clock::now();
   const auto lookup = table_.find(request.method, request.path);
-  if (!lookup.match) co_return no_such_route(request, lookup.allowed);
-  const auto& entry = entries_[lookup.match->route];
-  request.parameters = lookup.match->parameters;
+  // Other verbs than those of routes have no name of their own: clients could think of any number.
+  const std::string verb = lookup.match ? request.method : "other";
+  std::string_view route;
+  Response response;
+  if (lookup.match) {
+    const auto& entry = entries_[lookup.match->route];
+    route = entry.path;
+    request.parameters = lookup.match->parameters;
+    response = co_await serve(entry, std::move(request));
+  } else {
+    response = no_such_route(request, lookup.allowed);
+  }
+  if (observer_) observer_(verb, route, response.status, std::chrono::steady_clock::now() - begun);
+  co_return response;
+}
+
+asio::awaitable<Response> Router::serve(const Entry& entry, Request request) const {
   const auto shared = std::make_shared<const Request>(std::move(request));
   std::any principal;
   std::optional<Error> failure;

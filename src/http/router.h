@@ -1,6 +1,7 @@
 #pragma once
 
 #include <any>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -93,6 +94,12 @@ class Router {
 
   Router(std::string title, std::string version);
 
+  /// Told of each answer: the verb, the route as it was added ("" for a request that none fits), the status,
+  /// and how long it took until the answer, or the first of its stream, was there.
+  using Observer = std::function<void(std::string_view verb, std::string_view route, int status,
+                                      std::chrono::steady_clock::duration took)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
   /// Asked before every route that is not open.
   void authenticate(Authenticator authenticator) { authenticator_ = std::move(authenticator); }
 
@@ -120,6 +127,7 @@ class Router {
   struct Entry {
     Serve serve;
     bool open = false;
+    std::string path;
   };
   struct Parameter {
     std::string name;
@@ -127,6 +135,7 @@ class Router {
     bool in_path = false;
   };
 
+  asio::awaitable<Response> serve(const Entry& entry, Request request) const;
   void insert(Verb verb, const std::string& path, Serve serve, bool open);
   void describe(Verb verb, const std::string& path, const Doc& doc, std::vector<Parameter> parameters,
                 std::optional<json::object> body, json::object reply, bool streams);
@@ -136,6 +145,7 @@ class Router {
   std::string title_;
   std::string version_;
   Authenticator authenticator_;
+  Observer observer_;
   RouteTable table_;
   std::vector<Entry> entries_;
   Schemas schemas_;

@@ -34,10 +34,6 @@ struct Members {
   json::array groups, assignments, users_assigned_directly;
 };
 BOOST_DESCRIBE_STRUCT(Members, (), (groups, assignments, users_assigned_directly))
-struct Webhooks {
-  json::array webhooks;
-};
-BOOST_DESCRIBE_STRUCT(Webhooks, (), (webhooks))
 struct Managers {
   json::array resource_managers;
 };
@@ -71,10 +67,6 @@ void add_empty_routes(http::Router& router, Services& s) {
       Doc{.summary = "Who has a role in a workspace: nobody, all users see everything",
           .tag = "Workspaces",
           .errors = missing});
-  router.add<Any, Webhooks>(
-      Verb::Get, "/api/v1/webhooks",
-      [](Context, Any) -> asio::awaitable<Result<Webhooks>> { co_return Webhooks{}; },
-      Doc{.summary = "Webhooks: there are none", .tag = "Cluster"});
   router.add<Any, Managers>(
       Verb::Get, "/api/v1/k8s-resource-managers",
       [](Context, Any) -> asio::awaitable<Result<Managers>> { co_return Managers{}; },

@@ -88,8 +88,10 @@ Result<void> Ledger::restore(cluster::Pools pools) {
   auto outcome = cluster_.handle(started, time);
   auto changes = rows(outcome.effects, time);
   changes.push_back(store::AppendEvent{{++sequence_, time, to_remember("master", started)}});
+  const auto then = add_to(changes);
   store_.commit(std::move(changes), [] {});
   store_.flush();
+  for (const auto& go_on : then) go_on();
   if (sequence_ - snapshot_sequence_ > 1000) save_snapshot();
   return {};
 }
@@ -157,6 +159,13 @@ asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, st
   co_return co_await handle(std::move(event), std::move(nothing), std::move(by));
 }
 
+std::vector<std::function<void()>> Ledger::add_to(std::vector<store::Change>& changes) const {
+  std::vector<std::function<void()>> then;
+  for (const auto& add : on_commit_)
+    if (auto go_on = add(changes)) then.push_back(std::move(go_on));
+  return then;
+}
+
 void Ledger::act(const std::vector<cluster::Effect>& effects) {
   for (const auto& effect : effects) {
     if (const auto* agent = std::get_if<cluster::WakeAgent>(&effect))
@@ -218,10 +227,15 @@ asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes,
     auto resume = std::make_shared<decltype(handler)>(std::move(handler));
     auto act_on = std::make_shared<std::vector<cluster::Effect>>(std::move(then));
     auto keys = std::make_shared<std::vector<std::string>>(keys_of(batch));
+    auto go_on = std::make_shared<std::vector<std::function<void()>>>(add_to(batch));
     ++queued_;
-    store_.commit(std::move(batch), [this, resume, act_on, keys, strand = strand_] {
-      asio::post(strand, [this, resume, act_on, keys] {
+    const auto begun = std::chrono::steady_clock::now();
+    store_.commit(std::move(batch), [this, resume, act_on, keys, go_on, begun, strand = strand_] {
+      const auto took = std::chrono::steady_clock::now() - begun;
+      asio::post(strand, [this, resume, act_on, keys, go_on, took] {
         ++done_;
+        if (on_durable_) on_durable_(took);
+        for (const auto& next : *go_on) next();
         for (const auto& key : *keys) ring(key);
         act(*act_on);
         std::move (*resume)();

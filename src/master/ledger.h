@@ -118,11 +118,23 @@ class Ledger {
     forget_allocation_.push_back(std::move(forget));
   }
 
+  /// Called with the changes of each commit before it is queued; it may add to them, and so what it adds is
+  /// remembered together with them or not at all. What it returns, if anything, is called once they are
+  /// durable.
+  void on_commit(std::function<std::function<void()>(std::vector<store::Change>&)> add) {
+    on_commit_.push_back(std::move(add));
+  }
+  /// Told how long each commit took to become durable.
+  void on_durable(std::function<void(std::chrono::steady_clock::duration)> told) {
+    on_durable_ = std::move(told);
+  }
+
   /// Saves a snapshot of the cluster, so that a restart reads little.
   void save_snapshot();
 
  private:
   std::vector<store::Change> rows(const std::vector<cluster::Effect>& effects, Time now) const;
+  std::vector<std::function<void()>> add_to(std::vector<store::Change>& changes) const;
   void act(const std::vector<cluster::Effect>& effects);
   void act(const cluster::PutAllocation& put);
   void note_versions(const std::vector<cluster::Effect>& effects);
@@ -142,6 +154,8 @@ class Ledger {
   std::shared_ptr<Watch::All> watches_ = std::make_shared<Watch::All>();
   std::vector<std::function<void(const std::string&)>> forget_allocation_;
   std::function<void(ExperimentId)> collect_;
+  std::vector<std::function<std::function<void()>(std::vector<store::Change>&)>> on_commit_;
+  std::function<void(std::chrono::steady_clock::duration)> on_durable_;
 };
 
 }  // namespace det::master

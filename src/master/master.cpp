@@ -20,12 +20,14 @@
 #include "det/master/collector.h"
 #include "det/master/experiment_actions.h"
 #include "det/master/log_ring.h"
+#include "det/master/measurements.h"
 #include "det/master/proxy_routes.h"
 #include "det/master/registry.h"
 #include "det/master/secret.h"
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
 #include "det/master/web.h"
+#include "det/master/webhooks.h"
 #include "det/master/workspaces.h"
 
 namespace det::master {
@@ -50,18 +52,18 @@ std::string setting(store::Store& store, const std::string& key, std::string (*m
   return value;
 }
 
-/// The token of agents, in a file that only its owner can read.
-Result<std::string> agent_token(const std::filesystem::path& file) {
+/// A secret in a file that only its owner can read, made at the first start.
+Result<std::string> secret_in(const std::filesystem::path& file, const char* what, const char* prefix) {
   if (std::ifstream in(file); in) {
     std::string token;
     std::getline(in, token);
     if (!token.empty()) return token;
   }
-  const auto token = "det_agent_" + random_secret();
+  const auto token = prefix + random_secret();
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0 || ::write(fd, token.data(), token.size()) != static_cast<ssize_t>(token.size()) ||
       ::fsync(fd) != 0)
-    return fail(ErrorCode::Unavailable, "the agents' token cannot be written to {}", file.string());
+    return fail(ErrorCode::Unavailable, "{} cannot be written to {}", what, file.string());
   ::close(fd);
   return token;
 }
@@ -90,9 +92,11 @@ class Server final : public Master {
         registry_(*store_),
         workspaces_(*store_),
         unmanaged_(ledger_, *store_, pool_),
+        webhooks_(strand, ledger_, *store_, workspaces_, unmanaged_, options_.webhooks),
         collector_(strand, ledger_, *store_, registry_, pool_),
         liveness_(wall_clock()),
-        services_{ledger_, *store_, auth_, collector_, registry_, workspaces_, unmanaged_, liveness_, pool_},
+        services_{ledger_,    *store_,   auth_,         collector_, registry_, workspaces_,
+                  unmanaged_, webhooks_, measurements_, liveness_,  pool_},
         router_("Determined", DET_VERSION),
         server_(
             strand,
@@ -134,6 +138,7 @@ class Server final : public Master {
     for (const auto& [id, task] : ledger_.cluster().tasks())
       if (const auto& address = task.record().address)
         services_.proxies.set(id, address->host, static_cast<std::uint16_t>(address->port), address->secret);
+    measurements_.watch(ledger_, router_);
     ledger_.on_collect([this](ExperimentId id) { collector_.collect(id); });
     if (options_.log) ring_for_own_log();
     add_routes();
@@ -156,6 +161,7 @@ class Server final : public Master {
     DET_TRY([[maybe_unused]] const auto listening,
             server_.listen(options_.address, options_.port).map([] { return true; }));
     for (const auto id : ledger_.awaiting_collection()) collector_.collect(id);
+    webhooks_.start();
     asio::co_spawn(strand_, tick(), [](std::exception_ptr failure) {
       if (failure) std::rethrow_exception(failure);
     });
@@ -170,6 +176,7 @@ class Server final : public Master {
   asio::awaitable<void> stop() override {
     stopping_ = true;
     ticker_.cancel();
+    webhooks_.stop();
     co_await server_.stop(std::chrono::milliseconds(1'000));
     ledger_.save_snapshot();
     co_await ledger_.durable();
@@ -225,6 +232,8 @@ class Server final : public Master {
     add_task_submit_routes(router_, services_);
     add_command_routes(router_, services_);
     add_template_routes(router_, services_);
+    if (options_.prometheus) add_prometheus_routes(router_, services_);
+    add_webhook_routes(router_, services_);
     add_workspace_routes(router_, services_);
     add_project_routes(router_, services_);
     add_web(router_);
@@ -270,6 +279,8 @@ class Server final : public Master {
   Registry registry_;
   Workspaces workspaces_;
   Unmanaged unmanaged_;
+  Webhooks webhooks_;
+  Measurements measurements_;
   Collector collector_;
   cluster::Liveness liveness_;
   Services services_;
@@ -292,7 +303,11 @@ Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, Maste
   store::SqliteOptions where{.path = options.directory / "determined.db",
                              .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};
   DET_TRY(auto store, store::open_sqlite(std::move(where)));
-  DET_TRY(auto token, det::master::agent_token(options.directory / "agent.token"));
+  DET_TRY(auto token, secret_in(options.directory / "agent.token", "the agents' token", "det_agent_"));
+  if (options.webhooks.signing_key.empty()) {
+    DET_TRY(options.webhooks.signing_key,
+            secret_in(options.directory / "webhook.key", "the key that signs what webhooks get", ""));
+  }
   auto server = std::make_unique<Server>(strand, std::move(options), std::move(store), std::move(token));
   DET_TRY([[maybe_unused]] const auto restored, server->restore().map([] { return true; }));
   return server;

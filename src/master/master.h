@@ -10,6 +10,7 @@
 #include "det/base/error.h"
 #include "det/base/json.h"
 #include "det/cluster/pools.h"
+#include "det/master/webhook_settings.h"
 
 namespace det::master {
 
@@ -26,8 +27,10 @@ struct MasterOptions {
   json::object defaults;
   /// What `GET /api/v1/master/logs` shows: a sink of the process's logger. None: nothing.
   std::shared_ptr<LogRing> log;
-  bool launch_error = false;  ///< refuse experiments that no agent could ever run
-  cluster::Pools pools{};     ///< what take_pools finds in the configuration
+  bool launch_error = false;   ///< refuse experiments that no agent could ever run
+  cluster::Pools pools{};      ///< what take_pools finds in the configuration
+  bool prometheus = true;      ///< whether /metrics and /prom/… are there
+  WebhookSettings webhooks{};  ///< the same of take_webhooks
 };
 
 /// The server: the API, and everything behind it.

@@ -18,8 +18,10 @@ namespace det::master {
 
 class Collector;
 class LogRing;
+class Measurements;
 class Registry;
 class Unmanaged;
+class Webhooks;
 class Workspaces;
 
 /// What the handlers of the API work with. One of each in a master.
@@ -31,6 +33,8 @@ struct Services {
   Registry& registry;
   Workspaces& workspaces;
   Unmanaged& unmanaged;
+  Webhooks& webhooks;
+  Measurements& measurements;
   cluster::Liveness& liveness;
   asio::thread_pool& pool;
   json::object defaults;  ///< under every experiment's configuration: checkpoint_storage …
@@ -121,6 +125,8 @@ void add_task_submit_routes(http::Router& router,
                             Services& s);                    ///< commands, notebooks, shells, TensorBoards
 void add_command_routes(http::Router& router, Services& s);  ///< those four as users see and command them
 void add_template_routes(http::Router& router, Services& s);
+void add_prometheus_routes(http::Router& router, Services& s);
+void add_webhook_routes(http::Router& router, Services& s);
 void add_workspace_routes(http::Router& router, Services& s);
 void add_project_routes(http::Router& router, Services& s);
 

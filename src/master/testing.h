@@ -45,7 +45,7 @@ class MasterTest : public ::testing::Test {
 
   void start() {
     context_ = std::make_unique<boost::asio::io_context>(1);
-    MasterOptions options{.directory = directory_, .port = 0, .log = log_};
+    MasterOptions options{.directory = directory_, .port = 0, .log = log_, .webhooks = webhooks_};
     auto opened = Master::open(context_->get_executor(), std::move(options));
     ASSERT_TRUE(opened) << opened.error().message();
     master_ = *std::move(opened);
@@ -145,6 +145,7 @@ class MasterTest : public ::testing::Test {
   std::unique_ptr<boost::asio::io_context> context_;
   std::unique_ptr<Master> master_;
   std::shared_ptr<LogRing> log_;
+  WebhookSettings webhooks_;  ///< from the next start on
   std::thread thread_;
   http::Url url_;
   std::string user_, admin_;

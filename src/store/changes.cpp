@@ -7,6 +7,7 @@
 #include "det/store/trial_rows.h"
 #include "det/store/unmanaged_rows.h"
 #include "det/store/user_rows.h"
+#include "det/store/webhook_rows.h"
 #include "det/store/workspace_rows.h"
 
 namespace det::store {
@@ -69,7 +70,10 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const PutAccessToken& c) { put_access_token(connection_, c.record); },
                  [&](const PutTemplate& c) { put_template(connection_, c.record); },
                  [&](const DeleteTemplate& c) { delete_template(connection_, c.name); },
-                 [&](const DeleteExperiment& c) { delete_experiment(connection_, c.id); },
+                 [&](const DeleteExperiment& c) {
+                   delete_log_hits(connection_, c.id);
+                   delete_experiment(connection_, c.id);
+                 },
                  [&](const PutModel& c) { put_model(connection_, c.record); },
                  [&](const DeleteModel& c) { delete_model(connection_, c.id); },
                  [&](const PutModelVersion& c) { put_model_version(connection_, c.record); },
@@ -85,6 +89,11 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const DeleteProject& c) { delete_project(connection_, c.id); },
                  [&](const PutPin& c) { put_pin(connection_, c.pin); },
                  [&](const DeletePin& c) { delete_pin(connection_, c.user, c.workspace); },
+                 [&](const PutWebhook& c) { put_webhook(connection_, c.record); },
+                 [&](const DeleteWebhook& c) { delete_webhook(connection_, c.id); },
+                 [&](const PutDelivery& c) { put_delivery(connection_, c.record); },
+                 [&](const DeleteDelivery& c) { delete_delivery(connection_, c.event_id); },
+                 [&](const PutLogHit& c) { put_log_hit(connection_, c.record); },
                  [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
              },
              change);
@@ -148,6 +157,7 @@ std::size_t approximate_bytes(const Change& change) {
                         [](const AddOwnLogs& c) { return kRow + bytes_of(c.lines); },
                         [](const PutSearch& c) { return kRow + bytes_of(c.state); },
                         [](const PutModelDefinition& c) { return kRow + c.archive.size(); },
+                        [](const PutDelivery& c) { return kRow + c.record.body.size(); },
                         [](const PutTemplate& c) { return kRow + c.record.yaml.size(); },
                         [](const auto&) { return kRow; },
                     },

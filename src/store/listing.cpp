@@ -119,4 +119,20 @@ WHERE id IN (SELECT id FROM experiments {} {})
   return list;
 }
 
+StateCounts read_state_counts(Connection& connection) {
+  const auto count = [&](const char* sql, std::map<experiment::State, std::int64_t>& into) {
+    Query query(connection, sql);
+    while (query.next()) {
+      experiment::State state{};
+      std::int64_t number = 0;
+      query.read(state, number);
+      if (state != experiment::State::Deleted) into[state] = number;
+    }
+  };
+  StateCounts counts;
+  count("SELECT state, COUNT(*) FROM experiments GROUP BY state", counts.experiments);
+  count("SELECT state, COUNT(*) FROM trials GROUP BY state", counts.trials);
+  return counts;
+}
+
 }  // namespace det::store

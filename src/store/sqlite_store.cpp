@@ -15,6 +15,7 @@
 #include "det/store/trial_rows.h"
 #include "det/store/unmanaged_rows.h"
 #include "det/store/user_rows.h"
+#include "det/store/webhook_rows.h"
 #include "det/store/workspace_rows.h"
 
 namespace det::store {
@@ -106,6 +107,10 @@ class SqliteStore final : public Store {
   std::vector<ProjectRecord> projects() override { return read(read_projects); }
   std::vector<WorkspacePin> pins() override { return read(read_pins); }
   std::map<ProjectId, ProjectCounts> project_counts() override { return read(read_project_counts); }
+  std::vector<WebhookRecord> webhooks() override { return read(read_webhooks); }
+  std::vector<DeliveryRecord> deliveries() override { return read(read_deliveries); }
+  std::vector<LogHitRecord> log_hits() override { return read(read_log_hits); }
+  StateCounts state_counts() override { return read(read_state_counts); }
   std::optional<std::string> setting(const std::string& key) override { return read(read_setting, key); }
 
  private:

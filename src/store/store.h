@@ -13,6 +13,7 @@
 #include "det/base/error.h"
 #include "det/experiment/records.h"
 #include "det/store/model_records.h"
+#include "det/store/webhook_records.h"
 #include "det/store/workspace_records.h"
 #include "det/task/records.h"
 
@@ -237,6 +238,24 @@ struct DeletePin {
   UserId user;
   WorkspaceId workspace;
 };
+struct PutWebhook {
+  WebhookRecord record;
+};
+/// And what was to be delivered to it.
+struct DeleteWebhook {
+  WebhookId id;
+};
+/// Nothing where its webhook is gone.
+struct PutDelivery {
+  DeliveryRecord record;
+};
+struct DeleteDelivery {
+  std::string event_id;
+};
+/// Goes with its experiment, or its webhook.
+struct PutLogHit {
+  LogHitRecord record;
+};
 struct PutSetting {
   std::string key;
   std::string value;
@@ -248,7 +267,8 @@ using Change =
                  PutSession, DeleteSession, PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment,
                  PutModel, DeleteModel, PutModelVersion, DeleteModelVersion, SetCheckpointMetadata,
                  SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource, PutWorkspace,
-                 DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutSetting>;
+                 DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutWebhook, DeleteWebhook,
+                 PutDelivery, DeleteDelivery, PutLogHit, PutSetting>;
 
 struct Page {
   std::int64_t offset = 0;
@@ -381,6 +401,11 @@ struct TaskQuery {
   std::optional<std::int64_t> workspace_id;
 };
 
+/// How many experiments and trials there are of each state. Deleted ones do not count.
+struct StateCounts {
+  std::map<experiment::State, std::int64_t> experiments, trials;
+};
+
 /// What the platform remembers.
 ///
 /// Writes: `commit` queues the changes; a writer thread puts everything that is
@@ -463,6 +488,10 @@ class Store {
   virtual std::vector<WorkspacePin> pins() = 0;
   /// Of the projects that hold experiments.
   virtual std::map<ProjectId, ProjectCounts> project_counts() = 0;
+  virtual std::vector<WebhookRecord> webhooks() = 0;     ///< ascending by id
+  virtual std::vector<DeliveryRecord> deliveries() = 0;  ///< the oldest first
+  virtual std::vector<LogHitRecord> log_hits() = 0;
+  virtual StateCounts state_counts() = 0;
   virtual std::optional<std::string> setting(const std::string& key) = 0;
 };
 

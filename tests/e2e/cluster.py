@@ -149,6 +149,12 @@ class Cluster:
         except json.JSONDecodeError:
             return [json.loads(line) for line in text.splitlines()]
 
+    def text(self, path):
+        """What a page outside the API says."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers), timeout=PATIENCE) as page:
+            return page.read().decode()
+
     def create(self, directory, *options, config="const.yaml"):
         """Submits a model definition; its id."""
         text = self.run("experiment", "create", config, ".", *options, directory=directory)

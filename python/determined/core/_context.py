@@ -98,9 +98,10 @@ class Context:
             self.train.report_early_exit(EarlyExitReason.INVALID_HP)
 
     def alert(self, title: str | None = None, description: str | None = None, level: int | str = "INFO") -> None:
-        """Says something in the trial's log that somebody should see; ``level`` as in :mod:`logging`.
+        """Says something that somebody should see; ``level`` as in :mod:`logging`.
 
-        Logs can be searched by level: ``det trial logs --level WARNING``. Nobody is told elsewhere.
+        It goes to the trial's log, where levels can be searched (``det trial logs --level WARNING``), and to those
+        webhooks with a custom trigger that the experiment names in ``integrations.webhooks``.
         """
         text = ": ".join(word for word in (title, description) if word)
         number = logging.getLevelName(level.upper().removeprefix("LOG_LEVEL_")) if isinstance(level, str) else level
@@ -110,6 +111,19 @@ class Context:
             logger.log(number, "alert: %s", text)
         else:  # the script has not set logging up
             print(f"{logging.getLevelName(number)}: determined: alert: {text}", file=sys.stderr)
+        if self._master is None or self.info is None:
+            return
+        word = logging.getLevelName(number)
+        known = word if word in ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL") else "UNSPECIFIED"
+        data = {"title": title or "", "description": description or "", "level": f"LOG_LEVEL_{known}"}
+        trial = self.info.trial
+        body = {"experimentId": trial.experiment_id, "trialId": trial.trial_id, "data": data}
+        try:
+            self._master.post("/api/v1/webhooks/custom", body)
+        except errors.GoneException:
+            raise
+        except errors.APIException as error:  # nobody's training ends because nobody could be told of it
+            logger.warning("the alert reached no webhook: %s", error)
 
     def close(self) -> None:
         """Ends the connections."""
