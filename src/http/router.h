@@ -40,7 +40,7 @@ struct Context {
 
   std::shared_ptr<const Request> request;
   std::any principal;                      ///< What the router's authenticator returned.
-  std::shared_ptr<Headers> reply_headers;  ///< Sent with a good reply: cookies.
+  std::shared_ptr<Headers> reply_headers;  ///< Sent with the reply: cookies, Retry-After.
 
   /// Requires: the route is not open and the authenticator returns a P.
   template <class P>
@@ -91,10 +91,28 @@ class Router {
   /// Says who calls, or why the call is refused.
   using Authenticator = std::function<asio::awaitable<Result<std::any>>(const Request&)>;
 
+  /// Whether the caller may do this, with what the call turned out to be about ("experiment 7"), or why not.
+  /// `operation` is the method and the path as in the document: "GET /api/v1/trials/{trialId}".
+  using Authorizer = std::function<asio::awaitable<Result<std::string>>(
+      const std::string& operation, const Request& request, const std::any& principal)>;
+  /// Told of each answer before it is sent; `principal` is empty where nobody had to log in or could.
+  struct Call {
+    const std::string& operation;
+    const Request& request;
+    const std::any& principal;
+    const std::string& about;  ///< what the authorizer said
+    int status;
+  };
+  using Observer = std::function<asio::awaitable<void>(const Call& call)>;
+
   Router(std::string title, std::string version);
 
   /// Asked before every route that is not open.
   void authenticate(Authenticator authenticator) { authenticator_ = std::move(authenticator); }
+
+  /// Asked next, with who calls.
+  void authorize(Authorizer authorizer) { authorizer_ = std::move(authorizer); }
+  void observe(Observer observer) { observer_ = std::move(observer); }
 
   template <class In, class Out, class F>
   void add(Verb verb, const std::string& path, F handler, const Doc& doc);
@@ -112,6 +130,9 @@ class Router {
 
   asio::awaitable<Response> handle(Request request) const;
 
+  /// All routes that are not open, also those that are not in the document.
+  std::vector<std::string> closed_operations() const;
+
   /// The document. Deterministic: paths and schemas in alphabetical order.
   json::object openapi() const;
 
@@ -120,6 +141,7 @@ class Router {
   struct Entry {
     Serve serve;
     bool open = false;
+    std::string operation;
   };
   struct Parameter {
     std::string name;
@@ -135,7 +157,12 @@ class Router {
 
   std::string title_;
   std::string version_;
+  asio::awaitable<Response> serve(const Entry& entry, std::shared_ptr<const Request> request,
+                                  std::any& principal, std::string& about) const;
+
   Authenticator authenticator_;
+  Authorizer authorizer_;
+  Observer observer_;
   RouteTable table_;
   std::vector<Entry> entries_;
   Schemas schemas_;
@@ -163,7 +190,11 @@ asio::awaitable<Response> serve_typed(const F& handler, Context context, In in) 
   const auto request = context.request;
   const auto headers = context.reply_headers;
   const auto out = co_await handler(std::move(context), std::move(in));
-  if (!out) co_return error_response(out.error());
+  if (!out) {
+    auto response = error_response(out.error());
+    for (const auto& [name, value] : *headers) response.headers.add(name, value);
+    co_return response;
+  }
   co_return reply(*request, *headers, kWireType<Out, Way::Writes>, &*out);
 }
 

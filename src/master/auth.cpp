@@ -113,6 +113,7 @@ asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& reques
     co_return fail(ErrorCode::PermissionDenied, "user '{}' is not active", user->second.username);
   UserPrincipal principal{
       .id = user->first, .username = user->second.username, .admin = user->second.admin, .token_hash = hash};
+  if (is_administrator_) principal.admin = is_administrator_(user->second);
   co_return std::any(Principal(std::move(principal)));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <any>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,6 +44,9 @@ class Auth {
 
   Auth(Ledger& ledger, store::Store& store, Options options);
 
+  /// Who counts as an administrator; without this, users whose record says so.
+  void administrators(std::function<bool(const store::UserRecord&)> is_one) { is_administrator_ = std::move(is_one); }
+
   /// Users from the store; the first start creates `admin` and `determined` with empty passwords.
   void load();
 
@@ -82,6 +86,7 @@ class Auth {
   Ledger& ledger_;
   store::Store& store_;
   Options options_;
+  std::function<bool(const store::UserRecord&)> is_administrator_;
   std::map<UserId, store::UserRecord> users_;
   std::map<store::AccessTokenId, store::AccessTokenRecord> tokens_;
   void make_room();                                       // in sessions_

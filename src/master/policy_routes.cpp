@@ -71,7 +71,8 @@ void add_policy_routes(http::Router& router, Services& s) {
                    auto reply = co_await preview(s, std::move(request));
                    if (!reply) co_return http::error_response(reply.error());
                    co_return http::json_response(json::serialize(*reply));
-                 });
+                 },
+                 {}, false);
 }
 
 }  // namespace det::master

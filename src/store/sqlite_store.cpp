@@ -1,5 +1,6 @@
 #include "det/store/sqlite_store.h"
 
+#include "det/store/access_rows.h"
 #include "det/store/environment_rows.h"
 #include "det/store/event_rows.h"
 #include "det/store/experiment_rows.h"
@@ -105,6 +106,8 @@ class SqliteStore final : public Store {
   std::vector<WorkspacePin> pins() override { return read(read_pins); }
   std::map<ProjectId, ProjectCounts> project_counts() override { return read(read_project_counts); }
   std::optional<std::string> setting(const std::string& key) override { return read(read_setting, key); }
+  std::vector<RoleAssignmentRecord> role_assignments() override { return read(read_role_assignments); }
+  std::vector<AuditRecord> audit(const AuditQuery& query) override { return read(read_audit, query); }
 
  private:
   template <class Answer, class... Parameters, class... Arguments>

@@ -10,6 +10,7 @@
 
 #include "det/base/error.h"
 #include "det/experiment/records.h"
+#include "det/store/access_records.h"
 #include "det/store/model_records.h"
 #include "det/store/workspace_records.h"
 #include "det/task/records.h"
@@ -246,7 +247,8 @@ using Change =
                  PutSession, DeleteSession, PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment,
                  PutModel, DeleteModel, PutModelVersion, DeleteModelVersion, SetCheckpointMetadata,
                  SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource, PutWorkspace,
-                 DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutSetting>;
+                 DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutSetting,
+                 PutRoleAssignment, DeleteRoleAssignment, AppendAudit, PruneAudit>;
 
 struct Page {
   std::int64_t offset = 0;
@@ -312,6 +314,7 @@ struct ExperimentQuery {
   std::vector<UserId> owners;
   std::vector<SearchWord> words;  ///< each of them must be found
   std::optional<std::int64_t> project_id;
+  std::optional<std::vector<std::int64_t>> projects;  ///< only in these, which may be none
   std::vector<ExperimentId> ids, not_ids;
   std::optional<ExperimentId> min_id, max_id;
   ExperimentSort sort = ExperimentSort::Id;
@@ -439,6 +442,8 @@ class Store {
   /// Of the projects that hold experiments.
   virtual std::map<ProjectId, ProjectCounts> project_counts() = 0;
   virtual std::optional<std::string> setting(const std::string& key) = 0;
+  virtual std::vector<RoleAssignmentRecord> role_assignments() = 0;
+  virtual std::vector<AuditRecord> audit(const AuditQuery& query) = 0;  ///< the newest first
 };
 
 struct SqliteOptions {
