@@ -51,10 +51,10 @@ Decision decide_basic(const Caller& caller, Permission permission, const Object&
                                     object.owner_name.empty() ? std::string("another user")
                                                               : fmt::format("user '{}'", object.owner_name))};
   }
-  return {Answer::No, caller.is_task ? fmt::format("{}: a task never acts as an administrator",
-                                                   refusal(caller, permission, object))
-                                     : fmt::format("{}: the user is not an administrator",
-                                                   refusal(caller, permission, object))};
+  return {Answer::No,
+          caller.is_task
+              ? fmt::format("{}: a task never acts as an administrator", refusal(caller, permission, object))
+              : fmt::format("{}: the user is not an administrator", refusal(caller, permission, object))};
 }
 
 Decision decide_by_roles(const Caller& caller, Permission asked, const Object& object) {
@@ -63,8 +63,8 @@ Decision decide_by_roles(const Caller& caller, Permission asked, const Object& o
   if (object.is_secret && object.workspace && !granted(caller, to_see(permission), object.workspace))
     return {Answer::Hidden, ""};
   if (caller.is_task && is_administrative(permission))
-    return {Answer::No, fmt::format("{}: a task never acts as an administrator",
-                                    refusal(caller, permission, object))};
+    return {Answer::No,
+            fmt::format("{}: a task never acts as an administrator", refusal(caller, permission, object))};
   const auto place = object.workspace && !info(permission).cluster_only
                          ? fmt::format("in workspace '{}' or for the whole cluster", object.workspace_name)
                          : std::string("for the whole cluster");
@@ -89,10 +89,8 @@ std::optional<std::set<std::int64_t>> where(Mode mode, const Caller& caller, Per
   if (always(mode, caller, permission)) return std::nullopt;
   std::set<std::int64_t> workspaces;
   if (mode == Mode::Basic) return workspaces;
-  for (const auto& grant : caller.grants) {
-    if (granted(caller, permission, std::nullopt)) return std::nullopt;
+  for (const auto& grant : caller.grants)
     if (grant.workspace && granted(caller, permission, grant.workspace)) workspaces.insert(*grant.workspace);
-  }
   return workspaces;
 }
 

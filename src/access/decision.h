@@ -35,8 +35,8 @@ struct Caller {
 
 /// What the call is about.
 struct Object {
-  std::string what;                      ///< for sentences: "experiment 7", "the cluster"
-  std::optional<std::int64_t> workspace; ///< none: it is the cluster's
+  std::string what;                       ///< for sentences: "experiment 7", "the cluster"
+  std::optional<std::int64_t> workspace;  ///< none: it is the cluster's
   std::string workspace_name;
   std::vector<UserId> owners;  ///< empty: nobody's
   std::string owner_name{};    ///< of the first

@@ -10,7 +10,8 @@ using enum Permission;
 constexpr std::int64_t kVision = 7, kSpeech = 8;
 
 Object in_vision(std::vector<UserId> owners = {UserId(2)}) {
-  return {.what = "experiment 3", .workspace = kVision, .workspace_name = "vision", .owners = std::move(owners)};
+  return {
+      .what = "experiment 3", .workspace = kVision, .workspace_name = "vision", .owners = std::move(owners)};
 }
 Object cluster() {
   return {.what = "the cluster", .workspace = std::nullopt, .workspace_name = {}, .owners = {}};
@@ -70,16 +71,16 @@ TEST(Roles, EachGrantsWhatItsRowSays) {
     std::string_view role;
     bool registry, view, run, project, task, model, workspace, agents;
   };
-  for (const auto& row : std::vector<Row>{
-           {"ModelRegistryViewer", true, false, false, false, false, false, false, false},
-           {"Viewer", true, true, false, false, false, false, false, false},
-           {"EditorRestricted", true, true, true, true, false, false, false, false},
-           {"EditorProjectRestricted", true, true, true, false, true, false, false, false},
-           {"Editor", true, true, true, true, true, true, false, false},
-           {"WorkspaceAdmin", true, true, true, true, true, true, true, false},
-           {"WorkspaceCreator", false, false, false, false, false, false, false, false},
-           {"TokenCreator", false, false, false, false, false, false, false, false},
-           {"ClusterAdmin", true, true, true, true, true, true, true, true}}) {
+  for (const auto& row :
+       std::vector<Row>{{"ModelRegistryViewer", true, false, false, false, false, false, false, false},
+                        {"Viewer", true, true, false, false, false, false, false, false},
+                        {"EditorRestricted", true, true, true, true, false, false, false, false},
+                        {"EditorProjectRestricted", true, true, true, false, true, false, false, false},
+                        {"Editor", true, true, true, true, true, true, false, false},
+                        {"WorkspaceAdmin", true, true, true, true, true, true, true, false},
+                        {"WorkspaceCreator", false, false, false, false, false, false, false, false},
+                        {"TokenCreator", false, false, false, false, false, false, false, false},
+                        {"ClusterAdmin", true, true, true, true, true, true, true, true}}) {
     const auto may = [&](Permission permission, const Object& object) {
       return decide(Mode::Rbac, with(row.role), permission, object).answer == Answer::Yes;
     };
@@ -152,10 +153,11 @@ TEST(Tasks, HaveTheRightsOfTheirUserButNeverActAsAdministrators) {
 }
 
 TEST(Refusals, NameWhoWhatAndTheRoleThatWouldBeNeeded) {
-  EXPECT_EQ(decide(Mode::Rbac, with("Viewer", kVision), EndExperiment, in_vision()).reason,
-            "user 'ann' may not kill or cancel experiment 3: that needs the role EditorRestricted, "
-            "EditorProjectRestricted, Editor, WorkspaceAdmin or ClusterAdmin in workspace 'vision' or for the "
-            "whole cluster");
+  EXPECT_EQ(
+      decide(Mode::Rbac, with("Viewer", kVision), EndExperiment, in_vision()).reason,
+      "user 'ann' may not kill or cancel experiment 3: that needs the role EditorRestricted, "
+      "EditorProjectRestricted, Editor, WorkspaceAdmin or ClusterAdmin in workspace 'vision' or for the "
+      "whole cluster");
   EXPECT_EQ(decide(Mode::Rbac, user(2), UpdateAgents, cluster()).reason,
             "user 'ann' may not change agents of the cluster: that needs the role ClusterAdmin for the whole "
             "cluster");

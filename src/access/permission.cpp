@@ -12,7 +12,8 @@ using enum Basic;
 constexpr auto kPermissions = std::to_array<PermissionInfo>({
     {AdministrateUser, "PERMISSION_TYPE_ADMINISTRATE_USER", "administrate", Admin, true},
     {CreateExperiment, "PERMISSION_TYPE_CREATE_EXPERIMENT", "create experiments in", Anyone},
-    {ViewExperimentArtifacts, "PERMISSION_TYPE_VIEW_EXPERIMENT_ARTIFACTS", "read code, logs and files of", Anyone},
+    {ViewExperimentArtifacts, "PERMISSION_TYPE_VIEW_EXPERIMENT_ARTIFACTS", "read code, logs and files of",
+     Anyone},
     {ViewExperimentMetadata, "PERMISSION_TYPE_VIEW_EXPERIMENT_METADATA", "view", Anyone},
     {UpdateExperiment, "PERMISSION_TYPE_UPDATE_EXPERIMENT", "change", Anyone},
     {EndExperiment, "PERMISSION_TYPE_UPDATE_EXPERIMENT", "kill or cancel", Owner},
@@ -47,9 +48,11 @@ constexpr auto kPermissions = std::to_array<PermissionInfo>({
     {ViewClusterUsage, "PERMISSION_TYPE_VIEW_CLUSTER_USAGE", "see who used what of", Anyone, true},
     {UpdateAgents, "PERMISSION_TYPE_UPDATE_AGENTS", "change agents of", Admin, true},
     {ViewMasterConfig, "PERMISSION_TYPE_VIEW_MASTER_CONFIG", "read the configuration of", Admin, true},
-    {UpdateMasterConfig, "PERMISSION_TYPE_UPDATE_MASTER_CONFIG", "change settings or the message of", Admin, true},
+    {UpdateMasterConfig, "PERMISSION_TYPE_UPDATE_MASTER_CONFIG", "change settings or the message of", Admin,
+     true},
     {CreateToken, "PERMISSION_TYPE_CREATE_TOKEN", "make access tokens in", Anyone, true},
-    {AdministrateToken, "PERMISSION_TYPE_ADMINISTRATE_TOKEN", "administrate access tokens of others in", Admin, true},
+    {AdministrateToken, "PERMISSION_TYPE_ADMINISTRATE_TOKEN", "administrate access tokens of others in",
+     Admin, true},
     {ViewAuditLog, "PERMISSION_TYPE_VIEW_AUDIT_LOG", "read the audit log of", Admin, true},
 });
 

@@ -15,18 +15,23 @@ Set operator+(Set a, const Set& b) {
 
 std::vector<Role> make() {
   const Set registry = {ViewModelRegistry};
-  const Set viewer = registry + Set{ViewWorkspace, ViewProject, ViewExperimentMetadata,
-                                    ViewExperimentArtifacts, ViewNsc, ViewTemplates, ViewWebhooks};
+  const Set viewer =
+      registry + Set{ViewWorkspace, ViewProject, ViewExperimentMetadata, ViewExperimentArtifacts, ViewNsc,
+                     ViewTemplates, ViewWebhooks};
   const Set experiments = {CreateExperiment, UpdateExperiment, EndExperiment, UpdateExperimentMetadata,
                            DeleteExperiment};
   const Set projects = {CreateProject, UpdateProject, DeleteProject};
   const Set tasks = {CreateNsc, UpdateNsc};
   const Set restricted = viewer + experiments + projects;
-  const Set editor = restricted + tasks +
-                     Set{CreateModelRegistry, EditModelRegistry, DeleteModelRegistry, DeleteModelVersion,
-                         CreateTemplates, UpdateTemplates, DeleteTemplates};
-  const Set workspace_admin = editor + Set{UpdateWorkspace, DeleteWorkspace, AssignRoles, EditWebhooks,
-                                           DeleteOtherUserModelRegistry, DeleteOtherUserModelVersion};
+  const Set editor = restricted + tasks + Set{CreateModelRegistry, EditModelRegistry, DeleteModelRegistry,
+                                              DeleteModelVersion,  CreateTemplates,   UpdateTemplates,
+                                              DeleteTemplates};
+  const Set workspace_admin = editor + Set{UpdateWorkspace,
+                                           DeleteWorkspace,
+                                           AssignRoles,
+                                           EditWebhooks,
+                                           DeleteOtherUserModelRegistry,
+                                           DeleteOtherUserModelVersion};
   Set all;
   for (const auto& permission : permissions()) all.insert(permission.permission);
   return {
@@ -40,8 +45,11 @@ std::vector<Role> make() {
       {RoleId(5), "Editor", "also runs commands and notebooks, and changes models and templates", editor},
       {kWorkspaceAdmin, "WorkspaceAdmin", "also changes the workspace and assigns roles in it",
        workspace_admin},
-      {RoleId(3), "WorkspaceCreator", "makes workspaces, and administrates those that it made",
-       {CreateWorkspace}, true},
+      {RoleId(3),
+       "WorkspaceCreator",
+       "makes workspaces, and administrates those that it made",
+       {CreateWorkspace},
+       true},
       {RoleId(10), "TokenCreator", "makes access tokens for itself", {CreateToken}, true},
       {kClusterAdmin, "ClusterAdmin", "may do everything", all, true},
   };

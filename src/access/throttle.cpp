@@ -44,9 +44,9 @@ void Throttle::succeeded(const std::string& user, const std::string& address) {
 void Throttle::make_room(Time now) {
   std::erase_if(failures_, [&](const auto& entry) { return entry.second.until < now; });
   while (failures_.size() >= limits_.remembered) {
-    const auto oldest = std::min_element(failures_.begin(), failures_.end(), [](const auto& a, const auto& b) {
-      return a.second.last < b.second.last;
-    });
+    const auto oldest =
+        std::min_element(failures_.begin(), failures_.end(),
+                         [](const auto& a, const auto& b) { return a.second.last < b.second.last; });
     failures_.erase(oldest);
   }
 }

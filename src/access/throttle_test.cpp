@@ -5,7 +5,9 @@
 namespace det::access {
 namespace {
 
-Time at(std::int64_t seconds) { return Time{} + seconds * kSecond; }
+Time at(std::int64_t seconds) {
+  return Time{} + seconds * kSecond;
+}
 
 TEST(Throttle, TheFirstFailuresCostNothingThenTheDelayDoublesUpToItsLimit) {
   Throttle throttle({.free_per_user = 2, .free_per_address = 100, .longest_seconds = 10, .remembered = 100});

@@ -41,9 +41,9 @@ Action define_list(CLI::App& app) {
     Table table({"ID", "Time", "User", "From", "Call", "About", "Status"});
     for (const auto& entry : list_at(found, "entries")) {
       const auto operation = text_at(entry, "operation");
+      const auto call = operation.substr(0, operation.find(' ') + 1) + text_at(entry, "path");
       table.add({at(entry, "id"), time_cell(at(entry, "time")), at(entry, "username"), at(entry, "address"),
-                 operation.substr(0, operation.find(' ') + 1) + text_at(entry, "path"), at(entry, "about"),
-                 at(entry, "status")});
+                 json::value(call), at(entry, "about"), at(entry, "status")});
     }
     show(session.console(), options->form, list_at(found, "entries"), table);
     return 0;

@@ -61,6 +61,11 @@ void say_whether_enforced(Session& session, const OutputForm& form) {
     session.console().line("Roles do not count on this master: it was started without --authz rbac.");
 }
 
+json::value where_cell(const json::value& object) {
+  return at(object, "scopeTypeMask.workspace") == json::value(true) ? json::value("cluster, workspace")
+                                                                    : json::value("cluster");
+}
+
 Action define_list_roles(CLI::App& app) {
   const auto form = std::make_shared<OutputForm>();
   add_output_flags(app, *form);
@@ -68,8 +73,7 @@ Action define_list_roles(CLI::App& app) {
     DET_TRY(const auto found, all_roles(session));
     Table table({"ID", "Name", "What for", "Where"});
     for (const auto& role : list_at(found, "roles"))
-      table.add({at(role, "roleId"), at(role, "name"), at(role, "summary"),
-                 at(role, "scopeTypeMask.workspace") == json::value(true) ? "cluster, workspace" : "cluster"});
+      table.add({at(role, "roleId"), at(role, "name"), at(role, "summary"), where_cell(role)});
     show(session.console(), *form, list_at(found, "roles"), table);
     return 0;
   };
@@ -87,9 +91,7 @@ Action define_describe_role(CLI::App& app) {
     DET_TRY(const auto role, find_role(session, options->role));
     Table table({"Permission", "What", "Where"});
     for (const auto& permission : list_at(role, "permissions"))
-      table.add({at(permission, "id"), at(permission, "name"),
-                 at(permission, "scopeTypeMask.workspace") == json::value(true) ? "cluster, workspace"
-                                                                                : "cluster"});
+      table.add({at(permission, "id"), at(permission, "name"), where_cell(permission)});
     show(session.console(), options->form, role, table);
     return 0;
   };
@@ -102,13 +104,15 @@ Action define_my_permissions(CLI::App& app) {
     DET_TRY(const auto summary, session.get("/api/v1/permissions/summary"));
     DET_TRY(const auto names, workspaces(session));
     std::map<std::int64_t, std::string> roles;
-    for (const auto& role : list_at(summary, "roles")) roles[integer_at(role, "roleId")] = text_at(role, "name");
+    for (const auto& role : list_at(summary, "roles"))
+      roles[integer_at(role, "roleId")] = text_at(role, "name");
     Table table({"Role", "Where"});
     for (const auto& assignment : list_at(summary, "assignments")) {
       const auto& role = roles[integer_at(assignment, "roleId")];
-      if (at(assignment, "scopeCluster") == json::value(true)) table.add({role, scope_text(names, 0)});
+      if (at(assignment, "scopeCluster") == json::value(true))
+        table.add({json::value(role), json::value(scope_text(names, 0))});
       for (const auto& id : list_at(assignment, "scopeWorkspaceIds"))
-        table.add({role, scope_text(names, json::to_int64(id).value_or(0))});
+        table.add({json::value(role), json::value(scope_text(names, json::to_int64(id).value_or(0)))});
     }
     show(session.console(), *form, summary, table);
     say_whether_enforced(session, *form);
@@ -125,7 +129,8 @@ Table assignment_table(const json::array& roles, const std::map<std::int64_t, st
       const auto& workspace = at(assignment, "roleAssignment.scopeWorkspaceId");
       const auto user = users.find(integer_at(assignment, "userId"));
       table.add({user == users.end() ? json::value(at(assignment, "userId")) : json::value(user->second),
-                 at(entry, "role.name"), scope_text(names, json::to_int64(workspace).value_or(0))});
+                 at(entry, "role.name"),
+                 json::value(scope_text(names, json::to_int64(workspace).value_or(0)))});
     }
   return table;
 }
@@ -184,8 +189,9 @@ Result<int> change(Session& session, const Assignment& assignment, bool add) {
                        json::object{{"userRoleAssignments", std::move(assignments)}}));
   session.console().line("{} role {} {} user '{}' {}", add ? "Assigned" : "Took", text_at(role, "name"),
                          add ? "to" : "from", assignment.user,
-                         assignment.workspace.empty() ? std::string("for the whole cluster")
-                                                      : fmt::format("in workspace '{}'", assignment.workspace));
+                         assignment.workspace.empty()
+                             ? std::string("for the whole cluster")
+                             : fmt::format("in workspace '{}'", assignment.workspace));
   if (add) say_whether_enforced(session, {});
   return 0;
 }
@@ -217,8 +223,7 @@ Action define_list_members(CLI::App& app) {
     DET_TRY(const auto members, session.get(fmt::format("/api/v1/roles/workspace/{}", id)));
     DET_TRY(const auto users, usernames(session));
     const auto& roles = list_at(members, "assignments");
-    show(session.console(), options->form, roles,
-         assignment_table(roles, {{id, options->workspace}}, users));
+    show(session.console(), options->form, roles, assignment_table(roles, {{id, options->workspace}}, users));
     return 0;
   };
 }
@@ -227,14 +232,19 @@ Command rbac_commands() {
   return {.names = {"rbac"},
           .help = "manage roles: who may do what where",
           .example = "det rbac assign-role Editor -u ann -w vision",
-          .children = {{{"my-permissions"}, "show your roles", "", define_my_permissions},
-                       {{"list-roles"}, "list roles", "", define_list_roles},
-                       {{"describe-role"}, "describe role", "det rbac describe-role Editor", define_describe_role},
-                       {{"list-users-roles"}, "list roles of a user", "det rbac list-users-roles ann",
-                        define_list_users_roles},
-                       {{"assign-role"}, "assign role", "det rbac assign-role Viewer -u ann", define_assign_role},
-                       {{"unassign-role"}, "take role away", "det rbac unassign-role Viewer -u ann",
-                        define_unassign_role}},
+          .children =
+              {{{"my-permissions"}, "show your roles", "", define_my_permissions},
+               {{"list-roles"}, "list roles", "", define_list_roles},
+               {{"describe-role"}, "describe role", "det rbac describe-role Editor", define_describe_role},
+               {{"list-users-roles"},
+                "list roles of a user",
+                "det rbac list-users-roles ann",
+                define_list_users_roles},
+               {{"assign-role"}, "assign role", "det rbac assign-role Viewer -u ann", define_assign_role},
+               {{"unassign-role"},
+                "take role away",
+                "det rbac unassign-role Viewer -u ann",
+                define_unassign_role}},
           .default_child = "my-permissions"};
 }
 

@@ -15,7 +15,9 @@ Rule users(std::string_view operation, std::vector<Demand> demands) {
 Rule looks(std::string_view operation, std::vector<Demand> demands) {
   return {.operation = operation, .who = Who::Users, .demands = std::move(demands), .reads = true};
 }
-Rule anyone(std::string_view operation) { return {.operation = operation, .who = Who::Users, .demands = {}}; }
+Rule anyone(std::string_view operation) {
+  return {.operation = operation, .who = Who::Users, .demands = {}};
+}
 /// The handler leaves out, or refuses, what the caller may not see or do.
 Rule asks(std::string_view operation) {
   return {.operation = operation, .who = Who::Users, .demands = {}, .asks = true};
@@ -77,8 +79,8 @@ std::vector<Rule> of_experiments() {
           "experimentId"),
       one("GET /api/v1/experiments/{id}", ViewExperimentMetadata, K::Experiment, "id"),
       one("DELETE /api/v1/experiments/{id}", DeleteExperiment, K::Experiment, "id"),
-      users("PATCH /api/v1/experiments/{id}", {{UpdateExperiment, K::Experiment, "id"},
-                                               {CreateExperiment, K::Project, "body:projectId"}}),
+      users("PATCH /api/v1/experiments/{id}",
+            {{UpdateExperiment, K::Experiment, "id"}, {CreateExperiment, K::Project, "body:projectId"}}),
       one("POST /api/v1/experiments/{id}/activate", UpdateExperiment, K::Experiment, "id"),
       one("POST /api/v1/experiments/{id}/archive", UpdateExperimentMetadata, K::Experiment, "id"),
       one("POST /api/v1/experiments/{id}/unarchive", UpdateExperimentMetadata, K::Experiment, "id"),
@@ -186,8 +188,8 @@ std::vector<Rule> of_checkpoints_and_models() {
       users("GET /api/v1/models/{modelName}/versions/{modelVersionNum}", {version}),
       one("PATCH /api/v1/models/{modelName}/versions/{modelVersionNum}", EditModelRegistry, K::Model,
           "modelName"),
-      one("DELETE /api/v1/models/{modelName}/versions/{modelVersionNum}", DeleteModelVersion,
-          K::ModelVersion, "modelName"),
+      one("DELETE /api/v1/models/{modelName}/versions/{modelVersionNum}", DeleteModelVersion, K::ModelVersion,
+          "modelName"),
       users("GET /api/v1/models/{modelName}/versions/{modelVersionNum}/metrics", {version}),
       one("GET /api/v1/templates", ViewTemplates, K::Templates, ""),
       one("GET /api/v1/templates/{templateName}", ViewTemplates, K::Templates, ""),

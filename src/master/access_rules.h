@@ -36,7 +36,8 @@ struct Demand {
 
 enum class Who {
   Users,      ///< users, and tasks for theirs, if all demands are met
-  Reporters,  ///< the same, and without a question the processes that speak for themselves: the handler sees to that
+  Reporters,  ///< the same, and without a question the processes that speak for themselves: the handler sees
+              ///< to that
   Tasks,      ///< only processes of the cluster, as the handler checks
   Agents,     ///< only agents, as the handler checks
 };
@@ -45,8 +46,8 @@ struct Rule {
   std::string_view operation;  ///< "POST /api/v1/experiments/{id}/kill"
   Who who = Who::Users;
   std::vector<Demand> demands;  ///< none: whoever is logged in
-  bool asks = false;   ///< the handler asks about each thing that it lists, chooses or makes
-  bool reads = false;  ///< changes nothing, whatever its method: not in the audit log
+  bool asks = false;            ///< the handler asks about each thing that it lists, chooses or makes
+  bool reads = false;           ///< changes nothing, whatever its method: not in the audit log
 };
 
 /// What each call of the API needs: all of them but the open ones, in one place. What is not declared here is

@@ -27,7 +27,8 @@ struct Entry {
   std::string username, by_task, address, operation, path, about;
   std::int32_t status = 0;
 };
-BOOST_DESCRIBE_STRUCT(Entry, (), (id, time, user_id, username, by_task, address, operation, path, about, status))
+BOOST_DESCRIBE_STRUCT(Entry, (),
+                      (id, time, user_id, username, by_task, address, operation, path, about, status))
 struct Reply {
   std::vector<Entry> entries;
 };
@@ -57,8 +58,9 @@ asio::awaitable<Result<Reply>> list(Services& s, Query in) {
 void add_audit_routes(http::Router& router, Services& s) {
   router.add<Query, Reply>(
       Verb::Get, "/api/v1/audit", [&s](Context, Query q) { return list(s, std::move(q)); },
-      Doc{.summary = "What users changed, or tried to, and log-ins, the newest first; 100 unless `limit` says "
-                     "otherwise, older ones by `beforeId`",
+      Doc{.summary =
+              "What users changed, or tried to, and log-ins, the newest first; 100 unless `limit` says "
+              "otherwise, older ones by `beforeId`",
           .tag = "Cluster",
           .errors = {ErrorCode::PermissionDenied}});
 }

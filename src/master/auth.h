@@ -45,7 +45,9 @@ class Auth {
   Auth(Ledger& ledger, store::Store& store, Options options);
 
   /// Who counts as an administrator; without this, users whose record says so.
-  void administrators(std::function<bool(const store::UserRecord&)> is_one) { is_administrator_ = std::move(is_one); }
+  void administrators(std::function<bool(const store::UserRecord&)> is_one) {
+    is_administrator_ = std::move(is_one);
+  }
 
   /// Users from the store; the first start creates `admin` and `determined` with empty passwords.
   void load();

@@ -72,8 +72,8 @@ asio::awaitable<Result<Empty>> act(Services& s, Context context, const Action& a
   const auto allowed = co_await may(s, context.principal, action.permission, Kind::Experiment, id.value());
   if (!allowed) co_return tl::unexpected(allowed.error());
   if (destination > 0) {
-    const auto open = co_await may(s, context.principal, access::Permission::CreateExperiment, Kind::Project,
-                                   destination);
+    const auto open =
+        co_await may(s, context.principal, access::Permission::CreateExperiment, Kind::Project, destination);
     if (!open) co_return tl::unexpected(open.error());
   }
   co_return co_await action.act(std::move(context), id, destination);
@@ -134,7 +134,8 @@ asio::awaitable<Result<ExperimentId>> experiment_of(Services& s, TrialId id) {
   co_return co_await blocking(s, std::move(read));
 }
 
-asio::awaitable<Result<RunsReply>> each_run(Services& s, Context context, RunsRequest request, Action action) {
+asio::awaitable<Result<RunsReply>> each_run(Services& s, Context context, RunsRequest request,
+                                            Action action) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (request.run_ids.size() > kMost)
     co_return invalid_argument("runIds names {}; at most {} are done at once", request.run_ids.size(), kMost);
@@ -203,7 +204,9 @@ void add_bulk_routes(http::Router& router, Services& s) {
     const bool deletes = word == "delete";
     router.add<BulkRequest, BulkReply>(
         deletes ? Verb::Delete : Verb::Post, "/api/v1/projects/{projectId}/experiments/" + word,
-        [&s, action = action](Context c, BulkRequest r) { return each(s, std::move(c), std::move(r), action); },
+        [&s, action = action](Context c, BulkRequest r) {
+          return each(s, std::move(c), std::move(r), action);
+        },
         Doc{.summary = word + " many experiments: these, or with `filters` all that match; each has a result",
             .tag = "Experiments",
             .takes_body = deletes});
@@ -211,7 +214,9 @@ void add_bulk_routes(http::Router& router, Services& s) {
     const auto of_runs = word == "activate" ? std::string("resume") : word;
     router.add<RunsRequest, RunsReply>(
         Verb::Post, "/api/v1/runs/" + of_runs,
-        [&s, action = action](Context c, RunsRequest r) { return each_run(s, std::move(c), std::move(r), action); },
+        [&s, action = action](Context c, RunsRequest r) {
+          return each_run(s, std::move(c), std::move(r), action);
+        },
         Doc{.summary = of_runs + " the experiments of runs, each of which is the only one of its experiment",
             .tag = "Trials"});
   }

@@ -302,7 +302,8 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
       [&s](Context c, MetadataRequest r) { return set_metadata(s, std::move(c), std::move(r)); },
       Doc{.summary = "Replace the metadata of a checkpoint", .tag = tag, .errors = missing});
   router.add_raw(
-      Verb::Get, "/checkpoints/{uuid}", [&s](http::Request r) { return download(s, std::move(r)); }, {}, false);
+      Verb::Get, "/checkpoints/{uuid}", [&s](http::Request r) { return download(s, std::move(r)); }, {},
+      false);
 }
 
 }  // namespace det::master

@@ -1,8 +1,8 @@
 // Lists of what this platform does not have. They are empty, which is the truth, and so existing clients can
 // go on.
 
-#include "det/master/services.h"
 #include "det/api/objects.h"
+#include "det/master/services.h"
 
 namespace det::master {
 namespace {

@@ -197,7 +197,8 @@ asio::awaitable<std::vector<api::Experiment>> experiments_of(Services& s, const 
   co_return experiments;
 }
 
-asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any principal, FindRequest request) {
+asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any principal,
+                                                           FindRequest request) {
   const auto wanted = parse(request);
   if (!wanted) co_return tl::unexpected(wanted.error());
   auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter.show_archived);
@@ -293,7 +294,8 @@ Run to_run(const api::Experiment& e, const api::Trial& t) {
 asio::awaitable<Result<RunsReply>> find_runs(Services& s, std::any principal, FindRequest request) {
   const auto wanted = parse(request);
   if (!wanted) co_return tl::unexpected(wanted.error());
-  const auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter.show_archived);
+  const auto experiments =
+      co_await experiments_of(s, principal, request.project_id, wanted->filter.show_archived);
   std::vector<Candidate> candidates;
   auto read = [&s, &experiments, &candidates, &wanted, details = needs_details(request)] {
     for (const auto& e : experiments)

@@ -278,7 +278,7 @@ asio::awaitable<Result<Empty>> update(Services& s, Context context, UpdateQueue 
       if (anchor) ids.push_back(*anchor);
     for (const auto& id : ids) {
       const auto permission = id == one.job_id ? access::Permission::UpdateNsc : access::Permission::ViewNsc;
-      const auto allowed = co_await may(s, context.principal, permission, Kind::Job, id);
+      const auto allowed = co_await may(s, context.principal, permission, Kind::Job, json::value(id));
       if (!allowed) co_return tl::unexpected(allowed.error());
     }
   }

@@ -17,10 +17,10 @@
 
 #include "det/checkpoint/storage.h"
 #include "det/http/server.h"
+#include "det/master/audit.h"
 #include "det/master/collector.h"
 #include "det/master/log_ring.h"
 #include "det/master/proxy_routes.h"
-#include "det/master/audit.h"
 #include "det/master/registry.h"
 #include "det/master/rights.h"
 #include "det/master/role_book.h"
@@ -95,7 +95,8 @@ class Server final : public Master {
         unmanaged_(ledger_, *store_, pool_),
         collector_(strand, ledger_, *store_, registry_, pool_),
         liveness_(wall_clock()),
-        services_{ledger_, *store_, auth_, collector_, registry_, workspaces_, roles_, unmanaged_, liveness_, pool_},
+        services_{ledger_,     *store_, auth_,      collector_, registry_,
+                  workspaces_, roles_,  unmanaged_, liveness_,  pool_},
         router_("Determined", DET_VERSION),
         server_(
             strand,
@@ -198,10 +199,10 @@ class Server final : public Master {
 
   void add_routes() {
     router_.authenticate([this](const http::Request& request) { return auth_.authenticate(request); });
-    router_.authorize([this](const std::string& operation, const http::Request& request,
-                             const std::any& principal) {
-      return check_rights(services_, operation, request, principal);
-    });
+    router_.authorize(
+        [this](const std::string& operation, const http::Request& request, const std::any& principal) {
+          return check_rights(services_, operation, request, principal);
+        });
     router_.observe([this](const http::Router::Call& call) { return audit(services_, call); });
     add_role_routes(router_, services_);
     add_audit_routes(router_, services_);

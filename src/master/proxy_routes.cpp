@@ -175,7 +175,7 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
   const auto record = co_await find_task(s, *task);
   if (!record)
     co_return say(page, 404, Error(ErrorCode::NotFound, fmt::format("task '{}' not found", *task)));
-  const auto seen = co_await may(s, *principal, access::Permission::ViewNsc, Kind::Task, *task);
+  const auto seen = co_await may(s, *principal, access::Permission::ViewNsc, Kind::Task, json::value(*task));
   if (!seen) co_return say(page, http::status_of(seen.error().code()).http, seen.error());
   if (const auto allowed = check_right(*record, *user); !allowed) co_return say(page, 403, allowed.error());
   const auto address = s.proxies.find(*task);

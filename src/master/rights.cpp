@@ -106,8 +106,8 @@ Permission of_trials(Permission permission) {
 
 asio::awaitable<Found> of_task(Services& s, std::string id, Permission permission) {
   const auto described = [&s](const task::TaskRecord& record) {
-    return in_workspace(s, record.workspace_id,
-                        fmt::format("{} {}", task::type_word(record.type), record.id), {record.owner});
+    return in_workspace(s, record.workspace_id, fmt::format("{} {}", task::type_word(record.type), record.id),
+                        {record.owner});
   };
   if (const auto* live = s.ledger.cluster().task(id)) co_return Place{described(live->record()), permission};
   struct Stored {
@@ -131,7 +131,7 @@ asio::awaitable<Found> of_job(Services& s, std::string name, Permission permissi
   std::int64_t number = 0;
   const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
   const bool is_number = failure == std::errc{} && end == name.data() + name.size();
-  const auto seen = permission == Permission::ViewNsc ? Permission::ViewExperimentMetadata
+  const auto seen = permission == Permission::ViewNsc     ? Permission::ViewExperimentMetadata
                     : permission == Permission::UpdateNsc ? Permission::UpdateExperiment
                                                           : permission;
   for (const auto& [id, experiment] : s.ledger.cluster().experiments()) {
@@ -147,10 +147,9 @@ asio::awaitable<Found> of_job(Services& s, std::string name, Permission permissi
 
 std::optional<Object> of_project(Services& s, const ProjectRecord* record) {
   if (record == nullptr) return std::nullopt;
-  auto object = in_workspace(s, record->workspace.value(), fmt::format("project '{}'", record->name),
-                             {record->owner});
-  if (const auto* workspace = s.workspaces.find(record->workspace))
-    object.owners.push_back(workspace->owner);
+  auto object =
+      in_workspace(s, record->workspace.value(), fmt::format("project '{}'", record->name), {record->owner});
+  if (const auto* workspace = s.workspaces.find(record->workspace)) object.owners.push_back(workspace->owner);
   return object;
 }
 
@@ -325,11 +324,10 @@ asio::awaitable<Result<std::string>> check_rights(Services& s, const std::string
                    "user '{}' may not call {}: nothing is declared of it, so it is for administrators only",
                    caller->name, operation);
   }
-  const bool from_body =
-      std::any_of(rule->demands.begin(), rule->demands.end(), [&](const Demand& demand) {
-        return demand.from.starts_with(kBody) && (request.body.size() <= kBytesLookedAt ||
-                                                  !access::always(mode, *caller, demand.permission));
-      });
+  const bool from_body = std::any_of(rule->demands.begin(), rule->demands.end(), [&](const Demand& demand) {
+    return demand.from.starts_with(kBody) &&
+           (request.body.size() <= kBytesLookedAt || !access::always(mode, *caller, demand.permission));
+  });
   json::value body;
   if (from_body)
     if (auto parsed = json::parse_unambiguous(request.body)) body = *std::move(parsed);
@@ -365,8 +363,8 @@ Result<void> may_in(Services& s, const std::any& principal, Permission permissio
 
 Sight::Sight(Services& s, const std::any& principal, Permission permission) : s_(s) {
   const auto caller = caller_of(s, principal);
-  workspaces_ = caller ? access::where(s.roles.mode(), *caller, permission)
-                       : std::optional(std::set<std::int64_t>{});
+  workspaces_ =
+      caller ? access::where(s.roles.mode(), *caller, permission) : std::optional(std::set<std::int64_t>{});
 }
 
 bool Sight::project(std::int64_t id) const {

@@ -136,7 +136,8 @@ asio::awaitable<Result<MembersReply>> members(Services& s, OfWorkspace query) {
 /// What the request names, or all that is wrong with it first.
 Result<std::vector<Record>> records_of(Services& s, const AssignmentsRequest& request) {
   if (!request.group_role_assignments.empty())
-    return invalid_argument("groupRoleAssignments is not empty; there are no groups here, roles are of users");
+    return invalid_argument(
+        "groupRoleAssignments is not empty; there are no groups here, roles are of users");
   if (request.user_role_assignments.empty())
     return invalid_argument("userRoleAssignments is empty; nothing would be done");
   std::vector<Record> records;
@@ -147,8 +148,9 @@ Result<std::vector<Record>> records_of(Services& s, const AssignmentsRequest& re
     if (role == nullptr) return not_found("role {} not found", id);
     const auto workspace = assignment.scope_workspace_id.value_or(0);
     if (workspace != 0 && assignment.scope_cluster)
-      return invalid_argument("the role {} is assigned to the cluster and to workspace {}; one assignment has one",
-                              role->name, workspace);
+      return invalid_argument(
+          "the role {} is assigned to the cluster and to workspace {}; one assignment has one", role->name,
+          workspace);
     if (workspace != 0 && s.workspaces.find(WorkspaceId(workspace)) == nullptr)
       return not_found("workspace {} not found", workspace);
     if (workspace != 0 && role->cluster_only)
@@ -192,7 +194,8 @@ asio::awaitable<Result<Empty>> change(Services& s, Context context, AssignmentsR
         co_return not_found("user {} does not have the role {} there", record.user,
                             access::find_role(access::RoleId(record.role))->name);
     if (!s.roles.leaves_administrator(s.auth.users(), *records))
-      co_return failed_precondition("nobody would be ClusterAdmin any more; assign that role to another user first");
+      co_return failed_precondition(
+          "nobody would be ClusterAdmin any more; assign that role to another user first");
   }
   auto changes = add ? s.roles.assign(*records) : s.roles.remove(*records);
   co_await s.ledger.write(std::move(changes));

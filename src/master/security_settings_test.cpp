@@ -5,7 +5,9 @@
 namespace det::master {
 namespace {
 
-json::object document(const char* text) { return json::parse(text)->get_object(); }
+json::object document(const char* text) {
+  return json::parse(text)->get_object();
+}
 
 TEST(SecuritySettings, WithoutThemThereAreNoRolesAndTheAuditLogRemembersThreeMonths) {
   auto configuration = document(R"({"checkpoint_storage": {}})");

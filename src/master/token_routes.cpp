@@ -129,7 +129,7 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   if (!s.auth.users().contains(owner)) co_return not_found("user {} not found", owner);
   if (const auto allowed = may_see(*user, owner); !allowed) co_return tl::unexpected(allowed.error());
   const auto permission = access::Permission::CreateToken;
-  const auto makes = co_await may(s, context.principal, permission, Kind::Cluster, "");
+  const auto makes = co_await may(s, context.principal, permission, Kind::Cluster, json::value(""));
   if (!makes) co_return tl::unexpected(makes.error());
   const auto hours = hours_of(request.lifespan);
   if (!hours) co_return tl::unexpected(hours.error());

@@ -130,7 +130,10 @@ void add_user_routes(http::Router& router, Services& s) {
             fmt::format("auth={}; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800", login->token));
         co_return LoginReply{login->token, to_api(login->user)};
       },
-      Doc{.summary = "Log in", .tag = tag, .errors = {ErrorCode::Unauthenticated, ErrorCode::ResourceExhausted}, .open = true});
+      Doc{.summary = "Log in",
+          .tag = tag,
+          .errors = {ErrorCode::Unauthenticated, ErrorCode::ResourceExhausted},
+          .open = true});
   router.add<Empty, Empty>(
       Verb::Post, "/api/v1/auth/logout",
       [&s](Context c, Empty) -> asio::awaitable<Result<Empty>> {

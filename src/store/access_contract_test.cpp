@@ -26,7 +26,8 @@ TEST_P(AccessContract, ARoleIsAssignedOnceAndTakenAwayAgain) {
 }
 
 TEST_P(AccessContract, TheAuditLogIsReadNewestFirstByUserTimeTextAndOutcome) {
-  commit(AppendAudit{entry(1, "ann", 200)}, AppendAudit{entry(2, "bob", 403)}, AppendAudit{entry(3, "ann", 404)});
+  commit(AppendAudit{entry(1, "ann", 200)}, AppendAudit{entry(2, "bob", 403)},
+         AppendAudit{entry(3, "ann", 404)});
   reopen();
   const auto all = store->audit({});
   ASSERT_EQ(all.size(), 3u);

@@ -21,13 +21,13 @@ struct RoleAssignmentRecord {
 struct AuditRecord {
   std::int64_t id = 0;  ///< given by the store, ascending
   Time time;
-  UserId user;                   ///< 0: nobody who is known
-  std::string username;          ///< at that time; of a log-in what was typed
-  std::string by_task;           ///< the allocation that called for the user; empty: the user itself
-  std::string address;           ///< "127.0.0.1:51234"
-  std::string operation, path;   ///< "POST /api/v1/experiments/{id}/kill", "/api/v1/experiments/7/kill"
-  std::string about;             ///< "experiment 7": what the call named, as far as that was looked up
-  int status = 0;                ///< of the answer
+  UserId user;                  ///< 0: nobody who is known
+  std::string username;         ///< at that time; of a log-in what was typed
+  std::string by_task;          ///< the allocation that called for the user; empty: the user itself
+  std::string address;          ///< "127.0.0.1:51234"
+  std::string operation, path;  ///< "POST /api/v1/experiments/{id}/kill", "/api/v1/experiments/7/kill"
+  std::string about;            ///< "experiment 7": what the call named, as far as that was looked up
+  int status = 0;               ///< of the answer
 };
 
 struct PutRoleAssignment {

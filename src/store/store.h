@@ -247,8 +247,8 @@ using Change =
                  PutSession, DeleteSession, PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment,
                  PutModel, DeleteModel, PutModelVersion, DeleteModelVersion, SetCheckpointMetadata,
                  SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource, PutWorkspace,
-                 DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutSetting,
-                 PutRoleAssignment, DeleteRoleAssignment, AppendAudit, PruneAudit>;
+                 DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutSetting, PutRoleAssignment,
+                 DeleteRoleAssignment, AppendAudit, PruneAudit>;
 
 struct Page {
   std::int64_t offset = 0;
