@@ -35,7 +35,7 @@ run "whole experiments on the real program"  python_tests tests/e2e tools
 
 if [ "${1:-}" = --sanitizers ]; then
   say "the same under address and undefined-behaviour sanitizers (without disks)"
-  modules="base;config;search;scheduler;experiment;api;cluster;http;checkpoint;trial;agent"
+  modules="base;access;config;search;scheduler;experiment;api;cluster;http;checkpoint;trial;agent"
   if DET_CONFIGURE="-DDET_MODULES=$modules" tools/build.sh asan; then
     run "sanitized tests" env DET_SEEDS=300 ctest --test-dir build/asan --output-on-failure --no-tests=error -E '^(agent|checkpoint)/' -j 2 --progress
     # The leak checker starts a thread at the end, which a process above a process namespace cannot.

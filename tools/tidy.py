@@ -15,10 +15,11 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-PURE = ("base", "config", "search", "scheduler", "experiment", "task", "api", "cluster", "forecast")
+PURE = ("base", "access", "config", "search", "scheduler", "experiment", "task", "api", "cluster", "forecast")
 _IO = ("http", "checkpoint", "store")
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "base": (),
+    "access": ("base",),
     "config": ("base",),
     "search": ("base", "config"),
     "scheduler": ("base",),

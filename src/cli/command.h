@@ -48,6 +48,8 @@ Command user_commands();
 Command template_commands();
 Command workspace_commands();
 Command token_commands();
+Command rbac_commands();
+Command audit_commands();
 Command resources_commands();
 Command project_commands();
 Command job_commands();
@@ -60,6 +62,9 @@ Command dev_commands();
 Command preview_search_command();
 Command simulate_command();
 Command version_command();
+
+/// Who has a role in a workspace: one of the commands of `det workspace`.
+Action define_list_members(CLI::App& app);
 
 /// The child of that name or alias, or null.
 const Command* find_child(const Command& group, std::string_view name);

@@ -274,6 +274,7 @@ Command workspace_commands() {
       .children = {{{"list", "ls"}, "list workspaces", "", define_list_workspaces},
                    {{"list-projects", "lp"}, "list the projects of a workspace", "", define_list_projects},
                    {{"list-pools"}, "list where its experiments can run", "", define_list_pools},
+                   {{"list-members"}, "list who has a role in it", "", define_list_members},
                    {{"create"}, "create workspace", "det workspace create vision", define_create_workspace},
                    {{"describe"}, "describe workspace", "", define_describe_workspace},
                    {{"edit"}, "rename workspace", "", define_edit_workspace},

@@ -26,6 +26,7 @@
 #include "det/master/log_ring.h"
 #include "det/master/master.h"
 #include "det/master/pool_settings.h"
+#include "det/master/security_settings.h"
 
 namespace det::commands {
 namespace {
@@ -49,6 +50,7 @@ int failed(const Error& error) {
 struct MasterFlags {
   master::MasterOptions options{.directory = default_directory()};
   std::string config_file;
+  std::string authz;
   bool verbose = false;
 
   void add_to(CLI::App& app) {
@@ -60,6 +62,10 @@ struct MasterFlags {
         "--config-file", config_file,
         "YAML with resource_manager, resource_pools and webhooks, and defaults under every experiment's "
         "configuration, e.g. checkpoint_storage");
+    app.add_option("--authz", authz,
+                   "basic: everybody sees all, what cannot be undone is for owners and administrators; rbac: "
+                   "only what a role grants (docs/guide/teams.md); default: the configuration's, else basic")
+        ->check(CLI::IsMember({"basic", "rbac"}));
     app.add_flag("--launch-error", options.launch_error, "Refuse experiments that no agent could ever run");
     app.add_flag("-v,--verbose", verbose, "Log more");
   }
@@ -68,6 +74,13 @@ struct MasterFlags {
     std::error_code ignored;
     options.directory = std::filesystem::absolute(options.directory, ignored);
     options.log = std::make_shared<master::LogRing>();
+    DET_TRY([[maybe_unused]] const auto read, read_config_file().map([] { return true; }));
+    if (!authz.empty()) options.authz = authz == "rbac" ? access::Mode::Rbac : access::Mode::Basic;
+    return {};
+  }
+
+ private:
+  Result<void> read_config_file() {
     if (config_file.empty()) return {};
     std::ifstream file(config_file);
     if (!file) return invalid_argument("the file {} cannot be read", config_file);
@@ -81,6 +94,9 @@ struct MasterFlags {
     DET_TRY(options.pools, master::take_pools(options.defaults));
     DET_TRY(options.prometheus, master::take_prometheus(options.defaults));
     DET_TRY(options.webhooks, master::take_webhooks(options.defaults));
+    DET_TRY(const auto security, master::take_security(options.defaults));
+    options.authz = security.authz;
+    options.audit_days = security.audit_days;
     return {};
   }
 };

@@ -213,7 +213,8 @@ void Router::describe_typed(const WireStruct& in, Verb verb, const std::string& 
 
 void Router::insert(Verb verb, const std::string& path, Serve serve, bool open) {
   table_.insert(verb, path, entries_.size());
-  entries_.push_back(Entry{std::move(serve), open, path});
+  entries_.push_back(
+      Entry{std::move(serve), open, fmt::format("{} {}", verb_text(verb), document_path(path)), path});
 }
 
 void Router::add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation,
@@ -240,27 +241,50 @@ asio::awaitable<Response> Router::handle(Request request) const {
   } else {
     response = no_such_route(request, lookup.allowed);
   }
-  if (observer_) observer_(verb, route, response.status, std::chrono::steady_clock::now() - begun);
+  if (meter_) meter_(verb, route, response.status, std::chrono::steady_clock::now() - begun);
   co_return response;
 }
 
 asio::awaitable<Response> Router::serve(const Entry& entry, Request request) const {
   const auto shared = std::make_shared<const Request>(std::move(request));
   std::any principal;
+  std::string about;
   std::optional<Error> failure;
   try {
-    if (!entry.open && authenticator_) {
-      auto allowed = co_await authenticator_(*shared);
-      if (!allowed) co_return error_response(allowed.error());
-      principal = *std::move(allowed);
+    auto response = co_await serve(entry, shared, principal, about);
+    if (observer_) {
+      const Call call{entry.operation, *shared, principal, about, response.status};
+      co_await observer_(call);
     }
-    Context context(shared, std::move(principal));
-    co_return co_await entry.serve(std::move(context));
+    co_return response;
   } catch (const std::exception& thrown) {
     if (is_cancellation(thrown)) throw;
     failure = internal_error(*shared, thrown);
   }
   co_return error_response(*failure);
+}
+
+asio::awaitable<Response> Router::serve(const Entry& entry, std::shared_ptr<const Request> request,
+                                        std::any& principal, std::string& about) const {
+  if (!entry.open && authenticator_) {
+    auto known = co_await authenticator_(*request);
+    if (!known) co_return error_response(known.error());
+    principal = *std::move(known);
+    if (authorizer_) {
+      auto allowed = co_await authorizer_(entry.operation, *request, principal);
+      if (!allowed) co_return error_response(allowed.error());
+      about = *std::move(allowed);
+    }
+  }
+  Context context(std::move(request), principal);
+  co_return co_await entry.serve(std::move(context));
+}
+
+std::vector<std::string> Router::closed_operations() const {
+  std::vector<std::string> operations;
+  for (const auto& entry : entries_)
+    if (!entry.open) operations.push_back(entry.operation);
+  return operations;
 }
 
 void Router::describe(Verb verb, const std::string& path, const Doc& doc, std::vector<Parameter> parameters,

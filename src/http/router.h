@@ -41,7 +41,7 @@ struct Context {
 
   std::shared_ptr<const Request> request;
   std::any principal;                      ///< What the router's authenticator returned.
-  std::shared_ptr<Headers> reply_headers;  ///< Sent with a good reply: cookies.
+  std::shared_ptr<Headers> reply_headers;  ///< Sent with the reply: cookies, Retry-After.
 
   /// Requires: the route is not open and the authenticator returns a P.
   template <class P>
@@ -92,16 +92,34 @@ class Router {
   /// Says who calls, or why the call is refused.
   using Authenticator = std::function<asio::awaitable<Result<std::any>>(const Request&)>;
 
+  /// Whether the caller may do this, with what the call turned out to be about ("experiment 7"), or why not.
+  /// `operation` is the method and the path as in the document: "GET /api/v1/trials/{trialId}".
+  using Authorizer = std::function<asio::awaitable<Result<std::string>>(
+      const std::string& operation, const Request& request, const std::any& principal)>;
+  /// Told of each answer before it is sent; `principal` is empty where nobody had to log in or could.
+  struct Call {
+    const std::string& operation;
+    const Request& request;
+    const std::any& principal;
+    const std::string& about;  ///< what the authorizer said
+    int status;
+  };
+  using Observer = std::function<asio::awaitable<void>(const Call& call)>;
+
   Router(std::string title, std::string version);
 
   /// Told of each answer: the verb, the route as it was added ("" for a request that none fits), the status,
   /// and how long it took until the answer, or the first of its stream, was there.
-  using Observer = std::function<void(std::string_view verb, std::string_view route, int status,
+  using Meter = std::function<void(std::string_view verb, std::string_view route, int status,
                                       std::chrono::steady_clock::duration took)>;
-  void observe(Observer observer) { observer_ = std::move(observer); }
+  void measure(Meter meter) { meter_ = std::move(meter); }
 
   /// Asked before every route that is not open.
   void authenticate(Authenticator authenticator) { authenticator_ = std::move(authenticator); }
+
+  /// Asked next, with who calls.
+  void authorize(Authorizer authorizer) { authorizer_ = std::move(authorizer); }
+  void observe(Observer observer) { observer_ = std::move(observer); }
 
   template <class In, class Out, class F>
   void add(Verb verb, const std::string& path, F handler, const Doc& doc);
@@ -119,6 +137,9 @@ class Router {
 
   asio::awaitable<Response> handle(Request request) const;
 
+  /// All routes that are not open, also those that are not in the document.
+  std::vector<std::string> closed_operations() const;
+
   /// The document. Deterministic: paths and schemas in alphabetical order.
   json::object openapi() const;
 
@@ -128,6 +149,7 @@ class Router {
     Serve serve;
     bool open = false;
     std::string path;
+    std::string operation;
   };
   struct Parameter {
     std::string name;
@@ -144,8 +166,13 @@ class Router {
 
   std::string title_;
   std::string version_;
+  asio::awaitable<Response> serve(const Entry& entry, std::shared_ptr<const Request> request,
+                                  std::any& principal, std::string& about) const;
+
   Authenticator authenticator_;
+  Authorizer authorizer_;
   Observer observer_;
+  Meter meter_;
   RouteTable table_;
   std::vector<Entry> entries_;
   Schemas schemas_;
@@ -173,7 +200,11 @@ asio::awaitable<Response> serve_typed(const F& handler, Context context, In in) 
   const auto request = context.request;
   const auto headers = context.reply_headers;
   const auto out = co_await handler(std::move(context), std::move(in));
-  if (!out) co_return error_response(out.error());
+  if (!out) {
+    auto response = error_response(out.error());
+    for (const auto& [name, value] : *headers) response.headers.add(name, value);
+    co_return response;
+  }
   co_return reply(*request, *headers, kWireType<Out, Way::Writes>, &*out);
 }
 

@@ -30,11 +30,6 @@ struct Settings {
 };
 BOOST_DESCRIBE_STRUCT(Settings, (), (settings))
 
-struct PermissionsReply {
-  json::array roles, assignments;
-};
-BOOST_DESCRIBE_STRUCT(PermissionsReply, (), (roles, assignments))
-
 std::string key_of(UserId user) {
   return fmt::format("settings of user {}", user);
 }
@@ -110,14 +105,6 @@ void add_account_routes(http::Router& router, Services& s) {
   router.add<Empty, Empty>(
       Verb::Post, "/api/v1/users/setting/reset", [&s](Context c, Empty) { return reset(s, std::move(c)); },
       Doc{.summary = "Forget all settings of the caller", .tag = tag});
-  router.add<Empty, PermissionsReply>(
-      Verb::Get, "/api/v1/permissions/summary",
-      [](Context c, Empty) -> asio::awaitable<Result<PermissionsReply>> {
-        if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
-        co_return PermissionsReply{};
-      },
-      Doc{.summary = "Roles of the caller: there are none here, users are administrators or not",
-          .tag = tag});
 }
 
 }  // namespace det::master

@@ -155,6 +155,7 @@ asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& reques
                           .admin = user->second.admin,
                           .token_hash = hash,
                           .allocation_id = ""};
+  if (is_administrator_) principal.admin = is_administrator_(user->second);
   co_return std::any(Principal(std::move(principal)));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <any>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -45,6 +46,11 @@ class Auth {
 
   Auth(Ledger& ledger, store::Store& store, Options options);
 
+  /// Who counts as an administrator; without this, users whose record says so.
+  void administrators(std::function<bool(const store::UserRecord&)> is_one) {
+    is_administrator_ = std::move(is_one);
+  }
+
   /// Users from the store; the first start creates `admin` and `determined` with empty passwords.
   void load();
 
@@ -87,6 +93,7 @@ class Auth {
   Ledger& ledger_;
   store::Store& store_;
   Options options_;
+  std::function<bool(const store::UserRecord&)> is_administrator_;
   std::map<UserId, store::UserRecord> users_;
   std::map<store::AccessTokenId, store::AccessTokenRecord> tokens_;
   Result<std::any> owner_of_task(const std::string& token) const;

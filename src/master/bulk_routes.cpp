@@ -5,6 +5,7 @@
 
 #include "det/master/experiment_actions.h"
 #include "det/master/objects.h"
+#include "det/master/rights.h"
 
 namespace det::master {
 namespace {
@@ -59,9 +60,27 @@ struct RunsReply {
 };
 BOOST_DESCRIBE_STRUCT(RunsReply, (), (results))
 
-using Action = std::function<asio::awaitable<Result<Empty>>(Context, ExperimentId, std::int64_t destination)>;
+/// What is done to each, and what one needs for it.
+struct Action {
+  std::function<asio::awaitable<Result<Empty>>(Context, ExperimentId, std::int64_t destination)> act;
+  access::Permission permission;
+};
 
-asio::awaitable<Result<std::vector<ExperimentId>>> chosen(Services& s, const BulkRequest& request) {
+/// The action, where the caller may.
+asio::awaitable<Result<Empty>> act(Services& s, Context context, const Action& action, ExperimentId id,
+                                   std::int64_t destination) {
+  const auto allowed = co_await may(s, context.principal, action.permission, Kind::Experiment, id.value());
+  if (!allowed) co_return tl::unexpected(allowed.error());
+  if (destination > 0) {
+    const auto open =
+        co_await may(s, context.principal, access::Permission::CreateExperiment, Kind::Project, destination);
+    if (!open) co_return tl::unexpected(open.error());
+  }
+  co_return co_await action.act(std::move(context), id, destination);
+}
+
+asio::awaitable<Result<std::vector<ExperimentId>>> chosen(Services& s, const std::any& principal,
+                                                          const BulkRequest& request) {
   if (!request.filters) {
     if (request.experiment_ids.size() > kMost)
       co_return invalid_argument("experimentIds names {}; at most {} are done at once",
@@ -79,6 +98,7 @@ asio::awaitable<Result<std::vector<ExperimentId>>> chosen(Services& s, const Bul
   query.not_ids = in.excluded_experiment_ids;
   query.project_id = in.project_id;
   if (!query.project_id && request.project_id > 0) query.project_id = request.project_id;
+  query.projects = Sight(s, principal, access::Permission::ViewExperimentMetadata).projects();
   query.page.limit = static_cast<std::int64_t>(kMost);
   auto read = [&s, query] { return s.store.list_experiments(query); };
   const auto found = co_await blocking(s, std::move(read));
@@ -87,13 +107,13 @@ asio::awaitable<Result<std::vector<ExperimentId>>> chosen(Services& s, const Bul
   co_return ids;
 }
 
-asio::awaitable<Result<BulkReply>> each(Services& s, Context context, BulkRequest request, Action act) {
+asio::awaitable<Result<BulkReply>> each(Services& s, Context context, BulkRequest request, Action action) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
-  const auto ids = co_await chosen(s, request);
+  const auto ids = co_await chosen(s, context.principal, request);
   if (!ids) co_return tl::unexpected(ids.error());
   BulkReply reply;
   for (const auto id : *ids) {
-    const auto done = co_await act(context, id, request.destination_project_id);
+    const auto done = co_await act(s, context, action, id, request.destination_project_id);
     reply.results.push_back({done ? "" : done.error().message(), id});
   }
   co_return reply;
@@ -114,7 +134,8 @@ asio::awaitable<Result<ExperimentId>> experiment_of(Services& s, TrialId id) {
   co_return co_await blocking(s, std::move(read));
 }
 
-asio::awaitable<Result<RunsReply>> each_run(Services& s, Context context, RunsRequest request, Action act) {
+asio::awaitable<Result<RunsReply>> each_run(Services& s, Context context, RunsRequest request,
+                                            Action action) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (request.run_ids.size() > kMost)
     co_return invalid_argument("runIds names {}; at most {} are done at once", request.run_ids.size(), kMost);
@@ -123,7 +144,7 @@ asio::awaitable<Result<RunsReply>> each_run(Services& s, Context context, RunsRe
     const auto experiment = co_await experiment_of(s, id);
     std::string error = experiment ? "" : experiment.error().message();
     if (experiment) {
-      const auto done = co_await act(context, *experiment, request.destination_project_id);
+      const auto done = co_await act(s, context, action, *experiment, request.destination_project_id);
       if (!done) error = done.error().message();
     }
     reply.results.push_back({std::move(error), id});
@@ -135,6 +156,12 @@ asio::awaitable<Result<RunsReply>> kill_runs(Services& s, Context context, RunsR
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   RunsReply reply;
   for (const auto id : request.run_ids) {
+    const auto allowed =
+        co_await may(s, context.principal, access::Permission::EndExperiment, Kind::Trial, id.value());
+    if (!allowed) {
+      reply.results.push_back({allowed.error().message(), id});
+      continue;
+    }
     const auto done = co_await kill_trial(s, context, id);
     reply.results.push_back({done ? "" : done.error().message(), id});
   }
@@ -144,22 +171,27 @@ asio::awaitable<Result<RunsReply>> kill_runs(Services& s, Context context, RunsR
 }  // namespace
 
 void add_bulk_routes(http::Router& router, Services& s) {
+  using enum access::Permission;
   const auto command = [&s](cluster::Verb verb) {
-    return [&s, verb](Context c, ExperimentId id, std::int64_t) {
-      return command_experiment(s, std::move(c), id, verb);
-    };
+    const bool ends = verb == cluster::Verb::Cancel || verb == cluster::Verb::Kill;
+    return Action{[&s, verb](Context c, ExperimentId id, std::int64_t) {
+                    return command_experiment(s, std::move(c), id, verb);
+                  },
+                  ends ? EndExperiment : UpdateExperiment};
   };
   const auto archive = [&s](bool on) {
-    return [&s, on](Context c, ExperimentId id, std::int64_t) {
-      return archive_experiment(s, std::move(c), id, on);
-    };
+    return Action{[&s, on](Context c, ExperimentId id, std::int64_t) {
+                    return archive_experiment(s, std::move(c), id, on);
+                  },
+                  UpdateExperimentMetadata};
   };
-  const Action move = [&s](Context c, ExperimentId id, std::int64_t to) {
-    return move_experiment(s, std::move(c), id, store::ProjectId(to));
-  };
-  const Action remove = [&s](Context c, ExperimentId id, std::int64_t) {
-    return delete_experiment(s, std::move(c), id);
-  };
+  const Action move{[&s](Context c, ExperimentId id, std::int64_t to) {
+                      return move_experiment(s, std::move(c), id, store::ProjectId(to));
+                    },
+                    UpdateExperiment};
+  const Action remove{
+      [&s](Context c, ExperimentId id, std::int64_t) { return delete_experiment(s, std::move(c), id); },
+      DeleteExperiment};
   const std::vector<std::pair<std::string, Action>> actions = {{"activate", command(cluster::Verb::Activate)},
                                                                {"pause", command(cluster::Verb::Pause)},
                                                                {"cancel", command(cluster::Verb::Cancel)},
@@ -168,11 +200,13 @@ void add_bulk_routes(http::Router& router, Services& s) {
                                                                {"unarchive", archive(false)},
                                                                {"move", move},
                                                                {"delete", remove}};
-  for (const auto& [word, act] : actions) {
+  for (const auto& [word, action] : actions) {
     const bool deletes = word == "delete";
     router.add<BulkRequest, BulkReply>(
         deletes ? Verb::Delete : Verb::Post, "/api/v1/projects/{projectId}/experiments/" + word,
-        [&s, act = act](Context c, BulkRequest r) { return each(s, std::move(c), std::move(r), act); },
+        [&s, action = action](Context c, BulkRequest r) {
+          return each(s, std::move(c), std::move(r), action);
+        },
         Doc{.summary = word + " many experiments: these, or with `filters` all that match; each has a result",
             .tag = "Experiments",
             .takes_body = deletes});
@@ -180,7 +214,9 @@ void add_bulk_routes(http::Router& router, Services& s) {
     const auto of_runs = word == "activate" ? std::string("resume") : word;
     router.add<RunsRequest, RunsReply>(
         Verb::Post, "/api/v1/runs/" + of_runs,
-        [&s, act = act](Context c, RunsRequest r) { return each_run(s, std::move(c), std::move(r), act); },
+        [&s, action = action](Context c, RunsRequest r) {
+          return each_run(s, std::move(c), std::move(r), action);
+        },
         Doc{.summary = of_runs + " the experiments of runs, each of which is the only one of its experiment",
             .tag = "Trials"});
   }

@@ -4,6 +4,7 @@
 
 #include "det/master/cluster_objects.h"
 #include "det/master/objects.h"
+#include "det/master/role_book.h"
 #include "det/master/services.h"
 
 namespace det::master {
@@ -154,7 +155,8 @@ void add_cluster_routes(http::Router& router, Services& s) {
         MasterReply reply{.version = s.version,
                           .master_id = s.master_id,
                           .cluster_id = s.cluster_id,
-                          .cluster_name = s.cluster_name};
+                          .cluster_name = s.cluster_name,
+                          .rbac_enabled = s.roles.enforced()};
         co_return reply;
       },
       Doc{.summary = "This master", .tag = tag, .open = true});

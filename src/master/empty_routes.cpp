@@ -1,9 +1,8 @@
 // Lists of what this platform does not have. They are empty, which is the truth, and so existing clients can
 // go on.
 
+#include "det/api/objects.h"
 #include "det/master/services.h"
-#include "det/master/workspace_objects.h"
-#include "det/master/workspaces.h"
 
 namespace det::master {
 namespace {
@@ -14,26 +13,10 @@ using http::Verb;
 
 struct Any {};
 BOOST_DESCRIBE_STRUCT(Any, (), ())
-struct OfUser {
-  UserId user_id;
-};
-BOOST_DESCRIBE_STRUCT(OfUser, (), (user_id))
-struct OfWorkspace {
-  WorkspaceId workspace_id;
-};
-BOOST_DESCRIBE_STRUCT(OfWorkspace, (), (workspace_id))
 struct OfPool {
   std::string resource_pool_name;
 };
 BOOST_DESCRIBE_STRUCT(OfPool, (), (resource_pool_name))
-struct Roles {
-  json::array roles;
-};
-BOOST_DESCRIBE_STRUCT(Roles, (), (roles))
-struct Members {
-  json::array groups, assignments, users_assigned_directly;
-};
-BOOST_DESCRIBE_STRUCT(Members, (), (groups, assignments, users_assigned_directly))
 struct Managers {
   json::array resource_managers;
 };
@@ -48,25 +31,6 @@ BOOST_DESCRIBE_STRUCT(Bound, (), (workspace_ids, pagination))
 
 void add_empty_routes(http::Router& router, Services& s) {
   const std::vector<ErrorCode> missing = {ErrorCode::NotFound};
-  router.add<OfUser, Roles>(
-      Verb::Get, "/api/v1/roles/search/by-user/{userId}",
-      [&s](Context, OfUser q) -> asio::awaitable<Result<Roles>> {
-        if (!s.auth.users().contains(q.user_id)) co_return not_found("user '{}' not found", q.user_id);
-        co_return Roles{};
-      },
-      Doc{.summary = "Roles of a user: there are none, users are administrators or not",
-          .tag = "Users",
-          .errors = missing});
-  router.add<OfWorkspace, Members>(
-      Verb::Get, "/api/v1/roles/workspace/{workspaceId}",
-      [&s](Context, OfWorkspace q) -> asio::awaitable<Result<Members>> {
-        if (const auto found = find_workspace(s, q.workspace_id); !found)
-          co_return tl::unexpected(found.error());
-        co_return Members{};
-      },
-      Doc{.summary = "Who has a role in a workspace: nobody, all users see everything",
-          .tag = "Workspaces",
-          .errors = missing});
   router.add<Any, Managers>(
       Verb::Get, "/api/v1/k8s-resource-managers",
       [](Context, Any) -> asio::awaitable<Result<Managers>> { co_return Managers{}; },

@@ -8,6 +8,7 @@
 #include "det/master/experiment_actions.h"
 #include "det/master/experiment_patch.h"
 #include "det/master/objects.h"
+#include "det/master/rights.h"
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
 
@@ -146,6 +147,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
     query.owners.push_back(user != nullptr ? user->id : UserId{-1});
   }
   if (in.project_id) query.project_id = *in.project_id;
+  query.projects = Sight(s, context.principal, access::Permission::ViewExperimentMetadata).projects();
   query.sort = sort_of(in.sort_by);
   query.page.descending = in.order_by == "ORDER_BY_DESC";
   query.page.offset = in.offset;

@@ -5,6 +5,7 @@
 
 #include "det/master/filter.h"
 #include "det/master/objects.h"
+#include "det/master/rights.h"
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
 
@@ -181,10 +182,12 @@ std::vector<std::size_t> select(const std::vector<Row>& rows, const Wanted& want
 }
 
 /// The experiments of the project, the newest first, as the strand shows them.
-asio::awaitable<std::vector<api::Experiment>> experiments_of(Services& s, std::optional<std::int64_t> project,
+asio::awaitable<std::vector<api::Experiment>> experiments_of(Services& s, const std::any& principal,
+                                                             std::optional<std::int64_t> project,
                                                              bool with_archived) {
   store::ExperimentQuery query;
   query.project_id = project;
+  query.projects = Sight(s, principal, access::Permission::ViewExperimentMetadata).projects();
   if (!with_archived) query.archived = false;
   query.page.descending = true;
   auto read = [&s, query] { return s.store.list_experiments(query); };
@@ -194,10 +197,11 @@ asio::awaitable<std::vector<api::Experiment>> experiments_of(Services& s, std::o
   co_return experiments;
 }
 
-asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, FindRequest request) {
+asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any principal,
+                                                           FindRequest request) {
   const auto wanted = parse(request);
   if (!wanted) co_return tl::unexpected(wanted.error());
-  auto experiments = co_await experiments_of(s, request.project_id, wanted->filter.show_archived);
+  auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter.show_archived);
   auto read = [&s, &experiments, &wanted, details = needs_details(request)] {
     std::vector<Row> rows;
     for (const auto& e : experiments) {
@@ -287,10 +291,11 @@ Run to_run(const api::Experiment& e, const api::Trial& t) {
   return run;
 }
 
-asio::awaitable<Result<RunsReply>> find_runs(Services& s, FindRequest request) {
+asio::awaitable<Result<RunsReply>> find_runs(Services& s, std::any principal, FindRequest request) {
   const auto wanted = parse(request);
   if (!wanted) co_return tl::unexpected(wanted.error());
-  const auto experiments = co_await experiments_of(s, request.project_id, wanted->filter.show_archived);
+  const auto experiments =
+      co_await experiments_of(s, principal, request.project_id, wanted->filter.show_archived);
   std::vector<Candidate> candidates;
   auto read = [&s, &experiments, &candidates, &wanted, details = needs_details(request)] {
     for (const auto& e : experiments)
@@ -328,7 +333,7 @@ void add_find_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/experiments-search",
       [&s](Context c, FindRequest r) -> asio::awaitable<Result<ExperimentsReply>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
-        co_return co_await find_experiments(s, std::move(r));
+        co_return co_await find_experiments(s, c.principal, std::move(r));
       },
       Doc{.summary = "Experiments by a filter and an order of any columns; `filter` is JSON, `sort` like "
                      "startTime=desc,name=asc",
@@ -337,7 +342,7 @@ void add_find_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/runs",
       [&s](Context c, FindRequest r) -> asio::awaitable<Result<RunsReply>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
-        co_return co_await find_runs(s, std::move(r));
+        co_return co_await find_runs(s, c.principal, std::move(r));
       },
       Doc{.summary = "Trials of all experiments by a filter and an order of any columns", .tag = "Trials"});
 }

@@ -5,7 +5,8 @@
 
 #include "det/master/experiment_patch.h"
 #include "det/master/objects.h"
-#include "det/master/services.h"
+#include "det/master/rights.h"
+#include "det/master/workspaces.h"
 
 namespace det::master {
 namespace {
@@ -158,6 +159,8 @@ Job job_of(Services& s, const cluster::Job& of) {
     job.entity_id = std::to_string(record.id.value());
     job.name = record.name;
     job.progress = record.progress;
+    if (const auto* project = s.workspaces.project(ProjectId(record.project_id)))
+      job.workspace_id = static_cast<std::int32_t>(project->workspace.value());
   }
   if (const auto user = s.auth.users().find(job.user_id); user != s.auth.users().end())
     job.username = user->second.username;
@@ -189,8 +192,26 @@ std::vector<Job> jobs(Services& s, const std::string& only) {
   return all;
 }
 
-std::pair<std::vector<Job>, api::Pagination> page(Services& s, const JobsQuery& q) {
+/// Whether the caller may see it in lists.
+class Seen {
+ public:
+  Seen(Services& s, const std::any& principal)
+      : experiments_(s, principal, access::Permission::ViewExperimentMetadata),
+        tasks_(s, principal, access::Permission::ViewNsc) {}
+  bool operator()(const Job& job) const {
+    return job.type == "TYPE_EXPERIMENT" ? experiments_.workspace(job.workspace_id)
+                                         : tasks_.workspace(job.workspace_id);
+  }
+
+ private:
+  Sight experiments_, tasks_;
+};
+
+std::pair<std::vector<Job>, api::Pagination> page(Services& s, const std::any& principal,
+                                                  const JobsQuery& q) {
   auto all = jobs(s, q.resource_pool);
+  const Seen seen(s, principal);
+  std::erase_if(all, [&](const Job& job) { return !seen(job); });
   if (!q.states.empty())
     std::erase_if(all, [&](const Job& job) { return std::ranges::count(q.states, job.summary.state) == 0; });
   if (q.order_by == "ORDER_BY_DESC") std::reverse(all.begin(), all.end());
@@ -251,6 +272,16 @@ asio::awaitable<Result<Empty>> update(Services& s, Context context, UpdateQueue 
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   for (const auto& one : request.updates)  // what is plainly wrong, before anything is done
     if (const auto fine = to_event(s, one); !fine) co_return tl::unexpected(fine.error());
+  for (const auto& one : request.updates) {
+    std::vector<std::string> ids = {one.job_id};
+    for (const auto& anchor : {one.ahead_of, one.behind_of})
+      if (anchor) ids.push_back(*anchor);
+    for (const auto& id : ids) {
+      const auto permission = id == one.job_id ? access::Permission::UpdateNsc : access::Permission::ViewNsc;
+      const auto allowed = co_await may(s, context.principal, permission, Kind::Job, json::value(id));
+      if (!allowed) co_return tl::unexpected(allowed.error());
+    }
+  }
   for (const auto& one : request.updates) {
     auto event = to_event(s, one);
     if (!event) co_return tl::unexpected(event.error());
@@ -318,8 +349,8 @@ void add_job_routes(http::Router& router, Services& s) {
   const std::string tag = "Jobs";
   router.add<JobsQuery, JobsReply>(
       Verb::Get, "/api/v1/job-queues-v2",
-      [&s](Context, JobsQuery q) -> asio::awaitable<Result<JobsReply>> {
-        auto [all, pagination] = page(s, q);
+      [&s](Context c, JobsQuery q) -> asio::awaitable<Result<JobsReply>> {
+        auto [all, pagination] = page(s, c.principal, q);
         JobsReply reply{.jobs = {}, .pagination = pagination};
         for (auto& job : all) reply.jobs.push_back({std::move(job)});
         co_await s.ledger.durable();
@@ -328,8 +359,8 @@ void add_job_routes(http::Router& router, Services& s) {
       Doc{.summary = "The queue of a resource pool, or of each", .tag = tag});
   router.add<JobsQuery, OldJobsReply>(
       Verb::Get, "/api/v1/job-queues",
-      [&s](Context, JobsQuery q) -> asio::awaitable<Result<OldJobsReply>> {
-        auto [all, pagination] = page(s, q);
+      [&s](Context c, JobsQuery q) -> asio::awaitable<Result<OldJobsReply>> {
+        auto [all, pagination] = page(s, c.principal, q);
         OldJobsReply reply{.jobs = std::move(all), .pagination = pagination};
         co_await s.ledger.durable();
         co_return reply;

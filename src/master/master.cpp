@@ -17,12 +17,15 @@
 
 #include "det/checkpoint/storage.h"
 #include "det/http/server.h"
+#include "det/master/audit.h"
 #include "det/master/collector.h"
 #include "det/master/experiment_actions.h"
 #include "det/master/log_ring.h"
 #include "det/master/measurements.h"
 #include "det/master/proxy_routes.h"
 #include "det/master/registry.h"
+#include "det/master/rights.h"
+#include "det/master/role_book.h"
 #include "det/master/secret.h"
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
@@ -91,12 +94,13 @@ class Server final : public Master {
               {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_}),
         registry_(*store_),
         workspaces_(*store_),
+        roles_(*store_, options_.authz),
         unmanaged_(ledger_, *store_, pool_),
         webhooks_(strand, ledger_, *store_, workspaces_, unmanaged_, options_.webhooks),
         collector_(strand, ledger_, *store_, registry_, pool_),
         liveness_(wall_clock()),
-        services_{ledger_,    *store_,   auth_,         collector_, registry_, workspaces_,
-                  unmanaged_, webhooks_, measurements_, liveness_,  pool_},
+        services_{ledger_, *store_, auth_, collector_, registry_, workspaces_, roles_, unmanaged_, webhooks_, measurements_,
+                  liveness_, pool_},
         router_("Determined", DET_VERSION),
         server_(
             strand,
@@ -116,6 +120,15 @@ class Server final : public Master {
     DET_TRY([[maybe_unused]] const auto restored, ledger_.restore(options_.pools).map([] { return true; }));
     liveness_ = cluster::Liveness(ledger_.now());
     auth_.load();
+    auth_.administrators([this](const store::UserRecord& user) {
+      const access::Caller caller{
+          .user = user.id, .name = user.username, .admin = user.admin, .grants = roles_.grants(user.id)};
+      return access::is_administrator(roles_.mode(), caller);
+    });
+    if (auto first = roles_.begin(auth_.users()); !first.empty()) {
+      store_->commit(std::move(first), [] {});
+      store_->flush();
+    }
     unmanaged_.load(ledger_.now());
     collector_.also_needed([this](const std::string& uuid) -> std::optional<std::string> {
       const auto trial = unmanaged_.needs(uuid);
@@ -172,6 +185,7 @@ class Server final : public Master {
   const std::string& agent_token() const override { return agent_token_; }
   Proxies& proxies() override { return services_.proxies; }
   json::object openapi() const override { return router_.openapi(); }
+  std::vector<std::string> closed_operations() const override { return router_.closed_operations(); }
 
   asio::awaitable<void> stop() override {
     stopping_ = true;
@@ -192,6 +206,13 @@ class Server final : public Master {
 
   void add_routes() {
     router_.authenticate([this](const http::Request& request) { return auth_.authenticate(request); });
+    router_.authorize(
+        [this](const std::string& operation, const http::Request& request, const std::any& principal) {
+          return check_rights(services_, operation, request, principal);
+        });
+    router_.observe([this](const http::Router::Call& call) { return audit(services_, call); });
+    add_role_routes(router_, services_);
+    add_audit_routes(router_, services_);
     add_agent_routes(router_, services_);
     add_report_routes(router_, services_);
     add_environment_routes(router_, services_);
@@ -263,6 +284,12 @@ class Server final : public Master {
       liveness_.forget_strangers(ledger_.cluster().agents());
       for (auto& event : events) co_await ledger_.handle(std::move(event));
       co_await unmanaged_.tick(now);
+      if (now - pruned_ > 3600 * kSecond) {
+        pruned_ = now;
+        std::vector<store::Change> old;
+        old.push_back(store::PruneAudit{now + -std::int64_t{options_.audit_days} * 24 * 3600 * kSecond});
+        co_await ledger_.write(std::move(old));
+      }
       ticker_.expires_after(std::chrono::seconds(1));
       boost::system::error_code ended;
       co_await ticker_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
@@ -278,6 +305,7 @@ class Server final : public Master {
   Auth auth_;
   Registry registry_;
   Workspaces workspaces_;
+  RoleBook roles_;
   Unmanaged unmanaged_;
   Webhooks webhooks_;
   Measurements measurements_;
@@ -288,6 +316,7 @@ class Server final : public Master {
   http::Server server_;
   asio::steady_timer ticker_;
   bool stopping_ = false;
+  Time pruned_{};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // for what is posted and may come after the end
 };
 

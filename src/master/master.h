@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "det/access/decision.h"
 #include "det/base/error.h"
 #include "det/base/json.h"
 #include "det/cluster/pools.h"
@@ -27,8 +29,11 @@ struct MasterOptions {
   json::object defaults;
   /// What `GET /api/v1/master/logs` shows: a sink of the process's logger. None: nothing.
   std::shared_ptr<LogRing> log;
-  bool launch_error = false;   ///< refuse experiments that no agent could ever run
-  cluster::Pools pools{};      ///< what take_pools finds in the configuration
+  bool launch_error = false;  ///< refuse experiments that no agent could ever run
+  /// Whether roles are enforced; see docs/guide/teams.md.
+  access::Mode authz = access::Mode::Basic;
+  int audit_days = 90;     ///< how long the audit log remembers
+  cluster::Pools pools{};  ///< what take_pools finds in the configuration
   bool prometheus = true;      ///< whether /metrics and /prom/… are there
   WebhookSettings webhooks{};  ///< the same of take_webhooks
 };
@@ -54,6 +59,8 @@ class Master {
   virtual Proxies& proxies() = 0;
   /// The API as the server describes it.
   virtual json::object openapi() const = 0;
+  /// The calls for which one has to log in, as "GET /api/v1/me", also those that are not in the document.
+  virtual std::vector<std::string> closed_operations() const = 0;
 };
 
 }  // namespace det::master

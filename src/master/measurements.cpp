@@ -18,7 +18,7 @@ void Measurements::watch(Ledger& ledger, http::Router& router) {
     return std::function<void()>();
   });
   ledger.on_durable([this](std::chrono::steady_clock::duration took) { commits_.add(seconds(took)); });
-  router.observe([this](std::string_view verb, std::string_view route, int status,
+  router.measure([this](std::string_view verb, std::string_view route, int status,
                         std::chrono::steady_clock::duration took) {
     const std::string method(verb), path(route.empty() ? "none" : route);
     requests_[{method, path}].add(seconds(took));

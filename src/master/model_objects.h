@@ -31,8 +31,6 @@ ModelObject to_object(Services& s, const ModelRecord& record);
 std::string username(Services& s, UserId id);
 /// By name or id.
 Result<ModelRecord> find_model(Services& s, const std::string& name);
-/// Whether `user` may delete `what`, a thing of `owner`.
-Result<void> require_owner(const UserPrincipal& user, UserId owner, const std::string& what);
 
 void add_model_version_routes(http::Router& router, Services& s);
 

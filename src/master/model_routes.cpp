@@ -159,8 +159,6 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, std::string 
   if (!user) co_return tl::unexpected(user.error());
   const auto record = find_model(s, name);
   if (!record) co_return tl::unexpected(record.error());
-  const auto allowed = require_owner(*user, record->owner, fmt::format("model '{}'", record->name));
-  if (!allowed) co_return tl::unexpected(allowed.error());
   auto changes = s.registry.remove(record->id);
   co_await s.ledger.write(std::move(changes));
   co_return Empty{};
@@ -207,12 +205,6 @@ Result<ModelRecord> find_model(Services& s, const std::string& name) {
   const auto* found = s.registry.find(name);
   if (found == nullptr) return not_found("model '{}' not found", name);
   return *found;
-}
-
-Result<void> require_owner(const UserPrincipal& user, UserId owner, const std::string& what) {
-  if (user.admin || user.id == owner) return {};
-  return fail(ErrorCode::PermissionDenied,
-              "{} belongs to another user; its owner or an administrator may delete it", what);
 }
 
 void add_model_routes(http::Router& router, Services& s) {

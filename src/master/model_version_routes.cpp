@@ -197,9 +197,6 @@ asio::awaitable<Result<Empty>> remove_version(Services& s, Context context, ByNu
   if (!model) co_return tl::unexpected(model.error());
   const auto record = find_version(s, *model, which.model_version_num);
   if (!record) co_return tl::unexpected(record.error());
-  const auto what = fmt::format("version {} of model '{}'", record->version, model->name);
-  if (const auto allowed = require_owner(*user, record->owner, what); !allowed)
-    co_return tl::unexpected(allowed.error());
   auto changes = s.registry.remove_version(model->id, record->version, s.ledger.now());
   co_await s.ledger.write(std::move(changes));
   co_return Empty{};

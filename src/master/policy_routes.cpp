@@ -66,12 +66,14 @@ asio::awaitable<Result<json::object>> preview(Services& s, http::Request request
 }  // namespace
 
 void add_policy_routes(http::Router& router, Services& s) {
-  router.add_raw(Verb::Get, "/experiments/{id}/preview_gc",
-                 [&s](http::Request request) -> asio::awaitable<http::Response> {
-                   auto reply = co_await preview(s, std::move(request));
-                   if (!reply) co_return http::error_response(reply.error());
-                   co_return http::json_response(json::serialize(*reply));
-                 });
+  router.add_raw(
+      Verb::Get, "/experiments/{id}/preview_gc",
+      [&s](http::Request request) -> asio::awaitable<http::Response> {
+        auto reply = co_await preview(s, std::move(request));
+        if (!reply) co_return http::error_response(reply.error());
+        co_return http::json_response(json::serialize(*reply));
+      },
+      {}, false);
 }
 
 }  // namespace det::master

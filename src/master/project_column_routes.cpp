@@ -4,6 +4,7 @@
 #include <set>
 
 #include "det/master/objects.h"
+#include "det/master/rights.h"
 #include "det/master/services.h"
 #include "det/master/workspace_objects.h"
 #include "det/master/workspaces.h"
@@ -216,8 +217,9 @@ MetadataReply metadata_values(store::Store& store, const MetadataQuery& q) {
 }
 
 /// Those used most first.
-LabelsReply labels(store::Store& store, std::int64_t project) {
+LabelsReply labels(store::Store& store, std::int64_t project, std::optional<std::vector<std::int64_t>> seen) {
   store::ExperimentQuery query;
+  query.projects = std::move(seen);
   if (project > 0) query.project_id = project;
   std::map<std::string, int> counts;
   for (const auto& summary : store.list_experiments(query).experiments)
@@ -236,6 +238,7 @@ asio::awaitable<Result<ActivityReply>> activity(Services& s, Context context, Ac
   if (!user) co_return tl::unexpected(user.error());
   store::ExperimentQuery query;
   query.owners = {user->id};
+  query.projects = Sight(s, context.principal, access::Permission::ViewExperimentMetadata).projects();
   query.page.descending = true;
   query.page.limit = 10'000;
   auto read = [&s, query] { return s.store.list_experiments(query); };
@@ -289,8 +292,9 @@ void add_project_column_routes(http::Router& router, Services& s) {
           .errors = missing});
   router.add<LabelsQuery, LabelsReply>(
       Verb::Get, "/api/v1/experiment/labels",
-      [&s](Context, LabelsQuery q) -> asio::awaitable<Result<LabelsReply>> {
-        auto read = [&s, id = q.project_id] { return labels(s.store, id); };
+      [&s](Context c, LabelsQuery q) -> asio::awaitable<Result<LabelsReply>> {
+        auto seen = Sight(s, c.principal, access::Permission::ViewExperimentMetadata).projects();
+        auto read = [&s, id = q.project_id, seen = std::move(seen)] { return labels(s.store, id, seen); };
         co_return co_await blocking(s, std::move(read));
       },
       Doc{.summary = "The labels of experiments, of one project or of all, the most used first",

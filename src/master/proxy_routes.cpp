@@ -7,6 +7,7 @@
 #include "det/base/text.h"
 #include "det/http/forward.h"
 #include "det/http/status.h"
+#include "det/master/rights.h"
 #include "det/master/services.h"
 #include "det/master/task_objects.h"
 
@@ -69,7 +70,7 @@ http::Response without_address(const task::TaskRecord& task, bool page) {
   return response;
 }
 
-/// Who opens a shell or a notebook acts as its owner; what a TensorBoard shows everybody may see.
+/// Who opens a shell or a notebook acts as its owner; what a TensorBoard shows who sees it in lists may see.
 Result<void> check_right(const task::TaskRecord& task, const UserPrincipal& user) {
   if (task.type == task::Type::Tensorboard || task.owner == user.id || user.admin) return {};
   return fail(ErrorCode::PermissionDenied,
@@ -174,6 +175,8 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
   const auto record = co_await find_task(s, *task);
   if (!record)
     co_return say(page, 404, Error(ErrorCode::NotFound, fmt::format("task '{}' not found", *task)));
+  const auto seen = co_await may(s, *principal, access::Permission::ViewNsc, Kind::Task, json::value(*task));
+  if (!seen) co_return say(page, http::status_of(seen.error().code()).http, seen.error());
   if (const auto allowed = check_right(*record, *user); !allowed) co_return say(page, 403, allowed.error());
   const auto address = s.proxies.find(*task);
   if (!address) co_return without_address(*record, page);

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "det/access/throttle.h"
 #include "det/http/router.h"
 #include "det/master/auth.h"
 #include "det/master/blocking.h"
@@ -20,6 +21,7 @@ class Collector;
 class LogRing;
 class Measurements;
 class Registry;
+class RoleBook;
 class Unmanaged;
 class Webhooks;
 class Workspaces;
@@ -32,6 +34,7 @@ struct Services {
   Collector& collector;
   Registry& registry;
   Workspaces& workspaces;
+  RoleBook& roles;
   Unmanaged& unmanaged;
   Webhooks& webhooks;
   Measurements& measurements;
@@ -43,6 +46,7 @@ struct Services {
   std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
   /// Where the ranks of each agent are reached by those of others, as the agents say.
   std::map<std::string, std::string> agent_addresses{};
+  access::Throttle throttle{};  ///< of log-ins
   /// Where the programs of tasks answer; of live tasks only.
   Proxies proxies{};
   /// Batches of the newest report of each group, by allocation; of live allocations only.
@@ -100,6 +104,8 @@ void add_model_routes(http::Router& router, Services& s);
 void add_checkpoint_routes(http::Router& router, Services& s);
 void add_checkpoint_file_routes(http::Router& router, Services& s);
 void add_empty_routes(http::Router& router, Services& s);
+void add_role_routes(http::Router& router, Services& s);
+void add_audit_routes(http::Router& router, Services& s);
 void add_policy_routes(http::Router& router, Services& s);
 void add_log_routes(http::Router& router, Services& s);
 void add_user_routes(http::Router& router, Services& s);

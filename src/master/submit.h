@@ -39,7 +39,9 @@ struct SubmitReply {
 BOOST_DESCRIBE_STRUCT(SubmitReply, (), (experiment, config, warnings, launch_reason))
 
 /// Where the experiment shall be: where the request says, else its configuration, else where its parent is.
-asio::awaitable<Result<store::ProjectId>> project_of(Services& s, const SubmitRequest& request,
+/// PermissionDenied where the caller may not.
+asio::awaitable<Result<store::ProjectId>> project_of(Services& s, const std::any& principal,
+                                                     const SubmitRequest& request,
                                                      const config::ExperimentConfig& config);
 /// What the request says of its git working directory.
 Result<json::object> git_of(const SubmitRequest& request);

@@ -8,6 +8,7 @@
 #include "det/master/collector.h"
 #include "det/master/names.h"
 #include "det/master/objects.h"
+#include "det/master/rights.h"
 #include "det/master/submit.h"
 #include "det/master/workspaces.h"
 #include "det/search/preview.h"
@@ -86,6 +87,23 @@ Result<std::shared_ptr<Collector::Hold>> find_warm_start(Services& s, config::Re
   return hold;
 }
 
+/// What the new experiment would read: the code of its parent, the weights that it starts from.
+asio::awaitable<Result<void>> may_start_from(Services& s, const std::any& principal,
+                                             const SubmitRequest& request,
+                                             const config::ExperimentConfig& config) {
+  using access::Permission;
+  std::vector<std::pair<Kind, json::value>> sources;
+  if (request.parent_id) sources.emplace_back(Kind::Experiment, request.parent_id->value());
+  if (config.searcher.source_trial_id) sources.emplace_back(Kind::Trial, *config.searcher.source_trial_id);
+  if (config.searcher.source_checkpoint_uuid)
+    sources.emplace_back(Kind::Checkpoint, *config.searcher.source_checkpoint_uuid);
+  for (const auto& [kind, id] : sources) {
+    const auto allowed = co_await may(s, principal, Permission::ViewExperimentArtifacts, kind, id);
+    if (!allowed) co_return tl::unexpected(allowed.error());
+  }
+  co_return Result<void>{};
+}
+
 /// What the cluster as it is now could never run, in words.
 std::optional<std::string> never_fits(Services& s, const config::ExperimentConfig& config) {
   const auto& cluster = s.ledger.cluster();
@@ -129,7 +147,8 @@ Result<json::object> git_of(const SubmitRequest& r) {
   return git;
 }
 
-asio::awaitable<Result<ProjectId>> project_of(Services& s, const SubmitRequest& request,
+asio::awaitable<Result<ProjectId>> project_of(Services& s, const std::any& principal,
+                                              const SubmitRequest& request,
                                               const config::ExperimentConfig& config) {
   ProjectId id(request.project_id);
   if (request.project_id == 0) {
@@ -145,6 +164,9 @@ asio::awaitable<Result<ProjectId>> project_of(Services& s, const SubmitRequest& 
         id = ProjectId(parent->project_id);
     }
   }
+  const auto allowed =
+      co_await may(s, principal, access::Permission::CreateExperiment, Kind::Project, id.value());
+  if (!allowed) co_return tl::unexpected(allowed.error());
   if (const auto open = s.workspaces.check_open(id); !open) co_return tl::unexpected(open.error());
   co_return id;
 }
@@ -167,11 +189,18 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   auto git = git_of(request);
   if (!git) co_return tl::unexpected(git.error());
   const auto template_name = template_of(*context.request);
+  if (!template_name.empty()) {
+    const auto seen = co_await may(s, context.principal, access::Permission::ViewTemplates, Kind::Templates,
+                                   json::value(""));
+    if (!seen) co_return tl::unexpected(seen.error());
+  }
   auto resolved = resolve(s, request.config, template_name);
   if (!resolved) co_return tl::unexpected(resolved.error());
+  const auto sources = co_await may_start_from(s, context.principal, request, resolved->config);
+  if (!sources) co_return tl::unexpected(sources.error());
   const auto warm_start = find_warm_start(s, *resolved);
   if (!warm_start) co_return tl::unexpected(warm_start.error());
-  const auto project = co_await project_of(s, request, resolved->config);
+  const auto project = co_await project_of(s, context.principal, request, resolved->config);
   if (!project) co_return tl::unexpected(project.error());
   std::vector<std::string> warnings;
   const auto reason = never_fits(s, resolved->config);

@@ -84,7 +84,7 @@ asio::awaitable<Result<Empty>> add(Services& s, std::any principal, std::vector<
 asio::awaitable<http::Response> add_list(Services& s, http::Request request) {
   const auto principal = co_await s.auth.authenticate(request);
   if (!principal) co_return http::error_response(principal.error());
-  const auto body = json::parse(request.body);
+  const auto body = json::parse_unambiguous(request.body);
   if (!body) co_return http::error_response(body.error());
   auto entries = http::from_wire<std::vector<Entry>>(*body);
   if (!entries) co_return http::error_response(entries.error());
@@ -102,7 +102,8 @@ void add_task_log_routes(http::Router& router, Services& s) {
       Doc{.summary = "Log lines of a trial outside the cluster",
           .tag = "Outside the cluster",
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
-  router.add_raw(Verb::Post, "/task-logs", [&s](http::Request r) { return add_list(s, std::move(r)); });
+  router.add_raw(
+      Verb::Post, "/task-logs", [&s](http::Request r) { return add_list(s, std::move(r)); }, {}, false);
 }
 
 }  // namespace det::master

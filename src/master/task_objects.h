@@ -65,7 +65,7 @@ asio::awaitable<Result<task::TaskRecord>> find_task(Services& s, std::string id)
 /// "STATE_RUNNING" of an allocation.
 std::string state_name(experiment::AllocationState state);
 
-/// Ends the task for `user`, who has to be its owner or an administrator. One that is over stays as it is.
+/// Ends the task for a user, whose right to do so was asked before. One that is over stays as it is.
 asio::awaitable<Result<void>> kill_task(Services& s, std::any principal, task::TaskRecord record);
 
 }  // namespace det::master

@@ -5,6 +5,7 @@
 #include "det/base/text.h"
 #include "det/cluster/usage.h"
 #include "det/master/cluster_objects.h"
+#include "det/master/rights.h"
 #include "det/master/task_objects.h"
 
 namespace det::master {
@@ -288,10 +289,19 @@ void add_task_routes(http::Router& router, Services& s) {
   const std::vector<ErrorCode> over = {ErrorCode::Gone, ErrorCode::PermissionDenied};
   router.add<Empty, TasksReply>(
       Verb::Get, "/api/v1/tasks",
-      [&s](Context, Empty) -> asio::awaitable<Result<TasksReply>> {
+      [&s](Context c, Empty) -> asio::awaitable<Result<TasksReply>> {
         TasksReply reply;
-        for (const auto& [id, allocation] : s.ledger.cluster().allocations())
-          reply.allocation_id_to_summary.emplace(id, summary_of(s, allocation));
+        const Sight trials(s, c.principal, access::Permission::ViewExperimentMetadata);
+        const Sight tasks(s, c.principal, access::Permission::ViewNsc);
+        const auto& cluster = s.ledger.cluster();
+        const auto seen = [&](const cluster::Allocation& allocation) {
+          if (const auto* task = cluster.task(allocation.record.task_id))
+            return tasks.workspace(task->record().workspace_id);
+          const auto* of = cluster.experiment(allocation.record.experiment_id);
+          return trials.project(of == nullptr ? 1 : of->record().project_id);
+        };
+        for (const auto& [id, allocation] : cluster.allocations())
+          if (seen(allocation)) reply.allocation_id_to_summary.emplace(id, summary_of(s, allocation));
         co_await s.ledger.durable();
         co_return reply;
       },

@@ -4,6 +4,7 @@
 #include "det/config/task_config.h"
 #include "det/master/model_definition.h"
 #include "det/master/names.h"
+#include "det/master/rights.h"
 #include "det/master/task_objects.h"
 #include "det/master/workspaces.h"
 
@@ -109,6 +110,30 @@ asio::awaitable<Result<void>> check_shown(Services& s, const LaunchRequest& requ
   co_return co_await blocking(s, std::move(read));
 }
 
+/// In that workspace, and what it shall show or is made from.
+asio::awaitable<Result<void>> may_launch(Services& s, const std::any& principal, const LaunchRequest& request,
+                                         std::int64_t workspace) {
+  using access::Permission;
+  if (const auto here = may_in(s, principal, Permission::CreateNsc, workspace); !here)
+    co_return tl::unexpected(here.error());
+  if (!request.template_name.empty()) {
+    const auto made_from =
+        co_await may(s, principal, Permission::ViewTemplates, Kind::Templates, json::value(""));
+    if (!made_from) co_return tl::unexpected(made_from.error());
+  }
+  for (const auto id : request.experiment_ids) {
+    const auto seen =
+        co_await may(s, principal, Permission::ViewExperimentArtifacts, Kind::Experiment, id.value());
+    if (!seen) co_return tl::unexpected(seen.error());
+  }
+  for (const auto id : request.trial_ids) {
+    const auto seen =
+        co_await may(s, principal, Permission::ViewExperimentArtifacts, Kind::Trial, id.value());
+    if (!seen) co_return tl::unexpected(seen.error());
+  }
+  co_return Result<void>{};
+}
+
 asio::awaitable<Result<LaunchReply>> launch(Services& s, TaskKind kind, Context context,
                                             LaunchRequest request) {
   const auto user = require_user(context.principal);
@@ -125,6 +150,8 @@ asio::awaitable<Result<LaunchReply>> launch(Services& s, TaskKind kind, Context 
   if (!resolved) co_return tl::unexpected(resolved.error());
   const auto workspace = workspace_of(s, request, *resolved);
   if (!workspace) co_return tl::unexpected(workspace.error());
+  const auto allowed = co_await may_launch(s, context.principal, request, *workspace);
+  if (!allowed) co_return tl::unexpected(allowed.error());
   if (kind.type == task::Type::Tensorboard) {
     const auto there = co_await check_shown(s, request);
     if (!there) co_return tl::unexpected(there.error());

@@ -46,6 +46,7 @@ class MasterTest : public ::testing::Test {
   void start() {
     context_ = std::make_unique<boost::asio::io_context>(1);
     MasterOptions options{.directory = directory_, .port = 0, .log = log_, .webhooks = webhooks_};
+    options.authz = authz_;
     auto opened = Master::open(context_->get_executor(), std::move(options));
     ASSERT_TRUE(opened) << opened.error().message();
     master_ = *std::move(opened);
@@ -87,6 +88,12 @@ class MasterTest : public ::testing::Test {
     http::Headers headers;
     if (!token.empty()) headers.set("Authorization", "Bearer " + token);
     return headers;
+  }
+  /// A new user without a password, and its token.
+  std::string make_user(const std::string& name) {
+    const auto made = call(admin_, "POST", "/api/v1/users", json::object{{"user", {{"username", name}}}});
+    EXPECT_EQ(made.status, 200) << made.text;
+    return log_in(name);
   }
   std::string log_in(const std::string& name) {
     const auto answer =
@@ -146,6 +153,7 @@ class MasterTest : public ::testing::Test {
   std::unique_ptr<Master> master_;
   std::shared_ptr<LogRing> log_;
   WebhookSettings webhooks_;  ///< from the next start on
+  access::Mode authz_ = access::Mode::Basic;  ///< of the next start
   std::thread thread_;
   http::Url url_;
   std::string user_, admin_;

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "det/master/objects.h"
+#include "det/master/rights.h"
 #include "det/master/services.h"
 
 namespace det::master {
@@ -127,6 +128,9 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   const auto owner = request.user_id.value() == 0 ? user->id : request.user_id;
   if (!s.auth.users().contains(owner)) co_return not_found("user {} not found", owner);
   if (const auto allowed = may_see(*user, owner); !allowed) co_return tl::unexpected(allowed.error());
+  const auto permission = access::Permission::CreateToken;
+  const auto makes = co_await may(s, context.principal, permission, Kind::Cluster, json::value(""));
+  if (!makes) co_return tl::unexpected(makes.error());
   const auto hours = hours_of(request.lifespan);
   if (!hours) co_return tl::unexpected(hours.error());
   const auto expires = s.ledger.now() + *hours * 3600 * kSecond;

@@ -149,12 +149,15 @@ asio::awaitable<http::Response> aggregated(Services& s, http::Request request) {
 }  // namespace
 
 void add_usage_routes(http::Router& router, Services& s) {
-  router.add_raw(Verb::Get, "/resources/allocation/raw",
-                 [&s](http::Request r) { return raw(s, std::move(r), "usage-raw", raw_csv); });
-  router.add_raw(Verb::Get, "/resources/allocation/allocations-csv",
-                 [&s](http::Request r) { return raw(s, std::move(r), "allocations", allocations_csv); });
-  router.add_raw(Verb::Get, "/resources/allocation/aggregated",
-                 [&s](http::Request r) { return aggregated(s, std::move(r)); });
+  router.add_raw(
+      Verb::Get, "/resources/allocation/raw",
+      [&s](http::Request r) { return raw(s, std::move(r), "usage-raw", raw_csv); }, {}, false);
+  router.add_raw(
+      Verb::Get, "/resources/allocation/allocations-csv",
+      [&s](http::Request r) { return raw(s, std::move(r), "allocations", allocations_csv); }, {}, false);
+  router.add_raw(
+      Verb::Get, "/resources/allocation/aggregated",
+      [&s](http::Request r) { return aggregated(s, std::move(r)); }, {}, false);
 }
 
 }  // namespace det::master

@@ -1,6 +1,9 @@
 // Users and log-in.
 
+#include <algorithm>
+
 #include "det/master/objects.h"
+#include "det/master/role_book.h"
 #include "det/master/services.h"
 
 namespace det::master {
@@ -66,6 +69,14 @@ struct PatchRequest {
 };
 BOOST_DESCRIBE_STRUCT(PatchRequest, (), (user_id, username, display_name, password, admin, active, is_hashed))
 
+/// Whether one of these, as they would be, is active and ClusterAdmin.
+bool has_administrator(Services& s, const std::map<UserId, store::UserRecord>& users) {
+  return std::any_of(users.begin(), users.end(), [&](const auto& entry) {
+    const access::Caller caller{.user = entry.first, .name = {}, .grants = s.roles.grants(entry.first)};
+    return entry.second.active && access::is_administrator(access::Mode::Rbac, caller);
+  });
+}
+
 asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequest request) {
   const auto caller = require_person(context.principal);
   if (!caller) co_return tl::unexpected(caller.error());
@@ -80,6 +91,14 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequ
   if (request.display_name) record.display_name = *request.display_name;
   if (request.admin) record.admin = *request.admin;
   if (request.active) record.active = *request.active;
+  if (s.roles.enforced() && found->second.active && !record.active) {
+    auto users = s.auth.users();
+    users.at(request.user_id).active = false;
+    if (!has_administrator(s, users))
+      co_return failed_precondition(
+          "user '{}' is the last active ClusterAdmin; assign that role to another user first",
+          record.username);
+  }
   const auto changed = co_await s.auth.change_user(std::move(record), request.password, request.is_hashed);
   if (!changed) co_return tl::unexpected(changed.error());
   co_return UserReply{to_api(*changed)};
@@ -92,14 +111,29 @@ void add_user_routes(http::Router& router, Services& s) {
   router.add<LoginRequest, LoginReply>(
       Verb::Post, "/api/v1/auth/login",
       [&s](Context c, LoginRequest r) -> asio::awaitable<Result<LoginReply>> {
+        const auto address = c.request->remote.substr(0, c.request->remote.rfind(':'));
+        const auto wait = s.throttle.wait(r.username, address, s.ledger.now());
+        if (wait > 0) {
+          c.reply_headers->add("Retry-After", std::to_string(wait));
+          co_return fail(ErrorCode::ResourceExhausted,
+                         "too many failed log-ins as user '{}' from {}; try again in {} s", r.username,
+                         address, wait);
+        }
         auto login = co_await s.auth.login(r.username, r.password, r.is_hashed);
-        if (!login) co_return tl::unexpected(login.error());
+        if (!login) {
+          s.throttle.failed(r.username, address, s.ledger.now());
+          co_return tl::unexpected(login.error());
+        }
+        s.throttle.succeeded(r.username, address);
         c.reply_headers->add(
             "Set-Cookie",
             fmt::format("auth={}; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800", login->token));
         co_return LoginReply{login->token, to_api(login->user)};
       },
-      Doc{.summary = "Log in", .tag = tag, .errors = {ErrorCode::Unauthenticated}, .open = true});
+      Doc{.summary = "Log in",
+          .tag = tag,
+          .errors = {ErrorCode::Unauthenticated, ErrorCode::ResourceExhausted},
+          .open = true});
   router.add<Empty, Empty>(
       Verb::Post, "/api/v1/auth/logout",
       [&s](Context c, Empty) -> asio::awaitable<Result<Empty>> {

@@ -91,6 +91,10 @@ asio::awaitable<void> Webhooks::deliver(WebhookId id, Due due) {
   auto call = call_of(webhooks_.at(id), delivery.body);
   const auto answer = co_await outside_.post(std::move(call));
   if (stopping_ && !answer) co_return;  // the next master does it again
+  if (!pending_.contains(due.event_id)) {  // its webhook was deleted meanwhile
+    done();
+    co_return;
+  }
   auto verdict = verdict_of(answer);
   const auto now = ledger_.now();
   if (verdict != Verdict::Delivered) {

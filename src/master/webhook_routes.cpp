@@ -2,6 +2,7 @@
 
 #include <boost/url/parse.hpp>
 
+#include "det/master/rights.h"
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
 #include "det/master/webhooks.h"
@@ -165,31 +166,25 @@ Result<WebhookRecord> to_record(const WebhookObject& object) {
   return record;
 }
 
-/// Administrators, and those who may change its workspace.
-Result<void> may_edit(Services& s, const UserPrincipal& user, WorkspaceId workspace) {
-  if (user.admin) return {};
-  if (!workspace)
-    return fail(ErrorCode::PermissionDenied,
-                "webhooks of all workspaces are made, changed and tested by administrators only");
-  DET_TRY(const auto record, find_workspace(s, workspace));
-  return may_change(s, user, record);
-}
-
-/// The webhook, if the caller may change it.
-Result<WebhookRecord> editable(Services& s, const Context& context, WebhookId id) {
-  DET_TRY(const auto user, require_user(context.principal));
+Result<WebhookRecord> find_webhook(Services& s, WebhookId id) {
   const auto* found = s.webhooks.find(id);
   if (found == nullptr) return not_found("webhook '{}' not found", id);
-  DET_TRY([[maybe_unused]] const auto allowed, may_edit(s, user, found->workspace).map([] { return true; }));
   return *found;
 }
 
 asio::awaitable<Result<ListReply>> list(Services& s, Context context) {
   const auto user = require_actor(s, context.principal);
   if (!user) co_return tl::unexpected(user.error());
+  const Sight seen(s, context.principal, access::Permission::ViewWebhooks);
+  const Sight edited(s, context.principal, access::Permission::EditWebhooks);
   ListReply reply;
-  for (const auto& [id, record] : s.webhooks.all())
-    reply.webhooks.push_back(to_object(record, may_edit(s, *user, record.workspace).has_value()));
+  for (const auto& [id, record] : s.webhooks.all()) {
+    const auto workspace = record.workspace.value();
+    if (record.workspace && !seen.workspace(workspace)) continue;
+    const bool whole =
+        record.owner == user->id || edited.all() || (record.workspace && edited.workspace(workspace));
+    reply.webhooks.push_back(to_object(record, whole));
+  }
   co_await s.ledger.durable();
   co_return reply;
 }
@@ -203,7 +198,10 @@ asio::awaitable<Result<OneReply>> create(Services& s, Context context, WebhookOb
     const auto known = find_workspace(s, record->workspace);
     if (!known) co_return tl::unexpected(known.error());
   }
-  const auto allowed = may_edit(s, *user, record->workspace);
+  const auto kind = record->workspace ? Kind::Workspace : Kind::Cluster;
+  json::value where(record->workspace.value());
+  const auto allowed =
+      co_await may(s, context.principal, access::Permission::EditWebhooks, kind, std::move(where));
   if (!allowed) co_return tl::unexpected(allowed.error());
   record->owner = user->id;
   record->creation_time = s.ledger.now();
@@ -213,8 +211,8 @@ asio::awaitable<Result<OneReply>> create(Services& s, Context context, WebhookOb
   co_return OneReply{to_object(*record, true)};
 }
 
-asio::awaitable<Result<Empty>> patch(Services& s, Context context, PatchRequest request) {
-  const auto record = editable(s, context, request.id);
+asio::awaitable<Result<Empty>> patch(Services& s, PatchRequest request) {
+  const auto record = find_webhook(s, request.id);
   if (!record) co_return tl::unexpected(record.error());
   auto changes = s.webhooks.change_url(request.id, std::move(request.url));
   if (!changes) co_return tl::unexpected(changes.error());
@@ -222,16 +220,16 @@ asio::awaitable<Result<Empty>> patch(Services& s, Context context, PatchRequest 
   co_return Empty{};
 }
 
-asio::awaitable<Result<Empty>> remove(Services& s, Context context, ById q) {
-  const auto record = editable(s, context, q.id);
+asio::awaitable<Result<Empty>> remove(Services& s, ById q) {
+  const auto record = find_webhook(s, q.id);
   if (!record) co_return tl::unexpected(record.error());
   auto changes = s.webhooks.remove(q.id);
   co_await s.ledger.write(std::move(changes));
   co_return Empty{};
 }
 
-asio::awaitable<Result<TestReply>> test(Services& s, Context context, ById q) {
-  const auto record = editable(s, context, q.id);
+asio::awaitable<Result<TestReply>> test(Services& s, ById q) {
+  const auto record = find_webhook(s, q.id);
   if (!record) co_return tl::unexpected(record.error());
   co_await s.ledger.durable();
   const auto arrived = co_await s.webhooks.test(q.id);
@@ -303,13 +301,13 @@ void add_webhook_routes(http::Router& router, Services& s) {
           .tag = tag,
           .errors = of_one});
   router.add<PatchRequest, Empty>(
-      Verb::Patch, one, [&s](Context c, PatchRequest r) { return patch(s, std::move(c), std::move(r)); },
+      Verb::Patch, one, [&s](Context, PatchRequest r) { return patch(s, std::move(r)); },
       Doc{.summary = "Change the address of a webhook", .tag = tag, .errors = of_one});
   router.add<ById, Empty>(
-      Verb::Delete, one, [&s](Context c, ById q) { return remove(s, std::move(c), q); },
+      Verb::Delete, one, [&s](Context, ById q) { return remove(s, q); },
       Doc{.summary = "Delete a webhook and what is on its way to it", .tag = tag, .errors = of_one});
   router.add<ById, TestReply>(
-      Verb::Post, one + "/test", [&s](Context c, ById q) { return test(s, std::move(c), q); },
+      Verb::Post, one + "/test", [&s](Context, ById q) { return test(s, q); },
       Doc{.summary = "Post a test to a webhook, once", .tag = tag, .errors = of_one});
 }
 

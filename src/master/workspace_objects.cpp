@@ -74,24 +74,6 @@ Result<ProjectRecord> find_project(Services& s, ProjectId id) {
   return *found;
 }
 
-Result<void> may_change(Services&, const UserPrincipal& user, const WorkspaceRecord& record) {
-  if (user.admin || user.id == record.owner) return {};
-  return fail(ErrorCode::PermissionDenied,
-              "workspace '{}' belongs to another user; its owner or an administrator may change it",
-              record.name);
-}
-
-Result<void> may_change(Services& s, const UserPrincipal& user, const ProjectRecord& record) {
-  const auto* workspace = s.workspaces.find(record.workspace);
-  if (user.admin || user.id == record.owner || (workspace != nullptr && user.id == workspace->owner))
-    return {};
-  return fail(
-      ErrorCode::PermissionDenied,
-      "project '{}' belongs to another user; its owner, the owner of its workspace or an administrator "
-      "may change it",
-      record.name);
-}
-
 std::vector<UserId> ids_of(Services& s, const std::any& principal, const std::vector<std::string>& names) {
   std::vector<UserId> ids;
   for (auto name : names) {

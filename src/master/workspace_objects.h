@@ -58,9 +58,6 @@ asio::awaitable<ProjectCountsById> count_projects(Services& s);
 /// The record, or NotFound.
 Result<WorkspaceRecord> find_workspace(Services& s, WorkspaceId id);
 Result<ProjectRecord> find_project(Services& s, ProjectId id);
-/// PermissionDenied for all but administrators, the owner of the workspace and, of a project, its owner.
-Result<void> may_change(Services& s, const UserPrincipal& user, const WorkspaceRecord& record);
-Result<void> may_change(Services& s, const UserPrincipal& user, const ProjectRecord& record);
 
 /// The ids of `names` ("me" too), for filters; -1 for who does not exist.
 std::vector<UserId> ids_of(Services& s, const std::any& principal, const std::vector<std::string>& names);

@@ -4,6 +4,8 @@
 
 #include "det/base/text.h"
 #include "det/master/objects.h"
+#include "det/master/rights.h"
+#include "det/master/role_book.h"
 #include "det/master/workspace_objects.h"
 
 namespace det::master {
@@ -84,7 +86,9 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
   for (const auto id : ids_of(s, context.principal, q.users)) q.user_ids.push_back(id);
   const auto counts = co_await count_projects(s);
   std::vector<WorkspaceObject> found;
+  const Sight sight(s, context.principal, access::Permission::ViewWorkspace);
   for (const auto& [id, record] : s.workspaces.all()) {
+    if (!sight.workspace(id.value())) continue;
     if (!mentions(record.name, q.name)) continue;
     if (record.name.find(q.name_case_sensitive) == std::string::npos) continue;
     if (q.archived && record.archived != *q.archived) continue;
@@ -129,19 +133,21 @@ asio::awaitable<Result<WorkspaceReply>> create(Services& s, Context context, Cre
                          .checkpoint_storage = std::move(request.checkpoint_storage_config)};
   auto changes = s.workspaces.create(record);
   if (!changes) co_return tl::unexpected(changes.error());
+  // Who made it can work in it, whatever else they may do.
+  const std::vector<RoleBook::Record> admin = {
+      {user->id, access::kWorkspaceAdmin.value(), record.id.value()}};
+  for (auto& change : s.roles.assign(admin)) changes->push_back(std::move(change));
   co_await s.ledger.write(*std::move(changes));
   co_return WorkspaceReply{to_object(s, record, {}, user->id)};
 }
 
-/// What `user` may do with the workspace `id` that `edit` changes.
+/// The workspace, changed by `edit`.
 template <class Edit>
 asio::awaitable<Result<WorkspaceReply>> edited(Services& s, Context context, WorkspaceId id, Edit edit) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   auto record = find_workspace(s, id);
   if (!record) co_return tl::unexpected(record.error());
-  const auto allowed = may_change(s, *user, *record);
-  if (!allowed) co_return tl::unexpected(allowed.error());
   edit(*record);
   auto changes = s.workspaces.change(*record);
   if (!changes) co_return tl::unexpected(changes.error());
@@ -177,10 +183,9 @@ asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, ById q
   if (!user) co_return tl::unexpected(user.error());
   const auto record = find_workspace(s, q.id);
   if (!record) co_return tl::unexpected(record.error());
-  const auto allowed = may_change(s, *user, *record);
-  if (!allowed) co_return tl::unexpected(allowed.error());
   auto changes = s.workspaces.remove(q.id);
   if (!changes) co_return tl::unexpected(changes.error());
+  for (auto& change : s.roles.forget_workspace(q.id.value())) changes->push_back(std::move(change));
   co_await s.ledger.write(*std::move(changes));
   co_return DeleteReply{};
 }

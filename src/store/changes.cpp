@@ -1,5 +1,6 @@
 #include "det/store/changes.h"
 
+#include "det/store/access_rows.h"
 #include "det/store/environment_rows.h"
 #include "det/store/experiment_rows.h"
 #include "det/store/model_rows.h"
@@ -95,6 +96,10 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const DeleteDelivery& c) { delete_delivery(connection_, c.event_id); },
                  [&](const PutLogHit& c) { put_log_hit(connection_, c.record); },
                  [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
+                 [&](const PutRoleAssignment& c) { put_role_assignment(connection_, c.record); },
+                 [&](const DeleteRoleAssignment& c) { delete_role_assignment(connection_, c.record); },
+                 [&](const AppendAudit& c) { append_audit(connection_, c.record); },
+                 [&](const PruneAudit& c) { prune_audit(connection_, c.before); },
              },
              change);
 }

@@ -74,6 +74,10 @@ Conditions conditions_of(const ExperimentQuery& query) {
         {text, text, word.id.value_or(ExperimentId()).value(), boost::json::serialize(owners), text});
   }
   if (query.project_id) conditions.add("project_id = ?", *query.project_id);
+  if (query.projects) {
+    json::array projects(query.projects->begin(), query.projects->end());
+    conditions.add("project_id IN (SELECT value FROM json_each(?))", boost::json::serialize(projects));
+  }
   conditions.add_in("id", numbers_of(query.ids));
   conditions.add_in("id", numbers_of(query.not_ids), true);
   if (query.min_id) conditions.add("id >= ?", query.min_id->value());

@@ -1,5 +1,6 @@
 #include "det/store/sqlite_store.h"
 
+#include "det/store/access_rows.h"
 #include "det/store/environment_rows.h"
 #include "det/store/event_rows.h"
 #include "det/store/experiment_rows.h"
@@ -112,6 +113,8 @@ class SqliteStore final : public Store {
   std::vector<LogHitRecord> log_hits() override { return read(read_log_hits); }
   StateCounts state_counts() override { return read(read_state_counts); }
   std::optional<std::string> setting(const std::string& key) override { return read(read_setting, key); }
+  std::vector<RoleAssignmentRecord> role_assignments() override { return read(read_role_assignments); }
+  std::vector<AuditRecord> audit(const AuditQuery& query) override { return read(read_audit, query); }
 
  private:
   template <class Answer, class... Parameters, class... Arguments>

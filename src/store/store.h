@@ -12,6 +12,7 @@
 
 #include "det/base/error.h"
 #include "det/experiment/records.h"
+#include "det/store/access_records.h"
 #include "det/store/model_records.h"
 #include "det/store/webhook_records.h"
 #include "det/store/workspace_records.h"
@@ -268,7 +269,8 @@ using Change =
                  PutModel, DeleteModel, PutModelVersion, DeleteModelVersion, SetCheckpointMetadata,
                  SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource, PutWorkspace,
                  DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutWebhook, DeleteWebhook,
-                 PutDelivery, DeleteDelivery, PutLogHit, PutSetting>;
+                 PutDelivery, DeleteDelivery, PutLogHit, PutSetting, PutRoleAssignment,
+                 DeleteRoleAssignment, AppendAudit, PruneAudit>;
 
 struct Page {
   std::int64_t offset = 0;
@@ -353,6 +355,7 @@ struct ExperimentQuery {
   std::vector<UserId> owners;
   std::vector<SearchWord> words;  ///< each of them must be found
   std::optional<std::int64_t> project_id;
+  std::optional<std::vector<std::int64_t>> projects;  ///< only in these, which may be none
   std::vector<ExperimentId> ids, not_ids;
   std::optional<ExperimentId> min_id, max_id;
   ExperimentSort sort = ExperimentSort::Id;
@@ -493,6 +496,8 @@ class Store {
   virtual std::vector<LogHitRecord> log_hits() = 0;
   virtual StateCounts state_counts() = 0;
   virtual std::optional<std::string> setting(const std::string& key) = 0;
+  virtual std::vector<RoleAssignmentRecord> role_assignments() = 0;
+  virtual std::vector<AuditRecord> audit(const AuditQuery& query) = 0;  ///< the newest first
 };
 
 struct SqliteOptions {

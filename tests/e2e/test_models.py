@@ -163,7 +163,7 @@ try:
     ada.get_model("mine").delete()
     raise SystemExit("deleted")
 except errors.ForbiddenException as error:
-    assert "belongs to another user" in str(error)
+    assert "belongs to user 'determined'" in str(error)
 Determined(user="admin", password="").get_model("mine").delete()
 """,
         tmp_path,

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "det/access/permission.h"
+#include "det/access/role.h"
+
+/// Who may do what. Everything that matters comes in as an argument, so that every decision is a row of a
+/// table in a test.
+namespace det::access {
+
+/// Whether roles are enforced.
+enum class Mode {
+  Basic,  ///< everybody sees and edits all; what cannot be undone is for the owner and administrators
+  Rbac,   ///< only what a role grants
+};
+
+/// A role somewhere.
+struct Grant {
+  RoleId role;
+  std::optional<std::int64_t> workspace;  ///< none: everywhere
+};
+
+struct Caller {
+  UserId user;
+  std::string name;
+  bool admin = false;         ///< counts in Mode::Basic only
+  std::vector<Grant> grants;  ///< count in Mode::Rbac only
+  bool is_task = false;       ///< a process that the user started, which never acts as administrator
+};
+
+/// What the call is about.
+struct Object {
+  std::string what;                       ///< for sentences: "experiment 7", "the cluster"
+  std::optional<std::int64_t> workspace;  ///< none: it is the cluster's
+  std::string workspace_name;
+  std::vector<UserId> owners;  ///< empty: nobody's
+  std::string owner_name{};    ///< of the first
+  bool is_secret = true;       ///< who may not see it is not told that it exists; not of the cluster's
+};
+
+enum class Answer {
+  Yes,
+  No,
+  Hidden,  ///< no, and the caller may not even know that it exists
+};
+
+struct Decision {
+  Answer answer = Answer::No;
+  std::string reason;  ///< of a No: who, what, and which role would be needed
+};
+
+Decision decide(Mode mode, const Caller& caller, Permission permission, const Object& object);
+
+/// Whether the answer is yes whatever the object.
+bool always(Mode mode, const Caller& caller, Permission permission);
+
+/// The workspaces in which the caller has the permission for what is its own; none: in all.
+std::optional<std::set<std::int64_t>> where(Mode mode, const Caller& caller, Permission permission);
+
+/// Whether the caller may do everything.
+bool is_administrator(Mode mode, const Caller& caller);
+
+}  // namespace det::access
