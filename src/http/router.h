@@ -111,7 +111,7 @@ class Router {
   /// Told of each answer: the verb, the route as it was added ("" for a request that none fits), the status,
   /// and how long it took until the answer, or the first of its stream, was there.
   using Meter = std::function<void(std::string_view verb, std::string_view route, int status,
-                                      std::chrono::steady_clock::duration took)>;
+                                   std::chrono::steady_clock::duration took)>;
   void measure(Meter meter) { meter_ = std::move(meter); }
 
   /// Asked before every route that is not open.

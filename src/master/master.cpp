@@ -99,8 +99,8 @@ class Server final : public Master {
         webhooks_(strand, ledger_, *store_, workspaces_, unmanaged_, options_.webhooks),
         collector_(strand, ledger_, *store_, registry_, pool_),
         liveness_(wall_clock()),
-        services_{ledger_, *store_, auth_, collector_, registry_, workspaces_, roles_, unmanaged_, webhooks_, measurements_,
-                  liveness_, pool_},
+        services_{ledger_, *store_,    auth_,     collector_,    registry_, workspaces_,
+                  roles_,  unmanaged_, webhooks_, measurements_, liveness_, pool_},
         router_("Determined", DET_VERSION),
         server_(
             strand,

@@ -32,8 +32,8 @@ struct MasterOptions {
   bool launch_error = false;  ///< refuse experiments that no agent could ever run
   /// Whether roles are enforced; see docs/guide/teams.md.
   access::Mode authz = access::Mode::Basic;
-  int audit_days = 90;     ///< how long the audit log remembers
-  cluster::Pools pools{};  ///< what take_pools finds in the configuration
+  int audit_days = 90;         ///< how long the audit log remembers
+  cluster::Pools pools{};      ///< what take_pools finds in the configuration
   bool prometheus = true;      ///< whether /metrics and /prom/… are there
   WebhookSettings webhooks{};  ///< the same of take_webhooks
 };

@@ -9,7 +9,8 @@
 namespace det::master {
 
 /// Where the services of running tasks answer: notebooks, TensorBoards, shells. `/proxy/{taskId}/…` reaches
-/// these addresses and no others. In memory: the master fills it again from the records of tasks after a restart.
+/// these addresses and no others. In memory: the master fills it again from the records of tasks after a
+/// restart.
 ///
 /// Threads: the strand.
 class Proxies {

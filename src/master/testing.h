@@ -152,7 +152,7 @@ class MasterTest : public ::testing::Test {
   std::unique_ptr<boost::asio::io_context> context_;
   std::unique_ptr<Master> master_;
   std::shared_ptr<LogRing> log_;
-  WebhookSettings webhooks_;  ///< from the next start on
+  WebhookSettings webhooks_;                  ///< from the next start on
   access::Mode authz_ = access::Mode::Basic;  ///< of the next start
   std::thread thread_;
   http::Url url_;

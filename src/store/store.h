@@ -269,8 +269,8 @@ using Change =
                  PutModel, DeleteModel, PutModelVersion, DeleteModelVersion, SetCheckpointMetadata,
                  SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource, PutWorkspace,
                  DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutWebhook, DeleteWebhook,
-                 PutDelivery, DeleteDelivery, PutLogHit, PutSetting, PutRoleAssignment,
-                 DeleteRoleAssignment, AppendAudit, PruneAudit>;
+                 PutDelivery, DeleteDelivery, PutLogHit, PutSetting, PutRoleAssignment, DeleteRoleAssignment,
+                 AppendAudit, PruneAudit>;
 
 struct Page {
   std::int64_t offset = 0;
