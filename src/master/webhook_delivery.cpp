@@ -21,7 +21,7 @@ std::string outcome_text(const tl::expected<int, OutsideFailure>& answer) {
   return answer ? fmt::format("it answered with status {}", *answer) : answer.error().why;
 }
 
-Verdict verdict_of(const tl::expected<int, OutsideFailure>& answer) {
+Verdict verdict_on(const tl::expected<int, OutsideFailure>& answer) {
   if (answer) return verdict_of(*answer);
   return answer.error().refused ? Verdict::GiveUp : Verdict::TryAgain;
 }
@@ -91,7 +91,7 @@ asio::awaitable<void> Webhooks::deliver(WebhookId id, Due due) {
   auto call = call_of(webhooks_.at(id), delivery.body);
   const auto answer = co_await outside_.post(std::move(call));
   if (stopping_ && !answer) co_return;  // the next master does it again
-  auto verdict = verdict_of(answer);
+  auto verdict = verdict_on(answer);
   const auto now = ledger_.now();
   if (verdict != Verdict::Delivered) {
     ++delivery.attempts;
