@@ -21,7 +21,7 @@ std::string outcome_text(const tl::expected<int, OutsideFailure>& answer) {
   return answer ? fmt::format("it answered with status {}", *answer) : answer.error().why;
 }
 
-Verdict verdict_of(const tl::expected<int, OutsideFailure>& answer) {
+Verdict verdict_on(const tl::expected<int, OutsideFailure>& answer) {
   if (answer) return verdict_of(*answer);
   return answer.error().refused ? Verdict::GiveUp : Verdict::TryAgain;
 }
@@ -95,7 +95,7 @@ asio::awaitable<void> Webhooks::deliver(WebhookId id, Due due) {
     done();
     co_return;
   }
-  auto verdict = verdict_of(answer);
+  auto verdict = verdict_on(answer);
   const auto now = ledger_.now();
   if (verdict != Verdict::Delivered) {
     ++delivery.attempts;

@@ -265,7 +265,7 @@ TEST_F(WebhookTest, WhatIsWrongWithAWebhookIsSaid) {
       {with("url", "http://169.254.169.254/latest"), "169.254.169.254 is a link-local address"},
       {with("webhookType", "WEBHOOK_TYPE_FAX"), "WEBHOOK_TYPE_FAX"},
       {with("mode", "x"), "WEBHOOK_MODE_SPECIFIC"},
-      {with("workspaceId", 77), "workspace '77' not found"},
+      {with("workspaceId", 77), "workspace 77 not found"},
       {webhook({trigger("EXPERIMENT_STATE_CHANGE", {{"state", "ACTIVE"}})}), "'ACTIVE'"},
       {webhook({trigger("TASK_LOG", {{"regex", "a(b"}})}), "a(b"},
       {webhook({trigger("TASK_LOG", {})}), "regex"},
