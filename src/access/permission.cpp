@@ -53,7 +53,7 @@ constexpr auto kPermissions = std::to_array<PermissionInfo>({
     {CreateToken, "PERMISSION_TYPE_CREATE_TOKEN", "make access tokens in", Anyone, true},
     {AdministrateToken, "PERMISSION_TYPE_ADMINISTRATE_TOKEN", "administrate access tokens of others in",
      Admin, true},
-    {ViewAuditLog, "PERMISSION_TYPE_VIEW_AUDIT_LOG", "read the audit log of", Admin, true},
+    {ViewAuditLog, "PERMISSION_TYPE_VIEW_MASTER_CONFIG", "read the audit log of", Admin, true},
 });
 
 constexpr bool in_order() {

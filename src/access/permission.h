@@ -47,7 +47,7 @@ enum class Permission {
   UpdateMasterConfig,
   CreateToken,
   AdministrateToken,  ///< tokens of others
-  ViewAuditLog,       ///< ours
+  ViewAuditLog,       ///< ours; the API, whose clients know a fixed list, says ViewMasterConfig
 };
 
 /// Who has a permission where no roles are enforced.
@@ -59,7 +59,7 @@ enum class Basic {
 
 struct PermissionInfo {
   Permission permission;
-  std::string_view wire;  ///< "PERMISSION_TYPE_VIEW_WORKSPACE"
+  std::string_view wire;  ///< "PERMISSION_TYPE_VIEW_WORKSPACE": the original's, as its clients know no other
   std::string_view verb;  ///< for sentences, before the thing: "view", "kill or cancel"
   Basic basic;
   bool cluster_only = false;  ///< is had for the whole cluster or not at all

@@ -15,8 +15,9 @@ void know(TestMaster& master) {
   master.answer("POST /api/v1/roles/search",
                 R"({"roles":[{"roleId":5,"name":"Editor"},{"roleId":4,"name":"Viewer"}]})");
   master.answer("GET /api/v1/users/ann/by-username", R"({"user":{"id":7,"username":"ann"}})");
-  master.answer("GET /api/v1/workspaces",
-                R"({"workspaces":[{"id":1,"name":"Uncategorized"},{"id":3,"name":"vision"}],"pagination":{"total":2}})");
+  master.answer(
+      "GET /api/v1/workspaces",
+      R"({"workspaces":[{"id":1,"name":"Uncategorized"},{"id":3,"name":"vision"}],"pagination":{"total":2}})");
   master.answer("GET /api/v1/master", R"({"rbacEnabled":true})");
 }
 
@@ -55,10 +56,11 @@ TEST(RbacCli, WhatIsNotThereIsNamedWithWhatIs) {
 
 TEST(AuditCli, ListsWhoDidWhatToWhat) {
   TestMaster master;
-  master.answer("GET /api/v1/audit",
-                R"({"entries":[{"id":9,"time":"2026-01-02T03:04:05Z","username":"ann","address":"10.0.0.1:5",)"
-                R"("operation":"POST /api/v1/experiments/{id}/kill","path":"/api/v1/experiments/7/kill",)"
-                R"("about":"experiment 7","status":403}]})");
+  master.answer(
+      "GET /api/v1/audit",
+      R"({"entries":[{"id":9,"time":"2026-01-02T03:04:05Z","username":"ann","address":"10.0.0.1:5",)"
+      R"("operation":"POST /api/v1/experiments/{id}/kill","path":"/api/v1/experiments/7/kill",)"
+      R"("about":"experiment 7","status":403}]})");
   const auto listed = det("audit list -u ann --refused", master);
   EXPECT_THAT(listed.out, HasSubstr("POST /api/v1/experiments/7/kill"));
   EXPECT_THAT(listed.out, HasSubstr("experiment 7"));
