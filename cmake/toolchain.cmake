@@ -31,6 +31,7 @@ find_package(LibArchive REQUIRED)
 find_package(CURL REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
+set_target_properties(PkgConfig::re2 PROPERTIES INTERFACE_COMPILE_OPTIONS "")  # -pthread, which would not fit precompiled headers
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
 if(DET_TESTS)
   find_package(GTest REQUIRED)
