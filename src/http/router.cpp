@@ -213,8 +213,10 @@ void Router::describe_typed(const WireStruct& in, Verb verb, const std::string& 
 
 void Router::insert(Verb verb, const std::string& path, Serve serve, bool open) {
   table_.insert(verb, path, entries_.size());
-  entries_.push_back(
-      Entry{std::move(serve), open, fmt::format("{} {}", verb_text(verb), document_path(path)), path});
+  entries_.push_back(Entry{.serve = std::move(serve),
+                           .open = open,
+                           .path = path,
+                           .operation = fmt::format("{} {}", verb_text(verb), document_path(path))});
 }
 
 void Router::add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation,

@@ -5,6 +5,7 @@
 #include "det/master/registry.h"
 #include "det/master/role_book.h"
 #include "det/master/unmanaged.h"
+#include "det/master/webhooks.h"
 #include "det/master/workspaces.h"
 
 namespace det::master {
@@ -205,7 +206,7 @@ asio::awaitable<Found> find(Services& s, Permission permission, Kind kind, json:
       break;
     }
     case Kind::Webhook: {
-      const auto webhook = id_of<WebhookId>(id);
+      const auto webhook = id_of<store::WebhookId>(id);
       const auto* record = webhook ? s.webhooks.find(*webhook) : nullptr;
       if (record == nullptr) break;
       if (!record->workspace) co_return co_await find(s, permission, Kind::Cluster, id, request);
