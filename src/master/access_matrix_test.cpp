@@ -24,7 +24,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 /// One of each thing that calls name, in a workspace of its own.
 struct Things {
-  std::int64_t workspace = 0, project = 0, experiment = 0, trial = 0;
+  std::int64_t workspace = 0, project = 0, experiment = 0, trial = 0, webhook = 0;
   std::string task, trial_task, checkpoint, key;
 };
 
@@ -67,6 +67,15 @@ class AccessMatrix : public testing::MasterTest {
     EXPECT_EQ(task.status, 200) << task.text;
     t.task = std::string(task.body.at("command").at("id").get_string());
     call(admin_, "POST", "/api/v1/models", {{"name", "m"}});
+    json::array triggers;
+    triggers.push_back(json::object{{"triggerType", "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE"},
+                                    {"condition", {{"state", "COMPLETED"}}}});
+    t.webhook = id_of(call(admin_, "POST", "/api/v1/webhooks",
+                           {{"url", "https://example.com/hook"},
+                            {"webhookType", "WEBHOOK_TYPE_DEFAULT"},
+                            {"workspaceId", t.workspace},
+                            {"triggers", std::move(triggers)}}),
+                      "webhook");
     return t;
   }
   static std::int64_t id_of(const testing::Answer& answer, const char* member) {
@@ -102,6 +111,8 @@ class AccessMatrix : public testing::MasterTest {
       path = replaced(path, "{id}", std::to_string(t.project));
     if (path.find("/workspaces/{id}") != std::string::npos)
       path = replaced(path, "{id}", std::to_string(t.workspace));
+    if (path.find("/webhooks/{id}") != std::string::npos && !path.ends_with("/test"))
+      path = replaced(path, "{id}", std::to_string(t.webhook));
     for (std::size_t at = 0; (at = path.find('{')) != std::string::npos;)
       path.replace(at, path.find('}') - at + 1, "x1");
     return path;
@@ -112,7 +123,8 @@ class AccessMatrix : public testing::MasterTest {
         {"userId", 1}, {"roleAssignment", {{"role", {{"roleId", 4}}}, {"scopeWorkspaceId", t.workspace}}}});
     json::array updates;
     updates.push_back(json::object{{"jobId", std::to_string(t.experiment)}});
-    return {{"experimentId", t.experiment},
+    return {{"id", t.experiment},
+            {"experimentId", t.experiment},
             {"createTrialRequest", {{"experimentId", t.experiment}}},
             {"runId", t.trial},
             {"taskId", t.trial_task},

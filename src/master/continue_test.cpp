@@ -31,7 +31,9 @@ class ContinueTest : public testing::MasterTest {
   void finish(std::int64_t length = 1000) {
     const auto task = sync("a", 1).desired.at(0);
     report(task, "training", length, 0.5);
-    save(task, fmt::format("c{}", length).c_str(), static_cast<int>(length));
+    const auto uuid =
+        fmt::format("{}c{}", task.trial_id.value() == 1 ? "" : std::to_string(task.trial_id.value()), length);
+    save(task, uuid.c_str(), static_cast<int>(length));
     complete(task, length);
     exit("a", 1, task.allocation_id, 0);
   }
@@ -54,7 +56,7 @@ TEST_F(ContinueTest, AFinishedTrialGoesOnFromItsNewestCheckpointAsTheSameTrial) 
   const auto answer = go_on(id, "searcher: {max_length: {batches: 3000}}\nname: longer\n");
   ASSERT_EQ(answer.status, 200) << answer.text;
   EXPECT_EQ(answer.body.at("experiment").at("id"), id);
-  EXPECT_EQ(answer.body.at("experiment").at("state"), "STATE_ACTIVE");
+  EXPECT_EQ(answer.body.at("experiment").at("state"), "STATE_STARTING");
   EXPECT_EQ(answer.body.at("experiment").at("config").at("searcher").at("max_length").at("batches"), 3000);
   EXPECT_FALSE(answer.body.at("experiment").as_object().contains("endTime"));
   restart();

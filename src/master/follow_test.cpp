@@ -144,9 +144,10 @@ TEST_F(FollowTest, ALongCurveIsThinnedOutForAChartWhichKeepsThePeakAndGoesOn) {
     return call(user_, "GET", fmt::format("/api/v1/trials/time-series?trialIds={}{}", task.trial_id, query))
         .text;
   };
-  EXPECT_NE(series("&maxDatapoints=20").find("77.5"), std::string::npos);
-  EXPECT_EQ(series("&maxDatapoints=20&startBatches=112").find("77.5"), std::string::npos);
-  EXPECT_NE(series("&startBatches=111&endBatches=111").find("77.5"), std::string::npos);
+  const std::string peak = R"("batches":111,"values":{"loss":77.5})";
+  EXPECT_NE(series("&maxDatapoints=20").find(peak), std::string::npos) << series("&maxDatapoints=20");
+  EXPECT_EQ(series("&maxDatapoints=20&startBatches=112").find(peak), std::string::npos);
+  EXPECT_NE(series("&startBatches=111&endBatches=111").find(peak), std::string::npos);
   const auto all =
       call(user_, "GET", fmt::format("/api/v1/trials/metrics/training_metrics?trialIds={}", task.trial_id));
   EXPECT_EQ(count(all.text), 301u);

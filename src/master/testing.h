@@ -106,7 +106,8 @@ class MasterTest : public ::testing::Test {
   std::int64_t submit(const std::string& more = "") {
     const std::string searcher = "searcher: {name: single, metric: loss, max_length: {batches: 1000}}\n";
     const auto config =
-        "name: tested\nentrypoint: model:Trial\nhyperparameters: {global_batch_size: 8}\nmax_restarts: 1\n" +
+        "name: tested\nentrypoint: model:Trial\nhyperparameters: {global_batch_size: 8}\n" +
+        std::string(more.find("max_restarts:") == std::string::npos ? "max_restarts: 1\n" : "") +
         (more.find("searcher:") == std::string::npos ? searcher : "") + more;
     const auto answer = call(user_, "POST", "/api/v1/experiments", json::object{{"config", config}});
     EXPECT_EQ(answer.status, 200) << answer.text;
