@@ -130,8 +130,9 @@ Result<std::string> Session::obtain_token() {
   if (const auto token = variable(variables_, "DET_USER_TOKEN"); token && !globals_.user) return *token;
   DET_TRY(auto cache, this->cache());
   DET_TRY(const auto user, this->user());
-  const auto password = variable(variables_, "DET_PASS");
-  if (password && variable(variables_, "DET_USER") == user) return login(user, *password);
+  const auto password = variables_.find("DET_PASS");  // an empty one is one, too
+  if (password != variables_.end() && variable(variables_, "DET_USER") == user)
+    return login(user, password->second);
 
   DET_TRY(const auto cached, cache.token(user));
   if (cached && !token_is_cached_) {

@@ -152,6 +152,9 @@ asio::awaitable<Result<ContinueReply>> go_on(Services& s, Context context, Conti
 
   cluster::ExperimentContinued continued{*std::move(stored.record), std::move(trial),
                                          hold == nullptr ? 0 : checkpoint->batches, *std::move(done)};
+  // It may have been renamed since it was submitted: that name stays, unless the override says another.
+  const auto* named = continued.record.config.if_contains("name");
+  if (named == nullptr || *named != json::value(config->name)) continued.record.name = config->name;
   continued.record.config = std::move(config->document);
   continued.record.resource_pool = s.ledger.cluster().pool_for(*config);
   cluster::Event event = std::move(continued);

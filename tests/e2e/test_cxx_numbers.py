@@ -74,7 +74,7 @@ def test_a_trial_in_c_plus_plus_records_where_it_ran(run):
     assert re.search(r"compiler: /", shown), shown
 
 
-@pytest.mark.parametrize(("model", "slots"), [("noisy", 1), ("ranks", 2)])
+@pytest.mark.parametrize(("model", "slots"), [("ranks", 1), ("ranks", 2)])
 def test_a_trial_in_c_plus_plus_counts_its_records_as_one_in_python_does(run, model, slots):
     """What the browser's axes are made of: batches and records of every report, and so epochs."""
     options = ["--config", f"resources.slots_per_trial={slots}", "--config", "searcher.max_length.batches=24"]
