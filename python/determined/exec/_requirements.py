@@ -258,21 +258,21 @@ def _use(complete: pathlib.Path) -> None:
 
 
 def _remove_unused(root: pathlib.Path) -> None:
+    ours = _platform()
     for complete in root.glob("*/complete"):
         home = complete.parent
         with contextlib.suppress(OSError), (root / f"{home.name}.lock").open("a") as lock, complete.open() as used:
-            if time.time() - complete.stat().st_mtime < _UNUSED_DAYS * 86400 and not _is_outlived(home):
+            if time.time() - complete.stat().st_mtime < _UNUSED_DAYS * 86400 and not _is_outlived(home, ours):
                 continue
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(home, ignore_errors=True)
 
 
-def _is_outlived(home: pathlib.Path) -> bool:
+def _is_outlived(home: pathlib.Path, ours: tuple[str, str]) -> bool:
     """Whether the platform's environment below this one is no longer what it was."""
     try:
         prefix, _, state = (home / "platform").read_text().partition("\n")
     except FileNotFoundError:
         return False
-    ours = _platform()
     return not os.path.isdir(prefix) or (prefix == ours[0] and state != ours[1])
