@@ -40,8 +40,7 @@ asio::awaitable<void> audit(Services& s, const http::Router::Call& call) {
   } else if (const auto actor = require_actor(s, call.principal)) {
     record.user = actor->id;
     record.username = actor->username;
-    const auto& who = std::any_cast<const Principal&>(call.principal);
-    if (const auto* task = std::get_if<TaskPrincipal>(&who)) record.by_task = task->allocation_id;
+    record.by_task = actor->allocation_id;
   } else {
     co_return;
   }

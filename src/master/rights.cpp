@@ -313,8 +313,7 @@ bool is_task(const std::any& principal) {
 Result<access::Caller> caller_of(Services& s, const std::any& principal) {
   DET_TRY(const auto actor, require_actor(s, principal));
   access::Caller caller{.user = actor.id, .name = actor.username, .grants = s.roles.grants(actor.id)};
-  const auto* user_of_task = std::get_if<UserPrincipal>(&std::any_cast<const Principal&>(principal));
-  caller.is_task = is_task(principal) || (user_of_task != nullptr && !user_of_task->allocation_id.empty());
+  caller.is_task = !actor.allocation_id.empty();
   if (const auto user = s.auth.users().find(actor.id); user != s.auth.users().end())
     caller.admin = user->second.admin;
   return caller;
