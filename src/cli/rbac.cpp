@@ -6,6 +6,7 @@
 
 #include "det/cli/command.h"
 #include "det/cli/format.h"
+#include "det/cli/lookup.h"
 #include "det/cli/output.h"
 
 namespace det::cli {
@@ -25,11 +26,6 @@ Result<json::value> find_role(Session& session, const std::string& name) {
   return not_found("role '{}' not found; there are {}", name, fmt::join(names, ", "));
 }
 
-Result<std::int64_t> user_id(Session& session, const std::string& name) {
-  DET_TRY(const auto user, session.get("/api/v1/users/" + url_encode(name) + "/by-username"));
-  return integer_at(user, "user.id");
-}
-
 /// Id and name of each that the caller sees.
 Result<std::map<std::int64_t, std::string>> workspaces(Session& session) {
   DET_TRY(const auto found, session.pages("/api/v1/workspaces", {}, "workspaces", 500));
@@ -39,10 +35,8 @@ Result<std::map<std::int64_t, std::string>> workspaces(Session& session) {
 }
 
 Result<std::int64_t> workspace_id(Session& session, const std::string& name) {
-  DET_TRY(const auto known, workspaces(session));
-  for (const auto& [id, other] : known)
-    if (other == name) return id;
-  return not_found("workspace '{}' not found; 'det workspace list' shows all", name);
+  DET_TRY(const auto workspace, find_workspace(session, name));
+  return integer_at(workspace, "id");
 }
 
 std::string scope_text(const std::map<std::int64_t, std::string>& names, std::int64_t workspace) {

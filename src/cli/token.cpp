@@ -3,6 +3,7 @@
 
 #include "det/cli/command.h"
 #include "det/cli/format.h"
+#include "det/cli/lookup.h"
 #include "det/cli/output.h"
 
 namespace det::cli {
@@ -30,15 +31,13 @@ Action define_create_token(CLI::App& app) {
   app.add_option("-d,--description", options->description, "what it is for");
   add_document_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
-    std::int64_t user_id = 0;
+    std::int64_t user = 0;
     if (!options->username.empty()) {
-      DET_TRY(const auto user,
-              session.get("/api/v1/users/" + url_encode(options->username) + "/by-username"));
-      user_id = integer_at(user, "user.id");
+      DET_TRY(user, user_id(session, options->username));
     }
     const auto hours = options->days == -1 ? -1 : options->days * 24;
     DET_TRY(const auto made,
-            session.post("/api/v1/tokens", json::object{{"userId", user_id},
+            session.post("/api/v1/tokens", json::object{{"userId", user},
                                                         {"lifespan", fmt::format("{}h", hours)},
                                                         {"description", options->description}}));
     if (options->form.json || options->form.yaml) {

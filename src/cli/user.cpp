@@ -3,6 +3,7 @@
 
 #include "det/cli/command.h"
 #include "det/cli/format.h"
+#include "det/cli/lookup.h"
 #include "det/cli/output.h"
 
 namespace det::cli {
@@ -107,11 +108,6 @@ Action define_user_create(CLI::App& app) {
     DET_TRY(const auto answer, session.post("/api/v1/users", body));
     return 0;
   };
-}
-
-Result<std::int64_t> user_id(Session& session, const std::string& name) {
-  DET_TRY(const auto answer, session.get("/api/v1/users/" + url_encode(name) + "/by-username"));
-  return integer_at(answer, "user.id");
 }
 
 Result<void> patch_user(Session& session, const std::string& name, const json::object& change) {

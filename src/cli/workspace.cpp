@@ -6,6 +6,7 @@
 #include "det/cli/command.h"
 #include "det/cli/experiment.h"
 #include "det/cli/format.h"
+#include "det/cli/lookup.h"
 #include "det/cli/output.h"
 
 namespace det::cli {
@@ -13,14 +14,6 @@ namespace {
 
 std::string path_of(const char* kind, const json::value& object) {
   return fmt::format("/api/v1/{}/{}", kind, integer_at(object, "id"));
-}
-
-Result<json::value> find_workspace(Session& session, const std::string& name) {
-  DET_TRY(const auto found,
-          session.pages("/api/v1/workspaces", {{"nameCaseSensitive", name}}, "workspaces", 500));
-  for (const auto& workspace : found)
-    if (text_at(workspace, "name") == name) return workspace;
-  return not_found("workspace '{}' not found; 'det workspace list' shows all", name);
 }
 
 Result<json::value> find_project(Session& session, const std::string& workspace, const std::string& name) {

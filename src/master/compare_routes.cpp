@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "det/master/curves.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
 
@@ -14,7 +15,6 @@ using http::Doc;
 using http::ItemWriter;
 using http::Verb;
 
-constexpr std::int32_t kPointsMax = 10'000;
 constexpr std::size_t kTrialsMax = 1'000;
 
 struct SeriesQuery {
@@ -124,10 +124,6 @@ std::string group_of(const std::string& group, const std::string& type) {
   return type == "METRIC_TYPE_VALIDATION" ? "validation" : "";
 }
 
-std::size_t points_for(std::int32_t wanted) {
-  return static_cast<std::size_t>(wanted > 0 ? std::min(wanted, kPointsMax) : kPointsMax);
-}
-
 /// The last batch count of a range; 0 in a query: without an end.
 std::int64_t last_of(std::int32_t end_batches) {
   return end_batches > 0 ? end_batches : std::numeric_limits<std::int64_t>::max();
@@ -141,7 +137,7 @@ std::vector<Series> series_of(store::Store& store, TrialId trial, const SeriesQu
                           .ids = {q.metric_ids.begin(), q.metric_ids.end()},
                           .after_batches = std::int64_t{q.start_batches} - 1,
                           .up_to_batches = last_of(q.end_batches),
-                          .points = points_for(q.max_datapoints)};
+                          .points = curve_points(q.max_datapoints)};
   if (auto group = group_of(q.group, q.metric_type); !group.empty()) query.group = std::move(group);
   std::map<std::string, std::vector<Point>> points;
   for (auto& report : store.curve(query))
@@ -264,7 +260,7 @@ SampleReply sample_of(store::Store& store, const MetricQuery& q) {
                                      .names = {q.metric_name},
                                      .after_batches = std::int64_t{q.start_batches} - 1,
                                      .up_to_batches = last_of(q.end_batches),
-                                     .points = points_for(q.max_datapoints)}))
+                                     .points = curve_points(q.max_datapoints)}))
       if (!report.avg_metrics.empty())
         points.push_back(
             {static_cast<std::int32_t>(report.batches), std::move(report.avg_metrics), report.report_time});

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "det/master/settings.h"
+
 namespace det::master {
 namespace {
 
@@ -23,13 +25,7 @@ class Section {
   Section(const Section&) = delete;
   Section& operator=(const Section&) = delete;
 
-  json::value take(std::string_view name) {
-    const auto found = members_.find(name);
-    if (found == members_.end()) return nullptr;
-    json::value value = found->value();
-    members_.erase(found);
-    return value;
-  }
+  json::value take(std::string_view name) { return master::take(members_, name); }
   void text(std::string_view name, std::string& into) {
     const auto value = take(name);
     if (value.is_string())
@@ -106,19 +102,12 @@ void read_scheduler(json::value value, const std::string& path, PoolSettings& po
 }  // namespace
 
 Result<cluster::Pools> take_pools(json::object& configuration) {
-  const auto take = [&](std::string_view name) -> json::value {
-    const auto found = configuration.find(name);
-    if (found == configuration.end()) return nullptr;
-    json::value value = found->value();
-    configuration.erase(found);
-    return value;
-  };
   std::vector<Error> problems;
   cluster::Pools pools;
   PoolSettings base;
-  read_scheduler(take("scheduler"), "scheduler", base, problems);
+  read_scheduler(take(configuration, "scheduler"), "scheduler", base, problems);
   {
-    Section manager(take("resource_manager"), "resource_manager", problems);
+    Section manager(take(configuration, "resource_manager"), "resource_manager", problems);
     std::string type = "agent";
     manager.text("type", type);
     if (type != "agent") manager.problem("type", fmt::format("is '{}'; this master has agents only", type));
@@ -128,7 +117,7 @@ Result<cluster::Pools> take_pools(json::object& configuration) {
     manager.text("default_cpu_resource_pool", pools.default_aux);
     manager.text("default_aux_resource_pool", pools.default_aux);
   }
-  const auto list = take("resource_pools");
+  const auto list = take(configuration, "resource_pools");
   std::set<std::string> names;
   if (!list.is_null() && !list.is_array())
     problems.push_back(

@@ -61,17 +61,13 @@ RoleBook::Changes RoleBook::forget_workspace(std::int64_t workspace) {
   return remove(in_it);
 }
 
-bool RoleBook::leaves_administrator(const std::map<UserId, store::UserRecord>& users,
-                                    const std::vector<Record>& without) const {
-  bool any = false;
-  for (const auto& record : assignments_) {
-    if (!is_administrator(record)) continue;
+bool RoleBook::has_administrator(const std::map<UserId, store::UserRecord>& users,
+                                 const std::vector<Record>& without) const {
+  return std::any_of(assignments_.begin(), assignments_.end(), [&](const Record& record) {
     const auto user = users.find(record.user);
-    if (user == users.end() || !user->second.active) continue;
-    any = true;
-    if (std::find(without.begin(), without.end(), record) == without.end()) return true;
-  }
-  return !any;
+    return is_administrator(record) && user != users.end() && user->second.active &&
+           std::find(without.begin(), without.end(), record) == without.end();
+  });
 }
 
 }  // namespace det::master

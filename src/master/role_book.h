@@ -37,9 +37,9 @@ class RoleBook {
   /// The workspace is gone, and with it the roles in it.
   Changes forget_workspace(std::int64_t workspace);
 
-  /// Whether an active user would still be ClusterAdmin without these; true where there is none now.
-  bool leaves_administrator(const std::map<UserId, store::UserRecord>& users,
-                            const std::vector<Record>& without) const;
+  /// Whether an active user is ClusterAdmin, by another assignment than these.
+  bool has_administrator(const std::map<UserId, store::UserRecord>& users,
+                         const std::vector<Record>& without = {}) const;
 
  private:
   access::Mode mode_;

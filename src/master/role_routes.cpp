@@ -193,7 +193,8 @@ asio::awaitable<Result<Empty>> change(Services& s, Context context, AssignmentsR
       if (!s.roles.all().contains(record))
         co_return not_found("user {} does not have the role {} there", record.user,
                             access::find_role(access::RoleId(record.role))->name);
-    if (!s.roles.leaves_administrator(s.auth.users(), *records))
+    const auto& users = s.auth.users();
+    if (s.roles.has_administrator(users) && !s.roles.has_administrator(users, *records))
       co_return failed_precondition(
           "nobody would be ClusterAdmin any more; assign that role to another user first");
   }

@@ -1,13 +1,12 @@
 #include "det/master/security_settings.h"
 
+#include "det/master/settings.h"
+
 namespace det::master {
 
 Result<SecuritySettings> take_security(json::object& configuration) {
   SecuritySettings settings;
-  const auto found = configuration.find("security");
-  if (found == configuration.end()) return settings;
-  const json::value value = found->value();
-  configuration.erase(found);
+  const auto value = take(configuration, "security");
   if (value.is_null()) return settings;
   if (!value.is_object())
     return invalid_argument("security is {}; it must be a map of settings", json::serialize(value));

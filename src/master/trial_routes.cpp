@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "det/master/curves.h"
 #include "det/master/experiment_actions.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
@@ -163,17 +164,12 @@ asio::awaitable<Result<WorkloadsReply>> workloads(Services& s, WorkloadsQuery in
   co_return reply;
 }
 
-constexpr std::int32_t kPointsMax = 10'000;
-std::int32_t points_of(std::int32_t wanted) {
-  return std::min(wanted, kPointsMax);
-}
-
 /// What a chart shows of a trial's reports, read on the pool.
 asio::awaitable<std::vector<experiment::MetricRecord>> curve_of(Services& s, TrialId trial, std::string group,
                                                                 std::int32_t points) {
   store::CurveQuery query{.trial = trial, .group = std::nullopt};
   if (!group.empty()) query.group = std::move(group);
-  query.points = static_cast<std::size_t>(points);
+  query.points = curve_points(points);
   auto read = [&s, query] { return s.store.curve(query); };
   co_return co_await blocking(s, std::move(read));
 }
@@ -318,8 +314,7 @@ void add_trial_routes(http::Router& router, Services& s) {
     router.add_stream<MetricsQuery, MetricsReply>(
         Verb::Get, fmt::format("/api/v1/trials/metrics/{}", path),
         [&s, group = std::string(group)](Context, MetricsQuery q, ItemWriter<MetricsReply>& out) {
-          return stream_metrics(s, q.trial_ids, group.empty() ? q.group : group, points_of(q.max_datapoints),
-                                out);
+          return stream_metrics(s, q.trial_ids, group.empty() ? q.group : group, q.max_datapoints, out);
         },
         Doc{.summary =
                 "Reports of several trials; with `maxDatapoints` those that a chart of so many points needs",
@@ -327,7 +322,7 @@ void add_trial_routes(http::Router& router, Services& s) {
   router.add_stream<Follow, MetricsReply>(
       Verb::Get, "/api/v1/trials/{trialId}/metrics/follow",
       [&s](Context, Follow q, ItemWriter<MetricsReply>& out) {
-        return follow_metrics(s, q.trial_id, points_of(q.max_datapoints), out);
+        return follow_metrics(s, q.trial_id, q.max_datapoints, out);
       },
       Doc{.summary =
               "All reports of a trial (with `maxDatapoints` those that a chart of so many points needs), and "

@@ -1,7 +1,5 @@
 // Users and log-in.
 
-#include <algorithm>
-
 #include "det/master/objects.h"
 #include "det/master/role_book.h"
 #include "det/master/services.h"
@@ -69,14 +67,6 @@ struct PatchRequest {
 };
 BOOST_DESCRIBE_STRUCT(PatchRequest, (), (user_id, username, display_name, password, admin, active, is_hashed))
 
-/// Whether one of these, as they would be, is active and ClusterAdmin.
-bool has_administrator(Services& s, const std::map<UserId, store::UserRecord>& users) {
-  return std::any_of(users.begin(), users.end(), [&](const auto& entry) {
-    const access::Caller caller{.user = entry.first, .name = {}, .grants = s.roles.grants(entry.first)};
-    return entry.second.active && access::is_administrator(access::Mode::Rbac, caller);
-  });
-}
-
 asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequest request) {
   const auto caller = require_person(context.principal);
   if (!caller) co_return tl::unexpected(caller.error());
@@ -94,7 +84,7 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequ
   if (s.roles.enforced() && found->second.active && !record.active) {
     auto users = s.auth.users();
     users.at(request.user_id).active = false;
-    if (!has_administrator(s, users))
+    if (!s.roles.has_administrator(users))
       co_return failed_precondition(
           "user '{}' is the last active ClusterAdmin; assign that role to another user first",
           record.username);

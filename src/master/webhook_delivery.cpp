@@ -90,11 +90,7 @@ asio::awaitable<void> Webhooks::deliver(WebhookId id, Due due) {
   auto delivery = found->second;
   auto call = call_of(webhooks_.at(id), delivery.body);
   const auto answer = co_await outside_.post(std::move(call));
-  if (stopping_ && !answer) co_return;     // the next master does it again
-  if (!pending_.contains(due.event_id)) {  // its webhook was deleted meanwhile
-    done();
-    co_return;
-  }
+  if (stopping_ && !answer) co_return;  // the next master does it again
   auto verdict = verdict_on(answer);
   const auto now = ledger_.now();
   if (verdict != Verdict::Delivered) {

@@ -1,13 +1,12 @@
 #include "det/master/webhook_settings.h"
 
+#include "det/master/settings.h"
+
 namespace det::master {
 
 Result<WebhookSettings> take_webhooks(json::object& configuration) {
   WebhookSettings settings;
-  const auto found = configuration.find("webhooks");
-  if (found == configuration.end()) return settings;
-  const json::value section = found->value();
-  configuration.erase(found);
+  const auto section = take(configuration, "webhooks");
   if (section.is_null()) return settings;
   if (!section.is_object())
     return invalid_argument("webhooks is {}; it must be a map", json::serialize(section));
@@ -49,10 +48,7 @@ Result<WebhookSettings> take_webhooks(json::object& configuration) {
 }
 
 Result<bool> take_prometheus(json::object& configuration) {
-  const auto found = configuration.find("observability");
-  if (found == configuration.end()) return true;
-  const json::value section = found->value();
-  configuration.erase(found);
+  const auto section = take(configuration, "observability");
   if (section.is_null()) return true;
   if (!section.is_object())
     return invalid_argument("observability is {}; it must be a map", json::serialize(section));
