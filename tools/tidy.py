@@ -175,7 +175,7 @@ def names_of_tests(name: str, text: str) -> Iterator[Complaint]:
     if name.endswith(".cpp"):
         for match in re.finditer(r"^(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", text, re.MULTILINE):
             words = re.findall(r"[A-Z][a-z]*|\d+", match[1].removesuffix("Test") + match[2])
-            ill_formed = "_" in match[2] or not match[2][0].isupper() or re.match(r"Tests?(\d|[A-Z])", match[2])
+            ill_formed = "_" in match[2] or not match[2][0].isupper() or re.match(r"Tests?(\d)", match[2])
             if ill_formed or len(words) < 3:
                 yield Complaint(name, line_at(text, match.start()), f"`{match[1]}.{match[2]}` is no sentence", remedy)
     elif re.search(r"(^|/)(test_\w+|\w+_test)\.py$", name):
@@ -223,6 +223,42 @@ def check_text(name: str, text: str) -> Iterator[Complaint]:
     yield from names_of_tests(name, text)
 
 
+PROMISES = ("docs/reference/defects.md", "docs/reference/invariants.md")
+
+
+def tests_in(name: str, text: str) -> Iterator[str]:
+    """`Suite.Name` and `test_name` of what the file defines."""
+    if name.endswith(".cpp"):
+        for match in re.finditer(r"^(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", text, re.MULTILINE):
+            yield f"{match[1]}.{match[2]}"
+    elif name.endswith(".py"):
+        for match in re.finditer(r"^def (test_\w*)\(", text, re.MULTILINE):
+            yield match[1]
+
+
+def named_tests(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
+    """Pages that promise tests name those that exist; the list of defects in the file that it names before them."""
+    known: dict[str, set[str]] = {}
+    for name in names:
+        if re.search(r"(_test\.cpp|(^|/)test_\w+\.py|_test\.py)$", name):
+            known[name] = set(tests_in(name, (root / name).read_text("utf-8", "replace")))
+    everything = set().union(*known.values()) if known else set()
+    remedy = "name the test that shows it, or write it"
+    for page in set(PROMISES) & set(names):
+        for number, line in enumerate((root / page).read_text("utf-8").split("\n"), 1):
+            file = ""
+            for match in re.finditer(r"`([\w./]+?)`", line):
+                word = match[1]
+                if word.endswith((".py", ".cpp")) and "/" in word:
+                    file = word if page.endswith("defects.md") else ""
+                    if word not in names:
+                        yield Complaint(page, number, f"`{word}` is no file", remedy)
+                elif re.fullmatch(r"(\w+/)?[A-Z]\w*\.[A-Z]\w*|test_\w+", word):
+                    test = word.rsplit("/", 1)[-1]
+                    if test not in (known.get(file, set()) if file else everything):
+                        yield Complaint(page, number, f"`{word}` is no test{f' in {file}' if file else ''}", remedy)
+
+
 def files_of(root: pathlib.Path) -> list[str]:
     """What git knows or would add; without git, all files."""
     listing = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "-z"]
@@ -234,7 +270,7 @@ def files_of(root: pathlib.Path) -> list[str]:
 
 def check(root: pathlib.Path) -> list[Complaint]:
     names = files_of(root)
-    complaints = list(build_files(root, names))
+    complaints = [*build_files(root, names), *named_tests(root, names)]
     for name in names:
         data = (root / name).read_bytes()
         if b"\0" not in data[:4096]:

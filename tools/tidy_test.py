@@ -118,6 +118,21 @@ def test_what_the_compiler_understands_is_left_alone(tree: pathlib.Path, body: s
     assert complaints(tree, **in_master(body)) == []
 
 
+def test_a_page_that_promises_tests_names_those_that_exist(tree: pathlib.Path) -> None:
+    grow(tree, {"tests/a_test.cpp": "TEST(Logs, AreKeptAsTheyAre) {}\n"})
+    grow(tree, {"tests/e2e/test_kill.py": "def test_a_kill_changes_nothing() -> None: ...\n"})
+    page = "docs/reference/defects.md"
+    fine = (
+        "| V1 | `tests/a_test.cpp` `Logs.AreKeptAsTheyAre`, `tests/e2e/test_kill.py` `test_a_kill_changes_nothing` |\n"
+    )
+    assert complaints(tree, page, fine) == []
+    assert complaints(tree, "docs/reference/invariants.md", "| `Logs.AreKeptAsTheyAre` | `Part/Logs.*` |\n") == []
+    (elsewhere,) = complaints(tree, page, "`tests/e2e/test_kill.py` `Logs.AreKeptAsTheyAre`\n")
+    assert "docs/reference/defects.md:1: `Logs.AreKeptAsTheyAre` is no test in tests/e2e/test_kill.py" in elsewhere
+    assert "`test_gone` is no test" in complaints(tree, page, "\n`test_gone`\n")[0]
+    assert "`src/gone_test.cpp` is no file" in complaints(tree, page, "`src/gone_test.cpp`\n")[0]
+
+
 def test_tests_of_pure_modules_may_read_files(tree: pathlib.Path) -> None:
     assert complaints(tree, "src/base/a_test.cpp", "#include <fstream>\n") == []
 

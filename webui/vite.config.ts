@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config";
 
-const proxy = { "/api": process.env.DET_MASTER ?? "http://127.0.0.1:8080" };
+const master = process.env.DET_MASTER ?? "http://127.0.0.1:8080";
+const proxy = { "/api": master, "/resources": master };
 
 export default defineConfig({
   base: "/det/",

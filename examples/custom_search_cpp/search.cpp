@@ -1,8 +1,9 @@
 // A search of one's own in C++: of a list of candidates all train for some length, then the better half for
 // twice that, until one is left.
 //
-//     det-search-example custom.yaml model_dir candidates.json 100 [state_dir]
+//     det-search-example custom.yaml model_dir candidates.json 100 [state_dir [checkpoint]]
 //
+// With the uuid of a checkpoint all candidates start from its weights.
 // Kill it wherever you like and start it again with the same directory: it goes on.
 
 #include <algorithm>
@@ -19,8 +20,8 @@ using namespace det;
 
 class Halving final : public searcher::SearchMethod {
  public:
-  Halving(std::vector<json::object> candidates, std::int64_t length)
-      : candidates_(std::move(candidates)), length_(length) {}
+  Halving(std::vector<json::object> candidates, std::int64_t length, std::string checkpoint)
+      : candidates_(std::move(candidates)), length_(length), checkpoint_(std::move(checkpoint)) {}
 
   searcher::Operations initial_operations(const searcher::SearchState&) override {
     searcher::Operations operations;
@@ -28,7 +29,7 @@ class Halving final : public searcher::SearchMethod {
       const auto id = searcher::new_request_id();
       k_.ids.push_back(id);
       k_.running.push_back(id);
-      operations.push_back(searcher::Create{id, hparams});
+      operations.push_back(searcher::Create{id, hparams, checkpoint_});
       operations.push_back(searcher::ValidateAfter{id, length_});
     }
     return operations;
@@ -102,6 +103,7 @@ class Halving final : public searcher::SearchMethod {
 
   std::vector<json::object> candidates_;
   std::int64_t length_;
+  std::string checkpoint_;
   Known k_;
 };
 BOOST_DESCRIBE_STRUCT(Halving::Known, (), (round, ids, running, results, best))
@@ -129,7 +131,7 @@ int failed(const Error& error) {
 
 int main(int count, char** words) {
   if (count < 5) {
-    std::fprintf(stderr, "usage: %s CONFIG MODEL_DIR CANDIDATES LENGTH [STATE_DIR]\n", words[0]);
+    std::fprintf(stderr, "usage: %s CONFIG MODEL_DIR CANDIDATES LENGTH [STATE_DIR [CHECKPOINT]]\n", words[0]);
     return 2;
   }
   const auto candidates = read_candidates(words[3]);
@@ -139,7 +141,7 @@ int main(int count, char** words) {
   std::from_chars(text.data(), text.data() + text.size(), length);
   if (length < 1) return failed(Error(ErrorCode::InvalidArgument, "LENGTH must be at least 1"));
 
-  Halving method(*candidates, length);
+  Halving method(*candidates, length, count > 6 ? words[6] : "");
   searcher::RunnerOptions options;
   if (count > 5) options.directory = words[5];
   searcher::SearchRunner runner(method, options);

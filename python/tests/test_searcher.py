@@ -13,7 +13,7 @@ import pytest
 
 from determined import core, searcher
 from determined.common.api import errors
-from determined.experimental import Determined
+from determined.experimental import Checkpoint, Determined
 
 TRIAL = uuid.UUID(int=7)
 
@@ -224,11 +224,12 @@ def test_a_remote_runner_wants_to_be_the_first_process_of_a_trial(tmp_path: path
         searcher.RemoteSearchRunner(Counting(), context)
 
 
-def test_a_trial_that_should_start_elsewhere_is_refused_in_words(events: Events) -> None:
+def test_a_trial_may_start_from_a_checkpoint_or_its_uuid() -> None:
     assert searcher.Create(request_id=TRIAL, hparams={}, checkpoint=None) == searcher.Create(TRIAL, {})
-    checkpoint: Any = "a checkpoint"
-    with pytest.raises(ValueError, match="begin at the beginning, so checkpoint must be None"):
-        searcher.Create(TRIAL, {}, checkpoint)
+    assert "checkpointUuid" not in searcher.Create(TRIAL, {}).to_json()["createTrial"]
+    assert searcher.Create(TRIAL, {}, "c-1").to_json()["createTrial"]["checkpointUuid"] == "c-1"
+    saved = Checkpoint(None, {"uuid": "c-2"})
+    assert searcher.Create(TRIAL, {}, saved).to_json()["createTrial"]["checkpointUuid"] == "c-2"
 
 
 class InATrial(searcher.RemoteSearchRunner):

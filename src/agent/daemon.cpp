@@ -76,7 +76,12 @@ Result<AgentOptions> complete(AgentOptions options) {
     return invalid_argument("processes per slot is {}; must be 0 (no limit) or at least {}",
                             *options.pids_per_slot, kPidsMin);
   DET_TRY(const auto url, http::parse_url(options.master_url));
-  options.master_url = url.text() + url.prefix;
+  options.master_url = url.text();
+  if (url.tls) {  // a file that cannot be used is said now; tasks find it from their own directories
+    if (!options.trust.file.empty())
+      options.trust.file = std::filesystem::absolute(options.trust.file).string();
+    DET_TRY([[maybe_unused]] const auto trust, http::TlsTrust::load(options.trust));
+  }
   if (options.token.empty() && !options.token_file.empty()) {
     const auto text = read_small_file(options.token_file, 64 * 1024);
     if (!text) return tl::unexpected(Error(text.error()).within("the agent's token"));
@@ -85,12 +90,22 @@ Result<AgentOptions> complete(AgentOptions options) {
   return options;
 }
 
+namespace {
+
+http::ClientOptions client_options(const AgentOptions& options) {
+  http::ClientOptions client;
+  client.trust = options.trust;
+  return client;
+}
+
+}  // namespace
+
 Daemon::Daemon(asio::any_io_executor executor, AgentOptions options, Machine machine, http::Url master)
     : executor_(executor),
       options_(std::move(options)),
       machine_(std::move(machine)),
       tasks_(options_.state_dir),
-      client_(executor, std::move(master)),
+      client_(executor, std::move(master), client_options(options_)),
       inbox_bell_(executor),
       quiet_bell_(executor),
       deadline_bell_(executor),
@@ -233,6 +248,7 @@ asio::awaitable<void> Daemon::keep_in_touch() {
     request.hostname = machine_.hostname;
     request.resource_pool = options_.resource_pool;
     request.label = options_.label;
+    request.attributes = options_.attributes;
     request.slots = machine_.slots;
     for (auto& allocation : request.allocations) allocation.addresses = {machine_.address};
     const auto sequence = request.sequence;
@@ -256,7 +272,7 @@ asio::awaitable<void> Daemon::keep_in_touch() {
 }
 
 asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
-  auto call = post(fmt::format("/api/v1/agents/{}/sync", http::percent_encode(options_.agent_id)),
+  auto call = post(fmt::format("/api/v1/agents/{}/sync", percent_encode(options_.agent_id)),
                    http::to_wire_text(request));
   call.timeout = milliseconds(options_.wait_milliseconds) + kAnswerPatience;
   const auto sequence = request.sequence;
@@ -308,8 +324,8 @@ asio::awaitable<Result<http::Reply>> Daemon::call(http::Call call) {
 
 asio::awaitable<Result<void>> Daemon::fetch_model(std::string digest) {
   http::Call call;
-  call.path = fmt::format("/api/v1/agents/{}/model_definitions/{}", http::percent_encode(options_.agent_id),
-                          http::percent_encode(digest));
+  call.path = fmt::format("/api/v1/agents/{}/model_definitions/{}", percent_encode(options_.agent_id),
+                          percent_encode(digest));
   call.timeout = milliseconds(120'000);
   auto reply = co_await this->call(std::move(call));
   if (!reply) co_return tl::unexpected(reply.error());
@@ -357,7 +373,7 @@ asio::awaitable<void> Daemon::ship(TaskPtr task, std::vector<int> ranks) {
 }
 
 asio::awaitable<bool> Daemon::deliver(const api::LogBatch& batch) {
-  auto request = post(fmt::format("/api/v1/agents/{}/logs", http::percent_encode(options_.agent_id)),
+  auto request = post(fmt::format("/api/v1/agents/{}/logs", percent_encode(options_.agent_id)),
                       http::to_wire_text(batch));
   const auto reply = co_await call(std::move(request));
   if (!reply) co_return false;  // keep_in_touch() says it.

@@ -3,34 +3,11 @@
 #include <algorithm>
 
 #include "det/base/json.h"
+#include "det/http/url.h"
 
 namespace det::agent {
 
 namespace {
-
-/// The scheme, host and port of a master's address.
-struct MasterParts {
-  std::string host;
-  std::string port = "8080";
-};
-
-MasterParts parts_of(std::string url) {
-  MasterParts parts;
-  if (url.starts_with("http://")) {
-    parts.port = "80";
-    url = url.substr(7);
-  }
-  url = url.substr(0, url.find('/'));
-  const auto colon = url.rfind(':');
-  const auto bracket = url.rfind(']');
-  if (colon != std::string::npos && (bracket == std::string::npos || colon > bracket)) {
-    parts.port = url.substr(colon + 1);
-    url = url.substr(0, colon);
-  }
-  if (url.size() > 2 && url.front() == '[') url = url.substr(1, url.size() - 2);
-  parts.host = url;
-  return parts;
-}
 
 std::string joined(const std::vector<int>& numbers, const char* separator) {
   std::string text;
@@ -50,30 +27,14 @@ std::string visible_devices(const api::DesiredAllocation& allocation, const Mach
 }  // namespace
 
 Environment inherited_environment(const Environment& own) {
-  static const char* const kNames[] = {"PATH",
-                                       "HOME",
-                                       "USER",
-                                       "LOGNAME",
-                                       "LANG",
-                                       "LANGUAGE",
-                                       "TZ",
-                                       "TMPDIR",
-                                       "LD_LIBRARY_PATH",
-                                       "SSL_CERT_FILE",
-                                       "SSL_CERT_DIR",
-                                       "http_proxy",
-                                       "https_proxy",
-                                       "no_proxy",
-                                       "HTTP_PROXY",
-                                       "HTTPS_PROXY",
-                                       "NO_PROXY",
-                                       "CUDA_HOME",
-                                       "VIRTUAL_ENV",
-                                       "XDG_CACHE_HOME",
-                                       "TORCH_HOME",
-                                       "HF_HOME",
-                                       "NCCL_SOCKET_IFNAME",
-                                       "GLOO_SOCKET_IFNAME"};
+  static const char* const kNames[] = {
+      "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
+      "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
+      "NO_PROXY", "CUDA_HOME", "VIRTUAL_ENV", "XDG_CACHE_HOME", "TORCH_HOME", "HF_HOME",
+      // Where credentials for buckets are, never the credentials themselves.
+      "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
+      "GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST", "STORAGE_EMULATOR_HOST", "NCCL_SOCKET_IFNAME",
+      "GLOO_SOCKET_IFNAME"};
   Environment environment;
   for (const auto& [name, value] : own)
     if (name.starts_with("LC_") || std::ranges::find(kNames, name) != std::end(kNames))
@@ -95,7 +56,8 @@ Environment task_environment(const api::DesiredAllocation& a, int rank, const Ag
                              const Machine& machine, const std::string& cluster_id,
                              const std::string& work_directory, const Environment& inherited) {
   const int local_size = a.ranks();
-  const auto master = parts_of(options.master_url);
+  const auto parsed = http::parse_url(options.master_url);
+  const auto master = parsed ? *parsed : http::Url();
   const auto devices = visible_devices(a, machine);
   const int threads =
       threads_for_slot(machine) * std::max(static_cast<int>(a.slot_ids.size()) / local_size, 1);
@@ -103,7 +65,8 @@ Environment task_environment(const api::DesiredAllocation& a, int rank, const Ag
       {"DET_MASTER", options.master_url},
       {"DET_MASTER_HOST", master.host},
       {"DET_MASTER_ADDR", master.host},
-      {"DET_MASTER_PORT", master.port},
+      {"DET_MASTER_PORT", std::to_string(master.port)},
+      {"DET_USE_TLS", master.tls ? "true" : "false"},
       {"DET_CLUSTER_ID", cluster_id},
       {"DET_AGENT_ID", options.agent_id},
       {"DET_SLOT_IDS", "[" + joined(a.slot_ids, ",") + "]"},
@@ -127,6 +90,12 @@ Environment task_environment(const api::DesiredAllocation& a, int rank, const Ag
       {"CUDA_VISIBLE_DEVICES", devices},
       {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
   };
+  if (master.tls) {
+    const auto& trust = options.trust;
+    if (!trust.verify) environment["DET_MASTER_CERT_FILE"] = "noverify";
+    if (trust.verify && !trust.file.empty()) environment["DET_MASTER_CERT_FILE"] = trust.file;
+    if (!trust.name.empty()) environment["DET_MASTER_CERT_NAME"] = trust.name;
+  }
   if (a.trial_id) {
     environment["DET_TASK_TYPE"] = "TRIAL";
     environment["DET_TRIAL_ID"] = std::to_string(a.trial_id.value());

@@ -100,9 +100,12 @@ TEST_F(TaskEnvironment, RanksOfOneMachineShareMemory) {
 }
 
 TEST(InheritedEnvironment, HasNoCredentialsOfTheAgent) {
-  const auto e = inherited_environment(
-      {{"PATH", "/bin"}, {"LC_ALL", "C"}, {"AWS_SECRET_ACCESS_KEY", "k"}, {"DET_TOKEN", "t"}});
-  EXPECT_EQ(e, (Environment{{"HOME", "/"}, {"LC_ALL", "C"}, {"PATH", "/bin"}}));
+  const auto e = inherited_environment({{"PATH", "/bin"},
+                                        {"LC_ALL", "C"},
+                                        {"AWS_SECRET_ACCESS_KEY", "k"},
+                                        {"AWS_PROFILE", "team"},
+                                        {"DET_TOKEN", "t"}});
+  EXPECT_EQ(e, (Environment{{"AWS_PROFILE", "team"}, {"HOME", "/"}, {"LC_ALL", "C"}, {"PATH", "/bin"}}));
 }
 
 TEST(Slots, AreReadFromNvidiaSmi) {

@@ -9,19 +9,24 @@
 
 #include "det/agent/reconcile.h"
 #include "det/api/agent.h"
+#include "det/http/tls.h"
 
 namespace det::agent {
 
 /// How `det agent` (and the agent inside `det up`) is started.
 struct AgentOptions {
   std::string master_url = "http://localhost:8080";
+  /// Of an https address; the agent's tasks get the same.
+  http::Trust trust = http::Trust::from_environment();
   std::string agent_id;  ///< Empty: the host name.
   std::string token;     ///< Shown to the master. Empty: read `token_file`.
   std::filesystem::path token_file;
   std::filesystem::path state_dir;  ///< All that the agent keeps; one agent a directory.
   std::optional<int> slots;         ///< That many CPU slots. Absent: the GPUs, or else one CPU slot.
   std::string resource_pool = "default";
-  std::string label;               ///< the agent runs only what asks for it (resources.agent_label)
+  std::string label;  ///< the agent runs only what asks for it (resources.agent_label)
+  /// What the agent has, for those that ask for it (resources.agent_attributes).
+  std::map<std::string, std::string> attributes;
   std::string advertised_address;  ///< Where ranks on other machines reach this one. Empty: found out.
 
   std::string python = "python3";  ///< Runs Python trials.

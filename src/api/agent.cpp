@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kNameBytesMax = 200;
 constexpr std::size_t kSlotsMax = 4096;
+constexpr std::size_t kAttributesMax = 64;
 constexpr double kGraceSecondsMax = 24 * 3600;
 
 Error wrong(std::string message) {
@@ -68,6 +69,12 @@ std::optional<Error> problem(const SyncRequest& request) {
   std::set<int> slots;
   for (const auto& slot : request.slots)
     if (!slots.insert(slot.id).second) return wrong(fmt::format("slot {} is listed twice", slot.id));
+  if (request.attributes.size() > kAttributesMax)
+    return wrong(fmt::format("{} attributes; at most {}", request.attributes.size(), kAttributesMax));
+  for (const auto& [name, value] : request.attributes)
+    if (!is_name(name) || !is_name(value))
+      return wrong(fmt::format("attribute {}={} is of other characters than letters, digits, dots, - and _",
+                               quoted(name), quoted(value)));
   std::set<std::string> allocations;
   for (const auto& report : request.allocations) {
     if (!is_name(report.allocation_id))

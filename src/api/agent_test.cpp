@@ -88,7 +88,18 @@ TEST(AgentMessages, SurviveJson) {
   request.allocations.resize(1);
   request.allocations[0].state = AllocationState::exited;
   request.allocations[0].exits = {{.rank = 0, .code = 137, .signal = 9, .reason = ""}};
+  request.attributes = {{"gpu", "a100"}};
   EXPECT_EQ(json::from_json<SyncRequest>(json::to_json(request)).value(), request);
+}
+
+TEST(AgentMessages, AttributesAreNamesAndValuesOfPlainCharacters) {
+  SyncRequest request{.session = "s"};
+  request.attributes = {{"gpu", "a100"}, {"zone", "north-1"}};
+  EXPECT_FALSE(problem(request));
+  request.attributes = {{"gpu", "a 100"}};
+  ASSERT_TRUE(problem(request));
+  EXPECT_EQ(problem(request)->message(),
+            "attribute \"gpu\"=\"a 100\" is of other characters than letters, digits, dots, - and _");
 }
 
 }  // namespace

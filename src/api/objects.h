@@ -221,10 +221,12 @@ struct Agent {
   std::string version;
   std::vector<std::string> resource_pools;
   SlotStats slot_stats;
+  std::string label{};
+  std::map<std::string, std::string> attributes{};
 };
 BOOST_DESCRIBE_STRUCT(Agent, (),
                       (id, registered_time, slots, containers, addresses, enabled, draining, version,
-                       resource_pools, slot_stats))
+                       resource_pools, slot_stats, label, attributes))
 
 struct LogLine {
   std::int64_t id = 0;

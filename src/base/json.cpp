@@ -236,6 +236,11 @@ std::string pretty(const value& v, int indent) {
   return out;
 }
 
+std::string text_member(const object& from, std::string_view name) {
+  const auto* found = from.if_contains(name);
+  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
 std::optional<double> to_double(const value& v) {
   if (v.is_double()) return v.get_double();
   if (v.is_int64()) return static_cast<double>(v.get_int64());

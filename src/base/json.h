@@ -76,6 +76,8 @@ Result<value> parse_unambiguous(std::string_view text, std::size_t depth_max = 1
 std::string serialize(const value& v);
 /// Text indented by `indent` spaces, keys in the order held.
 std::string pretty(const value& v, int indent = 4);
+/// The text that an object has under a name; empty where there is none, or something else.
+std::string text_member(const object& from, std::string_view name);
 /// The number that `v` holds, also when written as "NaN", "Infinity", "-Infinity" or "12".
 std::optional<double> to_double(const value& v);
 std::optional<std::int64_t> to_int64(const value& v);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstdlib>
 #include <numeric>
 
 namespace det {
@@ -85,6 +87,28 @@ Result<std::string> base64_decode(std::string_view text) {
   }
   if (bits >= 6) return invalid_argument("the text is not base64: its length is wrong");
   return bytes;
+}
+
+std::string percent_encode(std::string_view text, std::string_view also_plain) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || c == '-' || c == '.' || c == '_' || c == '~' ||
+        also_plain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += '%';
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    }
+  }
+  return out;
+}
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
 }
 
 bool is_utf8(std::string_view text) {

@@ -9,43 +9,13 @@
 #include <cstdio>
 #include <ctime>
 
+#include "det/checkpoint/guarded.h"
+
 namespace det::checkpoint {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-/// Runs `body` and turns its Failure into a result that says which checkpoint it was about.
-template <typename Body>
-auto guarded(const std::string& uuid, Body body) -> Result<std::invoke_result_t<Body&>> {
-  try {
-    if constexpr (std::is_void_v<std::invoke_result_t<Body&>>) {
-      body();
-      return {};
-    } else {
-      return body();
-    }
-  } catch (Failure& failure) {
-    if (uuid.empty()) return tl::unexpected(std::move(failure.error));
-    return tl::unexpected(std::move(failure.error).within("checkpoint " + uuid));
-  }
-}
-
-bool is_checkpoint_name(std::string_view name) {
-  const auto allowed = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '_' || c == '.';
-  };
-  return !name.empty() && name.size() <= 128 && name.front() != '.' && std::ranges::all_of(name, allowed);
-}
-
-void check_name(const std::string& uuid) {
-  if (!is_checkpoint_name(uuid))
-    throw Failure(
-        Error(ErrorCode::InvalidArgument,
-              "not a checkpoint's uuid: it must consist of 1 to 128 letters, digits and \"-_.\" and not "
-              "begin with a dot"));
-}
 
 /// Adds to "no space left" what the reader needs to act on it.
 void explain_no_space(Failure& failure, const fs::path& root, const std::vector<Member>& members) {
@@ -127,8 +97,7 @@ void DirectoryStorage::write_partial(int root, const std::string& partial, const
         continue;
       }
       const auto from = (source / member.name).string();
-      const Fd in(::open(from.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-      if (!in) throw_errno("read " + from, errno);
+      const Fd in = open_source(from);
       const Fd out = create_file(target.get(), member.name, shown_target);
       const auto copied = copy_and_hash(in.get(), out.get(), from, shown_target);
       sync(out.get(), shown_target);
@@ -180,18 +149,12 @@ Manifest DirectoryStorage::read_manifest(int root, const std::string& uuid) cons
   if (!exists_beneath(root, uuid, root_.string()))
     throw Failure(Error(ErrorCode::NotFound, "there is no such checkpoint in " + root_.string()));
   const auto name = uuid + "/" + kManifestName;
-  if (!exists_beneath(root, name, root_.string()))
-    throw Failure(
-        Error(ErrorCode::FailedPrecondition, shown(name) + " is missing: the checkpoint is damaged"));
+  if (!exists_beneath(root, name, root_.string())) throw_missing(shown(name));
   const Fd file = open_file_beneath(root, name, shown(name));
-  auto manifest = decode(read_text(file.get(), shown(name)));
-  if (!manifest)
-    throw Failure(
-        Error(ErrorCode::FailedPrecondition, shown(name) + " is damaged: " + manifest.error().message()));
-  return *std::move(manifest);
+  return decode_stored(read_text(file.get(), shown(name)), shown(name));
 }
 
-Manifest DirectoryStorage::read_checkpoint(const std::string& uuid, const fs::path& target) const {
+Manifest DirectoryStorage::read_checkpoint(const std::string& uuid, const fs::path& target) {
   check_name(uuid);
   const auto root = find_root();
   if (!root) throw Failure(Error(ErrorCode::NotFound, "there is no checkpoint storage at " + root_.string()));
@@ -212,43 +175,14 @@ Manifest DirectoryStorage::read_checkpoint(const std::string& uuid, const fs::pa
         return open_file_beneath(checkpoint.get(), name, from);
       } catch (Failure& failure) {
         if (failure.error.code() != ErrorCode::NotFound) throw;
-        throw Failure(Error(ErrorCode::FailedPrecondition, from + " is missing: the checkpoint is damaged"));
+        throw_missing(from);
       }
     }();
     const Fd file = out ? create_file(out.get(), name, to) : Fd();
     const auto copied = copy_and_hash(in.get(), file.get(), from, to);
-    if (copied.bytes != expected.size)
-      throw Failure(Error(
-          ErrorCode::FailedPrecondition,
-          fmt::format("{} is damaged: it has {} bytes, saved were {}", from, copied.bytes, expected.size)));
-    if (copied.sha256 != expected.sha256)
-      throw Failure(
-          Error(ErrorCode::FailedPrecondition, fmt::format("{} is damaged: its SHA-256 is {}, saved was {}",
-                                                           from, copied.sha256, expected.sha256)));
+    check_content(from, expected, copied.bytes, copied.sha256);
   }
   return manifest;
-}
-
-Result<Resources> DirectoryStorage::verify(const std::string& uuid) {
-  return guarded(uuid, [&] { return resources(read_checkpoint(uuid, {})); });
-}
-
-Result<Resources> DirectoryStorage::restore(const std::string& uuid, const fs::path& directory) {
-  return guarded(uuid, [&] {
-    std::error_code failure;
-    const bool created = fs::create_directories(directory, failure);
-    if (failure) throw_errno("create directory " + directory.string(), failure.value());
-    if (!created && !fs::is_empty(directory, failure))
-      throw Failure(Error(ErrorCode::FailedPrecondition, directory.string() + " is not empty"));
-    try {
-      return resources(read_checkpoint(uuid, directory));
-    } catch (const Failure&) {
-      for (const auto& entry : fs::directory_iterator(directory, failure))
-        fs::remove_all(entry.path(), failure);
-      if (created) fs::remove(directory, failure);
-      throw;
-    }
-  });
 }
 
 Result<void> DirectoryStorage::remove(const std::string& uuid) {

@@ -21,8 +21,6 @@ class DirectoryStorage : public Storage {
   explicit DirectoryStorage(std::filesystem::path root, std::filesystem::path within = {});
 
   Result<Resources> save(const std::filesystem::path& directory, const std::string& uuid) override;
-  Result<Resources> restore(const std::string& uuid, const std::filesystem::path& directory) override;
-  Result<Resources> verify(const std::string& uuid) override;
   Result<void> remove(const std::string& uuid) override;
   Result<Resources> remove_files(const std::string& uuid, const std::vector<std::string>& names) override;
   Result<bool> exists(const std::string& uuid) override;
@@ -40,8 +38,7 @@ class DirectoryStorage : public Storage {
   void write_partial(int root, const std::string& partial, const std::filesystem::path& source,
                      Manifest& manifest) const;
   Manifest read_manifest(int root, const std::string& uuid) const;
-  /// Copies to `target`, or only compares where it is empty.
-  Manifest read_checkpoint(const std::string& uuid, const std::filesystem::path& target) const;
+  Manifest read_checkpoint(const std::string& uuid, const std::filesystem::path& target) override;
 
   std::filesystem::path root_;
   std::filesystem::path within_;

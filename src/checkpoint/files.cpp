@@ -86,12 +86,7 @@ void create_directory(int parent, const std::string& name, const std::string& sh
 
 void write_text(int parent, const std::string& name, const std::string& text, const std::string& shown) {
   const Fd file = create_file(parent, name, shown);
-  for (std::size_t at = 0; at < text.size();) {
-    const auto put = ::write(file.get(), text.data() + at, text.size() - at);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) throw_errno("write " + shown, errno);
-    at += static_cast<std::size_t>(put);
-  }
+  write_all(file.get(), text, shown);
   sync(file.get(), shown);
 }
 
@@ -241,6 +236,41 @@ bool is_member_name(std::string_view name) {
   if (name.empty() || name.find('\0') != std::string_view::npos) return false;
   return std::ranges::none_of(split(name, '/'),
                               [](const auto& part) { return part.empty() || part == "." || part == ".."; });
+}
+
+Fd open_source(const std::string& path) {
+  Fd in(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!in) throw_errno("read " + path, errno);
+  return in;
+}
+
+void start_again(int file, const std::string& shown) {
+  if (::ftruncate(file, 0) != 0 || ::lseek(file, 0, SEEK_SET) != 0) throw_errno("write " + shown, errno);
+}
+
+void write_all(int file, std::string_view data, const std::string& shown) {
+  while (!data.empty()) {
+    const auto written = ::write(file, data.data(), data.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_errno("write " + shown, errno);
+    data.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+EmptyDirectory::EmptyDirectory(std::filesystem::path path) : path_(std::move(path)) {
+  std::error_code failure;
+  created_ = std::filesystem::create_directories(path_, failure);
+  if (failure) throw_errno("create directory " + path_.string(), failure.value());
+  if (!created_ && !std::filesystem::is_empty(path_, failure))
+    throw Failure(Error(ErrorCode::FailedPrecondition, path_.string() + " is not empty"));
+}
+
+EmptyDirectory::~EmptyDirectory() {
+  if (kept_) return;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(path_, ignored))
+    std::filesystem::remove_all(entry.path(), ignored);
+  if (created_) std::filesystem::remove(path_, ignored);
 }
 
 }  // namespace det::checkpoint

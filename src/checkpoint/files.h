@@ -57,6 +57,15 @@ void create_directory(int parent, const std::string& name, const std::string& sh
 void write_text(int parent, const std::string& name, const std::string& text, const std::string& shown);
 std::string read_text(int file, const std::string& shown);
 
+/// A file that is to be saved. A pipe that came into its place does not block.
+Fd open_source(const std::string& path);
+
+/// Empties a file, to write it from its beginning.
+void start_again(int file, const std::string& shown);
+
+/// Writes at the file's position.
+void write_all(int file, std::string_view data, const std::string& shown);
+
 /// Whether there is anything of that name, a dangling link included.
 bool exists_beneath(int parent, const std::string& name, const std::string& shown);
 
@@ -92,6 +101,21 @@ struct Member {
 /// Everything in a directory, a directory before what is in it. Refuses what
 /// cannot be saved (see Storage::save) and trees deeper than 100 directories.
 std::vector<Member> scan(const std::filesystem::path& directory);
+
+/// A directory that is empty or made here. What came into it goes again at the end, unless it is kept.
+class EmptyDirectory {
+ public:
+  explicit EmptyDirectory(std::filesystem::path path);
+  ~EmptyDirectory();
+  EmptyDirectory(const EmptyDirectory&) = delete;
+  EmptyDirectory& operator=(const EmptyDirectory&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  std::filesystem::path path_;
+  bool created_ = false;
+  bool kept_ = false;
+};
 
 /// Whether `name` is a relative path that stays inside, in its only spelling.
 bool is_member_name(std::string_view name);

@@ -23,6 +23,29 @@ Result<Manifest> decode(const std::string& text) {
   return manifest;
 }
 
+Manifest decode_stored(const std::string& text, const std::string& shown) {
+  auto manifest = decode(text);
+  if (!manifest)
+    throw Failure(Error(ErrorCode::FailedPrecondition, shown + " is damaged: " + manifest.error().message()));
+  return *std::move(manifest);
+}
+
+void check_content(const std::string& shown, const ManifestFile& expected, std::int64_t bytes,
+                   const std::string& sha256) {
+  if (bytes != expected.size)
+    throw Failure(
+        Error(ErrorCode::FailedPrecondition,
+              fmt::format("{} is damaged: it has {} bytes, saved were {}", shown, bytes, expected.size)));
+  if (sha256 != expected.sha256)
+    throw Failure(
+        Error(ErrorCode::FailedPrecondition,
+              fmt::format("{} is damaged: its SHA-256 is {}, saved was {}", shown, sha256, expected.sha256)));
+}
+
+void throw_missing(const std::string& shown) {
+  throw Failure(Error(ErrorCode::FailedPrecondition, shown + " is missing: the checkpoint is damaged"));
+}
+
 Resources resources(const Manifest& manifest) {
   Resources result;
   for (const auto& [name, file] : manifest.files) result[name] = file.size;

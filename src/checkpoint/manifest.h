@@ -35,6 +35,16 @@ std::string encode(const Manifest& manifest);
 /// Refuses names that leave the directory and versions newer than this.
 Result<Manifest> decode(const std::string& text);
 
+/// As `decode`, and throws Failure: `shown`, where the text was, is damaged.
+Manifest decode_stored(const std::string& text, const std::string& shown);
+
+/// Throws Failure that says how a file differs from what was saved; nothing where it does not.
+void check_content(const std::string& shown, const ManifestFile& expected, std::int64_t bytes,
+                   const std::string& sha256);
+
+/// Throws Failure: what is `shown` is missing, so that the checkpoint is damaged.
+[[noreturn]] void throw_missing(const std::string& shown);
+
 Resources resources(const Manifest& manifest);
 
 }  // namespace det::checkpoint

@@ -1,8 +1,12 @@
 #include <sodium.h>
 
+#include <algorithm>
 #include <array>
+#include <system_error>
 
 #include "det/checkpoint/directory_storage.h"
+#include "det/checkpoint/guarded.h"
+#include "det/checkpoint/object_storage.h"
 #include "det/checkpoint/storage.h"
 
 namespace det::checkpoint {
@@ -22,6 +26,22 @@ bool escapes(const fs::path& relative) {
 }
 
 }  // namespace
+
+bool is_checkpoint_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  return !name.empty() && name.size() <= 128 && name.front() != '.' && std::ranges::all_of(name, allowed);
+}
+
+void check_name(const std::string& uuid) {
+  if (!is_checkpoint_name(uuid))
+    throw Failure(
+        Error(ErrorCode::InvalidArgument,
+              "not a checkpoint's uuid: it must consist of 1 to 128 letters, digits and \"-_.\" and not "
+              "begin with a dot"));
+}
 
 Result<fs::path> shared_fs_root(const std::string& host_path, const std::string& storage_path,
                                 const fs::path& container_root) {
@@ -54,8 +74,36 @@ Result<std::unique_ptr<Storage>> open_storage(const config::CheckpointStorage& c
                               config.container_path);
     return directory_storage(normal(config.container_path));
   }
-  return fail(ErrorCode::Unimplemented,
-              "checkpoint_storage.type is \"{}\"; this build supports shared_fs and directory", config.type);
+  DET_TRY(auto objects, open_object_store(config.fields));
+  return std::make_unique<ObjectStorage>(std::move(objects), bucket_prefix(config.fields));
+}
+
+Result<Resources> Storage::verify(const std::string& uuid) {
+  return guarded(uuid, [&] { return resources(read_checkpoint(uuid, {})); });
+}
+
+Result<Resources> Storage::restore(const std::string& uuid, const fs::path& directory) {
+  return guarded(uuid, [&] {
+    EmptyDirectory target(directory);
+    auto manifest = read_checkpoint(uuid, directory);
+    target.keep();
+    return resources(manifest);
+  });
+}
+
+Result<std::shared_ptr<LocalFiles>> LocalFiles::of(Storage& storage, const std::string& uuid) {
+  DET_TRY(const bool there, storage.exists(uuid));
+  if (!there) return not_found("the files of checkpoint '{}' are not in storage", uuid);
+  auto files = std::make_shared<LocalFiles>();
+  files->path_ = storage.path(uuid);
+  if (!files->path_.empty()) return files;
+  try {
+    files->copy_.emplace("det-checkpoint");
+  } catch (const std::system_error& failure) {
+    return fail(ErrorCode::Unavailable, "{}", failure.what());
+  }
+  DET_TRY(const auto restored, storage.restore(uuid, files->path()));
+  return files;
 }
 
 std::string new_uuid() {

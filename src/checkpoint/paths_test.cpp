@@ -66,12 +66,21 @@ TEST(OpenStorage, NamesTheValueAndTheRule) {
 }
 
 TEST(OpenStorage, SaysWhichTypesItKnows) {
-  config::CheckpointStorage config;
-  config.type = "gcs";
+  const config::CheckpointStorage config{.type = "azure", .fields = {{"type", "azure"}, {"container", "c"}}};
   const auto storage = open_storage(config);
   ASSERT_FALSE(storage);
   EXPECT_EQ(storage.error().code(), ErrorCode::Unimplemented);
-  EXPECT_NE(storage.error().message().find("\"gcs\""), std::string::npos);
+  EXPECT_EQ(storage.error().message(),
+            "storage of the type \"azure\" cannot be used; use shared_fs, directory, s3 or gcs");
+}
+
+TEST(OpenStorage, ABucketIsOpenedWithoutACall) {
+  for (const char* type : {"s3", "gcs"}) {
+    const config::CheckpointStorage config{.type = type, .fields = {{"type", type}, {"bucket", "b"}}};
+    const auto storage = open_storage(config);
+    ASSERT_TRUE(storage) << type;
+    EXPECT_TRUE((*storage)->path("some").empty());
+  }
 }
 
 TEST(Uuid, IsRandomAndOfVersion4) {

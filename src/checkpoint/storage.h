@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "det/base/error.h"
+#include "det/base/scratch.h"
 #include "det/config/experiment_config.h"
 
 namespace det::checkpoint {
@@ -17,7 +19,9 @@ namespace det::checkpoint {
 /// Names of directories end in "/" and have 0 bytes.
 using Resources = std::map<std::string, std::int64_t>;
 
-/// Where the files of checkpoints live: a directory each, named by its uuid.
+struct Manifest;
+
+/// Where the files of checkpoints live, under their uuids: in directories or in a bucket.
 ///
 /// A checkpoint is there completely or not at all, whatever happened while it
 /// was saved: a crash, a full disk. What an interrupted save or removal left
@@ -37,10 +41,10 @@ class Storage {
   /// Copies into a directory that is empty or does not exist yet. Every file
   /// is compared with what was saved; the first that differs is named
   /// (FailedPrecondition), and nothing is left in the directory. No such uuid: NotFound.
-  virtual Result<Resources> restore(const std::string& uuid, const std::filesystem::path& directory) = 0;
+  Result<Resources> restore(const std::string& uuid, const std::filesystem::path& directory);
 
   /// Reads everything and compares as `restore` does.
-  virtual Result<Resources> verify(const std::string& uuid) = 0;
+  Result<Resources> verify(const std::string& uuid);
 
   /// Already gone is success.
   virtual Result<void> remove(const std::string& uuid) = 0;
@@ -52,7 +56,7 @@ class Storage {
   virtual Result<bool> exists(const std::string& uuid) = 0;
   virtual Result<std::vector<std::string>> list() = 0;
 
-  /// Where a process on this machine can read the files in place.
+  /// Where the files lie in this machine's file system; empty for a bucket.
   virtual std::filesystem::path path(const std::string& uuid) const = 0;
 
   /// Deletes what interrupted saves and removals left, if nothing in it
@@ -62,6 +66,23 @@ class Storage {
   /// Writes, reads and deletes a file under a random name, so that a trial
   /// learns at its start, not at its end, that it cannot save.
   virtual Result<void> probe() = 0;
+
+ protected:
+  /// Compares every file with the manifest, and copies all to `target` unless that is empty. Throws Failure.
+  virtual Manifest read_checkpoint(const std::string& uuid, const std::filesystem::path& target) = 0;
+};
+
+/// A checkpoint's files in this machine's file system: where they lie, or a copy that goes with this object.
+class LocalFiles {
+ public:
+  /// No such uuid: NotFound. Only a copy is compared with what was saved.
+  static Result<std::shared_ptr<LocalFiles>> of(Storage& storage, const std::string& uuid);
+
+  const std::filesystem::path& path() const { return copy_ ? copy_->path() : path_; }
+
+ private:
+  std::filesystem::path path_;
+  std::optional<Scratch> copy_;
 };
 
 /// Checkpoints below a directory, which is created when needed.

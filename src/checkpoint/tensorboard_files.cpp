@@ -1,5 +1,7 @@
 #include "det/checkpoint/tensorboard_files.h"
 
+#include "det/checkpoint/guarded.h"
+#include "det/checkpoint/object_store.h"
 #include "det/checkpoint/storage.h"
 
 namespace det::checkpoint {
@@ -25,11 +27,28 @@ Result<fs::path> tensorboard_directory(const config::CheckpointStorage& storage,
   return root / cluster_id / "tensorboard" / "experiment" / std::to_string(experiment);
 }
 
+namespace {
+
+Result<void> remove_from_bucket(const config::CheckpointStorage& storage, const std::string& cluster_id,
+                                std::int64_t experiment) {
+  DET_TRY(const auto objects, open_object_store(storage.fields));
+  const auto prefix = bucket_prefix(storage.fields);
+  return guarded("", [&] {
+    for (const auto& object :
+         objects->list(fmt::format("{}{}/tensorboard/experiment/{}/", prefix, cluster_id, experiment)))
+      objects->remove(object.key);
+  });
+}
+
+}  // namespace
+
 Result<void> remove_tensorboard_files(const config::CheckpointStorage& storage, const std::string& cluster_id,
                                       std::int64_t experiment) {
+  DET_ASSERT(!cluster_id.empty());
+  if (storage.type == "s3" || storage.type == "gcs")
+    return remove_from_bucket(storage, cluster_id, experiment);
   DET_TRY(const auto root, root_of(storage));
   DET_TRY(const auto directory, tensorboard_directory(storage, cluster_id, experiment));
-  DET_ASSERT(!cluster_id.empty());
   std::error_code failed;
   if (!fs::exists(fs::symlink_status(directory, failed))) return {};
   const auto real_root = fs::canonical(root, failed);

@@ -10,7 +10,8 @@
 namespace det::checkpoint {
 
 /// Where the trials of an experiment keep their event files: `<storage>/<cluster
-/// id>/tensorboard/experiment/<id>`. Unimplemented for a storage that is no directory.
+/// id>/tensorboard/experiment/<id>`. Unimplemented for a storage that is no directory (in buckets the keys
+/// begin so).
 Result<std::filesystem::path> tensorboard_directory(const config::CheckpointStorage& storage,
                                                     const std::string& cluster_id, std::int64_t experiment);
 

@@ -51,7 +51,7 @@ TEST(TensorboardFiles, ALinkLeadsNobodyOutOfTheStorage) {
 }
 
 TEST(TensorboardFiles, OtherStoragesHaveNone) {
-  const auto refused = remove_tensorboard_files({.type = "s3"}, "c", 1);
+  const auto refused = remove_tensorboard_files({.type = "azure"}, "c", 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Unimplemented);
 }

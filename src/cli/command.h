@@ -50,6 +50,7 @@ Command workspace_commands();
 Command token_commands();
 Command rbac_commands();
 Command audit_commands();
+Command webhook_commands();
 Command resources_commands();
 Command project_commands();
 Command job_commands();

@@ -4,6 +4,7 @@
 #include "det/base/text.h"
 #include "det/cli/experiment.h"
 #include "det/cli/format.h"
+#include "det/cli/log_retention.h"
 #include "det/cli/output.h"
 #include "det/config/yaml.h"
 
@@ -175,6 +176,10 @@ std::vector<Command> set_commands() {
   return {
       {{"name"}, "set name of experiment", "det experiment set name 7 baseline", define_name},
       {{"description"}, "set description of experiment", "", define_description},
+      {{"log-retention"},
+       "set for how many days after the end logs of experiment are kept",
+       "det experiment set log-retention 7 --days 30\ndet experiment set log-retention 7 --forever",
+       define_experiment_retention},
       {{"max-slots"},
        "set max_slots of experiment",
        "det experiment set max-slots 7 4\ndet experiment set max-slots 7 none",

@@ -43,7 +43,7 @@ Error unauthenticated() {
 }  // namespace
 
 std::string url_encode(std::string_view text) {
-  return http::percent_encode(text);
+  return percent_encode(text);
 }
 
 std::string with_query(std::string path, const QueryItems& items) {
@@ -76,11 +76,16 @@ Result<void> Session::connect() {
   const auto reply = client_->get("/info");
   if (!reply) {
     client_.reset();
+    if (reply.error().code() != ErrorCode::Unavailable) return tl::unexpected(reply.error());
     console_.warn(fmt::format(
         "Master not found at {}. Hint: Remember to set the DET_MASTER environment variable to the "
         "correct Determined master IP or use the '-m' flag. To start one here: det up",
         url.text()));
     return tl::unexpected(reply.error());
+  }
+  if (reply->status == 400) {  // a master says so to whom it does not understand: http to its https
+    client_.reset();
+    return tl::unexpected(http::error_of(reply->status, reply->body));
   }
   if (reply->ok())
     if (const auto information = json::parse(reply->body)) compare_versions(text_at(*information, "version"));

@@ -4,6 +4,7 @@
 
 #include "det/cli/command.h"
 #include "det/cli/format.h"
+#include "det/cli/log_retention.h"
 #include "det/cli/logs.h"
 #include "det/cli/output.h"
 
@@ -80,7 +81,11 @@ Command task_commands() {
           .example = "det task list\ndet task logs -f 7.677de5d8-09a4-446c-93de-a19f155159a5",
           .children = {{{"list", "ls"}, "list tasks", "", define_task_list},
                        {{"logs"}, "show logs of task", "", define_task_logs},
-                       {{"kill"}, "kill task", "", define_task_kill}},
+                       {{"kill"}, "kill task", "", define_task_kill},
+                       {{"cleanup-logs"},
+                        "delete logs that are kept no longer",
+                        "det -u admin task cleanup-logs",
+                        define_cleanup_logs}},
           .default_child = "list"};
 }
 

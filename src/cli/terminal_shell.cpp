@@ -1,11 +1,8 @@
 // The client's half of shells: python/determined/exec/shell.py says what the messages mean.
 
-#include <fcntl.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -16,6 +13,7 @@
 
 #include "det/base/json.h"
 #include "det/base/text.h"
+#include "det/cli/channel.h"
 #include "det/cli/session.h"
 #include "det/cli/terminal.h"
 #include "det/http/message.h"
@@ -95,49 +93,23 @@ Error lost(const http::Url& url) {
   return Error(ErrorCode::Unavailable, fmt::format("the connection to {} was lost", url.authority()));
 }
 
-Result<std::unique_ptr<Descriptor>> connect_to(const http::Url& url) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(url.host.c_str(), std::to_string(url.port).c_str(), &hints, &found) != 0)
-    return fail(ErrorCode::Unavailable, "{} is unknown: no machine has that name", url.authority());
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
-  for (const auto* at = found; at != nullptr; at = at->ai_next) {
-    auto socket = std::make_unique<Descriptor>(
-        ::socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol));
-    if (socket->get() >= 0 && ::connect(socket->get(), at->ai_addr, at->ai_addrlen) == 0) return socket;
-  }
-  return fail(ErrorCode::Unavailable, "{} refused the connection", url.authority());
-}
-
-bool send_all(int socket, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
-
 /// The handshake; what came after it.
-Result<std::string> become_websocket(int socket, const http::Url& url, const std::string& task,
+Result<std::string> become_websocket(Channel& channel, const http::Url& url, const std::string& task,
                                      const std::string& token) {
   const auto key = websocket::make_key();
   const auto request = fmt::format(
       "GET {}/proxy/{}/ HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: Upgrade\r\n"
       "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {}\r\n\r\n",
       url.prefix, url_encode(task), url.authority(), token, key);
-  if (!send_all(socket, request)) return tl::unexpected(lost(url));
+  channel.say(request);
+  if (!channel.flush()) return tl::unexpected(lost(url));
   http::PartReader reply(http::PartReader::Of::Reply);
   std::string unread, body;
-  std::array<char, 4096> bytes;
   while (!reply.done()) {
-    const auto count = ::recv(socket, bytes.data(), bytes.size(), 0);
-    if (count < 0) return tl::unexpected(lost(url));
-    if (count == 0) reply.put_end();
-    unread.append(bytes.data(), static_cast<std::size_t>(count));
+    const bool over = channel.receive(unread) == Channel::Heard::End;
+    if (over) reply.put_end();
     unread.erase(0, reply.put(unread, body));
-    if (!reply.fault().empty() || (count == 0 && !reply.done())) return tl::unexpected(lost(url));
+    if (!reply.fault().empty() || (over && !reply.done())) return tl::unexpected(lost(url));
   }
   if (reply.status() != 101) {
     if (reply.status() >= 400) return tl::unexpected(http::error_of(reply.status(), body));
@@ -169,8 +141,8 @@ bool write_all(int fd, std::string_view bytes) {
 /// One open shell: standard input goes there, and what comes back is shown.
 class Terminal {
  public:
-  Terminal(int socket, http::Url url) : socket_(socket), url_(std::move(url)) {
-    ::fcntl(socket_, F_SETFL, ::fcntl(socket_, F_GETFL) | O_NONBLOCK);
+  Terminal(Channel& channel, http::Url url) : channel_(channel), url_(std::move(url)) {
+    channel_.do_not_wait();
   }
 
   Result<int> run(const Signals& signals, const std::string& early, const std::string& command) {
@@ -184,9 +156,10 @@ class Terminal {
       DET_TRY([[maybe_unused]] const bool shown, show().map([] { return true; }));
       if (exit_) return *exit_;
       std::array<pollfd, 3> waits{};
-      waits[0] = {socket_, static_cast<short>(pending_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
+      const bool sends = channel_.pending() > 0;
+      waits[0] = {channel_.descriptor(), static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0};
       waits[1] = {signals.fd(), POLLIN, 0};
-      waits[2] = {input_open_ && pending_.size() < kPendingMax ? STDIN_FILENO : -1, POLLIN, 0};
+      waits[2] = {input_open_ && channel_.pending() < kPendingMax ? STDIN_FILENO : -1, POLLIN, 0};
       if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return tl::unexpected(lost(url_));
       if (waits[1].revents != 0) {
         const int number = signals.take();
@@ -200,15 +173,15 @@ class Terminal {
 
  private:
   void say(const json::object& message) {
-    pending_ += websocket::frame(websocket::Kind::Text, json::serialize(message));
+    channel_.say(websocket::frame(websocket::Kind::Text, json::serialize(message)));
   }
 
   void read_input() {
     std::array<char, kPieceBytes> bytes;
     const auto count = ::read(STDIN_FILENO, bytes.data(), bytes.size());
     if (count > 0) {
-      pending_ += websocket::frame(websocket::Kind::Binary,
-                                   std::string_view(bytes.data(), static_cast<std::size_t>(count)));
+      channel_.say(websocket::frame(websocket::Kind::Binary,
+                                    std::string_view(bytes.data(), static_cast<std::size_t>(count))));
     } else if (count == 0 || (errno != EINTR && errno != EAGAIN)) {
       input_open_ = false;
       say({{"end_of_input", true}});
@@ -217,17 +190,12 @@ class Terminal {
 
   /// Sends and receives what is possible without waiting. False: the connection is lost.
   bool exchange(short events) {
-    if (!pending_.empty()) {
-      const auto sent = ::send(socket_, pending_.data(), pending_.size(), MSG_NOSIGNAL);
-      if (sent > 0) pending_.erase(0, static_cast<std::size_t>(sent));
-      // What it said before it closed may be there to read.
-      if (sent < 0 && errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) return false;
-    }
+    if (!channel_.flush()) return false;
     if ((events & (POLLIN | POLLHUP | POLLERR)) == 0) return true;
-    std::array<char, kPieceBytes> bytes;
-    const auto count = ::recv(socket_, bytes.data(), bytes.size(), 0);
-    if (count > 0) reader_.put(std::string_view(bytes.data(), static_cast<std::size_t>(count)));
-    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+    std::string arrived;
+    const auto heard = channel_.receive(arrived);
+    reader_.put(arrived);
+    return heard != Channel::Heard::End;
   }
 
   Result<void> show() {
@@ -244,7 +212,7 @@ class Terminal {
         const auto* code = said && said->is_object() ? said->get_object().if_contains("exit") : nullptr;
         if (code != nullptr) exit_ = static_cast<int>(json::to_int64(*code).value_or(1));
       } else if (message->kind == websocket::Kind::Ping) {
-        pending_ += websocket::frame(websocket::Kind::Pong, payload);
+        channel_.say(websocket::frame(websocket::Kind::Pong, payload));
       } else if (message->kind == websocket::Kind::Close) {
         return tl::unexpected(lost(url_));
       }
@@ -252,10 +220,9 @@ class Terminal {
     return {};
   }
 
-  int socket_;
+  Channel& channel_;
   http::Url url_;
   websocket::Reader reader_;
-  std::string pending_;
   bool input_open_ = true;
   std::optional<int> exit_;
 };
@@ -268,12 +235,12 @@ Result<int> open_shell(Session& session, const std::string& task_id, const std::
   DET_TRY(const auto token, session.token());
   DET_TRY(const auto address, session.master_url());
   DET_TRY(const auto url, http::parse_url(address));
-  DET_TRY(const auto socket, connect_to(url));
-  DET_TRY(const auto early, become_websocket(socket->get(), url, task_id, token));
+  DET_TRY(const auto channel, Channel::open(url));
+  DET_TRY(const auto early, become_websocket(*channel, url, task_id, token));
   session.console().flush();
   const Signals signals;
   const RawTerminal raw;
-  Terminal terminal(socket->get(), url);
+  Terminal terminal(*channel, url);
   return terminal.run(signals, early, command);
 }
 

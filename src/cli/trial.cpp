@@ -8,6 +8,7 @@
 #include "det/cli/environment.h"
 #include "det/cli/experiment.h"
 #include "det/cli/format.h"
+#include "det/cli/log_retention.h"
 #include "det/cli/logs.h"
 #include "det/cli/output.h"
 #include "det/cli/workloads.h"
@@ -176,6 +177,12 @@ Command trial_commands() {
                     "det trial logs -f 12\ndet trial logs 12 --tail 20 --level WARNING",
                     define_trial_logs},
                    {{"kill"}, "kill trial", "", define_trial_kill},
+                   {.names = {"set"},
+                    .help = "set a setting of trial",
+                    .children = {{{"log-retention"},
+                                  "set for how many days after the end logs of trial are kept",
+                                  "det trial set log-retention 12 --days 30",
+                                  define_trial_retention}}},
                    {{"download"},
                     "download checkpoint of trial",
                     "det trial download 12 --best\ndet trial download 12 --latest -o /tmp/model",

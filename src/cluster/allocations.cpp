@@ -203,6 +203,7 @@ Outcome Cluster::on(const AgentJoined& event, Step& step) {
   agent.hostname = event.hostname;
   agent.version = event.version;
   agent.label = event.label;
+  agent.attributes = event.attributes;
   agent.slots = event.slots;
   agent.connected = true;
   step.place = true;
@@ -336,7 +337,7 @@ bool Cluster::joins(const std::string& agent, const api::SyncRequest& request) c
   const auto found = agents_.find(agent);
   return found == agents_.end() || !found->second.connected || found->second.slots != request.slots ||
          found->second.resource_pool != request.resource_pool || found->second.version != request.version ||
-         found->second.label != request.label;
+         found->second.label != request.label || found->second.attributes != request.attributes;
 }
 
 std::vector<Event> Cluster::news(const std::string& agent, const api::SyncRequest& request) const {

@@ -359,6 +359,16 @@ Outcome Cluster::on(const EarlyExitReported& event, Step& step) {
   return {};
 }
 
+Outcome Cluster::on(const LogPolicyMatched& event, Step& step) {
+  const auto reporter = trial_that_reports(event.allocation_id);
+  if (!reporter) return refuse(reporter.error());
+  const auto* allocation = *reporter;
+  live(allocation->record.experiment_id)
+      ->log_policy_matched(allocation->record.trial_id, event.policy, event.action, event.agent, event.line);
+  settle(allocation->record.experiment_id, step);
+  return {};
+}
+
 Outcome Cluster::on(const PreemptionAcknowledged& event, Step&) {
   const auto reporter = trial_that_reports(event.allocation_id);
   if (!reporter) return refuse(reporter.error());

@@ -20,11 +20,12 @@ struct Agent {
   bool draining = false;
   bool connected = true;  ///< joined, and not lost since
   Time registered;
-  std::string label{};  ///< runs only what asks for it
+  std::string label{};                 ///< runs only what asks for it
+  scheduler::Attributes attributes{};  ///< runs what asks for some of them
 };
 BOOST_DESCRIBE_STRUCT(Agent, (),
                       (id, resource_pool, hostname, version, slots, disabled_slots, enabled, draining,
-                       connected, registered, label))
+                       connected, registered, label, attributes))
 
 /// Who stands in the queue of a pool: an experiment, or a task that is no trial.
 struct Job {
@@ -164,6 +165,7 @@ class Cluster {
   Outcome on(const ValidationReported&, Step&);
   Outcome on(const CheckpointReported&, Step&);
   Outcome on(const EarlyExitReported&, Step&);
+  Outcome on(const LogPolicyMatched&, Step&);
   Outcome on(const PreemptionAcknowledged&, Step&);
   Outcome on(const TaskSubmitted&, Step&);
   Outcome on(const TaskKilled&, Step&);

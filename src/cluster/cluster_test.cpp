@@ -97,6 +97,52 @@ TEST(Cluster, ACompletedSearchIsExtendedOnceItIsForgottenAndReplayGivesTheSame) 
   EXPECT_EQ(json::serialize(replayed.snapshot()), json::serialize(bench.cluster.snapshot()));
 }
 
+/// What an outcome writes, with the event.
+std::size_t bytes_written(const Event& event, const Outcome& outcome) {
+  std::size_t bytes = json::serialize(json::to_json(event)).size();
+  for (const auto& effect : outcome.effects) {
+    if (const auto* put = std::get_if<PutExperiment>(&effect))
+      bytes += json::serialize(json::to_json(put->record)).size();
+    else if (const auto* trial = std::get_if<PutTrial>(&effect))
+      bytes += json::serialize(json::to_json(trial->record)).size();
+    else if (const auto* allocation = std::get_if<PutAllocation>(&effect))
+      bytes += json::serialize(json::to_json(allocation->record)).size();
+    else if (const auto* search = std::get_if<PutSearch>(&effect))
+      bytes += json::serialize(search->search).size();
+  }
+  return bytes;
+}
+
+TEST(Cluster, WhatAnEventOfASearchWritesDoesNotGrowWithItsTrials) {
+  for (const auto* searcher : {"random, max_concurrent_trials: 100000",
+                               "adaptive_asha, max_concurrent_trials: 100000, max_rungs: 3"}) {
+    const auto of = [&](int trials) {
+      Bench bench;
+      bench.join("a", 1);
+      bench.submit(
+          fmt::format("searcher: {{name: {}, metric: loss, max_trials: {}, max_length: {{batches: 900}}}}\n",
+                      searcher, trials));
+      std::size_t most = 0;
+      for (int i = 0; i < 5; ++i) {
+        const auto desired = bench.cluster.desired("a");
+        if (desired.empty()) break;
+        const auto& trial = *bench.cluster.trial(desired[0].trial_id);
+        const auto next = std::ranges::find_if(trial.operations, [](const auto& o) { return !o.completed; });
+        if (next != trial.operations.end()) {
+          const Event completed = OperationCompleted{desired[0].allocation_id, next->batches, 0.5};
+          most = std::max(most, bytes_written(completed, bench.handle(completed)));
+        }
+        const Event left = exited(desired[0].allocation_id, "a", 0);
+        most = std::max(most, bytes_written(left, bench.handle(left)));
+      }
+      return most;
+    };
+    const auto few = of(16), many = of(4'000);
+    EXPECT_GT(few, 100u);
+    EXPECT_LT(many, few + 200) << searcher;  // ids have more digits
+  }
+}
+
 TEST(Cluster, AGangStartsTogetherAndOneFailureEndsItAll) {
   Bench bench;
   bench.join("a", 2);

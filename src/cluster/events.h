@@ -169,8 +169,9 @@ struct AgentJoined {
   std::string agent, resource_pool, hostname, version;
   std::vector<api::SlotReport> slots;
   std::string label{};
+  std::map<std::string, std::string> attributes{};
 };
-BOOST_DESCRIBE_STRUCT(AgentJoined, (), (agent, resource_pool, hostname, version, slots, label))
+BOOST_DESCRIBE_STRUCT(AgentJoined, (), (agent, resource_pool, hostname, version, slots, label, attributes))
 
 /// No word of it for longer than its lease, and the time to kill, last.
 struct AgentLost {
@@ -259,6 +260,15 @@ struct EarlyExitReported {
 };
 BOOST_DESCRIBE_STRUCT(EarlyExitReported, (), (allocation_id, reason, message))
 
+/// A line of the trial's log is one that its experiment's configuration looks for.
+struct LogPolicyMatched {
+  static constexpr const char* kName = "LogPolicyMatched";
+  std::string allocation_id, agent;
+  std::string policy, action;  ///< its name; cancel_retries, exclude_node or nothing
+  std::string line;
+};
+BOOST_DESCRIBE_STRUCT(LogPolicyMatched, (), (allocation_id, agent, policy, action, line))
+
 struct PreemptionAcknowledged {
   static constexpr const char* kName = "PreemptionAcknowledged";
   std::string allocation_id;
@@ -270,7 +280,7 @@ using Event =
                  ExperimentExtended, ExperimentContinued, ExperimentTracked, TrialTracked, SearchAnswered,
                  JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentLost, AgentSet,
                  AllocationStarted, RankFailed, AllocationExited, PreemptionExpired, OperationCompleted,
-                 TrialProgressed, ValidationReported, CheckpointReported, EarlyExitReported,
+                 TrialProgressed, ValidationReported, CheckpointReported, EarlyExitReported, LogPolicyMatched,
                  PreemptionAcknowledged, TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled>;
 
 // Effects: rows to write with the event, and who has to be told once it is durable.

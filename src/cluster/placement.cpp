@@ -21,7 +21,7 @@ std::vector<scheduler::Agent> Cluster::scheduler_agents(const std::string& pool)
   std::map<std::string, scheduler::Agent> agents;
   for (const auto& [id, agent] : agents_) {
     if (agent.resource_pool != pool || !agent.connected) continue;
-    scheduler::Agent entry{.id = id, .label = agent.label};
+    scheduler::Agent entry{.id = id, .label = agent.label, .attributes = agent.attributes};
     entry.enabled = agent.enabled;
     entry.draining = agent.draining;
     entry.zero_slot_max = this->pool(pool).zero_slot_max;
@@ -62,8 +62,11 @@ scheduler::Request Cluster::request_of(const Allocation& allocation) const {
                              .releasing = allocation.preempt || allocation.kill,
                              .asked = allocation.for_others && !allocation.kill};
   if (allocation.of_trial()) {
-    const auto& resources = experiment(allocation.record.experiment_id)->config().resources;
+    const auto& owner = *experiment(allocation.record.experiment_id);
+    const auto& resources = owner.config().resources;
+    request.blocked_agents = owner.trial(allocation.record.trial_id)->blocked_agents;
     request.label = resources.agent_label;
+    request.attributes = resources.agent_attributes;
     request.single_agent = resources.single_node;
     request.weight = resources.weight;
     if (resources.max_slots) request.slots_max = static_cast<int>(*resources.max_slots);

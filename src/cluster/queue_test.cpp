@@ -179,6 +179,24 @@ TEST(Queue, AgentsWithALabelRunOnlyWhatAsksForIt) {
               HasSubstr("every agent of the resource pool has a label"));
 }
 
+TEST(Queue, AnExperimentRunsWhereTheAttributesAreThatItAsksForAlsoAfterARestart) {
+  Bench bench;
+  bench.join("a", 2);
+  AgentJoined joined{
+      .agent = "b", .resource_pool = "default", .hostname = "b", .version = "1", .slots = {{.id = 0}}};
+  joined.attributes = {{"gpu", "a100"}, {"zone", "north"}};
+  bench.handle(joined);
+  const auto narrow = bench.submit("{agent_attributes: {gpu: a100}}");
+  const auto none = bench.submit("{agent_attributes: {gpu: h100}}");
+  ASSERT_TRUE(bench.runs(narrow));
+  EXPECT_EQ(bench.allocation(narrow).record.shares.at(0).agent, "b");
+  EXPECT_EQ(bench.cluster.waiting_reason(bench.allocation(none).record.id),
+            "needs 1 slot on agents with gpu=h100; the resource pool has none");
+  const auto again = Cluster::restore(bench.cluster.snapshot());
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->agents().at("b").attributes, joined.attributes);
+}
+
 TEST(Queue, OfTasksWithoutSlotsAnAgentRunsAsManyAsItsPoolSays) {
   PoolSettings pool;
   pool.zero_slot_max = 1;

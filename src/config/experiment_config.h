@@ -47,7 +47,8 @@ struct Resources {
   double weight = 1;
   std::optional<int> priority;
   std::string resource_pool;
-  std::string agent_label;  ///< agents with this label only
+  std::string agent_label;                              ///< agents with this label only
+  std::map<std::string, std::string> agent_attributes;  ///< agents with all of these only
   bool single_node = false;
   std::int64_t shm_size_bytes = 4294967296;
 };

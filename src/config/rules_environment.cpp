@@ -86,11 +86,6 @@ void check_pod_spec(const Subject& subject) {
   }
 }
 
-std::string text_member(const json::object& object, std::string_view key) {
-  const auto* found = find_member(object, key);
-  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-
 void check_log_policies(const Subject& subject) {
   const auto* policies = find_member(subject.merged, "log_policies");
   if (policies == nullptr || !policies->is_array()) return;
@@ -101,7 +96,7 @@ void check_log_policies(const Subject& subject) {
     const auto path = Path{} / "log_policies" / i++;
     const auto* object = policy.if_object();
     if (object == nullptr) continue;
-    const auto name = text_member(*object, "name");
+    const auto name = json::text_member(*object, "name");
     const bool has_pattern = find_member(*object, "pattern") != nullptr;
     const bool has_action = find_member(*object, "action") != nullptr;
     const bool legacy = name.empty() && has_pattern && has_action;

@@ -68,7 +68,9 @@ Type resources() {
        field("native_parallel", boolean(), "Use the framework's own parallelism on one machine.")
            .otherwise(false),
        field("agent_label", string(), "Run on agents with this label only; empty: on those without one.")
-           .otherwise("")});
+           .otherwise(""),
+       field("agent_attributes", map(string().at_least(1)),
+             "Run only on agents that have all of these attributes, by name, with these values.")});
 }
 
 Type bind_mounts() {

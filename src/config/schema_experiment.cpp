@@ -141,8 +141,8 @@ std::vector<Field> running() {
           .merged_by(merge_log_policies),
       field("retention_policy",
             section({field("log_retention_days", integer().at_least(-1).at_most(32767),
-                           "-1: for ever, 0: not at all.")}),
-            "How long logs are kept.")
+                           "-1: for ever, 0: until logs are deleted next.")}),
+            "For how many days after a trial's end its log is kept.")
           .otherwise(nullptr),
       field("preemption_timeout", integer().at_least(0),
             "Seconds that a trial has to checkpoint before it is killed.")

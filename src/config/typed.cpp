@@ -167,6 +167,9 @@ Resources read_resources(const Reader& reader) {
   reader.read("priority", resources.priority);
   reader.read("resource_pool", resources.resource_pool);
   reader.read("agent_label", resources.agent_label);
+  if (const auto* wanted = reader.find("agent_attributes"); wanted != nullptr && wanted->is_object())
+    for (const auto& [name, value] : wanted->get_object())
+      if (value.is_string()) resources.agent_attributes.emplace(name, value.get_string());
   reader.read("is_single_node", resources.single_node);
   if (const auto* shm = reader.find("shm_size"); shm != nullptr && shm->is_string()) {
     const auto bytes = memory_size(shm->get_string());

@@ -23,6 +23,7 @@
 #include "det/agent/slots.h"
 #include "det/config/yaml.h"
 #include "det/det/paths.h"
+#include "det/http/url.h"
 #include "det/master/log_ring.h"
 #include "det/master/master.h"
 #include "det/master/pool_settings.h"
@@ -66,6 +67,9 @@ struct MasterFlags {
                    "basic: everybody sees all, what cannot be undone is for owners and administrators; rbac: "
                    "only what a role grants (docs/guide/teams.md); default: the configuration's, else basic")
         ->check(CLI::IsMember({"basic", "rbac"}));
+    app.add_option("--tls-cert", options.tls_certificate,
+                   "Certificate with its chain (PEM): the port speaks HTTPS only; SIGHUP reads it again");
+    app.add_option("--tls-key", options.tls_key, "Private key of the certificate (PEM)");
     app.add_flag("--launch-error", options.launch_error, "Refuse experiments that no agent could ever run");
     app.add_flag("-v,--verbose", verbose, "Log more");
   }
@@ -74,7 +78,13 @@ struct MasterFlags {
     std::error_code ignored;
     options.directory = std::filesystem::absolute(options.directory, ignored);
     options.log = std::make_shared<master::LogRing>();
+    const auto certificate = options.tls_certificate, key = options.tls_key;
     DET_TRY([[maybe_unused]] const auto read, read_config_file().map([] { return true; }));
+    if (!certificate.empty() || !key.empty()) options.tls_certificate = certificate, options.tls_key = key;
+    DET_TRY([[maybe_unused]] const auto whole,
+            master::check_tls_files(options.tls_certificate, options.tls_key).map([] { return true; }));
+    if (!options.tls_certificate.empty())  // tasks find it from their own directories
+      options.tls_certificate = std::filesystem::absolute(options.tls_certificate, ignored).string();
     if (!authz.empty()) options.authz = authz == "rbac" ? access::Mode::Rbac : access::Mode::Basic;
     return {};
   }
@@ -94,17 +104,33 @@ struct MasterFlags {
     DET_TRY(options.pools, master::take_pools(options.defaults));
     DET_TRY(options.prometheus, master::take_prometheus(options.defaults));
     DET_TRY(options.webhooks, master::take_webhooks(options.defaults));
+    DET_TRY(options.log_retention, master::take_log_retention(options.defaults));
     DET_TRY(const auto security, master::take_security(options.defaults));
     options.authz = security.authz;
     options.audit_days = security.audit_days;
+    options.tls_certificate = security.tls_certificate;
+    options.tls_key = security.tls_key;
+    options.rate_limit = security.rate_limit;
     return {};
   }
 };
 
 struct AgentFlags {
   agent::AgentOptions options;
+  std::vector<std::string> attributes;
   bool no_isolation = false;
   bool no_warm_worker = false;
+
+  /// What is wrong with it; empty: it was taken.
+  std::string add_attribute(const std::string& text) {
+    const auto at = text.find('=');
+    const auto name = text.substr(0, at);
+    if (at == std::string::npos || !api::is_name(name) || !api::is_name(text.substr(at + 1)))
+      return fmt::format("'{}' is no attribute; it must be NAME=VALUE, of letters, digits, dots, - and _",
+                         text);
+    options.attributes[name] = text.substr(at + 1);
+    return "";
+  }
 
   AgentFlags() {
     options.python = default_python();
@@ -118,6 +144,9 @@ struct AgentFlags {
     app.add_option("--resource-pool", options.resource_pool, "Pool to join")->capture_default_str();
     app.add_option("--label", options.label,
                    "Run only experiments with this resources.agent_label; default: those without one");
+    app.add_option("--attribute", attributes,
+                   "NAME=VALUE, for experiments with these resources.agent_attributes; may be repeated")
+        ->check([this](const std::string& text) { return add_attribute(text); });
     app.add_option("--python", options.python, "Python that runs trials")->capture_default_str();
     app.add_option("--python-path", options.python_path,
                    "Where the package `determined` is, if it is not installed");
@@ -141,6 +170,31 @@ struct AgentFlags {
   }
 };
 
+/// Where the master is reached from this machine; with TLS by a name that its certificate is for.
+std::string url_of(const master::Master& server, const std::string& address) {
+  const bool any = address == "0.0.0.0" || address == "::";
+  http::Url url;
+  url.host = any ? "127.0.0.1" : address;
+  url.port = server.port();
+  const auto names = server.certificate_names();
+  url.tls = !names.empty();
+  if (url.tls && std::ranges::find(names, url.host) == names.end() && !names.front().starts_with('*'))
+    url.host = names.front();
+  return url.text();
+}
+
+/// On SIGHUP, again and again.
+void reload_certificate_on(asio::signal_set& hangup, master::Master& server) {
+  hangup.async_wait([&](boost::system::error_code cancelled, int) {
+    if (cancelled) return;
+    if (const auto loaded = server.reload_certificate(); !loaded)
+      spdlog::error("the TLS certificate stays as it was: {}", loaded.error().message());
+    else
+      spdlog::info("new connections get the TLS certificate as its file is now");
+    reload_certificate_on(hangup, server);
+  });
+}
+
 /// Serves until SIGINT or SIGTERM. `ready` is called with the port.
 int serve(master::MasterOptions options, const std::function<void(master::Master&)>& ready) {
   asio::io_context context(1);
@@ -154,6 +208,11 @@ int serve(master::MasterOptions options, const std::function<void(master::Master
     spdlog::info("stopping; running trials go on and report again when the master is back");
     asio::co_spawn(context, server.stop(), [&](std::exception_ptr) { context.stop(); });
   });
+  asio::signal_set hangup(context);
+  if (!server.certificate_names().empty()) {
+    hangup.add(SIGHUP);
+    reload_certificate_on(hangup, server);
+  }
   ready(server);
   context.run();
   opened->reset();
@@ -211,12 +270,22 @@ int up(std::vector<std::string> arguments) {
   const auto machine = agent::detect_machine(agent_flags.options);  // while there is one thread
   std::unique_ptr<AgentThread> agent;
   const auto directory = master_flags.options.directory;
+  const auto certificate = master_flags.options.tls_certificate;
   const auto address = master_flags.options.address;
   const int code = serve(std::move(master_flags.options), [&](master::Master& server) {
     auto options = agent_flags.options;
-    const bool any = address == "0.0.0.0" || address == "::";
-    const auto url = fmt::format("http://{}:{}", any ? "127.0.0.1" : address, server.port());
-    options.master_url = url;
+    const auto url = url_of(server, address);
+    // The agent inside and its tasks believe the certificate that they are started beside, and nothing else;
+    // they stay on this machine, whatever name it is for.
+    http::Url own;
+    own.host = address == "0.0.0.0" ? "127.0.0.1" : address == "::" ? "::1" : address;
+    own.port = server.port();
+    if (const auto names = server.certificate_names(); !names.empty()) {
+      own.tls = true;
+      const auto& name = names.front();  // "*.example.com" is for det.example.com
+      options.trust = http::Trust::from(certificate, name.starts_with('*') ? "det" + name.substr(1) : name);
+    }
+    options.master_url = own.text();
     options.token = server.agent_token();
     options.state_dir = directory / "agent";
     options.on_connected = [url] {
@@ -242,9 +311,10 @@ int master(std::vector<std::string> arguments) {
   const auto address = flags.options.address;
   const auto token_file = flags.options.directory / "agent.token";
   return serve(std::move(flags.options), [&](master::Master& server) {
+    const auto url = url_of(server, address);
     std::printf("Determined master " DET_VERSION
-                " is ready: http://%s:%u/det/\n  Agents: det agent --master http://%s:%u --token-file %s\n",
-                address.c_str(), server.port(), address.c_str(), server.port(), token_file.c_str());
+                " is ready: %s/det/\n  Agents: det agent --master %s --token-file %s\n",
+                url.c_str(), url.c_str(), token_file.c_str());
     std::fflush(stdout);
   });
 }
@@ -254,10 +324,17 @@ int agent(std::vector<std::string> arguments) {
                "det agent");
   AgentFlags flags;
   bool verbose = false;
+  std::string certificate;
   flags.options.token_file = default_directory() / "agent.token";
   flags.options.state_dir = default_directory() / "agent";
   flags.add_to(app);
   app.add_option("--master", flags.options.master_url, "URL of the master")->capture_default_str();
+  app.add_option("--master-cert-file", certificate,
+                 "File with the certificate of who signed the master's, or with its own; noverify: believe "
+                 "anybody; default: DET_MASTER_CERT_FILE, else the system's authorities");
+  app.add_option("--master-cert-name", flags.options.trust.name,
+                 "Whom the master's certificate is for, if not for the host of its URL; default: "
+                 "DET_MASTER_CERT_NAME");
   app.add_option("--token-file", flags.options.token_file, "File with the agents' token")
       ->capture_default_str();
   app.add_option("--dir", flags.options.state_dir, "Where the agent keeps its state")->capture_default_str();
@@ -265,6 +342,7 @@ int agent(std::vector<std::string> arguments) {
   app.add_flag("-v,--verbose", verbose, "Log more");
   if (const auto code = parse(app, std::move(arguments))) return *code;
   flags.finish();
+  if (!certificate.empty()) flags.options.trust = http::Trust::from(certificate, flags.options.trust.name);
   log_to_stderr(verbose);
   const auto machine = agent::detect_machine(flags.options);
   std::fputs(agent::describe(machine).c_str(), stderr);

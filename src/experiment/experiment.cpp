@@ -272,6 +272,7 @@ void Experiment::create_trial(const search::Create& create, Context context) {
     trial.record.warm_start_checkpoint = *config_.searcher.source_checkpoint_uuid;
   if (!create.parent.empty() && requests_.contains(create.parent))
     trial.record.warm_start_checkpoint = by_request(create.parent).record.latest_checkpoint;
+  if (!create.checkpoint.empty()) trial.record.warm_start_checkpoint = create.checkpoint;
   requests_.emplace(create.request_id, id);
   trials_.emplace(id, std::move(trial));
   changed_.insert(id);
@@ -362,6 +363,23 @@ void Experiment::exiting_early(TrialId id, search::ExitedReason reason, const st
   changed_.insert(id);
 }
 
+void Experiment::log_policy_matched(TrialId id, const std::string& policy, const std::string& action,
+                                    const std::string& agent, const std::string& line) {
+  auto* trial = find(id);
+  if (trial == nullptr || is_terminal(trial->record.state) || !trial->log_policies.insert(policy).second)
+    return;
+  std::string follows;
+  if (action == "cancel_retries") {
+    trial->no_restart = fmt::format("its log has a line that log policy '{}' looks for: {}", policy, line);
+    follows = "; when it fails it is not restarted";
+  } else if (action == "exclude_node") {
+    trial->blocked_agents.insert(agent);
+    follows = fmt::format("; it will not run on agent {} again", agent);
+  }
+  effects_.push_back(
+      Note{id, trial->allocation, fmt::format("log policy '{}' has matched{}", policy, follows)});
+}
+
 void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context) {
   auto* trial = find(id);
   if (trial == nullptr || trial->allocation.empty()) return;
@@ -404,9 +422,11 @@ void Experiment::failed(Trial& trial, const std::string& allocation_id, const Ex
                                  ? "the trial's process ended although its training was not complete"
                                  : exit.reason;
   ++trial.record.restarts;
-  if (trial.record.restarts > config_.max_restarts) {
+  if (trial.record.restarts > config_.max_restarts || !trial.no_restart.empty()) {
     trial.record.error =
-        fmt::format("{}; it was restarted {} times (max_restarts)", reason, config_.max_restarts);
+        trial.no_restart.empty()
+            ? fmt::format("{}; it was restarted {} times (max_restarts)", reason, config_.max_restarts)
+            : fmt::format("{}; it is not restarted, since {}", reason, trial.no_restart);
     effects_.push_back(Note{trial.record.id, allocation_id,
                             fmt::format("trial {} failed: {}", trial.record.id, trial.record.error)});
     exit_early(trial, search::ExitedReason::Errored, State::Error, context);

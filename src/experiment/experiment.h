@@ -31,10 +31,13 @@ struct Trial {
   std::int64_t checkpoint_batches = 0;             ///< of record.latest_checkpoint
   std::optional<search::ExitedReason> early_exit;  ///< said by the trial itself, or its user
   std::int64_t lengthened_run = 0;  ///< the run that may have left before it heard that there is more to do
+  std::set<std::string> log_policies{};    ///< those of the configuration that its log has matched
+  std::set<std::string> blocked_agents{};  ///< on which it shall not run again
+  std::string no_restart{};                ///< why it is not restarted when it fails; empty: it is
 };
 BOOST_DESCRIBE_STRUCT(Trial, (),
-                      (record, operations, closed, allocation, checkpoint_batches, early_exit,
-                       lengthened_run))
+                      (record, operations, closed, allocation, checkpoint_batches, early_exit, lengthened_run,
+                       log_policies, blocked_agents, no_restart))
 
 /// How an allocation ended.
 struct Exit {
@@ -141,6 +144,10 @@ class Experiment {
   void validated(TrialId trial, std::int64_t batches, double metric);
   void checkpointed(TrialId trial, const std::string& uuid, std::int64_t batches);
   void exiting_early(TrialId trial, search::ExitedReason reason, const std::string& message = {});
+  /// A line of its log is one that `log_policies` look for: for `cancel_retries` a failure of the trial is
+  /// its end, for `exclude_node` the agent does not run it again. Of each policy the first time counts.
+  void log_policy_matched(TrialId trial, const std::string& policy, const std::string& action,
+                          const std::string& agent, const std::string& line);
   void allocation_ended(TrialId trial, const Exit& exit, Context context);
 
   const ExperimentRecord& record() const { return record_; }

@@ -84,6 +84,32 @@ TEST(Experiment, RestartsACrashedTrialFromItsLatestCheckpointAtMostMaxRestartsTi
   EXPECT_EQ(bench.experiment.record().state, State::Error) << "every trial failed";
 }
 
+TEST(Experiment, ATrialWhoseLogHasALineThatForbidsRestartsEndsWithItsFirstFailure) {
+  Bench bench(kSingle);
+  bench.experiment.log_policy_matched(TrialId{1}, "disk", "cancel_retries", "a", "no space left");
+  EXPECT_EQ(bench.trial(1).record.state, State::Active) << "a line alone ends nothing";
+  auto again = Experiment::restore(bench.experiment.snapshot());
+  ASSERT_TRUE(again);
+  bench.experiment = *std::move(again);
+  bench.end(1, {.kind = Exit::Kind::Failed, .reason = "rank 0 ended with status 1"});
+  EXPECT_EQ(bench.trial(1).record.state, State::Error);
+  EXPECT_EQ(bench.trial(1).record.error,
+            "rank 0 ended with status 1; it is not restarted, since its log has a line that log policy "
+            "'disk' looks "
+            "for: no space left");
+}
+
+TEST(Experiment, AnAgentThatALinesPolicyExcludesIsNotUsedForTheTrialAgain) {
+  Bench bench(kSingle);
+  bench.experiment.log_policy_matched(TrialId{1}, "ecc", "exclude_node", "a", "uncorrectable");
+  bench.experiment.log_policy_matched(TrialId{1}, "ecc", "exclude_node", "b", "uncorrectable");
+  EXPECT_EQ(bench.trial(1).blocked_agents, std::set<std::string>{"a"})
+      << "of each policy the first time counts";
+  bench.end(1, {.kind = Exit::Kind::Failed, .reason = "rank 0 ended with status 1"});
+  EXPECT_EQ(bench.trial(1).record.state, State::Active);
+  EXPECT_EQ(bench.count<RequestAllocation>(), 1);
+}
+
 TEST(Experiment, TheLossOfAMachineIsNoFailureOfTheTrial) {
   Bench bench(kSingle);
   for (int i = 0; i < 10; ++i) bench.end(1, kLost);

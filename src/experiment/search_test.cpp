@@ -47,6 +47,18 @@ TEST(ExperimentSearch, ACustomSearchIsToldWhatHappensAndDoesWhatIsAnswered) {
   EXPECT_EQ(bench.experiment.record().state, State::Active);
 }
 
+TEST(ExperimentSearch, ATrialOfACustomSearchStartsFromTheCheckpointThatIsNamedAlsoAfterARestart) {
+  Bench bench(kCustom);
+  auto wish = wish_create(kFirst);
+  wish.checkpoint = "elsewhere";
+  ASSERT_TRUE(bench.experiment.answer_search(1, {wish, wish_train(kFirst, 40)}, bench.context()));
+  EXPECT_EQ(bench.trial(1).record.warm_start_checkpoint, "elsewhere");
+  EXPECT_EQ(bench.trial(1).record.latest_checkpoint, "");
+  const auto again = Experiment::restore(bench.experiment.snapshot());
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->trials().begin()->second.record.warm_start_checkpoint, "elsewhere");
+}
+
 TEST(ExperimentSearch, AnAnswerToACustomSearchIsTakenOnceAndAWrongOneChangesNothing) {
   CustomBench bench;
   const auto last = bench.experiment.search_events()->back().id;

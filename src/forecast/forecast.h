@@ -33,6 +33,7 @@ struct Machine {
   std::string id;
   int slots = 1;
   std::string label{};
+  std::map<std::string, std::string> attributes{};
 };
 
 struct Question {

@@ -34,6 +34,7 @@ Result<Forecast> World::run() {
   for (const auto& machine : question_.machines) {
     cluster::AgentJoined joined{.agent = machine.id, .resource_pool = pool.name, .hostname = machine.id};
     joined.label = machine.label;
+    joined.attributes = machine.attributes;
     for (int i = 0; i < machine.slots; ++i) joined.slots.push_back({.id = i});
     tell(joined);
   }

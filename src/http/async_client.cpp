@@ -12,6 +12,7 @@
 
 #include "det/http/client.h"
 #include "det/http/reply_reader.h"
+#include "det/http/tcp_stream.h"
 
 namespace det::http {
 
@@ -29,15 +30,14 @@ bool idempotent(std::string_view method) {
 // A socket whose operations end when the limit is over: the timer cuts it.
 class Wire {
  public:
-  explicit Wire(const asio::any_io_executor& executor) : socket(executor), timer(executor) {}
+  explicit Wire(const asio::any_io_executor& executor) : stream(executor), timer(executor) {}
 
   void limit(Clock::duration duration) {
     timer.expires_after(duration);
     timer.async_wait([this, alive = std::weak_ptr<bool>(alive_)](boost::system::error_code failure) {
       if (failure || alive.expired() || timer.expiry() > Clock::now()) return;
       late = true;
-      boost::system::error_code ignored;
-      socket.close(ignored);
+      stream.cut();
     });
   }
   void unlimited() { timer.cancel(); }
@@ -45,18 +45,39 @@ class Wire {
   // Closed by the other side, or with bytes that nobody asked for.
   bool stale() {
     pollfd state{};
-    state.fd = socket.native_handle();
+    state.fd = stream.socket().native_handle();
     state.events = POLLIN | POLLRDHUP;
-    return !socket.is_open() || ::poll(&state, 1, 0) != 0;
+    return !stream.is_open() || ::poll(&state, 1, 0) != 0;
   }
 
-  tcp::socket socket;
+  TcpStream stream;
   asio::steady_timer timer;
   bool late = false;
 
  private:
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
+
+// Sends both, one after the other.
+asio::awaitable<boost::system::error_code> send(TcpStream& stream, const std::string& head,
+                                                const std::string& body) {
+  if (!stream.encrypted()) {
+    const std::array<asio::const_buffer, 2> buffers{asio::buffer(head), asio::buffer(body)};
+    const auto [failure, sent] = co_await asio::async_write(stream.socket(), buffers, kToResult);
+    co_return failure;
+  }
+  const bool together = body.size() <= kReadBytes;  // one packet for a small call
+  const std::string first = together ? head + body : head;
+  std::string_view left = first;
+  bool second = !together;
+  while (!left.empty()) {
+    const auto [failure, sent] = co_await stream.write_some(asio::buffer(left.data(), left.size()));
+    if (failure) co_return failure;
+    left.remove_prefix(sent);
+    if (left.empty() && std::exchange(second, false)) left = body;
+  }
+  co_return boost::system::error_code();
+}
 
 std::string head_text(const Url& url, const Call& call, const std::string& user_agent) {
   std::string out =
@@ -123,6 +144,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   };
 
   asio::awaitable<Result<std::shared_ptr<Wire>>> connect();
+  asio::awaitable<std::optional<Error>> shake_hands(Wire& wire);
   asio::awaitable<Attempt> exchange(std::shared_ptr<Wire> wire, const Call& call);
   std::shared_ptr<Wire> take_idle();
   Error unreachable(std::string_view why) const {
@@ -135,6 +157,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   std::vector<std::shared_ptr<Wire>> idle_;
   std::set<std::shared_ptr<Wire>> busy_;
   std::uint64_t closes_ = 0;
+  std::shared_ptr<const TlsTrust> trust_;
 };
 
 std::shared_ptr<Wire> ClientPool::take_idle() {
@@ -174,10 +197,14 @@ asio::awaitable<Result<std::shared_ptr<Wire>>> ClientPool::connect() {
   for (const auto& endpoint : endpoints) {
     if (wire->late || closes != closes_) break;
     wire->limit(options_.connect_timeout);
-    boost::system::error_code ignored;
-    wire->socket.close(ignored);
-    std::tie(failure) = co_await wire->socket.async_connect(endpoint, kToResult);
+    wire->stream.cut();
+    std::tie(failure) = co_await wire->stream.socket().async_connect(endpoint, kToResult);
     if (!failure) break;
+  }
+  std::optional<Error> distrust;
+  if (!failure && !wire->late && closes == closes_ && url_.tls) {
+    wire->limit(options_.connect_timeout);
+    distrust = co_await shake_hands(*wire);
   }
   wire->unlimited();
   if (closes != closes_) co_return tl::unexpected(unreachable("was not called: the client was closed"));
@@ -187,8 +214,25 @@ asio::awaitable<Result<std::shared_ptr<Wire>>> ClientPool::connect() {
   if (failure == asio::error::connection_refused)
     co_return tl::unexpected(unreachable("refused the connection: nothing listens there"));
   if (failure) co_return tl::unexpected(unreachable("cannot be reached: " + failure.message()));
-  wire->socket.set_option(tcp::no_delay(true), failure);
+  if (distrust) co_return tl::unexpected(*std::move(distrust));
+  wire->stream.socket().set_option(tcp::no_delay(true), failure);
   co_return wire;
+}
+
+// Why the encryption did not come about; nothing: it did.
+asio::awaitable<std::optional<Error>> ClientPool::shake_hands(Wire& wire) {
+  if (!trust_) {
+    auto loaded = TlsTrust::load(options_.trust);
+    if (!loaded) co_return std::move(loaded).error();
+    trust_ = *std::move(loaded);
+  }
+  const bool done = co_await wire.stream.connect(trust_, url_.host);
+  if (done) co_return std::nullopt;
+  const auto* session = wire.stream.session();
+  if (session->fault().empty()) co_return unreachable("closed the connection within the TLS handshake");
+  trust_.reset();  // the file may hold another certificate by the next call
+  co_return Error(session->untrusted() ? ErrorCode::FailedPrecondition : ErrorCode::Unavailable,
+                  fmt::format("{} {}", url_.authority(), session->fault()));
 }
 
 asio::awaitable<ClientPool::Attempt> ClientPool::exchange(std::shared_ptr<Wire> wire, const Call& call) {
@@ -196,12 +240,10 @@ asio::awaitable<ClientPool::Attempt> ClientPool::exchange(std::shared_ptr<Wire> 
   const auto closes = closes_;
   const bool streams = call.on_data || call.on_line;
   const auto head = head_text(url_, call, options_.user_agent);
-  const std::array<asio::const_buffer, 2> buffers{asio::buffer(head), asio::buffer(call.body)};
   Attempt attempt{fail(ErrorCode::Unavailable, "no answer"), false};
   const auto give_up = [&](std::string_view why) {
     wire->unlimited();
-    boost::system::error_code ignored;
-    wire->socket.close(ignored);
+    wire->stream.close();
     if (closes != closes_) why = "was not waited for: the client was closed";
     attempt.reply = tl::unexpected(unreachable(why));
     return std::move(attempt);
@@ -211,16 +253,15 @@ asio::awaitable<ClientPool::Attempt> ClientPool::exchange(std::shared_ptr<Wire> 
 
   wire->late = false;
   wire->limit(call.timeout);
-  auto [failure, sent] = co_await asio::async_write(wire->socket, buffers, kToResult);
-  if (wire->late) co_return give_up(too_late);
   // A server may refuse a large body early and close: its answer may be there.
-  const auto write_failure = failure;
+  const auto write_failure = co_await send(wire->stream, head, call.body);
+  if (wire->late) co_return give_up(too_late);
 
   ReplyReader reader(call, options_.reply_max);
   std::string bytes(kReadBytes, '\0');
   while (!reader.done()) {
     if (streams) wire->limit(call.timeout);
-    auto [cut, count] = co_await wire->socket.async_read_some(asio::buffer(bytes), kToResult);
+    auto [cut, count] = co_await wire->stream.read_some(asio::buffer(bytes));
     if (wire->late) co_return give_up(too_late);
     if (count > 0) attempt.answered = true;
     if (cut == asio::error::eof) {
@@ -257,8 +298,7 @@ asio::awaitable<Result<Reply>> ClientPool::request(Call call) {
 void ClientPool::close() {
   ++closes_;
   idle_.clear();
-  boost::system::error_code ignored;
-  for (const auto& wire : busy_) wire->socket.close(ignored);
+  for (const auto& wire : busy_) wire->stream.cut();
 }
 
 AsyncClient::AsyncClient(asio::any_io_executor executor, Url url, ClientOptions options)

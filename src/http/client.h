@@ -10,6 +10,7 @@
 
 #include "det/base/error.h"
 #include "det/http/message.h"
+#include "det/http/tls.h"
 #include "det/http/url.h"
 
 namespace det::http {
@@ -43,12 +44,14 @@ struct ClientOptions {
   std::size_t reply_max = 256 * 1024 * 1024;  ///< Of a collected body.
   std::size_t idle_max = 8;                   ///< Connections kept for the next call.
   std::string user_agent = "det/" DET_VERSION;
+  Trust trust = Trust::from_environment();  ///< Of an https address.
 };
 
 /// An HTTP/1.1 client in coroutines. Connections are kept and used again.
 ///
 /// A call fails with Unavailable when there is no answer: no route, refused,
-/// cut off, too late; the message names the address. A call that got no byte
+/// cut off, too late; the message names the address. It fails with FailedPrecondition when what answers there
+/// is not to be trusted, or does not speak TLS: a person has to do something. A call that got no byte
 /// of an answer on a kept connection is repeated on a fresh one if its method
 /// is idempotent (not POST, not PATCH).
 ///

@@ -48,9 +48,9 @@ Response refusal(const HeadFault& fault) {
 }  // namespace
 
 Connection::Connection(tcp::socket socket, std::shared_ptr<ConnectionSettings> settings)
-    : socket_(std::move(socket)), settings_(std::move(settings)) {
+    : stream_(std::move(socket)), settings_(std::move(settings)) {
   boost::system::error_code ignored;
-  if (const auto endpoint = socket_.remote_endpoint(ignored); !ignored)
+  if (const auto endpoint = stream_.socket().remote_endpoint(ignored); !ignored)
     remote_ = fmt::format("{}:{}", endpoint.address().to_string(), endpoint.port());
 }
 
@@ -64,10 +64,9 @@ void Connection::wait(Waiting what, Clock::duration limit) {
 }
 
 void Connection::sweep(Clock::time_point now) {
-  boost::system::error_code ignored;
   if (now >= deadline_) {
     late_ = true;
-    socket_.cancel(ignored);  // again at the next sweep if nothing was pending
+    stream_.cancel();  // again at the next sweep if nothing was pending
   }
   if (side_) side_->sweep(now);
   if (running_ && pipelined_) look_for_hang_up();
@@ -76,8 +75,7 @@ void Connection::sweep(Clock::time_point now) {
 
 void Connection::finish() {
   finishing_ = true;
-  boost::system::error_code ignored;
-  if (waiting_ == Waiting::ForRequest) socket_.cancel(ignored);
+  if (waiting_ == Waiting::ForRequest || waiting_ == Waiting::ForGreeting) stream_.cancel();
 }
 
 void Connection::abort() {
@@ -88,12 +86,11 @@ void Connection::abort() {
 }
 
 void Connection::close() {
-  boost::system::error_code ignored;
-  socket_.close(ignored);
+  stream_.close();
 }
 
 asio::awaitable<bool> Connection::read_some(std::size_t bytes_max) {
-  const auto [failure, bytes] = co_await socket_.async_read_some(buffer_.prepare(bytes_max), kToResult);
+  const auto [failure, bytes] = co_await stream_.read_some(buffer_.prepare(bytes_max));
   buffer_.commit(bytes);
   co_return !failure && !late_;
 }
@@ -104,7 +101,7 @@ asio::awaitable<bool> Connection::send(std::string bytes) {
   while (sent < bytes.size()) {
     wait(Waiting::ForWrite, settings_->options.write_timeout);
     const auto [failure, count] =
-        co_await socket_.async_write_some(asio::buffer(bytes.data() + sent, bytes.size() - sent), kToResult);
+        co_await stream_.write_some(asio::buffer(bytes.data() + sent, bytes.size() - sent));
     sent += count;
     if (failure || late_) {
       wait(Waiting::Nothing, {});
@@ -125,10 +122,25 @@ asio::awaitable<void> Connection::run() {
   close();
 }
 
+// Shakes hands where the server speaks TLS. False: the connection is over.
+asio::awaitable<bool> Connection::greet() {
+  const auto identity = settings_->options.tls;
+  if (!identity) co_return true;
+  wait(Waiting::ForGreeting, settings_->options.header_timeout);
+  const auto greeting = co_await stream_.accept(identity);
+  wait(Waiting::Nothing, {});
+  if (greeting == TcpStream::Greeting::Done) co_return !late_;
+  if (greeting == TcpStream::Greeting::NotTls && !late_) {
+    HeadFault fault{400, "this port speaks HTTPS only; use https:// instead of http://"};
+    co_await refuse(std::move(fault));
+  }
+  co_return false;
+}
+
 asio::awaitable<void> Connection::serve() {
   // Not `while (co_await …)`: g++ 12.2 lays out the frame of a coroutine wrongly when
   // it awaits in a condition and has no named local variable, at every -O.
-  bool again = true;
+  bool again = co_await greet();
   while (again) {
     const bool answered = co_await serve_one();
     again = answered && !finishing_ && !settings_->stopping;
@@ -188,8 +200,7 @@ asio::awaitable<bool> Connection::refuse(HeadFault fault) {
 // Lets the client read our answer before the kernel answers its unread bytes
 // with a reset.
 asio::awaitable<void> Connection::linger() {
-  boost::system::error_code ignored;
-  socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  stream_.end_sending();
   wait(Waiting::ForBody, kLinger);
   std::size_t dropped = 0;
   buffer_.consume(buffer_.size());
@@ -271,11 +282,11 @@ asio::awaitable<bool> Connection::serve_one() {
   if (fault) co_return co_await refuse(*std::move(fault));
 
   const bool is_head = incoming.request.method == "HEAD";
-  const auto running = std::make_shared<Running>(socket_.get_executor());
+  const auto running = std::make_shared<Running>(stream_.socket().get_executor());
   running_ = running;
   const auto method = incoming.request.method;
   const auto path = incoming.request.path;
-  asio::co_spawn(socket_.get_executor(), settings_->handler(std::move(incoming.request)),
+  asio::co_spawn(stream_.socket().get_executor(), settings_->handler(std::move(incoming.request)),
                  asio::bind_cancellation_slot(running->signal.slot(),
                                               [running](std::exception_ptr failure, Response response) {
                                                 running->failure = failure;
@@ -315,25 +326,24 @@ asio::awaitable<bool> Connection::wait_for(std::shared_ptr<Running> running) {
   if (!running->finished) {
     watch(running);
     co_await running->done.async_wait(kToResult);
-    boost::system::error_code ignored;
-    socket_.cancel(ignored);  // the watch
+    stream_.cancel();  // the watch
   }
   running_.reset();
-  co_return socket_.is_open() && !(running->cancelled && !settings_->stopping);
+  co_return stream_.is_open() && !(running->cancelled && !settings_->stopping);
 }
 
 void Connection::watch(const std::shared_ptr<Running>& running) {
-  socket_.async_wait(tcp::socket::wait_read,
-                     [self = shared_from_this(), running](boost::system::error_code failure) {
-                       if (!failure && !running->finished && self->running_ == running)
-                         self->look_for_hang_up();
-                     });
+  stream_.socket().async_wait(tcp::socket::wait_read,
+                              [self = shared_from_this(), running](boost::system::error_code failure) {
+                                if (!failure && !running->finished && self->running_ == running)
+                                  self->look_for_hang_up();
+                              });
 }
 
 void Connection::look_for_hang_up() {
   if (side_ && side_->is_tunnel()) return;  // its reader sees it, and a tunnel may be half closed
   pollfd state{};
-  state.fd = socket_.native_handle();
+  state.fd = stream_.socket().native_handle();
   state.events = POLLIN | POLLRDHUP;
   if (::poll(&state, 1, 0) < 0) return;
   if ((state.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
@@ -351,7 +361,7 @@ void Connection::cancel_running() {
   if (running_->cancelled || running_->finished) return;
   running_->cancelled = true;
   // Posted, so that no coroutine is cancelled from within itself.
-  asio::post(socket_.get_executor(), [running = running_] {
+  asio::post(stream_.socket().get_executor(), [running = running_] {
     if (!running->finished) running->signal.emit(asio::cancellation_type::terminal);
   });
 }
@@ -390,7 +400,7 @@ class Connection::Writer final : public StreamWriter {
 
   asio::awaitable<bool> write(std::string data) override {
     if (gone_ || (connection_->running_ && connection_->running_->cancelled)) co_return false;
-    if (!connection_->socket_.is_open()) gone_ = true;
+    if (!connection_->stream_.is_open()) gone_ = true;
     if (gone_ || data.empty()) co_return !gone_;
     std::string bytes = started_ ? std::string() : std::move(head_);
     started_ = true;
@@ -425,9 +435,9 @@ asio::awaitable<bool> Connection::respond_stream(const Incoming& incoming, Respo
   const bool chunked = !incoming.is_http_1_0;
   const bool keep_alive = incoming.keep_alive && chunked && !settings_->stopping && !finishing_;
   Writer writer(*this, head_text(response, std::nullopt, chunked, keep_alive), chunked);
-  const auto running = std::make_shared<Running>(socket_.get_executor());
+  const auto running = std::make_shared<Running>(stream_.socket().get_executor());
   running_ = running;
-  asio::co_spawn(socket_.get_executor(), response.stream(writer),
+  asio::co_spawn(stream_.socket().get_executor(), response.stream(writer),
                  asio::bind_cancellation_slot(running->signal.slot(), [running](std::exception_ptr failure) {
                    running->failure = failure;
                    running->finished = true;
@@ -443,7 +453,10 @@ asio::awaitable<bool> Connection::respond_stream(const Incoming& incoming, Respo
         spdlog::error("{} {}: {}", incoming.request.method, incoming.request.path, thrown.what());
       }
     }
-    if (writer.started()) co_return false;  // without the last chunk: the client sees that it is cut
+    if (writer.started()) {  // without the last chunk: the client sees that it is cut
+      stream_.cut();
+      co_return false;
+    }
     auto failed = running->cancelled
                       ? unavailable("the server is stopping; try again")
                       : error_response(Error(ErrorCode::Internal, "the stream failed inside the server"));

@@ -15,6 +15,7 @@
 #include "det/http/head.h"
 #include "det/http/message.h"
 #include "det/http/server.h"
+#include "det/http/tcp_stream.h"
 
 namespace det::http {
 
@@ -41,6 +42,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Ends what is late; notices a client that left.
   void sweep(Clock::time_point now);
+  /// Whether its client has not proved yet that it speaks TLS.
+  bool is_greeting() const { return waiting_ == Waiting::ForGreeting; }
   /// Ends the connection now if it is between requests, else after the response.
   void finish();
   /// Cancels the handler; its client gets 503.
@@ -68,8 +71,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool is_http_1_0 = false;
     std::shared_ptr<Side> side;  // set: the body is the handler's
   };
-  enum class Waiting { Nothing, ForRequest, ForHead, ForBody, ForWrite };
+  enum class Waiting { Nothing, ForGreeting, ForRequest, ForHead, ForBody, ForWrite };
 
+  asio::awaitable<bool> greet();
   asio::awaitable<void> serve();
   asio::awaitable<bool> serve_one();
   asio::awaitable<std::optional<std::string>> read_head();
@@ -91,7 +95,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void wait(Waiting what, Clock::duration limit);
   std::string_view unread() const;
 
-  tcp::socket socket_;
+  TcpStream stream_;
   std::shared_ptr<ConnectionSettings> settings_;
   boost::beast::flat_buffer buffer_;
   std::string remote_;

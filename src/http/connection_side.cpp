@@ -16,7 +16,6 @@ namespace det::http {
 
 namespace {
 
-constexpr auto kToResult = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kPieceBytes = 64 * 1024;
 
 }  // namespace
@@ -63,8 +62,7 @@ asio::awaitable<Result<std::string>> Connection::Side::read() {
       if (!sent) co_return fail(ErrorCode::Unavailable, "the client went away");
     }
     read_deadline_ = Clock::now() + connection_->settings_->options.idle_timeout;
-    const auto [failure, bytes] =
-        co_await connection_->socket_.async_read_some(buffer.prepare(kPieceBytes), kToResult);
+    const auto [failure, bytes] = co_await connection_->stream_.read_some(buffer.prepare(kPieceBytes));
     read_deadline_ = Clock::time_point::max();
     buffer.commit(bytes);
     if (failure) co_return fail(ErrorCode::Unavailable, "the client went away within the body");
@@ -77,8 +75,7 @@ asio::awaitable<Result<std::string>> Connection::Side::read_tunnel() {
   auto& buffer = connection_->buffer_;
   if (over_) co_return fail(ErrorCode::Unavailable, "the exchange is over");
   if (buffer.size() == 0) {
-    const auto [failure, bytes] =
-        co_await connection_->socket_.async_read_some(buffer.prepare(kPieceBytes / 4), kToResult);
+    const auto [failure, bytes] = co_await connection_->stream_.read_some(buffer.prepare(kPieceBytes / 4));
     buffer.commit(bytes);
     if (failure == asio::error::eof) co_return std::string();
     if (failure) co_return fail(ErrorCode::Unavailable, "the client went away");
@@ -97,10 +94,10 @@ asio::awaitable<bool> Connection::Side::send(std::string bytes) {
   const auto& options = connection_->settings_->options;
   std::size_t sent = 0;
   while (sent < bytes.size()) {
-    if (over_ || !connection_->socket_.is_open()) co_return false;
+    if (over_ || !connection_->stream_.is_open()) co_return false;
     write_deadline_ = Clock::now() + (tunnel_ ? options.tunnel_write_timeout : options.write_timeout);
-    const auto [failure, count] = co_await connection_->socket_.async_write_some(
-        asio::buffer(bytes.data() + sent, bytes.size() - sent), kToResult);
+    const auto [failure, count] =
+        co_await connection_->stream_.write_some(asio::buffer(bytes.data() + sent, bytes.size() - sent));
     write_deadline_ = Clock::time_point::max();
     sent += count;
     if (failure) co_return false;
@@ -122,7 +119,7 @@ void Connection::Side::become_tunnel() {
   tunnel_ = true;
   connection_->cancel_at_ = Clock::time_point::max();
   boost::system::error_code ignored;
-  auto& socket = connection_->socket_;
+  auto& socket = connection_->stream_.socket();
   // A machine that vanished is noticed although nobody writes.
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
   using Seconds = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
@@ -132,8 +129,7 @@ void Connection::Side::become_tunnel() {
 }
 
 void Connection::Side::close_sending() {
-  boost::system::error_code ignored;
-  connection_->socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  connection_->stream_.end_sending();
 }
 
 void Connection::Side::cut() {
@@ -158,10 +154,10 @@ asio::awaitable<bool> Connection::hand_over(Incoming& incoming, Response respons
     if (!side->body_read()) co_await linger();
     co_return again;
   }
-  const auto running = std::make_shared<Running>(socket_.get_executor());
+  const auto running = std::make_shared<Running>(stream_.socket().get_executor());
   running_ = running;
   side_ = side;
-  asio::co_spawn(socket_.get_executor(), response.take(side),
+  asio::co_spawn(stream_.socket().get_executor(), response.take(side),
                  asio::bind_cancellation_slot(running->signal.slot(),
                                               [running](std::exception_ptr failure, bool complete) {
                                                 running->failure = failure;

@@ -102,22 +102,6 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return decode(text, false);
 }
 
-std::string percent_encode(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0 || c == '-' || c == '.' || c == '_' || c == '~') {
-      out += c;
-    } else {
-      out += '%';
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 15];
-    }
-  }
-  return out;
-}
-
 std::optional<std::string> cookie(const Request& request, std::string_view name) {
   for (const auto& [field, value] : request.headers) {
     if (!equal_ignoring_case(field, "cookie")) continue;

@@ -105,8 +105,6 @@ struct Response {
 
 /// Text between "%" escapes decoded; nothing if an escape is broken.
 std::optional<std::string> percent_decode(std::string_view text);
-/// Escapes everything but letters, digits and "-._~": safe as one path segment or query value.
-std::string percent_encode(std::string_view text);
 
 /// The value of a cookie of this request.
 std::optional<std::string> cookie(const Request& request, std::string_view name);

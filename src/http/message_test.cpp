@@ -1,4 +1,5 @@
 #include "det/http/message.h"
+#include "det/base/text.h"
 
 #include <gtest/gtest.h>
 
@@ -112,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(, ParseUrl, testing::Values(
     UrlCase{"[::1]:8080",               "http://[::1]:8080"},
     UrlCase{"127.0.0.1",                "http://127.0.0.1:8080"},
     UrlCase{" http://h ",               "http://h:80"},
-    UrlCase{"https://h",                "does not speak"},
+    UrlCase{"https://h",                "https://h:443"},
     UrlCase{"ftp://h",                  "it must begin with http://"},
     UrlCase{"http://u:p@h",             "user name"},
     UrlCase{"http://h?x=1",             "query"},

@@ -46,6 +46,11 @@ asio::awaitable<Response> serve_raw(const Router::RawHandler& handler, Context c
   co_return co_await handler(std::move(request));
 }
 
+asio::awaitable<Response> serve_closed_raw(const Router::ClosedRawHandler& handler, Context context) {
+  Request request = *context.request;
+  co_return co_await handler(std::move(request), std::move(context.principal));
+}
+
 asio::awaitable<Response> serve_document(const Router& router, Context context) {
   co_return json_response(wants_pretty(*context.request) ? json::pretty(router.openapi())
                                                          : json::serialize(router.openapi()));
@@ -219,13 +224,23 @@ void Router::insert(Verb verb, const std::string& path, Serve serve, bool open) 
                            .operation = fmt::format("{} {}", verb_text(verb), document_path(path))});
 }
 
-void Router::add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation,
-                     bool open) {
+void Router::add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation) {
   if (!operation.empty()) paths_[document_path(path)][lower_text(verb)] = std::move(operation);
   insert(
       verb, path,
       [handler = std::move(handler)](Context context) { return serve_raw(handler, std::move(context)); },
-      open);
+      true);
+}
+
+void Router::add_closed_raw(Verb verb, const std::string& path, ClosedRawHandler handler,
+                            json::object operation) {
+  if (!operation.empty()) paths_[document_path(path)][lower_text(verb)] = std::move(operation);
+  insert(
+      verb, path,
+      [handler = std::move(handler)](Context context) {
+        return serve_closed_raw(handler, std::move(context));
+      },
+      false);
 }
 
 asio::awaitable<Response> Router::handle(Request request) const {

@@ -89,6 +89,8 @@ class ItemWriter {
 class Router {
  public:
   using RawHandler = std::function<asio::awaitable<Response>(Request)>;
+  /// Gets whoever was found to call, and was found to be allowed to.
+  using ClosedRawHandler = std::function<asio::awaitable<Response>(Request, std::any principal)>;
   /// Says who calls, or why the call is refused.
   using Authenticator = std::function<asio::awaitable<Result<std::any>>(const Request&)>;
 
@@ -131,9 +133,11 @@ class Router {
 
   /// A handler that reads and writes HTTP itself; `operation` goes into the
   /// document as it is, and without one the route is not in it. A path that
-  /// ends in "/{rest...}" takes everything below. Open unless `doc` says so.
-  void add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation = {},
-               bool open = true);
+  /// ends in "/{rest...}" takes everything below. Open: nobody is asked who calls.
+  void add_raw(Verb verb, const std::string& path, RawHandler handler, json::object operation = {});
+  /// The same for those who are logged in and, by the authorizer, may.
+  void add_closed_raw(Verb verb, const std::string& path, ClosedRawHandler handler,
+                      json::object operation = {});
 
   asio::awaitable<Response> handle(Request request) const;
 

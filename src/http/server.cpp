@@ -9,6 +9,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <ctime>
+#include <deque>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "det/http/connection.h"
@@ -74,12 +77,15 @@ class Service : public std::enable_shared_from_this<Service> {
   void close();
   std::uint16_t port() const { return port_; }
   std::size_t connections() const { return connections_.size(); }
+  void use(std::shared_ptr<const TlsIdentity> tls) { settings_->options.tls = std::move(tls); }
 
  private:
   asio::awaitable<void> accept();
   asio::awaitable<void> keep_time();
   asio::awaitable<void> until_empty(std::chrono::milliseconds limit);
   void serve(tcp::socket socket);
+  std::optional<std::string> counted(const tcp::socket& socket) const;
+  void expect_handshake(const std::shared_ptr<Connection>& connection);
 
   // Runs `member` until its end, and keeps us alive that long.
   void spawn(asio::awaitable<void> task) {
@@ -94,6 +100,8 @@ class Service : public std::enable_shared_from_this<Service> {
   asio::steady_timer changed_;  // cancelled when a connection has ended
   std::shared_ptr<ConnectionSettings> settings_;
   std::set<std::shared_ptr<Connection>> connections_;
+  std::deque<std::weak_ptr<Connection>> greeting_;  // the oldest first; some are through already
+  std::map<std::string, std::size_t> per_address_;
   std::uint16_t port_ = 0;
 };
 
@@ -140,17 +148,52 @@ asio::awaitable<void> Service::accept() {
   }
 }
 
+// Whether one more of this address is welcome; where it is not counted: empty.
+std::optional<std::string> Service::counted(const tcp::socket& socket) const {
+  boost::system::error_code gone;
+  const auto address = socket.remote_endpoint(gone).address();
+  if (gone || settings_->options.connections_per_address_max == 0) return std::string();
+  if (address == asio::ip::address_v4::loopback() || address == asio::ip::address_v6::loopback())
+    return std::string();
+  auto name = address.to_string();
+  const auto found = per_address_.find(name);
+  if (found != per_address_.end() && found->second >= settings_->options.connections_per_address_max)
+    return std::nullopt;
+  return name;
+}
+
 void Service::serve(tcp::socket socket) {
+  const auto address = counted(socket);
+  if (!address) return;  // closes it
+  if (!address->empty()) ++per_address_[*address];
   boost::system::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   const auto connection = std::make_shared<Connection>(std::move(socket), settings_);
   connections_.insert(connection);
+  if (settings_->options.tls) expect_handshake(connection);
   asio::co_spawn(executor_, connection->run(),
-                 [self = shared_from_this(), connection](std::exception_ptr failure) {
+                 [self = shared_from_this(), connection, address = *address](std::exception_ptr failure) {
                    self->connections_.erase(connection);
+                   if (const auto found = self->per_address_.find(address);
+                       found != self->per_address_.end() && --found->second == 0)
+                     self->per_address_.erase(found);
                    self->changed_.cancel();
                    if (failure) std::rethrow_exception(failure);
                  });
+}
+
+// A flood of clients that never finish their handshake costs only itself: the newest are heard.
+void Service::expect_handshake(const std::shared_ptr<Connection>& connection) {
+  greeting_.push_back(connection);
+  if (greeting_.size() <= settings_->options.handshakes_max) return;
+  std::erase_if(greeting_, [&](const auto& weak) {
+    const auto found = weak.lock();
+    return !found || (found != connection && !found->is_greeting());
+  });
+  while (greeting_.size() > settings_->options.handshakes_max) {
+    if (const auto oldest = greeting_.front().lock()) oldest->close();
+    greeting_.pop_front();
+  }
 }
 
 asio::awaitable<void> Service::keep_time() {
@@ -211,6 +254,9 @@ Result<void> Server::listen(const std::string& address, std::uint16_t port) {
 }
 std::uint16_t Server::port() const {
   return service_->port();
+}
+void Server::use(std::shared_ptr<const TlsIdentity> tls) {
+  service_->use(std::move(tls));
 }
 std::size_t Server::connections() const {
   return service_->connections();

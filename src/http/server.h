@@ -11,6 +11,7 @@
 
 #include "det/base/error.h"
 #include "det/http/message.h"
+#include "det/http/tls.h"
 
 namespace det::http {
 
@@ -28,6 +29,8 @@ struct ServerOptions {
   /// Response::take.
   std::function<bool(const Request& head)> hands_over;
   std::size_t connections_max = 10'000;  ///< Further clients wait to be accepted.
+  /// Of one address, but for 127.0.0.1 and ::1, where a proxy may be: further ones are closed. 0: no limit.
+  std::size_t connections_per_address_max = 0;
 
   std::chrono::milliseconds header_timeout{
       10'000};                                     ///< From a request's first byte to the end of its headers.
@@ -39,6 +42,11 @@ struct ServerOptions {
   /// A client that closed only its sending side still gets an answer that is
   /// ready within this time; then its request is cancelled.
   std::chrono::milliseconds half_close_grace{1'000};
+
+  /// Set: the port speaks HTTPS only. A client has `header_timeout` for its handshake.
+  std::shared_ptr<const TlsIdentity> tls;
+  /// Clients that may be within their handshake at once: one more, and the oldest of them is cut.
+  std::size_t handshakes_max = 512;
 
   /// The program's flag for the port, for the message when a port is taken.
   std::string port_flag = "--port";
@@ -65,6 +73,8 @@ class Server {
   Result<void> listen(const std::string& address, std::uint16_t port);
   std::uint16_t port() const;
   std::size_t connections() const;
+  /// What new connections are shown from now on; others go on as they are. Needs: ServerOptions::tls was set.
+  void use(std::shared_ptr<const TlsIdentity> tls);
 
   /// Accepts no more, lets requests in flight finish for `grace`, then cancels
   /// them (their clients get 503). Returns within `grace` and two seconds.

@@ -1,10 +1,13 @@
 // Clients that send what HTTP forbids, or nothing, or for ever.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <fstream>
 
 #include "det/base/random.h"
 #include "det/http/test_support.h"
@@ -161,6 +164,37 @@ TEST(Hostile, AnEarlyRefusalReachesAClientThatStillSends) {
   EXPECT_EQ(status_in(socket.read_all()), 413);
 }
 
+TEST(Hostile, OneAddressCannotTakeAllConnections) {
+  ServerOptions options;
+  options.connections_per_address_max = 3;
+  RunningServer server(echo, options);
+  const std::string get = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
+  std::vector<RawSocket> greedy;
+  for (int i = 0; i < 3; ++i) {
+    greedy.emplace_back(server.port(), over_tls(), "127.0.0.2");
+    greedy.back().send(get);
+    EXPECT_EQ(status_in(greedy.back().read_until("GET /x")), 200);
+  }
+  RawSocket fourth(server.port(), over_tls(), "127.0.0.2");
+  fourth.send(get);
+  EXPECT_EQ(fourth.read_all(), "");
+  RawSocket other(server.port(), over_tls(), "127.0.0.3");
+  other.send(get);
+  EXPECT_EQ(status_in(other.read_until("GET /x")), 200);
+  greedy.pop_back();
+  EXPECT_TRUE(eventually([&] {
+    RawSocket again(server.port(), over_tls(), "127.0.0.2");
+    again.send(get);
+    return status_in(again.read_until("GET /x")) == 200;
+  })) << "when one has gone, another may come";
+  std::vector<RawSocket> local;
+  for (int i = 0; i < 5; ++i) {
+    local.emplace_back(server.port());
+    local.back().send(get);
+    EXPECT_EQ(status_in(local.back().read_until("GET /x")), 200) << "a proxy on this machine speaks for many";
+  }
+}
+
 TEST(Hostile, AnyRequestCutOrSplitAnywhereIsAnsweredOrDropped) {
   RunningServer server(echo);
   const std::string whole =
@@ -204,6 +238,43 @@ TEST(Hostile, RandomChangesNeverHarmTheServer) {
   EXPECT_EQ(status_in(talk(server.port(), "GET /after HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")),
             200);
   EXPECT_TRUE(eventually([&] { return server.connections() == 0; }));
+}
+
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * 4096;
+}
+
+TEST(Hostile, NineThousandSlowConnectionsCostLittleAndHoldNobodyUp) {
+  constexpr int kMany = 9'000;  // both ends are here, so twice as many descriptors
+  rlimit descriptors{};
+  getrlimit(RLIMIT_NOFILE, &descriptors);
+  if (descriptors.rlim_cur < 2 * kMany + 200)
+    GTEST_SKIP() << "needs " << 2 * kMany + 200 << " descriptors, there may be " << descriptors.rlim_cur;
+  RunningServer server(echo, {.header_timeout = 120s});
+  const auto seconds_of_one = [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(status_in(talk(server.port(), "GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")), 200);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  seconds_of_one();
+  const auto before = resident_bytes();
+  std::vector<RawSocket> slow;
+  slow.reserve(kMany);
+  for (int i = 0; i < kMany; ++i) {
+    slow.emplace_back(server.port());
+    ASSERT_TRUE(slow.back().send("GET /slow HTTP/1.1\r\nHo"));
+  }
+  ASSERT_TRUE(eventually([&] { return server.connections() >= kMany; }));
+  std::vector<double> times;
+  for (int i = 0; i < 20; ++i) times.push_back(seconds_of_one());
+  std::ranges::sort(times);
+  EXPECT_LT(times[times.size() / 2], 0.25) << "the median of others";
+  // Over TLS both ends keep OpenSSL's state of a session, some 20 kB each.
+  EXPECT_LT(resident_bytes() - before, std::size_t{over_tls() ? 650U : 250U} << 20);
+  RecordProperty("bytes_a_connection", static_cast<int>((resident_bytes() - before) / kMany));
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
+#include <cstdlib>
+
+#include "det/http/tls_files.h"
 
 namespace det::http::test {
 
@@ -26,9 +29,24 @@ asio::awaitable<void> stop_server(Server& server, std::chrono::milliseconds grac
   done.set_value();
 }
 
+// Of all tests of this process, which trust it by the variable that people use, too.
+TlsFiles& tls_files() {
+  static TlsFiles files;
+  return files;
+}
+
 }  // namespace
 
+bool over_tls() {
+  return std::getenv("DET_TEST_TLS") != nullptr;
+}
+
 RunningServer::RunningServer(Handler handler, ServerOptions options) {
+  if (over_tls() && !options.tls) {
+    options.tls = tls_files().identity();
+    ::setenv("DET_MASTER_CERT_FILE", tls_files().authority().c_str(), 1);
+  }
+  tls_ = options.tls != nullptr;
   server_ = std::make_unique<Server>(context_.get_executor(), std::move(handler), std::move(options));
   const auto listening = server_->listen("127.0.0.1", 0);
   EXPECT_TRUE(listening) << listening.error().message();
@@ -45,6 +63,7 @@ Url RunningServer::url() const {
   Url url;
   url.host = "127.0.0.1";
   url.port = port_;
+  url.tls = tls_;
   return url;
 }
 
@@ -54,6 +73,15 @@ std::size_t RunningServer::connections() {
   return count.get_future().get();
 }
 
+void RunningServer::use(std::shared_ptr<const TlsIdentity> identity) {
+  std::promise<void> done;
+  asio::post(context_, [&] {
+    server_->use(std::move(identity));
+    done.set_value();
+  });
+  done.get_future().get();
+}
+
 void RunningServer::stop(std::chrono::milliseconds grace) {
   std::promise<void> done;
   asio::co_spawn(context_, stop_server(*server_, grace, done), asio::detached);
@@ -61,12 +89,33 @@ void RunningServer::stop(std::chrono::milliseconds grace) {
   stopped_ = true;
 }
 
-RawSocket::RawSocket(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+RawSocket::RawSocket(std::uint16_t port, bool tls, const char* from)
+    : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  if (from != nullptr) {
+    address.sin_addr.s_addr = ::inet_addr(from);
+    EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  if (!tls) return;
+  session_ = std::make_unique<TlsSession>(*TlsTrust::load(Trust::from("noverify", "")), "localhost");
+  while (session_->handshake() == TlsSession::Step::WantsMore) {
+    flush();
+    pollfd state{fd_, POLLIN, 0};
+    if (::poll(&state, 1, 5'000) <= 0) break;
+    char bytes[4096];
+    const auto count = ::recv(fd_, bytes, sizeof bytes, 0);
+    if (count <= 0) break;
+    session_->put(std::string_view(bytes, static_cast<std::size_t>(count)));
+  }
+  flush();
+}
+
+bool RawSocket::flush() {
+  return send_plainly(session_->take_output());
 }
 
 RawSocket::~RawSocket() {
@@ -74,6 +123,16 @@ RawSocket::~RawSocket() {
 }
 
 bool RawSocket::send(std::string_view bytes) {
+  if (!session_) return send_plainly(bytes);
+  while (!bytes.empty()) {
+    const auto count = session_->write(bytes);
+    if (count == 0 || !flush()) return false;
+    bytes.remove_prefix(count);
+  }
+  return true;
+}
+
+bool RawSocket::send_plainly(std::string_view bytes) {
   while (!bytes.empty()) {
     const auto sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent <= 0) return false;
@@ -83,6 +142,10 @@ bool RawSocket::send(std::string_view bytes) {
 }
 
 void RawSocket::close_sending() {
+  if (session_) {
+    session_->end();
+    flush();
+  }
   ::shutdown(fd_, SHUT_WR);
 }
 
@@ -103,6 +166,12 @@ std::size_t RawSocket::send_until_stuck(std::size_t limit, std::chrono::millisec
   while (sent < limit) {
     pollfd state{fd_, POLLOUT, 0};
     if (::poll(&state, 1, static_cast<int>(pause.count())) <= 0) break;
+    if (session_) {
+      const auto taken = session_->write(piece);
+      if (taken == 0 || !flush()) break;
+      sent += taken;
+      continue;
+    }
     const auto count = ::send(fd_, piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count <= 0) break;
     sent += static_cast<std::size_t>(count);
@@ -118,11 +187,23 @@ std::string RawSocket::read_until(std::string_view end, std::chrono::millisecond
   std::string out;
   const auto deadline = std::chrono::steady_clock::now() + limit;
   while (end.empty() || out.find(end) == std::string::npos) {
+    char bytes[4096];
+    if (session_) {
+      std::size_t count = 0;
+      const auto step = session_->read(bytes, sizeof bytes, count);
+      ended_orderly_ = step == TlsSession::Step::Ended;
+      if (step == TlsSession::Step::Done) out.append(bytes, count);
+      if (step == TlsSession::Step::Done) continue;
+      if (step != TlsSession::Step::WantsMore) break;
+    }
     pollfd state{fd_, POLLIN, 0};
     if (::poll(&state, 1, static_cast<int>(left(deadline))) <= 0) break;
-    char bytes[4096];
     const auto count = ::recv(fd_, bytes, sizeof bytes, 0);
     if (count <= 0) break;
+    if (session_) {
+      session_->put(std::string_view(bytes, static_cast<std::size_t>(count)));
+      continue;
+    }
     out.append(bytes, static_cast<std::size_t>(count));
   }
   return out;

@@ -10,11 +10,15 @@
 
 #include "det/http/client.h"
 #include "det/http/server.h"
+#include "det/http/tls.h"
 
-/// A real server on a thread of its own and a raw socket to talk to it.
+/// A real server on a thread of its own and a raw socket to talk to it. With DET_TEST_TLS in the environment
+/// both speak TLS, so that every test here is one of encrypted connections, too.
 namespace det::http::test {
 
 using namespace std::chrono_literals;
+
+bool over_tls();
 
 class RunningServer {
  public:
@@ -25,6 +29,8 @@ class RunningServer {
   Url url() const;
   /// Runs `task` on the server's thread and returns what it returns.
   std::size_t connections();
+  /// Calls Server::use and waits for it.
+  void use(std::shared_ptr<const TlsIdentity> identity);
   /// Calls Server::stop and waits for it.
   void stop(std::chrono::milliseconds grace);
 
@@ -34,12 +40,13 @@ class RunningServer {
   std::thread thread_;
   std::uint16_t port_ = 0;
   bool stopped_ = false;
+  bool tls_ = false;
 };
 
-/// A plain blocking TCP connection.
+/// A blocking TCP connection.
 class RawSocket {
  public:
-  explicit RawSocket(std::uint16_t port);
+  explicit RawSocket(std::uint16_t port, bool tls = over_tls(), const char* from = nullptr);
   struct Accepted {
     int fd;
   };
@@ -47,7 +54,8 @@ class RawSocket {
   ~RawSocket();
   RawSocket(const RawSocket&) = delete;
   RawSocket& operator=(const RawSocket&) = delete;
-  RawSocket(RawSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  RawSocket(RawSocket&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), session_(std::move(other.session_)) {}
 
   bool send(std::string_view bytes);
   void close_sending();
@@ -59,9 +67,16 @@ class RawSocket {
   std::string read_all(std::chrono::milliseconds limit = 5s);
   /// What arrives until `end` has come, the other side closes or the limit passes.
   std::string read_until(std::string_view end, std::chrono::milliseconds limit = 5s);
+  /// Whether the other side said that it ends, and was not just cut; of TLS.
+  bool ended_orderly() const { return ended_orderly_; }
 
  private:
+  bool send_plainly(std::string_view bytes);
+  bool flush();
+
   int fd_ = -1;
+  std::unique_ptr<TlsSession> session_;
+  bool ended_orderly_ = false;
 };
 
 /// A port on which a test answers by hand.

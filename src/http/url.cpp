@@ -13,7 +13,7 @@ std::string Url::authority() const {
 }
 
 std::string Url::text() const {
-  return "http://" + authority() + prefix;
+  return (tls ? "https://" : "http://") + authority() + prefix;
 }
 
 Result<Url> parse_url(std::string_view text) {
@@ -24,12 +24,8 @@ Result<Url> parse_url(std::string_view text) {
   const auto scheme_end = whole.find("://");
   const bool has_scheme = scheme_end != std::string::npos;
   const auto scheme = has_scheme ? to_lower(whole.substr(0, scheme_end)) : "http";
-  if (scheme == "https")
-    return fail(
-        ErrorCode::Unimplemented,
-        "\"{}\" asks for https, which this build of det does not speak; use http:// or a proxy that ends TLS",
-        text);
-  if (scheme != "http") return wrong("it must begin with http://, or name only host and port");
+  if (scheme != "http" && scheme != "https")
+    return wrong("it must begin with http:// or https://, or name only host and port");
   if (!has_scheme) whole.insert(0, "http://");
 
   const auto parsed = boost::urls::parse_uri(whole);
@@ -39,7 +35,8 @@ Result<Url> parse_url(std::string_view text) {
   Url url;
   url.host = parsed->host_address();
   if (url.host.empty()) return wrong("it names no host");
-  url.port = has_scheme ? 80 : 8080;
+  url.tls = scheme == "https";
+  url.port = !has_scheme ? 8080 : url.tls ? 443 : 80;
   if (parsed->has_port() && !parsed->port().empty()) {
     const std::string digits = parsed->port();
     const long port = digits.size() > 5 ? 0 : std::stol(digits);

@@ -12,15 +12,16 @@ namespace det::http {
 struct Url {
   std::string host;  ///< A name or an address; IPv6 without brackets.
   std::uint16_t port = 8080;
+  bool tls = false;    ///< https
   std::string prefix;  ///< Of every path, without a final "/"; mostly empty.
 
-  std::string text() const;       ///< "http://localhost:8080"
+  std::string text() const;       ///< "http://localhost:8080", "https://…"
   std::string authority() const;  ///< "localhost:8080", as the Host header says it
 };
 
-/// Reads an address as users write it: `http://` means port 80 unless it says
+/// Reads an address as users write it: `http://` means port 80 and `https://` port 443 unless it says
 /// another, no scheme means http and port 8080. User names, queries and
-/// fragments are refused, and so is https in this build.
+/// fragments are refused.
 Result<Url> parse_url(std::string_view text);
 
 }  // namespace det::http

@@ -1,7 +1,11 @@
 // What agents call: docs/reference/protocols.md §3.
 
+#include <chrono>
+#include <memory>
+
 #include "det/base/text.h"
 #include "det/master/environment.h"
+#include "det/master/log_policies.h"
 #include "det/master/services.h"
 
 namespace det::master {
@@ -21,9 +25,58 @@ struct Logs : api::LogBatch {
 };
 BOOST_DESCRIBE_STRUCT(Logs, (api::LogBatch), (agent_id))
 
-/// The newest call of each agent; an older one that still waits answers at once.
+using Clock = std::chrono::steady_clock;
+
+/// Who speaks for an agent's id, and its newest call; an older one that still waits answers at once.
+struct Caller {
+  std::string session;  ///< of the agent's process
+  std::string hostname;
+  std::int64_t sequence = 0;
+  int waiting = 0;  ///< calls that are not answered yet
+  Clock::time_point
+      answered;  ///< the last one; at the beginning of time, where its process went away instead
+};
 constexpr std::size_t kStrangersMax = 100;
-using Calls = std::map<std::string, std::pair<std::string, std::int64_t>>;
+using Calls = std::map<std::string, std::shared_ptr<Caller>>;
+
+/// An agent that lives calls again at once, so one that was silent for so long has died with its machine.
+constexpr auto kSilence = std::chrono::seconds(5);
+
+/// A call while it is answered.
+class Visit {
+ public:
+  explicit Visit(std::shared_ptr<Caller> caller) : caller_(std::move(caller)) { ++caller_->waiting; }
+  ~Visit() {
+    --caller_->waiting;
+    caller_->answered = answered_ ? Clock::now() : Clock::time_point{};
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  void answered() { answered_ = true; }
+
+ private:
+  std::shared_ptr<Caller> caller_;
+  bool answered_ = false;
+};
+
+/// Whether the call is of the process that speaks for the id now, or may from now on. Two processes with one
+/// id would end each other's trials in turns, so the second is told to take another.
+Result<std::shared_ptr<Caller>> caller_of(Calls& calls, const Sync& request) {
+  auto& caller = calls[request.agent_id];
+  if (caller == nullptr || caller->session != request.session) {
+    if (caller != nullptr && (caller->waiting > 0 || Clock::now() - caller->answered < kSilence))
+      return fail(ErrorCode::AlreadyExists,
+                  "an agent with the id '{}' is connected already, from host {}; give this one another, with "
+                  "--agent-id",
+                  request.agent_id, caller->hostname);
+    caller = std::make_shared<Caller>(Caller{.session = request.session, .hostname = request.hostname});
+  }
+  if (caller->sequence > request.sequence)
+    return failed_precondition("call {} of agent '{}' came after call {}", request.sequence, request.agent_id,
+                               caller->sequence);
+  caller->sequence = request.sequence;
+  return caller;
+}
 
 api::SyncReply reply_to(Services& s, const Sync& request) {
   const auto& cluster = s.ledger.cluster();
@@ -54,19 +107,18 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   const auto& known = s.ledger.cluster().agents();
   if (calls.size() > known.size() + kStrangersMax)
     std::erase_if(calls, [&](const auto& entry) { return !known.contains(entry.first); });
-  auto& newest = calls[agent];
-  if (newest.first == request.session && newest.second > request.sequence)
-    co_return failed_precondition("call {} of agent '{}' came after call {}", request.sequence, agent,
-                                  newest.second);
-  newest = {request.session, request.sequence};
+  const auto caller = caller_of(calls, request);
+  if (!caller) co_return tl::unexpected(caller.error());
+  Visit visit(*caller);
   s.ledger.ring(Ledger::agent_key(agent));
   s.liveness.heard(agent, s.ledger.now());
   for (const auto& report : request.allocations)
     if (!report.addresses.empty()) s.agent_addresses[agent] = report.addresses.front();
 
   if (s.ledger.cluster().joins(agent, request)) {
-    cluster::Event joined = cluster::AgentJoined{agent,           request.resource_pool, request.hostname,
-                                                 request.version, request.slots,         request.label};
+    cluster::Event joined =
+        cluster::AgentJoined{agent,         request.resource_pool, request.hostname,  request.version,
+                             request.slots, request.label,         request.attributes};
     auto by = "agent " + agent;
     const auto done = co_await s.ledger.handle(std::move(joined), std::move(by));
     if (!done) co_return tl::unexpected(done.error());
@@ -83,11 +135,12 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   const auto deadline = deadline_after(static_cast<double>(request.wait_milliseconds) / 1000);
   while (true) {
     auto reply = reply_to(s, request);
-    const bool superseded = calls[agent] != std::pair(request.session, request.sequence);
+    const bool superseded = (*caller)->sequence != request.sequence;
     const bool news = reply.epoch != request.known_epoch || reply.version != request.known_version ||
                       !reply.acknowledged.empty();
     if (news || superseded || until(deadline).count() == 0) {
       co_await s.ledger.durable();
+      visit.answered();
       co_return reply;
     }
     co_await s.ledger.wait(Ledger::agent_key(agent), until(deadline));
@@ -102,7 +155,7 @@ std::string level_of(const api::LogEntry& entry) {
   return entry.level;
 }
 
-asio::awaitable<Result<Empty>> logs(Services& s, Context context, Logs request) {
+asio::awaitable<Result<Empty>> logs(Services& s, LogPolicies& policies, Context context, Logs request) {
   if (const auto allowed = require_agent(context.principal); !allowed)
     co_return tl::unexpected(allowed.error());
   if (auto wrong = api::problem(static_cast<const api::LogBatch&>(request)))
@@ -134,14 +187,21 @@ asio::awaitable<Result<Empty>> logs(Services& s, Context context, Logs request) 
                            .partial = entry.partial,
                            .timestamp = entry.timestamp});
   }
+  // Before the lines are durable: lines that are sent again are looked at again, those that are stored are
+  // not.
+  auto matched = policies.found(s.ledger.cluster(), request.allocation_id, request.agent_id, changes);
+  for (auto& match : matched) {
+    cluster::Event event = std::move(match);
+    auto by = "agent " + request.agent_id;
+    const auto noted = co_await s.ledger.handle(std::move(event), std::move(by));
+    if (!noted) break;  // the allocation is over meanwhile
+  }
   co_await s.ledger.write(std::move(changes));
   co_return Empty{};
 }
 
-asio::awaitable<http::Response> model_definition(Services& s, http::Request request) {
-  const auto principal = co_await s.auth.authenticate(request);
-  if (!principal) co_return http::error_response(principal.error());
-  if (const auto allowed = require_agent(*principal); !allowed)
+asio::awaitable<http::Response> model_definition(Services& s, http::Request request, std::any principal) {
+  if (const auto allowed = require_agent(principal); !allowed)
     co_return http::error_response(allowed.error());
   const auto digest = request.parameters["digest"];
   auto read = [&s, digest] { return s.store.model_definition(digest); };
@@ -160,16 +220,19 @@ asio::awaitable<http::Response> model_definition(Services& s, http::Request requ
 void add_agent_routes(http::Router& router, Services& s) {
   const std::string tag = "Agents";
   const auto calls = std::make_shared<Calls>();
+  const auto policies = std::make_shared<LogPolicies>();
   router.add<Sync, api::SyncReply>(
       Verb::Post, "/api/v1/agents/{agentId}/sync",
       [&s, calls](Context c, Sync r) { return sync(s, *calls, std::move(c), std::move(r)); },
       Doc{.summary = "An agent says what it has and is told what it shall have", .tag = tag});
   router.add<Logs, Empty>(
       Verb::Post, "/api/v1/agents/{agentId}/logs",
-      [&s](Context c, Logs r) { return logs(s, std::move(c), std::move(r)); },
+      [&s, policies](Context c, Logs r) { return logs(s, *policies, std::move(c), std::move(r)); },
       Doc{.summary = "Lines that tasks wrote; durable when answered, each stored once", .tag = tag});
-  router.add_raw(Verb::Get, "/api/v1/agents/{agentId}/model_definitions/{digest}",
-                 [&s](http::Request r) { return model_definition(s, std::move(r)); });
+  router.add_closed_raw(Verb::Get, "/api/v1/agents/{agentId}/model_definitions/{digest}",
+                        [&s](http::Request r, std::any caller) {
+                          return model_definition(s, std::move(r), std::move(caller));
+                        });
 }
 
 }  // namespace det::master

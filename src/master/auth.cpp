@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "det/base/text.h"
+#include "det/master/blocking.h"
 #include "det/master/secret.h"
 
 namespace det::master {
@@ -172,12 +173,16 @@ const store::UserRecord* Auth::user(const std::string& username) const {
   return nullptr;
 }
 
-asio::awaitable<Result<Auth::Login>> Auth::login(std::string username, std::string password, bool is_hashed) {
-  const auto* found = user(username);
+asio::awaitable<Result<Auth::Login>> Auth::login(asio::thread_pool& pool, std::string username,
+                                                 std::string password, bool is_hashed) {
   // An unknown user costs the same time as a wrong password.
   static const std::string kNobody = stored_hash("nobody");
-  const bool right =
-      verify(found != nullptr ? found->password_hash : kNobody, prehashed(password, is_hashed));
+  const auto* known = user(username);
+  const auto hash = known != nullptr ? known->password_hash : kNobody;
+  auto check = [hash, given = prehashed(password, is_hashed)] { return verify(hash, given); };
+  bool right = co_await blocking(pool, std::move(check));
+  const auto* found = user(username);
+  right = right && found != nullptr && found->password_hash == hash;  // nor was it changed meanwhile
   if (found == nullptr || !right) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
   if (!found->active) co_return fail(ErrorCode::PermissionDenied, "user '{}' is not active", username);
   Login login{.token = "det_user_" + random_secret(), .user = *found};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <any>
+#include <boost/asio/thread_pool.hpp>
 #include <functional>
 #include <map>
 #include <optional>
@@ -64,8 +65,10 @@ class Auth {
     std::string token;
     store::UserRecord user;
   };
-  /// `password` as in the API: hashed by the client when `is_hashed`.
-  asio::awaitable<Result<Login>> login(std::string username, std::string password, bool is_hashed);
+  /// `password` as in the API: hashed by the client when `is_hashed`. It is checked on the pool: that is slow
+  /// on purpose.
+  asio::awaitable<Result<Login>> login(asio::thread_pool& pool, std::string username, std::string password,
+                                       bool is_hashed);
   asio::awaitable<void> logout(std::string token_hash);
 
   /// Tokens that users made for their programs.

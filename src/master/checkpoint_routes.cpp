@@ -161,20 +161,19 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
       experiment ? config::from_document(experiment->config)
                  : Result<config::ExperimentConfig>(not_found("experiment of checkpoint {} not found", uuid));
   if (!config) co_return http::error_response(config.error());
-  const auto storage = checkpoint::open_storage(config->checkpoint_storage);
-  if (!storage) co_return http::error_response(storage.error());
-  const auto there = (*storage)->exists(uuid);
-  if (!there) co_return http::error_response(there.error());
-  if (!*there)
-    co_return http::error_response(
-        Error(ErrorCode::NotFound, fmt::format("the files of checkpoint '{}' are not in storage", uuid)));
+  auto opened = checkpoint::open_storage(config->checkpoint_storage);
+  if (!opened) co_return http::error_response(opened.error());
+  const std::shared_ptr<checkpoint::Storage> storage = *std::move(opened);
+  auto fetch = [storage, uuid] { return checkpoint::LocalFiles::of(*storage, uuid); };
+  const auto files = co_await blocking(s, std::move(fetch));
+  if (!files) co_return http::error_response(files.error());
   std::vector<std::string> names;
   for (const auto& [name, bytes] : record->resources) names.push_back(name);
   http::Response response;
   response.headers.set("Content-Type", "application/gzip");
   response.headers.set("Content-Disposition", fmt::format("attachment; filename=\"{}.tar.gz\"", uuid));
-  response.stream = [&s, root = (*storage)->path(uuid), names](http::StreamWriter& writer) {
-    return stream_archive(s, root, names, writer);
+  response.stream = [&s, files = *files, names](http::StreamWriter& writer) {
+    return stream_archive(s, files->path(), names, writer);
   };
   co_return response;
 }
@@ -301,9 +300,8 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/checkpoints/{uuid}/metadata",
       [&s](Context c, MetadataRequest r) { return set_metadata(s, std::move(c), std::move(r)); },
       Doc{.summary = "Replace the metadata of a checkpoint", .tag = tag, .errors = missing});
-  router.add_raw(
-      Verb::Get, "/checkpoints/{uuid}", [&s](http::Request r) { return download(s, std::move(r)); }, {},
-      false);
+  router.add_closed_raw(Verb::Get, "/checkpoints/{uuid}",
+                        [&s](http::Request r, std::any) { return download(s, std::move(r)); });
 }
 
 }  // namespace det::master

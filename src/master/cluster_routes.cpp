@@ -78,6 +78,8 @@ api::Agent to_api(Services& s, const cluster::Agent& agent) {
                .version = agent.version};
   a.addresses = {agent.hostname};
   a.resource_pools = {agent.resource_pool};
+  a.label = agent.label;
+  a.attributes = agent.attributes;
   std::map<int, const cluster::Allocation*> used;
   for (const auto& [id, allocation] : s.ledger.cluster().allocations())
     for (const auto& share : allocation.record.shares)

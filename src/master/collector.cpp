@@ -37,12 +37,30 @@ bool matches_glob(const std::string& glob, const std::string& name) {
   return false;
 }
 
+/// The storages of experiments, each opened once: for a bucket that means credentials and a connection.
+class Storages {
+ public:
+  explicit Storages(store::Store& store) : store_(store) {}
+
+  /// Nothing where the experiment is gone.
+  Result<checkpoint::Storage*> of(ExperimentId id) {
+    if (const auto found = open_.find(id); found != open_.end()) return found->second.get();
+    const auto record = store_.experiment(id);
+    if (!record) return nullptr;
+    DET_TRY(const auto config, config::from_document(record->config));
+    DET_TRY(auto storage, checkpoint::open_storage(config.checkpoint_storage));
+    return (open_[id] = std::move(storage)).get();
+  }
+
+ private:
+  store::Store& store_;
+  std::map<ExperimentId, std::unique_ptr<checkpoint::Storage>> open_;
+};
+
 /// Deletes the files of one checkpoint, wherever its experiment's configuration says they are.
-Result<void> delete_files(store::Store& store, const CheckpointRecord& checkpoint) {
-  const auto record = store.experiment(checkpoint.experiment_id);
-  if (!record) return {};
-  DET_TRY(const auto config, config::from_document(record->config));
-  DET_TRY(const auto storage, checkpoint::open_storage(config.checkpoint_storage));
+Result<void> delete_files(Storages& storages, const CheckpointRecord& checkpoint) {
+  DET_TRY(auto* const storage, storages.of(checkpoint.experiment_id));
+  if (storage == nullptr) return {};
   DET_TRY(const auto ours, storage->exists(checkpoint.uuid));
   std::error_code unknown;
   if (!ours && std::filesystem::is_directory(storage->path(checkpoint.uuid), unknown)) {
@@ -147,6 +165,7 @@ void Collector::delete_experiment(experiment::ExperimentRecord record) {
 asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> checkpoints, Needed needed) {
   std::vector<store::Change> changes;
   std::vector<std::string> marked;
+  Storages storages(store_);
   Result<void> result;
   for (auto& checkpoint : checkpoints) {
     if (const auto need = need_of(checkpoint.uuid)) {
@@ -156,7 +175,7 @@ asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> ch
     }
     // From here to the row of its deletion nobody can begin to need it.
     if (being_deleted_.insert(checkpoint.uuid).second) marked.push_back(checkpoint.uuid);
-    auto work = [this, checkpoint] { return delete_files(store_, checkpoint); };
+    auto work = [&storages, checkpoint] { return delete_files(storages, checkpoint); };
     result = co_await blocking(pool_, std::move(work));
     if (!result) break;
     checkpoint.state = experiment::CheckpointState::Deleted;

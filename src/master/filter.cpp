@@ -14,11 +14,6 @@ constexpr int kDepthMax = 32;
 constexpr const char* kComparisons[] = {"=",  "!=",       "<",           "<=",      ">",
                                         ">=", "contains", "notContains", "isEmpty", "notEmpty"};
 
-std::string text_at(const json::object& o, const char* key) {
-  const auto* found = o.if_contains(key);
-  return found != nullptr && found->is_string() ? std::string(found->get_string()) : "";
-}
-
 Result<Condition> parse_condition(const json::value& value, int depth) {
   if (depth > kDepthMax) return invalid_argument("filter is nested more than {} levels deep", kDepthMax);
   if (!value.is_object())
@@ -26,7 +21,7 @@ Result<Condition> parse_condition(const json::value& value, int depth) {
   const auto& o = value.get_object();
   Condition condition;
   if (const auto* children = o.if_contains("children"); children != nullptr && children->is_array()) {
-    const auto join = text_at(o, "conjunction");
+    const auto join = json::text_member(o, "conjunction");
     if (join != "and" && join != "or")
       return invalid_argument("filter: conjunction is '{}'; it must be and or or", join);
     condition.join = join == "and" ? Join::And : Join::Or;
@@ -36,14 +31,14 @@ Result<Condition> parse_condition(const json::value& value, int depth) {
     }
     return condition;
   }
-  condition.column = text_at(o, "columnName");
-  condition.comparison = text_at(o, "operator");
+  condition.column = json::text_member(o, "columnName");
+  condition.comparison = json::text_member(o, "operator");
   if (condition.column.empty()) return invalid_argument("filter has a field without columnName");
   if (std::find(std::begin(kComparisons), std::end(kComparisons), condition.comparison) ==
       std::end(kComparisons))
     return invalid_argument("filter: the operator of {} is '{}'; it must be one of {}", condition.column,
                             condition.comparison, fmt::join(kComparisons, " "));
-  const auto type = text_at(o, "type");
+  const auto type = json::text_member(o, "type");
   if (type == "COLUMN_TYPE_NUMBER") condition.type = Type::Number;
   if (type == "COLUMN_TYPE_DATE") condition.type = Type::Date;
   if (type == "COLUMN_TYPE_ARRAY") condition.type = Type::Array;

@@ -55,6 +55,20 @@ class LedgerTest : public testing::Test {
         .agent = agent, .resource_pool = "default", .hostname = agent, .version = "1", .slots = {{.id = 0}}};
   }
 
+  static cluster::ExperimentSubmitted submission() {
+    cluster::ExperimentSubmitted submitted;
+    config::Layers layers;
+    layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/checkpoints"}};
+    layers.user_yaml =
+        "searcher: {name: single, metric: loss, max_length: {batches: 100}}\nentrypoint: m:T\n"
+        "hyperparameters: {global_batch_size: 8}\n";
+    const auto resolved =
+        config::resolve(layers, {.now = {}, .pet_name = "test", .resource_pools = std::nullopt});
+    if (!resolved) throw std::runtime_error(join_errors(resolved.error()).message());
+    submitted.record.config = resolved->config.document;
+    return submitted;
+  }
+
   std::filesystem::path directory_;
   std::int64_t clock_ = 1'000;
   asio::io_context context_{1};
@@ -120,16 +134,7 @@ TEST_F(LedgerTest, ARingCountsOnce) {
 TEST_F(LedgerTest, TheEndOfAnAllocationIsToldOnceItIsDurable) {
   std::vector<std::string> over;
   ledger_->on_allocation_over([&](const std::string& id) { over.push_back(id); });
-  cluster::ExperimentSubmitted submitted;
-  config::Layers layers;
-  layers.master["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", "/checkpoints"}};
-  layers.user_yaml =
-      "searcher: {name: single, metric: loss, max_length: {batches: 100}}\nentrypoint: m:T\n"
-      "hyperparameters: {global_batch_size: 8}\n";
-  const auto resolved =
-      config::resolve(layers, {.now = {}, .pet_name = "test", .resource_pools = std::nullopt});
-  ASSERT_TRUE(resolved);
-  submitted.record.config = resolved->config.document;
+  const auto submitted = submission();
   ASSERT_TRUE(wait(ledger_->handle(joined("a"))));
   const auto done = wait(ledger_->handle(submitted));
   ASSERT_TRUE(done);
@@ -148,6 +153,49 @@ TEST_F(LedgerTest, TheEndOfAnAllocationIsToldOnceItIsDurable) {
   };
   EXPECT_TRUE(wait(rung()));
   EXPECT_EQ(over, std::vector{id});
+}
+
+TEST_F(LedgerTest, WhatCannotBeReadStopsTheStartAndEndsNothing) {
+  ASSERT_TRUE(wait(ledger_->handle(joined("a"))));
+  ASSERT_TRUE(wait(ledger_->handle(submission(), {}, "")));
+  const auto sequence = store_->events_after(0, 0).back().sequence + 1;
+  ledger_.reset();
+  std::vector<store::Change> changes;
+  const json::value unreadable = json::object{{"event", "of a later version"}};
+  changes.push_back(store::AppendEvent{{sequence, Time{clock_ * kSecond}, unreadable}});
+  store_->commit(std::move(changes), [] {});
+  store_->flush();
+  Ledger again(context_.get_executor(), *store_, [this] { return Time{++clock_ * kSecond}; });
+  const auto restored = again.restore();
+  ASSERT_FALSE(restored) << "it would go on without what it could not read";
+  EXPECT_FALSE(restored.error().message().empty());
+  EXPECT_EQ(store_->events_after(0, 0).back().sequence, sequence)
+      << "nothing follows what was not understood";
+  ASSERT_EQ(store_->trials(ExperimentId{1}).size(), 1u);
+  EXPECT_EQ(store_->trials(ExperimentId{1}).at(0).state, experiment::State::Active);
+  EXPECT_EQ(store_->experiment(ExperimentId{1})->state, experiment::State::Active);
+}
+
+TEST_F(LedgerTest, TenThousandExperimentsAreRestoredAtOnce) {
+  constexpr int kMany = 10'000;
+  auto one = submission();
+  one.activate = false;  // so that no plan is made for each of them
+  int done = 0;
+  for (int i = 0; i < kMany; ++i)
+    asio::co_spawn(context_, ledger_->handle(one, {}, "ada"), [&](std::exception_ptr failure, auto handled) {
+      ASSERT_FALSE(failure);
+      ASSERT_TRUE(handled) << handled.error().message();
+      ++done;
+    });
+  context_.restart();
+  while (done < kMany) context_.run_one();
+  const auto begin = std::chrono::steady_clock::now();
+  restart();
+  const auto took = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(ledger_->cluster().experiments().size(), static_cast<std::size_t>(kMany));
+  EXPECT_EQ(ledger_->cluster().experiments().rbegin()->second.record().state, experiment::State::Paused);
+  EXPECT_LT(std::chrono::duration<double>(took).count(), 120);
+  RecordProperty("milliseconds", static_cast<int>(std::chrono::duration<double, std::milli>(took).count()));
 }
 
 TEST_F(LedgerTest, TimeNeverRunsBackwards) {

@@ -45,14 +45,47 @@ struct RetainRequest {
 };
 BOOST_DESCRIBE_STRUCT(RetainRequest, (), (trial_id, experiment_id, num_days))
 
-/// Logs go with their experiment and not before.
-asio::awaitable<Result<http::Empty>> retain(Context context, RetainRequest request) {
-  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
-  if (request.num_days != -1)
-    co_return failed_precondition(
-        "numDays is {}; logs are kept as long as their experiment is (-1), and deleted with it",
-        request.num_days);
+struct CleanupReply {
+  std::string removed_count;  ///< lines, as a number
+};
+BOOST_DESCRIBE_STRUCT(CleanupReply, (), (removed_count))
+
+asio::awaitable<Result<http::Empty>> retain(Services& s, RetainRequest request) {
+  if (request.num_days < -1 || request.num_days > 32'767)
+    co_return invalid_argument("numDays is {}; it must be from -1 (for ever) to 32767", request.num_days);
+  const bool of_trial = request.trial_id.value() != 0;
+  auto read = [&s, request, of_trial] {
+    return of_trial ? s.store.trial(request.trial_id).has_value()
+                    : s.store.experiment(request.experiment_id).has_value();
+  };
+  const bool known = co_await blocking(s, std::move(read));
+  if (!known)
+    co_return of_trial ? not_found("trial '{}' not found", request.trial_id)
+                       : not_found("experiment '{}' not found", request.experiment_id);
+  store::SetLogRetention change{.days = request.num_days};
+  if (of_trial)
+    change.trial = request.trial_id;
+  else
+    change.experiment = request.experiment_id;
+  std::vector<store::Change> changes;
+  changes.push_back(change);
+  co_await s.ledger.write(std::move(changes));
   co_return http::Empty{};
+}
+
+asio::awaitable<Result<RemainingReply>> remaining(Services& s, TrialId id) {
+  struct Found {
+    std::optional<Time> ended;
+    int days = -1;
+  };
+  auto read = [&s, id]() -> std::optional<Found> {
+    const auto trial = s.store.trial(id);
+    if (!trial) return std::nullopt;
+    return Found{trial->end_time, s.store.log_retention(id).value_or(s.log_retention.days)};
+  };
+  const auto found = co_await blocking(s, std::move(read));
+  if (!found) co_return not_found("trial '{}' not found", id);
+  co_return RemainingReply{remaining_days(found->days, found->ended, s.ledger.now())};
 }
 
 Fields fields_of(const std::vector<experiment::LogRecord>& origins) {
@@ -92,22 +125,26 @@ asio::awaitable<Result<void>> send(Services& s, std::string task, ItemWriter<Fie
 void add_log_field_routes(http::Router& router, Services& s) {
   router.add<ById, RemainingReply>(
       Verb::Get, "/api/v1/trials/{id}/remaining_log_retention_days",
-      [&s](Context, ById q) -> asio::awaitable<Result<RemainingReply>> {
-        auto read = [&s, id = q.id] { return s.store.trial(id).has_value(); };
-        const auto known = co_await blocking(s, std::move(read));
-        if (!known) co_return not_found("trial '{}' not found", q.id);
-        co_return RemainingReply{-1};
-      },
+      [&s](Context, ById q) { return remaining(s, q.id); },
       Doc{.summary = "For how many days the log will be kept: -1, as long as the experiment is",
           .tag = "Logs",
           .errors = {ErrorCode::NotFound}});
   for (const auto* path :
        {"/api/v1/trials/{trialId}/retain_logs", "/api/v1/experiments/{experimentId}/retain_logs"})
     router.add<RetainRequest, http::Empty>(
-        Verb::Put, path, [](Context c, RetainRequest r) { return retain(std::move(c), r); },
-        Doc{.summary = "Keep the log for ever (-1); other numbers of days are refused",
+        Verb::Put, path, [&s](Context, RetainRequest r) { return retain(s, r); },
+        Doc{.summary =
+                "For how many days after its end the log is kept: -1, as long as the experiment is; 0, "
+                "until logs are deleted next",
             .tag = "Logs",
-            .errors = {ErrorCode::FailedPrecondition}});
+            .errors = {ErrorCode::NotFound, ErrorCode::InvalidArgument}});
+  router.add<http::Empty, CleanupReply>(
+      Verb::Post, "/api/v1/cleanup_logs",
+      [&s](Context, http::Empty) -> asio::awaitable<Result<CleanupReply>> {
+        const auto lines = co_await clean_logs(s);
+        co_return CleanupReply{std::to_string(lines)};
+      },
+      Doc{.summary = "Delete now the logs that are kept no longer", .tag = "Logs"});
   router.add_stream<OfTrial, Fields>(
       Verb::Get, "/api/v1/trials/{trialId}/logs/fields",
       [&s](Context, OfTrial in, ItemWriter<Fields>& out) -> asio::awaitable<Result<void>> {

@@ -24,6 +24,7 @@
 #include "det/master/measurements.h"
 #include "det/master/proxy_routes.h"
 #include "det/master/registry.h"
+#include "det/master/request_limits.h"
 #include "det/master/rights.h"
 #include "det/master/role_book.h"
 #include "det/master/secret.h"
@@ -83,11 +84,12 @@ std::size_t body_limit(const http::Request& head) {
 class Server final : public Master {
  public:
   Server(asio::any_io_executor strand, MasterOptions options, std::unique_ptr<store::Store> store,
-         std::string token)
+         std::string token, std::shared_ptr<const http::TlsIdentity> identity)
       : strand_(strand),
         options_(std::move(options)),
         store_(std::move(store)),
         agent_token_(std::move(token)),
+        identity_(std::move(identity)),
         pool_(4),
         ledger_(strand, *store_, wall_clock),
         auth_(ledger_, *store_,
@@ -101,14 +103,14 @@ class Server final : public Master {
         liveness_(wall_clock()),
         services_{ledger_, *store_,    auth_,     collector_,    registry_, workspaces_,
                   roles_,  unmanaged_, webhooks_, measurements_, liveness_, pool_},
+        limits_(options_.rate_limit),
         router_("Determined", DET_VERSION),
         server_(
             strand,
             [this](http::Request request) {
-              return is_proxied(request) ? proxy(services_, std::move(request))
-                                         : router_.handle(std::move(request));
+              return is_proxied(request) ? proxy(services_, std::move(request)) : answer(std::move(request));
             },
-            server_options()),
+            server_options(identity_)),
         ticker_(strand) {}
 
   ~Server() override {
@@ -154,8 +156,20 @@ class Server final : public Master {
     measurements_.watch(ledger_, router_);
     ledger_.on_collect([this](ExperimentId id) { collector_.collect(id); });
     if (options_.log) ring_for_own_log();
+    services_.https = identity_ != nullptr;
+    services_.log_retention = options_.log_retention;
     add_routes();
     return {};
+  }
+
+  Result<void> reload_certificate() override {
+    if (!identity_) return failed_precondition("the master was started without a TLS certificate");
+    DET_TRY(identity_, http::TlsIdentity::load(options_.tls_certificate, options_.tls_key));
+    server_.use(identity_);
+    return {};
+  }
+  std::vector<std::string> certificate_names() const override {
+    return identity_ ? identity_->names() : std::vector<std::string>();
   }
 
   Result<void> listen() override {
@@ -171,6 +185,12 @@ class Server final : public Master {
           "Start it on 127.0.0.1, set passwords with 'det -u admin user change-password NAME' or deactivate "
           "the users, and start again",
           options_.address, fmt::join(open, ", "));
+    if (!address.is_loopback() && !identity_)
+      spdlog::warn(
+          "the master listens on {} without TLS: passwords, tokens and data can be read on the way; give it "
+          "a "
+          "certificate with --tls-cert and --tls-key",
+          options_.address);
     DET_TRY([[maybe_unused]] const auto listening,
             server_.listen(options_.address, options_.port).map([] { return true; }));
     for (const auto id : ledger_.awaiting_collection()) collector_.collect(id);
@@ -197,19 +217,33 @@ class Server final : public Master {
   }
 
  private:
-  static http::ServerOptions server_options() {
+  static http::ServerOptions server_options(std::shared_ptr<const http::TlsIdentity> identity) {
     http::ServerOptions options;
+    options.tls = std::move(identity);
+    options.connections_per_address_max = 2'000;
     options.body_limit = body_limit;
     options.hands_over = is_proxied;
     return options;
   }
 
+  asio::awaitable<Result<std::string>> admit(const std::string& operation, const http::Request& request,
+                                             const std::any& principal) {
+    if (const auto admitted = limits_.admit(principal, operation, ledger_.now()); !admitted)
+      co_return tl::unexpected(admitted.error());
+    co_return co_await check_rights(services_, operation, request, principal);
+  }
+
+  asio::awaitable<http::Response> answer(http::Request request) {
+    auto response = co_await router_.handle(std::move(request));
+    if (response.status == 429 && !response.headers.contains("Retry-After"))
+      response.headers.add("Retry-After", "1");
+    co_return response;
+  }
+
   void add_routes() {
     router_.authenticate([this](const http::Request& request) { return auth_.authenticate(request); });
-    router_.authorize(
-        [this](const std::string& operation, const http::Request& request, const std::any& principal) {
-          return check_rights(services_, operation, request, principal);
-        });
+    router_.authorize([this](const std::string& operation, const http::Request& request,
+                             const std::any& principal) { return admit(operation, request, principal); });
     router_.observe([this](const http::Router::Call& call) { return audit(services_, call); });
     add_role_routes(router_, services_);
     add_audit_routes(router_, services_);
@@ -290,6 +324,10 @@ class Server final : public Master {
         old.push_back(store::PruneAudit{now + -std::int64_t{options_.audit_days} * 24 * 3600 * kSecond});
         co_await ledger_.write(std::move(old));
       }
+      if (now - cleaned_ > options_.log_retention.every_seconds * kSecond) {
+        cleaned_ = now;
+        co_await clean_logs(services_);
+      }
       ticker_.expires_after(std::chrono::seconds(1));
       boost::system::error_code ended;
       co_await ticker_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
@@ -300,6 +338,7 @@ class Server final : public Master {
   MasterOptions options_;
   std::unique_ptr<store::Store> store_;
   std::string agent_token_;
+  std::shared_ptr<const http::TlsIdentity> identity_;  // null: plain HTTP
   asio::thread_pool pool_;
   Ledger ledger_;
   Auth auth_;
@@ -312,11 +351,13 @@ class Server final : public Master {
   Collector collector_;
   cluster::Liveness liveness_;
   Services services_;
+  RequestLimits limits_;
   http::Router router_;
   http::Server server_;
   asio::steady_timer ticker_;
   bool stopping_ = false;
   Time pruned_{};
+  Time cleaned_{};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // for what is posted and may come after the end
 };
 
@@ -324,6 +365,10 @@ class Server final : public Master {
 
 Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, MasterOptions options) {
   if (sodium_init() < 0) return fail(ErrorCode::Internal, "libsodium does not start");
+  std::shared_ptr<const http::TlsIdentity> identity;
+  if (!options.tls_certificate.empty()) {
+    DET_TRY(identity, http::TlsIdentity::load(options.tls_certificate, options.tls_key));
+  }
   std::error_code failed;
   std::filesystem::create_directories(options.directory, failed);
   if (failed)
@@ -337,7 +382,8 @@ Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, Maste
     DET_TRY(options.webhooks.signing_key,
             secret_in(options.directory / "webhook.key", "the key that signs what webhooks get", ""));
   }
-  auto server = std::make_unique<Server>(strand, std::move(options), std::move(store), std::move(token));
+  auto server = std::make_unique<Server>(strand, std::move(options), std::move(store), std::move(token),
+                                         std::move(identity));
   DET_TRY([[maybe_unused]] const auto restored, server->restore().map([] { return true; }));
   return server;
 }

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "det/access/decision.h"
+#include "det/access/rate.h"
 #include "det/base/error.h"
 #include "det/base/json.h"
 #include "det/cluster/pools.h"
+#include "det/master/log_retention.h"
 #include "det/master/webhook_settings.h"
 
 namespace det::master {
@@ -32,10 +34,14 @@ struct MasterOptions {
   bool launch_error = false;  ///< refuse experiments that no agent could ever run
   /// Whether roles are enforced; see docs/guide/teams.md.
   access::Mode authz = access::Mode::Basic;
-  int audit_days = 90;         ///< how long the audit log remembers
-  cluster::Pools pools{};      ///< what take_pools finds in the configuration
-  bool prometheus = true;      ///< whether /metrics and /prom/… are there
-  WebhookSettings webhooks{};  ///< the same of take_webhooks
+  int audit_days = 90;                     ///< how long the audit log remembers
+  cluster::Pools pools{};                  ///< what take_pools finds in the configuration
+  bool prometheus = true;                  ///< whether /metrics and /prom/… are there
+  WebhookSettings webhooks{};              ///< the same of take_webhooks
+  LogRetention log_retention{};            ///< the same of take_log_retention
+  access::RateLimit::Limits rate_limit{};  ///< of each user's requests
+  /// Files in PEM form, both or neither: with them the port speaks HTTPS only.
+  std::string tls_certificate, tls_key;
 };
 
 /// The server: the API, and everything behind it.
@@ -51,6 +57,10 @@ class Master {
   /// Starts to serve. Refuses an address that others can reach while a user has no password.
   virtual Result<void> listen() = 0;
   virtual std::uint16_t port() const = 0;
+  /// Reads the certificate's files again, for connections to come. An error leaves all as it is.
+  virtual Result<void> reload_certificate() = 0;
+  /// Whom the certificate is for; empty: the port speaks plain HTTP.
+  virtual std::vector<std::string> certificate_names() const = 0;
   /// What agents show; also in `<directory>/agent.token`.
   virtual const std::string& agent_token() const = 0;
   /// Ends open calls, makes everything durable, and saves a snapshot.

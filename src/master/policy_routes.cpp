@@ -35,10 +35,8 @@ Result<experiment::Reconfiguration> read_policy(const http::Request& request) {
 }
 
 /// The checkpoints that the policy would delete, as the CLI of the original reads them.
-asio::awaitable<Result<json::object>> preview(Services& s, http::Request request) {
-  const auto principal = co_await s.auth.authenticate(request);
-  if (!principal) co_return tl::unexpected(principal.error());
-  if (const auto user = require_user(*principal); !user) co_return tl::unexpected(user.error());
+asio::awaitable<Result<json::object>> preview(Services& s, http::Request request, std::any principal) {
+  if (const auto user = require_user(principal); !user) co_return tl::unexpected(user.error());
   const auto policy = read_policy(request);
   if (!policy) co_return tl::unexpected(policy.error());
   const auto id = number("experiment", request.parameters["id"]);
@@ -66,14 +64,12 @@ asio::awaitable<Result<json::object>> preview(Services& s, http::Request request
 }  // namespace
 
 void add_policy_routes(http::Router& router, Services& s) {
-  router.add_raw(
-      Verb::Get, "/experiments/{id}/preview_gc",
-      [&s](http::Request request) -> asio::awaitable<http::Response> {
-        auto reply = co_await preview(s, std::move(request));
-        if (!reply) co_return http::error_response(reply.error());
-        co_return http::json_response(json::serialize(*reply));
-      },
-      {}, false);
+  router.add_closed_raw(Verb::Get, "/experiments/{id}/preview_gc",
+                        [&s](http::Request request, std::any caller) -> asio::awaitable<http::Response> {
+                          auto reply = co_await preview(s, std::move(request), std::move(caller));
+                          if (!reply) co_return http::error_response(reply.error());
+                          co_return http::json_response(json::serialize(*reply));
+                        });
 }
 
 }  // namespace det::master

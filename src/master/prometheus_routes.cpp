@@ -202,18 +202,7 @@ http::Response text_response(std::string text) {
   return response;
 }
 
-/// Null: the caller may look. Tasks and agents may not.
-asio::awaitable<std::optional<http::Response>> refused(Services& s, const http::Request& request) {
-  const auto principal = co_await s.auth.authenticate(request);
-  if (!principal) co_return http::error_response(principal.error());
-  if (const auto user = require_user(*principal); !user) co_return http::error_response(user.error());
-  co_return std::nullopt;
-}
-
-asio::awaitable<http::Response> metrics(Services& s, std::shared_ptr<StoredCounts> stored,
-                                        http::Request request) {
-  auto refusal = co_await refused(s, request);
-  if (refusal) co_return *std::move(refusal);
+asio::awaitable<http::Response> metrics(Services& s, std::shared_ptr<StoredCounts> stored) {
   if (std::chrono::steady_clock::now() - stored->read > kCountsAge) {
     auto read = [&s] { return s.store.state_counts(); };
     auto counts = co_await blocking(s, std::move(read));
@@ -232,9 +221,7 @@ asio::awaitable<http::Response> metrics(Services& s, std::shared_ptr<StoredCount
 
 /// Which things belong together, for joining with what exporters on the machines measure. Our containers are
 /// the shares of allocations: "<allocation>.<agent>".
-asio::awaitable<http::Response> state(Services& s, http::Request request) {
-  auto refusal = co_await refused(s, request);
-  if (refusal) co_return *std::move(refusal);
+asio::awaitable<http::Response> state(Services& s) {
   const auto& cluster = s.ledger.cluster();
   PrometheusText out;
   const auto each_share = [&](const auto& write) {
@@ -281,9 +268,7 @@ asio::awaitable<http::Response> state(Services& s, http::Request request) {
 }
 
 /// Where exporters on the agents' machines are scraped, as Prometheus discovers targets over HTTP.
-asio::awaitable<http::Response> targets(Services& s, http::Request request) {
-  auto refusal = co_await refused(s, request);
-  if (refusal) co_return *std::move(refusal);
+asio::awaitable<http::Response> targets(Services& s) {
   json::array list;
   for (const auto& [id, agent] : s.ledger.cluster().agents()) {
     if (!agent.connected) continue;
@@ -302,13 +287,18 @@ asio::awaitable<http::Response> targets(Services& s, http::Request request) {
 
 void add_prometheus_routes(http::Router& router, Services& s) {
   const auto stored = std::make_shared<StoredCounts>();
-  for (const auto* path : {"/metrics", "/debug/prom/metrics"})
-    router.add_raw(http::Verb::Get, path,
-                   [&s, stored](http::Request r) { return metrics(s, stored, std::move(r)); });
-  router.add_raw(http::Verb::Get, "/prom/det-state-metrics",
-                 [&s](http::Request r) { return state(s, std::move(r)); });
-  router.add_raw(http::Verb::Get, "/prom/det-http-sd-config",
-                 [&s](http::Request r) { return targets(s, std::move(r)); });
+  // Tasks and agents may not look, whosever they are.
+  const auto for_users = [](auto make) {
+    return [make](http::Request, std::any caller) -> asio::awaitable<http::Response> {
+      if (const auto user = require_user(caller); !user) co_return http::error_response(user.error());
+      co_return co_await make();
+    };
+  };
+  const auto own = for_users([&s, stored] { return metrics(s, stored); });
+  router.add_closed_raw(http::Verb::Get, "/metrics", own);
+  router.add_closed_raw(http::Verb::Get, "/debug/prom/metrics", own);
+  router.add_closed_raw(http::Verb::Get, "/prom/det-state-metrics", for_users([&s] { return state(s); }));
+  router.add_closed_raw(http::Verb::Get, "/prom/det-http-sd-config", for_users([&s] { return targets(s); }));
 }
 
 }  // namespace det::master

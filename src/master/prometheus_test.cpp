@@ -78,5 +78,17 @@ TEST_F(PrometheusTest, IsForThoseWhoAreLoggedIn) {
   }
 }
 
+TEST_F(PrometheusTest, UnderRolesIsForThoseWhoMaySeeTheWholeClustersUsage) {
+  authz_ = access::Mode::Rbac;
+  restart();
+  const auto eve = make_user("eve");
+  for (const auto* path :
+       {"/metrics", "/debug/prom/metrics", "/prom/det-state-metrics", "/prom/det-http-sd-config"}) {
+    EXPECT_EQ(call(eve, "GET", path).status, 403) << path;
+    EXPECT_EQ(call(admin_, "GET", path).status, 200) << path;
+    EXPECT_EQ(call(agent_token(), "GET", path).status, 403) << path;
+  }
+}
+
 }  // namespace
 }  // namespace det::master

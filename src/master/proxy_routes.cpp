@@ -90,7 +90,8 @@ std::string others_cookies(std::string_view header) {
 }
 
 /// What the service gets of the request's headers: nothing that could act as the user.
-http::Headers handed_on(const http::Request& request, const std::string& base, const std::string& secret) {
+http::Headers handed_on(const http::Request& request, const std::string& base, const std::string& secret,
+                        bool encrypted) {
   http::Headers headers;
   std::string cookies;
   for (const auto& [name, value] : request.headers) {
@@ -106,9 +107,7 @@ http::Headers handed_on(const http::Request& request, const std::string& base, c
   if (!cookies.empty()) headers.add("Cookie", cookies);
   if (!secret.empty()) headers.add("Authorization", "Bearer " + secret);
   headers.add("X-Forwarded-For", request.remote.substr(0, request.remote.rfind(':')));
-  // A program in front of the master that speaks TLS says so; who makes it up deceives only himself.
-  const auto* scheme = request.headers.find("X-Forwarded-Proto");
-  headers.add("X-Forwarded-Proto", scheme != nullptr && *scheme == "https" ? "https" : "http");
+  headers.add("X-Forwarded-Proto", encrypted ? "https" : "http");
   if (const auto* host = request.headers.find("Host")) headers.add("X-Forwarded-Host", *host);
   headers.add("X-Forwarded-Prefix", base);
   return headers;
@@ -181,7 +180,7 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
   const auto address = s.proxies.find(*task);
   if (!address) co_return without_address(*record, page);
 
-  const auto base = std::string(kPrefix) + http::percent_encode(*task) + "/";
+  const auto base = std::string(kPrefix) + percent_encode(*task) + "/";
   if (slash == std::string_view::npos) {  // pages name what is beside them: the base ends in a slash
     http::Response response;
     response.status = 307;
@@ -193,7 +192,7 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
   http::Forward how;
   how.host = address->host;
   how.port = address->port;
-  how.headers = handed_on(request, base, address->secret);
+  how.headers = handed_on(request, base, address->secret, is_encrypted(s, request));
   how.on_reply = [base](http::Headers& reply) { confine(reply, base); };
   how.failure = [page, task = *task](int status, const std::string& why) {
     return say(page, status,

@@ -43,7 +43,9 @@ std::string sayer(const Event& event) {
         using T = std::decay_t<decltype(e)>;
         if constexpr (std::is_same_v<T, cluster::AgentJoined> ||
                       std::is_same_v<T, cluster::AllocationStarted> ||
-                      std::is_same_v<T, cluster::RankFailed> || std::is_same_v<T, cluster::AllocationExited>)
+                      std::is_same_v<T, cluster::RankFailed> ||
+                      std::is_same_v<T, cluster::LogPolicyMatched> ||
+                      std::is_same_v<T, cluster::AllocationExited>)
           return e.agent;
         else
           return "";

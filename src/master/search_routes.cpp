@@ -3,7 +3,9 @@
 #include <limits>
 
 #include "det/master/objects.h"
+#include "det/master/rights.h"
 #include "det/master/services.h"
+#include "det/master/warm_start.h"
 
 namespace det::master {
 namespace {
@@ -27,8 +29,9 @@ BOOST_DESCRIBE_STRUCT(EventsReply, (), (searcher_events))
 
 struct CreateTrial {
   std::string request_id, hyperparams;  ///< a JSON object as text
+  std::string checkpoint_uuid;          ///< what the trial's weights start from; empty: from nothing
 };
-BOOST_DESCRIBE_STRUCT(CreateTrial, (), (request_id, hyperparams))
+BOOST_DESCRIBE_STRUCT(CreateTrial, (), (request_id, hyperparams, checkpoint_uuid))
 struct ValidateAfter {
   std::string request_id;
   std::int64_t length = 0;
@@ -137,6 +140,7 @@ Result<SearchWish> to_wish(const SearcherOperation& operation, std::size_t numbe
       return invalid_argument("the hyperparams of trial {} are no JSON object: {}", wish.request_id,
                               operation.create_trial->hyperparams.substr(0, 200));
     wish.hparams = parsed->get_object();
+    wish.checkpoint = operation.create_trial->checkpoint_uuid;
   } else if (operation.trial_operation) {
     if (!operation.trial_operation->validate_after)
       return invalid_argument("operation {} is a trialOperation that says nothing; give validateAfter",
@@ -220,6 +224,35 @@ asio::awaitable<Result<EventsReply>> events(Services& s, Context context, Events
   }
 }
 
+using Holds = std::map<std::string, std::shared_ptr<Collector::Hold>>;
+
+/// Keeps the checkpoints that trials to be created start from, until they are created. An answer that is
+/// refused anyway, since its event was answered before, is not asked what became of them since.
+asio::awaitable<Result<Holds>> hold_sources(Services& s, std::any principal, ExperimentId id,
+                                            std::int64_t event_id, const std::vector<SearchWish>& wishes) {
+  Holds holds;
+  const auto* live = s.ledger.cluster().experiment(id);
+  const auto* queue = live->search_events();
+  if (queue == nullptr || queue->empty() || event_id < queue->front().id) co_return holds;
+  const auto config = config::from_document(live->record().config);
+  if (!config) co_return tl::unexpected(config.error());
+  for (const auto& wish : wishes) {
+    if (wish.checkpoint.empty() || holds.contains(wish.checkpoint)) continue;
+    json::value name(wish.checkpoint);
+    const auto allowed =
+        co_await may(s, principal, access::Permission::ViewExperimentArtifacts, Kind::Checkpoint, name);
+    if (!allowed && allowed.error().code() != ErrorCode::NotFound) co_return tl::unexpected(allowed.error());
+    // Not 404, which means of an answer that its event was answered before.
+    if (!allowed)
+      co_return invalid_argument("trial {}: no checkpoint found with UUID {}", wish.request_id,
+                                 wish.checkpoint);
+    auto held = co_await hold_source(s, config->checkpoint_storage, wish.checkpoint);
+    if (!held) co_return tl::unexpected(std::move(held).error().within("trial " + wish.request_id));
+    holds.emplace(wish.checkpoint, *std::move(held));
+  }
+  co_return holds;
+}
+
 asio::awaitable<Result<Empty>> answer(Services& s, Context context, AnswerRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (s.ledger.cluster().experiment(request.experiment_id) == nullptr) {
@@ -236,6 +269,9 @@ asio::awaitable<Result<Empty>> answer(Services& s, Context context, AnswerReques
     if (!wish) co_return tl::unexpected(wish.error());
     answered.wishes.push_back(*std::move(wish));
   }
+  const auto holds =
+      co_await hold_sources(s, context.principal, request.experiment_id, answered.event_id, answered.wishes);
+  if (!holds) co_return tl::unexpected(holds.error());
   cluster::Event event = std::move(answered);
   auto by = principal_name(context.principal);
   const auto done = co_await s.ledger.handle(std::move(event), std::move(by));

@@ -34,8 +34,20 @@ class SearchTest : public testing::MasterTest {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_EQ(experiment(id).at("state").as_string(), state);
   }
-  static json::object create() {
-    return {{"createTrial", {{"requestId", kTrial}, {"hyperparams", R"({"global_batch_size": 8})"}}}};
+  void save(const api::DesiredAllocation& task, const char* uuid) {
+    const auto saved = call(task.token, "POST", "/api/v1/checkpoints",
+                            json::object{{"uuid", uuid}, {"metadata", {{"steps_completed", 10}}}});
+    ASSERT_EQ(saved.status, 200) << saved.text;
+  }
+  std::string state_of(const char* checkpoint) {
+    const auto answer = call(user_, "GET", fmt::format("/api/v1/checkpoints/{}", checkpoint));
+    return std::string(answer.body.at("checkpoint").at("state").as_string());
+  }
+  static json::object create(const char* checkpoint = "") {
+    return {{"createTrial",
+             {{"requestId", kTrial},
+              {"hyperparams", R"({"global_batch_size": 8})"},
+              {"checkpointUuid", checkpoint}}}};
   }
   static json::object train(const char* length) {
     return {{"trialOperation", {{"validateAfter", {{"requestId", kTrial}, {"length", length}}}}}};
@@ -69,6 +81,61 @@ TEST_F(SearchTest, AProgramOutsideDrivesASearchOverARestartOfTheMaster) {
   EXPECT_EQ(over.body.at("searcherEvents").at(0).at("experimentInactive").at("experimentState"),
             "STATE_COMPLETED");
   EXPECT_EQ(answer(id, 1, {}).status, 400);
+}
+
+TEST_F(SearchTest, ATrialStartsFromANamedCheckpointWhichStaysForItOverARestart) {
+  const auto nothing_kept =
+      "checkpoint_storage: {save_experiment_best: 0, save_trial_best: 0, save_trial_latest: 0}\n";
+  const auto source = submit(nothing_kept);
+  const auto task = sync("a", 2).desired.at(0);
+  save(task, "kept");
+  save(task, "collected");
+  const auto id = submit("searcher: {name: custom, metric: loss, unit: batches}\n");
+  ASSERT_EQ(answer(id, 1, {create("kept"), train("1000")}).status, 200);
+  restart();
+  call(task.token, "POST", fmt::format("/api/v1/trials/{}/searcher/completed_operation", task.trial_id),
+       json::object{{"op", {{"validateAfter", {{"length", "1000"}}}}}, {"searcherMetric", 0.5}});
+  exit("a", 2, task.allocation_id, 0);
+  wait_for(source, "STATE_COMPLETED");
+  for (int i = 0; i < 500 && state_of("collected") != "STATE_DELETED"; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(state_of("collected"), "STATE_DELETED") << "so what was to be collected has been";
+  EXPECT_EQ(state_of("kept"), "STATE_COMPLETED");
+  const auto deleted =
+      call(user_, "DELETE", "/api/v1/checkpoints", {{"checkpointUuids", json::array{"kept"}}});
+  EXPECT_EQ(deleted.status, 400);
+  EXPECT_NE(deleted.text.find(fmt::format("of experiment {} starts from", id)), std::string::npos)
+      << deleted.text;
+  const auto begun = sync("a", 2).desired.at(0);
+  EXPECT_EQ(begun.environment.at("DET_LATEST_CHECKPOINT"), "kept");
+  EXPECT_EQ(begun.environment.at("DET_WARM_START"), "1");
+  EXPECT_EQ(begun.environment.at("DET_STEPS_COMPLETED"), "0");
+}
+
+TEST_F(SearchTest, ACheckpointThatNoTrialCanStartFromIsRefusedAndNothingIsDone) {
+  submit();
+  const auto task = sync("a", 1).desired.at(0);
+  save(task, "there");
+  save(task, "newest");
+  ASSERT_EQ(call(user_, "DELETE", "/api/v1/checkpoints", {{"checkpointUuids", json::array{"there"}}}).status,
+            200);
+  const auto id = submit("searcher: {name: custom, metric: loss, unit: batches}\n");
+  const auto elsewhere =
+      submit("searcher: {name: custom, metric: loss}\ncheckpoint_storage: {storage_path: other}\n");
+  const auto refused = [&](std::int64_t experiment, const char* uuid) {
+    const auto said = answer(experiment, 1, {create(uuid), train("1000")});
+    EXPECT_EQ(said.status, 400) << said.text;
+    return said.text;
+  };
+  const std::string trial = std::string("trial ") + kTrial;
+  EXPECT_NE(refused(id, "none").find(trial + ": no checkpoint found with UUID none"), std::string::npos);
+  EXPECT_NE(refused(id, "there").find(trial + ": no checkpoint found with UUID there: it was deleted"),
+            std::string::npos);
+  EXPECT_NE(refused(elsewhere, "newest").find("/other, where it is not"), std::string::npos);
+  const auto trials = call(user_, "GET", fmt::format("/api/v1/experiments/{}/trials", id));
+  EXPECT_TRUE(trials.body.at("trials").as_array().empty()) << trials.text;
+  EXPECT_EQ(answer(id, 1, {create("newest"), train("1000")}).status, 200) << "the event waits for an answer";
+  EXPECT_EQ(answer(id, 1, {create("none")}).status, 404) << "it was answered, whatever became of checkpoints";
 }
 
 TEST_F(SearchTest, EventsAreAwaitedAndOnlyOfCustomSearches) {

@@ -13,7 +13,9 @@
 #include "det/master/auth.h"
 #include "det/master/blocking.h"
 #include "det/master/ledger.h"
+#include "det/master/log_retention.h"
 #include "det/master/proxies.h"
+#include "det/master/turns.h"
 
 namespace det::master {
 
@@ -43,10 +45,13 @@ struct Services {
   json::object defaults;  ///< under every experiment's configuration: checkpoint_storage …
   std::string cluster_id, cluster_name, master_id, version;
   bool launch_error = false;       ///< refuse what no agent could ever run
+  bool https = false;              ///< the master's own port speaks TLS
+  LogRetention log_retention{};    ///< where nobody said otherwise
   std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
   /// Where the ranks of each agent are reached by those of others, as the agents say.
   std::map<std::string, std::string> agent_addresses{};
   access::Throttle throttle{};  ///< of log-ins
+  Turns logins{};               ///< one is checked at a time, so that none gets past the throttle
   /// Where the programs of tasks answer; of live tasks only.
   Proxies proxies{};
   /// Batches of the newest report of each group, by allocation; of live allocations only.
@@ -57,6 +62,13 @@ struct Services {
 template <class F>
 asio::awaitable<std::invoke_result_t<F>> blocking(Services& s, F work) {
   return blocking(s.pool, std::move(work));
+}
+
+/// Whether the caller speaks TLS, with us or with a program in front of us, which says so. Who makes that up
+/// deceives only himself.
+inline bool is_encrypted(const Services& s, const http::Request& request) {
+  const auto* scheme = request.headers.find("X-Forwarded-Proto");
+  return s.https || (scheme != nullptr && *scheme == "https");
 }
 
 /// Until when a long poll may wait: the caller's wish, at most a minute and a half.
@@ -72,6 +84,10 @@ inline std::chrono::milliseconds until(std::chrono::steady_clock::time_point dea
 
 /// Who acts: the user, or for the processes of a live allocation the owner of its experiment.
 Result<UserPrincipal> require_actor(Services& s, const std::any& principal);
+
+/// Deletes the logs that are kept no longer; how many lines those are. They are gone for readers when it
+/// returns.
+asio::awaitable<std::int64_t> clean_logs(Services& s);
 
 /// The configuration with the master's defaults and the template, which may be empty, below it; all problems
 /// at once.

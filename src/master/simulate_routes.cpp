@@ -54,7 +54,8 @@ Result<std::vector<forecast::Machine>> machines(Services& s, const SimulateReque
     if (agent.resource_pool == pool && agent.connected && agent.enabled)
       all.push_back({.id = id,
                      .slots = static_cast<int>(agent.slots.size() - agent.disabled_slots.size()),
-                     .label = agent.label});
+                     .label = agent.label,
+                     .attributes = agent.attributes});
   if (all.empty())
     return failed_precondition(
         "resource pool {} has no agents now; say how many to simulate: agents and "

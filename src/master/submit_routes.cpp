@@ -6,10 +6,12 @@
 #include "det/config/experiment_config.h"
 #include "det/config/yaml.h"
 #include "det/master/collector.h"
+#include "det/master/log_policies.h"
 #include "det/master/names.h"
 #include "det/master/objects.h"
 #include "det/master/rights.h"
 #include "det/master/submit.h"
+#include "det/master/warm_start.h"
 #include "det/master/workspaces.h"
 #include "det/search/preview.h"
 
@@ -66,25 +68,23 @@ Result<config::Resolved> resolve(Services& s, const std::string& yaml, const std
 namespace {
 
 /// A warm start needs its checkpoint now, not when the trial starts: what keeps it until the trials do.
-Result<std::shared_ptr<Collector::Hold>> find_warm_start(Services& s, config::Resolved& resolved) {
+asio::awaitable<Result<std::shared_ptr<Collector::Hold>>> find_warm_start(Services& s,
+                                                                          config::Resolved& resolved) {
   auto& searcher = resolved.config.searcher;
   std::string uuid;
   if (searcher.source_trial_id) {
     const auto trial = s.store.trial(TrialId{*searcher.source_trial_id});
     if (!trial || trial->latest_checkpoint.empty())
-      return invalid_argument("no checkpoint found for source trial {}", *searcher.source_trial_id);
+      co_return invalid_argument("no checkpoint found for source trial {}", *searcher.source_trial_id);
     uuid = trial->latest_checkpoint;
   } else if (searcher.source_checkpoint_uuid) {
     uuid = *searcher.source_checkpoint_uuid;
   } else {
-    return nullptr;
+    co_return nullptr;
   }
-  auto hold = s.collector.hold(uuid);
-  const auto checkpoint = s.store.checkpoint(uuid);
-  if (!hold || !checkpoint || checkpoint->state != experiment::CheckpointState::Completed)
-    return invalid_argument("no checkpoint found with UUID {}", uuid);
-  resolved.config.document["searcher"].as_object()["source_checkpoint_uuid"] = uuid;
-  return hold;
+  auto held = co_await hold_source(s, resolved.config.checkpoint_storage, uuid);
+  if (held) resolved.config.document["searcher"].as_object()["source_checkpoint_uuid"] = uuid;
+  co_return held;
 }
 
 /// What the new experiment would read: the code of its parent, the weights that it starts from.
@@ -117,6 +117,7 @@ std::optional<std::string> never_fits(Services& s, const config::ExperimentConfi
   }
   scheduler::Request request;
   request.label = config.resources.agent_label;
+  request.attributes = config.resources.agent_attributes;
   request.slots = static_cast<int>(config.resources.slots_per_trial);
   request.single_agent = config.resources.single_node;
   return scheduler::never_fits(agents, request, scheduler_options(cluster.pool(pool)).fitting);
@@ -196,9 +197,11 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   }
   auto resolved = resolve(s, request.config, template_name);
   if (!resolved) co_return tl::unexpected(resolved.error());
+  const auto policies = LogPolicies::of(resolved->config.document);
+  if (!policies) co_return tl::unexpected(policies.error());
   const auto sources = co_await may_start_from(s, context.principal, request, resolved->config);
   if (!sources) co_return tl::unexpected(sources.error());
-  const auto warm_start = find_warm_start(s, *resolved);
+  const auto warm_start = co_await find_warm_start(s, *resolved);
   if (!warm_start) co_return tl::unexpected(warm_start.error());
   const auto project = co_await project_of(s, context.principal, request, resolved->config);
   if (!project) co_return tl::unexpected(project.error());

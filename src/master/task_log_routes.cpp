@@ -81,14 +81,12 @@ asio::awaitable<Result<Empty>> add(Services& s, std::any principal, std::vector<
 }
 
 /// The older form: a bare list, of members in snake_case.
-asio::awaitable<http::Response> add_list(Services& s, http::Request request) {
-  const auto principal = co_await s.auth.authenticate(request);
-  if (!principal) co_return http::error_response(principal.error());
+asio::awaitable<http::Response> add_list(Services& s, http::Request request, std::any principal) {
   const auto body = json::parse_unambiguous(request.body);
   if (!body) co_return http::error_response(body.error());
   auto entries = http::from_wire<std::vector<Entry>>(*body);
   if (!entries) co_return http::error_response(entries.error());
-  const auto done = co_await add(s, *principal, *std::move(entries));
+  const auto done = co_await add(s, std::move(principal), *std::move(entries));
   if (!done) co_return http::error_response(done.error());
   co_return http::json_response("{}");
 }
@@ -102,8 +100,9 @@ void add_task_log_routes(http::Router& router, Services& s) {
       Doc{.summary = "Log lines of a trial outside the cluster",
           .tag = "Outside the cluster",
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
-  router.add_raw(
-      Verb::Post, "/task-logs", [&s](http::Request r) { return add_list(s, std::move(r)); }, {}, false);
+  router.add_closed_raw(Verb::Post, "/task-logs", [&s](http::Request r, std::any caller) {
+    return add_list(s, std::move(r), std::move(caller));
+  });
 }
 
 }  // namespace det::master

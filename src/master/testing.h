@@ -47,6 +47,7 @@ class MasterTest : public ::testing::Test {
     context_ = std::make_unique<boost::asio::io_context>(1);
     MasterOptions options{.directory = directory_, .port = 0, .log = log_, .webhooks = webhooks_};
     options.authz = authz_;
+    options.rate_limit = rate_limit_;
     auto opened = Master::open(context_->get_executor(), std::move(options));
     ASSERT_TRUE(opened) << opened.error().message();
     master_ = *std::move(opened);
@@ -155,6 +156,7 @@ class MasterTest : public ::testing::Test {
   std::shared_ptr<LogRing> log_;
   WebhookSettings webhooks_;                  ///< from the next start on
   access::Mode authz_ = access::Mode::Basic;  ///< of the next start
+  access::RateLimit::Limits rate_limit_{};    ///< the same
   std::thread thread_;
   http::Url url_;
   std::string user_, admin_;

@@ -101,11 +101,9 @@ http::Response csv_response(std::string csv, const char* name) {
 
 /// Logged in, between two times: the rows, made by `make`.
 template <class Make>
-asio::awaitable<http::Response> answer(Services& s, http::Request request, const char* begin_name,
+asio::awaitable<http::Response> answer(http::Request request, std::any principal, const char* begin_name,
                                        const char* end_name, const char* file, Make make) {
-  const auto principal = co_await s.auth.authenticate(request);
-  if (!principal) co_return http::error_response(principal.error());
-  if (const auto user = require_user(*principal); !user) co_return http::error_response(user.error());
+  if (const auto user = require_user(principal); !user) co_return http::error_response(user.error());
   const auto begin = time_of(request, begin_name), end = time_of(request, end_name);
   if (!begin) co_return http::error_response(begin.error());
   if (!end) co_return http::error_response(end.error());
@@ -115,16 +113,17 @@ asio::awaitable<http::Response> answer(Services& s, http::Request request, const
   co_return co_await make(*begin, *end, file);
 }
 
-asio::awaitable<http::Response> raw(Services& s, http::Request request, const char* file,
+asio::awaitable<http::Response> raw(Services& s, http::Request request, std::any principal, const char* file,
                                     std::string (*to_csv)(const std::vector<cluster::Usage>&, Time)) {
   auto make = [&s, to_csv](Time begin, Time end, const char* name) -> asio::awaitable<http::Response> {
     const auto all = co_await usages(s, begin, end);
     co_return csv_response(to_csv(all, s.ledger.now()), name);
   };
-  co_return co_await answer(s, std::move(request), "timestamp_after", "timestamp_before", file, make);
+  co_return co_await answer(std::move(request), std::move(principal), "timestamp_after", "timestamp_before",
+                            file, make);
 }
 
-asio::awaitable<http::Response> aggregated(Services& s, http::Request request) {
+asio::awaitable<http::Response> aggregated(Services& s, http::Request request, std::any principal) {
   const auto* wanted = request.query.find("period");
   const bool monthly = wanted != nullptr && wanted->find("MONTH") != std::string::npos;
   if (wanted != nullptr && !monthly && wanted->find("DAI") == std::string::npos)
@@ -143,21 +142,24 @@ asio::awaitable<http::Response> aggregated(Services& s, http::Request request) {
                          row.seconds);
     co_return csv_response(std::move(csv), name);
   };
-  co_return co_await answer(s, std::move(request), "start_date", "end_date", "usage", make);
+  co_return co_await answer(std::move(request), std::move(principal), "start_date", "end_date", "usage",
+                            make);
 }
 
 }  // namespace
 
 void add_usage_routes(http::Router& router, Services& s) {
-  router.add_raw(
-      Verb::Get, "/resources/allocation/raw",
-      [&s](http::Request r) { return raw(s, std::move(r), "usage-raw", raw_csv); }, {}, false);
-  router.add_raw(
-      Verb::Get, "/resources/allocation/allocations-csv",
-      [&s](http::Request r) { return raw(s, std::move(r), "allocations", allocations_csv); }, {}, false);
-  router.add_raw(
+  const auto as_csv = [&s](const char* name, auto to_csv) {
+    return [&s, name, to_csv](http::Request r, std::any caller) {
+      return raw(s, std::move(r), std::move(caller), name, to_csv);
+    };
+  };
+  router.add_closed_raw(Verb::Get, "/resources/allocation/raw", as_csv("usage-raw", raw_csv));
+  router.add_closed_raw(Verb::Get, "/resources/allocation/allocations-csv",
+                        as_csv("allocations", allocations_csv));
+  router.add_closed_raw(
       Verb::Get, "/resources/allocation/aggregated",
-      [&s](http::Request r) { return aggregated(s, std::move(r)); }, {}, false);
+      [&s](http::Request r, std::any caller) { return aggregated(s, std::move(r), std::move(caller)); });
 }
 
 }  // namespace det::master

@@ -94,6 +94,14 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequ
   co_return UserReply{to_api(*changed)};
 }
 
+constexpr std::size_t kLoginsMax = 200;  // that wait to be checked
+
+/// What browsers may do with our cookie: never without encryption where there is some.
+std::string_view cookie_rules(const Services& s, const http::Request& request) {
+  return is_encrypted(s, request) ? "; Path=/; HttpOnly; SameSite=Lax; Secure"
+                                  : "; Path=/; HttpOnly; SameSite=Lax";
+}
+
 }  // namespace
 
 void add_user_routes(http::Router& router, Services& s) {
@@ -102,22 +110,33 @@ void add_user_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/auth/login",
       [&s](Context c, LoginRequest r) -> asio::awaitable<Result<LoginReply>> {
         const auto address = c.request->remote.substr(0, c.request->remote.rfind(':'));
-        const auto wait = s.throttle.wait(r.username, address, s.ledger.now());
+        const bool crowded = s.logins.waiting() >= kLoginsMax;
+        auto wait = crowded ? 1 : s.throttle.wait(r.username, address, s.ledger.now());
+        std::optional<Turns::Turn> turn;
+        if (wait == 0) {
+          auto taken = co_await s.logins.take();
+          turn.emplace(std::move(taken));
+          wait = s.throttle.wait(r.username, address, s.ledger.now());  // others may have failed meanwhile
+        }
+        if (crowded) {
+          c.reply_headers->add("Retry-After", "1");
+          co_return fail(ErrorCode::ResourceExhausted, "{} log-ins are being checked; try again in a moment",
+                         s.logins.waiting());
+        }
         if (wait > 0) {
           c.reply_headers->add("Retry-After", std::to_string(wait));
           co_return fail(ErrorCode::ResourceExhausted,
                          "too many failed log-ins as user '{}' from {}; try again in {} s", r.username,
                          address, wait);
         }
-        auto login = co_await s.auth.login(r.username, r.password, r.is_hashed);
+        auto login = co_await s.auth.login(s.pool, r.username, r.password, r.is_hashed);
         if (!login) {
           s.throttle.failed(r.username, address, s.ledger.now());
           co_return tl::unexpected(login.error());
         }
         s.throttle.succeeded(r.username, address);
-        c.reply_headers->add(
-            "Set-Cookie",
-            fmt::format("auth={}; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800", login->token));
+        c.reply_headers->add("Set-Cookie", fmt::format("auth={}{}; Max-Age=604800", login->token,
+                                                       cookie_rules(s, *c.request)));
         co_return LoginReply{login->token, to_api(login->user)};
       },
       Doc{.summary = "Log in",
@@ -130,7 +149,7 @@ void add_user_routes(http::Router& router, Services& s) {
         const auto user = require_user(c.principal);
         if (!user) co_return tl::unexpected(user.error());
         co_await s.auth.logout(user->token_hash);
-        c.reply_headers->add("Set-Cookie", "auth=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0");
+        c.reply_headers->add("Set-Cookie", fmt::format("auth={}; Max-Age=0", cookie_rules(s, *c.request)));
         co_return Empty{};
       },
       Doc{.summary = "Log out", .tag = tag});

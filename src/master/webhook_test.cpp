@@ -1,4 +1,6 @@
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <condition_variable>
 #include <mutex>
@@ -141,6 +143,36 @@ TEST_F(WebhookTest, TheEndOfAnExperimentIsToldOnceSigned) {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_EQ(receiver_.count(), 1u);
   EXPECT_EQ(undelivered(), 0u);
+}
+
+/// Lets the process write nothing to files while it lives: the disk is full.
+class FullDisk {
+ public:
+  FullDisk() {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{1, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(WebhookTest, NothingIsToldOfAStateThatIsNotSaved) {
+  on_end("COMPLETED");
+  submit();
+  const auto task = sync("a", 1).desired.at(0);
+  std::thread ends;
+  {
+    const FullDisk full;
+    ends = std::thread([&] { complete(task); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    EXPECT_EQ(receiver_.count(), 0u) << "the end is not on the disk yet, and could be lost";
+  }
+  ends.join();
+  receiver_.wait_for(1);
 }
 
 TEST_F(WebhookTest, WhatIsNotTakenIsToldAgainAlsoByTheNextMaster) {

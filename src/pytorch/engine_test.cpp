@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "det/base/scratch.h"
 #include "det/pytorch/checkpoint_files.h"
 #include "det/pytorch/graphed_step.h"
 #include "det/pytorch/optimizers.h"
 #include "det/pytorch/random.h"
-#include "det/pytorch/scratch.h"
 #include "det/pytorch/testing.h"
 
 namespace det::pytorch {

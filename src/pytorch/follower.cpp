@@ -3,8 +3,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "det/base/scratch.h"
 #include "det/pytorch/failure.h"
-#include "det/pytorch/scratch.h"
 
 namespace det::pytorch {
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "det/base/scratch.h"
 #include "det/pytorch/output.h"
 #include "det/pytorch/process.h"
-#include "det/pytorch/scratch.h"
 
 namespace det::pytorch {
 

@@ -29,11 +29,6 @@ json::object parse(const std::string& text) {
   return parsed && parsed->is_object() ? parsed->get_object() : json::object();
 }
 
-std::string member(const json::object& object, const char* name) {
-  const auto* found = object.if_contains(name);
-  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-
 std::int64_t number(const json::object& object, const char* name) {
   const auto* found = object.if_contains(name);
   return found != nullptr ? json::to_int64(*found).value_or(0) : 0;
@@ -72,8 +67,9 @@ class Chief {
     std::string strangers;
     for (std::int64_t rank = options_.size - 1; rank > 0; --rank) {
       const auto come = parse(meeting_.store->get(fmt::format("come/{}", rank)));
-      if (const auto host = member(come, "host"); !host.empty() && !is_loopback(host)) meeting_.via = host;
-      if (member(come, "language") != kLanguage)
+      if (const auto host = json::text_member(come, "host"); !host.empty() && !is_loopback(host))
+        meeting_.via = host;
+      if (json::text_member(come, "language") != kLanguage)
         strangers = std::to_string(rank) + (strangers.empty() ? "" : ", ") + strangers;
       meeting_.machines.insert(meeting_.machines.begin() + 1, number(come, "machine"));
     }
@@ -173,12 +169,12 @@ Meeting come(const MeetingOptions& options, std::unique_ptr<Store> store, const 
   } catch (const StoreLost&) {  // it said what it had to say
   }
   if (go.contains("preempted")) throw PreemptedEarly();
-  if (go.contains("error")) throw ChiefLost(member(go, "error"));
+  if (go.contains("error")) throw ChiefLost(json::text_member(go, "error"));
   Meeting meeting{.store = std::move(store),
                   .host = address.host,
                   .port = address.port,
                   .machines = {},
-                  .via = member(go, "via")};
+                  .via = json::text_member(go, "via")};
   if (const auto* machines = go.if_contains("machines"); machines != nullptr && machines->is_array())
     for (const auto& machine : machines->get_array())
       meeting.machines.push_back(json::to_int64(machine).value_or(0));

@@ -8,10 +8,10 @@
 #include <csignal>
 #include <fstream>
 
+#include "det/base/scratch.h"
 #include "det/pytorch/checkpoint_files.h"
 #include "det/pytorch/gradients.h"
 #include "det/pytorch/network.h"
-#include "det/pytorch/scratch.h"
 #include "det/pytorch/testing.h"
 #include "det/pytorch/watch.h"
 

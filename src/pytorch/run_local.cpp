@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "det/base/scratch.h"
 #include "det/pytorch/build.h"
 #include "det/pytorch/library.h"
 #include "det/pytorch/loop.h"
@@ -9,7 +10,6 @@
 #include "det/pytorch/process.h"
 #include "det/pytorch/program.h"
 #include "det/pytorch/run.h"
-#include "det/pytorch/scratch.h"
 #include "det/pytorch/sdk.h"
 
 namespace det::pytorch {

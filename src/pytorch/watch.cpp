@@ -31,11 +31,6 @@ std::string end_text(const std::string& kind, std::int64_t rank, const std::stri
   return json::serialize(said);
 }
 
-std::string member(const json::object& object, const char* name) {
-  const auto* found = object.if_contains(name);
-  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-
 }  // namespace
 
 Watch::Watch(Options options) : options_(std::move(options)), thread_([this] { run(); }) {}
@@ -140,7 +135,7 @@ void Watch::follow_other(const std::string& said) {
   const auto* number = end.if_contains("rank");
   const auto rank = number != nullptr ? json::to_int64(*number).value_or(-1) : -1;
   if (rank == options_.rank) return;
-  const auto kind = member(end, "kind");
+  const auto kind = json::text_member(end, "kind");
   if (kind == "hung") {
     print_stacks(fmt::format("rank {} waits for the others; this one is {}", rank, state()));
     std::this_thread::sleep_for(kStacks);
@@ -152,8 +147,8 @@ void Watch::follow_other(const std::string& said) {
     std::this_thread::sleep_for(kShipping);
   }
   if (kind == "failed")
-    print_error(
-        fmt::format("rank {} ends because rank {} failed: {}", options_.rank, rank, member(end, "text")));
+    print_error(fmt::format("rank {} ends because rank {} failed: {}", options_.rank, rank,
+                            json::text_member(end, "text")));
   else if (kind == "lost")
     print_error(fmt::format("rank {} ends because rank {} lost another one", options_.rank, rank));
   act();

@@ -17,7 +17,9 @@ namespace det::scheduler {
 class Draft {
  public:
   Draft(std::span<const Agent> agents, std::span<const Request> requests, const FittingOptions& options)
-      : requests_(requests), pool_(agents, options), feasibility_(agents, options), groups_(requests) {}
+      : requests_(requests), pool_(agents, options), feasibility_(agents, options), groups_(requests) {
+    plan_.waiting.reserve(requests.size());
+  }
 
   Pool& pool() { return pool_; }
 
@@ -47,19 +49,22 @@ class Draft {
 
   /// Requests without slots are in no line: each starts as soon as it fits.
   void start_those_without_slots(std::span<const Request* const> queue) {
-    for (const auto* request : queue)
-      if (request->slots == 0 && !settled(*request) && start(*request) == nullptr) wait(*request, 0);
+    each_of(queue, [this](const Request& request) {
+      if (request.slots == 0 && !settled(request) && start(request) == nullptr) wait(request, 0);
+    });
   }
   void preempt(const Request& request) { plan_.preempt.push_back(request.allocation_id); }
 
-  void wait(const Request& request, const Why& why) {
-    plan_.waiting.push_back({.request = static_cast<std::size_t>(&request - requests_.data()), .why = why});
+  void wait(const Request& request, Why why) {
+    plan_.waiting.push_back(
+        {.request = static_cast<std::size_t>(&request - requests_.data()), .why = std::move(why)});
+    if (!request.attributes.empty()) plan_.waiting.back().why.attributes = text(request.attributes);
   }
   /// It waits because it does not fit now, after `ahead` others.
   void wait(const Request& request, std::int64_t ahead) {
     auto why = why_not_now(pool_, request);
     why.ahead = ahead;
-    wait(request, why);
+    wait(request, std::move(why));
   }
 
   Plan plan() && { return std::move(plan_); }

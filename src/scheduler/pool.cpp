@@ -5,7 +5,7 @@
 
 namespace det::scheduler {
 
-Pool::Pool(std::span<const Agent> agents, const FittingOptions& options) : options_(options) {
+Pool::Pool(std::span<const Agent> agents, const FittingOptions& options, bool idle) : options_(options) {
   std::vector<const Agent*> sorted;
   sorted.reserve(agents.size());
   for (const auto& agent : agents) sorted.push_back(&agent);
@@ -16,32 +16,57 @@ Pool::Pool(std::span<const Agent> agents, const FittingOptions& options) : optio
     const bool usable = agent->enabled && !agent->draining;
     Place place{
         .id = agent->id, .total = static_cast<int>(agent->slots.size()), .zero_max = agent->zero_slot_max};
-    if (usable) place.zero_free = std::max(0, agent->zero_slot_max - agent->zero_slot_running);
+    if (usable) place.zero_free = std::max(0, agent->zero_slot_max - (idle ? 0 : agent->zero_slot_running));
+    place.usable.reserve(agent->slots.size());
     for (const auto& slot : agent->slots) {
-      if (slot.used) place.busy.push_back(slot.id);
-      if (slot.used && (!usable || !slot.enabled)) ++slots_leaving_;
+      const bool used = slot.used && !idle;
+      if (used) place.busy.push_back(slot.id);
+      if (used && (!usable || !slot.enabled)) ++slots_leaving_;
       if (!usable || !slot.enabled) continue;
       ++slots_;
       place.usable.push_back(slot.id);
-      if (!slot.used) place.free.push_back(slot.id);
+      if (!used) place.free.push_back(slot.id);
     }
     std::ranges::sort(place.free, std::greater<>());
     std::ranges::sort(place.usable, std::greater<>());
     place.open = usable;
-    agents_usable_ += usable;
+    place.kind = kind_of(agent->attributes);
+    auto& counts = kinds_[place.kind].counts;
+    (usable ? counts.agents : counts.agents_unusable) += 1;
+    counts.slots += static_cast<int>(place.usable.size());
     free_slots_ += static_cast<int>(place.free.size());
     agents_.push_back(std::move(place));
     add_to_index(agents_.size() - 1);
   }
 }
 
-Pool Pool::empty(std::span<const Agent> agents, const FittingOptions& options) {
-  std::vector<Agent> idle(agents.begin(), agents.end());
-  for (auto& agent : idle) {
-    agent.zero_slot_running = 0;
-    for (auto& slot : agent.slots) slot.used = false;
+std::size_t Pool::kind_of(const Attributes& attributes) {
+  const auto found = std::ranges::find(kinds_, attributes, &Kind::attributes);
+  if (found != kinds_.end()) return static_cast<std::size_t>(found - kinds_.begin());
+  kinds_.push_back({.attributes = attributes});
+  return kinds_.size() - 1;
+}
+
+bool Pool::Kind::has(const Attributes& wanted) const {
+  return wanted.empty() || std::ranges::includes(attributes, wanted);
+}
+
+Pool::Counts Pool::counts(const Attributes& attributes) const {
+  Counts all;
+  for (const auto& kind : kinds_) {
+    if (!kind.has(attributes)) continue;
+    all.agents += kind.counts.agents;
+    all.agents_unusable += kind.counts.agents_unusable;
+    all.slots += kind.counts.slots;
+    all.free_slots += kind.counts.free_slots;
+    if (!kind.by_free.empty())
+      all.free_slots_on_one_max = std::max(all.free_slots_on_one_max, kind.by_free.rbegin()->first);
   }
-  return Pool(idle, options);
+  return all;
+}
+
+Pool Pool::empty(std::span<const Agent> agents, const FittingOptions& options) {
+  return Pool(agents, options, true);
 }
 
 std::optional<std::size_t> Pool::index_of(const std::string& agent) const {
@@ -69,24 +94,28 @@ double Pool::zero_score(const Place& place) const {
 
 void Pool::add_to_index(std::size_t at) {
   const auto& place = agents_[at];
+  auto& kind = kinds_[place.kind];
   const auto free = static_cast<int>(place.free.size());
-  if (free > 0) by_free_[free].insert({slot_score(place), at});
-  if (free > 0 && place.busy.empty()) idle_[free].insert(at);
-  if (place.zero_free > 0) zero_.insert({zero_score(place), at});
+  if (free > 0) kind.by_free[free].insert({slot_score(place), at});
+  if (free > 0 && place.busy.empty()) kind.idle[free].insert(at);
+  if (place.zero_free > 0) kind.zero.insert({zero_score(place), at});
+  kind.counts.free_slots += free;
 }
 
 void Pool::remove_from_index(std::size_t at) {
   const auto& place = agents_[at];
+  auto& kind = kinds_[place.kind];
   const auto free = static_cast<int>(place.free.size());
-  if (const auto ranks = by_free_.find(free); ranks != by_free_.end()) {
+  if (const auto ranks = kind.by_free.find(free); ranks != kind.by_free.end()) {
     ranks->second.erase({slot_score(place), at});
-    if (ranks->second.empty()) by_free_.erase(ranks);
+    if (ranks->second.empty()) kind.by_free.erase(ranks);
   }
-  if (const auto idle = idle_.find(free); idle != idle_.end()) {
+  if (const auto idle = kind.idle.find(free); idle != kind.idle.end()) {
     idle->second.erase(at);
-    if (idle->second.empty()) idle_.erase(idle);
+    if (idle->second.empty()) kind.idle.erase(idle);
   }
-  zero_.erase({zero_score(place), at});
+  kind.zero.erase({zero_score(place), at});
+  kind.counts.free_slots -= free;
 }
 
 Share Pool::take_any(std::size_t at, int slots) {
@@ -160,6 +189,7 @@ void Pool::hold_for(const Request& request) {
   int largest = 0;
   for (std::size_t at = 0; at < agents_.size(); ++at) {
     if (!agents_[at].open || agents_[at].usable.empty() || blocked(request, at)) continue;
+    if (!kinds_[agents_[at].kind].has(request.attributes)) continue;
     candidates.push_back(at);
     largest = std::max(largest, static_cast<int>(agents_[at].usable.size()));
   }
@@ -194,41 +224,60 @@ bool Pool::blocked(const Request& request, std::size_t at) const {
 
 std::optional<std::size_t> Pool::best_shared(const Request& request) const {
   std::optional<Rank> best;
-  for (auto ranks = by_free_.lower_bound(request.slots); ranks != by_free_.end(); ++ranks) {
-    const auto rank =
-        std::ranges::find_if(ranks->second, [&](const Rank& r) { return !blocked(request, r.place); });
-    if (rank != ranks->second.end() && (!best || *rank < *best)) best = *rank;
-    if (best && options_.fitting == Fitting::Best) break;  // more free slots only score less
+  for (const auto& kind : kinds_) {
+    if (!kind.has(request.attributes)) continue;
+    for (auto ranks = kind.by_free.lower_bound(request.slots); ranks != kind.by_free.end(); ++ranks) {
+      const auto rank =
+          std::ranges::find_if(ranks->second, [&](const Rank& r) { return !blocked(request, r.place); });
+      if (rank == ranks->second.end()) continue;
+      if (!best || *rank < *best) best = *rank;
+      if (options_.fitting == Fitting::Best) break;  // more free slots only score less
+    }
   }
   if (!best) return std::nullopt;
   return best->place;
 }
 
 std::optional<std::size_t> Pool::best_zero(const Request& request) const {
-  const auto rank = std::ranges::find_if(zero_, [&](const Rank& r) { return !blocked(request, r.place); });
-  if (rank == zero_.end()) return std::nullopt;
-  return rank->place;
+  std::optional<Rank> best;
+  for (const auto& kind : kinds_) {
+    if (!kind.has(request.attributes)) continue;
+    const auto rank =
+        std::ranges::find_if(kind.zero, [&](const Rank& r) { return !blocked(request, r.place); });
+    if (rank != kind.zero.end() && (!best || *rank < *best)) best = *rank;
+  }
+  if (!best) return std::nullopt;
+  return best->place;
 }
 
 /// Idle agents that together have exactly the slots asked for; empty if there are none.
 std::vector<std::size_t> Pool::whole_agents(const Request& request) const {
-  const auto first = [&](const std::set<std::size_t>& idle, std::size_t count) {
+  // Of each size, those of all kinds that it may use.
+  std::map<int, std::vector<const Idle*>, std::greater<>> sizes;
+  for (const auto& kind : kinds_)
+    if (kind.has(request.attributes))
+      for (const auto& [size, idle] : kind.idle) sizes[size].push_back(&idle);
+  const auto first = [&](const std::vector<const Idle*>& all, std::size_t count) {
     std::vector<std::size_t> found;
-    for (auto at = idle.begin(); at != idle.end() && found.size() < count; ++at)
-      if (!blocked(request, *at)) found.push_back(*at);
+    for (const auto* idle : all) {
+      const auto before = found.size();
+      for (auto at = idle->begin(); at != idle->end() && found.size() - before < count; ++at)
+        if (!blocked(request, *at)) found.push_back(*at);
+    }
+    std::ranges::sort(found);
+    found.resize(std::min(found.size(), count));
     return found;
   };
-  for (const auto& [size, idle] : idle_) {
+  for (const auto& [size, idle] : sizes) {
     if (request.slots % size != 0) continue;
     const auto count = static_cast<std::size_t>(request.slots / size);
-    if (idle.size() < count) continue;
     auto found = first(idle, count);
     if (found.size() == count) return found;
   }
   if (!options_.heterogeneous) return {};
   std::vector<std::size_t> found;
   int missing = request.slots;
-  for (const auto& [size, idle] : idle_) {
+  for (const auto& [size, idle] : sizes) {
     for (const auto at : first(idle, static_cast<std::size_t>(missing / size))) {
       found.push_back(at);
       missing -= size;

@@ -20,10 +20,11 @@ namespace det::scheduler {
 /// restarts and easy to predict.
 ///
 /// Agents are indexed by free slots, so that a request costs the logarithm of the
-/// number of agents and not the number.
+/// number of agents and not the number. Agents of equal attributes are of one kind; each kind has its index,
+/// and a request looks into those that have what it asks for.
 class Pool {
  public:
-  Pool(std::span<const Agent> agents, const FittingOptions& options);
+  Pool(std::span<const Agent> agents, const FittingOptions& options) : Pool(agents, options, false) {}
   /// The same agents with nothing running on them.
   static Pool empty(std::span<const Agent> agents, const FittingOptions& options);
 
@@ -50,17 +51,23 @@ class Pool {
   void hold_for(const Request& request);
 
   // What a waiting request's owner wants to know.
-  int agents() const { return agents_usable_; }  ///< that take something new
-  int agents_unusable() const {
-    return static_cast<int>(agents_.size()) - agents_usable_;
-  }  ///< disabled or draining
+  struct Counts {
+    int agents = 0;           ///< that take something new
+    int agents_unusable = 0;  ///< disabled or draining
+    int slots = 0;            ///< of usable agents
+    int free_slots = 0;
+    int free_slots_on_one_max = 0;
+  };
+  /// Of the agents that have these attributes.
+  Counts counts(const Attributes& attributes) const;
   int slots() const { return slots_; }                  ///< of usable agents
   int slots_leaving() const { return slots_leaving_; }  ///< in use, and not to be used again
   int free_slots() const { return free_slots_; }
-  int free_slots_on_one_max() const { return by_free_.empty() ? 0 : by_free_.rbegin()->first; }
   bool has(const std::string& agent) const;
 
  private:
+  Pool(std::span<const Agent> agents, const FittingOptions& options, bool idle);
+
   struct Place {
     std::string id;
     std::vector<int> free;    ///< ids of free slots, descending: the lowest is taken first, from the back
@@ -69,7 +76,8 @@ class Pool {
     std::vector<int> busy;    ///< ids of the slots in use
     int zero_free = 0;
     int zero_max = 0;
-    bool open = true;  ///< takes something new
+    bool open = true;      ///< takes something new
+    std::size_t kind = 0;  ///< of kinds_
   };
   /// Higher is better; then the lower index, which is the lower id.
   struct Rank {
@@ -80,6 +88,16 @@ class Pool {
     }
   };
   using Ranks = std::set<Rank>;
+  using Idle = std::set<std::size_t>;
+  /// The agents of equal attributes.
+  struct Kind {
+    Attributes attributes;
+    std::map<int, Ranks> by_free;              ///< agents with free slots, by their number
+    std::map<int, Idle, std::greater<>> idle;  ///< agents with no slot used, by size, largest first
+    Ranks zero;                                ///< agents with room for a task without slots
+    Counts counts{};                           ///< but for free_slots_on_one_max
+    bool has(const Attributes& wanted) const;
+  };
 
   double slot_score(const Place& place) const;
   double zero_score(const Place& place) const;
@@ -92,14 +110,11 @@ class Pool {
   std::optional<std::size_t> best_zero(const Request& request) const;
   std::vector<std::size_t> whole_agents(const Request& request) const;
   bool blocked(const Request& request, std::size_t at) const;
+  std::size_t kind_of(const Attributes& attributes);
 
   FittingOptions options_;
-  std::vector<Place> agents_;     ///< ascending by id
-  std::map<int, Ranks> by_free_;  ///< agents with free slots, by their number
-  std::map<int, std::set<std::size_t>, std::greater<>>
-      idle_;    ///< agents with no slot used, by size, largest first
-  Ranks zero_;  ///< agents with room for a task without slots
-  int agents_usable_ = 0;
+  std::vector<Place> agents_;  ///< ascending by id
+  std::vector<Kind> kinds_;    ///< in the order in which agents have them; mostly one
   int slots_ = 0;
   int slots_leaving_ = 0;
   int free_slots_ = 0;

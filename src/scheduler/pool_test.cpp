@@ -118,7 +118,7 @@ TEST(Pool, DisabledSlotsAndDrainingAgentsAreNotUsed) {
   const std::vector<Agent> agents{disabled, draining, partly};
   Pool pool(agents, {});
   EXPECT_EQ(pool.slots(), 2);
-  EXPECT_EQ(pool.agents_unusable(), 2);
+  EXPECT_EQ(pool.counts({}).agents_unusable, 2);
   EXPECT_FALSE(pool.place(request("r", 3)));
   EXPECT_THAT(pool.place(request("r", 2)).value(), ElementsAre(Share{"c", {1, 3}}));
   EXPECT_EQ(pool.place(request("zero", 0)).value(), (std::vector<Share>{{"c", {}}}));

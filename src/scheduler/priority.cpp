@@ -60,8 +60,9 @@ Plan plan_priority(std::span<const Agent> agents, std::span<const Request> reque
     if (preemption) running = running_of(requests, Order::Importance);
     std::erase_if(running, [&](const Request* r) { return (r->slots == 0) != without_slots; });
     Line line(draft, running, preemption);
-    for (const auto* request : queue)
-      if ((request->slots == 0) == without_slots) line.consider(*request);
+    each_of(queue, [&](const Request& request) {
+      if ((request.slots == 0) == without_slots) line.consider(request);
+    });
   }
   return std::move(draft).plan();
 }

@@ -7,29 +7,31 @@ namespace det::scheduler {
 namespace {
 
 std::vector<const Request*> in_order(std::span<const Request> requests, Order order, bool running) {
-  // The keys lie beside the pointers, so that sorting does not jump through memory.
+  // The keys that mostly decide lie beside the places, so that sorting does not jump through memory.
   struct Entry {
-    int priority;
     std::int64_t position;
-    Time submitted, requested;
-    const Request* request;
+    std::int32_t priority;
+    std::uint32_t place;
   };
   std::vector<Entry> entries;
   entries.reserve(requests.size());
-  for (const auto& request : requests)
-    if (request.running == running)
-      entries.push_back({order == Order::Importance ? request.priority : 0, position(request),
-                         request.submitted, request.requested, &request});
-  std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    if (const auto& request = requests[i]; request.running == running)
+      entries.push_back({.position = position(request),
+                         .priority = order == Order::Importance ? request.priority : 0,
+                         .place = static_cast<std::uint32_t>(i)});
+  const auto before = [&](const Entry& a, const Entry& b) {
     if (a.priority != b.priority) return a.priority < b.priority;
     if (a.position != b.position) return a.position < b.position;
-    if (a.submitted != b.submitted) return a.submitted < b.submitted;
-    if (a.requested != b.requested) return a.requested < b.requested;
-    return a.request->allocation_id < b.request->allocation_id;
-  });
+    const auto &one = requests[a.place], &other = requests[b.place];
+    if (one.submitted != other.submitted) return one.submitted < other.submitted;
+    if (one.requested != other.requested) return one.requested < other.requested;
+    return one.allocation_id < other.allocation_id;
+  };
+  std::ranges::sort(entries, before);
   std::vector<const Request*> sorted;
   sorted.reserve(entries.size());
-  for (const auto& entry : entries) sorted.push_back(entry.request);
+  for (const auto& entry : entries) sorted.push_back(&requests[entry.place]);
   return sorted;
 }
 

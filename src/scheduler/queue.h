@@ -20,6 +20,20 @@ std::vector<const Request*> queue_of(std::span<const Request> requests, Order or
 /// Those that run, likewise.
 std::vector<const Request*> running_of(std::span<const Request> requests, Order order = Order::Position);
 
+/// Calls `what` with each of them in order. A long queue leads all over the memory, so those that come next
+/// are fetched meanwhile.
+template <class What>
+void each_of(std::span<const Request* const> queue, What what) {
+  constexpr std::size_t kAhead = 16, kLine = 64;
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    if (i + kAhead < queue.size())
+      for (std::size_t byte = 2 * kLine; byte < 4 * kLine;
+           byte += kLine)  // what decides whether it can start
+        __builtin_prefetch(reinterpret_cast<const char*>(queue[i + kAhead]) + byte);
+    what(*queue[i]);
+  }
+}
+
 std::int64_t position(const Request& request);
 /// Whether a's job comes strictly before b's, by importance, position and submission; not so for two requests
 /// of one job, which have the same.

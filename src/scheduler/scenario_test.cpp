@@ -4,10 +4,10 @@
 //
 //   scheduler  fifo, round_robin, fair_share or priority, then fitting=worst heterogeneous=yes preemption=yes
 //                                                         (fifo fitting=best if absent)
-//   agents     NAME slots=N zero=N disabled=0,1 enabled=no draining=yes label=L  NAME …
+//   agents     NAME slots=N zero=N disabled=0,1 enabled=no draining=yes label=L has=gpu:a100,zone:b  NAME …
 //   running    NAME slots=N on=AGENT or on=AGENT:0,1 group=G max=N releasing=yes asked=yes
 //   request    NAME slots=N group=G max=N priority=N weight=N label=L preemptible=no blocked=A,B single=yes
-//              position=N submitted=T requested=T         (of running ones likewise)
+//              has=gpu:a100 position=N submitted=T requested=T         (of running ones likewise)
 //   ---
 //   start      NAME AGENT:0,1 AGENT:0,1                   (AGENT alone: no slots)
 //   preempt    NAME
@@ -56,6 +56,13 @@ std::vector<int> numbers(const std::string& text) {
 Share share(const std::string& text) {
   const auto parts = split(text, ':');
   return {.agent = parts[0], .slots = parts.size() > 1 ? numbers(parts[1]) : std::vector<int>{}};
+}
+
+Attributes attributes(const std::string& text) {
+  Attributes all;
+  for (const auto& one : split(text, ','))
+    all.emplace(one.substr(0, one.find(':')), one.substr(one.find(':') + 1));
+  return all;
 }
 
 class Reader {
@@ -119,6 +126,8 @@ class Reader {
         agent = testing::agent(agent.id, std::stoi(parts[1]));
       else if (parts[0] == "label")
         agent.label = parts[1];
+      else if (parts[0] == "has")
+        agent.attributes = attributes(parts[1]);
       else if (parts[0] == "zero")
         agent.zero_slot_max = std::stoi(parts[1]);
       else if (parts[0] == "enabled")
@@ -157,6 +166,8 @@ class Reader {
         request.weight = std::stod(value);
       else if (parts[0] == "label")
         request.label = value;
+      else if (parts[0] == "has")
+        request.attributes = attributes(value);
       else if (parts[0] == "preemptible")
         request.preemptible = value == "yes";
       else if (parts[0] == "position")

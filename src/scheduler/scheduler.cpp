@@ -49,7 +49,7 @@ class Chosen final : public Scheduler {
       std::ranges::move(plan.start, std::back_inserter(whole.start));
       std::ranges::move(plan.preempt, std::back_inserter(whole.preempt));
       for (auto& [request, why] : plan.waiting) {
-        if (why.reason == Why::Reason::NoAgents && !agents.empty()) {
+        if (part.agents.empty() && !agents.empty() && why.never()) {
           why.reason = Why::Reason::NoAgentsLabelled;
           why.label = label;
         }

@@ -2,6 +2,7 @@
 
 #include <boost/describe.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,9 +22,13 @@ struct Slot {
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
+/// What an agent has, by name: {"gpu": "a100", "zone": "north"}.
+using Attributes = std::map<std::string, std::string>;
+
 struct Agent {
   std::string id;
-  std::string label{};  ///< takes only requests with the same
+  std::string label{};      ///< takes only requests with the same
+  Attributes attributes{};  ///< takes requests that ask for some of them, or for none
   std::vector<Slot> slots{};
   bool enabled = true;
   bool draining = false;    ///< takes nothing new
@@ -46,6 +51,7 @@ struct Request {
   std::string allocation_id;
   std::string group;  ///< the job: one experiment, or one task that is not a trial
   std::string label{};
+  Attributes attributes{};  ///< each agent that it uses has all of these
   int slots = 1;
   bool single_agent = false;
   bool preemptible = true;
@@ -79,6 +85,7 @@ struct Why {
     NegativeSlots,
     NoAgents,          ///< in the pool
     NoAgentsLabelled,  ///< with the label that it asks for
+    NoAgentsLike,      ///< with the attributes that it asks for
     NoAgentsForIt,     ///< without slots, and no agent takes such tasks
     TooFewSlots,       ///< the pool has
     NotOnOneAgent,     ///< where it has to be on one
@@ -107,6 +114,8 @@ struct Why {
   int share = 0;           ///< FairShareInUse: slots that its group may use now
   int giving_way = 0;      ///< BeingFreed: requests that were asked
   std::string label{};     ///< of NoAgentsLabelled
+  /// What it asks of agents, "gpu=a100, zone=north"; agents and slots are counted of such agents alone.
+  std::string attributes{};
   /// Whether it waits for its turn, so that somebody may be before it.
   bool in_line() const {
     return reason == Reason::TooFewFree || reason == Reason::BehindPriority || reason == Reason::BeingFreed ||
@@ -118,6 +127,8 @@ struct Why {
 };
 /// "needs 4 slots; 2 are free on 3 agents; 1 request is ahead in the queue"
 std::string text(const Why& why);
+/// "gpu=a100, zone=north"
+std::string text(const Attributes& attributes);
 
 /// What to do now. Everything not named stays as it is.
 struct Plan {

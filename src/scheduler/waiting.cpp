@@ -21,18 +21,22 @@ int blocked_count(const Pool& pool, const Request& request) {
 /// Why the request does not fit a pool on which nothing runs. Requires: it does not.
 Why why_never(const Pool& idle, const Request& request) {
   using R = Why::Reason;
+  const auto counts = idle.counts(request.attributes);
   Why why{.slots = request.slots,
-          .agents = idle.agents(),
-          .agents_unusable = idle.agents_unusable(),
+          .agents = counts.agents,
+          .agents_unusable = counts.agents_unusable,
           .agents_blocked = blocked_count(idle, request),
-          .slots_there = idle.slots(),
-          .slots_on_one = idle.free_slots_on_one_max()};
-  why.reason = request.slots < 0                             ? R::NegativeSlots
-               : idle.agents() + idle.agents_unusable() == 0 ? R::NoAgents
-               : request.slots == 0                          ? R::NoAgentsForIt
-               : request.slots > idle.slots()                ? R::TooFewSlots
-               : request.single_agent || request.slots == 1  ? R::NotOnOneAgent
-                                                             : R::NotWholeAgents;
+          .slots_there = counts.slots,
+          .slots_on_one = counts.free_slots_on_one_max,
+          .attributes = text(request.attributes)};
+  const bool none = counts.agents + counts.agents_unusable == 0;
+  why.reason = request.slots < 0                            ? R::NegativeSlots
+               : none && request.attributes.empty()         ? R::NoAgents
+               : none                                       ? R::NoAgentsLike
+               : request.slots == 0                         ? R::NoAgentsForIt
+               : request.slots > counts.slots               ? R::TooFewSlots
+               : request.single_agent || request.slots == 1 ? R::NotOnOneAgent
+                                                            : R::NotWholeAgents;
   return why;
 }
 
@@ -71,11 +75,19 @@ std::string ahead_text(std::int64_t ahead) {
 
 }  // namespace
 
+std::string text(const Attributes& attributes) {
+  std::string words;
+  for (const auto& [name, value] : attributes)
+    words += fmt::format("{}{}={}", words.empty() ? "" : ", ", name, value);
+  return words;
+}
+
 std::string text(const Why& why) {
   using R = Why::Reason;
-  const auto needs = fmt::format("needs {}", slots_text(why.slots));
-  const auto has = fmt::format("; the resource pool has {} on {}", slots_text(why.slots_there),
-                               count(why.agents, "agent"));
+  const auto like = why.attributes.empty() ? std::string() : " on agents with " + why.attributes;
+  const auto needs = fmt::format("needs {}{}", slots_text(why.slots), like);
+  const auto has = fmt::format("; the resource pool has {} on {}{}", slots_text(why.slots_there),
+                               count(why.agents, "agent"), like.empty() ? "" : " of that kind");
   switch (why.reason) {
     case R::NegativeSlots: return fmt::format("asks for {} slots; must not be negative", why.slots);
     case R::NoAgents: return needs + "; the resource pool has no agents";
@@ -84,10 +96,13 @@ std::string text(const Why& why) {
              (why.label.empty()
                   ? std::string("; every agent of the resource pool has a label, and it asks for none")
                   : fmt::format("; no agent of the resource pool has the label '{}'", why.label));
+    case R::NoAgentsLike: return needs + "; the resource pool has none";
     case R::NoAgentsForIt: return needs + "; no agent takes tasks without slots" + also(why);
     case R::TooFewSlots: return needs + has + also(why);
     case R::NotOnOneAgent:
-      return fmt::format("{} on one agent; the largest has {}{}", needs, why.slots_on_one, also(why));
+      return fmt::format("needs {} on one agent{}; the largest has {}{}", slots_text(why.slots),
+                         why.attributes.empty() ? "" : " with " + why.attributes, why.slots_on_one,
+                         also(why));
     case R::NotWholeAgents:
       return fmt::format("{}{}; they neither fit on one agent (the largest has {}) nor fill whole agents{}",
                          needs, has, why.slots_on_one, also(why));
@@ -130,18 +145,25 @@ const std::optional<Why>& Feasibility::why_never(const Request& request) {
     return scheduler::why_never(idle(), request);
   };
   if (!request.blocked_agents.empty()) return blocked_ = ask();
+  if (!request.attributes.empty()) {
+    const auto key = std::tuple(request.slots, request.single_agent, request.attributes);
+    const auto [of_kind, is_first] = known_of_kind_.try_emplace(key);
+    if (is_first) of_kind->second = ask();
+    return of_kind->second;
+  }
   const auto [known, is_new] = known_.try_emplace({request.slots, request.single_agent});
   if (is_new) known->second = ask();
   return known->second;
 }
 
 Why why_not_now(const Pool& pool, const Request& request) {
+  const auto counts = pool.counts(request.attributes);
   return {.reason = request.slots == 0 ? Why::Reason::AgentsFull : Why::Reason::TooFewFree,
           .slots = request.slots,
-          .agents = pool.agents(),
+          .agents = counts.agents,
           .agents_blocked = blocked_count(pool, request),
-          .slots_there = pool.free_slots(),
-          .slots_on_one = pool.free_slots_on_one_max()};
+          .slots_there = counts.free_slots,
+          .slots_on_one = counts.free_slots_on_one_max};
 }
 
 std::optional<std::string> never_fits(std::span<const Agent> agents, const Request& request,
@@ -152,7 +174,7 @@ std::optional<std::string> never_fits(std::span<const Agent> agents, const Reque
   Feasibility feasibility(labelled, options);
   auto why = feasibility.why_never(request);
   if (!why) return std::nullopt;
-  if (why->reason == Why::Reason::NoAgents && !agents.empty()) {
+  if (labelled.empty() && !agents.empty()) {
     why->reason = Why::Reason::NoAgentsLabelled;
     why->label = request.label;
   }

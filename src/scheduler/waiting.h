@@ -23,7 +23,8 @@ class Feasibility {
   FittingOptions options_;
   std::optional<Pool> idle_;
   std::map<std::pair<int, bool>, std::optional<Why>> known_;  ///< by slots and single_agent
-  std::optional<Why> blocked_;                                ///< of the request asked last
+  std::map<std::tuple<int, bool, Attributes>, std::optional<Why>> known_of_kind_;  ///< … and attributes
+  std::optional<Why> blocked_;  ///< of the request asked last
 };
 
 /// Why a request that fits an idle pool does not start on this one.

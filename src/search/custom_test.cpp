@@ -53,6 +53,17 @@ TEST(CustomSearch, QueuesWhatHappensUntilItIsAnswered) {
   EXPECT_EQ(searcher.events()->size(), 1u) << "what came before goes with it";
 }
 
+TEST(CustomSearch, ATrialMayBeCreatedFromANamedCheckpoint) {
+  auto searcher = custom();
+  searcher.start();
+  auto wish = create(a);
+  wish.checkpoint = "c-1";
+  const auto done = searcher.answer(1, {wish, create(b)});
+  ASSERT_TRUE(done) << done.error().message();
+  EXPECT_EQ(std::get<Create>(done->at(0)).checkpoint, "c-1");
+  EXPECT_EQ(std::get<Create>(done->at(1)).checkpoint, "");
+}
+
 TEST(CustomSearch, EndsWhenItIsToldToAndNotBefore) {
   auto searcher = custom();
   searcher.start();

@@ -24,9 +24,10 @@ struct Create {
   std::int64_t trial_seed = 0;  ///< in [0, 2^31)
   json::object hparams;         ///< sampled values by name; nested maps stay nested
   RequestId parent{};           ///< the trial whose latest checkpoint it starts from; empty: none
+  std::string checkpoint{};     ///< the uuid of the one that it starts from; empty: none is named
   friend bool operator==(const Create&, const Create&) = default;
 };
-BOOST_DESCRIBE_STRUCT(Create, (), (request_id, trial_seed, hparams, parent))
+BOOST_DESCRIBE_STRUCT(Create, (), (request_id, trial_seed, hparams, parent, checkpoint))
 
 /// Train until `length` units in total, then validate and report.
 struct ValidateAfter {

@@ -142,7 +142,8 @@ Result<Operations> Searcher::answer(std::int64_t event_id, const std::vector<Sea
       case SearchWish::Kind::Create:
         one.emplace_back(Create{.request_id = wish.request_id,
                                 .trial_seed = random_.below(std::int64_t{1} << 31),
-                                .hparams = wish.hparams});
+                                .hparams = wish.hparams,
+                                .checkpoint = wish.checkpoint});
         break;
       case SearchWish::Kind::ValidateAfter:
         if (runs) one.emplace_back(ValidateAfter{.request_id = wish.request_id, .length = wish.length});

@@ -10,11 +10,6 @@
 namespace det::searcher {
 namespace {
 
-std::string text_of(const json::object& body, const char* name) {
-  const auto* found = body.if_contains(name);
-  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-
 double number_of(const json::object& body, const char* name) {
   const auto* found = body.if_contains(name);
   return found == nullptr ? std::nan("") : json::to_double(*found).value_or(std::nan(""));
@@ -44,13 +39,13 @@ std::string new_request_id() {
 }
 
 std::string Event::trial() const {
-  return text_of(body, "requestId");
+  return json::text_member(body, "requestId");
 }
 
 std::string Event::ended() const {
   static constexpr std::array kOver = {"COMPLETED", "CANCELED",      "ERROR",
                                        "DELETED",   "DELETE_FAILED", "DELETING"};
-  auto state = text_of(body, "experimentState");
+  auto state = json::text_member(body, "experimentState");
   if (state.starts_with("STATE_")) state.erase(0, 6);
   return kind == "experimentInactive" && std::ranges::find(kOver, state) != kOver.end() ? state : "";
 }
@@ -100,7 +95,8 @@ Result<Operations> tell(SearchMethod& method, SearchState& state, const Event& e
   }
   if (event.kind == "trialExitedEarly") {
     state.failures.insert(trial);
-    return method.on_trial_exited_early(state, trial, reason_of(text_of(event.body, "exitedReason")));
+    return method.on_trial_exited_early(state, trial,
+                                        reason_of(json::text_member(event.body, "exitedReason")));
   }
   return invalid_argument("the master tells of {}, which this version does not know", event.kind);
 }
@@ -108,7 +104,9 @@ Result<Operations> tell(SearchMethod& method, SearchState& state, const Event& e
 json::object to_json(const Operation& operation) {
   struct Writer {
     json::object operator()(const Create& o) const {
-      return {{"createTrial", {{"requestId", o.request_id}, {"hyperparams", json::serialize(o.hparams)}}}};
+      json::object what{{"requestId", o.request_id}, {"hyperparams", json::serialize(o.hparams)}};
+      if (!o.checkpoint.empty()) what["checkpointUuid"] = o.checkpoint;
+      return {{"createTrial", std::move(what)}};
     }
     json::object operator()(const ValidateAfter& o) const {
       const json::object what{{"requestId", o.request_id}, {"length", o.length}};

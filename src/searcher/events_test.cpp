@@ -91,6 +91,8 @@ TEST(Operations, AreWrittenAsTheMasterReadsThem) {
   const auto text = [](const Operation& operation) { return json::serialize(to_json(operation)); };
   EXPECT_EQ(text(Create{"a", {{"lr", 0.5}}}),
             R"({"createTrial":{"requestId":"a","hyperparams":"{\"lr\":0.5}"}})");
+  EXPECT_EQ(text(Create{"a", {}, "u-1"}),
+            R"({"createTrial":{"requestId":"a","hyperparams":"{}","checkpointUuid":"u-1"}})");
   EXPECT_EQ(text(ValidateAfter{"a", 5}),
             R"({"trialOperation":{"validateAfter":{"requestId":"a","length":5}}})");
   EXPECT_EQ(text(Close{"a"}), R"({"closeTrial":{"requestId":"a"}})");

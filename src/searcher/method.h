@@ -16,6 +16,10 @@ namespace det::searcher {
 struct Create {
   std::string request_id;  ///< Chosen by the method: new_request_id().
   json::object hparams;
+  /// The checkpoint, of whatever trial, whose weights it starts from; empty: from nothing. It stays for as
+  /// long as the trial needs it. One that is not there is refused, with all that is asked for at the same
+  /// time.
+  std::string checkpoint{};
 };
 /// Train until `length` units in total (searcher.unit of the configuration), then validate.
 struct ValidateAfter {

@@ -73,6 +73,7 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const DeleteTemplate& c) { delete_template(connection_, c.name); },
                  [&](const DeleteExperiment& c) {
                    delete_log_hits(connection_, c.id);
+                   delete_log_retention(connection_, c.id);
                    delete_experiment(connection_, c.id);
                  },
                  [&](const PutModel& c) { put_model(connection_, c.record); },
@@ -100,6 +101,8 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const DeleteRoleAssignment& c) { delete_role_assignment(connection_, c.record); },
                  [&](const AppendAudit& c) { append_audit(connection_, c.record); },
                  [&](const PruneAudit& c) { prune_audit(connection_, c.before); },
+                 [&](const SetLogRetention& c) { set_log_retention(connection_, c); },
+                 [&](const DropLogs& c) { drop_logs(connection_, c); },
              },
              change);
 }
@@ -143,6 +146,7 @@ std::size_t approximate_bytes(const Change& change) {
                           return kRow + c.record.resources.size() * 128 + bytes_of(c.record.metadata);
                         },
                         [](const PutTask& c) { return kRow + bytes_of(c.record.config); },
+                        [](const DropLogs& c) { return kRow + c.task_ids.size() * 128; },
                         [](const PutModel& c) { return kRow + bytes_of(c.record.metadata); },
                         [](const PutModelVersion& c) { return kRow + bytes_of(c.record.metadata); },
                         [](const PutProject& c) {

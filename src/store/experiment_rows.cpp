@@ -27,6 +27,14 @@ SearcherColumns searcher_columns(const json::object& config) {
   return columns;
 }
 
+std::optional<int> retention_days(const json::object& config) {
+  const auto* policy = config.if_contains("retention_policy");
+  if (policy == nullptr || !policy->is_object()) return std::nullopt;
+  const auto* days = policy->get_object().if_contains("log_retention_days");
+  const auto number = days == nullptr ? std::nullopt : json::to_int64(*days);
+  return number ? std::optional<int>(static_cast<int>(*number)) : std::nullopt;
+}
+
 constexpr std::string_view kPut = R"sql(
 INSERT INTO experiments (id, state, name, description, notes, labels, model_definition, model_definition_bytes, owner,
                          job_id, resource_pool, start_time, end_time, progress, archived, forked_from, error,
@@ -92,6 +100,7 @@ void put_experiment(Connection& connection, const ExperimentRecord& record) {
   const auto& r = record;
   if (stored_labels(connection, r.id).value_or(std::vector<std::string>{}) != r.labels)
     put_labels(connection, r);
+  put_configured_retention(connection, r.id, retention_days(r.config));
   const auto searcher = searcher_columns(r.config);
   Query(connection, kPut)
       .bind(r.id, r.state, r.name, r.description, r.notes, Document{r.labels}, r.model_definition,

@@ -31,6 +31,13 @@ WHERE task_id = ? AND NOT EXISTS (SELECT 1 FROM purges WHERE kind = 'task' AND i
   return first<std::int64_t>(query, [](Query& row) { return row.get<std::int64_t>(); });
 }
 
+// The last line that is going already, though it is still there.
+std::int64_t dropped_up_to(Connection& connection, std::int64_t task) {
+  Query query(connection, "SELECT up_to FROM purges WHERE kind = 'logs' AND id = ?");
+  query.bind(task);
+  return query.next() ? query.get<std::int64_t>() : 0;
+}
+
 std::vector<Conditions::Value> texts(const std::vector<std::string>& values) {
   return {values.begin(), values.end()};
 }
@@ -152,7 +159,7 @@ std::vector<LogRecord> read_logs(Connection& connection, const LogQuery& wanted)
   const bool by_origin = add_origin_conditions(wanted, origins);
   Conditions conditions;
   conditions.add("logs.task = ?", *task);
-  conditions.add("logs.id > ?", wanted.after_id);
+  conditions.add("logs.id > ?", std::max(wanted.after_id, dropped_up_to(connection, *task)));
   if (wanted.before_id) conditions.add("logs.id < ?", *wanted.before_id);
   if (by_origin) {
     auto numbers = matching_origins(connection, origins);

@@ -13,6 +13,7 @@ constexpr std::int64_t kRowsAtOnce = 2000;
 struct Purge {
   std::string kind;
   std::int64_t id = 0;
+  std::int64_t up_to = 0;  // of kind "logs": the last line that goes
 };
 
 // Each removes at most `LIMIT` rows of the id; what is left is removed next time.
@@ -43,10 +44,10 @@ constexpr std::string_view kTaskStatements[] = {
 };
 
 std::optional<Purge> next_purge(Connection& connection) {
-  Query query(connection, "SELECT kind, id FROM purges LIMIT 1");
+  Query query(connection, "SELECT kind, id, up_to FROM purges LIMIT 1");
   return first<Purge>(query, [](Query& row) {
     Purge purge;
-    row.read(purge.kind, purge.id);
+    row.read(purge.kind, purge.id, purge.up_to);
     return purge;
   });
 }
@@ -61,7 +62,16 @@ void purge_some(Connection& connection) {
   const auto purge = next_purge(connection);
   if (!purge) return;
   const bool of_task = purge->kind == "task";
-  if (of_task) keep_log_ids(connection);
+  const bool of_lines = purge->kind == "logs";
+  if (of_task || of_lines) keep_log_ids(connection);
+  if (of_lines) {
+    Query(connection, "DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE task = ? AND id <= ? LIMIT ?)")
+        .bind(purge->id, purge->up_to, kRowsAtOnce)
+        .run();
+    if (connection.changes() == kRowsAtOnce) return;
+    Query(connection, "DELETE FROM purges WHERE kind = ? AND id = ?").bind(purge->kind, purge->id).run();
+    return;
+  }
   for (const auto sql : of_task ? std::span<const std::string_view>(kTaskStatements) : kTrialStatements) {
     Query(connection, sql).bind(purge->id, kRowsAtOnce).run();
     if (connection.changes() == kRowsAtOnce) return;

@@ -85,6 +85,11 @@ class SqliteStore final : public Store {
   std::vector<LogRecord> log_origins(const std::string& task_id) override {
     return read(read_log_origins, task_id);
   }
+  std::optional<int> log_retention(TrialId trial) override { return read(read_log_retention, trial); }
+  std::vector<EndedLog> ended_logs() override { return read(read_ended_logs); }
+  std::int64_t count_log_lines(const std::vector<std::string>& task_ids) override {
+    return read(store::count_log_lines, task_ids);
+  }
   std::vector<TrialSourceRecord> sources_of_checkpoint(const std::string& uuid) override {
     return read(read_sources_of_checkpoint, uuid);
   }

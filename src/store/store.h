@@ -11,6 +11,7 @@
 #include "det/base/error.h"
 #include "det/experiment/records.h"
 #include "det/store/access_records.h"
+#include "det/store/log_retention.h"
 #include "det/store/metric_queries.h"
 #include "det/store/model_records.h"
 #include "det/store/webhook_records.h"
@@ -269,7 +270,7 @@ using Change =
                  SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource, PutWorkspace,
                  DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutWebhook, DeleteWebhook,
                  PutDelivery, DeleteDelivery, PutLogHit, PutSetting, PutRoleAssignment, DeleteRoleAssignment,
-                 AppendAudit, PruneAudit>;
+                 AppendAudit, PruneAudit, SetLogRetention, DropLogs>;
 
 struct Page {
   std::int64_t offset = 0;
@@ -447,6 +448,12 @@ class Store {
   virtual std::vector<LogRecord> logs(const LogQuery& query) = 0;
   /// Where the lines of a log come from: everything but id, level, time and text.
   virtual std::vector<LogRecord> log_origins(const std::string& task_id) = 0;
+  /// What was said of the trial's log, or of its experiment's; nothing: the cluster's default holds.
+  virtual std::optional<int> log_retention(TrialId trial) = 0;
+  /// The logs of what is over, without those that are going already.
+  virtual std::vector<EndedLog> ended_logs() = 0;
+  /// How many lines the logs of these tasks have. Costs a look at each.
+  virtual std::int64_t count_log_lines(const std::vector<std::string>& task_ids) = 0;
   /// What trials said of a checkpoint, or of the versions of a model, ascending by trial.
   virtual std::vector<TrialSourceRecord> sources_of_checkpoint(const std::string& uuid) = 0;
   virtual std::vector<TrialSourceRecord> sources_of_model(std::int64_t model) = 0;

@@ -153,7 +153,9 @@ void Writer::acknowledge(Group& group) {
     queued_bytes_ -= bytes;
     acknowledged_ += group.size();
     for (const auto& commit : group)
-      for (const auto& change : commit.changes) purging_ |= std::holds_alternative<DeleteExperiment>(change);
+      for (const auto& change : commit.changes)
+        purging_ |=
+            std::holds_alternative<DeleteExperiment>(change) || std::holds_alternative<DropLogs>(change);
   }
   room_.notify_all();
   idle_.notify_all();

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "det/base/text.h"
 #include "det/http/message.h"
 #include "det/http/status.h"
 
@@ -115,7 +116,7 @@ struct Client::Threads {
 Client::Client(ClientOptions options)
     : options_(completed(std::move(options))),
       trial_path_(fmt::format("/api/v1/trials/{}", options_.trial)),
-      allocation_path_("/api/v1/allocations/" + http::percent_encode(options_.allocation_id)) {}
+      allocation_path_("/api/v1/allocations/" + percent_encode(options_.allocation_id)) {}
 
 Client::~Client() {
   abandon_in_fork();

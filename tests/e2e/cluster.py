@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import ssl
 import subprocess
 import time
 import urllib.error
@@ -66,10 +67,12 @@ class Server:
 
 
 class Cluster:
-    """`det up`, or a master and an agent apart, in ``directory``."""
+    """`det up`, or a master and an agent apart, in ``directory``; with ``trust``, a file of certificates, over TLS."""
 
-    def __init__(self, directory, apart=False, options=()):
+    def __init__(self, directory, apart=False, options=(), trust=None):
         self.directory = directory
+        self.scheme = "https" if trust else "http"
+        self.context = ssl.create_default_context(cafile=trust) if trust else None
         self.apart = apart
         self.options = list(options)
         self.agent_directory = directory / "agent"
@@ -79,10 +82,12 @@ class Cluster:
         directory.mkdir(parents=True, exist_ok=True)
         kept = {k: v for k, v in os.environ.items() if not k.startswith("DET")}
         self.environment = kept | {"XDG_CONFIG_HOME": str(directory / "config"), "NO_COLOR": "1"}
+        if trust:
+            self.environment["DET_MASTER_CERT_FILE"] = str(trust)
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def start(self):
         self.start_master()
@@ -95,7 +100,7 @@ class Cluster:
         if not self.apart:
             arguments += ["--python", PYTHON, "--python-path", str(REPOSITORY / "python")]
         self.master = Server(arguments, self.directory / "master.out", self.environment)
-        self.port = int(self.master.wait_for(r"ready(?:\.\n.*?|: )http://127\.0\.0\.1:(\d+)/det/").group(1))
+        self.port = int(self.master.wait_for(r"ready(?:\.\n.*?|: )https?://[\w.-]+:(\d+)/det/").group(1))
 
     def start_agent(self, *options):
         if self.apart:
@@ -142,7 +147,7 @@ class Cluster:
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self.token}"},
         )
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE, context=self.context) as answer:
             text = answer.read().decode()
         try:
             return json.loads(text)
@@ -152,7 +157,8 @@ class Cluster:
     def text(self, path):
         """What a page outside the API says."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers), timeout=PATIENCE) as page:
+        request = urllib.request.Request(self.url + path, headers=headers)
+        with urllib.request.urlopen(request, timeout=PATIENCE, context=self.context) as page:
             return page.read().decode()
 
     def create(self, directory, *options, config="const.yaml"):

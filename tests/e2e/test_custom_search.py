@@ -153,6 +153,73 @@ def test_what_makes_no_sense_is_refused_in_words_and_as_a_whole(start, definitio
     assert answer(events[-1]["id"], train)[1].startswith(f"experiment {id} is COMPLETED")
 
 
+# One trial of 20 batches; when it is over, a second one begins with its weights and trains 10.
+CHAIN = """
+import uuid
+from determined import searcher
+from determined.experimental import Determined
+
+class Chain(searcher.SearchMethod):
+    def create(self, number, length, checkpoint=None):
+        id = uuid.UUID(int=number)
+        hparams = {"global_batch_size": 8, "seconds_per_batch": 0.03}
+        return [searcher.Create(id, hparams, checkpoint), searcher.ValidateAfter(id, length)]
+    def initial_operations(self, state):
+        return self.create(1, 20)
+    def on_trial_created(self, state, request_id):
+        return []
+    def on_validation_completed(self, state, request_id, metric, train_length):
+        return [searcher.Close(request_id)]
+    def on_trial_closed(self, state, request_id):
+        if request_id == uuid.UUID(int=2):
+            return [searcher.Shutdown()]
+        (saved,) = Determined().get_experiment(state.experiment_id).list_checkpoints()
+        return self.create(2, 10, saved)
+    def on_trial_exited_early(self, state, request_id, reason):
+        return [searcher.Shutdown(failure=True)]
+    def progress(self, state):
+        return len(state.trials_closed) / 2
+
+print(searcher.LocalSearchRunner(Chain(), searcher_dir="state").run("custom.yaml", "."))
+"""
+
+
+def weights(cluster, trial):
+    """Of the model after so many batches."""
+    return {batches: m["validation_metrics"]["weights"] for batches, m in cluster.metrics(trial, "validation")}
+
+
+def test_a_trial_begins_with_the_weights_of_a_named_checkpoint_which_stays(start, definition, tmp_path):
+    cluster = start(options=["--slots", "1"])
+    config = yaml.safe_load((definition / "custom.yaml").read_text()) | {"perform_initial_validation": True}
+    (definition / "custom.yaml").write_text(yaml.safe_dump(config))
+    runner = popen_python(cluster, CHAIN, definition)
+    wait_until(lambda: cluster.get("experiments")["experiments"], "the experiment")
+    wait_until(lambda: len(cluster.get("experiments/1/trials")["trials"]) == 2, "the second trial")
+    (source,) = cluster.get("experiments/1/checkpoints")["checkpoints"]
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        cluster.get("checkpoints", "DELETE", {"checkpointUuids": [source["uuid"]]})
+    assert "trial 2 of experiment 1 starts from" in refused.value.read().decode()
+    cluster.master.kill()
+    cluster.start_master()
+    text, _ = runner.communicate(timeout=90)
+    assert text.split()[-1] == "1", text
+    first, second = (weights(cluster, trial) for trial in (1, 2))
+    assert second[0] == first[20] != first[0], "it begins with the weights that the other one ended with"
+    assert second[10] not in first.values()
+    assert cluster.get("trials/2")["trial"]["warmStartCheckpointUuid"] == source["uuid"]
+
+    if not CXX.exists():
+        return
+    (tmp_path / "one.json").write_text('[{"global_batch_size": 8, "seconds_per_batch": 0.0}]')
+    words = [CXX, "custom.yaml", ".", tmp_path / "one.json", "10", tmp_path / "cxx", source["uuid"]]
+    done = subprocess.run(
+        words, cwd=definition, env=cluster.environment | {"DET_MASTER": cluster.url}, text=True, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert weights(cluster, 3)[0] == first[20]
+
+
 CXX = pathlib.Path(BINARY).parent / "det-search-example"
 
 

@@ -145,7 +145,10 @@ def test_it_takes_files_from_checkpoints_and_deletes_many_experiments(det, clust
     assert cluster.get(f"checkpoints/{uuid}")["checkpoint"]["state"] == "STATE_DELETED"
     det("experiment", "delete-tb-files", ids[0])
     det("experiment", "set", "log-retention", ids[0], "--forever")
-    assert "as long as their experiment" in det("experiment", "set", "log-retention", ids[0], "--days", "3", code=1)
+    trial = cluster.get(f"experiments/{ids[0]}/trials")["trials"][0]["id"]
+    assert cluster.get(f"trials/{trial}/remaining_log_retention_days")["remainingDays"] == -1
+    det("experiment", "set", "log-retention", ids[0], "--days", "3")
+    assert cluster.get(f"trials/{trial}/remaining_log_retention_days")["remainingDays"] == 3
     done = cluster.get("projects/1/experiments/archive", "POST", {"projectId": 1, "experimentIds": [*ids, 999]})[
         "results"
     ]

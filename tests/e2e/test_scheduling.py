@@ -53,3 +53,25 @@ def test_the_order_of_the_queue_is_changed_from_the_command_line_and_survives_th
     cluster.start_master()
     assert queue() == [ids[2], ids[0], ids[1]]
     assert "is paused" in cluster.run("job", "why", ids[1])
+
+
+def test_an_experiment_runs_on_the_agent_that_has_what_it_asks_for(start, noisy, tmp_path):
+    cluster = start(apart=True)
+    second = cluster.launch_agent(tmp_path / "second", "--agent-id", "big", "--slots", "1", "--attribute", "gpu=a100")
+    wait_until(lambda: len(cluster.get("agents")["agents"]) == 2, "both agents")
+    shown = {agent["id"]: agent["attributes"] for agent in cluster.get("agents")["agents"]}
+    assert shown.pop("big") == {"gpu": "a100"} and list(shown.values()) == [{}]
+    config = yaml.safe_load((noisy / "const.yaml").read_text())
+
+    def create(value, *options):
+        name = tmp_path / f"{value}.yaml"
+        name.write_text(yaml.safe_dump({**config, "resources": {"agent_attributes": {"gpu": value}}}))
+        return cluster.create(noisy, *options, config=str(name))
+
+    id = create("a100")
+    cluster.wait_for_state(id, "COMPLETED")
+    assert "starts on agent big" in cluster.log_text(id)
+    waits = create("h100")
+    why = cluster.run("job", "why", waits)
+    assert "needs 1 slot on agents with gpu=h100; the resource pool has none" in why
+    second.kill()

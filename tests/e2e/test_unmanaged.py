@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from cluster import HERE, PATIENCE, REPOSITORY, Cluster
+from cluster import HERE, PATIENCE, REPOSITORY, Cluster, wait_until
 
 SCRIPT = HERE / "models" / "unmanaged" / "train.py"
 
@@ -128,8 +128,10 @@ def test_the_master_may_be_away_for_a_while(cluster, program, tmp_path):
     thread = threading.Thread(target=lambda: ended.append(program("--pause", 0.3)))
     thread.start()
     before = newest(cluster)["id"]
-    while newest(cluster)["id"] == before:
-        pass
+    wait_until(lambda: newest(cluster)["id"] != before, "its experiment")
+    wait_until(
+        lambda: (found := trials_of(cluster, newest(cluster))) and steps_of(cluster, found[0], "training"), "steps"
+    )
     cluster.master.kill()
     cluster.start_master()
     thread.join(PATIENCE)

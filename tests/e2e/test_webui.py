@@ -11,7 +11,10 @@ import subprocess
 import threading
 import time
 
+import pytest
+import yaml
 from cluster import REPOSITORY, wait_until
+from receiver import Receiver
 
 WALK = REPOSITORY / "webui" / "browser" / "check.mjs"
 
@@ -23,12 +26,58 @@ def program(name, *elsewhere):
     return found
 
 
-def test_the_pages_work_in_a_browser(start, noisy, tmp_path):
+def walk(cluster, facts, tmp_path, **environment):
+    """Uses the pages as webui/browser/check.mjs says, with what it is to know of the cluster."""
     node = program("node", REPOSITORY / ".venv" / "bin" / "node")
     chromium = os.environ.get("CHROMIUM") or program("chromium")
-    cluster = start(options=("--slots", "2"))
+    (tmp_path / "facts.json").write_text(json.dumps(facts))
+    pictures = pathlib.Path(os.environ.get("DET_PICTURES", tmp_path / "pictures"))
+    pictures.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        [node, WALK, cluster.url, tmp_path / "facts.json", pictures],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        env=os.environ | {"CHROMIUM": chromium} | environment,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\npictures: {pictures}"
+
+
+@pytest.fixture
+def receiver():
+    it = Receiver()
+    yield it
+    it.close()
+
+
+PROFILED = """import time
+import determined as det
+
+with det.core.init() as context:
+    context.profiler.on(sampling_interval=0.1, samples_per_report=2)
+    time.sleep(1.5)
+    context.profiler.off()
+    for operation in context.searcher.operations():
+        operation.report_completed(1.0)
+"""
+
+
+def profiled_experiment(cluster, directory):
+    """An experiment whose script measures the machine for a moment."""
+    directory.mkdir()
+    (directory / "train.py").write_text(PROFILED)
+    searcher = {"name": "single", "metric": "loss", "max_length": 1}
+    config = {"name": "profiled", "entrypoint": "python3 train.py", "searcher": searcher, "max_restarts": 0}
+    (directory / "const.yaml").write_text(yaml.safe_dump(config))
+    return cluster.create(directory)
+
+
+def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
+    (tmp_path / "master.yaml").write_text(yaml.safe_dump({"webhooks": {"allowed_addresses": ["127.0.0.1"]}}))
+    cluster = start(options=("--slots", "2", "--config-file", str(tmp_path / "master.yaml")))
     search = cluster.create(noisy, config="search.yaml")
     resumed = cluster.create(noisy, "--config", "name=interrupted")
+    profiled = profiled_experiment(cluster, tmp_path / "profiled")
     trial = cluster.trial_of(resumed)["id"]
     wait_until(lambda: cluster.log_text(resumed).count("\nline "), "a line of the trial")
     cluster.run("experiment", "pause", resumed)
@@ -36,6 +85,7 @@ def test_the_pages_work_in_a_browser(start, noisy, tmp_path):
     cluster.run("experiment", "activate", resumed)
     cluster.wait_for_state(resumed, "COMPLETED")
     cluster.wait_for_state(search, "COMPLETED")
+    cluster.wait_for_state(profiled, "COMPLETED")
     long = cluster.create(
         noisy,
         *("--config", "name=long way", "--config", "searcher.max_length.batches=1000000"),
@@ -57,20 +107,40 @@ def test_the_pages_work_in_a_browser(start, noisy, tmp_path):
             "best": trials[0]["id"],
         },
         "resumed": {"id": resumed, "trial": trial},
+        "profiled": cluster.trial_of(profiled)["id"],
         "waiting": waiting,
+        "receiver": receiver.url,
         "long": {"id": long, "name": "long way", "trial": cluster.trial_of(long)["id"]},
     }
-    (tmp_path / "facts.json").write_text(json.dumps(facts))
-    pictures = pathlib.Path(os.environ.get("DET_PICTURES", tmp_path / "pictures"))
-    pictures.mkdir(parents=True, exist_ok=True)
-    walk = subprocess.run(
-        [node, WALK, cluster.url, tmp_path / "facts.json", pictures],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        env=os.environ | {"CHROMIUM": chromium},
-    )
-    assert walk.returncode == 0, f"{walk.stdout}\n{walk.stderr}\npictures: {pictures}"
+    walk(cluster, facts, tmp_path)
+    if "hooks" in os.environ.get("DET_PARTS", "hooks"):
+        assert len(receiver.documents()) == 1, "one test was posted, nothing else"
+
+
+def test_the_pages_offer_each_user_what_her_roles_allow(start, tmp_path):
+    cluster = start(options=["--slots", "1", "--authz", "rbac"])
+    cluster.token = cluster.get("auth/login", "POST", {"username": "admin", "password": ""})["token"]
+    users = ["ann", "eve", "bob"]
+    for user in users:
+        cluster.get("users", "POST", {"user": {"username": user, "active": True}, "password": "pw"})
+
+    def workspace(name):
+        return {"name": name, "id": cluster.get("workspaces", "POST", {"name": name})["workspace"]["id"]}
+
+    mine, theirs = workspace("vision"), workspace("speech")
+    made = cluster.get(f"workspaces/{mine['id']}/projects", "POST", {"name": "detectors"})["project"]
+    # Who makes a workspace may work in it; here the administrator steps back, so that the list begins empty.
+    facts = {"users": users, "mine": mine, "theirs": theirs, "project": {"id": made["id"], "name": made["name"]}}
+    admin = cluster.get("me")["user"]["id"]
+    administrates = {"role": {"roleId": workspace_admin(cluster)}, "scopeWorkspaceId": mine["id"]}
+    taken = {"userRoleAssignments": [{"userId": admin, "roleAssignment": administrates}]}
+    cluster.get("roles/remove-assignments", "POST", taken)
+    walk(cluster, facts, tmp_path, DET_PARTS="roles")
+
+
+def workspace_admin(cluster):
+    roles = cluster.get("roles/search", "POST", {})["roles"]
+    return next(role["roleId"] for role in roles if role["name"] == "WorkspaceAdmin")
 
 
 def test_browsers_that_leave_pages_while_they_load_do_the_master_no_harm(start, noisy):

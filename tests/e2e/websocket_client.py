@@ -11,9 +11,11 @@ import urllib.parse
 class WebSocket:
     """Opens ``path`` of a server; text messages are JSON, bytes are bytes."""
 
-    def __init__(self, url, path, headers):
+    def __init__(self, url, path, headers, context=None):
         parts = urllib.parse.urlsplit(url)
         self.socket = socket.create_connection((parts.hostname, parts.port), timeout=60)
+        if context is not None:
+            self.socket = context.wrap_socket(self.socket, server_hostname=parts.hostname)
         fields = {
             "Host": parts.netloc,
             "Connection": "Upgrade",

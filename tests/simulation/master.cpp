@@ -74,6 +74,7 @@ void SimMaster::crash() {
   const auto unsynced = static_cast<std::int64_t>(world_.disk.size() - world_.durable);
   const auto kept = world_.durable + static_cast<std::size_t>(world_.random.below(unsynced + 1));
   world_.disk.resize(kept);
+  std::erase_if(world_.placed_by, [kept](const auto& placed) { return placed.second >= kept; });
   world_.durable = kept;
   world_.tables = {};
   for (const auto& commit : world_.disk)
@@ -104,6 +105,8 @@ Answer SimMaster::apply(cluster::Event event, std::vector<Row> also, ExperimentI
       if (world_.mutant == Mutant::SlotTimeCountedTwice)
         for (auto& share : allocation->record.shares) share.ended.reset();
       commit.rows.push_back([record = allocation->record](Tables& t) { t.allocations[record.id] = record; });
+      if (!allocation->record.shares.empty())
+        world_.placed_by.try_emplace(allocation->record.id, world_.disk.size());
       if (allocation->record.state == experiment::AllocationState::Pending &&
           !world_.allocations_seen.insert(allocation->record.id).second && world_.durable > 0 &&
           world_.starts.contains(allocation->record.id + "/0"))
@@ -221,6 +224,7 @@ void SimMaster::sync(const std::string& agent, const api::SyncRequest& request,
   for (const auto& report : request.allocations)
     if (report.state == api::AllocationState::exited && cluster_->exit_is_known(report.allocation_id, agent))
       reply.acknowledged.push_back(report.allocation_id);
+  if (world_.mutant == Mutant::StartBeforeSync) return respond(reply);
   when_durable([respond = std::move(respond), reply = std::move(reply)] { respond(reply); });
 }
 

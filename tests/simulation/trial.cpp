@@ -94,7 +94,9 @@ void World::check_process_start(const Process& process) {
           other->allocation != process.allocation && agent->ends_with_its_lease())
         broken("I-3", fmt::format("trial {} runs as {} and as {}", process.trial, other->allocation,
                                   process.allocation));
-  if (durable == 0) broken("I-2", process.allocation + " was started before anything was durable");
+  const auto placed = placed_by.find(process.allocation);
+  if (placed == placed_by.end() || placed->second >= durable)
+    broken("I-2", process.allocation + " was started before the decision to start it was durable");
 }
 
 void World::call(const std::shared_ptr<Process>& process, std::function<void(SimMaster&, Respond)> request,

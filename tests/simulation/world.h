@@ -42,6 +42,7 @@ enum class Mutant {
   AgentForgetsWhatItStarted,
   SlotTimeCountedTwice,
   SearchEventsShownEarly,
+  StartBeforeSync,
 };
 
 /// Which kinds of misfortune a seed has, and how often they strike. Swarm: each seed draws a subset.
@@ -272,7 +273,9 @@ class World {
   std::set<std::string> acknowledged_checkpoints;
   std::set<ExperimentId> acknowledged_experiments;
   std::map<TrialId, int> real_failures;
-  std::map<std::string, int> starts;       ///< of (allocation, rank)
+  std::map<std::string, int> starts;  ///< of (allocation, rank)
+  std::map<std::string, std::size_t>
+      placed_by;                           ///< by allocation: the commit on the disk that gave it its slots
   std::map<std::string, int> task_starts;  ///< of tasks that are no trials, by their ids
   std::set<std::string> acknowledged_tasks;
   std::set<std::string> allocations_seen;

@@ -11,25 +11,32 @@ import { readFileSync } from "node:fs";
 import { dark } from "./dark.mjs";
 import { experiment } from "./experiment.mjs";
 import { frame } from "./frame.mjs";
+import { hooks } from "./hooks.mjs";
 import { start } from "./harness.mjs";
 import { list } from "./list.mjs";
 import { live } from "./live.mjs";
 import { people } from "./people.mjs";
+import { places } from "./places.mjs";
 import { registry } from "./registry.mjs";
+import { resize } from "./resize.mjs";
+import { roles } from "./roles.mjs";
 import { speed } from "./speed.mjs";
 import { tasks } from "./tasks.mjs";
 import { trial } from "./trial.mjs";
+import { watching } from "./watching.mjs";
 
 const [base, factsFile, pictures] = process.argv.slice(2);
 assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory for screenshots]");
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
-const parts = { frame, speed, live, list, experiment, trial, registry, tasks, dark, people };
+const parts = { frame, speed, live, list, places, experiment, trial, registry, tasks, hooks, watching, resize, dark, people };
+// Where roles are enforced, which is another master.
+const elsewhere = { roles };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);
 
 const walk = await start(base, pictures);
 try {
-  for (const name of wanted) await parts[name](walk, facts);
+  for (const name of wanted) await (parts[name] ?? elsewhere[name])(walk, facts);
 } catch (failure) {
   await walk.failed(failure);
   process.exitCode = 1;

@@ -13,9 +13,16 @@ export async function dark({ page, open, done }, { search, resumed }) {
     `/det/trials/${resumed.trial}/workloads`,
     `/det/trials/${resumed.trial}/logs`,
     `/det/compare?trials=${resumed.trial},${search.best}`,
+    "/det/workspaces",
+    "/det/workspaces/1",
+    "/det/workspaces/1/members",
+    "/det/projects/1",
+    "/det/projects/1/notes",
     "/det/cluster",
+    "/det/cluster/usage",
     "/det/queue",
     "/det/models",
+    "/det/webhooks",
     "/det/settings",
   ];
   const settled = async () => {

@@ -11,8 +11,10 @@ export async function frame({ page, open, path, text, done }) {
 
   for (const [link, heading, address] of [
     ["Experiments", "Experiments", "/det/experiments"],
+    ["Workspaces", "Workspaces", "/det/workspaces"],
     ["Cluster", "Cluster", "/det/cluster"],
     ["Queue", "Job queue", "/det/queue"],
+    ["Webhooks", "Webhooks", "/det/webhooks"],
     ["Models", "Models", "/det/models"],
     ["Settings", "Settings", "/det/settings"],
   ]) {

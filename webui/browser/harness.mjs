@@ -38,6 +38,11 @@ export async function start(base, pictures) {
       refusals += count;
     },
     open: (path) => page.goto(base + path),
+    /** Makes the browser a user's from the next `open` on. */
+    become: async (username, password = "") => {
+      const reply = await page.request.post(`${base}/api/v1/auth/login`, { data: { username, password, isHashed: false } });
+      assert.equal(reply.status(), 200, `${username} cannot log in: ${await reply.text()}`);
+    },
     /** Path and query of the address. */
     path: () => new URL(page.url()).pathname + new URL(page.url()).search,
     text: (locator) => locator.first().innerText(),

@@ -37,6 +37,24 @@ export async function people({ page, open, text, done, expectRefusals }) {
   await open("/det/users");
   await page.getByText("Users are managed by administrators.").waitFor();
   await open("/det/settings");
+  await page.getByRole("button", { name: "New token" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("What it is for").fill("nightly job");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await dialog.getByText("shown this once").waitFor();
+  const token = await text(dialog.getByLabel("The token"));
+  const status = (credentials) =>
+    page.evaluate(async (bearer) => (await fetch("/api/v1/me", { credentials: "omit", headers: { Authorization: `Bearer ${bearer}` } })).status, credentials);
+  assert.equal(await status(token), 200, "the token logs in");
+  await done("a user makes a token for a program, shown once");
+  await dialog.getByRole("button", { name: "I have it" }).click();
+  const tokens = page.getByRole("table", { name: "Access tokens" });
+  await tokens.getByText("nightly job").waitFor();
+  await page.getByRole("button", { name: /^Revoke token/ }).click();
+  await dialog.getByRole("button", { name: "revoke" }).click();
+  await page.getByText("None. A program").waitFor();
+  expectRefusals(1);
+  assert.equal(await status(token), 401, "a revoked token logs nobody in");
   await page.getByLabel("New password").fill("a");
   await page.getByLabel("Again").fill("b");
   await page.getByRole("button", { name: "Change password" }).click();

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { isDrawn } from "./experiment.mjs";
 
 /** One trial that was interrupted and went on: curves, workloads, runs, logs; and trials beside each other. */
-export async function trial({ page, open, path, text, done }, { resumed, search }) {
+export async function trial({ page, open, path, text, done }, { resumed, search, profiled }) {
   const id = resumed.trial;
   const tab = (name) => page.getByRole("navigation", { name: "Of this trial" }).getByRole("link", { name });
   await open(`/det/experiments/${resumed.id}`);
@@ -25,6 +25,19 @@ export async function trial({ page, open, path, text, done }, { resumed, search 
   await runs.locator("tbody tr").nth(1).waitFor();
   assert.match(await text(runs.locator("tbody tr").nth(0)), /the beginning/);
   assert.match(await text(runs.locator("tbody tr").nth(1)), /checkpoint [0-9a-f-]{36} after batch \d+/);
+  const proof = page.getByRole("region", { name: "Proof of exact resume" });
+  await proof.getByText(/Run 2 says that it went on after batch \d+: that is where checkpoint/).waitFor();
+  await proof.getByText("All runs had the same versions").waitFor();
+  await proof.getByText("PyTorch used deterministic algorithms").waitFor();
+  assert.equal(await proof.getByText(/does not hold|not known/).count(), 0);
+  await done("what an exact resume rests on is checked for each run");
+  await tab("profile").click();
+  await page.getByText("The profiler was not on.").waitFor();
+  await open(`/det/trials/${profiled}/profile`);
+  await isDrawn(page, page.locator("figure.chart", { hasText: "CPU in use, %" }));
+  await page.locator("figure.chart", { hasText: "Memory free, GiB" }).waitFor();
+  await done("how busy the machines were is a chart each");
+  await open(`/det/trials/${id}`);
   await tab("workloads").click();
   await page.getByRole("button", { name: "validation" }).click();
   await page.waitForURL(/only=validation/);

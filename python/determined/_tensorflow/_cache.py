@@ -22,6 +22,8 @@ from typing import Any
 import lmdb
 import numpy as np
 
+from determined._bucket import Bucket
+from determined._tensorflow import _in_bucket
 from determined._tensorflow._framework import tf, v1
 from determined.common import check
 
@@ -82,8 +84,11 @@ _open_caches: dict[pathlib.Path, Cache] = {}
 """LMDB is opened once in a process."""
 
 
-def opened(directory: pathlib.Path, make: Callable[[], Any]) -> Cache:
-    """The cache of a directory; built from the data set that ``make`` gives where it is not there or is damaged."""
+def opened(directory: pathlib.Path, make: Callable[[], Any], bucket: Bucket | None = None) -> Cache:
+    """The cache of a directory; built from the data set that ``make`` gives where it is not there or is damaged.
+
+    With a bucket the directory is a copy of what is there, and all machines use what the first of them wrote.
+    """
     directory = directory.absolute()
     directory.parent.mkdir(parents=True, exist_ok=True)
     with _locked(directory.with_name(directory.name + ".lock")):
@@ -91,23 +96,56 @@ def opened(directory: pathlib.Path, make: Callable[[], Any]) -> Cache:
             return _open_caches[directory]
         if directory.exists():
             try:
-                return _open_caches.setdefault(directory, Cache(directory))
+                cache = Cache(directory)
+                if bucket is None or _in_bucket.is_current(directory, bucket):
+                    return _open_caches.setdefault(directory, cache)
+                cache.close()
             except CorruptCacheError as error:
                 logger.warning("%s; it is built again", error)
-                aside = directory.with_name(f"{directory.name}.damaged-{uuid.uuid4().hex}")
-                with contextlib.suppress(OSError):
-                    directory.rename(aside)
-                shutil.rmtree(aside, ignore_errors=True)
-        _build(directory, make)
+            aside = directory.with_name(f"{directory.name}.damaged-{uuid.uuid4().hex}")
+            with contextlib.suppress(OSError):
+                directory.rename(aside)
+            shutil.rmtree(aside, ignore_errors=True)
+        if bucket is None or not _fetched(directory, bucket):
+            _build(directory, make)
+            if bucket is not None and not _in_bucket.publish(directory, bucket):
+                shutil.rmtree(directory)  # another machine was faster, and all shall read the same
+                if not _fetched(directory, bucket):
+                    raise CorruptCacheError(f"the cached data set {bucket} cannot be read, and is another machine's")
         return _open_caches.setdefault(directory, Cache(directory))
 
 
-def _build(directory: pathlib.Path, make: Callable[[], Any]) -> None:
+def _fetched(directory: pathlib.Path, bucket: Bucket) -> bool:
+    """Whether the bucket had it, whole."""
+    with _beside(directory) as building:
+        if not _in_bucket.fetch(building, bucket):
+            return False
+        try:
+            Cache(building).close()
+        except CorruptCacheError as error:
+            logger.warning("%s; it is built again, from %s", error, bucket)
+            _in_bucket.retract(bucket)
+            return False
+        building.rename(directory)
+    logger.info("fetched the cached data set %s", bucket)
+    return True
+
+
+@contextlib.contextmanager
+def _beside(directory: pathlib.Path) -> Iterator[pathlib.Path]:
+    """An empty directory to make a cache in; what is in it at the end goes."""
     for left in directory.parent.glob(f"{directory.name}.building-*"):
         shutil.rmtree(left, ignore_errors=True)  # of a process that was killed: the lock is ours
     building = directory.with_name(f"{directory.name}.building-{uuid.uuid4().hex}")
     building.mkdir()
     try:
+        yield building
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _build(directory: pathlib.Path, make: Callable[[], Any]) -> None:
+    with _beside(directory) as building:
         spec, count = _write(building, make)
         check.gt(count, 0, f"the records of the data set to be cached in {directory}")
         size = (building / "data.mdb").stat().st_size
@@ -122,8 +160,6 @@ def _build(directory: pathlib.Path, make: Callable[[], Any]) -> None:
             if not directory.exists():  # another machine was faster, where there are no locks
                 raise
         logger.info("cached %d records in %s", count, directory)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
 
 
 def _write(directory: pathlib.Path, make: Callable[[], Any]) -> tuple[Any, int]:

@@ -7,10 +7,11 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from determined._bucket import Bucket
 from determined._tensorflow import _cache
 from determined._tensorflow._random import seeds
 from determined.common import check
-from determined.errors import InvalidConfigurationException, InvalidExperimentException
+from determined.errors import InvalidConfigurationException
 
 _TYPES = ("shared_fs", "s3", "gcs")
 
@@ -45,7 +46,7 @@ class CachingContext:
 
             return make_dataset().batch(self.context.get_per_slot_batch_size())
         """
-        where = self._place(dataset_id, dataset_version, "train")
+        where, bucket = self._place(dataset_id, dataset_version, "train")
 
         def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
             def cached(*args: Any, **options: Any) -> Any:
@@ -57,7 +58,7 @@ class CachingContext:
                         "the cache shards its data itself",
                     )
                 self._training = self._reader(
-                    where, lambda: make(*args, **options), shuffle, not skip_shuffle_at_epoch_end, training=True
+                    where, bucket, lambda: make(*args, **options), shuffle, not skip_shuffle_at_epoch_end, training=True
                 )
                 seeds.drawn_in_data = False
                 return self._training.dataset()
@@ -70,22 +71,30 @@ class CachingContext:
         self, dataset_id: str, dataset_version: str, shuffle: bool = False
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """As ``cache_train_dataset``, for the data set of validation: every validation reads it in the same order."""
-        where = self._place(dataset_id, dataset_version, "val")
+        where, bucket = self._place(dataset_id, dataset_version, "val")
 
         def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
             def cached(*args: Any, **options: Any) -> Any:
-                return self._reader(where, lambda: make(*args, **options), shuffle, False, training=False).dataset()
+                reader = self._reader(where, bucket, lambda: make(*args, **options), shuffle, False, training=False)
+                return reader.dataset()
 
             return cached
 
         return decorate
 
     def _reader(
-        self, where: pathlib.Path, make: Callable[[], Any], shuffle: bool, reshuffle: bool, *, training: bool
+        self,
+        where: pathlib.Path,
+        bucket: Bucket | None,
+        make: Callable[[], Any],
+        shuffle: bool,
+        reshuffle: bool,
+        *,
+        training: bool,
     ) -> _cache.Reader:
         ranks = self._context.distributed
         with seeds.suspended():
-            cache = _cache.opened(where, make)
+            cache = _cache.opened(where, make, bucket)
         return _cache.Reader(
             cache,
             seed=self._context.env.trial_seed,
@@ -107,30 +116,39 @@ class CachingContext:
         self._training.start = trained * batch
         return True
 
-    def _place(self, dataset_id: str, dataset_version: str, kind: str) -> pathlib.Path:
+    def _place(self, dataset_id: str, dataset_version: str, kind: str) -> tuple[pathlib.Path, Bucket | None]:
         for name, value in (("dataset_id", dataset_id), ("dataset_version", dataset_version)):
             if not isinstance(value, str) or not value or "/" in value or value in (".", ".."):
                 check.fail(f"{name} {value!r}", "a string that can name a directory")
-        return root(self._context.get_experiment_config()) / dataset_id / f"{dataset_version}_{kind}"
+        directory, bucket = place(self._context.get_experiment_config())
+        name = f"{dataset_version}_{kind}"
+        return directory / dataset_id / name, bucket / f"{dataset_id}/{name}" if bucket is not None else None
 
 
-def root(config: Mapping[str, Any]) -> pathlib.Path:
-    """Where cached data sets are, by the section ``data_layer`` of an experiment configuration.
+def place(config: Mapping[str, Any]) -> tuple[pathlib.Path, Bucket | None]:
+    """Where cached data sets are, by the section ``data_layer`` of an experiment configuration: a directory of this
+    machine, and the bucket that it is a copy of.
 
     Raises:
         AssertionError: there is no such type.
-        InvalidExperimentException, InvalidConfigurationException: the section cannot be used.
+        InvalidConfigurationException: the section cannot be used.
     """
     section = config.get("data_layer") or {"type": "shared_fs"}
     kind = section.get("type", "shared_fs")
     if kind not in _TYPES:
         raise AssertionError(f"data_layer.type is {kind!r}; must be one of {', '.join(_TYPES)}")
-    if kind != "shared_fs":
-        raise InvalidExperimentException(
-            f"data_layer.type is {kind!r}, which cannot be used yet; use shared_fs with a host_storage_path that all "
-            "machines see"
-        )
-    path = section.get("host_storage_path") or os.path.expanduser("~/data/determined")
+    if kind == "shared_fs":
+        return _absolute(section, "host_storage_path", "~/data/determined"), None
+    for name in ("bucket", "bucket_directory_path"):
+        if not isinstance(section.get(name), str) or not section[name]:
+            raise InvalidConfigurationException(section, f"data_layer.{name} is {section.get(name)!r}; must be a name")
+    directory = _absolute(section, "local_cache_host_path", "~/.cache/determined/data")
+    bucket = Bucket({**section, "prefix": ""}, section["bucket_directory_path"].strip("/"))
+    return directory / kind / section["bucket"] / section["bucket_directory_path"].strip("/"), bucket
+
+
+def _absolute(section: Mapping[str, Any], name: str, otherwise: str) -> pathlib.Path:
+    path = section.get(name) or os.path.expanduser(otherwise)
     if not os.path.isabs(path):
-        raise InvalidConfigurationException(section, f"data_layer.host_storage_path is {path!r}; must be absolute")
+        raise InvalidConfigurationException(section, f"data_layer.{name} is {path!r}; must be absolute")
     return pathlib.Path(path)

@@ -14,6 +14,7 @@ from typing import Any
 
 from determined import _metrics
 from determined.common.api import errors
+from determined.common.api._tls import Trust, advice, connection, trust_of
 
 logger = logging.getLogger("determined")
 
@@ -24,6 +25,8 @@ _TRY_LATER = (502, 503, 504)
 class Master:
     """One connection, kept open. An outage of the master, however long, is waited for.
 
+    ``trust`` says whom an https address is believed; by default what the environment says.
+
     With ``patience`` it is waited for that many seconds a call; then the call raises ConnectionAbortedError.
 
     Every call may raise ``GoneException``: the allocation is over, and nothing more may be written.
@@ -31,10 +34,10 @@ class Master:
     Threads: safe; calls follow one another.
     """
 
-    def __init__(self, url: str, token: str, patience: float | None = None) -> None:
+    def __init__(self, url: str, token: str, patience: float | None = None, trust: Trust | None = None) -> None:
         self._patience = patience
-        parts = urllib.parse.urlsplit(url)
-        self._host, self._port, self._prefix = str(parts.hostname), parts.port, parts.path.rstrip("/")
+        self._url, self._prefix = url, urllib.parse.urlsplit(url).path.rstrip("/")
+        self._trust = trust or trust_of(url)
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._lock = threading.Lock()
         self._connection: http.client.HTTPConnection | None = None
@@ -61,10 +64,10 @@ class Master:
     def close(self) -> None:
         """Ends a call in progress, too: it raises ConnectionAbortedError."""
         self._closed.set()
-        connection = self._connection
-        if connection is not None and connection.sock is not None:
+        open_one = self._connection
+        if open_one is not None and open_one.sock is not None:
             with contextlib.suppress(OSError):
-                connection.sock.shutdown(2)
+                open_one.sock.shutdown(2)
 
     def _call(self, method: str, path: str, body: str | None, timeout: float) -> Any:
         with self._lock:
@@ -89,7 +92,7 @@ class Master:
         """Status and text of a final answer, or why to try again."""
         fresh = self._connection is None
         if self._connection is None:
-            self._connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout + 15)
+            self._connection = connection(self._url, timeout + 15, self._trust)
         elif self._connection.sock is not None:
             self._connection.sock.settimeout(timeout + 15)
         try:
@@ -100,7 +103,8 @@ class Master:
             self._connection.close()
             self._connection = None
             # A connection that lay idle may have been closed at the other end; that is no outage.
-            return str(error) if fresh or self._closed.is_set() else self._try(method, path, body, timeout)
+            why = f"{error}{advice(error)}"
+            return why if fresh or self._closed.is_set() else self._try(method, path, body, timeout)
         if response.status in _TRY_LATER:
             return f"status {response.status}"
         return response.status, text

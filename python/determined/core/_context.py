@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from determined import _environment
+from determined._bucket import bucket_of
 from determined._info import ClusterInfo, get_cluster_info
 from determined._local import DirectoryStorage
 from determined.common.api import errors
@@ -65,7 +66,8 @@ class Context:
         self.info = info
         board = None
         if info is not None:
-            board = Board(shared_root, info.cluster_id, info.trial.experiment_id, info.trial.trial_id)
+            kept = shared_root or bucket_of(info.trial.experiment_config.get("checkpoint_storage") or {})
+            board = Board(kept, info.cluster_id, info.trial.experiment_id, info.trial.trial_id)
         self.train = TrainContext(distributed, info, master, board, manual=tensorboard_mode is TensorboardMode.MANUAL)
         self.preempt = PreemptContext(distributed, info, master, preempt_mode)
         self.searcher = SearcherContext(distributed, self.preempt, info, master)

@@ -164,7 +164,8 @@ def build(home: pathlib.Path, layer: Layer, below: Sequence[pathlib.Path] = ()) 
         shutil.rmtree(home, ignore_errors=True)  # Half of one, whose builder was killed.
         _remove_unused(home.parent)
         _run([sys.executable, "-m", "venv", "--without-pip", str(home)], layer)
-        lower = [*map(str, below), *site.getsitepackages()]
+        # As the platform is known by: a link to it, through which this process came, may go.
+        lower = [os.path.realpath(entry) for entry in (*map(str, below), *site.getsitepackages())]
         (packages / "platform.pth").write_text("".join(f"import site; site.addsitedir({entry!r})\n" for entry in lower))
         _run(
             [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import http.client
 import importlib.util
 import json
 import os
@@ -13,13 +14,12 @@ import socket
 import sys
 import threading
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from determined._meeting import is_loopback, source_address
+from determined.common.api._tls import advice, connection, trust_of
 
 _PATIENCE_SECONDS = 600.0
 _PAUSE_SECONDS = 1.0
@@ -43,6 +43,7 @@ class Service:
         """The path below which requests come, with a slash at its end."""
         self.secret = secrets.token_urlsafe(32)
         self._master = environment["DET_MASTER"].rstrip("/")
+        self._trust = trust_of(self._master)
         self._token = environment["DET_SESSION_TOKEN"]
         self._idle: bool | None = None
         reached_from = source_address(urllib.parse.urlsplit(self._master).hostname or "127.0.0.1")
@@ -96,25 +97,25 @@ class Service:
             Refused: it answered with an error.
             OSError: it never answered.
         """
-        request = urllib.request.Request(
-            self._master + path,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
-            method=method,
-        )
-        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        data = None if body is None else json.dumps(body)
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        prefix = urllib.parse.urlsplit(self._master).path
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
+            link = connection(self._master, 30, self._trust)
             try:
-                with direct.open(request, timeout=30) as reply:
-                    return json.loads(reply.read() or b"{}")
-            except urllib.error.HTTPError as error:
-                text = error.read().decode(errors="replace")
-                if error.code not in (502, 503, 504) or time.monotonic() > end:
-                    raise Refused(f"{method} {path} was answered with {error.code}: {_reason(text)}") from None
-            except OSError:
+                link.request(method, prefix + path, data, headers)
+                reply = link.getresponse()
+                text = reply.read().decode(errors="replace")
+                if reply.status < 300:
+                    return json.loads(text or "{}")
+                if reply.status not in (502, 503, 504) or time.monotonic() > end:
+                    raise Refused(f"{method} {path} was answered with {reply.status}: {_reason(text)}")
+            except (OSError, http.client.HTTPException) as error:
                 if time.monotonic() > end:
-                    raise
+                    raise OSError(f"the master does not answer ({error}){advice(error)}") from error
+            finally:
+                link.close()
             time.sleep(_PAUSE_SECONDS)
 
 

@@ -19,6 +19,7 @@ from determined.exec import _service
 
 PACKAGES = ("tensorboard==2.20.0", "setuptools<81")  # it imports pkg_resources, which later ones do not have
 TRIALS_MAX = 100
+_FOLLOW_SECONDS = 5.0
 _QUIET_SECONDS = 40.0  # a page that is open asks every thirty seconds
 
 
@@ -31,24 +32,48 @@ def main() -> int:
         os.execv(python, [python, "-m", "determined.exec.tensorboard", *sys.argv[1:]])
     _service.end_on_signals()
     try:
-        directories = log_directories(service, _ids("EXPERIMENT"), _ids("TRIAL"))
+        directories, buckets = log_directories(service, _ids("EXPERIMENT"), _ids("TRIAL"))
     except (_service.Refused, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
     for name, directory in directories.items():
         print(f"{name}: {directory}{'' if directory.is_dir() else ' (nothing there yet)'}", flush=True)
-    serve(service, directories, sys.argv[1:])
+    with tempfile.TemporaryDirectory(prefix="tensorboard-buckets-") as copies:
+        for name, bucket in buckets.items():
+            print(f"{name}: {bucket}", flush=True)
+            directories[name] = pathlib.Path(copies) / name
+            directories[name].mkdir()
+        if buckets:
+            following = [(bucket, directories[name]) for name, bucket in buckets.items()]
+            threading.Thread(target=follow_buckets, args=(following,), daemon=True).start()
+        serve(service, directories, sys.argv[1:])
     return 0
 
 
-def log_directories(service: _service.Service, experiments: Iterable[int], trials: Iterable[int]) -> dict[str, Any]:
-    """Where the event files of these trials are, by what each is called in TensorBoard.
+def follow_buckets(following: list[tuple[Any, pathlib.Path]]) -> None:
+    """Keeps copies of what is below buckets, for as long as this process runs."""
+    said = ""
+    while True:
+        for bucket, directory in following:
+            try:
+                bucket.mirror(directory)
+            except OSError as error:
+                if str(error) != said:
+                    print(f"{bucket} cannot be read: {error}", file=sys.stderr, flush=True)
+                said = str(error)
+        time.sleep(_FOLLOW_SECONDS)
+
+
+def log_directories(
+    service: _service.Service, experiments: Iterable[int], trials: Iterable[int]
+) -> tuple[dict[str, pathlib.Path], dict[str, Any]]:
+    """Where the event files of these trials are, by what each is called in TensorBoard: directories, and buckets.
 
     Raises:
         Refused: there is no such experiment or trial.
         ValueError: an experiment keeps its checkpoints where TensorBoard cannot read them.
     """
-    from determined.tensorboard._board import storage_root
+    from determined.tensorboard._board import storage_place
 
     wanted: dict[int, int] = {}  # the experiment of each trial
     for trial in trials:
@@ -57,23 +82,25 @@ def log_directories(service: _service.Service, experiments: Iterable[int], trial
     for experiment in experiments:
         listed = service.call("GET", f"/api/v1/experiments/{experiment}/trials?limit={TRIALS_MAX}")["trials"]
         wanted.update({int(trial["id"]): experiment for trial in listed})
-    directories: dict[str, Any] = {}
-    roots: dict[int, pathlib.Path] = {}
+    directories: dict[str, pathlib.Path] = {}
+    buckets: dict[str, Any] = {}
+    roots: dict[int, Any] = {}
     cluster = str(service.call("GET", "/api/v1/master")["clusterId"])
     for trial, experiment in sorted(wanted.items())[:TRIALS_MAX]:
         if experiment not in roots:
             config = service.call("GET", f"/api/v1/experiments/{experiment}")["experiment"]["config"]
             storage = config.get("checkpoint_storage") or {}
-            root = storage_root(storage)
+            root = storage_place(storage)
             if root is None:
                 raise ValueError(
                     f"experiment {experiment} keeps its checkpoints on {storage.get('type')!r}; TensorBoard reads "
-                    "shared_fs and directory"
+                    "shared_fs, directory, s3 and gcs"
                 )
             roots[experiment] = root
         kept = roots[experiment] / cluster / "tensorboard" / "experiment" / str(experiment) / "trial" / str(trial)
-        directories[f"experiment {experiment}, trial {trial}"] = kept
-    return directories
+        kind = directories if isinstance(kept, pathlib.Path) else buckets
+        kind[f"experiment {experiment}, trial {trial}"] = kept
+    return directories, buckets
 
 
 def serve(service: _service.Service, directories: dict[str, Any], arguments: list[str]) -> None:

@@ -23,7 +23,7 @@ from determined._source import SourceSnapshot
 from determined.common import util
 from determined.errors import InvalidHP
 from determined.exec import _ending, _output, _requirements, _script
-from determined.tensorboard._board import Board, storage_root
+from determined.tensorboard._board import Board, storage_place
 
 _CONTAINER_ROOT = "/determined_shared_fs"
 
@@ -149,7 +149,7 @@ def _work_directory() -> str:
 
 
 def _board(env: EnvContext) -> Board:
-    root = storage_root(env.experiment_config.get("checkpoint_storage") or {})
+    root = storage_place(env.experiment_config.get("checkpoint_storage") or {})
     return Board(root, os.environ.get("DET_CLUSTER_ID", ""), env.experiment_id, env.trial_id)
 
 

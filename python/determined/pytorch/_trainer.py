@@ -22,7 +22,7 @@ from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
 from determined.pytorch._trainer_context import client_of, wants_tensorboard
 from determined.pytorch._trial import PyTorchTrial
-from determined.tensorboard._board import Board, storage_root
+from determined.tensorboard._board import Board, storage_place
 
 logger = logging.getLogger("determined")
 
@@ -298,7 +298,7 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
     board = None
     if wants_tensorboard(context):
         board = Board(
-            storage_root(config["checkpoint_storage"]),
+            storage_place(config["checkpoint_storage"]),
             os.environ.get("DET_CLUSTER_ID", ""),
             env.experiment_id,
             env.trial_id,

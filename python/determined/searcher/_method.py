@@ -35,22 +35,20 @@ class Operation(abc.ABC):
 class Create(Operation):
     """Start a trial with these hyperparameters. It trains once a :class:`ValidateAfter` says how far.
 
-    ``checkpoint`` must be None: trials of such a search begin at the beginning.
+    ``checkpoint``: the one, or its uuid, whose weights the trial starts from, of whatever trial it is; its batches
+    count from 0 nevertheless. It is kept for as long as the trial needs it. One that is not there, or that was
+    deleted, is refused, with all that is asked for at the same time.
     """
 
     request_id: uuid.UUID
     hparams: Mapping[str, Any]
-    checkpoint: Checkpoint | None = None
-
-    def __post_init__(self) -> None:
-        if self.checkpoint is not None:
-            raise ValueError(
-                f"trial {self.request_id} was to start from {self.checkpoint}; "
-                "trials of a custom search begin at the beginning, so checkpoint must be None"
-            )
+    checkpoint: Checkpoint | str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {"createTrial": {"requestId": str(self.request_id), "hyperparams": json.dumps(dict(self.hparams))}}
+        trial = {"requestId": str(self.request_id), "hyperparams": json.dumps(dict(self.hparams))}
+        if self.checkpoint is not None:
+            trial["checkpointUuid"] = self.checkpoint if isinstance(self.checkpoint, str) else self.checkpoint.uuid
+        return {"createTrial": trial}
 
 
 @dataclasses.dataclass(frozen=True)

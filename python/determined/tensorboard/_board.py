@@ -7,9 +7,11 @@ import os
 import pathlib
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from determined._bucket import Bucket, bucket_of
 from determined.tensorboard._events import EventFile
 
 logger = logging.getLogger("determined")
@@ -17,6 +19,7 @@ logger = logging.getLogger("determined")
 Selector = Callable[[pathlib.Path], bool]
 Mangler = Callable[[pathlib.Path, int], pathlib.Path]
 
+_UPLOAD_SECONDS = 10.0  # a bucket takes whole files only, and every report adds a line to one
 _MOUNTED = pathlib.Path("/determined_shared_fs")  # where tasks see host_path, if it is mounted for them
 
 _base: pathlib.Path | None = None
@@ -48,18 +51,27 @@ def storage_root(config: Mapping[str, Any]) -> pathlib.Path | None:
     return None
 
 
+def storage_place(config: Mapping[str, Any]) -> pathlib.Path | Bucket | None:
+    """Where event files are kept by a ``checkpoint_storage`` section."""
+    return storage_root(config) or bucket_of(config)
+
+
 class Board:
     """Writes the chief's metrics as scalars, and keeps a copy of all event files with the checkpoints.
 
     A copy that fails is said once in the log, and ends nothing.
     """
 
-    def __init__(self, root: pathlib.Path | None, cluster_id: str, experiment_id: int, trial_id: int) -> None:
+    def __init__(self, root: pathlib.Path | Bucket | None, cluster_id: str, experiment_id: int, trial_id: int) -> None:
         self._target: pathlib.Path | None = None
-        if root is not None and cluster_id:
-            self._target = (
-                root / cluster_id / "tensorboard" / "experiment" / str(experiment_id) / "trial" / str(trial_id)
-            )
+        self._bucket: Bucket | None = None
+        self._uploaded: dict[str, int] = {}
+        self._upload_due = 0.0
+        below = f"{cluster_id}/tensorboard/experiment/{experiment_id}/trial/{trial_id}"
+        if isinstance(root, Bucket) and cluster_id:
+            self._bucket = root / below
+        elif isinstance(root, pathlib.Path) and cluster_id:
+            self._target = root / below
         self._file: EventFile | None = None
         self._warned = False
 
@@ -88,7 +100,9 @@ class Board:
 
     def copy(self, selector: Selector = lambda _: True, mangler: Mangler = lambda path, _: path, rank: int = 0) -> None:
         """Brings the copy up to date: event files only grow, so that what is new is appended."""
-        if _base is None or self._target is None:
+        if _base is None or (self._target is None and self._bucket is None):
+            return
+        if self._bucket is not None and time.monotonic() < self._upload_due:
             return
         try:
             for flush in _flushes:
@@ -96,24 +110,33 @@ class Board:
             for path in sorted(_base.rglob("*")):
                 relative = path.relative_to(_base)
                 if path.is_file() and selector(relative):
-                    _append(path, self._target / mangler(relative, rank))
+                    self._keep(path, mangler(relative, rank))
         except OSError as error:
             self._warn(error)
+        self._upload_due = time.monotonic() + _UPLOAD_SECONDS
+
+    def _keep(self, path: pathlib.Path, name: pathlib.Path) -> None:
+        if self._target is not None:
+            _append(path, self._target / name)
+        elif self._bucket is not None and self._uploaded.get(str(name)) != (size := path.stat().st_size):
+            self._bucket.put(str(name), path)
+            self._uploaded[str(name)] = size
 
     def close(self) -> None:
         """Copies what is left, and removes the files of this process."""
         global _base
+        self._upload_due = 0.0
         self.copy()
         if self._file is not None:
             self._file.close()
             self._file = None
-        if _base is not None and self._target is not None and not _flushes:
+        if _base is not None and (self._target or self._bucket) is not None and not _flushes:
             shutil.rmtree(_base, ignore_errors=True)
             _base = None
 
     def _warn(self, error: OSError) -> None:
         if not self._warned:
-            logger.warning("TensorBoard's files can't be kept in %s: %s", self._target, error)
+            logger.warning("TensorBoard's files can't be kept in %s: %s", self._target or self._bucket, error)
         self._warned = True
 
 

@@ -10,15 +10,17 @@ import shutil
 from typing import Any
 
 import numpy as np
+import object_servers
 import pytest
 import tensorflow as tf
 from estimator_trials import PremadeTrial, rows
 from runs import assert_same_end, begun, interrupted, run
 from test_estimator import variables
 
+from determined._bucket import Bucket
 from determined._tensorflow import _cache, _data_layer
 from determined.common.check import CheckFailedError
-from determined.errors import InvalidExperimentException
+from determined.errors import InvalidConfigurationException
 
 CALLS: list[str] = []
 
@@ -119,12 +121,58 @@ def test_a_damaged_record_is_noticed_and_the_next_start_builds_again(tmp_path: p
 
 def test_where_caches_are_follows_from_the_configuration(tmp_path: pathlib.Path) -> None:
     section = {"type": "shared_fs", "host_storage_path": str(tmp_path)}
-    assert _data_layer.root({"data_layer": section}) == tmp_path
-    assert _data_layer.root({}) == pathlib.Path("~/data/determined").expanduser()
+    assert _data_layer.place({"data_layer": section}) == (tmp_path, None)
+    assert _data_layer.place({}) == (pathlib.Path("~/data/determined").expanduser(), None)
     with pytest.raises(AssertionError, match="'nfs'; must be one of shared_fs, s3, gcs"):
-        _data_layer.root({"data_layer": {"type": "nfs"}})
-    with pytest.raises(InvalidExperimentException, match="'s3', which cannot be used yet"):
-        _data_layer.root({"data_layer": {"type": "s3"}})
+        _data_layer.place({"data_layer": {"type": "nfs"}})
+    with pytest.raises(InvalidConfigurationException, match=r"data_layer\.bucket is None; must be a name"):
+        _data_layer.place({"data_layer": {"type": "s3"}})
+    section = {"type": "gcs", "bucket": "b", "bucket_directory_path": "/sets/", "local_cache_host_path": "/local"}
+    directory, bucket = _data_layer.place({"data_layer": section})
+    assert directory == pathlib.Path("/local/gcs/b/sets") and str(bucket) == "gs://b/sets"
+
+
+def test_a_machine_reads_what_another_put_into_the_bucket(tmp_path: pathlib.Path) -> None:
+    with object_servers.gcs() as section:
+        bucket = Bucket(section, "sets/id/v1_train")
+        _cache.opened(tmp_path / "one" / "v1", make, bucket)
+        assert {name.split("-")[0] for name in bucket.sizes()} == {"meta.json", "data"}
+        other = _cache.opened(tmp_path / "two" / "v1", lambda: make(99), bucket)
+        assert CALLS == ["made"] and other.count == 10
+        _cache._open_caches.clear()
+        again = _cache.opened(tmp_path / "two" / "v1", make, bucket)
+        assert CALLS == ["made"] and again.count == 10, "the local copy is current"
+
+
+def test_a_bucket_that_was_emptied_is_filled_again_and_one_that_was_replaced_is_read_again(
+    tmp_path: pathlib.Path,
+) -> None:
+    with object_servers.gcs() as section:
+        bucket = Bucket(section, "sets")
+        _cache.opened(tmp_path / "one" / "v1", make, bucket).close()
+        _cache._open_caches.clear()
+        for name in bucket.sizes():
+            bucket.remove(name)
+        _cache.opened(tmp_path / "one" / "v1", make, bucket).close()
+        assert CALLS == ["made"] and len(bucket.sizes()) == 2, "by the copy that is here"
+        _cache._open_caches.clear()
+        bucket.remove("meta.json")
+        _cache.opened(tmp_path / "two" / "v1", lambda: make(7), bucket).close()
+        _cache._open_caches.clear()
+        assert _cache.opened(tmp_path / "one" / "v1", make, bucket).count == 7
+
+
+def test_records_that_were_damaged_in_the_bucket_are_built_and_published_again(tmp_path: pathlib.Path) -> None:
+    with object_servers.gcs() as section:
+        bucket = Bucket(section, "sets")
+        _cache.opened(tmp_path / "one" / "v1", make, bucket).close()
+        (tmp_path / "junk").write_text("junk")
+        (data,) = (name for name in bucket.sizes() if name.startswith("data-"))
+        bucket.put(data, tmp_path / "junk")
+        assert _cache.opened(tmp_path / "two" / "v1", make, bucket).count == 10
+        assert CALLS == ["made", "made"]
+        assert _cache.opened(tmp_path / "three" / "v1", make, bucket).count == 10
+        assert CALLS == ["made", "made"]
 
 
 class CachedTrial(PremadeTrial):

@@ -44,6 +44,11 @@ export async function get<T>(path: string, parameters?: Parameters, signal?: Abo
   return (await response.json()) as T;
 }
 
+/** A text from an address outside /api/v1, with its slash before it. */
+export async function getText(path: string, signal?: AbortSignal): Promise<string> {
+  return (await send(path, signal ? { signal } : {})).text();
+}
+
 async function change<T>(method: string, path: string, body: unknown): Promise<T> {
   const headers = { "Content-Type": "application/json" };
   const response = await send(address(path), { method, headers, body: JSON.stringify(body) });
@@ -51,6 +56,7 @@ async function change<T>(method: string, path: string, body: unknown): Promise<T
 }
 
 export const post = <T>(path: string, body: unknown = {}): Promise<T> => change<T>("POST", path, body);
+export const put = <T>(path: string, body: unknown): Promise<T> => change<T>("PUT", path, body);
 export const patch = <T>(path: string, body: unknown): Promise<T> => change<T>("PATCH", path, body);
 
 /** DELETE, whose reply says nothing. */

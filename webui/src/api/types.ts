@@ -265,6 +265,8 @@ export interface MasterFacts {
   readonly version: string;
   readonly clusterName: string;
   readonly clusterId: string;
+  /** Whether roles count. */
+  readonly rbacEnabled: boolean;
 }
 
 export interface Model {

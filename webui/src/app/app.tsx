@@ -1,26 +1,36 @@
-import { useEffect, useState } from "react";
-import { loggedOut } from "../api/client";
-import { toApiError } from "../api/loadable";
-import type { User } from "../api/types";
-import { MeContext } from "../components/me";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { get, loggedOut } from "../api/client";
+import { toApiError, usePolled } from "../api/loadable";
+import type { PermissionsSummary } from "../api/team_types";
+import type { MasterFacts, User } from "../api/types";
+import { MeContext, RightsContext } from "../components/me";
 import type { View } from "../components/paths";
 import { Link, useView } from "../components/route";
+import { rightsOf } from "../components/rights";
 import { ClusterPage } from "../features/cluster/cluster";
 import { QueuePage } from "../features/cluster/queue";
 import { Dashboard } from "../features/dashboard/dashboard";
-import { ExperimentPage } from "../features/experiments/experiment";
-import { ExperimentList } from "../features/experiments/list";
-import { ModelPage } from "../features/models/model";
-import { ModelList } from "../features/models/models";
-import { TaskPage } from "../features/tasks/task";
-import { TaskList } from "../features/tasks/tasks";
-import { SettingsPage } from "../features/users/settings";
-import { UsersPage } from "../features/users/users";
-import { ComparePage } from "../features/trials/compare";
-import { TrialPage } from "../features/trials/trial";
+import { ExperimentList, ExperimentTable } from "../features/experiments/list";
+import { Boundary } from "./boundary";
 import { Login } from "./login";
 import { logOut, resume } from "./session";
 import { Shell } from "./shell";
+
+// Pages that are opened less often come when they are.
+const AuditPage = lazy(() => import("../features/audit/audit").then((m) => ({ default: m.AuditPage })));
+const ComparePage = lazy(() => import("../features/trials/compare").then((m) => ({ default: m.ComparePage })));
+const ExperimentPage = lazy(() => import("../features/experiments/experiment").then((m) => ({ default: m.ExperimentPage })));
+const ModelList = lazy(() => import("../features/models/models").then((m) => ({ default: m.ModelList })));
+const ModelPage = lazy(() => import("../features/models/model").then((m) => ({ default: m.ModelPage })));
+const ProjectPage = lazy(() => import("../features/workspaces/project").then((m) => ({ default: m.ProjectPage })));
+const SettingsPage = lazy(() => import("../features/users/settings").then((m) => ({ default: m.SettingsPage })));
+const TaskList = lazy(() => import("../features/tasks/tasks").then((m) => ({ default: m.TaskList })));
+const TaskPage = lazy(() => import("../features/tasks/task").then((m) => ({ default: m.TaskPage })));
+const TrialPage = lazy(() => import("../features/trials/trial").then((m) => ({ default: m.TrialPage })));
+const UsersPage = lazy(() => import("../features/users/users").then((m) => ({ default: m.UsersPage })));
+const WebhookList = lazy(() => import("../features/webhooks/webhooks").then((m) => ({ default: m.WebhookList })));
+const WorkspaceList = lazy(() => import("../features/workspaces/workspaces").then((m) => ({ default: m.WorkspaceList })));
+const WorkspacePage = lazy(() => import("../features/workspaces/workspace").then((m) => ({ default: m.WorkspacePage })));
 
 type Session =
   | { readonly status: "asking" }
@@ -69,15 +79,46 @@ export function App() {
       return <Login onLogin={(user) => setSession({ status: "open", user })} />;
     case "open":
       return (
-        <MeContext value={session.user}>
-          <Shell view={view} user={session.user} onLogOut={() => void logOut().finally(() => setSession({ status: "closed" }))}>
-            <main>
-              <Page view={view} />
-            </main>
-          </Shell>
-        </MeContext>
+        <LoggedIn
+          key={session.user.id}
+          user={session.user}
+          view={view}
+          onLogOut={() => void logOut().finally(() => setSession({ status: "closed" }))}
+        />
       );
   }
+}
+
+const rightsPollMs = 60_000;
+
+interface LoggedInProps {
+  readonly user: User;
+  readonly view: View;
+  readonly onLogOut: () => void;
+}
+
+/** The frame and the page, for someone whose rights are known. */
+function LoggedIn({ user, view, onLogOut }: LoggedInProps) {
+  const [master] = usePolled("master", (signal) => get<MasterFacts>("master", {}, signal), 3_600_000, () => false);
+  const [summary] = usePolled("rights", (signal) => get<PermissionsSummary>("permissions/summary", {}, signal), rightsPollMs);
+  const facts = master.status === "loaded" ? master.value : undefined;
+  const roles = summary.status === "loaded" ? summary.value : undefined;
+  const rights = useMemo(() => rightsOf(user, facts?.rbacEnabled ?? false, roles), [user, facts, roles]);
+  return (
+    <MeContext value={user}>
+      <RightsContext value={rights}>
+        <Shell view={view} user={user} cluster={facts?.clusterName ?? ""} onLogOut={onLogOut}>
+          <main>
+            <Boundary key={view.page}>
+              <Suspense fallback={<p className="quiet">Loading …</p>}>
+                <Page view={view} />
+              </Suspense>
+            </Boundary>
+          </main>
+        </Shell>
+      </RightsContext>
+    </MeContext>
+  );
 }
 
 function Page({ view }: { view: View }) {
@@ -92,6 +133,12 @@ function Page({ view }: { view: View }) {
       return <TrialPage key={view.id} id={view.id} tab={view.tab} />;
     case "compare":
       return <ComparePage />;
+    case "workspaces":
+      return <WorkspaceList />;
+    case "workspace":
+      return <WorkspacePage key={view.id} id={view.id} tab={view.tab} />;
+    case "project":
+      return <ProjectPage key={view.id} id={view.id} tab={view.tab} experiments={<ExperimentTable project={view.id} />} />;
     case "cluster":
       return <ClusterPage tab={view.tab} />;
     case "queue":
@@ -104,8 +151,12 @@ function Page({ view }: { view: View }) {
       return <ModelList />;
     case "model":
       return <ModelPage key={view.name} name={view.name} />;
+    case "webhooks":
+      return <WebhookList />;
     case "users":
       return <UsersPage />;
+    case "audit":
+      return <AuditPage />;
     case "settings":
       return <SettingsPage />;
     case "unknown":

@@ -1,9 +1,11 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { get } from "../api/client";
 import { usePolled } from "../api/loadable";
-import type { MasterFacts, MessageToAll, User } from "../api/types";
+import type { MessageToAll, User } from "../api/types";
 import { Icon, type IconName } from "../components/icons";
+import { useRights } from "../components/me";
 import { pathOf, titleOf, type View } from "../components/paths";
+import type { Permission } from "../components/rights";
 import { Link } from "../components/route";
 import { setTheme, useDark } from "../components/theme";
 
@@ -12,17 +14,21 @@ interface Entry {
   readonly text: string;
   readonly icon: IconName;
   readonly pages: readonly View["page"][];
-  readonly adminOnly?: boolean;
+  /** Only for those who may do this in the whole cluster. */
+  readonly only?: Permission;
 }
 
 const entries: readonly Entry[] = [
   { to: { page: "dashboard" }, text: "Dashboard", icon: "dashboard", pages: ["dashboard"] },
   { to: { page: "experiments" }, text: "Experiments", icon: "experiments", pages: ["experiments", "experiment", "trial", "compare"] },
+  { to: { page: "workspaces" }, text: "Workspaces", icon: "workspaces", pages: ["workspaces", "workspace", "project"] },
   { to: { page: "cluster", tab: "overview" }, text: "Cluster", icon: "cluster", pages: ["cluster"] },
   { to: { page: "queue" }, text: "Queue", icon: "queue", pages: ["queue"] },
   { to: { page: "tasks" }, text: "Tasks", icon: "tasks", pages: ["tasks", "task"] },
   { to: { page: "models" }, text: "Models", icon: "models", pages: ["models", "model"] },
-  { to: { page: "users" }, text: "Users", icon: "users", pages: ["users"], adminOnly: true },
+  { to: { page: "webhooks" }, text: "Webhooks", icon: "webhooks", pages: ["webhooks"] },
+  { to: { page: "users" }, text: "Users", icon: "users", pages: ["users"], only: "ADMINISTRATE_USER" },
+  { to: { page: "audit" }, text: "Audit log", icon: "audit", pages: ["audit"], only: "VIEW_MASTER_CONFIG" },
   { to: { page: "settings" }, text: "Settings", icon: "settings", pages: ["settings"] },
 ];
 
@@ -45,11 +51,10 @@ function ClusterMessage() {
 }
 
 /** What is around every page: where one can go, who one is, and the page's title. */
-export function Shell(props: { view: View; user: User; onLogOut: () => void; children: ReactNode }) {
-  const { view, user } = props;
+export function Shell(props: { view: View; user: User; cluster: string; onLogOut: () => void; children: ReactNode }) {
+  const { view, user, cluster } = props;
+  const { may } = useRights();
   const dark = useDark();
-  const [master] = usePolled("master", (signal) => get<MasterFacts>("master", {}, signal), 3_600_000, () => false);
-  const cluster = master.status === "loaded" ? master.value.clusterName : "";
   const title = titleOf(view);
   const content = useRef<HTMLDivElement>(null);
   const first = useRef(true);
@@ -73,7 +78,7 @@ export function Shell(props: { view: View; user: User; onLogOut: () => void; chi
         </Link>
         <nav aria-label="Pages">
           {entries
-            .filter((entry) => !entry.adminOnly || user.admin)
+            .filter(({ only }) => only === undefined || may(only))
             .map((entry) => (
               <Link key={entry.text} to={entry.to} current={entry.pages.includes(view.page)}>
                 <Icon name={entry.icon} />
@@ -82,7 +87,7 @@ export function Shell(props: { view: View; user: User; onLogOut: () => void; chi
             ))}
         </nav>
         <div className="who">
-          <span title={`Logged in${user.admin ? " as administrator" : ""}`}>{user.displayName || user.username}</span>
+          <span title={`Logged in${may("ADMINISTRATE_USER") ? " as administrator" : ""}`}>{user.displayName || user.username}</span>
           <button
             type="button"
             className="bare"

@@ -3,10 +3,9 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Chart as ChartData, Series } from "./curves";
 import { formatNumber } from "./format";
+import { palette } from "./palette";
 import { useDark } from "./theme";
 
-/** Distinguishable on white and on black, also for most who see few colours. */
-export const palette = ["#3b7ddd", "#e07a1f", "#2f9e6e", "#c2417a", "#8a6ee0", "#b08a00", "#1b96a8", "#b5523a"];
 const height = 230;
 const legendMax = 10;
 

@@ -1,4 +1,5 @@
 import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { createPortal } from "react-dom";
 import { toApiError } from "../api/loadable";
 import { Problem } from "./parts";
 
@@ -9,6 +10,8 @@ interface DialogProps {
   readonly danger?: boolean;
   readonly wide?: boolean;
   readonly disabled?: boolean;
+  /** When it went well, whoever shows the dialog replaces it by what came of it. */
+  readonly stays?: boolean;
   /** Does it; the dialog closes when that went well and shows the problem when not. */
   readonly onAction: () => Promise<void> | void;
   readonly onClose: () => void;
@@ -26,17 +29,18 @@ export function Dialog(props: DialogProps) {
   }, []);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
+    event.stopPropagation(); // a dialog that asks more stays open below this one
     setBusy(true);
     setProblem("");
     try {
       await props.onAction();
-      props.onClose();
+      if (!props.stays) props.onClose();
     } catch (cause) {
       setProblem(toApiError(cause).message);
       setBusy(false);
     }
   };
-  return (
+  return createPortal(
     <dialog
       ref={box}
       className={props.wide ? "wide" : undefined}
@@ -57,11 +61,12 @@ export function Dialog(props: DialogProps) {
           </button>
         </footer>
       </form>
-    </dialog>
+    </dialog>,
+    document.body,
   );
 }
 
-/** A button that opens a small box below it; a click elsewhere or Escape closes it. */
+/** A button that opens a small box below it; a button pressed in it, a click elsewhere or Escape closes it. */
 export function Popup({ label, children }: { label: string; children: ReactNode }) {
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLSpanElement>(null);
@@ -83,7 +88,11 @@ export function Popup({ label, children }: { label: string; children: ReactNode 
       <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
         {label} <span aria-hidden="true">▾</span>
       </button>
-      {open && <div className="popup-box">{children}</div>}
+      {open && (
+        <div className="popup-box" onClick={(event) => (event.target as Element).closest("button, a") && setOpen(false)}>
+          {children}
+        </div>
+      )}
     </span>
   );
 }

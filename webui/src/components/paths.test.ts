@@ -9,9 +9,18 @@ const views: readonly (readonly [string, View])[] = [
   ["/det/experiments/1/trials", { page: "experiment", id: 1, tab: "trials" }],
   ["/det/trials/7", { page: "trial", id: 7, tab: "overview" }],
   ["/det/trials/7/logs", { page: "trial", id: 7, tab: "logs" }],
+  ["/det/trials/7/profile", { page: "trial", id: 7, tab: "profile" }],
   ["/det/compare", { page: "compare" }],
   ["/det/cluster", { page: "cluster", tab: "overview" }],
   ["/det/cluster/logs", { page: "cluster", tab: "logs" }],
+  ["/det/cluster/usage", { page: "cluster", tab: "usage" }],
+  ["/det/workspaces", { page: "workspaces" }],
+  ["/det/workspaces/3", { page: "workspace", id: 3, tab: "projects" }],
+  ["/det/workspaces/3/members", { page: "workspace", id: 3, tab: "members" }],
+  ["/det/projects/4", { page: "project", id: 4, tab: "experiments" }],
+  ["/det/projects/4/notes", { page: "project", id: 4, tab: "notes" }],
+  ["/det/webhooks", { page: "webhooks" }],
+  ["/det/audit", { page: "audit" }],
   ["/det/queue", { page: "queue" }],
   ["/det/tasks", { page: "tasks" }],
   ["/det/tasks/notebook/5f0c", { page: "task", kind: "notebook", id: "5f0c" }],
@@ -34,6 +43,8 @@ test.each([
   ["/det/experiments/3/overview", "/det/experiments/3"],
   ["/det/experiments/3/trials/9", "/det/trials/9"],
   ["/det/jobs", "/det/queue"],
+  ["/det/workspaces/3/projects", "/det/workspaces/3"],
+  ["/det/projects/4/experiments", "/det/projects/4"],
 ])("%s means %s", (address, expected) => {
   expect(pathOf(parseView(address))).toBe(expected);
 });
@@ -48,6 +59,10 @@ test.each([
   "/det/experiments/1.5",
   "/det/models/%E0%A4%A",
   "/det/cluster/other",
+  "/det/projects",
+  "/det/projects/1/other",
+  "/det/workspaces/0",
+  "/det/workspaces/1/settings",
   "/det/a/b/c/d/e",
 ])("%s is unknown", (address) => {
   expect(parseView(address).page).toBe("unknown");

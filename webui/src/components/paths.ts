@@ -3,15 +3,32 @@
 export const mount = "/det";
 
 export const experimentTabs = ["overview", "search", "trials", "checkpoints", "configuration", "code", "notes", "logs"] as const;
-export const trialTabs = ["overview", "hyperparameters", "workloads", "checkpoints", "runs", "environment", "logs"] as const;
-export const clusterTabs = ["overview", "logs"] as const;
+export const trialTabs = ["overview", "hyperparameters", "workloads", "checkpoints", "runs", "profile", "environment", "logs"] as const;
+export const clusterTabs = ["overview", "usage", "logs"] as const;
+/** Of these the first is what the plain address shows. */
+export const workspaceTabs = ["projects", "members"] as const;
+export const projectTabs = ["experiments", "notes"] as const;
 
 export type ExperimentTab = (typeof experimentTabs)[number];
 export type TrialTab = (typeof trialTabs)[number];
 export type ClusterTab = (typeof clusterTabs)[number];
+export type WorkspaceTab = (typeof workspaceTabs)[number];
+export type ProjectTab = (typeof projectTabs)[number];
 
 /** Pages without anything behind their name. */
-const plain = ["dashboard", "experiments", "compare", "queue", "tasks", "models", "users", "settings"] as const;
+const plain = [
+  "dashboard",
+  "experiments",
+  "compare",
+  "workspaces",
+  "queue",
+  "tasks",
+  "models",
+  "webhooks",
+  "users",
+  "audit",
+  "settings",
+] as const;
 /** The kinds of tasks that are no trials. */
 export const taskKinds = ["notebook", "tensorboard", "shell", "command"] as const;
 export type TaskKind = (typeof taskKinds)[number];
@@ -23,6 +40,8 @@ export type View =
   | { readonly page: "experiment"; readonly id: number; readonly tab: ExperimentTab }
   | { readonly page: "trial"; readonly id: number; readonly tab: TrialTab }
   | { readonly page: "cluster"; readonly tab: ClusterTab }
+  | { readonly page: "workspace"; readonly id: number; readonly tab: WorkspaceTab }
+  | { readonly page: "project"; readonly id: number; readonly tab: ProjectTab }
   | { readonly page: "model"; readonly name: string }
   | { readonly page: "task"; readonly kind: TaskKind; readonly id: string }
   | { readonly page: "unknown"; readonly path: string };
@@ -68,6 +87,14 @@ export function parseView(path: string): View {
   // /det/experiments/1/trials/2 is how the original names a trial.
   if (first === "experiments" && third === "trials" && fourth !== undefined) return parseView(`/trials/${fourth}`);
   if (fourth !== undefined) return unknown;
+  if (first === "workspaces") {
+    const tab = third ?? "projects";
+    return isIn(workspaceTabs, tab) ? { page: "workspace", id, tab } : unknown;
+  }
+  if (first === "projects") {
+    const tab = third ?? "experiments";
+    return isIn(projectTabs, tab) ? { page: "project", id, tab } : unknown;
+  }
   const tab = third ?? "overview";
   if (first === "experiments" && isIn(experimentTabs, tab)) return { page: "experiment", id, tab };
   if (first === "trials" && isIn(trialTabs, tab)) return { page: "trial", id, tab };
@@ -75,7 +102,7 @@ export function parseView(path: string): View {
 }
 
 export function pathOf(view: View): string {
-  const tab = (name: string) => (name === "overview" ? "" : `/${name}`);
+  const tab = (name: string, plainTab = "overview") => (name === plainTab ? "" : `/${name}`);
   switch (view.page) {
     case "dashboard":
       return `${mount}/`;
@@ -85,6 +112,10 @@ export function pathOf(view: View): string {
       return `${mount}/trials/${view.id}${tab(view.tab)}`;
     case "cluster":
       return `${mount}/cluster${tab(view.tab)}`;
+    case "workspace":
+      return `${mount}/workspaces/${view.id}${tab(view.tab, "projects")}`;
+    case "project":
+      return `${mount}/projects/${view.id}${tab(view.tab, "experiments")}`;
     case "model":
       return `${mount}/models/${encodeURIComponent(view.name)}`;
     case "task":
@@ -123,7 +154,11 @@ export function titleOf(view: View): string {
     case "trial":
       return of(`Trial ${view.id}`, view.tab);
     case "cluster":
-      return view.tab === "logs" ? "Master log" : "Cluster";
+      return view.tab === "logs" ? "Master log" : of("Cluster", view.tab);
+    case "workspace":
+      return view.tab === "projects" ? `Workspace ${view.id}` : of(`Workspace ${view.id}`, view.tab);
+    case "project":
+      return view.tab === "experiments" ? `Project ${view.id}` : of(`Project ${view.id}`, view.tab);
     case "model":
       return `Model ${view.name}`;
     case "task":
@@ -134,6 +169,8 @@ export function titleOf(view: View): string {
       return "Job queue";
     case "compare":
       return "Compare trials";
+    case "audit":
+      return "Audit log";
     default:
       return word(view.page);
   }

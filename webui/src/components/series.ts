@@ -1,6 +1,7 @@
 /** What is done with curves before they are drawn or taken away: pure. */
 
 import type { MetricReport } from "../api/types";
+import { csvText } from "./csv";
 import { toNumber } from "./format";
 
 type Value = number | null | undefined;
@@ -25,11 +26,6 @@ export function smooth(values: readonly Value[], weight: number): Value[] {
   });
 }
 
-function cell(value: unknown): string {
-  const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
 /** Reports as a table for other programs: a row each, a column for each metric, as RFC 4180 has it. */
 export function csv(reports: readonly MetricReport[]): string {
   const values = ({ metrics }: MetricReport) => metrics.validation_metrics ?? metrics.avg_metrics ?? {};
@@ -40,5 +36,5 @@ export function csv(reports: readonly MetricReport[]): string {
     return [report.trialId, report.group, report.totalBatches, report.numInputs || "", report.endTime, ...numbers.map((n) => (typeof n === "number" ? String(n) : n))];
   });
   const head = ["trial", "group", "batches", "records", "time", ...names];
-  return [head, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  return csvText([head, ...rows]);
 }

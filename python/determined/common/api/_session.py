@@ -8,7 +8,6 @@ import http.client
 import json
 import logging
 import os
-import ssl
 import sys
 import time
 import urllib.parse
@@ -18,6 +17,7 @@ from typing import Any, BinaryIO
 from determined.common.api import errors
 from determined.common.api._authentication import TokenCache, password_hash
 from determined.common.api._master import master_url
+from determined.common.api._tls import advice, connection, trust_of
 
 logger = logging.getLogger("determined")
 
@@ -58,8 +58,8 @@ class Session:
         self._password = password
         self._token: str | None = None
         self._cached = False
-        self._certificate_name = cert_name or os.environ.get("DET_MASTER_CERT_NAME")
-        self._tls = _tls_context(cert_path, noverify) if self._parts.scheme == "https" else None
+        self.trust = trust_of(self.master, cert_path, cert_name, noverify)
+        """Whom it believes to be the master; None where the address is a plain one."""
         self._cache = TokenCache(self.master)
 
     @property
@@ -221,27 +221,21 @@ class Session:
         if token:
             headers["Authorization"] = f"Bearer {token}"
         for delay in (*_RETRY_DELAYS, None):
-            connection = self._connection(timeout)
+            link = connection(self.master, timeout, self.trust)
             try:
-                connection.request(method, self._parts.path + path, body=data, headers=headers)
-                response = connection.getresponse()
+                link.request(method, self._parts.path + path, body=data, headers=headers)
+                response = link.getresponse()
             except (OSError, http.client.HTTPException) as error:
-                connection.close()
+                link.close()
                 raise errors.MasterNotFoundException(
-                    f"no master answers at {self.master} ({error}); "
+                    f"no master answers at {self.master} ({error}){advice(error)}; "
                     "name another with the argument master or the variable DET_MASTER, or start one here: det up"
                 ) from error
             if response.status not in _TRY_LATER or delay is None:
-                return connection, response
-            connection.close()
+                return link, response
+            link.close()
             time.sleep(delay)
         raise AssertionError
-
-    def _connection(self, timeout: float) -> http.client.HTTPConnection:
-        host, port = str(self._parts.hostname), self._parts.port
-        if self._tls is None:
-            return http.client.HTTPConnection(host, port, timeout=timeout)
-        return _TlsConnection(host, port, self._certificate_name or host, timeout, self._tls)
 
     def _obtain_token(self) -> str:
         if self._password is not None:
@@ -296,19 +290,6 @@ class Session:
             connection.close()
 
 
-class _TlsConnection(http.client.HTTPSConnection):
-    """HTTPS to a host whose certificate may be of another name."""
-
-    def __init__(self, host: str, port: int | None, name: str, timeout: float, context: ssl.SSLContext) -> None:
-        super().__init__(host, port, timeout=timeout, context=context)
-        self._name = name
-        self._tls = context
-
-    def connect(self) -> None:
-        http.client.HTTPConnection.connect(self)
-        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
-
-
 def _with_query(path: str, params: Parameters | None) -> str:
     items: list[tuple[str, str]] = []
     for name, value in (params or {}).items():
@@ -328,14 +309,3 @@ def _error_text(response: http.client.HTTPResponse) -> str:
         return str(found or text)
     except (ValueError, AttributeError):
         return text.strip()[:1000] or f"{response.status} {response.reason}"
-
-
-def _tls_context(cert_path: str | None, noverify: bool) -> ssl.SSLContext:
-    path = cert_path or os.environ.get("DET_MASTER_CERT_FILE") or None
-    if path == "noverify":
-        path, noverify = None, True
-    context = ssl.create_default_context(cafile=path)
-    if noverify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context

@@ -49,7 +49,7 @@ def track(
 
 def _begin(client: Determined, config: Config, experiment_config: dict[str, Any]) -> ClusterInfo:
     session = client._session
-    master = Master(session.master, session.token())
+    master = Master(session.master, session.token(), trust=session.trust)
     try:
         made = {"config": json.dumps(experiment_config), "unmanaged": True, **_git.origin(os.getcwd())}
         # With names of their own, what is said again after an answer was lost makes nothing twice.

@@ -1,15 +1,17 @@
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { get, post } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
 import type { Agent, ResourcePool, Slot, Task } from "../../api/types";
 import { Dialog } from "../../components/dialog";
-import { useMe } from "../../components/me";
+import { useRights } from "../../components/me";
 import { Age, Loaded, PageHead, Panel, Problem } from "../../components/parts";
 import { type ClusterTab, clusterTabs } from "../../components/paths";
 import { Link, Tabs } from "../../components/route";
 import { type Column, Table } from "../../components/table";
 import { MasterLog } from "./master_log";
 import { agentSlots, type Holder, holders, type SlotRef, taskSubject } from "./usage";
+
+const HistoryTab = lazy(() => import("./history_tab").then((m) => ({ default: m.HistoryTab })));
 
 const pollMs = 2000;
 
@@ -40,7 +42,13 @@ export function ClusterPage({ tab }: { tab: ClusterTab }) {
           </Link>
         ))}
       </Tabs>
-      {tab === "logs" ? <MasterLog /> : <Overview />}
+      {tab === "overview" && <Overview />}
+      {tab === "usage" && (
+        <Suspense fallback={<p className="quiet">Loading …</p>}>
+          <HistoryTab />
+        </Suspense>
+      )}
+      {tab === "logs" && <MasterLog />}
     </>
   );
 }
@@ -107,7 +115,7 @@ function Agents({ agents, tasks, reload }: { agents: readonly Agent[]; tasks: re
 }
 
 function AgentRow({ agent, used, reload }: { agent: Agent; used: ReadonlyMap<SlotRef, Holder>; reload: () => void }) {
-  const me = useMe();
+  const { may } = useRights();
   const [problem, setProblem] = useState("");
   const [asks, setAsks] = useState(false);
   const slots = agentSlots(agent);
@@ -122,7 +130,7 @@ function AgentRow({ agent, used, reload }: { agent: Agent; used: ReadonlyMap<Slo
           <Age time={agent.registeredTime} />
         </span>
         {agent.draining ? <span className="label">draining</span> : !agent.enabled && <span className="label">disabled</span>}
-        {me.admin && (
+        {may("UPDATE_AGENTS") && (
           <div className="actions">
             {agent.enabled && !agent.draining ? (
               <button type="button" onClick={() => setAsks(true)}>

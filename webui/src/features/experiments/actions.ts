@@ -65,6 +65,18 @@ export interface Plan<T> {
   readonly leaves: readonly { readonly item: T; readonly why: string }[];
 }
 
+/** Which of the chosen experiments move into the project. 0, none yet, takes all. */
+export function planMove<T extends Pick<Experiment, "projectId" | "projectName" | "state">>(project: number, chosen: readonly T[]): Plan<T> {
+  const acts: T[] = [];
+  const leaves: { item: T; why: string }[] = [];
+  for (const item of chosen) {
+    if (item.projectId === project) leaves.push({ item, why: `is in ${item.projectName} already` });
+    else if (item.state === "STATE_DELETING") leaves.push({ item, why: "is being deleted" });
+    else acts.push(item);
+  }
+  return { acts, leaves };
+}
+
 /** Which of the chosen experiments the action is for, and why not the others. */
 export function plan<T extends Subject>(action: Action, chosen: readonly T[]): Plan<T> {
   const acts: T[] = [];

@@ -1,12 +1,11 @@
 import { useState } from "react";
-import { toApiError } from "../../api/loadable";
 import type { Experiment } from "../../api/types";
 import { Dialog } from "../../components/dialog";
-import { ApiError } from "../../api/client";
 import { count } from "../../components/format";
-import { StateBadge } from "../../components/parts";
 import { Link } from "../../components/route";
 import { act } from "./api";
+import { MoveDialog } from "./move";
+import { Acts, Leaves, useOneByOne } from "./one_by_one";
 import { type Action, actionNames, done, explanations, isDangerous, plan } from "./actions";
 
 interface BulkProps {
@@ -19,7 +18,8 @@ interface BulkProps {
 /** What one can do with all experiments that are chosen. */
 export function BulkActions({ chosen, onClear, onDone }: BulkProps) {
   const [action, setAction] = useState<Action>();
-  if (chosen.length === 0 && action === undefined) return null;
+  const [moves, setMoves] = useState(false);
+  if (chosen.length === 0 && action === undefined && !moves) return null;
   const trials = chosen.flatMap(({ bestTrialId }) => (bestTrialId ? [bestTrialId] : []));
   return (
     <div className="row bulk" role="group" aria-label="Actions for the chosen experiments">
@@ -32,6 +32,11 @@ export function BulkActions({ chosen, onClear, onDone }: BulkProps) {
           </button>
         );
       })}
+      {chosen.length > 0 && (
+        <button type="button" title="To another project" onClick={() => setMoves(true)}>
+          move
+        </button>
+      )}
       {trials.length > 1 && (
         <Link to={{ page: "compare" }} query={{ trials: trials.join(",") }}>
           compare their best trials
@@ -43,11 +48,10 @@ export function BulkActions({ chosen, onClear, onDone }: BulkProps) {
       {action !== undefined && (
         <ActionDialog action={action} chosen={chosen} onDone={onDone} onClose={() => setAction(undefined)} />
       )}
+      {moves && <MoveDialog chosen={chosen} onDone={onDone} onClose={() => setMoves(false)} />}
     </div>
   );
 }
-
-type Outcome = "waits" | "done" | { readonly problem: string };
 
 interface ActionDialogProps {
   readonly action: Action;
@@ -60,60 +64,19 @@ interface ActionDialogProps {
 export function ActionDialog({ action, chosen, onDone, onClose }: ActionDialogProps) {
   // What the dialog asked about is what is done, whatever the list shows meanwhile.
   const [{ acts, leaves }] = useState(() => plan(action, chosen));
-  const [outcomes, setOutcomes] = useState<ReadonlyMap<number, Outcome>>(new Map());
-  const started = outcomes.size > 0;
-  const run = async () => {
-    setOutcomes(new Map(acts.map(({ id }) => [id, "waits"])));
-    const gone: Experiment[] = [];
-    let failed = 0;
-    for (const experiment of acts) {
-      const outcome = await act(experiment.id, action).then(
-        (): Outcome => "done",
-        (cause: unknown): Outcome => ({ problem: toApiError(cause).message }),
-      );
-      if (outcome === "done") gone.push(experiment);
-      else failed += 1;
-      setOutcomes((before) => new Map(before).set(experiment.id, outcome));
-    }
-    onDone(gone);
-    if (failed > 0) throw new ApiError(0, `${count(failed, "experiment")} could not be ${done[action]}.`);
-  };
+  const { outcomes, run } = useOneByOne(done[action], onDone);
   return (
     <Dialog
       title={`${action.charAt(0).toUpperCase()}${action.slice(1)} ${count(acts.length, "experiment")}?`}
       action={action}
       danger={isDangerous(action)}
-      disabled={started}
-      onAction={run}
+      disabled={outcomes.size > 0}
+      onAction={() => run(acts, (id) => act(id, action))}
       onClose={onClose}
     >
       <p>{explanations[action]}.</p>
-      <ul className="subjects" aria-label={`Experiments to ${action}`}>
-        {acts.map(({ id, name, state }) => (
-          <li key={id}>
-            <span className="number">{id}</span> {name} <StateBadge state={state} /> <Result outcome={outcomes.get(id)} action={action} />
-          </li>
-        ))}
-      </ul>
-      {leaves.length > 0 && (
-        <>
-          <p>Left as they are:</p>
-          <ul className="subjects quiet" aria-label="Left as they are">
-            {leaves.map(({ item, why }) => (
-              <li key={item.id}>
-                <span className="number">{item.id}</span> {item.name} {why}
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
+      <Acts verb={action} acts={acts} outcomes={outcomes} done={done[action]} />
+      <Leaves leaves={leaves} />
     </Dialog>
   );
-}
-
-function Result({ outcome, action }: { outcome: Outcome | undefined; action: Action }) {
-  if (outcome === undefined) return null;
-  if (outcome === "waits") return <span className="quiet">…</span>;
-  if (outcome === "done") return <span className="state good">{done[action]}</span>;
-  return <span className="problem">{outcome.problem}</span>;
 }

@@ -59,7 +59,7 @@ export const allColumns: readonly ExperimentColumn[] = [
     id: "project",
     title: "Project",
     cell: ({ projectId, projectName, workspaceName }) => (
-      <Link to={{ page: "experiments" }} query={{ project: String(projectId) }} title="All experiments of this project">
+      <Link to={{ page: "project", id: projectId, tab: "experiments" }} title="All experiments of this project">
         {workspaceName === projectName ? projectName : `${workspaceName} / ${projectName}`}
       </Link>
     ),

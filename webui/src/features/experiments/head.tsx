@@ -11,6 +11,11 @@ import { act, change } from "./api";
 import { type Action, actions, explanations, isDangerous } from "./actions";
 import { ActionDialog } from "./bulk";
 import { ForkDialog } from "./fork";
+import { canGoOn } from "./go_on";
+import { GoOnDialog } from "./go_on_dialog";
+import { MoveDialog } from "./move";
+import { sizeFields } from "./resize";
+import { ResizeDialog } from "./resize_dialog";
 
 interface HeadProps {
   readonly experiment: Experiment;
@@ -45,6 +50,13 @@ export function Head({ experiment, trials, reload }: HeadProps) {
         </Editable>
       </p>
       <p className="quiet row">
+        <span>
+          <Link to={{ page: "project", id: experiment.projectId, tab: "experiments" }} title="Its project">
+            {experiment.workspaceName === experiment.projectName
+              ? experiment.projectName
+              : `${experiment.workspaceName} / ${experiment.projectName}`}
+          </Link>
+        </span>
         <span>{experiment.username}</span>
         <span>
           {experiment.searcherType} · {count(experiment.numTrials, "trial")}
@@ -82,6 +94,10 @@ export function Head({ experiment, trials, reload }: HeadProps) {
 function Buttons({ experiment, trials, reload }: HeadProps) {
   const [asks, setAsks] = useState<Action>();
   const [forks, setForks] = useState<"fork" | "continue">();
+  const [moves, setMoves] = useState(false);
+  const [resizes, setResizes] = useState(false);
+  const [goesOn, setGoesOn] = useState(false);
+  const resizable = !experiment.unmanaged && sizeFields(experiment.config, experiment.state).length > 0;
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
   const possible = actions(experiment);
@@ -119,7 +135,25 @@ function Buttons({ experiment, trials, reload }: HeadProps) {
           continue
         </button>
       )}
-      {more.length > 0 && <Popup label="more">{more.map(button)}</Popup>}
+      <Popup label="more">
+        {canGoOn(experiment) && (
+          <button type="button" title="The same trial goes on from its newest checkpoint" onClick={() => setGoesOn(true)}>
+            let it go on
+          </button>
+        )}
+        {resizable && (
+          <button type="button" title="How large the search is, slots, priority" onClick={() => setResizes(true)}>
+            {isTerminal(experiment.state) ? "extend the search" : "edit search and resources"}
+          </button>
+        )}
+        <button type="button" title="To another project" onClick={() => setMoves(true)}>
+          move
+        </button>
+        {more.map(button)}
+      </Popup>
+      {resizes && <ResizeDialog experiment={experiment} onDone={reload} onClose={() => setResizes(false)} />}
+      {goesOn && <GoOnDialog experiment={experiment} onDone={reload} onClose={() => setGoesOn(false)} />}
+      {moves && <MoveDialog chosen={[experiment]} onDone={reload} onClose={() => setMoves(false)} />}
       {asks !== undefined && (
         <ActionDialog
           action={asks}

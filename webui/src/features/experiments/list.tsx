@@ -6,7 +6,7 @@ import { Popup } from "../../components/dialog";
 import { count } from "../../components/format";
 import { Choice, Loaded, PageHead } from "../../components/parts";
 import type { Query } from "../../components/paths";
-import { Link, useQuery } from "../../components/route";
+import { useQuery } from "../../components/route";
 import { SearchField } from "../../components/search_field";
 import { parseOrder } from "../../components/sorting";
 import { TableHead } from "../../components/table";
@@ -18,9 +18,23 @@ import { pageOf, pageSize, sortKeys, stateFilters, usualOrder } from "./search";
 const pollMs = 2000;
 const columnsKey = "experiment columns";
 
-/** All experiments: found, filtered, sorted and paged by the master; the address holds the question. */
+/** All experiments. */
 export function ExperimentList() {
-  const [query, change] = useQuery();
+  return (
+    <>
+      <PageHead title="Experiments" />
+      <ExperimentTable />
+    </>
+  );
+}
+
+/**
+ * Experiments, all or those of a project: found, filtered, sorted and paged by the master; the address holds the
+ * question.
+ */
+export function ExperimentTable({ project }: { project?: number }) {
+  const [asked, change] = useQuery();
+  const query = project === undefined ? asked : { ...asked, project: String(project) };
   const [list, reload] = usePolled(JSON.stringify(query), (signal) => listExperiments(query, signal), pollMs);
   // While the next answer is on its way, the last one stays: nothing jumps while one types.
   const [last, setLast] = useState<ExperimentPageReply>();
@@ -40,8 +54,7 @@ export function ExperimentList() {
   const ask = (some: Query) => change({ page: "", ...some });
   return (
     <>
-      <PageHead title="Experiments">{shown.status === "loaded" && <Total reply={shown.value} />}</PageHead>
-      <Filters query={query} ask={ask} />
+      <Filters query={asked} ask={ask} total={shown.status === "loaded" ? shown.value.pagination.total : undefined} />
       <BulkActions
         chosen={latest(chosen, last)}
         onClear={() => setChosen(new Map())}
@@ -54,7 +67,7 @@ export function ExperimentList() {
         {({ experiments, pagination }) => (
           <>
             {experiments.length === 0 ? (
-              <Nothing query={query} />
+              <Nothing query={asked} project={project} />
             ) : (
               <Rows experiments={experiments} query={query} change={ask} chosen={chosen} choose={choose} />
             )}
@@ -72,20 +85,23 @@ function latest(chosen: ReadonlyMap<number, Experiment>, reply: ExperimentPageRe
   return [...chosen.values()].map((experiment) => now.get(experiment.id) ?? experiment);
 }
 
-function Total({ reply }: { reply: ExperimentPageReply }) {
-  return <span className="quiet">{count(reply.pagination.total ?? 0, "experiment")}</span>;
-}
-
-function Nothing({ query }: { query: Query }) {
+function Nothing({ query, project }: { query: Query; project: number | undefined }) {
   if (Object.keys(query).length > 0) return <p className="quiet">No experiment matches.</p>;
   return (
     <p className="quiet">
-      No experiments yet. In a directory with a model: <code>det experiment create config.yaml .</code>
+      {project === undefined ? "No experiments yet." : "No experiments in this project yet."} In a directory with a model:{" "}
+      <code>det experiment create {project === undefined ? "" : `--project_id ${project} `}config.yaml .</code>
     </p>
   );
 }
 
-function Filters({ query, ask }: { query: Query; ask: (some: Query) => void }) {
+interface FiltersProps {
+  readonly query: Query;
+  readonly ask: (some: Query) => void;
+  readonly total: number | undefined;
+}
+
+function Filters({ query, ask, total }: FiltersProps) {
   const [users] = usePolled("users", (signal) => get<{ users: readonly User[] }>("users", {}, signal), 60_000);
   const names = users.status === "loaded" ? users.value.users.map((user) => user.username) : [];
   const columns = query.columns ?? localStorage.getItem(columnsKey) ?? usualColumns;
@@ -132,6 +148,7 @@ function Filters({ query, ask }: { query: Query; ask: (some: Query) => void }) {
         </button>
       )}
       <div className="actions">
+        {total !== undefined && <span className="quiet">{count(total, "experiment")}</span>}
         <Popup label="Columns">
           {allColumns
             .filter(({ id }) => id !== "name")
@@ -229,7 +246,11 @@ function Pages({ total, query, change }: { total: number; query: Query; change: 
       <button type="button" disabled={page >= pages} onClick={() => to(page + 1)}>
         Next
       </button>
-      {page > pages && <Link to={{ page: "experiments" }}>To the first page</Link>}
+      {page > pages && (
+        <button type="button" className="text" onClick={() => to(1)}>
+          To the first page
+        </button>
+      )}
     </nav>
   );
 }

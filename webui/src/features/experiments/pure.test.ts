@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { actions, obstacle, plan } from "./actions";
+import { actions, obstacle, plan, planMove } from "./actions";
 import { listParameters } from "./search";
 
 test.each([
@@ -34,6 +34,21 @@ test("a bulk action says what it acts on and why it leaves out the rest", () => 
     [3, "is paused"],
   ]);
   expect(obstacle("delete", { state: "STATE_RUNNING", archived: false })).toBe("is running, not finished");
+});
+
+test("a move leaves out what is there already or is being deleted", () => {
+  const chosen = [
+    { id: 1, projectId: 7, projectName: "nets", state: "STATE_RUNNING" },
+    { id: 2, projectId: 8, projectName: "other", state: "STATE_COMPLETED" },
+    { id: 3, projectId: 8, projectName: "other", state: "STATE_DELETING" },
+  ];
+  expect(planMove(0, chosen).acts.map(({ id }) => id)).toEqual([1, 2]);
+  const { acts, leaves } = planMove(7, chosen);
+  expect(acts.map(({ id }) => id)).toEqual([2]);
+  expect(leaves.map(({ item, why }) => [item.id, why])).toEqual([
+    [1, "is in nets already"],
+    [3, "is being deleted"],
+  ]);
 });
 
 test("a plain address asks for the newest experiments that are not archived", () => {

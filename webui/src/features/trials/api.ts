@@ -35,6 +35,13 @@ async function all<T>(path: string, parameters: Parameters<typeof stream>[1], si
   return items;
 }
 
+/** What a trial reported in one group of metrics, of long curves as many reports as `most` shows. */
+export async function listReports(id: number, group: string, most: number, signal: AbortSignal): Promise<readonly MetricReport[]> {
+  const parameters = { trialIds: [id], group, maxDatapoints: most };
+  const replies = await all<{ metrics: readonly MetricReport[] }>("trials/metrics/trial_metrics", parameters, signal);
+  return replies.flatMap(({ metrics }) => metrics);
+}
+
 export async function listRuns(id: number, signal: AbortSignal): Promise<readonly Run[]> {
   const [checkpoints, replies, starts, goingOn] = await Promise.all([
     listCheckpoints(id, signal),

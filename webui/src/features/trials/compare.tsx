@@ -1,7 +1,7 @@
 import { type FormEvent, useMemo, useState } from "react";
 import { usePolled } from "../../api/loadable";
 import { scaleOf } from "../../components/curves";
-import { palette } from "../../components/chart";
+import { palette, restColour } from "../../components/palette";
 import { flatten, formatNumber, isTerminal, runTime } from "../../components/format";
 import { Metrics } from "../../components/metrics";
 import { Loaded, PageHead, Panel, StateBadge } from "../../components/parts";
@@ -60,7 +60,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
   const key = list.map(({ trial }) => trial.id).join();
   const ids = useMemo(() => list.map(({ trial }) => trial.id), [key]);
   const scales = useMemo(() => new Map(list.map(({ trial, experiment }) => [trial.id, scaleOf(trial, experiment.config)])), [key]);
-  const colours = new Map(ids.map((id, index) => [id, palette[index % palette.length] ?? "#888888"]));
+  const colours = new Map(ids.map((id, index) => [id, palette[index % palette.length] ?? restColour]));
   const texts = list.map(({ trial }) => new Map(flatten(trial.hparams)));
   const names = [...new Set(texts.flatMap((map) => [...map.keys()]))].sort();
   const differs = (name: string) => new Set(texts.map((map) => map.get(name))).size > 1;
@@ -71,7 +71,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
         scales={scales}
         live={list.some(({ trial }) => !isTerminal(trial.state))}
         first={list[0]?.experiment.searcherMetric ?? ""}
-        colour={({ trialId }) => colours.get(trialId) ?? "#888888"}
+        colour={({ trialId }) => colours.get(trialId) ?? restColour}
       />
       <Panel title="Beside each other">
         <div className="table">

@@ -1,8 +1,11 @@
 import { useMemo } from "react";
+import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import { Age, Loaded } from "../../components/parts";
+import type { TrialEnvironments } from "../../api/types";
+import { Age, Loaded, Panel } from "../../components/parts";
 import { type Column, Table } from "../../components/table";
 import { listRuns } from "./api";
+import { type Check, exactness } from "./exactness";
 import type { Run } from "./runs";
 
 /** Each start of the trial's process: what it went on from, and how far it came. */
@@ -37,11 +40,42 @@ export function RunTable({ id, live }: { id: number; live: boolean }) {
         <>
           <Table label="Runs" rows={runs} columns={columns} rowKey={({ run }) => run} order="run" empty="It has not started yet." />
           <p className="quiet">
-            A run that goes on trains the same batches with the same numbers as one that was never interrupted: a report that is
-            sent again for a batch must equal the first one.
+            What a run reported beyond the checkpoint from which the next one went on is replaced by what that one reports.
           </p>
+          {runs.length > 0 && <Proof id={id} runs={runs} live={live} />}
         </>
       )}
     </Loaded>
+  );
+}
+
+/** What says that the trial is, to the last bit, the one that was never interrupted. */
+function Proof({ id, runs, live }: { id: number; runs: readonly Run[]; live: boolean }) {
+  const [loaded] = usePolled(`environment ${id}`, (signal) => get<TrialEnvironments>(`trials/${id}/environment`, {}, signal), 5000, () => live);
+  return (
+    <Panel title="Proof of exact resume">
+      <Loaded of={loaded} what="what the runs ran in">
+        {(environments) => (
+          <ul className="proof">
+            {exactness(runs, environments).map((check) => (
+              <Line key={check.text} check={check} />
+            ))}
+          </ul>
+        )}
+      </Loaded>
+      <p className="quiet">
+        Where all of this holds, the trial ends with the same weights and metrics, to the last bit, as if it had never been interrupted: on processors
+        always, on GPUs with deterministic kernels.
+      </p>
+    </Panel>
+  );
+}
+
+function Line({ check: { holds, text } }: { check: Check }) {
+  const [tone, word] = holds === undefined ? ["waiting", "not known"] : holds ? ["good", "holds"] : ["bad", "does not hold"];
+  return (
+    <li>
+      <span className={`state ${tone}`}>{word}</span> {text}
+    </li>
   );
 }

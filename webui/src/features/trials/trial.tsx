@@ -11,6 +11,7 @@ import { type TrialTab, trialTabs } from "../../components/paths";
 import { Link, Tabs } from "../../components/route";
 import { getTrial, killTrial, listCheckpoints, type TrialWithExperiment } from "./api";
 import { EnvironmentPanels } from "./environment_panels";
+import { ProfilePanel } from "./profile_panel";
 import { RunTable } from "./run_table";
 import { WorkloadTable } from "./workload_table";
 
@@ -60,6 +61,8 @@ function Content({ trial, experiment, tab }: TrialWithExperiment & { tab: TrialT
       return <Checkpoints id={trial.id} live={live} />;
     case "runs":
       return <RunTable id={trial.id} live={live} />;
+    case "profile":
+      return <ProfilePanel id={trial.id} startTime={trial.startTime} live={live} />;
     case "environment":
       return <EnvironmentPanels id={trial.id} live={live} />;
     case "logs":

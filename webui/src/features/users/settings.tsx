@@ -2,13 +2,15 @@ import { type FormEvent, useState } from "react";
 import { get, patch } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
 import type { MasterFacts } from "../../api/types";
-import { useMe } from "../../components/me";
+import { useMe, useRights } from "../../components/me";
 import { Choice, Field, Loaded, PageHead, Pairs, Panel, Problem } from "../../components/parts";
 import { setTheme, useTheme } from "../../components/theme";
+import { Tokens } from "./tokens";
 
 /** What a user chooses for herself. */
 export function SettingsPage() {
   const me = useMe();
+  const { may } = useRights();
   const theme = useTheme();
   const [master] = usePolled("master", (signal) => get<MasterFacts>("master", {}, signal), 0, () => false);
   return (
@@ -31,7 +33,7 @@ export function SettingsPage() {
             {({ version, clusterName, clusterId }) => (
               <Pairs
                 rows={[
-                  ["Logged in as", `${me.username}${me.admin ? ", administrator" : ""}`],
+                  ["Logged in as", `${me.username}${may("ADMINISTRATE_USER") ? ", administrator" : ""}`],
                   ["Cluster", clusterName],
                   ["Cluster id", clusterId],
                   ["Version", version],
@@ -42,6 +44,7 @@ export function SettingsPage() {
           </Loaded>
         </Panel>
       </div>
+      <Tokens />
     </>
   );
 }

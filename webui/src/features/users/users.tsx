@@ -3,9 +3,10 @@ import { get, patch, post } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
 import type { User } from "../../api/types";
 import { Dialog } from "../../components/dialog";
-import { useMe } from "../../components/me";
+import { useMe, useRights } from "../../components/me";
 import { Age, Field, Loaded, PageHead, Problem } from "../../components/parts";
 import { type Column, Table } from "../../components/table";
+import { UserRoles } from "./user_roles";
 
 type Change = Partial<Pick<User, "admin" | "active" | "displayName">> & { readonly password?: string; readonly isHashed?: boolean };
 
@@ -14,9 +15,11 @@ const change = (user: User, what: Change) => patch(`users/${user.id}`, what);
 /** Who may use the cluster: for administrators. */
 export function UsersPage() {
   const me = useMe();
+  const { may, rbac } = useRights();
   const [list, reload] = usePolled("users", (signal) => get<{ users: readonly User[] }>("users", {}, signal), 5000);
   const [creates, setCreates] = useState(false);
   const [opened, setOpened] = useState<User>();
+  const [roleful, setRoleful] = useState<User>();
   const [problem, setProblem] = useState("");
   const columns = useMemo((): Column<User>[] => {
     const set = (user: User, what: Change) => {
@@ -28,7 +31,8 @@ export function UsersPage() {
       { id: "display", title: "Display name", value: ({ displayName }) => displayName, cell: ({ displayName }) => displayName },
       {
         id: "admin",
-        title: "Administrator",
+        title: rbac ? "Flag “administrator”" : "Administrator",
+        ...(rbac ? { hint: "Does not count while roles do: assign the role ClusterAdmin" } : {}),
         value: ({ admin }) => Number(admin),
         cell: (user) => (
           <input
@@ -64,9 +68,24 @@ export function UsersPage() {
           </button>
         ),
       },
+      {
+        id: "roles",
+        title: "",
+        cell: (user) => (
+          <button type="button" className="text" aria-label={`Roles of ${user.username}`} onClick={() => setRoleful(user)}>
+            roles
+          </button>
+        ),
+      },
     ];
-  }, [me.id, reload]);
-  if (!me.admin) return <p className="quiet">Users are managed by administrators. Log in as one.</p>;
+  }, [me.id, rbac, reload]);
+  if (!may("ADMINISTRATE_USER"))
+    return (
+      <>
+        <PageHead title="Users" />
+        <p className="quiet">Users are managed by administrators. Log in as one.</p>
+      </>
+    );
   return (
     <>
       <PageHead
@@ -83,6 +102,7 @@ export function UsersPage() {
       </Loaded>
       {creates && <NewUser onDone={reload} onClose={() => setCreates(false)} />}
       {opened !== undefined && <PasswordDialog user={opened} onClose={() => setOpened(undefined)} />}
+      {roleful !== undefined && <UserRoles user={roleful} onClose={() => setRoleful(undefined)} />}
     </>
   );
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-namespace det::pytorch {
+namespace det {
 
 /// A directory that is deleted at the end, whatever happens. Throws std::system_error where it cannot be
 /// made.
@@ -30,4 +30,4 @@ class Scratch {
   std::filesystem::path path_;
 };
 
-}  // namespace det::pytorch
+}  // namespace det

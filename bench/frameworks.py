@@ -1,0 +1,136 @@
+"""A search of a thousand trivial trials, from the call to its end: here, in Ray Tune and in Optuna.
+
+The trial computes one number from one hyperparameter. What is around it differs, and the figures with it:
+
+- here every trial is a process of its own, forked from one that has imported PyTorch, on a slot of its own; each
+  validation is durable before the trial goes on, logs are kept, and everything survives `kill -9`;
+- Ray Tune runs each trial as an actor (a process that it starts anew, or with `reuse` the same one for many);
+- Optuna calls a function in its own process: no isolation, nothing survives but what its storage kept. Measured with
+  its storage in memory and in SQLite, which is the nearer comparison.
+
+Ray and Optuna are not of this platform's environment: install them into one of the bench's own, and name its Python:
+
+    python3 -m venv ~/.cache/det-bench/venv && ~/.cache/det-bench/venv/bin/pip install 'ray[tune]' optuna
+    python bench/frameworks.py [trials, default 1000] [at once, default the cores] [~/.cache/det-bench/venv/bin/python]
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from platform_under_test import ROOT, circumstances, platform
+
+RAY = """
+import os, sys, time
+os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
+import ray
+from ray import tune
+trials, at_once, reuse = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "reuse"
+ray.init(num_cpus=at_once, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+def trial(config):
+    tune.report({"loss": (config["x"] - 0.3) ** 2})
+run_config = {}
+try:
+    from ray.tune import RunConfig
+    run_config = {"run_config": RunConfig(verbose=0)}
+except ImportError:
+    pass
+begin = time.monotonic()
+tuner = tune.Tuner(
+    tune.with_resources(trial, {"cpu": 1}),
+    param_space={"x": tune.uniform(0, 1)},
+    tune_config=tune.TuneConfig(metric="loss", mode="min", num_samples=trials, reuse_actors=reuse),
+    **run_config,
+)
+results = tuner.fit()
+seconds = time.monotonic() - begin
+assert len(results) == trials and not results.errors, results.errors
+print("RESULT", seconds, results.get_best_result().metrics["loss"], ray.__version__)
+"""
+
+OPTUNA = """
+import os, sys, tempfile, time
+import optuna
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+trials, at_once, kind = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+with tempfile.TemporaryDirectory() as directory:
+    storage = f"sqlite:///{directory}/optuna.db" if kind == "sqlite" else None
+    begin = time.monotonic()
+    study = optuna.create_study(storage=storage, sampler=optuna.samplers.RandomSampler(seed=1))
+    study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=trials, n_jobs=at_once)
+    seconds = time.monotonic() - begin
+    assert len(study.trials) == trials
+    print("RESULT", seconds, study.best_value, optuna.__version__)
+"""
+
+
+def other(python: str, name: str, program: str, trials: int, at_once: int, kind: str) -> None:
+    words = [python, "-c", program, str(trials), str(at_once), kind]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=1800, check=False)
+    except subprocess.TimeoutExpired:
+        print(f"{name}: not over after 30 minutes", flush=True)
+        return
+    found = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
+    if not found:
+        print(f"{name}: did not run: {(done.stderr.strip().splitlines() or ['no word'])[-1]}", flush=True)
+        return
+    _, seconds, best, version = found[-1].split()
+    show(f"{name} {version}", trials, float(seconds), float(best))
+
+
+def show(name: str, trials: int, seconds: float, best: float) -> None:
+    print(
+        f"{name}: {trials} trials in {seconds:.1f} s, {1e3 * seconds / trials:.1f} ms a trial, best {best:.2g}; "
+        f"load {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
+
+
+def ours(trials: int, at_once: int) -> None:
+    searcher = (
+        f"{{name: random, metric: loss, max_trials: {trials}, max_concurrent_trials: {at_once},"
+        " max_length: {batches: 1}}"
+    )
+    with platform("--slots", str(at_once)) as server:
+        point = ROOT / "bench" / "models" / "point"
+        warming = server.submit(point, searcher="{name: single, metric: loss, max_length: {batches: 1}}")
+        server.wait_until_over(warming)
+        time.sleep(3)
+        begin = time.monotonic()
+        experiment = server.submit(point, searcher=searcher)
+        while (state := server.state(experiment)) not in ("STATE_COMPLETED", "STATE_ERROR", "STATE_CANCELED"):
+            if time.monotonic() - begin > 1800:
+                sys.exit("this platform: not over after 30 minutes")
+            time.sleep(0.1)
+        seconds = time.monotonic() - begin
+        if state != "STATE_COMPLETED":
+            sys.exit(f"the search is {state}")
+        best = server.call("GET", f"/api/v1/experiments/{experiment}/trials?limit=-1")["trials"]
+        if len(best) != trials or any(t["state"] != "STATE_COMPLETED" for t in best):
+            sys.exit(f"{len(best)} trials: {sorted({t['state'] for t in best})}")
+        losses = [t["bestValidation"]["metrics"]["avgMetrics"]["loss"] for t in best]
+    show("this platform", trials, seconds, min(losses))
+
+
+def main() -> None:
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    at_once = int(sys.argv[2]) if len(sys.argv) > 2 else os.cpu_count() or 1
+    home = pathlib.Path.home() / ".cache" / "det-bench" / "venv" / "bin" / "python"
+    python = sys.argv[3] if len(sys.argv) > 3 else str(home)
+    ours(trials, at_once)
+    if not pathlib.Path(python).exists():
+        sys.exit(f"no Ray and no Optuna: {python} is not there")
+    other(python, "Optuna, in memory", OPTUNA, trials, at_once, "memory")
+    other(python, "Optuna, SQLite", OPTUNA, trials, at_once, "sqlite")
+    other(python, "Ray Tune, actors reused", RAY, trials, at_once, "reuse")
+    other(python, "Ray Tune, an actor a trial", RAY, max(1, trials // 20), at_once, "anew")  # seconds each
+    print(f"frameworks.py {trials} {at_once}; {circumstances()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+import { Component, type ReactNode } from "react";
+
+interface BoundaryProps {
+  readonly children: ReactNode;
+}
+
+/** Says that a page could not be shown, instead of showing nothing at all. */
+export class Boundary extends Component<BoundaryProps, { readonly problem?: string }> {
+  override state: { readonly problem?: string } = {};
+
+  static getDerivedStateFromError(cause: unknown) {
+    return { problem: cause instanceof Error ? cause.message : String(cause) };
+  }
+
+  override render() {
+    if (this.state.problem === undefined) return this.props.children;
+    return (
+      <>
+        <h1>This page cannot be shown</h1>
+        <p className="problem" role="alert">
+          Either the master does not answer now, or it was upgraded since this window was opened. ({this.state.problem})
+        </p>
+        <button type="button" className="primary" onClick={() => location.reload()}>
+          Load again
+        </button>
+      </>
+    );
+  }
+}

@@ -1,0 +1,94 @@
+/** What the audit log is asked, and how its entries read. Pure. */
+
+import type { Parameters } from "../../api/client";
+import type { Query, View } from "../../components/paths";
+
+export interface Entry {
+  readonly id: number;
+  readonly time: string;
+  readonly username: string;
+  /** The task that acted in the user's name; empty: the user. */
+  readonly byTask: string;
+  readonly address: string;
+  /** "POST /api/v1/experiments/{id}/kill" */
+  readonly operation: string;
+  readonly path: string;
+  /** "experiment 7" */
+  readonly about: string;
+  /** Of HTTP. */
+  readonly status: number;
+}
+
+export const pageSize = 100;
+
+/** The cursors of the pages that one has turned: the last is this page's. */
+export function cursorsOf({ before }: Query): number[] {
+  return (before ?? "")
+    .split(",")
+    .filter((text) => /^\d{1,15}$/.test(text))
+    .map(Number);
+}
+
+/** A moment as a field of type datetime-local has it, in local time; empty for none. */
+export function fieldOf(time: string | undefined): string {
+  const at = Date.parse(time ?? "");
+  if (Number.isNaN(at)) return "";
+  const here = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
+  return here.toISOString().slice(0, 16);
+}
+
+/** What such a field says, for the address and the master; empty for none. */
+export function timeOf(field: string): string {
+  const at = Date.parse(field);
+  return Number.isNaN(at) ? "" : new Date(at).toISOString();
+}
+
+/** The question behind an address; one entry more than a page, to know whether there is another page. */
+export function auditParameters(query: Query): Parameters {
+  const beforeId = cursorsOf(query).at(-1);
+  const time = (name: "since" | "until", parameter: string) =>
+    Number.isNaN(Date.parse(query[name] ?? "")) ? {} : { [parameter]: new Date(Date.parse(query[name] ?? "")).toISOString() };
+  return {
+    limit: pageSize + 1,
+    ...(query.user ? { username: query.user } : {}),
+    ...(query.search ? { text: query.search } : {}),
+    ...(query.refused ? { refused: true } : {}),
+    ...time("since", "after"),
+    ...time("until", "before"),
+    ...(beforeId === undefined ? {} : { beforeId }),
+  };
+}
+
+/** The method and the path that was called. */
+export function callOf({ operation, path }: Pick<Entry, "operation" | "path">): string {
+  return `${operation.split(" ")[0] ?? ""} ${path}`;
+}
+
+/** What it was about, each with its page, where there is one: "experiment 1, project 4". */
+export function aboutParts(about: string): { readonly text: string; readonly view: View | undefined }[] {
+  return about === "" ? [] : about.split(", ").map((text) => ({ text, view: viewOf(text) }));
+}
+
+/** The page of one thing, where there is one. */
+export function viewOf(about: string): View | undefined {
+  const found = /^(experiment|trial|workspace|project) (\d+)$/.exec(about);
+  const id = Number(found?.[2]);
+  switch (found?.[1]) {
+    case "experiment":
+    case "trial":
+      return { page: found[1], id, tab: "overview" };
+    case "workspace":
+      return { page: "workspace", id, tab: "projects" };
+    case "project":
+      return { page: "project", id, tab: "experiments" };
+    default:
+      return undefined;
+  }
+}
+
+/** An answer in words. */
+export function outcomeOf(status: number): string {
+  if (status < 400) return "done";
+  const words: Readonly<Record<number, string>> = { 401: "not logged in", 403: "not allowed", 404: "not found", 409: "refused", 429: "too often" };
+  return words[status] ?? (status < 500 ? "refused" : "failed");
+}

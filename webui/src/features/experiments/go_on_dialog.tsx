@@ -1,0 +1,35 @@
+import { useState } from "react";
+import { post } from "../../api/client";
+import type { Experiment } from "../../api/types";
+import { Dialog } from "../../components/dialog";
+import { usualOverride } from "./go_on";
+
+interface GoOnDialogProps {
+  readonly experiment: Experiment;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+/** The same trial, under the same number, goes on from its newest checkpoint. */
+export function GoOnDialog({ experiment, onDone, onClose }: GoOnDialogProps) {
+  const { id, config, state } = experiment;
+  const [override, setOverride] = useState(() => usualOverride(config, state));
+  const goOn = () => post("experiments/continue", { id, overrideConfig: override.trim() === "" ? "{}" : override }).then(onDone);
+  return (
+    <Dialog title={`Let experiment ${id} go on`} action="Go on" onAction={goOn} onClose={onClose}>
+      <p className="quiet">
+        The same trial goes on from its newest checkpoint. To begin another experiment with a checkpoint of it, use <em>continue</em>.
+      </p>
+      <textarea
+        className="mono"
+        rows={8}
+        aria-label="What changes in its configuration (YAML)"
+        value={override}
+        spellCheck={false}
+        autoFocus
+        onChange={(event) => setOverride(event.target.value)}
+      />
+      <p className="quiet">This lies over the configuration that it had. A trial that was completed needs a greater length.</p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,85 @@
+/** What an exact resume rests on, checked against what the master knows of a trial's runs. Pure. */
+
+import type { TrialEnvironments } from "../../api/types";
+import { flatten } from "../../components/format";
+import type { Run } from "./runs";
+
+export interface Check {
+  /** Undefined: the trial has not told what it takes to know. */
+  readonly holds: boolean | undefined;
+  readonly text: string;
+}
+
+/** What may differ between runs without changing any number. */
+const harmless = /^(hardware\.(hostname|memory_bytes|cores|gpu_driver)|os\.(kernel|name))$/;
+
+/** Where each run went on. */
+function starts(runs: readonly Run[]): Check[] {
+  return runs.slice(1).map(({ run, from, saidFrom }): Check => {
+    if (from !== undefined && saidFrom === from.batches)
+      return { holds: true, text: `Run ${run} says that it went on after batch ${saidFrom}: that is where checkpoint ${from.uuid} was saved.` };
+    if (saidFrom !== undefined) return { holds: false, text: `Run ${run} says that it went on after batch ${saidFrom}, where no checkpoint is known.` };
+    if (from !== undefined)
+      return { holds: undefined, text: `Run ${run} was given checkpoint ${from.uuid}, saved after batch ${from.batches}; its log does not say where it went on.` };
+    return { holds: true, text: `Run ${run} began again at the beginning: no checkpoint had been saved.` };
+  });
+}
+
+type Environment = TrialEnvironments["environments"][number]["environment"];
+
+/** All values of an environment by name, a package by its own. */
+function valuesOf({ packages = [], ...rest }: Environment): Map<string, string> {
+  const versions = packages.map((text): [string, string] => {
+    const [name = text, version = ""] = text.split(/==| @ /, 2);
+    return [`package ${name}`, version];
+  });
+  return new Map([...flatten(rest), ...versions]);
+}
+
+/** "a, b, c and 4 more" */
+function some(names: readonly string[]): string {
+  const most = 6;
+  return names.length <= most ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${names.length - most} more`;
+}
+
+/** Whether all runs had the same environment, as far as it can change a number. */
+function environments(runs: readonly Run[], of: TrialEnvironments): Check {
+  const told = new Set(of.environments.flatMap(({ found }) => found.map(({ runId }) => runId)));
+  const silent = runs.filter(({ run }) => !told.has(run)).map(({ run }) => run);
+  // The newest run's comes first.
+  const values = of.environments.map(({ environment }) => valuesOf(environment)).reverse();
+  const names = [...new Set(values.flatMap((map) => [...map.keys()]))].filter((name) => !harmless.test(name));
+  const different = names.filter((name) => new Set(values.map((map) => map.get(name))).size > 1);
+  const comesOrGoes = (name: string) => name.startsWith("package ") && values.every((map) => [undefined, values.find((other) => other.has(name))?.get(name)].includes(map.get(name)));
+  const changed = different.filter((name) => !comesOrGoes(name));
+  if (changed.length > 0) {
+    const told = changed.map((name) => `${name} (${[...new Set(values.map((map) => map.get(name) ?? "none"))].join(", then ")})`);
+    return { holds: false, text: `The runs differ in ${some(told)}: numbers may differ from there on.` };
+  }
+  if (different.length > 0)
+    return {
+      holds: undefined,
+      text: `Packages came or went between the runs, which changes nothing unless the trial uses them: ${some(different.map((name) => name.replace("package ", "")))}.`,
+    };
+  if (silent.length > 0) return { holds: undefined, text: `What ${silent.length === 1 ? "run" : "runs"} ${silent.join(", ")} ran in is not known.` };
+  return { holds: true, text: "All runs had the same versions, processors, switches, variables and packages." };
+}
+
+function switches(of: TrialEnvironments): Check {
+  const all = of.environments.map(({ environment }) => environment.switches?.deterministic_algorithms);
+  if (all.length === 0 || all.some((on) => on === undefined)) return { holds: undefined, text: "Whether PyTorch used deterministic algorithms is not known." };
+  if (all.some((on) => on !== true)) return { holds: false, text: "PyTorch's deterministic algorithms were off." };
+  const gpus = of.environments.some(({ environment }) => (environment.hardware?.gpus ?? []).length > 0);
+  const warns = of.environments.some(({ environment }) => environment.switches?.deterministic_algorithms_warn_only === true);
+  return {
+    holds: true,
+    text: `PyTorch used deterministic algorithms${gpus && warns ? "; a GPU kernel that has no such form says so in the log" : ""}.`,
+  };
+}
+
+/** What holds, what does not, and what is not known. */
+export function exactness(runs: readonly Run[], of: TrialEnvironments): Check[] {
+  if (runs.length === 0) return [];
+  const seed: Check = { holds: true, text: `Every run draws from the trial's seed ${of.seeds.trial}; the states of the generators are in the checkpoints.` };
+  return [...starts(runs), environments(runs, of), switches(of), seed];
+}

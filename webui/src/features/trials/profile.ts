@@ -1,0 +1,61 @@
+/** What the profiler measured of the machines of a trial, as charts over time. Pure. */
+
+import type { MetricReport } from "../../api/types";
+import { type Chart, chart, type MetricPoint } from "../../components/curves";
+import { toNumber } from "../../components/format";
+
+/** The groups of metrics under which the profiler reports. */
+export const profileGroups = ["cpu", "gpu", "memory", "disk", "network"] as const;
+
+const gib = 2 ** 30;
+const mib = 2 ** 20;
+
+/** How what it measures is called and counted here; other names stay as they are. */
+const known: Readonly<Record<string, { readonly title: string; readonly unit: number }>> = {
+  cpu_util_simple: { title: "CPU in use, %", unit: 1 },
+  gpu_util: { title: "GPU in use, %", unit: 1 },
+  gpu_free_memory: { title: "GPU memory free, GiB", unit: gib },
+  memory_free: { title: "Memory free, GiB", unit: gib },
+  disk_util: { title: "Disk full, %", unit: 1 },
+  disk_iops: { title: "Disk operations a second", unit: 1 },
+  disk_throughput_read: { title: "Disk read, MiB a second", unit: mib },
+  disk_throughput_write: { title: "Disk written, MiB a second", unit: mib },
+  net_throughput_recv: { title: "Network received, MiB a second", unit: mib },
+  net_throughput_sent: { title: "Network sent, MiB a second", unit: mib },
+};
+
+interface Leaf {
+  /** The machine, and the device in it, if it has several. */
+  readonly where: string;
+  readonly name: string;
+  readonly value: number;
+}
+
+/** The numbers in nested values: the last name says what it is, those before where. */
+function leaves(values: Readonly<Record<string, unknown>>, where: readonly string[] = []): Leaf[] {
+  return Object.entries(values).flatMap(([name, value]) => {
+    if (typeof value === "object" && value !== null) return leaves(value as Readonly<Record<string, unknown>>, [...where, name]);
+    const number = toNumber(value);
+    return number === undefined ? [] : [{ where: where.join(" "), name, value: number }];
+  });
+}
+
+/** A chart for each thing that was measured, a curve for each machine or device; over seconds since the trial began. */
+export function profileCharts(reports: readonly MetricReport[], startTime: string): Chart[] {
+  const begin = Date.parse(startTime);
+  const byTitle = new Map<string, MetricPoint[]>();
+  for (const { trialId, group, endTime, metrics } of reports) {
+    if (!(profileGroups as readonly string[]).includes(group)) continue;
+    const x = (Date.parse(endTime) - begin) / 1000;
+    if (!Number.isFinite(x)) continue;
+    for (const { where, name, value } of leaves(metrics.avg_metrics ?? {})) {
+      const { title, unit } = known[name] ?? { title: `${group}: ${name}`, unit: 1 };
+      const list = byTitle.get(title) ?? [];
+      list.push({ trialId, group: where, name: title, x, value: value / unit });
+      byTitle.set(title, list);
+    }
+  }
+  const titles = Object.values(known).map(({ title }) => title);
+  const rank = (title: string) => (titles.includes(title) ? titles.indexOf(title) : titles.length);
+  return [...byTitle].sort(([a], [b]) => rank(a) - rank(b) || a.localeCompare(b)).map(([title, points]) => chart(title, points, "time"));
+}

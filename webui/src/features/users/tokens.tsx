@@ -1,0 +1,140 @@
+import { useMemo, useState } from "react";
+import { get, patch, post } from "../../api/client";
+import { usePolled } from "../../api/loadable";
+import { Dialog } from "../../components/dialog";
+import { useMe, useRights } from "../../components/me";
+import { Age, Field, Loaded, Panel } from "../../components/parts";
+import { type Column, Table } from "../../components/table";
+
+interface Token {
+  readonly id: number;
+  readonly description: string;
+  readonly createdAt: string;
+  readonly expiry: string;
+  readonly revoked: boolean;
+}
+
+/** Hours that a token can live; -1: for ever. */
+const lifespans = [
+  ["720", "30 days"],
+  ["2160", "90 days"],
+  ["8760", "a year"],
+  ["-1", "without end"],
+] as const;
+
+/** The access tokens of whoever looks: with which programs log in. */
+export function Tokens() {
+  const me = useMe();
+  const { may } = useRights();
+  const [list, reload] = usePolled(
+    "tokens",
+    async (signal) => (await get<{ tokenInfo: readonly Token[] }>("tokens", { username: me.username, limit: 200 }, signal)).tokenInfo,
+    10_000,
+  );
+  const [creates, setCreates] = useState(false);
+  const [revoked, setRevoked] = useState<Token>();
+  const columns = useMemo(
+    (): Column<Token>[] => [
+      { id: "id", title: "ID", number: true, value: ({ id }) => id, cell: ({ id }) => id },
+      { id: "description", title: "For", value: ({ description }) => description, cell: ({ description }) => description },
+      { id: "created", title: "Made", value: ({ createdAt }) => Date.parse(createdAt), cell: ({ createdAt }) => <Age time={createdAt} /> },
+      {
+        id: "expiry",
+        title: "Ends",
+        value: ({ expiry }) => Date.parse(expiry),
+        cell: ({ expiry }) => (Date.parse(expiry) > Date.UTC(2200, 0) ? "never" : <time dateTime={expiry}>{new Date(expiry).toLocaleDateString()}</time>),
+      },
+      {
+        id: "revoke",
+        title: "",
+        cell: (token) => (
+          <button type="button" className="text" aria-label={`Revoke token ${token.id}`} onClick={() => setRevoked(token)}>
+            revoke
+          </button>
+        ),
+      },
+    ],
+    [],
+  );
+  return (
+    <Panel
+      title="Access tokens"
+      tools={
+        may("CREATE_TOKEN") && (
+          <button type="button" onClick={() => setCreates(true)}>
+            New token
+          </button>
+        )
+      }
+    >
+      <Loaded of={list} what="access tokens">
+        {(tokens) => (
+          <Table
+            label="Access tokens"
+            rows={tokens}
+            columns={columns}
+            rowKey={({ id }) => id}
+            order="-created"
+            empty={
+              may("CREATE_TOKEN")
+                ? "None. A program that runs longer than a week logs in with a token of its own."
+                : "None. To make one you need the role TokenCreator: ask an administrator for it."
+            }
+          />
+        )}
+      </Loaded>
+      {creates && <NewToken userId={me.id} onDone={reload} onClose={() => setCreates(false)} />}
+      {revoked !== undefined && (
+        <Dialog
+          title={`Revoke token ${revoked.id}${revoked.description === "" ? "" : `, ${revoked.description}`}?`}
+          action="revoke"
+          danger
+          onAction={() => patch(`tokens/${revoked.id}`, { setRevoked: true }).then(reload)}
+          onClose={() => setRevoked(undefined)}
+        >
+          <p>It logs nobody in any more. Programs that use it are refused from now on.</p>
+        </Dialog>
+      )}
+    </Panel>
+  );
+}
+
+function NewToken({ userId, onDone, onClose }: { userId: number; onDone: () => void; onClose: () => void }) {
+  const [description, setDescription] = useState("");
+  const [hours, setHours] = useState<string>(lifespans[0][0]);
+  const [made, setMade] = useState<string>();
+  const create = async () => {
+    const { token } = await post<{ token: string }>("tokens", { userId, lifespan: `${hours}h`, description });
+    setMade(token);
+    onDone();
+  };
+  if (made !== undefined)
+    return (
+      <Dialog key="made" title="The new token" action="I have it" onAction={() => undefined} onClose={onClose}>
+        <p>It is shown this once: the master keeps its hash only.</p>
+        <pre className="code wrap" tabIndex={0} aria-label="The token">
+          {made}
+        </pre>
+        <p className="quiet">
+          Use it as <code>DET_USER_TOKEN=…</code> or <code>Authorization: Bearer …</code>
+        </p>
+      </Dialog>
+    );
+  // The dialog stays until the token was seen: making it is no end of it.
+  return (
+    <Dialog key="ask" title="New access token" action="Create" stays onAction={create} onClose={onClose}>
+      <Field label="What it is for">
+        <input value={description} autoFocus onChange={(event) => setDescription(event.target.value)} />
+      </Field>
+      <Field label="How long it lives">
+        <select value={hours} onChange={(event) => setHours(event.target.value)}>
+          {lifespans.map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </Field>
+    </Dialog>
+  );
+}

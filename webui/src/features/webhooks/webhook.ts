@@ -1,0 +1,92 @@
+/** Webhooks as the API has them and as people say it. Pure. */
+
+export interface Trigger {
+  readonly triggerType: string;
+  readonly condition?: { readonly state?: string; readonly regex?: string } | null;
+}
+
+export interface Webhook {
+  readonly id: number;
+  readonly name: string;
+  /** Only its host, "https://host/…", for who may not change it. */
+  readonly url: string;
+  readonly webhookType: string;
+  readonly mode: string;
+  readonly triggers: readonly Trigger[];
+  /** Absent: it is for all workspaces. */
+  readonly workspaceId?: number | null;
+}
+
+/** In which an experiment can end. */
+export const endStates = ["COMPLETED", "ERROR", "CANCELED"] as const;
+export type EndState = (typeof endStates)[number];
+
+/** What the form for a new one holds. */
+export interface Draft {
+  readonly name: string;
+  readonly url: string;
+  readonly slack: boolean;
+  readonly states: readonly EndState[];
+  /** Patterns, a line each. */
+  readonly patterns: string;
+  readonly alerts: boolean;
+  readonly specific: boolean;
+  /** 0: all. */
+  readonly workspace: number;
+}
+
+export const emptyDraft: Draft = {
+  name: "",
+  url: "",
+  slack: false,
+  states: ["ERROR"],
+  patterns: "",
+  alerts: false,
+  specific: false,
+  workspace: 0,
+};
+
+/** The body of POST /api/v1/webhooks. */
+export function requestOf(draft: Draft) {
+  const patterns = draft.patterns.split("\n").filter((line) => line.trim() !== "");
+  const triggers: Trigger[] = [
+    ...draft.states.map((state) => ({ triggerType: "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", condition: { state } })),
+    ...patterns.map((regex) => ({ triggerType: "TRIGGER_TYPE_TASK_LOG", condition: { regex } })),
+    ...(draft.alerts && draft.specific ? [{ triggerType: "TRIGGER_TYPE_CUSTOM", condition: {} }] : []),
+  ];
+  return {
+    name: draft.name.trim(),
+    url: draft.url.trim(),
+    webhookType: draft.slack ? "WEBHOOK_TYPE_SLACK" : "WEBHOOK_TYPE_DEFAULT",
+    mode: draft.specific ? "WEBHOOK_MODE_SPECIFIC" : "WEBHOOK_MODE_WORKSPACE",
+    triggers,
+    ...(draft.workspace === 0 ? {} : { workspaceId: draft.workspace }),
+  };
+}
+
+/** Why it cannot be made yet; undefined: it can. */
+export function missing(draft: Draft): string | undefined {
+  if (draft.name.trim() === "") return "It needs a name.";
+  if (!/^https?:\/\/\S+$/.test(draft.url.trim())) return "It needs an address that begins with https:// or http://.";
+  if (requestOf(draft).triggers.length === 0) return "It would never fire: choose when.";
+  return undefined;
+}
+
+/** When a trigger fires: "an experiment ends with error". */
+export function triggerText({ triggerType, condition }: Trigger): string {
+  switch (triggerType) {
+    case "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE":
+      return `an experiment becomes ${(condition?.state ?? "").toLowerCase()}`;
+    case "TRIGGER_TYPE_TASK_LOG":
+      return `a log line fits ${condition?.regex ?? ""}`;
+    case "TRIGGER_TYPE_CUSTOM":
+      return "a script raises an alert";
+    default:
+      return triggerType;
+  }
+}
+
+/** What an experiment's configuration must have to be told of by a webhook of mode "specific". */
+export function integration(name: string): string {
+  return `integrations:\n  webhooks: {webhook_name: [${/^[\w-]+$/.test(name) ? name : JSON.stringify(name)}]}`;
+}

@@ -1,0 +1,192 @@
+import { useMemo, useState } from "react";
+import { get, patch, post, remove } from "../../api/client";
+import { toApiError, usePolled } from "../../api/loadable";
+import { listWorkspaces } from "../../api/places";
+import type { Workspace } from "../../api/team_types";
+import { Dialog } from "../../components/dialog";
+import { count } from "../../components/format";
+import { useRights } from "../../components/me";
+import { Field, Loaded, PageHead, Problem } from "../../components/parts";
+import type { Rights } from "../../components/rights";
+import { Link } from "../../components/route";
+import { type Column, Table } from "../../components/table";
+import { NewWebhook } from "./new_webhook";
+import { integration, triggerText, type Webhook } from "./webhook";
+
+const pollMs = 10_000;
+
+interface Page {
+  readonly webhooks: readonly Webhook[];
+  readonly workspaces: readonly Workspace[];
+}
+
+async function load(signal: AbortSignal): Promise<Page> {
+  const [{ webhooks }, workspaces] = await Promise.all([
+    get<{ webhooks: readonly Webhook[] }>("webhooks", {}, signal),
+    listWorkspaces(undefined, signal),
+  ]);
+  return { webhooks, workspaces };
+}
+
+/** Whether one may make webhooks of the workspace (absent: of all), and change them. */
+function mayEdit({ may }: Rights, workspaces: readonly Workspace[], workspace: number | undefined): boolean {
+  if (workspace === undefined) return may("EDIT_WEBHOOKS");
+  const owner = workspaces.find(({ id }) => id === workspace)?.userId;
+  return may("EDIT_WEBHOOKS", { workspace, owners: owner === undefined ? [] : [owner] });
+}
+
+/** What became of a test. */
+type Outcome = "under way" | "arrived" | { readonly problem: string };
+
+/** Who is told when an experiment ends, or a log has a certain line. */
+export function WebhookList() {
+  const rights = useRights();
+  const [loaded, reload] = usePolled("webhooks", load, pollMs);
+  const [creates, setCreates] = useState(false);
+  const [edited, setEdited] = useState<Webhook>();
+  const [deleted, setDeleted] = useState<Webhook>();
+  const [tests, setTests] = useState<ReadonlyMap<number, Outcome>>(new Map());
+  const page = loaded.status === "loaded" ? loaded.value : undefined;
+  const places = useMemo(() => page?.workspaces.filter(({ id }) => mayEdit(rights, page.workspaces, id)) ?? [], [page, rights]);
+  const everywhere = mayEdit(rights, [], undefined);
+  const columns = useMemo((): Column<Webhook>[] => {
+    const set = (id: number, outcome: Outcome) => setTests((before) => new Map(before).set(id, outcome));
+    const test = ({ id }: Webhook) => {
+      set(id, "under way");
+      post(`webhooks/${id}/test`).then(
+        () => set(id, "arrived"),
+        (cause: unknown) => set(id, { problem: toApiError(cause).message }),
+      );
+    };
+    const names = new Map(page?.workspaces.map(({ id, name }) => [id, name]));
+    return [
+      { id: "name", title: "Name", value: ({ name }) => name, cell: ({ id, name }) => name || `webhook ${id}` },
+      {
+        id: "url",
+        title: "Address",
+        value: ({ url }) => url,
+        cell: ({ url }) => (
+          <span className="ellipsis mono" title={url}>
+            {url}
+          </span>
+        ),
+      },
+      { id: "type", title: "Type", value: ({ webhookType }) => webhookType, cell: ({ webhookType }) => (webhookType === "WEBHOOK_TYPE_SLACK" ? "Slack" : "generic") },
+      {
+        id: "fires",
+        title: "Fires when",
+        cell: ({ triggers }) => (
+          <ul className="plain">
+            {triggers.map((trigger, index) => (
+              <li key={index}>{triggerText(trigger)}</li>
+            ))}
+          </ul>
+        ),
+      },
+      {
+        id: "of",
+        title: "Of",
+        cell: ({ name, mode, workspaceId }) => {
+          const place = workspaceId ? (
+            <>
+              workspace <Link to={{ page: "workspace", id: workspaceId, tab: "projects" }}>{names.get(workspaceId) ?? workspaceId}</Link>
+            </>
+          ) : (
+            "all workspaces"
+          );
+          return mode === "WEBHOOK_MODE_SPECIFIC" ? <span title={integration(name)}>experiments that name it, in {place}</span> : place;
+        },
+      },
+      {
+        id: "actions",
+        title: "",
+        cell: (webhook) =>
+          mayEdit(rights, page?.workspaces ?? [], webhook.workspaceId ?? undefined) && (
+            <span className="row">
+              <button type="button" disabled={tests.get(webhook.id) === "under way"} aria-label={`Test ${webhook.name}`} onClick={() => test(webhook)}>
+                test
+              </button>
+              <button type="button" aria-label={`Change the address of ${webhook.name}`} onClick={() => setEdited(webhook)}>
+                edit
+              </button>
+              <button type="button" aria-label={`Delete ${webhook.name}`} onClick={() => setDeleted(webhook)}>
+                delete
+              </button>
+              <TestOutcome outcome={tests.get(webhook.id)} />
+            </span>
+          ),
+      },
+    ];
+  }, [page, rights, tests]);
+  return (
+    <>
+      <PageHead
+        title="Webhooks"
+        actions={
+          (everywhere || places.length > 0) && (
+            <button type="button" className="primary" disabled={page === undefined} onClick={() => setCreates(true)}>
+              New webhook
+            </button>
+          )
+        }
+      >
+        {page !== undefined && <span className="quiet">{count(page.webhooks.length, "webhook")}</span>}
+      </PageHead>
+      <p className="quiet">
+        The master posts to these addresses when something happens.
+        {!everywhere &&
+          (places.length > 0
+            ? " You may make them for workspaces that are yours; those for all workspaces are made by administrators."
+            : " They are made by administrators, and by who owns a workspace: ask them for one.")}
+      </p>
+      <Loaded of={loaded} what="webhooks">
+        {({ webhooks }) => (
+          <Table label="Webhooks" rows={webhooks} columns={columns} rowKey={({ id }) => id} order="name" empty="No webhooks yet: nobody is told of anything." />
+        )}
+      </Loaded>
+      {creates && <NewWebhook places={places} everywhere={everywhere} onDone={reload} onClose={() => setCreates(false)} />}
+      {edited !== undefined && <EditWebhook webhook={edited} onDone={reload} onClose={() => setEdited(undefined)} />}
+      {deleted !== undefined && (
+        <Dialog
+          title={`Delete webhook ${deleted.name}?`}
+          action="delete"
+          danger
+          onAction={() => remove(`webhooks/${deleted.id}`).then(reload)}
+          onClose={() => setDeleted(undefined)}
+        >
+          <p>What is on its way to {deleted.url} is not delivered any more.</p>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function TestOutcome({ outcome }: { outcome: Outcome | undefined }) {
+  if (outcome === undefined) return null;
+  if (outcome === "under way") return <span className="quiet">posting …</span>;
+  if (outcome === "arrived")
+    return (
+      <span className="state good" role="status">
+        arrived
+      </span>
+    );
+  return <Problem text={outcome.problem} />;
+}
+
+function EditWebhook({ webhook, onDone, onClose }: { webhook: Webhook; onDone: () => void; onClose: () => void }) {
+  const [url, setUrl] = useState(webhook.url);
+  return (
+    <Dialog
+      title={`Change the address of ${webhook.name}`}
+      action="Save"
+      disabled={url.trim() === "" || url.trim() === webhook.url}
+      onAction={() => patch(`webhooks/${webhook.id}`, { url: url.trim() }).then(onDone)}
+      onClose={onClose}
+    >
+      <p className="quiet">What waits to be delivered goes to the new address, too.</p>
+      <Field label="Address">
+        <input value={url} type="url" required autoFocus onChange={(event) => setUrl(event.target.value)} />
+      </Field>
+    </Dialog>
+  );
+}

@@ -1,0 +1,84 @@
+import { useMemo, useState } from "react";
+import { get } from "../../api/client";
+import { usePolled } from "../../api/loadable";
+import type { MembersReply, Workspace } from "../../api/team_types";
+import { useRights } from "../../components/me";
+import { Loaded } from "../../components/parts";
+import { AssignRole, RoleLabel, RolesDoNotCount } from "../../components/roles";
+import { type Column, Table } from "../../components/table";
+import { type Member, membersOf } from "./arrange";
+
+const pollMs = 5000;
+
+/** Who has which roles in a workspace. */
+export function Members({ workspace }: { workspace: Workspace }) {
+  const { id, name } = workspace;
+  const { may, rbac } = useRights();
+  const [assigns, setAssigns] = useState(false);
+  const [list, reload] = usePolled(
+    `members ${id}`,
+    async (signal) => membersOf(await get<MembersReply>(`roles/workspace/${id}`, {}, signal)),
+    pollMs,
+  );
+  const assignsRoles = may("ASSIGN_ROLES", { workspace: id });
+  const columns = useMemo(
+    (): Column<Member>[] => [
+      {
+        id: "user",
+        title: "User",
+        value: ({ user }) => user.username,
+        cell: ({ user }) => (
+          <>
+            {user.username} {user.displayName && <span className="quiet">{user.displayName}</span>}
+            {!user.active && <span className="label">not active</span>}
+          </>
+        ),
+      },
+      {
+        id: "roles",
+        title: "Roles",
+        cell: ({ user, roles }) =>
+          roles.map((role) => (
+            <RoleLabel
+              key={role.roleId}
+              assignment={{ userId: user.id, role, workspace: id }}
+              username={user.username}
+              removable={assignsRoles}
+              onRemoved={reload}
+            />
+          )),
+      },
+      { id: "may", title: "May", cell: ({ roles }) => <span className="quiet">{roles.map(({ summary }) => summary).join("; ")}</span> },
+    ],
+    [id, assignsRoles, reload],
+  );
+  return (
+    <>
+      <div className="row filters">
+        <RolesDoNotCount rbac={rbac} />
+        {rbac && !assignsRoles && <p className="quiet">To assign roles here you need the role WorkspaceAdmin in this workspace.</p>}
+        <div className="actions">
+          {assignsRoles && (
+            <button type="button" className="primary" onClick={() => setAssigns(true)}>
+              Assign role
+            </button>
+          )}
+        </div>
+      </div>
+      <Loaded of={list} what="members">
+        {(members) => (
+          <Table
+            label="Members"
+            rows={members}
+            columns={columns}
+            rowKey={({ user }) => user.id}
+            order="user"
+            empty="Nobody has a role in this workspace alone."
+          />
+        )}
+      </Loaded>
+      <p className="quiet">Who has a role for the whole cluster may work here, too, and is not in this list.</p>
+      {assigns && <AssignRole workspace={{ id, name }} onDone={reload} onClose={() => setAssigns(false)} />}
+    </>
+  );
+}

@@ -1,0 +1,181 @@
+import { type ReactNode, useState } from "react";
+import { get, patch, post, remove } from "../../api/client";
+import { toApiError, usePolled } from "../../api/loadable";
+import { listWorkspaces } from "../../api/places";
+import type { Project, Workspace } from "../../api/team_types";
+import { Dialog, Popup } from "../../components/dialog";
+import { Editable } from "../../components/edit";
+import { count } from "../../components/format";
+import { useRights } from "../../components/me";
+import { Age, Field, Loaded, Problem } from "../../components/parts";
+import { type ProjectTab, projectTabs } from "../../components/paths";
+import { go, Link, Tabs } from "../../components/route";
+import { ProjectNotes } from "./project_notes";
+
+const pollMs = 5000;
+
+interface ProjectPageProps {
+  readonly id: number;
+  readonly tab: ProjectTab;
+  /** The list of its experiments. */
+  readonly experiments: ReactNode;
+}
+
+interface Owned {
+  readonly project: Project;
+  /** Who owns it or its workspace: the ids of users. */
+  readonly owners: readonly number[];
+}
+
+async function load(id: number, signal: AbortSignal): Promise<Owned> {
+  const { project } = await get<{ project: Project }>(`projects/${id}`, {}, signal);
+  const { workspace } = await get<{ workspace: Workspace }>(`workspaces/${project.workspaceId}`, {}, signal);
+  return { project, owners: [project.userId, workspace.userId] };
+}
+
+/** One project: its experiments, and notes about them. */
+export function ProjectPage({ id, tab, experiments }: ProjectPageProps) {
+  const [loaded, reload] = usePolled(`project ${id}`, (signal) => load(id, signal), pollMs);
+  return (
+    <>
+      {loaded.status === "failed" && <h1>Project {id}</h1>}
+      <Loaded of={loaded} what={`project ${id}`}>
+        {({ project, owners }) => (
+          <>
+            <Head project={project} owners={owners} reload={reload} />
+            <Tabs label="Of this project">
+              {projectTabs.map((name) => (
+                <Link key={name} to={{ page: "project", id, tab: name }} current={name === tab}>
+                  {name}
+                </Link>
+              ))}
+            </Tabs>
+            {tab === "experiments" ? experiments : <ProjectNotes project={project} owners={owners} reload={reload} />}
+          </>
+        )}
+      </Loaded>
+      {loaded.status === "failed" && <Link to={{ page: "workspaces" }}>All workspaces that you may see</Link>}
+    </>
+  );
+}
+
+type Asks = "move" | "delete";
+
+function Head({ project, owners, reload }: Owned & { reload: () => void }) {
+  const { id, name, key, description, archived, immutable, workspaceId, workspaceName } = project;
+  const { may } = useRights();
+  const [asks, setAsks] = useState<Asks>();
+  const [problem, setProblem] = useState("");
+  const subject = { workspace: workspaceId, owners };
+  const changes = !immutable && may("UPDATE_PROJECT", subject);
+  const deletes = !immutable && may("DELETE_PROJECT", subject);
+  const save = (what: object) => patch(`projects/${id}`, what).then(reload);
+  const run = (verb: string) => {
+    setProblem("");
+    post(`projects/${id}/${verb}`).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
+  };
+  const editable = (what: string, value: string, shown: ReactNode, field: string) =>
+    changes ? (
+      <Editable what={what} value={value} onSave={(text) => save({ [field]: text.trim() })}>
+        {shown}
+      </Editable>
+    ) : (
+      shown
+    );
+  return (
+    <header className="pagehead">
+      <div className="row">
+        <h1>
+          <Link to={{ page: "workspace", id: workspaceId, tab: "projects" }} title="Its workspace">
+            {workspaceName}
+          </Link>{" "}
+          <span className="quiet">/</span> {editable("name", name, name, "name")}
+        </h1>
+        {archived && <span className="label">archived</span>}
+        <div className="actions">
+          {(changes || deletes) && (
+            <Popup label="more">
+              {changes && (
+                <button
+                  type="button"
+                  title={archived ? "It takes new experiments again" : "It takes nothing new; nothing is deleted"}
+                  onClick={() => run(archived ? "unarchive" : "archive")}
+                >
+                  {archived ? "unarchive" : "archive"}
+                </button>
+              )}
+              {changes && (
+                <button type="button" onClick={() => setAsks("move")}>
+                  move to another workspace
+                </button>
+              )}
+              {deletes && (
+                <button type="button" onClick={() => setAsks("delete")}>
+                  delete
+                </button>
+              )}
+            </Popup>
+          )}
+        </div>
+      </div>
+      <p>{editable("description", description, description || (changes ? <span className="quiet">no description</span> : ""), "description")}</p>
+      <p className="quiet row">
+        <span>key {editable("key", key, <span className="mono">{key}</span>, "key")}</span>
+        <span>owner {project.username}</span>
+        <span>
+          {count(project.numExperiments, "experiment")}, {project.numActiveExperiments.toLocaleString("en-US")} active
+        </span>
+        {project.lastExperimentStartedAt && (
+          <span>
+            last started <Age time={project.lastExperimentStartedAt} />
+          </span>
+        )}
+      </p>
+      <Problem text={problem} />
+      {asks === "delete" && (
+        <Dialog
+          title={`Delete project ${name}?`}
+          action="delete"
+          danger
+          disabled={project.numExperiments > 0}
+          onAction={() => remove(`projects/${id}`).then(() => go({ page: "workspace", id: workspaceId, tab: "projects" }))}
+          onClose={() => setAsks(undefined)}
+        >
+          {project.numExperiments > 0 ? (
+            <p>It holds {count(project.numExperiments, "experiment")}, archived ones too: delete them or move them to another project first.</p>
+          ) : (
+            <p>No experiment is in it. Its notes are deleted with it.</p>
+          )}
+        </Dialog>
+      )}
+      {asks === "move" && <MoveProject project={project} reload={reload} onClose={() => setAsks(undefined)} />}
+    </header>
+  );
+}
+
+function MoveProject({ project, reload, onClose }: { project: Project; reload: () => void; onClose: () => void }) {
+  const [target, setTarget] = useState(0);
+  const [list] = usePolled("open workspaces", (signal) => listWorkspaces(false, signal), 0, () => false);
+  const move = () => post(`projects/${project.id}/move`, { destinationWorkspaceId: target }).then(reload);
+  return (
+    <Dialog title={`Move project ${project.name} to another workspace`} action="move" disabled={target === 0} onAction={move} onClose={onClose}>
+      <p className="quiet">Its {count(project.numExperiments, "experiment")} go with it. Who has no role in the other workspace may see them no more.</p>
+      <Loaded of={list} what="workspaces">
+        {(workspaces) => (
+          <Field label="Workspace">
+            <select value={target} autoFocus onChange={(event) => setTarget(Number(event.target.value))}>
+              <option value={0}>choose …</option>
+              {workspaces
+                .filter(({ id }) => id !== project.workspaceId)
+                .map(({ id, name }) => (
+                  <option key={id} value={id}>
+                    {name}
+                  </option>
+                ))}
+            </select>
+          </Field>
+        )}
+      </Loaded>
+    </Dialog>
+  );
+}

@@ -1,0 +1,83 @@
+import { useState } from "react";
+import { put } from "../../api/client";
+import { toApiError } from "../../api/loadable";
+import type { Project, ProjectNote } from "../../api/team_types";
+import { Editable } from "../../components/edit";
+import { useRights } from "../../components/me";
+import { Problem } from "../../components/parts";
+
+interface ProjectNotesProps {
+  readonly project: Project;
+  readonly owners: readonly number[];
+  readonly reload: () => void;
+}
+
+/** Notes of a project: as many as one likes, each with a title. */
+export function ProjectNotes({ project, owners, reload }: ProjectNotesProps) {
+  const { id, notes, immutable, workspaceId } = project;
+  const { may } = useRights();
+  const [problem, setProblem] = useState("");
+  const changes = !immutable && may("UPDATE_PROJECT", { workspace: workspaceId, owners });
+  const save = (all: readonly ProjectNote[]) => put(`projects/${id}/notes`, { notes: all }).then(reload);
+  const run = (all: readonly ProjectNote[]) => {
+    setProblem("");
+    save(all).catch((cause: unknown) => setProblem(toApiError(cause).message));
+  };
+  return (
+    <>
+      <Problem text={problem} />
+      {notes.length === 0 && <p className="quiet">No notes yet.{immutable ? " This project cannot be changed: make one of your own." : ""}</p>}
+      {notes.map((note, index) => (
+        <Note
+          key={index}
+          note={note}
+          changes={changes}
+          onSave={(change) => save(notes.map((other, i) => (i === index ? { ...other, ...change } : other)))}
+          onDelete={() => run(notes.filter((_, i) => i !== index))}
+        />
+      ))}
+      {changes && (
+        <button type="button" onClick={() => run([...notes, { name: `Note ${notes.length + 1}`, contents: "" }])}>
+          New note
+        </button>
+      )}
+    </>
+  );
+}
+
+interface NoteProps {
+  readonly note: ProjectNote;
+  readonly changes: boolean;
+  readonly onSave: (change: Partial<ProjectNote>) => Promise<void>;
+  readonly onDelete: () => void;
+}
+
+function Note({ note: { name, contents }, changes, onSave, onDelete }: NoteProps) {
+  const title = name || "Note";
+  if (!changes)
+    return (
+      <section className="panel" aria-label={title}>
+        <h2>{title}</h2>
+        <p className="prose">{contents}</p>
+      </section>
+    );
+  return (
+    <section className="panel" aria-label={title}>
+      <header className="row">
+        <h2>
+          <Editable what={`title of ${title}`} value={name} onSave={(text) => onSave({ name: text.trim() })}>
+            {title}
+          </Editable>
+        </h2>
+        <div className="actions">
+          <button type="button" className="text" aria-label={`Delete the note ${title}`} onClick={onDelete}>
+            delete
+          </button>
+        </div>
+      </header>
+      <Editable what={`text of ${title}`} value={contents} multiline onSave={(text) => onSave({ contents: text })}>
+        {contents === "" ? <span className="quiet">Nobody has written anything yet.</span> : <p className="prose">{contents}</p>}
+      </Editable>
+    </section>
+  );
+}

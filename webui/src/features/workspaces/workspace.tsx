@@ -1,0 +1,237 @@
+import { useState } from "react";
+import { get, patch, post, remove } from "../../api/client";
+import { toApiError, usePolled } from "../../api/loadable";
+import { listProjects } from "../../api/places";
+import type { Project, Workspace } from "../../api/team_types";
+import { Dialog } from "../../components/dialog";
+import { Editable } from "../../components/edit";
+import { count } from "../../components/format";
+import { useRights } from "../../components/me";
+import { Age, Choice, Field, Loaded, Problem } from "../../components/parts";
+import { type WorkspaceTab, workspaceTabs } from "../../components/paths";
+import { go, Link, Tabs, useParameter } from "../../components/route";
+import { SearchField } from "../../components/search_field";
+import { type Column, Table } from "../../components/table";
+import { archivedFilter, found } from "./arrange";
+import { Members } from "./members";
+
+const pollMs = 5000;
+
+/** One workspace: its projects, and who may do what in it. */
+export function WorkspacePage({ id, tab }: { id: number; tab: WorkspaceTab }) {
+  const [loaded, reload] = usePolled(
+    `workspace ${id}`,
+    async (signal) => (await get<{ workspace: Workspace }>(`workspaces/${id}`, {}, signal)).workspace,
+    pollMs,
+  );
+  return (
+    <>
+      {loaded.status === "failed" && <h1>Workspace {id}</h1>}
+      <Loaded of={loaded} what={`workspace ${id}`}>
+        {(workspace) => (
+          <>
+            <Head workspace={workspace} reload={reload} />
+            <Tabs label="Of this workspace">
+              {workspaceTabs.map((name) => (
+                <Link key={name} to={{ page: "workspace", id, tab: name }} current={name === tab}>
+                  {name}
+                </Link>
+              ))}
+            </Tabs>
+            {tab === "projects" ? <Projects workspace={workspace} /> : <Members workspace={workspace} />}
+          </>
+        )}
+      </Loaded>
+      {loaded.status === "failed" && <Link to={{ page: "workspaces" }}>All workspaces that you may see</Link>}
+    </>
+  );
+}
+
+function Head({ workspace, reload }: { workspace: Workspace; reload: () => void }) {
+  const { id, name, archived, immutable, pinned } = workspace;
+  const { may } = useRights();
+  const [problem, setProblem] = useState("");
+  const [deletes, setDeletes] = useState(false);
+  const subject = { workspace: id, owners: [workspace.userId] };
+  const changes = !immutable && may("UPDATE_WORKSPACE", subject);
+  const run = (verb: string) => {
+    setProblem("");
+    post(`workspaces/${id}/${verb}`).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
+  };
+  return (
+    <header className="pagehead">
+      <div className="row">
+        <h1>
+          <span className="quiet">Workspace</span>{" "}
+          {changes ? (
+            <Editable what="name" value={name} onSave={(text) => patch(`workspaces/${id}`, { name: text.trim() }).then(reload)}>
+              {name}
+            </Editable>
+          ) : (
+            name
+          )}
+        </h1>
+        {archived && <span className="label">archived</span>}
+        <div className="actions">
+          <button type="button" title={pinned ? "List it by its name again" : "List it first"} onClick={() => run(pinned ? "unpin" : "pin")}>
+            {pinned ? "unpin" : "pin"}
+          </button>
+          {changes && (
+            <button
+              type="button"
+              title={archived ? "It takes new projects and experiments again" : "It takes nothing new; nothing is deleted"}
+              onClick={() => run(archived ? "unarchive" : "archive")}
+            >
+              {archived ? "unarchive" : "archive"}
+            </button>
+          )}
+          {!immutable && may("DELETE_WORKSPACE", subject) && (
+            <button type="button" onClick={() => setDeletes(true)}>
+              delete
+            </button>
+          )}
+        </div>
+      </div>
+      <p className="quiet row">
+        <span>owner {workspace.username}</span>
+        <span>
+          {count(workspace.numProjects, "project")}, {count(workspace.numExperiments, "experiment")}
+        </span>
+        {immutable && <span>what nobody put anywhere is here; it cannot be changed</span>}
+      </p>
+      <Problem text={problem} />
+      {deletes && (
+        <Dialog
+          title={`Delete workspace ${name}?`}
+          action="delete"
+          danger
+          disabled={workspace.numProjects > 0}
+          onAction={() => remove(`workspaces/${id}`).then(() => go({ page: "workspaces" }))}
+          onClose={() => setDeletes(false)}
+        >
+          {workspace.numProjects > 0 ? (
+            <p>It holds {count(workspace.numProjects, "project")}: delete them or move them to another workspace first.</p>
+          ) : (
+            <p>Nothing is in it. The roles that users have in it go with it.</p>
+          )}
+        </Dialog>
+      )}
+    </header>
+  );
+}
+
+const columns: readonly Column<Project>[] = [
+  {
+    id: "name",
+    title: "Name",
+    value: ({ name }) => name.toLowerCase(),
+    cell: ({ id, name, archived }) => (
+      <>
+        <Link to={{ page: "project", id, tab: "experiments" }}>{name}</Link>
+        {archived && <span className="label">archived</span>}
+      </>
+    ),
+  },
+  { id: "key", title: "Key", value: ({ key }) => key, cell: ({ key }) => <span className="mono">{key}</span> },
+  {
+    id: "description",
+    title: "Description",
+    value: ({ description }) => description,
+    cell: ({ description }) => (
+      <span className="ellipsis quiet" title={description}>
+        {description}
+      </span>
+    ),
+  },
+  {
+    id: "experiments",
+    title: "Experiments",
+    number: true,
+    value: ({ numExperiments }) => numExperiments,
+    cell: ({ numExperiments }) => numExperiments.toLocaleString("en-US"),
+  },
+  {
+    id: "active",
+    title: "Active",
+    number: true,
+    value: ({ numActiveExperiments }) => numActiveExperiments,
+    cell: ({ numActiveExperiments }) => numActiveExperiments,
+  },
+  {
+    id: "last",
+    title: "Last experiment",
+    value: ({ lastExperimentStartedAt }) => Date.parse(lastExperimentStartedAt ?? ""),
+    cell: ({ lastExperimentStartedAt }) => <Age time={lastExperimentStartedAt} />,
+  },
+  { id: "owner", title: "Owner", value: ({ username }) => username, cell: ({ username }) => username },
+];
+
+function Projects({ workspace }: { workspace: Workspace }) {
+  const { may } = useRights();
+  const [search, setSearch] = useParameter("search");
+  const [archived, setArchived] = useParameter("archived");
+  const [creates, setCreates] = useState(false);
+  const [list] = usePolled(
+    `projects ${workspace.id} ${archived}`,
+    (signal) => listProjects(workspace.id, archivedFilter(archived), signal),
+    pollMs,
+  );
+  const mayCreate = may("CREATE_PROJECT", { workspace: workspace.id });
+  return (
+    <>
+      <search className="row filters">
+        <SearchField text={search} onSearch={setSearch} placeholder="Name, key or description" label="Search by name, key or description" />
+        <Choice label="Archived" value={archived} options={[["", "no"], ["yes", "yes"], ["all", "both"]]} onChange={setArchived} />
+        <div className="actions">
+          {mayCreate && !workspace.archived && (
+            <button type="button" className="primary" onClick={() => setCreates(true)}>
+              New project
+            </button>
+          )}
+        </div>
+      </search>
+      <Loaded of={list} what="projects">
+        {(projects) => (
+          <Table
+            label="Projects"
+            rows={projects.filter(({ name, key, description }) => found(search, name, key, description))}
+            columns={columns}
+            rowKey={({ id }) => id}
+            order="name"
+            empty={
+              projects.length > 0 || archived !== ""
+                ? "No project matches."
+                : workspace.archived
+                  ? "Nothing open is here: the workspace is archived, and its projects with it. Choose “archived: both”."
+                  : `No projects yet.${mayCreate ? " A project holds experiments that belong together: make one with the button above." : ""}`
+            }
+          />
+        )}
+      </Loaded>
+      {creates && <NewProject workspace={workspace} onClose={() => setCreates(false)} />}
+    </>
+  );
+}
+
+function NewProject({ workspace, onClose }: { workspace: Workspace; onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [description, setDescription] = useState("");
+  const [key, setKey] = useState("");
+  const create = async () => {
+    const made = await post<{ project: Project }>(`workspaces/${workspace.id}/projects`, { name: name.trim(), description, key: key.trim() });
+    go({ page: "project", id: made.project.id, tab: "experiments" });
+  };
+  return (
+    <Dialog title={`New project in ${workspace.name}`} action="Create" disabled={name.trim() === ""} onAction={create} onClose={onClose}>
+      <Field label="Name">
+        <input value={name} required autoFocus onChange={(event) => setName(event.target.value)} />
+      </Field>
+      <Field label="Description">
+        <input value={description} onChange={(event) => setDescription(event.target.value)} />
+      </Field>
+      <Field label="Key: at most five letters and digits (empty: made from the name)">
+        <input value={key} maxLength={5} pattern="[A-Z0-9]*" onChange={(event) => setKey(event.target.value.toUpperCase())} />
+      </Field>
+    </Dialog>
+  );
+}

@@ -1,0 +1,104 @@
+import { useState } from "react";
+import { post } from "../../api/client";
+import { usePolled } from "../../api/loadable";
+import { listWorkspaces } from "../../api/places";
+import type { Workspace } from "../../api/team_types";
+import { Dialog } from "../../components/dialog";
+import { count } from "../../components/format";
+import { useRights } from "../../components/me";
+import { Choice, Field, Loaded, PageHead } from "../../components/parts";
+import { go, Link, useParameter } from "../../components/route";
+import { SearchField } from "../../components/search_field";
+import { type Column, Table } from "../../components/table";
+import { archivedFilter, found, pinnedFirst } from "./arrange";
+
+const pollMs = 5000;
+
+const columns: readonly Column<Workspace>[] = [
+  {
+    id: "name",
+    title: "Name",
+    value: pinnedFirst,
+    cell: ({ id, name, archived, pinned }) => (
+      <>
+        <Link to={{ page: "workspace", id, tab: "projects" }}>{name}</Link>
+        {pinned && <span className="label">pinned</span>}
+        {archived && <span className="label">archived</span>}
+      </>
+    ),
+  },
+  { id: "projects", title: "Projects", number: true, value: ({ numProjects }) => numProjects, cell: ({ numProjects }) => numProjects },
+  {
+    id: "experiments",
+    title: "Experiments",
+    number: true,
+    value: ({ numExperiments }) => numExperiments,
+    cell: ({ numExperiments }) => numExperiments.toLocaleString("en-US"),
+  },
+  { id: "owner", title: "Owner", value: ({ username }) => username, cell: ({ username }) => username },
+  { id: "pool", title: "Default pool", value: ({ defaultComputePool }) => defaultComputePool, cell: ({ defaultComputePool }) => defaultComputePool },
+];
+
+/** All workspaces that one may see. */
+export function WorkspaceList() {
+  const { may, rbac } = useRights();
+  const [search, setSearch] = useParameter("search");
+  const [archived, setArchived] = useParameter("archived");
+  const [creates, setCreates] = useState(false);
+  const [list] = usePolled(`workspaces ${archived}`, (signal) => listWorkspaces(archivedFilter(archived), signal), pollMs);
+  return (
+    <>
+      <PageHead
+        title="Workspaces"
+        actions={
+          may("CREATE_WORKSPACE") && (
+            <button type="button" className="primary" onClick={() => setCreates(true)}>
+              New workspace
+            </button>
+          )
+        }
+      >
+        {list.status === "loaded" && <span className="quiet">{count(list.value.length, "workspace")}</span>}
+      </PageHead>
+      <search className="row filters">
+        <SearchField text={search} onSearch={setSearch} placeholder="Name or owner" label="Search by name or owner" />
+        <Choice label="Archived" value={archived} options={[["", "no"], ["yes", "yes"], ["all", "both"]]} onChange={setArchived} />
+      </search>
+      <Loaded of={list} what="workspaces">
+        {(workspaces) => (
+          <Table
+            label="Workspaces"
+            rows={workspaces.filter((workspace) => found(search, workspace.name, workspace.username))}
+            columns={columns}
+            rowKey={({ id }) => id}
+            order="name"
+            empty={
+              workspaces.length > 0 || archived !== ""
+                ? "No workspace matches."
+                : rbac
+                  ? "You have a role in no workspace. An administrator of one can give you a role on its page “members”."
+                  : "No workspaces."
+            }
+          />
+        )}
+      </Loaded>
+      {creates && <NewWorkspace onClose={() => setCreates(false)} />}
+    </>
+  );
+}
+
+function NewWorkspace({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState("");
+  const create = async () => {
+    const { workspace } = await post<{ workspace: Workspace }>("workspaces", { name: name.trim() });
+    go({ page: "workspace", id: workspace.id, tab: "projects" });
+  };
+  return (
+    <Dialog title="New workspace" action="Create" disabled={name.trim() === ""} onAction={create} onClose={onClose}>
+      <p className="quiet">A workspace holds the projects of a team. You will be its owner.</p>
+      <Field label="Name">
+        <input value={name} required autoFocus maxLength={80} onChange={(event) => setName(event.target.value)} />
+      </Field>
+    </Dialog>
+  );
+}
