@@ -61,7 +61,7 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
   await page.getByText("Who did what is shown to administrators").waitFor();
   await open("/det/cluster/usage");
   await page.getByText("Who used what is shown to those with the role").waitFor();
-  expectRefusals(2); // the usage that is being asked for when its page goes, and the workspace
+  expectRefusals(); // the workspace
   await open(`/det/workspaces/${theirs.id}`);
   await page.getByRole("alert").getByText("not found").waitFor();
   await done("what she may not see is as if it were not there, and what she may not do says who may");

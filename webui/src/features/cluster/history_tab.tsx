@@ -29,6 +29,11 @@ const pollMs = 60_000;
 /** Who used how many slots for how long. The address holds the question. */
 export function HistoryTab() {
   const { may } = useRights();
+  if (may("VIEW_CLUSTER_USAGE")) return <Usage />;
+  return <p className="quiet">Who used what is shown to those with the role ClusterAdmin. Ask an administrator for it, or for the numbers.</p>;
+}
+
+function Usage() {
   const [query, change] = useQuery();
   const range = rangeOf(query, Date.now());
   const grouping: Grouping = groupings.find(([name]) => name === query.by)?.[0] ?? "username";
@@ -39,8 +44,6 @@ export function HistoryTab() {
     const next = { from: range.from, to: range.to, ...day };
     if (next.from !== "" && next.to !== "") change({ range: "", ...next });
   };
-  if (!may("VIEW_CLUSTER_USAGE"))
-    return <p className="quiet">Who used what is shown to those with the role ClusterAdmin. Ask an administrator for it, or for the numbers.</p>;
   return (
     <>
       <search className="row filters">
