@@ -27,6 +27,7 @@ endforeach()
 det_precompile(det_precompiled ${DET_HEADERS})
 det_precompile(det_precompiled_asio ${DET_HEADERS} ${DET_ASIO_HEADERS})
 det_precompile(det_precompiled_cli ${DET_HEADERS} <CLI/CLI.hpp>)
+target_compile_options(det_precompiled_cli PRIVATE -O1)  # as the module
 if(DET_TESTS)
   add_executable(det_precompiled_test ${CMAKE_BINARY_DIR}/precompiled.cpp)  # a program: its code is -fPIE
   target_link_libraries(det_precompiled_test PRIVATE GTest::gtest GTest::gmock)

@@ -168,7 +168,7 @@ asio::awaitable<Result<Empty>> logs(Services& s, LogPolicies& policies, Context 
     const auto stream = fmt::format("{}/{}/{}", request.allocation_id, entry.rank, entry.stdtype);
     if (open == nullptr || open->stream != stream || next != entry.sequence) {
       changes.push_back(store::AddLogs{.stream = stream, .first_sequence = entry.sequence, .lines = {}});
-      open = &std::get<store::AddLogs>(changes.back());
+      open = &std::get<store::AddLogs>(*changes.back());
     }
     next = entry.sequence + 1;
     if (entry.encoding == "base64") {

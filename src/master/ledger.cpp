@@ -18,11 +18,11 @@ constexpr std::int64_t kEventsPerRead = 5'000;
 std::vector<std::string> keys_of(const std::vector<store::Change>& changes) {
   std::set<std::string> keys;
   for (const auto& change : changes) {
-    if (const auto* metrics = std::get_if<store::AddMetrics>(&change))
+    if (const auto* metrics = std::get_if<store::AddMetrics>(&*change))
       keys.insert(Ledger::metric_key(metrics->record.trial_id));
-    else if (const auto* lines = std::get_if<store::AddLogs>(&change); lines && !lines->lines.empty())
+    else if (const auto* lines = std::get_if<store::AddLogs>(&*change); lines && !lines->lines.empty())
       keys.insert(Ledger::task_log_key(lines->lines.front().task_id));
-    else if (const auto* own = std::get_if<store::AddOwnLogs>(&change))
+    else if (const auto* own = std::get_if<store::AddOwnLogs>(&*change))
       for (const auto& line : own->lines) keys.insert(Ledger::task_log_key(line.task_id));
   }
   return {keys.begin(), keys.end()};

@@ -73,7 +73,7 @@ std::vector<cluster::LogPolicyMatched> LogPolicies::found(const cluster::Cluster
   for (const auto& policy : known->second) {
     if (trial->log_policies.contains(policy.name)) continue;
     for (const auto& change : lines) {
-      const auto* added = std::get_if<store::AddLogs>(&change);
+      const auto* added = std::get_if<store::AddLogs>(&*change);
       if (added == nullptr) continue;
       const auto fits = [&](const auto& line) { return re2::RE2::PartialMatch(line.log, *policy.pattern); };
       const auto line = std::ranges::find_if(added->lines, fits);

@@ -32,16 +32,16 @@ void Measurements::count(const std::vector<store::Change>& changes) {
     for (const auto& line : of) ingested_.log_bytes += static_cast<std::int64_t>(line.log.size());
   };
   for (const auto& change : changes) {
-    if (const auto* logs = std::get_if<store::AddLogs>(&change)) {
+    if (const auto* logs = std::get_if<store::AddLogs>(&*change)) {
       lines(logs->lines);
-    } else if (const auto* own = std::get_if<store::AddOwnLogs>(&change)) {
+    } else if (const auto* own = std::get_if<store::AddOwnLogs>(&*change)) {
       lines(own->lines);
-    } else if (const auto* metrics = std::get_if<store::AddMetrics>(&change)) {
+    } else if (const auto* metrics = std::get_if<store::AddMetrics>(&*change)) {
       ++ingested_.metric_reports;
       ingested_.metric_values += static_cast<std::int64_t>(metrics->record.avg_metrics.size());
-    } else if (std::holds_alternative<store::AppendEvent>(change)) {
+    } else if (std::holds_alternative<store::AppendEvent>(*change)) {
       ++ingested_.events;
-    } else if (const auto* put = std::get_if<store::PutAllocation>(&change)) {
+    } else if (const auto* put = std::get_if<store::PutAllocation>(&*change)) {
       count(put->record);
     }
   }

@@ -137,23 +137,23 @@ Webhooks::Changes Webhooks::remove(WebhookId id) {
 std::function<void()> Webhooks::heard_of(Changes& changes) {
   Made made;
   for (const auto& change : changes) {
-    if (const auto* deleted = std::get_if<store::DeleteExperiment>(&change)) {
+    if (const auto* deleted = std::get_if<store::DeleteExperiment>(&*change)) {
       heard_of(*deleted);
-    } else if (const auto* gone = std::get_if<store::DeleteWorkspace>(&change)) {
+    } else if (const auto* gone = std::get_if<store::DeleteWorkspace>(&*change)) {
       for (auto at = webhooks_.begin(); at != webhooks_.end();) {
         const auto id = (at++)->first;
         if (webhooks_.at(id).workspace != gone->id) continue;
         for (auto& removal : remove(id)) made.changes.push_back(std::move(removal));
       }
     }
-    if (const auto* put = std::get_if<store::PutExperiment>(&change))
+    if (const auto* put = std::get_if<store::PutExperiment>(&*change))
       heard_of(put->record, made);
-    else if (const auto* raised = std::get_if<store::PutDelivery>(&change);
+    else if (const auto* raised = std::get_if<store::PutDelivery>(&*change);
              raised && raised->record.attempts == 0)
       made.deliveries.push_back(raised->record);
-    else if (const auto* lines = std::get_if<store::AddLogs>(&change))
+    else if (const auto* lines = std::get_if<store::AddLogs>(&*change))
       heard_of(lines->lines, made);
-    else if (const auto* own = std::get_if<store::AddOwnLogs>(&change))
+    else if (const auto* own = std::get_if<store::AddOwnLogs>(&*change))
       heard_of(own->lines, made);
   }
   for (auto& change : made.changes) changes.push_back(std::move(change));

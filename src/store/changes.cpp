@@ -170,7 +170,7 @@ std::size_t approximate_bytes(const Change& change) {
                         [](const PutTemplate& c) { return kRow + c.record.yaml.size(); },
                         [](const auto&) { return kRow; },
                     },
-                    change);
+                    *change);
 }
 
 }  // namespace det::store

@@ -155,7 +155,7 @@ void Writer::acknowledge(Group& group) {
     for (const auto& commit : group)
       for (const auto& change : commit.changes)
         purging_ |=
-            std::holds_alternative<DeleteExperiment>(change) || std::holds_alternative<DropLogs>(change);
+            std::holds_alternative<DeleteExperiment>(*change) || std::holds_alternative<DropLogs>(*change);
   }
   room_.notify_all();
   idle_.notify_all();
