@@ -21,9 +21,18 @@ export DET_BINARY="$PWD/build/release/bin/det"
 # Much of a test is waiting, so three processes share two cores; tests that share a fixture of their file stay together.
 processes=$(( $(nproc) < 8 ? $(nproc) + 1 : 8 ))
 # What a passed test wrote (its checkpoints, its cluster) goes at once, or all of them fill a disk.
+# Tests that failed beside others, if they are few, are run once more alone: those that pass then are named, since what
+# they say is that the machine was too busy, or that two of them are in each other's way.
+alone=()
 python_tests() {
-  python -m pytest -q -p no:cacheprovider -n "$processes" --dist loadgroup \
-    -o tmp_path_retention_policy=failed -o tmp_path_retention_count=1 "$@"
+  local kept; kept="$(mktemp -d)"
+  local options=(-q -o cache_dir="$kept" -o tmp_path_retention_policy=failed -o tmp_path_retention_count=1)
+  python -m pytest "${options[@]}" -n "$processes" --dist loadgroup "$@" && return
+  local failures; failures="$(python -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$kept/v/cache/lastfailed")" || return 1
+  if [ "$(wc -l <<<"$failures")" -gt 5 ]; then return 1; fi
+  say "once more, alone: $failures"
+  python -m pytest "${options[@]}" -v --last-failed --last-failed-no-failures none "$@" || return 1
+  alone+=("$failures")
 }
 
 run "rules of the house (tools/tidy.py)"     python tools/tidy.py
@@ -45,6 +54,9 @@ if [ "${1:-}" = --sanitizers ]; then
   fi
 fi
 
+if [ ${#alone[@]} -gt 0 ]; then
+  say "PASSED ONLY ALONE: $(printf '%s ' "${alone[@]}")"
+fi
 if [ ${#failed[@]} -gt 0 ]; then
   say "FAILED: $(IFS=,; echo "${failed[*]}")"
   exit 1

@@ -104,7 +104,7 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const SetLogRetention& c) { set_log_retention(connection_, c); },
                  [&](const DropLogs& c) { drop_logs(connection_, c); },
              },
-             change);
+             *change);
 }
 
 void ChangeWriter::apply_one(const AppendEvent& append) {
