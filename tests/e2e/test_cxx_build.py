@@ -1,10 +1,12 @@
 """Model definitions of several files, with a CMakeLists.txt of their own, and against an installed det."""
 
+import importlib.util
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 from cluster import BINARY
@@ -89,6 +91,25 @@ def test_a_cmakelists_that_builds_no_trial_is_told_why(tmp_path, compiled, text,
     definition = shutil.copytree(PROJECT, tmp_path / "definition")
     (definition / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.25)\n{text}")
     assert said in locally(definition, compiled, code=1)
+
+
+LOAD = """
+import ctypes, sys
+torch, ours = sys.argv[1:]
+for name in ("c10", "torch_cpu", "torch", "c10_cuda", "torch_cuda"):
+    ctypes.CDLL(f"{torch}/lib/lib{name}.so", ctypes.RTLD_GLOBAL)
+parts = ctypes.CDLL(ours).det_gpu_parts
+parts.restype = ctypes.POINTER(ctypes.c_void_p * 2)
+print([function is not None for function in parts().contents])
+"""
+
+
+def test_the_library_for_gpus_is_built_and_finds_all_that_it_needs_of_pytorch():
+    torch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
+    if not (torch / "lib" / "libtorch_cuda.so").exists():
+        pytest.skip("this PyTorch is for CPUs only")
+    library = PROGRAM.parent.parent / "lib" / "libdet_pytorch_gpu.so"
+    assert call(sys.executable, "-c", LOAD, torch, library).strip() == "[True, True]"
 
 
 def can_debug():
