@@ -5,6 +5,8 @@
 namespace det::simulation {
 
 constexpr std::int64_t kMillisecond = 1000;
+constexpr std::int64_t kShimMargin = 500 * kMillisecond;  // the agent, if it lives, comes first
+constexpr std::int64_t kGrace = 15 * kSecond;
 
 SimAgent::SimAgent(World& world, std::string id, int slots, agent::OnDisconnect on_disconnect)
     : world_(world), id_(std::move(id)), slots_(slots), on_disconnect_(on_disconnect) {}
@@ -36,6 +38,7 @@ void SimAgent::start() {
   }
   send();
   timer();
+  if (incarnation_ == 1) watch_lease();
 }
 
 void SimAgent::crash() {
@@ -63,6 +66,26 @@ void SimAgent::timer() {
   });
 }
 
+void SimAgent::renew_lease() {
+  if (on_disconnect_ == agent::OnDisconnect::Stop && reconciler_->lease_end()) lease_ = reconciler_->lease_end();
+}
+
+/// What the shims of its tasks do, whether the agent lives or not.
+void SimAgent::watch_lease() {
+  const auto over = lease_ && world_.now >= *lease_ + kShimMargin;
+  if (over && world_.mutant != Mutant::ShimDoesNotWatchLease)
+    for (const auto& [key, process] : processes_) {
+      if (!process->alive || process->lapsed) continue;
+      process->lapsed = true;
+      if (world_.chance(0.9))
+        world_.after(world_.between(1, 3000) * kMillisecond,
+                     [this, process = process] { world_.end_process(process, 143, 15); });
+      else
+        world_.after(kGrace, [this, process = process] { world_.end_process(process, 137, 9); });
+    }
+  world_.after(kShimMargin, [this] { watch_lease(); });
+}
+
 void SimAgent::remember() {
   if (reconciler_->memory_revision() == remembered_) return;
   remembered_ = reconciler_->memory_revision();
@@ -79,14 +102,15 @@ void SimAgent::send() {
   request.resource_pool = "default";
   for (int i = 0; i < slots_; ++i) request.slots.push_back({.id = i});
   const auto born = incarnation_;
+  const auto sent = world_.now;
   const auto call = ++calls_;
   const auto next = [this, born, call] {
     if (born == incarnation_ && call == calls_) send();
   };
-  world_.send(id_, "master", [this, request, born, next] {
+  world_.send(id_, "master", [this, request, born, sent, next] {
     if (!world_.master->alive()) return;
-    world_.master->sync(id_, request, [this, born, next](const api::SyncReply& reply) {
-      world_.send("master", id_, [this, born, reply, next] {
+    world_.master->sync(id_, request, [this, born, sent, next](const api::SyncReply& reply) {
+      world_.send("master", id_, [this, born, sent, reply, next] {
         if (born != incarnation_ || !alive()) return;
         auto heard = reply;
         if (world_.mutant == Mutant::NoEpochOrSequenceCheck) {
@@ -95,7 +119,11 @@ void SimAgent::send() {
           heard.epoch = std::max(heard.epoch, reconciler_->memory().epoch);
           heard.sequence = reconciler_->next_request(world_.now, 0).sequence;
         }
-        perform(reconciler_->on_reply(heard, world_.now));
+        if (world_.mutant == Mutant::LeaseCountedFromReceipt)
+          heard.lease_milliseconds += (world_.now - sent) / kMillisecond;
+        const auto actions = reconciler_->on_reply(heard, world_.now);
+        renew_lease();
+        perform(actions);
         world_.after(world_.between(50, 500) * kMillisecond, next);
       });
     });

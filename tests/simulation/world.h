@@ -37,6 +37,8 @@ enum class Mutant {
   DuplicateMetricStored,
   CheckpointReportedBeforeUpload,
   SlotReusedBeforeLease,
+  ShimDoesNotWatchLease,
+  LeaseCountedFromReceipt,
   ResumeFromTheBeginning,
   LoopStateFromTheMaster,
   AgentForgetsWhatItStarted,
@@ -181,6 +183,7 @@ struct Process {
   std::vector<std::int64_t> lengths;
   bool closed = false, preempt = false;
   bool alive = true, loaded = false;
+  bool lapsed = false;  ///< its shim ends it: the lease is over
   std::deque<std::pair<std::int64_t, std::uint64_t>> unreported;  ///< training reports on their way
   bool reporting = false;
   int checkpoints_made = 0;
@@ -196,11 +199,8 @@ class SimAgent {
   const std::string& id() const { return id_; }
   void process_ended(const std::shared_ptr<Process>& process, int code, int signal);
   void lose_machine();
-  /// Whether it is sure to have ended its tasks when the master gives it up.
-  bool ends_with_its_lease() const {
-    return on_disconnect_ == agent::OnDisconnect::Stop && reconciler_ != nullptr &&
-           reconciler_->lease_end().has_value();
-  }
+  /// Whether its tasks are sure to have ended when the master gives it up: its shims see to it without it.
+  bool ends_with_its_lease() const { return lease_.has_value(); }
   std::map<std::pair<std::string, int>, std::shared_ptr<Process>>& processes() { return processes_; }
 
  private:
@@ -210,13 +210,16 @@ class SimAgent {
   void ship(const std::string& allocation);
   void tell_exit(const std::string& allocation, const api::RankExit& exit);
   void timer();
+  void renew_lease();
+  void watch_lease();
 
   World& world_;
   std::string id_;
   int slots_;
   agent::OnDisconnect on_disconnect_;
   std::unique_ptr<agent::Reconciler> reconciler_;
-  agent::Memory memory_;  // on its disk
+  agent::Memory memory_;       // on its disk
+  std::optional<Time> lease_;  // there, too: until when the shims let tasks run; nothing: for ever
   std::uint64_t remembered_ = 0, reported_ = 0;
   int incarnation_ = 0;
   std::int64_t calls_ = 0;
