@@ -71,6 +71,15 @@ Action define_download_checkpoint(CLI::App& app) {
   };
 }
 
+/// What a call about these checkpoints, separated by commas, sends.
+json::object named(const std::string& uuids) {
+  json::array each;
+  for (const auto& uuid : split(uuids, ',')) each.push_back(json::value(trim(uuid)));
+  json::object body;
+  body["checkpointUuids"] = std::move(each);
+  return body;
+}
+
 Action define_delete_checkpoints(CLI::App& app) {
   struct Options {
     std::string uuids;
@@ -82,18 +91,25 @@ Action define_delete_checkpoints(CLI::App& app) {
       ->required();
   app.add_flag("-y,--yes", options->yes, "do not ask");
   return [options](Session& session) -> Result<int> {
-    if (!options->yes &&
-        !session.console().confirm(
-            "This deletes the files of these checkpoints for good. Do you wish to proceed?")) {
+    if (!options->yes && !session.console().confirm(
+                             "This deletes these checkpoints and their files. Do you wish to proceed?")) {
       session.console().line("Stopping deletion of checkpoints.");
       return 0;
     }
-    json::array uuids;
-    for (const auto& uuid : split(options->uuids, ',')) uuids.push_back(json::value(trim(uuid)));
-    json::object body;
-    body["checkpointUuids"] = std::move(uuids);
-    DET_TRY(const auto answer, session.del("/api/v1/checkpoints", body));
+    DET_TRY(const auto answer, session.del("/api/v1/checkpoints", named(options->uuids)));
     session.console().line("Deletion of checkpoints {} is in progress", options->uuids);
+    if (const auto until = json::text_member(answer.as_object(), "undoUntil"); !until.empty())
+      session.console().line("Until {} 'det checkpoint undelete {}' brings them back", until, options->uuids);
+    return 0;
+  };
+}
+
+Action define_undelete_checkpoints(CLI::App& app) {
+  const auto uuids = std::make_shared<std::string>();
+  app.add_option("uuids", *uuids, "which checkpoints, separated by commas")->type_name("UUIDS")->required();
+  return [uuids](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.post("/api/v1/checkpoints/undelete", named(*uuids)));
+    session.console().line("Brought back checkpoints {}", *uuids);
     return 0;
   };
 }
@@ -117,7 +133,11 @@ Command checkpoint_commands() {
                        {{"delete"},
                         "delete checkpoints",
                         "det checkpoint delete UUID,UUID --yes",
-                        define_delete_checkpoints}}};
+                        define_delete_checkpoints},
+                       {{"undelete"},
+                        "bring deleted checkpoints back, where the master keeps them for a while",
+                        "det checkpoint undelete UUID,UUID",
+                        define_undelete_checkpoints}}};
 }
 
 }  // namespace det::cli

@@ -105,6 +105,7 @@ struct MasterFlags {
     DET_TRY(options.prometheus, master::take_prometheus(options.defaults));
     DET_TRY(options.webhooks, master::take_webhooks(options.defaults));
     DET_TRY(options.log_retention, master::take_log_retention(options.defaults));
+    DET_TRY(options.checkpoint_undo_seconds, master::take_checkpoint_undo(options.defaults));
     DET_TRY(const auto security, master::take_security(options.defaults));
     options.authz = security.authz;
     options.audit_days = security.audit_days;

@@ -168,6 +168,7 @@ std::vector<Rule> of_checkpoints_and_models() {
       reports("POST /api/v1/checkpoints", {{UpdateExperiment, K::Task, "body:taskId"}}),
       one("DELETE /api/v1/checkpoints", DeleteExperiment, K::Checkpoint, "body:checkpointUuids"),
       one("PATCH /api/v1/checkpoints", DeleteExperiment, K::Checkpoint, "body:checkpoints.uuid"),
+      one("POST /api/v1/checkpoints/undelete", DeleteExperiment, K::Checkpoint, "body:checkpointUuids"),
       one("POST /api/v1/checkpoints/rm", DeleteExperiment, K::Checkpoint, "body:checkpointUuids"),
       one("GET /api/v1/checkpoints/{checkpointUuid}/metrics", ViewExperimentMetadata, K::Checkpoint,
           "checkpointUuid"),

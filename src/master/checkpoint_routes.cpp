@@ -53,6 +53,10 @@ struct DeleteRequest {
   static bool required(std::string_view name) { return name == "checkpoint_uuids"; }
 };
 BOOST_DESCRIBE_STRUCT(DeleteRequest, (), (checkpoint_uuids))
+struct DeleteReply {
+  std::optional<Time> undo_until;  ///< until then POST /api/v1/checkpoints/undelete takes it back
+};
+BOOST_DESCRIBE_STRUCT(DeleteReply, (), (undo_until))
 struct Described {
   json::object metadata;
   static bool required(std::string_view name) { return name == "metadata"; }
@@ -178,7 +182,7 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
   co_return response;
 }
 
-asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteRequest request) {
+asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, DeleteRequest request) {
   if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   std::vector<CheckpointRecord> chosen;
   for (const auto& uuid : request.checkpoint_uuids) {
@@ -193,6 +197,22 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context, DeleteReques
   }
   const auto removed = co_await s.collector.remove(std::move(chosen), Collector::Needed::Refuse);
   if (!removed) co_return tl::unexpected(removed.error());
+  co_return DeleteReply{s.collector.can_undo_until()};
+}
+
+asio::awaitable<Result<Empty>> undelete(Services& s, Context context, DeleteRequest request) {
+  if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
+  for (const auto& uuid : request.checkpoint_uuids) {
+    auto read = [&s, uuid] { return s.store.checkpoint(uuid); };
+    const auto record = co_await blocking(s, std::move(read));
+    if (!record) co_return not_found("checkpoint '{}' not found", uuid);
+    if (const auto own = may_change(s, context.principal, *record); !own)
+      co_return tl::unexpected(own.error());
+    if (s.collector.deletes(record->experiment_id))
+      co_return failed_precondition("experiment {} is being deleted", record->experiment_id);
+    const auto back = co_await s.collector.bring_back(uuid);
+    if (!back) co_return tl::unexpected(back.error());
+  }
   co_return Empty{};
 }
 
@@ -289,13 +309,19 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
         co_return co_await blocking(s, std::move(read));
       },
       Doc{.summary = "One checkpoint", .tag = tag, .errors = missing});
-  router.add<DeleteRequest, Empty>(
+  router.add<DeleteRequest, DeleteReply>(
       Verb::Delete, "/api/v1/checkpoints",
       [&s](Context c, DeleteRequest r) { return remove(s, std::move(c), std::move(r)); },
       Doc{.summary = "Delete checkpoints",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition},
           .takes_body = true});
+  router.add<DeleteRequest, Empty>(
+      Verb::Post, "/api/v1/checkpoints/undelete",
+      [&s](Context c, DeleteRequest r) { return undelete(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Bring deleted checkpoints back, for as long as the master keeps their files",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   router.add<MetadataRequest, CheckpointReply>(
       Verb::Post, "/api/v1/checkpoints/{uuid}/metadata",
       [&s](Context c, MetadataRequest r) { return set_metadata(s, std::move(c), std::move(r)); },

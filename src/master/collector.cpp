@@ -12,6 +12,7 @@
 #include "det/checkpoint/tensorboard_files.h"
 #include "det/config/experiment_config.h"
 #include "det/master/blocking.h"
+#include "det/master/experiment_storages.h"
 
 namespace det::master {
 namespace {
@@ -35,42 +36,6 @@ bool matches_glob(const std::string& glob, const std::string& name) {
   for (auto slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
     if (matches_glob(rest, name.substr(slash + 1))) return true;
   return false;
-}
-
-/// The storages of experiments, each opened once: for a bucket that means credentials and a connection.
-class Storages {
- public:
-  explicit Storages(store::Store& store) : store_(store) {}
-
-  /// Nothing where the experiment is gone.
-  Result<checkpoint::Storage*> of(ExperimentId id) {
-    if (const auto found = open_.find(id); found != open_.end()) return found->second.get();
-    const auto record = store_.experiment(id);
-    if (!record) return nullptr;
-    DET_TRY(const auto config, config::from_document(record->config));
-    DET_TRY(auto storage, checkpoint::open_storage(config.checkpoint_storage));
-    return (open_[id] = std::move(storage)).get();
-  }
-
- private:
-  store::Store& store_;
-  std::map<ExperimentId, std::unique_ptr<checkpoint::Storage>> open_;
-};
-
-/// Deletes the files of one checkpoint, wherever its experiment's configuration says they are.
-Result<void> delete_files(Storages& storages, const CheckpointRecord& checkpoint) {
-  DET_TRY(auto* const storage, storages.of(checkpoint.experiment_id));
-  if (storage == nullptr) return {};
-  DET_TRY(const auto ours, storage->exists(checkpoint.uuid));
-  std::error_code unknown;
-  if (!ours && std::filesystem::is_directory(storage->path(checkpoint.uuid), unknown)) {
-    // Another program wrote it, if it is a checkpoint at all: a name that somebody reported is no reason to
-    // delete.
-    spdlog::warn("checkpoint {}: the files in {} are not of our making and stay", checkpoint.uuid,
-                 storage->path(checkpoint.uuid).string());
-    return {};
-  }
-  return storage->remove(checkpoint.uuid);
 }
 
 Result<void> remove_event_files(store::Store& store, const experiment::ExperimentRecord& record) {
@@ -162,10 +127,12 @@ void Collector::delete_experiment(experiment::ExperimentRecord record) {
   asio::co_spawn(strand_, delete_now(std::move(record)), log_failure);
 }
 
-asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> checkpoints, Needed needed) {
+asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> checkpoints, Needed needed,
+                                                Files files) {
   std::vector<store::Change> changes;
   std::vector<std::string> marked;
-  Storages storages(store_);
+  ExperimentStorages storages(store_);
+  const bool can_come_back = files == Files::AsConfigured && undo_seconds_ > 0;
   Result<void> result;
   for (auto& checkpoint : checkpoints) {
     if (const auto need = need_of(checkpoint.uuid)) {
@@ -175,9 +142,20 @@ asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> ch
     }
     // From here to the row of its deletion nobody can begin to need it.
     if (being_deleted_.insert(checkpoint.uuid).second) marked.push_back(checkpoint.uuid);
-    auto work = [&storages, checkpoint] { return delete_files(storages, checkpoint); };
-    result = co_await blocking(pool_, std::move(work));
-    if (!result) break;
+    if (can_come_back) {
+      changes.push_back(store::PutDeletion{{.uuid = checkpoint.uuid,
+                                            .experiment_id = checkpoint.experiment_id,
+                                            .state = checkpoint.state,
+                                            .resources = checkpoint.resources,
+                                            .due = undo_until()}});
+    } else {
+      auto work = [&storages, &checkpoint] {
+        return storages.delete_files(checkpoint.experiment_id, checkpoint.uuid);
+      };
+      result = co_await blocking(pool_, std::move(work));
+      if (!result) break;
+      changes.push_back(store::EndDeletion{checkpoint.uuid});
+    }
     checkpoint.state = experiment::CheckpointState::Deleted;
     checkpoint.resources.clear();
     changes.push_back(store::PutCheckpoint{checkpoint});
@@ -240,11 +218,18 @@ asio::awaitable<void> Collector::collect_now(ExperimentId id) {
 }
 
 asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record) {
-  auto list = [this, id = record.id] { return store_.checkpoints_of_experiment(id); };
+  auto list = [this, id = record.id] {
+    std::set<std::string> still_there;
+    for (const auto& deletion : store_.deletions_of_experiment(id)) still_there.insert(deletion.uuid);
+    auto all = store_.checkpoints_of_experiment(id);
+    std::erase_if(all, [&](const auto& checkpoint) {
+      return checkpoint.state == experiment::CheckpointState::Deleted &&
+             !still_there.contains(checkpoint.uuid);
+    });
+    return all;
+  };
   auto all = co_await blocking(pool_, std::move(list));
-  std::erase_if(
-      all, [](const auto& checkpoint) { return checkpoint.state == experiment::CheckpointState::Deleted; });
-  auto removed = co_await remove(std::move(all), Needed::Refuse);
+  auto removed = co_await remove(std::move(all), Needed::Refuse, Files::Now);
   if (removed) removed = co_await remove_tensorboard_files(record);
   std::vector<store::Change> changes;
   if (removed) {

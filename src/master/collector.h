@@ -26,6 +26,9 @@ namespace det::master {
 /// A checkpoint that a model version names, that a live experiment needs or that is held is never
 /// deleted: that is looked at on the strand right before its files go, and whoever begins to need one
 /// holds it first and then looks whether it is still there.
+///
+/// Where deletions can be taken back, only rows say at first that a checkpoint is deleted; its files go
+/// when the time is over, and their row last.
 class Collector {
  public:
   Collector(asio::any_io_executor strand, Ledger& ledger, store::Store& store, const Registry& registry,
@@ -41,9 +44,23 @@ class Collector {
   bool deletes(ExperimentId id) const { return to_delete_.contains(id); }
   void announce_deletion(ExperimentId id) { to_delete_.insert(id); }
   enum class Needed { Skip, Refuse };
+  /// When files go: AsConfigured leaves them for as long as `keep_deleted` says.
+  enum class Files { AsConfigured, Now };
   /// Deletes these checkpoints: files, then rows. Those that are needed stay; with Refuse the first of
   /// them is an error and ends the work.
-  asio::awaitable<Result<void>> remove(std::vector<experiment::CheckpointRecord> checkpoints, Needed needed);
+  asio::awaitable<Result<void>> remove(std::vector<experiment::CheckpointRecord> checkpoints, Needed needed,
+                                       Files files = Files::AsConfigured);
+
+  /// For how long what is deleted can be brought back; 0: not at all.
+  void keep_deleted(std::int64_t seconds) { undo_seconds_ = seconds; }
+  /// Until when what is deleted now can be brought back; nothing: it cannot.
+  std::optional<Time> can_undo_until() const {
+    return undo_seconds_ > 0 ? std::optional(undo_until()) : std::nullopt;
+  }
+  /// Makes a deleted checkpoint what it was. FailedPrecondition says why that is not possible.
+  asio::awaitable<Result<void>> bring_back(std::string uuid);
+  /// Deletes the files of what nobody brought back in time; returns at once.
+  void finish_deletions();
   /// Deletes those of its files whose names match one of the globs, and remembers what is left. Without globs
   /// it only looks what is there.
   asio::awaitable<Result<void>> remove_files(experiment::CheckpointRecord checkpoint,
@@ -65,6 +82,8 @@ class Collector {
  private:
   asio::awaitable<void> collect_now(ExperimentId id);
   asio::awaitable<void> delete_now(experiment::ExperimentRecord record);
+  asio::awaitable<void> finish_deletions_now();
+  Time undo_until() const { return ledger_.now() + undo_seconds_ * kSecond; }
 
   asio::any_io_executor strand_;
   Ledger& ledger_;
@@ -75,6 +94,8 @@ class Collector {
   Need also_needed_;
   std::set<std::string> being_deleted_;
   std::set<ExperimentId> at_work_, to_delete_;
+  std::int64_t undo_seconds_ = 0;
+  bool finishing_ = false;
 };
 
 class Collector::Hold {
@@ -89,6 +110,9 @@ class Collector::Hold {
   const All all_;
   const std::string uuid_;
 };
+
+/// Takes `checkpoint_undo`, a duration such as 24h, out of the master's configuration: its seconds, or 0.
+Result<std::int64_t> take_checkpoint_undo(json::object& configuration);
 
 /// The checkpoints of an experiment that its policy (checkpoint_storage.save_*) lets go.
 /// Reads the store; `pinned` are kept whatever the policy says.

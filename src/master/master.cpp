@@ -155,6 +155,7 @@ class Server final : public Master {
         services_.proxies.set(id, address->host, static_cast<std::uint16_t>(address->port), address->secret);
     measurements_.watch(ledger_, router_);
     ledger_.on_collect([this](ExperimentId id) { collector_.collect(id); });
+    collector_.keep_deleted(options_.checkpoint_undo_seconds);
     if (options_.log) ring_for_own_log();
     services_.https = identity_ != nullptr;
     services_.log_retention = options_.log_retention;
@@ -324,6 +325,10 @@ class Server final : public Master {
         old.push_back(store::PruneAudit{now + -std::int64_t{options_.audit_days} * 24 * 3600 * kSecond});
         co_await ledger_.write(std::move(old));
       }
+      if (now - swept_ > 10 * kSecond) {
+        swept_ = now;
+        collector_.finish_deletions();
+      }
       if (now - cleaned_ > options_.log_retention.every_seconds * kSecond) {
         cleaned_ = now;
         co_await clean_logs(services_);
@@ -358,6 +363,7 @@ class Server final : public Master {
   bool stopping_ = false;
   Time pruned_{};
   Time cleaned_{};
+  Time swept_{};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // for what is posted and may come after the end
 };
 

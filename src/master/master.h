@@ -34,12 +34,13 @@ struct MasterOptions {
   bool launch_error = false;  ///< refuse experiments that no agent could ever run
   /// Whether roles are enforced; see docs/guide/teams.md.
   access::Mode authz = access::Mode::Basic;
-  int audit_days = 90;                     ///< how long the audit log remembers
-  cluster::Pools pools{};                  ///< what take_pools finds in the configuration
-  bool prometheus = true;                  ///< whether /metrics and /prom/… are there
-  WebhookSettings webhooks{};              ///< the same of take_webhooks
-  LogRetention log_retention{};            ///< the same of take_log_retention
-  access::RateLimit::Limits rate_limit{};  ///< of each user's requests
+  int audit_days = 90;                       ///< how long the audit log remembers
+  cluster::Pools pools{};                    ///< what take_pools finds in the configuration
+  bool prometheus = true;                    ///< whether /metrics and /prom/… are there
+  WebhookSettings webhooks{};                ///< the same of take_webhooks
+  LogRetention log_retention{};              ///< the same of take_log_retention
+  std::int64_t checkpoint_undo_seconds = 0;  ///< how long deleted checkpoints can be brought back
+  access::RateLimit::Limits rate_limit{};    ///< of each user's requests
   /// Files in PEM form, both or neither: with them the port speaks HTTPS only.
   std::string tls_certificate, tls_key;
 };

@@ -48,6 +48,7 @@ class MasterTest : public ::testing::Test {
     MasterOptions options{.directory = directory_, .port = 0, .log = log_, .webhooks = webhooks_};
     options.authz = authz_;
     options.rate_limit = rate_limit_;
+    options.checkpoint_undo_seconds = undo_seconds_;
     auto opened = Master::open(context_->get_executor(), std::move(options));
     ASSERT_TRUE(opened) << opened.error().message();
     master_ = *std::move(opened);
@@ -157,6 +158,7 @@ class MasterTest : public ::testing::Test {
   WebhookSettings webhooks_;                  ///< from the next start on
   access::Mode authz_ = access::Mode::Basic;  ///< of the next start
   access::RateLimit::Limits rate_limit_{};    ///< the same
+  std::int64_t undo_seconds_ = 0;             ///< the same
   std::thread thread_;
   http::Url url_;
   std::string user_, admin_;

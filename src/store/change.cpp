@@ -62,5 +62,7 @@ template Change::Change(AppendAudit);
 template Change::Change(PruneAudit);
 template Change::Change(SetLogRetention);
 template Change::Change(DropLogs);
+template Change::Change(PutDeletion);
+template Change::Change(EndDeletion);
 
 }  // namespace det::store

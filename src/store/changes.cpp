@@ -103,6 +103,8 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const PruneAudit& c) { prune_audit(connection_, c.before); },
                  [&](const SetLogRetention& c) { set_log_retention(connection_, c); },
                  [&](const DropLogs& c) { drop_logs(connection_, c); },
+                 [&](const PutDeletion& c) { put_deletion(connection_, c.record); },
+                 [&](const EndDeletion& c) { end_deletion(connection_, c.uuid); },
              },
              *change);
 }
@@ -146,6 +148,7 @@ std::size_t approximate_bytes(const Change& change) {
                           return kRow + c.record.resources.size() * 128 + bytes_of(c.record.metadata);
                         },
                         [](const PutTask& c) { return kRow + bytes_of(c.record.config); },
+                        [](const PutDeletion& c) { return kRow + c.record.resources.size() * 128; },
                         [](const DropLogs& c) { return kRow + c.task_ids.size() * 128; },
                         [](const PutModel& c) { return kRow + bytes_of(c.record.metadata); },
                         [](const PutModelVersion& c) { return kRow + bytes_of(c.record.metadata); },

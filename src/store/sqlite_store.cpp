@@ -90,6 +90,13 @@ class SqliteStore final : public Store {
   std::int64_t count_log_lines(const std::vector<std::string>& task_ids) override {
     return read(store::count_log_lines, task_ids);
   }
+  std::optional<DeletionRecord> deletion(const std::string& uuid) override {
+    return read(read_deletion, uuid);
+  }
+  std::vector<DeletionRecord> deletions_of_experiment(ExperimentId id) override {
+    return read(read_deletions_of_experiment, id);
+  }
+  std::vector<DeletionRecord> due_deletions(Time now) override { return read(read_due_deletions, now); }
   std::vector<TrialSourceRecord> sources_of_checkpoint(const std::string& uuid) override {
     return read(read_sources_of_checkpoint, uuid);
   }

@@ -12,6 +12,7 @@
 #include "det/base/error.h"
 #include "det/experiment/records.h"
 #include "det/store/access_records.h"
+#include "det/store/deletions.h"
 #include "det/store/log_retention.h"
 #include "det/store/metric_queries.h"
 #include "det/store/model_records.h"
@@ -272,7 +273,7 @@ using AnyChange =
                  SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource, PutWorkspace,
                  DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutWebhook, DeleteWebhook,
                  PutDelivery, DeleteDelivery, PutLogHit, PutSetting, PutRoleAssignment, DeleteRoleAssignment,
-                 AppendAudit, PruneAudit, SetLogRetention, DropLogs>;
+                 AppendAudit, PruneAudit, SetLogRetention, DropLogs, PutDeletion, EndDeletion>;
 
 template <class T, class Variant>
 constexpr bool kIsOneOf = false;
@@ -280,7 +281,7 @@ template <class T, class... Of>
 constexpr bool kIsOneOf<T, std::variant<Of...>> = (std::is_same_v<T, Of> || ...);
 
 /// One of AnyChange. Nearly every file of the master makes lists of them: copying, moving and ending one of
-/// 47 is compiled once, in change.cpp, not in each of those.
+/// 49 is compiled once, in change.cpp, not in each of those.
 class Change {
  public:
   template <class T>
@@ -456,6 +457,11 @@ class Store {
   virtual std::vector<CheckpointRecord> checkpoints_of_experiment(ExperimentId id) = 0;
   virtual std::vector<CheckpointRecord> checkpoints_of_trial(TrialId id) = 0;
   virtual std::optional<CheckpointRecord> checkpoint(const std::string& uuid) = 0;
+  /// Nothing: the checkpoint was not deleted, or its files are gone.
+  virtual std::optional<DeletionRecord> deletion(const std::string& uuid) = 0;
+  virtual std::vector<DeletionRecord> deletions_of_experiment(ExperimentId id) = 0;
+  /// Whose files shall go by now: at most 1000, those that are due longest first.
+  virtual std::vector<DeletionRecord> due_deletions(Time now) = 0;
   virtual std::vector<MetricRecord> metrics(const MetricQuery& query) = 0;  ///< ascending by (batches, group)
   /// What a chart shows of them, ascending by (batches, group): see CurveQuery. Where that is not all, a
   /// report has the metrics that are shown at its batches, numbers only, no `run_id`, and the records since

@@ -67,7 +67,8 @@ void SimAgent::timer() {
 }
 
 void SimAgent::renew_lease() {
-  if (on_disconnect_ == agent::OnDisconnect::Stop && reconciler_->lease_end()) lease_ = reconciler_->lease_end();
+  if (on_disconnect_ == agent::OnDisconnect::Stop && reconciler_->lease_end())
+    lease_ = reconciler_->lease_end();
 }
 
 /// What the shims of its tasks do, whether the agent lives or not.

@@ -183,7 +183,7 @@ struct Process {
   std::vector<std::int64_t> lengths;
   bool closed = false, preempt = false;
   bool alive = true, loaded = false;
-  bool lapsed = false;  ///< its shim ends it: the lease is over
+  bool lapsed = false;                                            ///< its shim ends it: the lease is over
   std::deque<std::pair<std::int64_t, std::uint64_t>> unreported;  ///< training reports on their way
   bool reporting = false;
   int checkpoints_made = 0;
