@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "det/base/json.h"
 #include "det/base/text.h"
 #include "det/cli/command.h"
 #include "det/cli/download.h"
