@@ -45,6 +45,7 @@ Command agent_commands();
 Command slot_commands();
 Command master_commands();
 Command user_commands();
+Command user_group_commands();
 Command template_commands();
 Command workspace_commands();
 Command token_commands();

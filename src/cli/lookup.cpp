@@ -9,6 +9,13 @@ Result<std::int64_t> user_id(Session& session, const std::string& name) {
   return integer_at(user, "user.id");
 }
 
+Result<std::int64_t> group_id(Session& session, const std::string& name) {
+  DET_TRY(const auto found,
+          session.post("/api/v1/groups/search", json::object{{"name", name}, {"limit", 1}}));
+  for (const auto& group : list_at(found, "groups")) return integer_at(group, "group.groupId");
+  return not_found("group '{}' not found; 'det user-group list' shows all", name);
+}
+
 Result<json::value> find_workspace(Session& session, const std::string& name) {
   DET_TRY(const auto found,
           session.pages("/api/v1/workspaces", {{"nameCaseSensitive", name}}, "workspaces", 500));

@@ -6,6 +6,7 @@
 namespace det::cli {
 
 Result<std::int64_t> user_id(Session& session, const std::string& name);
+Result<std::int64_t> group_id(Session& session, const std::string& name);
 Result<json::value> find_workspace(Session& session, const std::string& name);
 
 }  // namespace det::cli

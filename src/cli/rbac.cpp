@@ -12,6 +12,8 @@
 namespace det::cli {
 namespace {
 
+using Names = std::map<std::int64_t, std::string>;
+
 Result<json::value> all_roles(Session& session) {
   return session.post("/api/v1/roles/search", json::object{{"limit", 0}});
 }
@@ -91,41 +93,54 @@ Action define_describe_role(CLI::App& app) {
   };
 }
 
+Table summary_table(const json::value& summary, const Names& names) {
+  Names roles;
+  for (const auto& role : list_at(summary, "roles"))
+    roles[integer_at(role, "roleId")] = text_at(role, "name");
+  Table table({"Role", "Where"});
+  for (const auto& assignment : list_at(summary, "assignments")) {
+    const auto& role = roles[integer_at(assignment, "roleId")];
+    if (at(assignment, "scopeCluster") == json::value(true))
+      table.add({json::value(role), json::value(scope_text(names, 0))});
+    for (const auto& id : list_at(assignment, "scopeWorkspaceIds"))
+      table.add({json::value(role), json::value(scope_text(names, json::to_int64(id).value_or(0)))});
+  }
+  return table;
+}
+
 Action define_my_permissions(CLI::App& app) {
   const auto form = std::make_shared<OutputForm>();
   add_output_flags(app, *form);
   return [form](Session& session) -> Result<int> {
     DET_TRY(const auto summary, session.get("/api/v1/permissions/summary"));
     DET_TRY(const auto names, workspaces(session));
-    std::map<std::int64_t, std::string> roles;
-    for (const auto& role : list_at(summary, "roles"))
-      roles[integer_at(role, "roleId")] = text_at(role, "name");
-    Table table({"Role", "Where"});
-    for (const auto& assignment : list_at(summary, "assignments")) {
-      const auto& role = roles[integer_at(assignment, "roleId")];
-      if (at(assignment, "scopeCluster") == json::value(true))
-        table.add({json::value(role), json::value(scope_text(names, 0))});
-      for (const auto& id : list_at(assignment, "scopeWorkspaceIds"))
-        table.add({json::value(role), json::value(scope_text(names, json::to_int64(id).value_or(0)))});
-    }
-    show(session.console(), *form, summary, table);
+    show(session.console(), *form, summary, summary_table(summary, names));
     say_whether_enforced(session, *form);
     return 0;
   };
 }
 
+json::value name_of(const Names& names, std::int64_t id) {
+  const auto found = names.find(id);
+  return found == names.end() ? json::value(id) : json::value(found->second);
+}
+
 /// Role and place of each of `roles`, which the API gives with their assignments.
-Table assignment_table(const json::array& roles, const std::map<std::int64_t, std::string>& names,
-                       const std::map<std::int64_t, std::string>& users) {
-  Table table({"User", "Role", "Where"});
-  for (const auto& entry : roles)
-    for (const auto& assignment : list_at(entry, "userRoleAssignments")) {
+Table assignment_table(const json::array& roles, const Names& names, const Names& users,
+                       const Names& groups) {
+  Table table({"User", "Group", "Role", "Where"});
+  for (const auto& entry : roles) {
+    const auto place = [&](const json::value& assignment) {
       const auto& workspace = at(assignment, "roleAssignment.scopeWorkspaceId");
-      const auto user = users.find(integer_at(assignment, "userId"));
-      table.add({user == users.end() ? json::value(at(assignment, "userId")) : json::value(user->second),
-                 at(entry, "role.name"),
-                 json::value(scope_text(names, json::to_int64(workspace).value_or(0)))});
-    }
+      return json::value(scope_text(names, json::to_int64(workspace).value_or(0)));
+    };
+    for (const auto& assignment : list_at(entry, "groupRoleAssignments"))
+      table.add({json::value(""), name_of(groups, integer_at(assignment, "groupId")), at(entry, "role.name"),
+                 place(assignment)});
+    for (const auto& assignment : list_at(entry, "userRoleAssignments"))
+      table.add({name_of(users, integer_at(assignment, "userId")), json::value(""), at(entry, "role.name"),
+                 place(assignment)});
+  }
   return table;
 }
 
@@ -149,7 +164,25 @@ Action define_list_users_roles(CLI::App& app) {
     DET_TRY(const auto found, session.get(fmt::format("/api/v1/roles/search/by-user/{}", id)));
     DET_TRY(const auto names, workspaces(session));
     const auto& roles = list_at(found, "roles");
-    show(session.console(), options->form, roles, assignment_table(roles, names, {{id, options->user}}));
+    show(session.console(), options->form, roles, assignment_table(roles, names, {{id, options->user}}, {}));
+    say_whether_enforced(session, options->form);
+    return 0;
+  };
+}
+
+Action define_list_groups_roles(CLI::App& app) {
+  struct Options {
+    std::string group;
+    OutputForm form;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("group_name", options->group, "whose roles")->type_name("GROUP")->required();
+  add_output_flags(app, options->form);
+  return [options](Session& session) -> Result<int> {
+    DET_TRY(const auto id, group_id(session, options->group));
+    DET_TRY(const auto found, session.get(fmt::format("/api/v1/roles/search/by-group/{}", id)));
+    DET_TRY(const auto names, workspaces(session));
+    show(session.console(), options->form, found, summary_table(found, names));
     say_whether_enforced(session, options->form);
     return 0;
   };
@@ -157,19 +190,26 @@ Action define_list_users_roles(CLI::App& app) {
 
 /// `det workspace list-members` and `det rbac` share who and where.
 struct Assignment {
-  std::string role, user, workspace;
+  std::string role, user, group, workspace;
 };
 
 void add_assignment(CLI::App& app, Assignment& assignment) {
   app.add_option("role_name", assignment.role, "which role")->type_name("ROLE")->required();
-  app.add_option("-u,--username-to-assign", assignment.user, "whose")->type_name("USER")->required();
+  auto* user = app.add_option("-u,--username-to-assign", assignment.user, "whose")->type_name("USER");
+  app.add_option("-g,--group-name-to-assign", assignment.group, "or whose, all of a group")
+      ->type_name("GROUP")
+      ->excludes(user);
   app.add_option("-w,--workspace-name", assignment.workspace, "where; for the whole cluster, if absent")
       ->type_name("WORKSPACE");
 }
 
 Result<int> change(Session& session, const Assignment& assignment, bool add) {
   DET_TRY(const auto role, find_role(session, assignment.role));
-  DET_TRY(const auto user, user_id(session, assignment.user));
+  const bool to_group = !assignment.group.empty();
+  if (!to_group && assignment.user.empty())
+    return invalid_argument("whose role is it? Name a user (-u) or a group (-g)");
+  DET_TRY(const auto whose,
+          to_group ? group_id(session, assignment.group) : user_id(session, assignment.user));
   json::object to{{"role", json::object{{"roleId", at(role, "roleId")}}},
                   {"scopeCluster", assignment.workspace.empty()}};
   if (!assignment.workspace.empty()) {
@@ -177,15 +217,17 @@ Result<int> change(Session& session, const Assignment& assignment, bool add) {
     to["scopeWorkspaceId"] = workspace;
   }
   json::array assignments;
-  assignments.push_back(json::object{{"userId", user}, {"roleAssignment", std::move(to)}});
+  assignments.push_back(
+      json::object{{to_group ? "groupId" : "userId", whose}, {"roleAssignment", std::move(to)}});
   DET_TRY(const auto done,
           session.post(add ? "/api/v1/roles/add-assignments" : "/api/v1/roles/remove-assignments",
-                       json::object{{"userRoleAssignments", std::move(assignments)}}));
-  session.console().line("{} role {} {} user '{}' {}", add ? "Assigned" : "Took", text_at(role, "name"),
-                         add ? "to" : "from", assignment.user,
-                         assignment.workspace.empty()
-                             ? std::string("for the whole cluster")
-                             : fmt::format("in workspace '{}'", assignment.workspace));
+                       json::object{{to_group ? "groupRoleAssignments" : "userRoleAssignments",
+                                     std::move(assignments)}}));
+  session.console().line(
+      "{} role {} {} {} '{}' {}", add ? "Assigned" : "Took", text_at(role, "name"), add ? "to" : "from",
+      to_group ? "group" : "user", to_group ? assignment.group : assignment.user,
+      assignment.workspace.empty() ? std::string("for the whole cluster")
+                                   : fmt::format("in workspace '{}'", assignment.workspace));
   if (add) say_whether_enforced(session, {});
   return 0;
 }
@@ -217,7 +259,11 @@ Action define_list_members(CLI::App& app) {
     DET_TRY(const auto members, session.get(fmt::format("/api/v1/roles/workspace/{}", id)));
     DET_TRY(const auto users, usernames(session));
     const auto& roles = list_at(members, "assignments");
-    show(session.console(), options->form, roles, assignment_table(roles, {{id, options->workspace}}, users));
+    Names groups;
+    for (const auto& group : list_at(members, "groups"))
+      groups[integer_at(group, "groupId")] = text_at(group, "name");
+    show(session.console(), options->form, roles,
+         assignment_table(roles, {{id, options->workspace}}, users, groups));
     return 0;
   };
 }
@@ -234,6 +280,10 @@ Command rbac_commands() {
                 "list roles of a user",
                 "det rbac list-users-roles ann",
                 define_list_users_roles},
+               {{"list-groups-roles"},
+                "list roles of a group",
+                "det rbac list-groups-roles seeing",
+                define_list_groups_roles},
                {{"assign-role"}, "assign role", "det rbac assign-role Viewer -u ann", define_assign_role},
                {{"unassign-role"},
                 "take role away",

@@ -138,6 +138,52 @@ Action define_change_password(CLI::App& app) {
   };
 }
 
+Action define_user_rename(CLI::App& app) {
+  struct Options {
+    std::string from, to;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("target_user", options->from, "which user")->type_name("USERNAME")->required();
+  app.add_option("new_username", options->to, "the new name")->type_name("NAME")->required();
+  return [options](Session& session) -> Result<int> {
+    if (auto done = patch_user(session, options->from, json::object{{"username", options->to}}); !done)
+      return tl::unexpected(done.error());
+    return 0;
+  };
+}
+
+Action define_user_edit(CLI::App& app) {
+  struct Options {
+    std::string name;
+    std::optional<std::string> username, display_name;
+    std::optional<bool> admin, active;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("target_user", options->name, "which user")->type_name("USERNAME")->required();
+  app.add_option("--username", options->username, "the new name")->type_name("NAME");
+  app.add_option("--display-name", options->display_name, "what is shown beside the name")->type_name("TEXT");
+  app.add_option("--admin", options->admin, "whether an administrator")->type_name("true|false");
+  app.add_option("--active", options->active, "whether the user may log in")->type_name("true|false");
+  return [options](Session& session) -> Result<int> {
+    json::object change;
+    std::vector<std::string> fields;
+    const auto add = [&](const char* field, const char* words, const auto& value) {
+      if (!value) return;
+      change[field] = *value;
+      fields.emplace_back(words);
+    };
+    add("username", "username", options->username);
+    add("displayName", "display name", options->display_name);
+    add("admin", "admin", options->admin);
+    add("active", "active", options->active);
+    if (fields.empty())
+      return invalid_argument("nothing to change: give --username, --display-name, --admin or --active");
+    if (auto done = patch_user(session, options->name, change); !done) return tl::unexpected(done.error());
+    session.console().line("Changes made to the following fields: {}", fmt::join(fields, ", "));
+    return 0;
+  };
+}
+
 Action define_user_switch(CLI::App& app, bool active) {
   const auto name = std::make_shared<std::string>();
   app.add_option("username", *name, "which user")->type_name("USERNAME")->required();
@@ -163,14 +209,20 @@ Command user_commands() {
       .names = {"user", "u"},
       .help = "manage users, log in and out",
       .example = "det user login alice\ndet user whoami\ndet -u admin user create alice",
-      .children = {{{"login"}, "log in user", "det user login alice", define_login},
-                   {{"logout"}, "log out user", "", define_logout},
-                   {{"whoami"}, "show who is logged in", "", define_whoami},
-                   {{"list", "ls"}, "list users", "", define_user_list},
-                   {{"create"}, "create user", "det -u admin user create alice --admin", define_user_create},
-                   {{"change-password"}, "change password for user", "", define_change_password},
-                   {{"activate"}, "activate user", "", define_user_activate},
-                   {{"deactivate"}, "deactivate user", "", define_user_deactivate}},
+      .children =
+          {{{"login"}, "log in user", "det user login alice", define_login},
+           {{"logout"}, "log out user", "", define_logout},
+           {{"whoami"}, "show who is logged in", "", define_whoami},
+           {{"list", "ls"}, "list users", "", define_user_list},
+           {{"create"}, "create user", "det -u admin user create alice --admin", define_user_create},
+           {{"change-password"}, "change password for user", "", define_change_password},
+           {{"rename"}, "change username for user", "det -u admin user rename ann anne", define_user_rename},
+           {{"edit"},
+            "change what is known of user",
+            "det -u admin user edit ann --display-name 'Ann Lee' --admin true",
+            define_user_edit},
+           {{"activate"}, "activate user", "", define_user_activate},
+           {{"deactivate"}, "deactivate user", "", define_user_deactivate}},
       .default_child = "list"};
 }
 

@@ -297,9 +297,15 @@ std::vector<Rule> of_users_and_roles() {
       looks("POST /api/v1/roles/search/by-assignability", {}),
       asks_and_looks("POST /api/v1/roles/search/by-ids"),
       asks("GET /api/v1/roles/search/by-user/{userId}"),
+      asks("GET /api/v1/roles/search/by-group/{groupId}"),
       one("GET /api/v1/roles/workspace/{workspaceId}", ViewWorkspace, K::Workspace, "workspaceId"),
       asks("POST /api/v1/roles/add-assignments"),
       asks("POST /api/v1/roles/remove-assignments"),
+      cluster("POST /api/v1/groups", AdministrateUser),
+      looks("POST /api/v1/groups/search", {}),
+      anyone("GET /api/v1/groups/{groupId}"),
+      cluster("PUT /api/v1/groups/{groupId}", AdministrateUser),
+      cluster("DELETE /api/v1/groups/{groupId}", AdministrateUser),
       cluster("GET /api/v1/audit", ViewAuditLog),
   };
 }

@@ -247,6 +247,7 @@ class Server final : public Master {
                              const std::any& principal) { return admit(operation, request, principal); });
     router_.observe([this](const http::Router::Call& call) { return audit(services_, call); });
     add_role_routes(router_, services_);
+    add_group_routes(router_, services_);
     add_audit_routes(router_, services_);
     add_agent_routes(router_, services_);
     add_report_routes(router_, services_);

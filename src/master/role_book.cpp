@@ -14,7 +14,7 @@ bool is_administrator(const RoleBook::Record& record) {
 }  // namespace
 
 RoleBook::RoleBook(store::Store& store, access::Mode mode)
-    : mode_(mode), begun_(store.setting(kBegun).has_value()) {
+    : mode_(mode), begun_(store.setting(kBegun).has_value()), groups_(store) {
   for (const auto& record : store.role_assignments()) assignments_.insert(record);
 }
 
@@ -31,12 +31,16 @@ RoleBook::Changes RoleBook::begin(const std::map<UserId, store::UserRecord>& use
 
 std::vector<access::Grant> RoleBook::grants(UserId user) const {
   std::vector<access::Grant> grants;
-  for (auto it = assignments_.lower_bound(Record{user, 0, 0}); it != assignments_.end() && it->user == user;
-       ++it) {
-    access::Grant grant{access::RoleId(it->role), std::nullopt};
-    if (it->workspace != 0) grant.workspace = it->workspace;
+  const auto add = [&grants](const Record& record) {
+    access::Grant grant{access::RoleId(record.role), std::nullopt};
+    if (record.workspace != 0) grant.workspace = record.workspace;
     grants.push_back(grant);
-  }
+  };
+  auto it = assignments_.begin();
+  for (; it != assignments_.end() && it->group; ++it)  // of groups: they have no user, so they come first
+    if (groups_.has(it->group, user)) add(*it);
+  it = assignments_.lower_bound(Record{user, 0, 0});
+  for (; it != assignments_.end() && it->user == user; ++it) add(*it);
   return grants;
 }
 
@@ -61,12 +65,21 @@ RoleBook::Changes RoleBook::forget_workspace(std::int64_t workspace) {
   return remove(in_it);
 }
 
-bool RoleBook::has_administrator(const std::map<UserId, store::UserRecord>& users,
-                                 const std::vector<Record>& without) const {
-  return std::any_of(assignments_.begin(), assignments_.end(), [&](const Record& record) {
-    const auto user = users.find(record.user);
-    return is_administrator(record) && user != users.end() && user->second.active &&
-           std::find(without.begin(), without.end(), record) == without.end();
+RoleBook::Changes RoleBook::forget_group(GroupId group) {
+  std::vector<Record> of_it;
+  for (const auto& record : assignments_)
+    if (record.group == group) of_it.push_back(record);
+  auto changes = remove(of_it);
+  for (auto& change : groups_.remove(group)) changes.push_back(std::move(change));
+  return changes;
+}
+
+bool RoleBook::has_administrator(const std::map<UserId, store::UserRecord>& users) const {
+  return std::ranges::any_of(assignments_, [&](const Record& record) {
+    return is_administrator(record) && std::ranges::any_of(users, [&](const auto& entry) {
+             const auto& [id, user] = entry;
+             return user.active && (record.user == id || groups_.has(record.group, id));
+           });
   });
 }
 

@@ -8,7 +8,7 @@
 #include "det/master/role_book.h"
 #include "det/master/services.h"
 
-/// Roles and who has them, as the API shows them. There are no groups: their lists are empty.
+/// Roles and who has them, as the API shows them.
 namespace det::master {
 
 struct ScopeMask {
@@ -41,8 +41,20 @@ struct UserAssignment {
   static bool required(std::string_view name) { return name == "user_id" || name == "role_assignment"; }
 };
 BOOST_DESCRIBE_STRUCT(UserAssignment, (), (user_id, role_assignment))
+struct GroupAssignment {
+  GroupId group_id;
+  AssignmentObject role_assignment;
+  static bool required(std::string_view name) { return name == "group_id" || name == "role_assignment"; }
+};
+BOOST_DESCRIBE_STRUCT(GroupAssignment, (), (group_id, role_assignment))
+struct GroupObject {
+  GroupId group_id;
+  std::string name;
+  std::vector<api::User> users;
+};
+BOOST_DESCRIBE_STRUCT(GroupObject, (), (group_id, name, users))
 struct RoleWithAssignments {
-  json::array group_role_assignments;
+  std::vector<GroupAssignment> group_role_assignments;
   RoleObject role;
   std::vector<UserAssignment> user_role_assignments;
 };
@@ -56,6 +68,7 @@ struct AssignmentSummary {
 BOOST_DESCRIBE_STRUCT(AssignmentSummary, (), (role_id, scope_cluster, scope_workspace_ids))
 
 RoleObject to_object(const access::Role& role);
+GroupObject to_object(Services& s, const store::GroupRecord& group);
 /// By role, in the order of the roles; those without assignments are left out.
 std::vector<RoleWithAssignments> with_assignments(const std::vector<RoleBook::Record>& records);
 std::vector<AssignmentSummary> summaries(const std::vector<access::Grant>& grants);

@@ -40,35 +40,43 @@ struct OfUser {
   UserId user_id;
 };
 BOOST_DESCRIBE_STRUCT(OfUser, (), (user_id))
+struct OfGroup {
+  GroupId group_id;
+};
+BOOST_DESCRIBE_STRUCT(OfGroup, (), (group_id))
 struct RolesReply {
   std::vector<RoleWithAssignments> roles;
 };
 BOOST_DESCRIBE_STRUCT(RolesReply, (), (roles))
 struct OfWorkspace {
   WorkspaceId workspace_id;
-  std::string name;  ///< part of the names of users
+  std::string name;  ///< part of the names of users and groups
 };
 BOOST_DESCRIBE_STRUCT(OfWorkspace, (), (workspace_id, name))
 struct MembersReply {
-  json::array groups;
+  std::vector<GroupObject> groups;
   std::vector<api::User> users_assigned_directly;
   std::vector<RoleWithAssignments> assignments;
 };
 BOOST_DESCRIBE_STRUCT(MembersReply, (), (groups, users_assigned_directly, assignments))
 struct AssignmentsRequest {
-  json::array group_role_assignments;
+  std::vector<GroupAssignment> group_role_assignments;
   std::vector<UserAssignment> user_role_assignments;
 };
 BOOST_DESCRIBE_STRUCT(AssignmentsRequest, (), (group_role_assignments, user_role_assignments))
 
+SummaryReply summary_of(const std::vector<access::Grant>& grants) {
+  SummaryReply reply;
+  reply.assignments = summaries(grants);
+  for (const auto& one : reply.assignments)
+    reply.roles.push_back(to_object(*access::find_role(access::RoleId(one.role_id))));
+  return reply;
+}
+
 asio::awaitable<Result<SummaryReply>> summary(Services& s, Context context) {
   const auto caller = caller_of(s, context.principal);
   if (!caller) co_return tl::unexpected(caller.error());
-  SummaryReply reply;
-  reply.assignments = summaries(caller->grants);
-  for (const auto& one : reply.assignments)
-    reply.roles.push_back(to_object(*access::find_role(access::RoleId(one.role_id))));
-  co_return reply;
+  co_return summary_of(caller->grants);
 }
 
 SearchReply search(const SearchRequest& request, bool for_workspaces) {
@@ -87,7 +95,8 @@ std::vector<Record> known_to(Services& s, const std::any& principal) {
   const Sight sight(s, principal, Permission::AssignRoles);
   std::vector<Record> known;
   for (const auto& record : s.roles.all())
-    if (sight.all() || (caller && record.user == caller->user) ||
+    if (sight.all() ||
+        (caller && (record.user == caller->user || s.roles.groups().has(record.group, caller->user))) ||
         (record.workspace != 0 && sight.workspace(record.workspace)))
       known.push_back(record);
   return known;
@@ -116,14 +125,35 @@ asio::awaitable<Result<RolesReply>> by_user(Services& s, Context context, OfUser
   co_return RolesReply{with_assignments(known)};
 }
 
+asio::awaitable<Result<SummaryReply>> by_group(Services& s, Context context, OfGroup query) {
+  if (s.roles.groups().find(query.group_id) == nullptr)
+    co_return not_found("group {} not found", query.group_id);
+  std::vector<access::Grant> grants;
+  for (const auto& record : known_to(s, context.principal)) {
+    if (record.group != query.group_id) continue;
+    grants.push_back({access::RoleId(record.role),
+                      record.workspace == 0 ? std::nullopt : std::optional(record.workspace)});
+  }
+  co_return summary_of(grants);
+}
+
 asio::awaitable<Result<MembersReply>> members(Services& s, OfWorkspace query) {
   const auto workspace = find_workspace(s, query.workspace_id);
   if (!workspace) co_return tl::unexpected(workspace.error());
   std::vector<Record> here;
   MembersReply reply;
   for (const auto& record : s.roles.all()) {
+    if (record.workspace != query.workspace_id.value()) continue;
+    if (const auto* group = s.roles.groups().find(record.group)) {
+      if (!mentions(group->name, query.name)) continue;
+      const auto known = std::ranges::any_of(
+          reply.groups, [group](const auto& other) { return other.group_id == group->id; });
+      if (!known) reply.groups.push_back(to_object(s, *group));
+      here.push_back(record);
+      continue;
+    }
     const auto user = s.auth.users().find(record.user);
-    if (record.workspace != query.workspace_id.value() || user == s.auth.users().end()) continue;
+    if (user == s.auth.users().end()) continue;
     if (!mentions(user->second.username, query.name)) continue;
     if (here.empty() || here.back().user != record.user)
       reply.users_assigned_directly.push_back(to_api(user->second));
@@ -133,30 +163,40 @@ asio::awaitable<Result<MembersReply>> members(Services& s, OfWorkspace query) {
   co_return reply;
 }
 
+/// The role and its place; whose it is comes from elsewhere.
+Result<Record> record_of(Services& s, const AssignmentObject& assignment) {
+  const auto id = assignment.role.role_id;
+  const auto* role = access::find_role(access::RoleId(id));
+  if (role == nullptr) return not_found("role {} not found", id);
+  const auto workspace = assignment.scope_workspace_id.value_or(0);
+  if (workspace != 0 && assignment.scope_cluster)
+    return invalid_argument(
+        "the role {} is assigned to the cluster and to workspace {}; one assignment has one", role->name,
+        workspace);
+  if (workspace != 0 && s.workspaces.find(WorkspaceId(workspace)) == nullptr)
+    return not_found("workspace {} not found", workspace);
+  if (workspace != 0 && role->cluster_only)
+    return invalid_argument("the role {} is for the whole cluster; it cannot be assigned in a workspace",
+                            role->name);
+  return Record{UserId{}, id, workspace};
+}
+
 /// What the request names, or all that is wrong with it first.
 Result<std::vector<Record>> records_of(Services& s, const AssignmentsRequest& request) {
-  if (!request.group_role_assignments.empty())
-    return invalid_argument(
-        "groupRoleAssignments is not empty; there are no groups here, roles are of users");
-  if (request.user_role_assignments.empty())
-    return invalid_argument("userRoleAssignments is empty; nothing would be done");
+  if (request.user_role_assignments.empty() && request.group_role_assignments.empty())
+    return invalid_argument("userRoleAssignments and groupRoleAssignments are empty; nothing would be done");
   std::vector<Record> records;
   for (const auto& [user, assignment] : request.user_role_assignments) {
-    const auto id = assignment.role.role_id;
-    const auto* role = access::find_role(access::RoleId(id));
     if (!s.auth.users().contains(user)) return not_found("user '{}' not found", user);
-    if (role == nullptr) return not_found("role {} not found", id);
-    const auto workspace = assignment.scope_workspace_id.value_or(0);
-    if (workspace != 0 && assignment.scope_cluster)
-      return invalid_argument(
-          "the role {} is assigned to the cluster and to workspace {}; one assignment has one", role->name,
-          workspace);
-    if (workspace != 0 && s.workspaces.find(WorkspaceId(workspace)) == nullptr)
-      return not_found("workspace {} not found", workspace);
-    if (workspace != 0 && role->cluster_only)
-      return invalid_argument("the role {} is for the whole cluster; it cannot be assigned in a workspace",
-                              role->name);
-    records.push_back({user, id, workspace});
+    DET_TRY(auto record, record_of(s, assignment));
+    record.user = user;
+    records.push_back(record);
+  }
+  for (const auto& [group, assignment] : request.group_role_assignments) {
+    if (s.roles.groups().find(group) == nullptr) return not_found("group {} not found", group);
+    DET_TRY(auto record, record_of(s, assignment));
+    record.group = group;
+    records.push_back(record);
   }
   return records;
 }
@@ -191,10 +231,14 @@ asio::awaitable<Result<Empty>> change(Services& s, Context context, AssignmentsR
   if (!add) {
     for (const auto& record : *records)
       if (!s.roles.all().contains(record))
-        co_return not_found("user {} does not have the role {} there", record.user,
-                            access::find_role(access::RoleId(record.role))->name);
+        co_return not_found(
+            "{} does not have the role {} there",
+            record.group ? fmt::format("group {}", record.group) : fmt::format("user {}", record.user),
+            access::find_role(access::RoleId(record.role))->name);
     const auto& users = s.auth.users();
-    if (s.roles.has_administrator(users) && !s.roles.has_administrator(users, *records))
+    auto after = s.roles;
+    after.remove(*records);
+    if (s.roles.has_administrator(users) && !after.has_administrator(users))
       co_return failed_precondition(
           "nobody would be ClusterAdmin any more; assign that role to another user first");
   }
@@ -233,6 +277,12 @@ void add_role_routes(http::Router& router, Services& s) {
       Doc{.summary = "The roles of a user, as far as the caller may know",
           .tag = tag,
           .errors = {ErrorCode::NotFound}});
+  router.add<OfGroup, SummaryReply>(
+      Verb::Get, "/api/v1/roles/search/by-group/{groupId}",
+      [&s](Context c, OfGroup q) { return by_group(s, std::move(c), q); },
+      Doc{.summary = "The roles of a group, as far as the caller may know",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
   router.add<OfWorkspace, MembersReply>(
       Verb::Get, "/api/v1/roles/workspace/{workspaceId}",
       [&s](Context, OfWorkspace q) { return members(s, std::move(q)); },
@@ -241,7 +291,8 @@ void add_role_routes(http::Router& router, Services& s) {
     router.add<AssignmentsRequest, Empty>(
         Verb::Post, add ? "/api/v1/roles/add-assignments" : "/api/v1/roles/remove-assignments",
         [&s, add](Context c, AssignmentsRequest r) { return change(s, std::move(c), std::move(r), add); },
-        Doc{.summary = add ? "Give users roles; all or none" : "Take roles from users; all or none",
+        Doc{.summary = add ? "Give users and groups roles; all or none"
+                           : "Take roles from users and groups; all or none",
             .tag = tag,
             .errors = refusals});
 }

@@ -121,6 +121,7 @@ void add_checkpoint_routes(http::Router& router, Services& s);
 void add_checkpoint_file_routes(http::Router& router, Services& s);
 void add_empty_routes(http::Router& router, Services& s);
 void add_role_routes(http::Router& router, Services& s);
+void add_group_routes(http::Router& router, Services& s);
 void add_audit_routes(http::Router& router, Services& s);
 void add_policy_routes(http::Router& router, Services& s);
 void add_log_routes(http::Router& router, Services& s);

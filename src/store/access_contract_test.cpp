@@ -25,6 +25,23 @@ TEST_P(AccessContract, ARoleIsAssignedOnceAndTakenAwayAgain) {
   EXPECT_EQ(store->role_assignments(), std::vector{editor});
 }
 
+TEST_P(AccessContract, AGroupHasItsMembersAndItsRolesUntilItGoes) {
+  const RoleAssignmentRecord of_group{UserId{}, 4, 7, GroupId(1)}, of_user{UserId(1), 4, 7};
+  commit(PutGroup{{GroupId(1), "vision", {UserId(2), UserId(3)}}}, PutGroup{{GroupId(2), "empty", {}}},
+         PutRoleAssignment{of_group}, PutRoleAssignment{of_user});
+  commit(PutGroup{{GroupId(1), "seeing", {UserId(3), UserId(4)}}});
+  reopen();
+  const auto groups = store->groups();
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].name, "seeing");
+  EXPECT_EQ(groups[0].members, (std::set{UserId(3), UserId(4)}));
+  EXPECT_TRUE(groups[1].members.empty());
+  EXPECT_EQ(store->role_assignments(), (std::vector{of_group, of_user}));
+  commit(DeleteRoleAssignment{of_group}, DeleteGroup{GroupId(1)});
+  EXPECT_EQ(store->groups().size(), 1U);
+  EXPECT_EQ(store->role_assignments(), std::vector{of_user});
+}
+
 TEST_P(AccessContract, TheAuditLogIsReadNewestFirstByUserTimeTextAndOutcome) {
   commit(AppendAudit{entry(1, "ann", 200)}, AppendAudit{entry(2, "bob", 403)},
          AppendAudit{entry(3, "ann", 404)});

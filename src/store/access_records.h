@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "det/base/id.h"
@@ -10,10 +11,20 @@
 /// Who has which role, and who did what.
 namespace det::store {
 
+using GroupId = Id<struct GroupTag>;
+
+/// Users who have roles together.
+struct GroupRecord {
+  GroupId id;
+  std::string name;
+  std::set<UserId> members;
+};
+
 struct RoleAssignmentRecord {
-  UserId user;
+  UserId user;  ///< none where it is a group's
   std::int64_t role = 0;
   std::int64_t workspace = 0;  ///< 0: for the whole cluster
+  GroupId group{};             ///< none where it is a user's
   friend auto operator<=>(const RoleAssignmentRecord&, const RoleAssignmentRecord&) = default;
 };
 
@@ -35,6 +46,14 @@ struct PutRoleAssignment {
 };
 struct DeleteRoleAssignment {
   RoleAssignmentRecord record;
+};
+/// Replaces name and members.
+struct PutGroup {
+  GroupRecord record;
+};
+/// Its roles are taken away by changes of their own.
+struct DeleteGroup {
+  GroupId id;
 };
 struct AppendAudit {
   AuditRecord record;

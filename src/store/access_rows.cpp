@@ -7,18 +7,41 @@ namespace det::store {
 
 void put_role_assignment(Connection& connection, const RoleAssignmentRecord& r) {
   Query(connection, R"sql(
-INSERT INTO role_assignments (user_id, role_id, workspace_id)
-VALUES (?, ?, ?)
+INSERT INTO role_assignments (user_id, group_id, role_id, workspace_id)
+VALUES (?, ?, ?, ?)
 ON CONFLICT DO NOTHING
 )sql")
-      .bind(r.user, r.role, r.workspace)
+      .bind(r.user, r.group, r.role, r.workspace)
       .run();
 }
 
 void delete_role_assignment(Connection& connection, const RoleAssignmentRecord& r) {
-  Query(connection, "DELETE FROM role_assignments WHERE user_id = ? AND role_id = ? AND workspace_id = ?")
-      .bind(r.user, r.role, r.workspace)
+  Query(connection, R"sql(
+DELETE FROM role_assignments
+WHERE user_id = ? AND group_id = ? AND role_id = ? AND workspace_id = ?
+)sql")
+      .bind(r.user, r.group, r.role, r.workspace)
       .run();
+}
+
+void put_group(Connection& connection, const GroupRecord& r) {
+  Query(connection, R"sql(
+INSERT INTO user_groups (id, name)
+VALUES (?, ?)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name
+)sql")
+      .bind(r.id, r.name)
+      .run();
+  Query(connection, "DELETE FROM user_group_members WHERE group_id = ?").bind(r.id).run();
+  for (const auto user : r.members)
+    Query(connection, "INSERT INTO user_group_members (group_id, user_id) VALUES (?, ?)")
+        .bind(r.id, user)
+        .run();
+}
+
+void delete_group(Connection& connection, GroupId id) {
+  Query(connection, "DELETE FROM user_group_members WHERE group_id = ?").bind(id).run();
+  Query(connection, "DELETE FROM user_groups WHERE id = ?").bind(id).run();
 }
 
 void append_audit(Connection& connection, const AuditRecord& r) {
@@ -37,15 +60,35 @@ void prune_audit(Connection& connection, Time before) {
 
 std::vector<RoleAssignmentRecord> read_role_assignments(Connection& connection) {
   Query query(connection, R"sql(
-SELECT user_id, role_id, workspace_id
+SELECT user_id, role_id, workspace_id, group_id
 FROM role_assignments
-ORDER BY user_id, workspace_id, role_id
+ORDER BY user_id, workspace_id, role_id, group_id
 )sql");
   return collect<RoleAssignmentRecord>(query, [](Query& row) {
     RoleAssignmentRecord r;
-    row.read(r.user, r.role, r.workspace);
+    row.read(r.user, r.role, r.workspace, r.group);
     return r;
   });
+}
+
+std::vector<GroupRecord> read_groups(Connection& connection) {
+  std::map<GroupId, GroupRecord> groups;
+  Query names(connection, "SELECT id, name FROM user_groups");
+  while (names.next()) {
+    GroupRecord r;
+    names.read(r.id, r.name);
+    groups.emplace(r.id, r);
+  }
+  Query members(connection, "SELECT group_id, user_id FROM user_group_members");
+  while (members.next()) {
+    GroupId group;
+    UserId user;
+    members.read(group, user);
+    groups[group].members.insert(user);
+  }
+  std::vector<GroupRecord> all;
+  for (auto& [id, group] : groups) all.push_back(std::move(group));
+  return all;
 }
 
 std::vector<AuditRecord> read_audit(Connection& connection, const AuditQuery& wanted) {

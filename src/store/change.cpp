@@ -58,6 +58,8 @@ template Change::Change(PutLogHit);
 template Change::Change(PutSetting);
 template Change::Change(PutRoleAssignment);
 template Change::Change(DeleteRoleAssignment);
+template Change::Change(PutGroup);
+template Change::Change(DeleteGroup);
 template Change::Change(AppendAudit);
 template Change::Change(PruneAudit);
 template Change::Change(SetLogRetention);

@@ -99,6 +99,8 @@ void ChangeWriter::apply(const Change& change) {
                  [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
                  [&](const PutRoleAssignment& c) { put_role_assignment(connection_, c.record); },
                  [&](const DeleteRoleAssignment& c) { delete_role_assignment(connection_, c.record); },
+                 [&](const PutGroup& c) { put_group(connection_, c.record); },
+                 [&](const DeleteGroup& c) { delete_group(connection_, c.id); },
                  [&](const AppendAudit& c) { append_audit(connection_, c.record); },
                  [&](const PruneAudit& c) { prune_audit(connection_, c.before); },
                  [&](const SetLogRetention& c) { set_log_retention(connection_, c); },

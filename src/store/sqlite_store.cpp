@@ -125,6 +125,7 @@ class SqliteStore final : public Store {
   std::vector<LogHitRecord> log_hits() override { return read(read_log_hits); }
   StateCounts state_counts() override { return read(read_state_counts); }
   std::optional<std::string> setting(const std::string& key) override { return read(read_setting, key); }
+  std::vector<GroupRecord> groups() override { return read(read_groups); }
   std::vector<RoleAssignmentRecord> role_assignments() override { return read(read_role_assignments); }
   std::vector<AuditRecord> audit(const AuditQuery& query) override { return read(read_audit, query); }
 

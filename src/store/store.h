@@ -265,15 +265,14 @@ struct PutSetting {
 };
 
 /// What a Change may be.
-using AnyChange =
-    std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, PutTask,
-                 AddMetrics, RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition, PutUser,
-                 PutSession, DeleteSession, PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment,
-                 PutModel, DeleteModel, PutModelVersion, DeleteModelVersion, SetCheckpointMetadata,
-                 SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource, PutWorkspace,
-                 DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutWebhook, DeleteWebhook,
-                 PutDelivery, DeleteDelivery, PutLogHit, PutSetting, PutRoleAssignment, DeleteRoleAssignment,
-                 AppendAudit, PruneAudit, SetLogRetention, DropLogs, PutDeletion, EndDeletion>;
+using AnyChange = std::variant<
+    AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, PutTask, AddMetrics,
+    RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition, PutUser, PutSession, DeleteSession,
+    PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel, PutModelVersion,
+    DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource,
+    PutWorkspace, DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutWebhook, DeleteWebhook,
+    PutDelivery, DeleteDelivery, PutLogHit, PutSetting, PutRoleAssignment, DeleteRoleAssignment, PutGroup,
+    DeleteGroup, AppendAudit, PruneAudit, SetLogRetention, DropLogs, PutDeletion, EndDeletion>;
 
 template <class T, class Variant>
 constexpr bool kIsOneOf = false;
@@ -281,7 +280,7 @@ template <class T, class... Of>
 constexpr bool kIsOneOf<T, std::variant<Of...>> = (std::is_same_v<T, Of> || ...);
 
 /// One of AnyChange. Nearly every file of the master makes lists of them: copying, moving and ending one of
-/// 49 is compiled once, in change.cpp, not in each of those.
+/// 51 is compiled once, in change.cpp, not in each of those.
 class Change {
  public:
   template <class T>
@@ -510,6 +509,7 @@ class Store {
   virtual StateCounts state_counts() = 0;
   virtual std::optional<std::string> setting(const std::string& key) = 0;
   virtual std::vector<RoleAssignmentRecord> role_assignments() = 0;
+  virtual std::vector<GroupRecord> groups() = 0;                        ///< ascending by id
   virtual std::vector<AuditRecord> audit(const AuditQuery& query) = 0;  ///< the newest first
 };
 

@@ -61,6 +61,25 @@ def test_two_teams_share_a_cluster_and_neither_sees_nor_touches_the_other(start,
     assert "ann" in members and "Editor" in members and "bob" not in members
     admin("rbac", "unassign-role", "Viewer", "-u", "eve", "-w", "vision")
     assert "not found" in of("eve", "experiment", "describe", 1, code=None)
+    made = admin("user-group", "create", "seeing", "--add-user", "ann")
+    assert "user group with name seeing and ID 1 created" in made
+    admin("user-group", "add-user", "seeing", "eve,bob")
+    admin("user-group", "remove-user", "seeing", "bob")
+    assert "Assigned role Viewer to group 'seeing' in workspace 'vision'" in admin(
+        *("rbac", "assign-role", "Viewer", "-g", "seeing", "-w", "vision")
+    )
+    assert "COMPLETED" in of("eve", "experiment", "describe", 1)
+    assert "seeing" in of("eve", "workspace", "list-members", "vision")
+    assert "vision" in admin("rbac", "list-groups-roles", "seeing")
+    assert "eve" in of("bob", "user-group", "describe", "seeing")
+    admin("user-group", "change-name", "seeing", "looking")
+    assert "looking" in of("eve", "user-group", "list", "--groups-user-belongs-to", "eve")
+    admin("user-group", "delete", "looking", "--yes")
+    assert "not found" in of("eve", "experiment", "describe", 1, code=None)
+    edited = admin("user", "edit", "eve", "--display-name", "Eve", "--username", "eva")
+    assert "Changes made to the following fields: username, display name" in edited
+    admin("user", "rename", "eva", "eve")
+
     last = admin("rbac", "unassign-role", "ClusterAdmin", "-u", "admin", code=None)
     assert "nobody would be ClusterAdmin any more" in last, last
 
