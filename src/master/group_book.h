@@ -10,6 +10,8 @@
 
 namespace det::master {
 
+using store::GroupId;
+
 /// Which groups of users there are, whole and in memory. Changes are made here at once and returned for the
 /// store, as in RoleBook, of which this is a part. A copy shows what a change would bring about.
 class GroupBook {

@@ -65,13 +65,22 @@ export interface UserAssignment {
   };
 }
 
+/** Users who have roles together. */
+export interface Group {
+  readonly groupId: number;
+  readonly name: string;
+  readonly users: readonly User[];
+}
+
 export interface RoleWithAssignments {
   readonly role: Role;
+  readonly groupRoleAssignments: readonly { readonly groupId: number }[];
   readonly userRoleAssignments: readonly UserAssignment[];
 }
 
 /** Who has roles in a workspace. */
 export interface MembersReply {
+  readonly groups: readonly Group[];
   readonly usersAssignedDirectly: readonly User[];
   readonly assignments: readonly RoleWithAssignments[];
 }

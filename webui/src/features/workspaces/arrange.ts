@@ -1,6 +1,6 @@
 /** Workspaces, projects and members as the pages show them. Pure. */
 
-import type { MembersReply, Role, Workspace } from "../../api/team_types";
+import type { Group, MembersReply, Role, Workspace } from "../../api/team_types";
 import type { User } from "../../api/types";
 
 /** What the choice "archived" of a list asks the master for. */
@@ -34,5 +34,20 @@ export function membersOf({ usersAssignedDirectly, assignments }: MembersReply):
     .map((user) => ({
       user,
       roles: assignments.filter(({ userRoleAssignments }) => userRoleAssignments.some(({ userId }) => userId === user.id)).map(({ role }) => role),
+    }));
+}
+
+export interface MemberGroup {
+  readonly group: Group;
+  readonly roles: readonly Role[];
+}
+
+/** Which groups have which roles, by name. */
+export function groupsOf({ groups, assignments }: MembersReply): MemberGroup[] {
+  return [...groups]
+    .sort((a, b) => a.name.localeCompare(b.name))
+    .map((group) => ({
+      group,
+      roles: assignments.filter(({ groupRoleAssignments }) => groupRoleAssignments.some(({ groupId }) => groupId === group.groupId)).map(({ role }) => role),
     }));
 }

@@ -6,9 +6,24 @@ import { useRights } from "../../components/me";
 import { Loaded } from "../../components/parts";
 import { AssignRole, RoleLabel, RolesDoNotCount } from "../../components/roles";
 import { type Column, Table } from "../../components/table";
-import { type Member, membersOf } from "./arrange";
+import { groupsOf, type Member, type MemberGroup, membersOf } from "./arrange";
 
 const pollMs = 5000;
+
+const groupColumns: Column<MemberGroup>[] = [
+  { id: "group", title: "Group", value: ({ group }) => group.name, cell: ({ group }) => group.name },
+  { id: "users", title: "Users", cell: ({ group }) => group.users.map(({ username }) => username).join(", ") },
+  {
+    id: "roles",
+    title: "Roles",
+    cell: ({ roles }) =>
+      roles.map(({ roleId, name }) => (
+        <span key={roleId} className="label">
+          {name}
+        </span>
+      )),
+  },
+];
 
 /** Who has which roles in a workspace. */
 export function Members({ workspace }: { workspace: Workspace }) {
@@ -17,7 +32,10 @@ export function Members({ workspace }: { workspace: Workspace }) {
   const [assigns, setAssigns] = useState(false);
   const [list, reload] = usePolled(
     `members ${id}`,
-    async (signal) => membersOf(await get<MembersReply>(`roles/workspace/${id}`, {}, signal)),
+    async (signal) => {
+      const reply = await get<MembersReply>(`roles/workspace/${id}`, {}, signal);
+      return { members: membersOf(reply), groups: groupsOf(reply) };
+    },
     pollMs,
   );
   const assignsRoles = may("ASSIGN_ROLES", { workspace: id });
@@ -66,15 +84,18 @@ export function Members({ workspace }: { workspace: Workspace }) {
         </div>
       </div>
       <Loaded of={list} what="members">
-        {(members) => (
-          <Table
-            label="Members"
-            rows={members}
-            columns={columns}
-            rowKey={({ user }) => user.id}
-            order="user"
-            empty="Nobody has a role in this workspace alone."
-          />
+        {({ members, groups }) => (
+          <>
+            <Table
+              label="Members"
+              rows={members}
+              columns={columns}
+              rowKey={({ user }) => user.id}
+              order="user"
+              empty="Nobody has a role in this workspace alone."
+            />
+            {groups.length > 0 && <Table label="Groups" rows={groups} columns={groupColumns} rowKey={({ group }) => group.groupId} order="group" empty="" />}
+          </>
         )}
       </Loaded>
       <p className="quiet">Who has a role for the whole cluster may work here, too, and is not in this list.</p>
