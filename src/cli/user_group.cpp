@@ -70,7 +70,7 @@ Result<json::array> user_ids(Session& session, const std::vector<std::string>& n
   json::array ids;
   for (const auto& listed : names)
     for (const auto& name : split(listed, ',')) {
-      DET_TRY(const auto id, user_id(session, trim(name)));
+      DET_TRY(const auto id, user_id(session, std::string(trim(name))));
       ids.push_back(id);
     }
   return ids;

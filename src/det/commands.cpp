@@ -28,6 +28,7 @@
 #include "det/master/master.h"
 #include "det/master/pool_settings.h"
 #include "det/master/security_settings.h"
+#include "det/master/undo_settings.h"
 
 namespace det::commands {
 namespace {

@@ -111,9 +111,6 @@ class Collector::Hold {
   const std::string uuid_;
 };
 
-/// Takes `checkpoint_undo`, a duration such as 24h, out of the master's configuration: its seconds, or 0.
-Result<std::int64_t> take_checkpoint_undo(json::object& configuration);
-
 /// The checkpoints of an experiment that its policy (checkpoint_storage.save_*) lets go.
 /// Reads the store; `pinned` are kept whatever the policy says.
 std::vector<experiment::CheckpointRecord> collectable(store::Store& store,

@@ -9,6 +9,7 @@
 #include "det/master/collector.h"
 #include "det/master/experiment_storages.h"
 #include "det/master/settings.h"
+#include "det/master/undo_settings.h"
 
 namespace det::master {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "det/checkpoint/storage.h"
 #include "det/config/experiment_config.h"
-#include "det/master/collector.h"
 #include "det/master/testing.h"
+#include "det/master/undo_settings.h"
 
 namespace det::master {
 namespace {
