@@ -18,8 +18,8 @@ class Groups : public testing::MasterTest {
     bob_ = make_user("bob");
     workspace_ =
         id_in(call(admin_, "POST", "/api/v1/workspaces", {{"name", "vision"}}).body.at("workspace"), "id");
-    for (const auto& role :
-         call(admin_, "POST", "/api/v1/roles/search", json::object{}).body.at("roles").as_array())
+    const auto known = call(admin_, "POST", "/api/v1/roles/search", json::object{}).body;
+    for (const auto& role : known.at("roles").as_array())
       roles_[std::string(role.at("name").as_string())] = id_in(role, "roleId");
   }
   static std::int64_t id_in(const json::value& object, const char* field) {

@@ -95,6 +95,8 @@ TEST_F(Undo, TheEndOfAnExperimentIsTheEndOfItsDeletedCheckpoints) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_FALSE(has_files("first"));
   EXPECT_FALSE(has_files("second"));
+  for (int i = 0; i < 500 && undelete("first").status != 404; ++i)  // the rows go after the files
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(undelete("first").status, 404);
 }
 
