@@ -26,6 +26,8 @@ const ProjectPage = lazy(() => import("../features/workspaces/project").then((m)
 const SettingsPage = lazy(() => import("../features/users/settings").then((m) => ({ default: m.SettingsPage })));
 const TaskList = lazy(() => import("../features/tasks/tasks").then((m) => ({ default: m.TaskList })));
 const TaskPage = lazy(() => import("../features/tasks/task").then((m) => ({ default: m.TaskPage })));
+const TemplateList = lazy(() => import("../features/templates/templates").then((m) => ({ default: m.TemplateList })));
+const TemplatePage = lazy(() => import("../features/templates/template").then((m) => ({ default: m.TemplatePage })));
 const TrialPage = lazy(() => import("../features/trials/trial").then((m) => ({ default: m.TrialPage })));
 const UsersPage = lazy(() => import("../features/users/users").then((m) => ({ default: m.UsersPage })));
 const WebhookList = lazy(() => import("../features/webhooks/webhooks").then((m) => ({ default: m.WebhookList })));
@@ -151,6 +153,10 @@ function Page({ view }: { view: View }) {
       return <ModelList />;
     case "model":
       return <ModelPage key={view.name} name={view.name} />;
+    case "templates":
+      return <TemplateList />;
+    case "template":
+      return <TemplatePage key={view.name} name={view.name} />;
     case "webhooks":
       return <WebhookList />;
     case "users":

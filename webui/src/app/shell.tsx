@@ -26,6 +26,7 @@ const entries: readonly Entry[] = [
   { to: { page: "queue" }, text: "Queue", icon: "queue", pages: ["queue"] },
   { to: { page: "tasks" }, text: "Tasks", icon: "tasks", pages: ["tasks", "task"] },
   { to: { page: "models" }, text: "Models", icon: "models", pages: ["models", "model"] },
+  { to: { page: "templates" }, text: "Templates", icon: "templates", pages: ["templates", "template"] },
   { to: { page: "webhooks" }, text: "Webhooks", icon: "webhooks", pages: ["webhooks"] },
   { to: { page: "users" }, text: "Users", icon: "users", pages: ["users"], only: "ADMINISTRATE_USER" },
   { to: { page: "audit" }, text: "Audit log", icon: "audit", pages: ["audit"], only: "VIEW_MASTER_CONFIG" },

@@ -26,6 +26,8 @@ const views: readonly (readonly [string, View])[] = [
   ["/det/tasks/notebook/5f0c", { page: "task", kind: "notebook", id: "5f0c" }],
   ["/det/models", { page: "models" }],
   ["/det/models/a%2Fb%20c", { page: "model", name: "a/b c" }],
+  ["/det/templates", { page: "templates" }],
+  ["/det/templates/small%20gpu", { page: "template", name: "small gpu" }],
   ["/det/users", { page: "users" }],
   ["/det/settings", { page: "settings" }],
 ];

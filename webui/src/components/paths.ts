@@ -24,6 +24,7 @@ const plain = [
   "queue",
   "tasks",
   "models",
+  "templates",
   "webhooks",
   "users",
   "audit",
@@ -42,7 +43,7 @@ export type View =
   | { readonly page: "cluster"; readonly tab: ClusterTab }
   | { readonly page: "workspace"; readonly id: number; readonly tab: WorkspaceTab }
   | { readonly page: "project"; readonly id: number; readonly tab: ProjectTab }
-  | { readonly page: "model"; readonly name: string }
+  | { readonly page: "model" | "template"; readonly name: string }
   | { readonly page: "task"; readonly kind: TaskKind; readonly id: string }
   | { readonly page: "unknown"; readonly path: string };
 
@@ -74,9 +75,9 @@ export function parseView(path: string): View {
     if (first === "jobs") return { page: "queue" };
     return isIn(plain, first) ? { page: first } : unknown;
   }
-  if (first === "models" && third === undefined) {
+  if ((first === "models" || first === "templates") && third === undefined) {
     const name = decoded(second);
-    return name === undefined ? unknown : { page: "model", name };
+    return name === undefined ? unknown : { page: first === "models" ? "model" : "template", name };
   }
   if (first === "tasks") {
     const id = third === undefined || fourth !== undefined ? undefined : decoded(third);
@@ -117,7 +118,8 @@ export function pathOf(view: View): string {
     case "project":
       return `${mount}/projects/${view.id}${tab(view.tab, "experiments")}`;
     case "model":
-      return `${mount}/models/${encodeURIComponent(view.name)}`;
+    case "template":
+      return `${mount}/${view.page}s/${encodeURIComponent(view.name)}`;
     case "task":
       return `${mount}/tasks/${view.kind}/${encodeURIComponent(view.id)}`;
     case "unknown":
@@ -160,7 +162,8 @@ export function titleOf(view: View): string {
     case "project":
       return view.tab === "experiments" ? `Project ${view.id}` : of(`Project ${view.id}`, view.tab);
     case "model":
-      return `Model ${view.name}`;
+    case "template":
+      return `${word(view.page)} ${view.name}`;
     case "task":
       return `${kindName(view.kind)} ${view.id}`;
     case "unknown":
