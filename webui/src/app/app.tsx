@@ -28,6 +28,7 @@ const TaskList = lazy(() => import("../features/tasks/tasks").then((m) => ({ def
 const TaskPage = lazy(() => import("../features/tasks/task").then((m) => ({ default: m.TaskPage })));
 const TemplateList = lazy(() => import("../features/templates/templates").then((m) => ({ default: m.TemplateList })));
 const TemplatePage = lazy(() => import("../features/templates/template").then((m) => ({ default: m.TemplatePage })));
+const TerminalPage = lazy(() => import("../features/tasks/terminal").then((m) => ({ default: m.TerminalPage })));
 const TrialPage = lazy(() => import("../features/trials/trial").then((m) => ({ default: m.TrialPage })));
 const UsersPage = lazy(() => import("../features/users/users").then((m) => ({ default: m.UsersPage })));
 const WebhookList = lazy(() => import("../features/webhooks/webhooks").then((m) => ({ default: m.WebhookList })));
@@ -149,6 +150,8 @@ function Page({ view }: { view: View }) {
       return <TaskList />;
     case "task":
       return <TaskPage key={view.id} kind={view.kind} id={view.id} />;
+    case "terminal":
+      return <TerminalPage key={view.id} id={view.id} />;
     case "models":
       return <ModelList />;
     case "model":

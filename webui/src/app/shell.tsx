@@ -24,7 +24,7 @@ const entries: readonly Entry[] = [
   { to: { page: "workspaces" }, text: "Workspaces", icon: "workspaces", pages: ["workspaces", "workspace", "project"] },
   { to: { page: "cluster", tab: "overview" }, text: "Cluster", icon: "cluster", pages: ["cluster"] },
   { to: { page: "queue" }, text: "Queue", icon: "queue", pages: ["queue"] },
-  { to: { page: "tasks" }, text: "Tasks", icon: "tasks", pages: ["tasks", "task"] },
+  { to: { page: "tasks" }, text: "Tasks", icon: "tasks", pages: ["tasks", "task", "terminal"] },
   { to: { page: "models" }, text: "Models", icon: "models", pages: ["models", "model"] },
   { to: { page: "templates" }, text: "Templates", icon: "templates", pages: ["templates", "template"] },
   { to: { page: "webhooks" }, text: "Webhooks", icon: "webhooks", pages: ["webhooks"] },

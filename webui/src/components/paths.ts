@@ -45,6 +45,7 @@ export type View =
   | { readonly page: "project"; readonly id: number; readonly tab: ProjectTab }
   | { readonly page: "model" | "template"; readonly name: string }
   | { readonly page: "task"; readonly kind: TaskKind; readonly id: string }
+  | { readonly page: "terminal"; readonly id: string }
   | { readonly page: "unknown"; readonly path: string };
 
 export type Query = Readonly<Record<string, string>>;
@@ -80,8 +81,10 @@ export function parseView(path: string): View {
     return name === undefined ? unknown : { page: first === "models" ? "model" : "template", name };
   }
   if (first === "tasks") {
-    const id = third === undefined || fourth !== undefined ? undefined : decoded(third);
-    return id !== undefined && isIn(taskKinds, second) ? { page: "task", kind: second, id } : unknown;
+    const id = third === undefined ? undefined : decoded(third);
+    if (id === undefined || !isIn(taskKinds, second)) return unknown;
+    if (fourth === "terminal" && second === "shell") return { page: "terminal", id };
+    return fourth === undefined ? { page: "task", kind: second, id } : unknown;
   }
   const id = Number(second);
   if (!Number.isSafeInteger(id) || id < 1) return unknown;
@@ -122,6 +125,8 @@ export function pathOf(view: View): string {
       return `${mount}/${view.page}s/${encodeURIComponent(view.name)}`;
     case "task":
       return `${mount}/tasks/${view.kind}/${encodeURIComponent(view.id)}`;
+    case "terminal":
+      return `${mount}/tasks/shell/${encodeURIComponent(view.id)}/terminal`;
     case "unknown":
       return view.path;
     default:
@@ -166,6 +171,8 @@ export function titleOf(view: View): string {
       return `${word(view.page)} ${view.name}`;
     case "task":
       return `${kindName(view.kind)} ${view.id}`;
+    case "terminal":
+      return `Terminal ${view.id}`;
     case "unknown":
       return "No such page";
     case "queue":
