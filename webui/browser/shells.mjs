@@ -52,7 +52,7 @@ export async function shells({ page, open, path, done }) {
   await page.waitForTimeout(1000);
   await page.keyboard.press("Control+c");
   await type("clear; echo still $((6 * 7))");
-  await shows(/^still 42/m, 5);
+  await shows(/^still 42/m, 30);
   await type("clear; echo rea''dy; cat > pasted");
   await shows(/^ready/m);
   await page.evaluate(() => {

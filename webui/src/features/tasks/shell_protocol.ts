@@ -1,9 +1,9 @@
 /** What a page and a shell's process say to each other: python/determined/exec/shell.py. Pure. */
 
 /** How much output may be under way that is not on the screen yet: Ctrl-C waits no longer than for this. */
-export const windowBytes = 256 * 1024;
+export const windowBytes = 128 * 1024;
 /** Taken output is told in lots, not with each piece. */
-export const lotBytes = 64 * 1024;
+export const lotBytes = 32 * 1024;
 /** A message may have 1 MiB. */
 const pieceBytes = 64 * 1024;
 
