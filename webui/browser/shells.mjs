@@ -43,6 +43,16 @@ export async function shells({ page, open, path, done }) {
   assert.match(await colour("red"), /^rgb\((1[5-9]|2[01])\d, \d\d, \d\d\)$/, "24 bits of colour");
   assert.notEqual(await colour("green"), await colour("café"), "the sixteen colours");
   await done("a terminal is typed into; it has its size, its colours and characters");
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.locator(".xterm-rows span", { hasText: "green" }).last().dblclick({ force: true });
+  await page.keyboard.press("Control+Shift+C");
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "green");
+  await type("clear");
+  await page.keyboard.type("echo pasted ");
+  await page.keyboard.press("Control+Shift+V");
+  await page.keyboard.press("Enter");
+  await shows(/^pasted green/m);
+  await done("what is chosen is copied and pasted");
   await page.emulateMedia({ colorScheme: "dark" });
   await done("it follows the page into the dark");
   await page.emulateMedia({ colorScheme: "light" });
