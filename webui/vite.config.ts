@@ -1,7 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 const master = process.env.DET_MASTER ?? "http://127.0.0.1:8080";
-const proxy = { "/api": master, "/resources": master };
+// What goes to the services of tasks says as from where it comes: the master takes WebSockets of its own pages only.
+const proxy = { "/api": master, "/resources": master, "/proxy": { target: master, ws: true } };
 
 export default defineConfig({
   base: "/det/",

@@ -206,6 +206,44 @@ def test_much_output_waits_for_a_slow_reader_and_is_whole(shells: dict[str, Any]
     assert len(shell.read()[0][1]) == 20_000_000
 
 
+def test_no_more_output_is_under_way_than_the_client_has_room_for(shells: dict[str, Any]) -> None:
+    wanted = {"tty": False, "window": 50_000, "command": "head -c 200000 /dev/zero | tr '\\0' x"}
+    shell = Shell(shells, wanted)
+    out = ""
+    while len(out) < 50_000:
+        out += shell.read("x")[0][1]
+    assert len(out) < 50_000 + 16 * 1024, "a piece may go beyond it"
+    shell._socket.settimeout(1)
+    with pytest.raises(TimeoutError):
+        shell.read("x")
+    shell._file = shell._socket.makefile("rb")
+    shell._socket.settimeout(20)
+    taken, end = 0, {}
+    while not end:
+        shell.say({"taken": len(out) - taken})
+        taken = len(out)
+        more, end = shell.read("x")
+        out += more[1]
+    assert (len(out), end) == (200_000, {"exit": 0})
+
+
+def test_output_that_waits_for_its_reader_outlives_the_program(shells: dict[str, Any]) -> None:
+    shell = Shell(shells, {"tty": False, "window": 5, "command": "echo first; sleep 0.3; echo second"})
+    shell.read("first")
+    time.sleep(2)
+    shell.say({"taken": len("first\n")})
+    assert shell.read() == ({1: "second\n", 2: ""}, {"exit": 0})
+
+
+def test_keys_that_come_too_late_meet_an_open_connection(shells: dict[str, Any]) -> None:
+    shell = Shell(shells, {"tty": False, "command": "echo bye"})
+    time.sleep(0.8)
+    for _ in range(3):
+        shell.type("too late")  # whoever hands this on would give up, and the last words with it
+        time.sleep(0.1)
+    assert shell.read() == ({1: "bye\n", 2: ""}, {"exit": 0})
+
+
 def test_a_lost_connection_hangs_the_shell_up(shells: dict[str, Any], tmp_path: pathlib.Path) -> None:
     shell = Shell(
         shells, {"tty": True, "columns": 80, "rows": 24, "command": "trap 'echo > over; exit' HUP; echo on; read x"}

@@ -17,9 +17,10 @@ using http::Verb;
 struct Template {
   std::string name;
   json::value config;
+  std::string yaml;  ///< as it was written, with its comments; what came as an object in block style
   std::int32_t workspace_id = 1;
 };
-BOOST_DESCRIBE_STRUCT(Template, (), (name, config, workspace_id))
+BOOST_DESCRIBE_STRUCT(Template, (), (name, config, yaml, workspace_id))
 struct ListQuery {
   std::string name, order_by;
   std::int32_t offset = 0, limit = 0;
@@ -41,10 +42,13 @@ struct PutRequest {
 };
 BOOST_DESCRIBE_STRUCT(PutRequest, (), (template_name, config))
 
-/// The stored text as JSON for clients; it was checked when it was stored.
+/// The stored text as JSON and as YAML for clients; it was checked when it was stored.
 Template to_api(const store::TemplateRecord& record) {
   const auto document = config::parse_yaml(record.yaml);
-  return {.name = record.name, .config = document ? document->value : json::value(nullptr)};
+  const bool is_object = record.yaml.starts_with('{');
+  return {.name = record.name,
+          .config = document ? document->value : json::value(nullptr),
+          .yaml = document && is_object ? config::emit_yaml(document->value) : record.yaml};
 }
 
 asio::awaitable<Result<json::object>> put(Services& s, Context context, PutRequest request) {

@@ -170,7 +170,9 @@ void SimAgent::ship(const std::string& allocation) {
 }
 
 void SimAgent::process_ended(const std::shared_ptr<Process>& process, int code, int signal) {
-  const api::RankExit exit{.rank = process->rank, .code = code, .signal = signal, .reason = ""};
+  api::RankExit exit{.rank = process->rank, .code = code, .signal = signal, .reason = ""};
+  if (process->lapsed && (code != 0 || signal != 0))  // as the shim says of it: no failure of the task
+    exit = {.rank = process->rank, .code = api::kLostStatus, .signal = 0, .reason = "no master answered"};
   ended_[process->allocation].push_back(exit);
   if (alive()) tell_exit(process->allocation, exit);
 }

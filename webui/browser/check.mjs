@@ -20,8 +20,10 @@ import { places } from "./places.mjs";
 import { registry } from "./registry.mjs";
 import { resize } from "./resize.mjs";
 import { roles } from "./roles.mjs";
+import { shells } from "./shells.mjs";
 import { speed } from "./speed.mjs";
 import { tasks } from "./tasks.mjs";
+import { templates } from "./templates.mjs";
 import { trial } from "./trial.mjs";
 import { watching } from "./watching.mjs";
 
@@ -29,7 +31,7 @@ const [base, factsFile, pictures] = process.argv.slice(2);
 assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory for screenshots]");
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
-const parts = { frame, speed, live, list, places, experiment, trial, registry, tasks, hooks, watching, resize, dark, people };
+const parts = { frame, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, watching, resize, dark, people };
 // Where roles are enforced, which is another master.
 const elsewhere = { roles };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);

@@ -14,6 +14,7 @@ export async function frame({ page, open, path, text, done }) {
     ["Workspaces", "Workspaces", "/det/workspaces"],
     ["Cluster", "Cluster", "/det/cluster"],
     ["Queue", "Job queue", "/det/queue"],
+    ["Templates", "Templates", "/det/templates"],
     ["Webhooks", "Webhooks", "/det/webhooks"],
     ["Models", "Models", "/det/models"],
     ["Settings", "Settings", "/det/settings"],

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _HEAD_BYTES_MAX = 16 * 1024
 _HEAD_SECONDS = 10.0
+_PARTING_SECONDS = 2.0
 _MESSAGE_BYTES_MAX = 1 << 20
 _CONTINUED, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
 
@@ -68,10 +69,16 @@ class WebSocket:
             await self._send(_BINARY, message)
 
     async def close(self, code: int) -> None:
+        """Ends the connection; no other coroutine may receive any more."""
         if not self._closing:
             self._closing = True
-            with contextlib.suppress(Closed):
+            with contextlib.suppress(Closed, OSError):
                 await self._send(_CLOSE, struct.pack(">H", code))
+                self._writer.write_eof()
+                # A socket that is closed while something arrives is reset; who hands it on then drops the last words.
+                async with asyncio.timeout(_PARTING_SECONDS):
+                    while await self._reader.read(_HEAD_BYTES_MAX):
+                        pass
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()

@@ -4,6 +4,9 @@ The first message says what is wanted, as JSON: ``{"tty": true, "columns": 80, "
 ``command`` that command is run instead. Then bytes are input, and text is ``{"columns": …, "rows": …}`` after a change
 of size or ``{"end_of_input": true}``. What comes back: bytes are output, the first of them 1 for standard output and 2
 for standard error; text is ``{"exit": status}``, the end. A shell whose connection is lost is hung up.
+
+A client that cannot make its connection wait, as pages of browsers, asks for a window, ``"window": bytes`` in the first
+message: no more output than that is under way which it has not taken, as it says with ``{"taken": bytes}``.
 """
 
 from __future__ import annotations
@@ -112,6 +115,8 @@ async def _listen(socket: _websocket.WebSocket, shell: _Shell) -> None:
             await shell.end_input()
         elif "columns" in change:
             shell.resize(change)
+        elif "taken" in change:
+            shell.taken(int(change["taken"]))
 
 
 class _Shell:
@@ -139,7 +144,9 @@ class _Shell:
         for fd in (self._input, *self._ours):
             os.set_blocking(fd, False)
         self._ended = os.pidfd_open(self._process.pid)
+        self._window = _Window(int(wanted.get("window") or 0))
         self._moved = 0  # bytes of output
+        self._waiting = 0  # pieces of output that the client has to take first
         self._pumps = [asyncio.create_task(self._pump(fd, channel, send)) for channel, fd in ours]
 
     async def input(self, data: bytes) -> None:
@@ -164,12 +171,15 @@ class _Shell:
         if self._terminal is not None:
             _set_size(self._terminal, size)
 
+    def taken(self, count: int) -> None:
+        self._window.taken(count)
+
     async def end(self) -> int:
         """Waits for the process and its last words; its status, 128 + signal where one ended it."""
         await _until(self._ended)
         code = self._process.wait()
         moved = -1
-        while moved != self._moved and not all(pump.done() for pump in self._pumps):
+        while (self._waiting or moved != self._moved) and not all(pump.done() for pump in self._pumps):
             moved = self._moved
             await asyncio.wait(self._pumps, timeout=_LAST_WORDS_SECONDS)
         return code if code >= 0 else 128 - code
@@ -206,11 +216,42 @@ class _Shell:
                 return  # a terminal without processes
             if not data:
                 return
+            self._waiting += 1
             try:
+                await self._window.take(len(data))
                 await send(channel, data)
             except _websocket.Closed:
                 return
+            finally:
+                self._waiting -= 1
             self._moved += len(data)
+
+
+class _Window:
+    """Lets output pass while less than ``size`` bytes of it are under way; all of it where that is 0."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._under_way = 0
+        self._open = asyncio.Event()
+        self._open.set()
+
+    async def take(self, count: int) -> None:
+        """Waits for room."""
+        while not self._open.is_set():
+            await self._open.wait()
+        self._move(count)
+
+    def taken(self, count: int) -> None:
+        """The client has taken so much."""
+        self._move(-max(0, count))
+
+    def _move(self, count: int) -> None:
+        self._under_way = max(0, self._under_way + count)
+        if self._size <= 0 or self._under_way < self._size:
+            self._open.set()
+        else:
+            self._open.clear()
 
 
 def _start(wanted: dict[str, Any], theirs: list[int]) -> subprocess.Popen[bytes]:

@@ -26,6 +26,9 @@ const ProjectPage = lazy(() => import("../features/workspaces/project").then((m)
 const SettingsPage = lazy(() => import("../features/users/settings").then((m) => ({ default: m.SettingsPage })));
 const TaskList = lazy(() => import("../features/tasks/tasks").then((m) => ({ default: m.TaskList })));
 const TaskPage = lazy(() => import("../features/tasks/task").then((m) => ({ default: m.TaskPage })));
+const TemplateList = lazy(() => import("../features/templates/templates").then((m) => ({ default: m.TemplateList })));
+const TemplatePage = lazy(() => import("../features/templates/template").then((m) => ({ default: m.TemplatePage })));
+const TerminalPage = lazy(() => import("../features/tasks/terminal").then((m) => ({ default: m.TerminalPage })));
 const TrialPage = lazy(() => import("../features/trials/trial").then((m) => ({ default: m.TrialPage })));
 const UsersPage = lazy(() => import("../features/users/users").then((m) => ({ default: m.UsersPage })));
 const WebhookList = lazy(() => import("../features/webhooks/webhooks").then((m) => ({ default: m.WebhookList })));
@@ -147,10 +150,16 @@ function Page({ view }: { view: View }) {
       return <TaskList />;
     case "task":
       return <TaskPage key={view.id} kind={view.kind} id={view.id} />;
+    case "terminal":
+      return <TerminalPage key={view.id} id={view.id} />;
     case "models":
       return <ModelList />;
     case "model":
       return <ModelPage key={view.name} name={view.name} />;
+    case "templates":
+      return <TemplateList />;
+    case "template":
+      return <TemplatePage key={view.name} name={view.name} />;
     case "webhooks":
       return <WebhookList />;
     case "users":

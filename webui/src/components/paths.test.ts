@@ -24,8 +24,12 @@ const views: readonly (readonly [string, View])[] = [
   ["/det/queue", { page: "queue" }],
   ["/det/tasks", { page: "tasks" }],
   ["/det/tasks/notebook/5f0c", { page: "task", kind: "notebook", id: "5f0c" }],
+  ["/det/tasks/shell/5f0c", { page: "task", kind: "shell", id: "5f0c" }],
+  ["/det/tasks/shell/5f0c/terminal", { page: "terminal", id: "5f0c" }],
   ["/det/models", { page: "models" }],
   ["/det/models/a%2Fb%20c", { page: "model", name: "a/b c" }],
+  ["/det/templates", { page: "templates" }],
+  ["/det/templates/small%20gpu", { page: "template", name: "small gpu" }],
   ["/det/users", { page: "users" }],
   ["/det/settings", { page: "settings" }],
 ];
@@ -63,6 +67,8 @@ test.each([
   "/det/projects/1/other",
   "/det/workspaces/0",
   "/det/workspaces/1/settings",
+  "/det/tasks/notebook/5f0c/terminal",
+  "/det/tasks/shell/5f0c/other",
   "/det/a/b/c/d/e",
 ])("%s is unknown", (address) => {
   expect(parseView(address).page).toBe("unknown");

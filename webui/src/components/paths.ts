@@ -24,6 +24,7 @@ const plain = [
   "queue",
   "tasks",
   "models",
+  "templates",
   "webhooks",
   "users",
   "audit",
@@ -42,8 +43,9 @@ export type View =
   | { readonly page: "cluster"; readonly tab: ClusterTab }
   | { readonly page: "workspace"; readonly id: number; readonly tab: WorkspaceTab }
   | { readonly page: "project"; readonly id: number; readonly tab: ProjectTab }
-  | { readonly page: "model"; readonly name: string }
+  | { readonly page: "model" | "template"; readonly name: string }
   | { readonly page: "task"; readonly kind: TaskKind; readonly id: string }
+  | { readonly page: "terminal"; readonly id: string }
   | { readonly page: "unknown"; readonly path: string };
 
 export type Query = Readonly<Record<string, string>>;
@@ -74,13 +76,15 @@ export function parseView(path: string): View {
     if (first === "jobs") return { page: "queue" };
     return isIn(plain, first) ? { page: first } : unknown;
   }
-  if (first === "models" && third === undefined) {
+  if ((first === "models" || first === "templates") && third === undefined) {
     const name = decoded(second);
-    return name === undefined ? unknown : { page: "model", name };
+    return name === undefined ? unknown : { page: first === "models" ? "model" : "template", name };
   }
   if (first === "tasks") {
-    const id = third === undefined || fourth !== undefined ? undefined : decoded(third);
-    return id !== undefined && isIn(taskKinds, second) ? { page: "task", kind: second, id } : unknown;
+    const id = third === undefined ? undefined : decoded(third);
+    if (id === undefined || !isIn(taskKinds, second)) return unknown;
+    if (fourth === "terminal" && second === "shell") return { page: "terminal", id };
+    return fourth === undefined ? { page: "task", kind: second, id } : unknown;
   }
   const id = Number(second);
   if (!Number.isSafeInteger(id) || id < 1) return unknown;
@@ -117,9 +121,12 @@ export function pathOf(view: View): string {
     case "project":
       return `${mount}/projects/${view.id}${tab(view.tab, "experiments")}`;
     case "model":
-      return `${mount}/models/${encodeURIComponent(view.name)}`;
+    case "template":
+      return `${mount}/${view.page}s/${encodeURIComponent(view.name)}`;
     case "task":
       return `${mount}/tasks/${view.kind}/${encodeURIComponent(view.id)}`;
+    case "terminal":
+      return `${mount}/tasks/shell/${encodeURIComponent(view.id)}/terminal`;
     case "unknown":
       return view.path;
     default:
@@ -160,9 +167,12 @@ export function titleOf(view: View): string {
     case "project":
       return view.tab === "experiments" ? `Project ${view.id}` : of(`Project ${view.id}`, view.tab);
     case "model":
-      return `Model ${view.name}`;
+    case "template":
+      return `${word(view.page)} ${view.name}`;
     case "task":
       return `${kindName(view.kind)} ${view.id}`;
+    case "terminal":
+      return `Terminal ${view.id}`;
     case "unknown":
       return "No such page";
     case "queue":

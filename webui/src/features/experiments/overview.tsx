@@ -8,6 +8,7 @@ import { Metrics } from "../../components/metrics";
 import { Choice, Pairs, Panel } from "../../components/parts";
 import { useParameter } from "../../components/route";
 import { bestTrials } from "./best";
+import { LogRetention } from "./log_retention";
 import { type Rung, rungs } from "./rungs";
 import { TrialTable } from "./trial_table";
 
@@ -41,6 +42,7 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
               ["Longest training", lengthText(experiment.config)],
               experiment.unmanaged ? ["Runs", "outside the cluster (unmanaged)"] : ["Resource pool", experiment.resourcePool],
               ["Checkpoints", `${experiment.checkpointCount}, ${formatBytes(Number(experiment.checkpointSize))}`],
+              ["Logs are kept", <LogRetention key="logs" experiment={experiment.id} trials={trials} />],
               ["Files submitted", formatBytes(experiment.modelDefinitionSize)],
               ...(experiment.git?.commit ? ([["Git", gitText(experiment.git)]] as const) : []),
             ]}

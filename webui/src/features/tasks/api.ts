@@ -1,4 +1,5 @@
 import { get, post } from "../../api/client";
+import type { User } from "../../api/types";
 import { kindName, type TaskKind, taskKinds } from "../../components/paths";
 
 /** A command, notebook, shell or TensorBoard. */
@@ -23,9 +24,13 @@ export interface Task {
   readonly trialIds?: readonly number[];
 }
 
-export const isOver = ({ state }: Task): boolean => state === "STATE_TERMINATED";
-/** It has a page of its own, and that page is there now. Shells are opened in a terminal. */
-export const hasPage = (task: Task): boolean => task.isReady && !isOver(task) && (task.type === "notebook" || task.type === "tensorboard");
+export const isOver = ({ state }: Pick<Task, "state">): boolean => state === "STATE_TERMINATED";
+/** Who opens a notebook or a shell acts as its owner; a TensorBoard may be looked at by all who see it. */
+export const mayUse = (task: Pick<Task, "type" | "userId">, me: Pick<User, "id" | "admin">): boolean =>
+  task.type === "tensorboard" || task.userId === me.id || me.admin;
+/** It serves a page or a terminal, which is there now and for this user. */
+export const canOpen = (task: Pick<Task, "type" | "userId" | "state" | "isReady">, me: Pick<User, "id" | "admin">): boolean =>
+  task.isReady && !isOver(task) && task.type !== "command" && mayUse(task, me);
 
 export async function loadTasks(signal: AbortSignal): Promise<readonly Task[]> {
   const lists = await Promise.all(

@@ -1,20 +1,23 @@
 import { useState } from "react";
 import { toApiError, usePolled } from "../../api/loadable";
-import { Dialog } from "../../components/dialog";
 import { count } from "../../components/format";
-import { Age, Choice, Field, Loaded, PageHead, Problem, StateBadge } from "../../components/parts";
-import { kindName, taskKinds } from "../../components/paths";
-import { go, Link, useParameter } from "../../components/route";
+import { useMe } from "../../components/me";
+import { Age, Choice, Loaded, PageHead, Problem, StateBadge } from "../../components/parts";
+import { kindName, pathOf, taskKinds } from "../../components/paths";
+import { Link, useParameter } from "../../components/route";
 import { type Column, Table } from "../../components/table";
-import { hasPage, isOver, killTask, loadTasks, startTask, type Task } from "./api";
+import { canOpen, isOver, killTask, loadTasks, type Task } from "./api";
+import { NewTask } from "./new_task";
 
 const pollMs = 3000;
 
-/** A link to the page that a notebook or TensorBoard serves, in a new tab. */
+/** A link to the page that a notebook or TensorBoard serves, or to a terminal on a shell, in a new tab. */
 export function OpenLink({ task }: { task: Task }) {
-  if (!hasPage(task) || !task.serviceAddress) return null;
+  const me = useMe();
+  if (!canOpen(task, me) || !task.serviceAddress) return null;
+  const address = task.type === "shell" ? pathOf({ page: "terminal", id: task.id }) : task.serviceAddress;
   return (
-    <a href={task.serviceAddress} target="_blank" rel="noreferrer">
+    <a href={address} target="_blank" rel="noreferrer" aria-label={`Open ${task.description || task.id}`}>
       open
     </a>
   );
@@ -55,7 +58,7 @@ function columns(onKill: (task: Task) => void): readonly Column<Task>[] {
 export function TaskList() {
   const [kind, setKind] = useParameter("kind");
   const [all, setAll] = useParameter("all");
-  const [starts, setStarts] = useState(false);
+  const [starts, setStarts] = useState<"notebook" | "shell">();
   const [problem, setProblem] = useState("");
   const [list, reload] = usePolled("tasks", loadTasks, pollMs);
   const shown = (tasks: readonly Task[]) => tasks.filter((task) => (kind === "" || task.type === kind) && (all !== "" || !isOver(task)));
@@ -68,9 +71,14 @@ export function TaskList() {
       <PageHead
         title="Tasks"
         actions={
-          <button type="button" className="primary" onClick={() => setStarts(true)}>
-            New notebook
-          </button>
+          <>
+            <button type="button" onClick={() => setStarts("shell")}>
+              New shell
+            </button>
+            <button type="button" className="primary" onClick={() => setStarts("notebook")}>
+              New notebook
+            </button>
+          </>
         }
       >
         {list.status === "loaded" && <span className="quiet">{count(shown(list.value).length, "task")}</span>}
@@ -88,33 +96,11 @@ export function TaskList() {
             columns={columns(kill)}
             rowKey={({ id }) => id}
             order="-started"
-            empty="No tasks. A notebook is started here, a TensorBoard on the page of an experiment, shells and commands with det shell start and det command run."
+            empty="No tasks. Notebooks and shells are started here, a TensorBoard on the page of an experiment, commands with det command run."
           />
         )}
       </Loaded>
-      {starts && <NewNotebook onClose={() => setStarts(false)} />}
+      {starts !== undefined && <NewTask kind={starts} onClose={() => setStarts(undefined)} />}
     </>
-  );
-}
-
-function NewNotebook({ onClose }: { onClose: () => void }) {
-  const [description, setDescription] = useState("");
-  const [slots, setSlots] = useState("0");
-  const valid = /^\d+$/.test(slots);
-  const start = async () => {
-    const id = await startTask("notebook", {
-      config: { ...(description.trim() === "" ? {} : { description: description.trim() }), resources: { slots: Number(slots) } },
-    });
-    go({ page: "task", kind: "notebook", id });
-  };
-  return (
-    <Dialog title="New notebook" action="Start" disabled={!valid} onAction={start} onClose={onClose}>
-      <Field label="Description">
-        <input value={description} autoFocus onChange={(event) => setDescription(event.target.value)} />
-      </Field>
-      <Field label="Slots">
-        <input type="number" min={0} value={slots} onChange={(event) => setSlots(event.target.value)} />
-      </Field>
-    </Dialog>
   );
 }

@@ -1,0 +1,31 @@
+// Templates over HTTP.
+
+#include "det/master/testing.h"
+
+namespace det::master {
+namespace {
+
+class TemplateTest : public testing::MasterTest {
+ protected:
+  std::string yaml_after(const json::value& config) {
+    const auto put = call(user_, "PUT", "/api/v1/templates/small", json::object{{"config", config}});
+    EXPECT_EQ(put.status, 200) << put.text;
+    return std::string(
+        call(user_, "GET", "/api/v1/templates/small").body.at("template").at("yaml").get_string());
+  }
+};
+
+TEST_F(TemplateTest, WhatWasWrittenComesBackAsItWasWithItsComments) {
+  const std::string text = "# one is enough\nresources:\n  slots_per_trial: 1\n";
+  EXPECT_EQ(yaml_after(json::value(text)), text);
+  const auto shown = call(user_, "GET", "/api/v1/templates/small").body.at("template");
+  EXPECT_EQ(shown.at("config").at("resources").at("slots_per_trial").to_number<int>(), 1);
+}
+
+TEST_F(TemplateTest, AnObjectComesBackAsYamlThatMeansTheSame) {
+  EXPECT_EQ(yaml_after(json::object{{"hyperparameters", {{"lr", 1.0}, {"layers", 1}}}}),
+            "hyperparameters:\n  layers: 1\n  lr: 1.0\n");
+}
+
+}  // namespace
+}  // namespace det::master

@@ -1,0 +1,23 @@
+/** For how long the logs of an experiment's trials are kept. Pure. */
+
+/** As the API says it: as long as the experiment is there. */
+export const forEver = -1;
+const daysMax = 32_767;
+
+/** `days`: those that are left of a trial that has ended, else all of them. */
+export function keptText(days: number, ended: boolean): string {
+  if (days === forEver) return "as long as the experiment";
+  if (days === 0) return ended ? "until logs are deleted next" : "until logs are deleted next after the end";
+  const text = days === 1 ? "day" : "days";
+  return ended ? `${days} more ${text}` : `${days} ${text} after the end`;
+}
+
+export type Wish = { readonly days: number } | { readonly problem: string };
+
+/** What was typed, as the API wants it. */
+export function wishOf(always: boolean, typed: string): Wish {
+  if (always) return { days: forEver };
+  const text = typed.trim();
+  if (!/^\d+$/.test(text) || Number(text) > daysMax) return { problem: `Days are a whole number from 0 to ${daysMax}.` };
+  return { days: Number(text) };
+}

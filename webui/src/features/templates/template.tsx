@@ -1,0 +1,102 @@
+import { useState } from "react";
+import { get, put, remove } from "../../api/client";
+import { usePolled } from "../../api/loadable";
+import { Dialog } from "../../components/dialog";
+import { useRights } from "../../components/me";
+import { Loaded, PageHead, Panel } from "../../components/parts";
+import { go } from "../../components/route";
+import { NumberedText } from "../../components/text";
+import { address, place, type Template, usage } from "./template_config";
+import { YamlField } from "./templates";
+
+const pollMs = 5000;
+
+/** One template: what it says, how it is used, and a way to change it. */
+export function TemplatePage({ name }: { name: string }) {
+  const [loaded, reload] = usePolled(
+    `template ${name}`,
+    async (signal) => (await get<{ template: Template }>(address(name), {}, signal)).template,
+    pollMs,
+  );
+  return (
+    <Loaded of={loaded} what={`template ${name}`}>
+      {(template) => <Whole template={template} reload={reload} />}
+    </Loaded>
+  );
+}
+
+function Whole({ template, reload }: { template: Template; reload: () => void }) {
+  const { name, yaml } = template;
+  const { may } = useRights();
+  const [edits, setEdits] = useState(false);
+  const [deletes, setDeletes] = useState(false);
+  return (
+    <>
+      <PageHead
+        title={
+          <>
+            <span className="quiet">Template</span> {name}
+          </>
+        }
+        actions={
+          <>
+            {may("UPDATE_TEMPLATES", place) && (
+              <button type="button" onClick={() => setEdits(true)}>
+                edit
+              </button>
+            )}
+            {may("DELETE_TEMPLATES", place) && (
+              <button type="button" onClick={() => setDeletes(true)}>
+                delete
+              </button>
+            )}
+          </>
+        }
+      />
+      <p className="quiet">
+        Put it under a configuration with <code>{usage(name)}</code>
+      </p>
+      <Panel
+        title="Configuration"
+        tools={
+          <a href={`data:application/yaml;charset=utf-8,${encodeURIComponent(yaml)}`} download={`${name.replace(/[^\w.-]+/g, "-")}.yaml`}>
+            Download
+          </a>
+        }
+      >
+        <NumberedText text={yaml} />
+      </Panel>
+      {edits && <EditTemplate template={template} onDone={reload} onClose={() => setEdits(false)} />}
+      {deletes && (
+        <Dialog
+          title={`Delete template ${name}?`}
+          action="delete"
+          danger
+          onAction={() => remove(address(name)).then(() => go({ page: "templates" }))}
+          onClose={() => setDeletes(false)}
+        >
+          <p>Experiments that were made with it stay as they are. New ones that name it are refused.</p>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function EditTemplate({ template, onDone, onClose }: { template: Template; onDone: () => void; onClose: () => void }) {
+  // What one edits stays as it was when the dialog opened.
+  const [before] = useState(template.yaml);
+  const [yaml, setYaml] = useState(before);
+  return (
+    <Dialog
+      title={`Edit template ${template.name}`}
+      action="Save"
+      wide
+      disabled={yaml === before}
+      onAction={() => put(address(template.name), { config: yaml }).then(onDone)}
+      onClose={onClose}
+    >
+      <YamlField value={yaml} onChange={setYaml} />
+      <p className="quiet">It counts for what is submitted from now on.</p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,98 @@
+import { useState } from "react";
+import { get, put } from "../../api/client";
+import { usePolled } from "../../api/loadable";
+import { Dialog } from "../../components/dialog";
+import { count } from "../../components/format";
+import { useRights } from "../../components/me";
+import { Field, Loaded, PageHead } from "../../components/parts";
+import { go, Link, useParameter } from "../../components/route";
+import { type Column, Table } from "../../components/table";
+import { address, nameProblem, place, settingsText, type Template } from "./template_config";
+
+const pollMs = 5000;
+
+const columns: readonly Column<Template>[] = [
+  { id: "name", title: "Name", value: ({ name }) => name, cell: ({ name }) => <Link to={{ page: "template", name }}>{name}</Link> },
+  { id: "settings", title: "Settings", cell: ({ config }) => <span className="quiet">{settingsText(config)}</span> },
+];
+
+/** Partial configurations that many experiments and tasks have under their own. */
+export function TemplateList() {
+  const { may } = useRights();
+  const [search, setSearch] = useParameter("search");
+  const [creates, setCreates] = useState(false);
+  const [list] = usePolled("templates", (signal) => get<{ templates: readonly Template[] }>("templates", {}, signal), pollMs);
+  const all = list.status === "loaded" ? list.value.templates : [];
+  const matches = ({ name }: Template) => name.toLowerCase().includes(search.trim().toLowerCase());
+  return (
+    <>
+      <PageHead
+        title="Templates"
+        actions={
+          may("CREATE_TEMPLATES", place) && (
+            <button type="button" className="primary" disabled={list.status !== "loaded"} onClick={() => setCreates(true)}>
+              New template
+            </button>
+          )
+        }
+      >
+        {list.status === "loaded" && <span className="quiet">{count(all.filter(matches).length, "template")}</span>}
+      </PageHead>
+      <p className="quiet">
+        A template is a part of a configuration that lies under those of the experiments and tasks that name it: what they say
+        themselves goes first.
+      </p>
+      <search className="row filters">
+        <input type="search" value={search} placeholder="Name" aria-label="Search by name" onChange={(event) => setSearch(event.target.value)} />
+      </search>
+      <Loaded of={list} what="templates">
+        {({ templates }) => (
+          <Table
+            label="Templates"
+            rows={templates.filter(matches)}
+            columns={columns}
+            rowKey={({ name }) => name}
+            order="name"
+            empty={search === "" ? "No templates yet." : "No template matches."}
+          />
+        )}
+      </Loaded>
+      {creates && <NewTemplate taken={all.map(({ name }) => name)} onClose={() => setCreates(false)} />}
+    </>
+  );
+}
+
+const example = "resources:\n  slots_per_trial: 1\n";
+
+function NewTemplate({ taken, onClose }: { taken: readonly string[]; onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [yaml, setYaml] = useState(example);
+  const problem = nameProblem(name, taken);
+  const create = async () => {
+    await put(address(name.trim()), { config: yaml });
+    go({ page: "template", name: name.trim() });
+  };
+  return (
+    <Dialog title="New template" action="Create" wide disabled={problem !== undefined} onAction={create} onClose={onClose}>
+      <Field label="Name">
+        <input value={name} required autoFocus onChange={(event) => setName(event.target.value)} />
+      </Field>
+      {name !== "" && problem !== undefined && <p className="quiet">{problem}</p>}
+      <YamlField value={yaml} onChange={setYaml} />
+    </Dialog>
+  );
+}
+
+/** Where a template is written. */
+export function YamlField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  return (
+    <textarea
+      className="code mono"
+      rows={16}
+      aria-label="Configuration (YAML)"
+      value={value}
+      spellCheck={false}
+      onChange={(event) => onChange(event.target.value)}
+    />
+  );
+}
