@@ -70,6 +70,7 @@ void SimMaster::start() {
 void SimMaster::crash() {
   cluster_.reset();
   waiting_.clear();
+  newest_.clear();
   // What was written but not synced survives as a prefix, or not at all.
   const auto unsynced = static_cast<std::int64_t>(world_.disk.size() - world_.durable);
   const auto kept = world_.durable + static_cast<std::size_t>(world_.random.below(unsynced + 1));
@@ -178,6 +179,10 @@ std::string SimMaster::speaker(const std::string& allocation) const {
 
 void SimMaster::sync(const std::string& agent, const api::SyncRequest& request,
                      std::function<void(api::SyncReply)> respond) {
+  auto& [session, number] = newest_[agent];
+  if (session == request.session && number > request.sequence) return;  // it was overtaken on its way
+  session = request.session;
+  number = request.sequence;
   liveness_->heard(agent, world_.now);
   if (cluster_->joins(agent, request))
     apply(

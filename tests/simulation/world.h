@@ -165,6 +165,7 @@ class SimMaster {
   std::int64_t sequence_ = 0;
   bool syncing_ = false;
   std::map<std::string, std::int64_t> versions_;
+  std::map<std::string, std::pair<std::string, std::int64_t>> newest_;  // call of each agent: session, number
   std::set<std::string> told_;                                          // StartSaidOnce
   std::vector<std::pair<std::size_t, std::function<void()>>> waiting_;  // commits that must be durable first
 };
