@@ -106,11 +106,6 @@ std::string percent_encode(std::string_view text, std::string_view also_plain) {
   return out;
 }
 
-std::string environment_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);

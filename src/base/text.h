@@ -24,9 +24,6 @@ Result<std::string> base64_decode(std::string_view text);
 /// As in URLs (RFC 3986): every byte but letters, digits, "-_.~" and those of `also_plain` as %XX.
 std::string percent_encode(std::string_view text, std::string_view also_plain = "");
 
-/// A variable of this process's environment; empty where it is not set.
-std::string environment_variable(const char* name);
-
 /// Whether `text` is well-formed UTF-8 (no surrogates, no overlong forms).
 bool is_utf8(std::string_view text);
 

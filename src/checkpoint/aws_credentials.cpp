@@ -9,6 +9,7 @@
 #include "det/base/json.h"
 #include "det/base/text.h"
 #include "det/base/time.h"
+#include "det/checkpoint/environment.h"
 
 namespace det::checkpoint {
 

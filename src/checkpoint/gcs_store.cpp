@@ -5,6 +5,7 @@
 
 #include "det/base/text.h"
 #include "det/checkpoint/aws_credentials.h"
+#include "det/checkpoint/environment.h"
 #include "det/checkpoint/google_credentials.h"
 #include "det/checkpoint/object_store.h"
 #include "det/checkpoint/storage.h"

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "det/base/text.h"
+#include "det/checkpoint/environment.h"
 
 namespace det::checkpoint {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "det/base/error.h"
-#include "det/base/scratch.h"
+#include "det/checkpoint/scratch.h"
 #include "det/config/experiment_config.h"
 
 namespace det::checkpoint {

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "det/base/text.h"
+#include "det/checkpoint/environment.h"
 
 namespace det::commands {
 namespace {

@@ -165,7 +165,11 @@ Trust Trust::from(std::string file_or_noverify, std::string name) {
 }
 
 Trust Trust::from_environment() {
-  return from(environment_variable("DET_MASTER_CERT_FILE"), environment_variable("DET_MASTER_CERT_NAME"));
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::string() : std::string(value);
+  };
+  return from(variable("DET_MASTER_CERT_FILE"), variable("DET_MASTER_CERT_NAME"));
 }
 
 Result<std::shared_ptr<const TlsTrust>> TlsTrust::load(Trust trust) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "det/base/scratch.h"
+#include "det/checkpoint/scratch.h"
 #include "det/pytorch/checkpoint_files.h"
 #include "det/pytorch/graphed_step.h"
 #include "det/pytorch/optimizers.h"

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "det/base/scratch.h"
+#include "det/checkpoint/scratch.h"
 #include "det/pytorch/failure.h"
 
 namespace det::pytorch {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "det/base/scratch.h"
+#include "det/checkpoint/scratch.h"
 #include "det/pytorch/output.h"
 #include "det/pytorch/process.h"
 

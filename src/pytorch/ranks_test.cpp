@@ -8,7 +8,7 @@
 #include <csignal>
 #include <fstream>
 
-#include "det/base/scratch.h"
+#include "det/checkpoint/scratch.h"
 #include "det/pytorch/checkpoint_files.h"
 #include "det/pytorch/gradients.h"
 #include "det/pytorch/network.h"

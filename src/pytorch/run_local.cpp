@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "det/base/scratch.h"
+#include "det/checkpoint/scratch.h"
 #include "det/pytorch/build.h"
 #include "det/pytorch/library.h"
 #include "det/pytorch/loop.h"

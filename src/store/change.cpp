@@ -1,4 +1,4 @@
-#include "det/store/store.h"
+#include "det/store/change.h"
 
 namespace det::store {
 

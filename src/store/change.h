@@ -1,0 +1,299 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "det/experiment/records.h"
+#include "det/store/access_records.h"
+#include "det/store/deletions.h"
+#include "det/store/log_retention.h"
+#include "det/store/model_records.h"
+#include "det/store/webhook_records.h"
+#include "det/store/workspace_records.h"
+#include "det/task/records.h"
+
+/// What the store remembers, and how it is told.
+namespace det::store {
+
+using experiment::AllocationRecord;
+using experiment::CheckpointRecord;
+using experiment::CheckpointState;
+using experiment::ExperimentRecord;
+using experiment::LogRecord;
+using experiment::MetricRecord;
+using experiment::TrialRecord;
+using task::TaskRecord;
+
+struct UserRecord {
+  UserId id;
+  std::string username, display_name;
+  bool admin = false, active = true;
+  std::string password_hash;  ///< argon2id; empty: the empty password
+  Time modified_at;
+};
+struct SessionRecord {
+  std::string token_hash;
+  UserId user;
+  Time expires;
+};
+/// An allocation and what reports say of its experiment, or of its task where that is no trial.
+struct UsageRecord {
+  AllocationRecord allocation;
+  std::optional<task::Type> task_type;  ///< of a task that is no trial
+  UserId owner;
+  std::string resource_pool;
+  std::vector<std::string> labels;
+  std::int64_t project_id = 1;    ///< of an experiment
+  std::int64_t workspace_id = 1;  ///< of a task that is no trial
+};
+using AccessTokenId = Id<struct AccessTokenTag>;
+/// A session that a user made for a program.
+struct AccessTokenRecord {
+  AccessTokenId id;
+  UserId user;
+  std::string description;
+  Time creation_time, expires;
+  bool revoked = false;
+  std::string token_hash;
+};
+/// An experiment whose processes run outside the cluster, or one of its trials.
+struct UnmanagedRecord {
+  ExperimentId experiment;
+  TrialId trial;            ///< 0: the experiment itself
+  std::string external_id;  ///< the name that its processes gave it; may be empty
+};
+/// That a trial evaluates, or goes on from, a checkpoint of another trial: as it says itself.
+struct TrialSourceRecord {
+  TrialId trial;
+  std::string checkpoint, kind;
+  std::int64_t model = 0, model_version = 0;  ///< 0: not said
+};
+struct TemplateRecord {
+  std::string name;
+  std::string yaml;
+};
+/// What a process of a trial found where it ran.
+struct EnvironmentRecord {
+  TrialId trial_id;
+  std::int64_t run_id = 0;
+  int rank = 0;
+  std::string digest;  ///< of `environment`; equal ones are kept once
+  json::object environment;
+  Time report_time;
+};
+BOOST_DESCRIBE_STRUCT(EnvironmentRecord, (), (trial_id, run_id, rank, digest, environment, report_time))
+struct Event {
+  std::int64_t sequence = 0;
+  Time time;
+  json::value body;
+};
+struct Snapshot {
+  std::int64_t sequence = 0;  ///< of the last event that it contains
+  json::value body;
+};
+
+// What can be remembered. Puts replace the row of the same id.
+struct AppendEvent {
+  Event event;
+};
+/// Bounds replay: events that neither this snapshot nor the one before it needs leave the disk little by
+/// little, as new ones come.
+struct SaveSnapshot {
+  Snapshot snapshot;
+};
+struct PutExperiment {
+  ExperimentRecord record;
+};
+struct PutTrial {
+  TrialRecord record;
+};
+struct PutAllocation {
+  AllocationRecord record;
+};
+struct PutCheckpoint {
+  CheckpointRecord record;
+};
+/// A task that is no trial. Type, owner, workspace, files and start never change.
+struct PutTask {
+  TaskRecord record;
+};
+/// A report equal to one that is stored changes nothing; new names are merged into
+/// it. Where two reports of the same (trial, group, batches) differ, the later run
+/// is right and replaces the report of the earlier run; within one run the value that was
+/// stored first stays. What was not stored, for that reason or because the report is of
+/// a run before the last RewindTrial, is told to `refused`, on the writer's thread,
+/// before `done`. See also Store::check_metrics.
+struct AddMetrics {
+  MetricRecord record;
+  std::function<void(const Error&)> refused = nullptr;
+};
+/// A new run of the trial starts at `batches`: what earlier runs reported beyond it
+/// vanishes from all reads (it is archived), and what they report from now on is refused.
+struct RewindTrial {
+  TrialId trial;
+  std::int64_t run_id = 0;
+  std::int64_t batches = 0;
+};
+/// Lines of one stream, all of one task; those whose sequence is stored already are
+/// dropped (I-5). A gap is accepted: what is missing can never come.
+struct AddLogs {
+  std::string stream;
+  std::int64_t first_sequence = 0;
+  std::vector<LogRecord> lines;
+};
+/// Lines of our own (scheduling messages), without a stream.
+struct AddOwnLogs {
+  std::vector<LogRecord> lines;
+};
+/// Where the search of an experiment stood when it was complete.
+struct PutSearch {
+  ExperimentId id;
+  json::value state;
+};
+/// Goes into the same commit as the first experiment, or task, that has it: a definition
+/// without either is deleted with the next experiment that was the last to have it.
+struct PutModelDefinition {
+  std::string digest;
+  std::string archive;
+};
+struct PutUser {
+  UserRecord record;
+};
+struct PutSession {
+  SessionRecord record;
+};
+struct DeleteSession {
+  std::string token_hash;
+};
+struct PutAccessToken {
+  AccessTokenRecord record;
+};
+struct PutTemplate {
+  TemplateRecord record;
+};
+struct DeleteTemplate {
+  std::string name;
+};
+/// The experiment and all that belongs to it. It vanishes from all reads at once; metrics
+/// and log lines leave the disk little by little.
+struct DeleteExperiment {
+  ExperimentId id;
+};
+struct PutModel {
+  ModelRecord record;
+};
+/// The model and its versions.
+struct DeleteModel {
+  ModelId id;
+};
+struct PutModelVersion {
+  ModelVersionRecord record;
+};
+struct DeleteModelVersion {
+  ModelId model;
+  std::int64_t version = 0;
+};
+/// Only what users say of a checkpoint; its state may be changing at the same time.
+struct SetCheckpointMetadata {
+  std::string uuid;
+  json::object metadata;
+};
+/// What a trial says of itself, in place of what it said before.
+struct SetTrialMetadata {
+  TrialId trial_id;
+  json::object metadata;
+};
+/// What a process of a (trial, run, rank) said first stays.
+struct AddEnvironment {
+  EnvironmentRecord record;
+};
+struct PutUnmanaged {
+  UnmanagedRecord record;
+};
+struct PutTrialSource {
+  TrialSourceRecord record;
+};
+struct PutWorkspace {
+  WorkspaceRecord record;
+};
+/// Without its projects.
+struct DeleteWorkspace {
+  WorkspaceId id;
+};
+struct PutProject {
+  ProjectRecord record;
+};
+/// Without its experiments.
+struct DeleteProject {
+  ProjectId id;
+};
+struct PutPin {
+  WorkspacePin pin;
+};
+struct DeletePin {
+  UserId user;
+  WorkspaceId workspace;
+};
+struct PutWebhook {
+  WebhookRecord record;
+};
+/// And what was to be delivered to it.
+struct DeleteWebhook {
+  WebhookId id;
+};
+/// Nothing where its webhook is gone.
+struct PutDelivery {
+  DeliveryRecord record;
+};
+struct DeleteDelivery {
+  std::string event_id;
+};
+/// Goes with its experiment, or its webhook.
+struct PutLogHit {
+  LogHitRecord record;
+};
+struct PutSetting {
+  std::string key;
+  std::string value;
+};
+
+/// What a Change may be.
+using AnyChange = std::variant<
+    AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, PutTask, AddMetrics,
+    RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition, PutUser, PutSession, DeleteSession,
+    PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel, PutModelVersion,
+    DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource,
+    PutWorkspace, DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutWebhook, DeleteWebhook,
+    PutDelivery, DeleteDelivery, PutLogHit, PutSetting, PutRoleAssignment, DeleteRoleAssignment, PutGroup,
+    DeleteGroup, AppendAudit, PruneAudit, SetLogRetention, DropLogs, PutDeletion, EndDeletion>;
+
+template <class T, class Variant>
+constexpr bool kIsOneOf = false;
+template <class T, class... Of>
+constexpr bool kIsOneOf<T, std::variant<Of...>> = (std::is_same_v<T, Of> || ...);
+
+/// One of AnyChange. Nearly every file of the master makes lists of them: copying, moving and ending one of
+/// 51 is compiled once, in change.cpp, not in each of those.
+class Change {
+ public:
+  template <class T>
+    requires kIsOneOf<T, AnyChange>
+  Change(T what);  // not explicit: `changes.push_back(PutUser{...})`
+  Change(const Change& other);
+  Change(Change&& other) noexcept;
+  Change& operator=(const Change& other);
+  Change& operator=(Change&& other) noexcept;
+  ~Change();
+
+  AnyChange& operator*() { return *held_; }
+  const AnyChange& operator*() const { return *held_; }
+
+ private:
+  std::unique_ptr<AnyChange> held_;
+};
+
+}  // namespace det::store
