@@ -22,6 +22,7 @@ export async function dark({ page, open, done }, { search, resumed }) {
     "/det/cluster/usage",
     "/det/queue",
     "/det/models",
+    "/det/templates",
     "/det/webhooks",
     "/det/settings",
   ];

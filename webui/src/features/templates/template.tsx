@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { get, put, remove } from "../../api/client";
+import { get, patch, remove } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { Dialog } from "../../components/dialog";
 import { useRights } from "../../components/me";
@@ -92,7 +92,7 @@ function EditTemplate({ template, onDone, onClose }: { template: Template; onDon
       action="Save"
       wide
       disabled={yaml === before}
-      onAction={() => put(address(template.name), { config: yaml }).then(onDone)}
+      onAction={() => patch(address(template.name), yaml).then(onDone)}
       onClose={onClose}
     >
       <YamlField value={yaml} onChange={setYaml} />
