@@ -145,3 +145,22 @@ def test_named_tensors_can_be_evaluated_without_input(tmp_path: pathlib.Path) ->
     kind = type("Named", (NewTrial,), evaluator)
     found = run(kind, tmp_path, 10, config={"searcher": {"metric": "learning_rate:0"}}).numbers()
     assert found["validation", 10] == {"learning_rate:0": pytest.approx(0.01)}
+
+
+def test_only_callbacks_that_have_a_part_in_runs_are_asked_at_every_run(tmp_path: pathlib.Path) -> None:
+    heard: list[str] = []
+
+    class Counts(tp.Callback):  # type: ignore[misc]
+        def _trigger_step(self) -> None:
+            heard.append("step")
+
+    class Looks(tp.Callback):  # type: ignore[misc]
+        def _after_run(self, _: Any, __: Any) -> None:
+            heard.append("run")
+
+    looks = tp.callbacks.PeriodicCallback(Looks(), every_k_steps=2)
+    kind = type("Called", (NewTrial,), {"tensorpack_callbacks": lambda self: [Counts(), looks]})
+    it: Any = run(kind, tmp_path, 10)
+    asked = [type(one._cb).__name__ for one in it.controller._trainer.hooked_sess._hooks]
+    assert heard.count("step") == 10 and heard.count("run") == 5
+    assert "PeriodicCallback" in asked and "Counts" not in asked
