@@ -3,8 +3,8 @@
 Processor time a step, one thread, data in memory, each variant in a process of its own, which takes turns with the
 others. `estimator`: a premade classifier (784-128-10, 64 records) under `tf.estimator.train_and_evaluate` and as an
 EstimatorTrial. `tensorpack`: a small network (4 records) under `launch_train_with_config` and as a TensorpackTrial.
-`reads`: records of 784 bytes from a cached data set and from yogadl, in order and shuffled, and from a TFRecord file, in
-order. yogadl is installed for this run alone.
+`reads`: records of 784 bytes from a cached data set and from yogadl, in order and shuffled, and from a TFRecord file,
+in order. yogadl is installed for this run alone.
 
 Usage: python bench/tensorflow_trials.py [rounds, default 3]
 """
@@ -240,7 +240,9 @@ def reads(place: pathlib.Path) -> None:
     def from_file() -> Any:
         return tf.data.TFRecordDataset(str(place / "records")).map(lambda row: tf.io.decode_raw(row, tf.uint8))
 
-    both = [a_second(lambda kind=kind, mixed=mixed: kind(mixed)) for kind in (cached, yogadls) for mixed in (False, True)]
+    both = [
+        a_second(lambda kind=kind, mixed=mixed: kind(mixed)) for kind in (cached, yogadls) for mixed in (False, True)
+    ]
     print(*both, a_second(from_file))
 
 

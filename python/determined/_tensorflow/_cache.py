@@ -71,7 +71,9 @@ class Cache:
         records = []
         for number in numbers:
             found = read(int(number).to_bytes(8, "big"))
-            if found is None or checksum(record := found[_CHECKSUM_BYTES:]) != int.from_bytes(found[:_CHECKSUM_BYTES], "big"):
+            if found is None or checksum(record := found[_CHECKSUM_BYTES:]) != int.from_bytes(
+                found[:_CHECKSUM_BYTES], "big"
+            ):
                 raise self._damaged(int(number))
             records.append(record)
         return self.layout.decode(records)

@@ -84,9 +84,11 @@ def can_jump(dataset: Any, batch_size: int) -> bool:
             if batched or size is None or int(size) != batch_size:
                 return False
             batched = True
-        elif not any(word in name for word in ("map", "prefetch", "options", "adapter")):
-            return False
-        elif "flatmap" in name or "group" in name:
+        elif (
+            not any(word in name for word in ("map", "prefetch", "options", "adapter"))
+            or "flatmap" in name
+            or "group" in name
+        ):
             return False
         inputs = dataset._inputs()
         if len(inputs) != 1:

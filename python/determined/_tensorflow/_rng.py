@@ -36,7 +36,7 @@ def session_config(given: Any, env: EnvContext, threads: int) -> Any:
     if config.intra_op_parallelism_threads == 0:
         config.intra_op_parallelism_threads = threads
     if config.inter_op_parallelism_threads == 0:
-        # Exchanges of gradients wait inside one. More than there are processors cost a small model a quarter of its time.
+        # Exchanges of gradients wait inside one. More than the slot has cost a small model a quarter of its time.
         config.inter_op_parallelism_threads = max(4, threads) if env.size > 1 else threads
     if env.size > 1 and not config.gpu_options.visible_device_list and tf.config.list_physical_devices("GPU"):
         config.gpu_options.visible_device_list = str(env.local_rank)

@@ -13,7 +13,7 @@ from typing import Any
 from determined import _launch, _metrics
 from determined._env import EnvContext
 from determined._source import SourceSnapshot
-from determined._tensorflow import _exchange, _rng
+from determined._tensorflow import _aggregation, _exchange, _rng
 from determined._tensorflow._controller import TensorFlowController
 from determined._tensorflow._random import seeds
 from determined._train_context import TrialContext
@@ -109,11 +109,7 @@ class TensorpackTrialController(TensorFlowController):
         self._saver = v1.train.Saver(max_to_keep=1, save_relative_paths=True)
 
     def _optimizer(self, model: Any) -> Any:
-        optimizer, ranks = model.get_optimizer(), self._context.distributed
-        if ranks.size == 1:
-            return optimizer
-        compress = self._context.env.experiment_config.gradient_compression()
-        return _exchange.distribute(optimizer, ranks, compress=compress)
+        return _aggregation.wrap(model.get_optimizer(), self._context.env, self._context.distributed)
 
     def _list(self, method: str) -> list[Any]:
         found = self._call(method)

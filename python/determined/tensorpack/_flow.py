@@ -49,9 +49,9 @@ class EndlessFrom(tp.DataFlow):  # type: ignore[misc]
 class Trainer(tp.SimpleTrainer):  # type: ignore[misc]
     """Measures every step, and asks as little of the session as there is to ask.
 
-    A run's Python costs a small model more than its computing. Tensorpack has a callback for the moving averages and one
-    for the statistics of batch normalisation, and asks each of them and all others before and after every run: here they
-    are part of the step, and only those callbacks are asked that have a part in runs.
+    A run's Python costs a small model more than its computing. Tensorpack has a callback for the moving averages and
+    one for the statistics of batch normalisation, and asks each of them and all others before and after every run:
+    here they are part of the step, and only those callbacks are asked that have a part in runs.
     """
 
     def measure(self, metrics: Mapping[str, Any], placeholder: Any) -> None:

@@ -69,7 +69,9 @@ def test_a_cross_entropy_and_its_gradient_are_the_same_bits_each_time() -> None:
 
 def test_a_session_has_the_threads_of_its_slot_and_some_to_wait_in_on_several() -> None:
     def slots(size: int) -> EnvContext:
-        return EnvContext(experiment_config=ExperimentConfig({}), hparams={"global_batch_size": 4}, trial_seed=1, size=size)
+        return EnvContext(
+            experiment_config=ExperimentConfig({}), hparams={"global_batch_size": 4}, trial_seed=1, size=size
+        )
 
     one = _rng.session_config(None, slots(1), 1)
     assert (one.intra_op_parallelism_threads, one.inter_op_parallelism_threads) == (1, 1)
