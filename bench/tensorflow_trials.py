@@ -3,7 +3,8 @@
 Processor time a step, one thread, data in memory, each variant in a process of its own, which takes turns with the
 others. `estimator`: a premade classifier (784-128-10, 64 records) under `tf.estimator.train_and_evaluate` and as an
 EstimatorTrial. `tensorpack`: a small network (4 records) under `launch_train_with_config` and as a TensorpackTrial.
-`reads`: records of 784 bytes from a cached data set, in order and shuffled, and from a TFRecord file, in order.
+`reads`: records of 784 bytes from a cached data set and from yogadl, in order and shuffled, and from a TFRecord file,
+in order. yogadl is installed for this run alone.
 
 Usage: python bench/tensorflow_trials.py [rounds, default 3]
 """
@@ -201,11 +202,13 @@ def tensorpack_trial(place: pathlib.Path) -> None:
 
 
 def reads(place: pathlib.Path) -> None:
-    """Records a second: cached in order, cached and shuffled, TFRecord."""
+    """Records a second: cached, yogadl, each in order and shuffled, and TFRecord."""
     import numpy as np
     import tensorflow as tf
+    import yogadl.storage
+    import yogadl.tensorflow
 
-    from determined._tensorflow import _cache
+    from determined._tensorflow import _cache, _reader
 
     v1 = tf.compat.v1
     rows = np.random.default_rng(1).integers(0, 255, (RECORDS, 784), dtype=np.uint8)
@@ -213,6 +216,10 @@ def reads(place: pathlib.Path) -> None:
     with tf.io.TFRecordWriter(str(place / "records")) as writer:
         for row in rows:
             writer.write(row.tobytes())
+
+    (place / "yogadl").mkdir()
+    storage = yogadl.storage.LFSStorage(yogadl.storage.LFSConfigurations(str(place / "yogadl")))
+    stored = storage.cacheable("rows", "1")(lambda: tf.data.Dataset.from_tensor_slices(rows))()
 
     def a_second(make: Any) -> float:
         with tf.Graph().as_default(), v1.Session(config=one_thread()) as session:
@@ -225,12 +232,18 @@ def reads(place: pathlib.Path) -> None:
 
     def cached(shuffle: bool) -> Any:
         options = {"seed": 1, "rank": 0, "size": 1, "reshuffle": True, "training": True}
-        return _cache.Reader(cache, shuffle=shuffle, **options).dataset()
+        return _reader.Reader(cache, shuffle=shuffle, **options).dataset()
+
+    def yogadls(shuffle: bool) -> Any:
+        return yogadl.tensorflow.make_tf_dataset(stored.stream(shuffle=shuffle, shuffle_seed=1))
 
     def from_file() -> Any:
         return tf.data.TFRecordDataset(str(place / "records")).map(lambda row: tf.io.decode_raw(row, tf.uint8))
 
-    print(a_second(lambda: cached(False)), a_second(lambda: cached(True)), a_second(from_file))
+    both = [
+        a_second(lambda kind=kind, mixed=mixed: kind(mixed)) for kind in (cached, yogadls) for mixed in (False, True)
+    ]
+    print(*both, a_second(from_file))
 
 
 VARIANTS = {
@@ -261,16 +274,21 @@ def main() -> None:
 
     layer = _requirements.Layer("TensorFlow trials", _requirements.TENSORFLOW, ROOT / "bench")
     home = _requirements.place(layer)
-    _requirements.build(home, layer)
+    packages = _requirements.build(home, layer)
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     for name in ("estimator", "tensorpack"):
         pairs = [[measured(home / "bin" / "python", one.__name__)[0] for one in VARIANTS[name]] for _ in range(rounds)]
         bare, trial = (statistics.median(column) for column in zip(*pairs, strict=True))
         ratio = statistics.median(second / first for first, second in pairs)
         print(f"{name:10}  alone {bare:8.0f} us a step, as a trial {trial:8.0f}, ratio {ratio:.3f}", flush=True)
-    triples = [measured(home / "bin" / "python", "reads") for _ in range(rounds)]
-    ordered, shuffled, file = (statistics.median(column) for column in zip(*triples, strict=True))
-    print(f"reads       {ordered:,.0f} records a second in order, {shuffled:,.0f} shuffled, TFRecord {file:,.0f}")
+    with tempfile.TemporaryDirectory() as directory:
+        beside = pathlib.Path(directory) / "environment"
+        _requirements.build(beside, _requirements.Layer("yogadl", ("yogadl==0.1.4",), ROOT / "bench"), [packages])
+        rows = [measured(beside / "bin" / "python", "reads") for _ in range(rounds)]
+    names = ("cached in order", "cached and shuffled", "yogadl in order", "yogadl shuffled", "TFRecord in order")
+    for name, column in zip(names, zip(*rows, strict=True), strict=True):
+        ratio = statistics.median(one / row[-1] for one, row in zip(column, rows, strict=True))
+        print(f"{name:19} {statistics.median(column):8,.0f} records a second, {ratio:.2f} of TFRecord")
     print(f"tensorflow_trials.py {rounds}; {circumstances()}")
 
 

@@ -1,4 +1,4 @@
-"""Data sets that are computed once and then read from LMDB, in an order that can be entered at any record.
+"""Data sets that are computed once and then read from LMDB, record by record in any order.
 
 A cache is a directory with ``data.mdb`` and ``meta.json``. It is written beside its place and moved there whole, under
 a lock where the file system has locks: whoever sees it sees all of it. Every record carries a checksum.
@@ -12,26 +12,27 @@ import json
 import logging
 import os
 import pathlib
-import pickle
 import shutil
 import uuid
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import lmdb
-import numpy as np
 
 from determined._bucket import Bucket
 from determined._tensorflow import _in_bucket
 from determined._tensorflow._framework import tf, v1
+from determined._tensorflow._records import Layout
 from determined.common import check
 
 logger = logging.getLogger("determined.data")
 
-_FORMAT = 1
+_FORMAT = 2
 _MAP_BYTES = 1 << 40  # of addresses; the file is as large as its records
-_RECORDS_PER_TRANSACTION = 1000
+_BATCH = 32
+_BATCHES_PER_TRANSACTION = 32
+_CHECKSUM_BYTES = 4
 
 
 class CorruptCacheError(Exception):
@@ -44,36 +45,49 @@ class Cache:
     def __init__(self, directory: pathlib.Path) -> None:
         try:
             meta = json.loads((directory / "meta.json").read_text())
+            if meta["format"] != _FORMAT:
+                raise CorruptCacheError(f"the cached data set {directory} was written by another version of Determined")
             self.count = int(meta["records"])
-            self.spec = _decoded(meta["spec"])
-            if meta["format"] != _FORMAT or (directory / "data.mdb").stat().st_size != meta["bytes"]:
+            self.record_bytes = max(1, int(meta["bytes"]) // self.count)
+            self.layout = Layout(_decoded(meta["spec"]))
+            if (directory / "data.mdb").stat().st_size != meta["bytes"]:
                 raise CorruptCacheError(f"the cached data set {directory} is not the one that was written")
             self._environment: Any = lmdb.open(str(directory), readonly=True, lock=False, readahead=False)
-            self._reading = self._environment.begin()
+            self._reading = self._environment.begin(buffers=True)
             if self._reading.stat()["entries"] != self.count:
                 self.close()
                 raise CorruptCacheError(f"the cached data set {directory} has lost records")
-        except (OSError, ValueError, KeyError, TypeError, lmdb.Error) as error:
+        except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, lmdb.Error) as error:
             raise CorruptCacheError(f"the cached data set {directory} cannot be read: {error}") from None
         self._directory = directory
 
-    def record(self, number: int) -> Any:
-        """One element, in the structure of the data set.
+    def block(self, numbers: Iterable[int]) -> Any:
+        """Some records, as ``Layout.decode`` gives them.
 
         Raises:
-            CorruptCacheError: its checksum is wrong; the cache will be built again.
+            CorruptCacheError: the checksum of one is wrong; the cache will be built again.
         """
-        found = self._reading.get(number.to_bytes(8, "big"))
-        if found is None or zlib.crc32(found[4:]) != int.from_bytes(found[:4], "big"):
-            if _open_caches.pop(self._directory, None) is self:
-                self.close()
-            with contextlib.suppress(OSError):
-                (self._directory / "meta.json").unlink()
-            raise CorruptCacheError(
-                f"record {number} of the cached data set {self._directory} is damaged; it will be built again when "
-                "the trial starts again"
-            )
-        return tf.nest.pack_sequence_as(self.spec, pickle.loads(found[4:]))
+        read, checksum = self._reading.get, zlib.crc32
+        records = []
+        for number in numbers:
+            found = read(int(number).to_bytes(8, "big"))
+            if found is None or checksum(record := found[_CHECKSUM_BYTES:]) != int.from_bytes(
+                found[:_CHECKSUM_BYTES], "big"
+            ):
+                raise self._damaged(int(number))
+            records.append(record)
+        return self.layout.decode(records)
+
+    def _damaged(self, number: int) -> CorruptCacheError:
+        if _open_caches.get(self._directory) is self:
+            del _open_caches[self._directory]
+            self.close()
+        with contextlib.suppress(OSError):
+            (self._directory / "meta.json").unlink()
+        return CorruptCacheError(
+            f"record {number} of the cached data set {self._directory} is damaged; it will be built again when "
+            "the trial starts again"
+        )
 
     def close(self) -> None:
         self._reading.abort()
@@ -164,103 +178,32 @@ def _build(directory: pathlib.Path, make: Callable[[], Any]) -> None:
 
 def _write(directory: pathlib.Path, make: Callable[[], Any]) -> tuple[Any, int]:
     environment = lmdb.open(str(directory), map_size=_MAP_BYTES, sync=False)
-    writing = environment.begin(write=True)
     count = 0
     try:
         with tf.Graph().as_default():
             dataset = make()
             check.is_instance(dataset, tf.data.Dataset, "the decorated function makes the data set to cache")
-            spec = dataset.element_spec
-            for leaf in tf.nest.flatten(spec):
-                check.is_instance(leaf, tf.TensorSpec, "only data sets of dense tensors can be cached")
-            iterator = v1.data.make_initializable_iterator(dataset)
-            element = tf.nest.flatten(iterator.get_next())
+            layout = Layout(dataset.element_spec)
+            iterator = v1.data.make_initializable_iterator(layout.prepared(dataset, _BATCH))
+            batch = iterator.get_next()
             with v1.Session() as session:
                 session.run([v1.global_variables_initializer(), v1.tables_initializer()])
                 session.run(iterator.initializer)
-                with contextlib.suppress(tf.errors.OutOfRangeError):
-                    while True:
-                        body = pickle.dumps(session.run(element), protocol=5)
-                        writing.put(count.to_bytes(8, "big"), zlib.crc32(body).to_bytes(4, "big") + body, append=True)
-                        count += 1
-                        if count % _RECORDS_PER_TRANSACTION == 0:
-                            writing.commit()
-                            writing = environment.begin(write=True)
-        writing.commit()
+                more = True
+                while more:
+                    with environment.begin(write=True) as writing:
+                        try:
+                            for _ in range(_BATCHES_PER_TRANSACTION):
+                                for body in layout.encode(session.run(batch)):
+                                    checksum = zlib.crc32(body).to_bytes(_CHECKSUM_BYTES, "big")
+                                    writing.put(count.to_bytes(8, "big"), checksum + body, append=True)
+                                    count += 1
+                        except tf.errors.OutOfRangeError:
+                            more = False
         environment.sync(True)
     finally:
         environment.close()
-    return spec, count
-
-
-class Reader:
-    """A cached data set as one slot of a trial reads it.
-
-    The order of an epoch follows from (seed, epoch) alone; each slot has a share of it. For training, epochs follow one
-    another without end, and what the slots cannot share evenly is left out of each.
-    """
-
-    def __init__(
-        self, cache: Cache, *, seed: int, rank: int, size: int, shuffle: bool, reshuffle: bool, training: bool
-    ) -> None:
-        self._cache = cache
-        self._seed = seed
-        self._rank = rank
-        self._size = size
-        self._shuffle = shuffle
-        self._reshuffle = reshuffle
-        self._training = training
-        self.start = 0
-        """The record of this slot's stream to begin with."""
-        if training:
-            check.gt_eq(cache.count, size, "the records of a cached data set, which every slot needs one of")
-
-    def share(self, epoch: int) -> Any:
-        """The numbers of this slot's records in an epoch."""
-        count = self._cache.count
-        order = np.arange(count)
-        if self._shuffle:
-            number = epoch if self._reshuffle else 0
-            order = np.random.Generator(np.random.Philox(key=[self._seed, number])).permutation(count)
-        mine = order[self._rank :: self._size]
-        return mine[: count // self._size] if self._training else mine
-
-    def __iter__(self) -> Iterator[Any]:
-        if not self._training:
-            for number in self.share(0):
-                yield self._cache.record(int(number))
-            return
-        epoch, place = divmod(self.start, self._cache.count // self._size)
-        while True:
-            for number in self.share(epoch)[place:]:
-                yield self._cache.record(int(number))
-            epoch, place = epoch + 1, 0
-
-    def dataset(self) -> Any:
-        """A ``tf.data.Dataset`` over the records."""
-        return tf.data.Dataset.from_generator(lambda: iter(self), output_signature=self._cache.spec)
-
-
-def can_jump(dataset: Any, batch_size: int) -> bool:
-    """Whether batch n of a data set over a ``Reader`` is made of the reader's records from n × ``batch_size`` on."""
-    batched = False
-    while True:
-        while hasattr(dataset, "_dataset"):  # the form that the first generation's names give
-            dataset = dataset._dataset
-        name = type(dataset).__name__.lower().removeprefix("_")
-        if "batch" in name and "unbatch" not in name:
-            size = tf.get_static_value(getattr(dataset, "_batch_size", None))
-            if batched or size is None or int(size) != batch_size:
-                return False
-            batched = True
-        elif "flatmap" in name:
-            return batched  # how a generator's data set is made
-        elif not any(word in name for word in ("map", "prefetch", "options", "adapter")) or "group" in name:
-            return False
-        inputs = dataset._inputs()
-        if len(inputs) != 1:
-            return False
-        dataset = inputs[0]
+    return layout.spec, count
 
 
 def _encoded(spec: Any) -> Any:

@@ -28,11 +28,6 @@ class TensorFlowController(TrialController):
     format: ClassVar[str]
 
     def __init__(self, trial: Any, context: Any, source: SourceSnapshot | None = None) -> None:
-        frequency = context.env.experiment_config.get_aggregation_frequency()
-        if frequency > 1:
-            check.fail(
-                f"optimizations.aggregation_frequency {frequency}", "1", "trials on TensorFlow step after every batch"
-            )
         self._trial = trial
         self._context = context
         self._source = source

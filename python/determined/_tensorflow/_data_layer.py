@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from determined._bucket import Bucket
-from determined._tensorflow import _cache
+from determined._tensorflow import _cache, _reader
 from determined._tensorflow._random import seeds
 from determined.common import check
 from determined.errors import InvalidConfigurationException
@@ -21,7 +21,7 @@ class CachingContext:
 
     def __init__(self, context: Any) -> None:
         self._context = context
-        self._training: _cache.Reader | None = None
+        self._training: _reader.Reader | None = None
 
     @property
     def training_cached(self) -> bool:
@@ -91,11 +91,11 @@ class CachingContext:
         reshuffle: bool,
         *,
         training: bool,
-    ) -> _cache.Reader:
+    ) -> _reader.Reader:
         ranks = self._context.distributed
         with seeds.suspended():
             cache = _cache.opened(where, make, bucket)
-        return _cache.Reader(
+        return _reader.Reader(
             cache,
             seed=self._context.env.trial_seed,
             rank=ranks.rank,
@@ -110,7 +110,7 @@ class CachingContext:
         if self._training is None:
             return False
         batch = self._context.get_per_slot_batch_size()
-        if seeds.drawn_in_data or not _cache.can_jump(dataset, batch):
+        if seeds.drawn_in_data or not _reader.can_jump(dataset, batch):
             self._training.start = 0
             return False
         self._training.start = trained * batch

@@ -7,7 +7,7 @@ come back as the mean over ranks: the sums are formed in the same order before a
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,16 +68,28 @@ def distribute(optimizer: Any, ranks: DistributedContext, *, compress: bool) -> 
     """An optimizer that applies the mean of all ranks' gradients."""
     if isinstance(optimizer, v1.train.Optimizer):
         return DistributedOptimizer(optimizer, ranks, compress=compress)
-    kind = type(optimizer)
-    groups: dict[Any, Reduction] = {}
-    if getattr(optimizer, "jit_compile", False):
-        optimizer.jit_compile = False  # no compiled code waits for other ranks
+    kind, exchange = type(optimizer), means(ranks, compress=compress)
 
     def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **options: Any) -> Any:
         pairs = list(grads_and_vars)
-        means = mean_of([g for g, _ in pairs], [v for _, v in pairs], ranks, compress=compress, groups=groups)
-        return kind.apply_gradients(self, zip(means, [v for _, v in pairs], strict=True), *args, **options)
+        variables = [v for _, v in pairs]
+        found = exchange([g for g, _ in pairs], variables)
+        return kind.apply_gradients(self, zip(found, variables, strict=True), *args, **options)
 
+    return changed(optimizer, apply_gradients)
+
+
+def means(ranks: DistributedContext, *, compress: bool) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
+    """As ``mean_of``, over the same connections at every call."""
+    groups: dict[Any, Reduction] = {}
+    return lambda gradients, variables: mean_of(gradients, variables, ranks, compress=compress, groups=groups)
+
+
+def changed(optimizer: Any, apply_gradients: Callable[..., Any]) -> Any:
+    """An optimizer of Keras with another ``apply_gradients``."""
+    kind = type(optimizer)
+    if getattr(optimizer, "jit_compile", False):
+        optimizer.jit_compile = False  # no compiled code waits for other ranks, or for its turn
     optimizer.__class__ = type(
         kind.__name__, (kind,), {"apply_gradients": apply_gradients, "__module__": kind.__module__}
     )

@@ -74,15 +74,18 @@ class BatchSeeds:
                 self._variable = tf.Variable(0, dtype=tf.int64, trainable=False, name=_NAME)
         return self._variable
 
-    def _seed(self, seed: int | None, seed2: int | None) -> Any:
-        key = _number(seed or 0, seed2 or 0, self.rank)
+    def batch(self) -> Any:
+        """The number of the batch, for operations that are made now."""
         graph = None if tf.executing_eagerly() else v1.get_default_graph()
         while isinstance(graph, FuncGraph):
             graph = graph.outer_graph
             if graph is not None and _is_eager(graph):
                 graph = None
-        batch = self._eager().read_value() if graph is None else self.placeholder(graph)
-        return tf.stack([tf.constant(key, tf.int64), batch])
+        return self._eager().read_value() if graph is None else self.placeholder(graph)
+
+    def _seed(self, seed: int | None, seed2: int | None) -> Any:
+        key = _number(seed or 0, seed2 or 0, self.rank)
+        return tf.stack([tf.constant(key, tf.int64), self.batch()])
 
     def _replaced(self, own: Callable[..., Any], instead: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(own)

@@ -10,6 +10,7 @@ from tensorflow.python.eager import context as eager_context
 
 from determined import _random_state
 from determined._env import EnvContext
+from determined._tensorflow import _determinism
 from determined._tensorflow._framework import tf, v1
 from determined._tensorflow._random import seeds
 
@@ -18,7 +19,7 @@ def prepare_process(env: EnvContext, threads: int) -> None:
     """Seeds all generators and sets the number of threads, before any graph is built."""
     _random_state.seed(env.trial_seed)
     tf.random.set_seed(env.trial_seed)
-    tf.config.experimental.enable_op_determinism()
+    _determinism.enable()
     with contextlib.suppress(RuntimeError):  # it began to run before: a test, a notebook
         tf.config.threading.set_intra_op_parallelism_threads(threads)
         tf.config.threading.set_inter_op_parallelism_threads(max(2, threads))
@@ -35,7 +36,8 @@ def session_config(given: Any, env: EnvContext, threads: int) -> Any:
     if config.intra_op_parallelism_threads == 0:
         config.intra_op_parallelism_threads = threads
     if config.inter_op_parallelism_threads == 0:
-        config.inter_op_parallelism_threads = max(4, threads)  # exchanges of gradients wait inside one
+        # Exchanges of gradients wait inside one. More than the slot has cost a small model a quarter of its time.
+        config.inter_op_parallelism_threads = max(4, threads) if env.size > 1 else threads
     if env.size > 1 and not config.gpu_options.visible_device_list and tf.config.list_physical_devices("GPU"):
         config.gpu_options.visible_device_list = str(env.local_rank)
     config.gpu_options.allow_growth = True

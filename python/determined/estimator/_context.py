@@ -6,7 +6,7 @@ from typing import Any
 
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
-from determined._tensorflow import _exchange
+from determined._tensorflow import _aggregation
 from determined._tensorflow._framework import tf, v1
 from determined._train_context import TrialContext
 from determined.common import check
@@ -28,20 +28,21 @@ class EstimatorContext(TrialContext):
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
         """Registers an optimizer right after it was made. Use the result in its place: on several slots it applies the
-        mean of all slots' gradients."""
+        mean of all slots' gradients, and with ``optimizations.aggregation_frequency`` k it does so at every k-th batch,
+        with those of all k."""
         if not self.env.managed_training:
             return optimizer
         self.optimizer_wrapped = True
-        ranks = self.distributed
-        if ranks.size == 1:
-            return optimizer
-        if isinstance(optimizer, str):
+        if isinstance(optimizer, str) and (
+            self.distributed.size > 1 or self.env.experiment_config.get_aggregation_frequency() > 1
+        ):
             check.fail(
                 f"the optimizer {optimizer!r}",
                 "an optimizer object",
-                "on several slots wrap_optimizer() takes no names: use such as tf.compat.v1.train.AdamOptimizer()",
+                "on several slots, or with an aggregation_frequency above 1, wrap_optimizer() takes no names: use such "
+                "as tf.compat.v1.train.AdamOptimizer()",
             )
-        return _exchange.distribute(optimizer, ranks, compress=self.env.experiment_config.gradient_compression())
+        return _aggregation.wrap(optimizer, self.env, self.distributed)
 
     def wrap_dataset(self, dataset: Any, shard_dataset: bool = True) -> Any:
         """Registers a ``tf.data.Dataset`` right after it was made. Use the result in its place: on several slots each

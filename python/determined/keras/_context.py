@@ -6,7 +6,7 @@ from typing import Any
 
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
-from determined._tensorflow import _exchange
+from determined._tensorflow import _aggregation
 from determined._tensorflow._framework import tf
 from determined._train_context import TrialContext
 from determined.common import check
@@ -35,7 +35,7 @@ class TFKerasContext(TrialContext):
         self.compiled = False
         self.optimizers: list[Any] = []
         self.fit_options: dict[str, Any] = dict(_FIT)
-        self._wrapped: set[int] = set()
+        self.waiting = _aggregation.Waiting()
 
     def wrap_model(self, model: Any) -> Any:
         """Registers the model, before it is compiled. Compile what this returns."""
@@ -67,14 +67,12 @@ class TFKerasContext(TrialContext):
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
         """Registers an optimizer, so that it is saved and restored and, on several slots, applies the mean of all
-        slots' gradients. Only needed where a training step of the user's own has optimizers that ``compile`` is not
-        given."""
+        slots' gradients, and with ``optimizations.aggregation_frequency`` k at every k-th batch those of all k. Only
+        needed where a training step of the user's own has optimizers that ``compile`` is not given."""
         if not self.env.managed_training:
             return optimizer
         optimizer = tf.keras.optimizers.get(optimizer)
-        if self.distributed.size > 1:
-            compress = self.env.experiment_config.gradient_compression()
-            optimizer = _exchange.distribute(optimizer, self.distributed, compress=compress)
+        optimizer = _aggregation.wrap(optimizer, self.env, self.distributed, self.waiting)
         self.optimizers.append(optimizer)
         return optimizer
 

@@ -104,6 +104,7 @@ class TFKerasTrialController(TensorFlowController):
             if not weights_only:
                 self._load_optimizers(pathlib.Path(checkpoint) / _OPTIMIZERS)
         self._spread(model.weights)
+        context.waiting.restore(own.get("waiting", []))
         options = context.fit_options
         self._callbacks = tf.keras.callbacks.CallbackList(
             list(self._given),
@@ -272,7 +273,11 @@ class TFKerasTrialController(TensorFlowController):
                     variable.assign(value)
 
     def _own_state(self) -> dict[str, Any]:
-        return {**super()._own_state(), "callbacks": [one.get_state() for one in self._own]}
+        return {
+            **super()._own_state(),
+            "callbacks": [one.get_state() for one in self._own],
+            "waiting": self._context.waiting.state(),
+        }
 
     def _written(self, directory: pathlib.Path) -> None:
         for one in self._own:

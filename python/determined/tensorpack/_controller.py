@@ -13,13 +13,13 @@ from typing import Any
 from determined import _launch, _metrics
 from determined._env import EnvContext
 from determined._source import SourceSnapshot
-from determined._tensorflow import _exchange, _rng
+from determined._tensorflow import _aggregation, _exchange, _rng
 from determined._tensorflow._controller import TensorFlowController
 from determined._tensorflow._random import seeds
 from determined._train_context import TrialContext
 from determined.common import check
 from determined.tensorpack._evaluator import Evaluator
-from determined.tensorpack._flow import Control, EndlessFrom, Inference, Means
+from determined.tensorpack._flow import EndlessFrom, Inference, Means, Trainer
 from determined.tensorpack._framework import tp, v1
 from determined.tensorpack._trial import TensorpackTrial
 
@@ -37,7 +37,7 @@ class TensorpackTrialController(TensorFlowController):
         self._graph = v1.Graph()
         self._workloads = 0
         self._trainer: Any = None
-        self._control: Any = None
+        self._saver: Any = None
         self._input: Any = None
         self._means: Any = None
         self._inference: Any = None
@@ -90,7 +90,7 @@ class TensorpackTrialController(TensorFlowController):
             self._trainer.loop.update_global_step()
 
     def _set_up(self, model: Any, training: Any, validation: Any) -> None:
-        trainer = self._trainer = tp.SimpleTrainer()
+        trainer = self._trainer = Trainer()
         # Without it a weight may be changed while the gradient of what is below still reads it.
         trainer.GATE_GRADIENTS = v1.train.Optimizer.GATE_OP
         trainer.is_chief = self._context.distributed.is_chief
@@ -103,22 +103,13 @@ class TensorpackTrialController(TensorFlowController):
 
         self._input = tp.FeedInput(EndlessFrom(training, self._trained), infinite=False)
         trainer.setup_graph(model.get_input_signature(), self._input, cost, lambda: self._optimizer(model))
-        self._control = Control(self._training_fetches, lambda: seeds.placeholder(self._graph), lambda: self._trained)
         callbacks = [*self._list("tensorpack_callbacks"), *self._validation(validation)]
-        callbacks += [
-            tp.callbacks.MovingAverageSummary(),
-            tp.callbacks.MergeAllSummaries(),
-            tp.callbacks.RunUpdateOps(),
-            self._control,
-        ]
-        trainer.setup_callbacks(callbacks, self._list("tensorpack_monitors"))
+        trainer.setup_callbacks([*callbacks, tp.callbacks.MergeAllSummaries()], self._list("tensorpack_monitors"))
+        trainer.measure(self._training_fetches(), seeds.placeholder(self._graph))
+        self._saver = v1.train.Saver(max_to_keep=1, save_relative_paths=True)
 
     def _optimizer(self, model: Any) -> Any:
-        optimizer, ranks = model.get_optimizer(), self._context.distributed
-        if ranks.size == 1:
-            return optimizer
-        compress = self._context.env.experiment_config.gradient_compression()
-        return _exchange.distribute(optimizer, ranks, compress=compress)
+        return _aggregation.wrap(model.get_optimizer(), self._context.env, self._context.distributed)
 
     def _list(self, method: str) -> list[Any]:
         found = self._call(method)
@@ -202,9 +193,8 @@ class TensorpackTrialController(TensorFlowController):
         with self._graph.as_default(), trainer.sess.as_default():
             callbacks.before_epoch()
             for loop._local_step in range(batches):
-                trainer.run_step()
+                rows.append(trainer.step(self._trained))
                 self._trained += 1
-                rows.append(dict(self._control.row))
                 callbacks.trigger_step()
             callbacks.after_epoch()
             try:
@@ -244,7 +234,7 @@ class TensorpackTrialController(TensorFlowController):
 
     def _write(self, directory: pathlib.Path) -> None:
         with self._graph.as_default():
-            self._control.saver.save(
+            self._saver.save(
                 self._trainer.sess, str(directory / "model"), global_step=self._trained, write_meta_graph=False
             )
 

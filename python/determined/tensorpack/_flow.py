@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -46,29 +46,40 @@ class EndlessFrom(tp.DataFlow):  # type: ignore[misc]
         return len(self._inner)
 
 
-class Control(tp.callbacks.Callback):  # type: ignore[misc]
-    """Feeds the number of the batch, and fetches the metrics of every batch."""
+class Trainer(tp.SimpleTrainer):  # type: ignore[misc]
+    """Measures every step, and asks as little of the session as there is to ask.
 
-    _chief_only = False
+    A run's Python costs a small model more than its computing. Tensorpack has a callback for the moving averages and
+    one for the statistics of batch normalisation, and asks each of them and all others before and after every run:
+    here they are part of the step, and only those callbacks are asked that have a part in runs.
+    """
 
-    def __init__(
-        self, fetches: Callable[[], Mapping[str, Any]], placeholder: Callable[[], Any], batch: Callable[[], int]
-    ):
-        self._make_fetches = fetches
-        self._make_placeholder = placeholder
-        self._batch = batch
-        self.row: dict[str, Any] = {}
+    def measure(self, metrics: Mapping[str, Any], placeholder: Any) -> None:
+        """Says what a step is, once the graph is complete but for this.
 
-    def _setup_graph(self) -> None:
-        self._fetches = dict(self._make_fetches())
-        self._placeholder = self._make_placeholder()
-        self.saver = v1.train.Saver(max_to_keep=1, save_relative_paths=True)
+        ``metrics`` are fetched with every step, and the number of the batch is fed to ``placeholder``.
+        """
+        collections = (tp.utils.naming.MOVING_SUMMARY_OPS_KEY, v1.GraphKeys.UPDATE_OPS)
+        beside = [one for name in collections for one in v1.get_collection(name)]
+        self._names = list(metrics)
+        self._fetches = [*metrics.values(), v1.group(self.train_op, *beside, name="step")]
+        self._batch = placeholder if placeholder.consumers() else None
 
-    def _before_run(self, _: Any) -> Any:
-        return v1.train.SessionRunArgs(self._fetches, feed_dict={self._placeholder: self._batch()})
+    def step(self, batch: int) -> dict[str, Any]:
+        """Trains on one batch. The metrics of it."""
+        found = self.hooked_sess.run(self._fetches, {self._batch: batch} if self._batch is not None else None)
+        return {name: _plain(value) for name, value in zip(self._names, found, strict=False)}
 
-    def _after_run(self, _: Any, run_values: Any) -> None:
-        self.row = {name: _plain(value) for name, value in run_values.results.items()}
+    def initialize_hooks(self) -> None:
+        hooks = [tp.callbacks.CallbackToHook(one) for one in self._callbacks.cbs if _has_part_in_runs(one)]
+        creator = tp.tfutils.sesscreate.ReuseSessionCreator(self.sess)
+        self.hooked_sess = v1.train.MonitoredSession(creator, hooks)
+
+
+def _has_part_in_runs(callback: Any) -> bool:
+    names = ("before_run", "_before_run", "after_run", "_after_run")
+    plain = tp.callbacks.Callback
+    return any(getattr(getattr(callback, name), "__func__", None) is not getattr(plain, name) for name in names)
 
 
 class Means(tp.callbacks.Inferencer):  # type: ignore[misc]

@@ -18,7 +18,7 @@ from runs import assert_same_end, begun, interrupted, run
 from test_estimator import variables
 
 from determined._bucket import Bucket
-from determined._tensorflow import _cache, _data_layer
+from determined._tensorflow import _cache, _data_layer, _reader
 from determined.common.check import CheckFailedError
 from determined.errors import InvalidConfigurationException
 
@@ -35,13 +35,20 @@ def _no_calls() -> None:
     CALLS.clear()
 
 
-def reader(cache: _cache.Cache, **options: Any) -> _cache.Reader:
+def reader(cache: _cache.Cache, **options: Any) -> _reader.Reader:
     settings = {"seed": 3, "rank": 0, "size": 1, "shuffle": True, "reshuffle": True, "training": True, **options}
-    return _cache.Reader(cache, **settings)
+    return _reader.Reader(cache, **settings)
 
 
-def taken(it: _cache.Reader, count: int) -> list[int]:
-    return [int(element[0]["x"]) for _, element in zip(range(count), it, strict=False)]
+def elements(dataset: Any, count: int) -> list[Any]:
+    """The first elements of what is made inside a graph."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        following = tf.compat.v1.data.make_one_shot_iterator(dataset()).get_next()
+        return [session.run(following) for _ in range(count)]
+
+
+def taken(it: _reader.Reader, count: int) -> list[int]:
+    return [int(element[0]["x"]) for element in elements(it.dataset, count)]
 
 
 def test_a_data_set_is_made_once_and_read_as_it_was(tmp_path: pathlib.Path) -> None:
@@ -52,9 +59,52 @@ def test_a_data_set_is_made_once_and_read_as_it_was(tmp_path: pathlib.Path) -> N
     second = _cache.opened(tmp_path / "id" / "v1_train", make)
     assert CALLS == ["made"] and count == second.count == 10
     assert _cache.opened(tmp_path / "id" / "v1_train", make) is second
-    features, label = second.record(4)
+    features, label = elements(reader(second, shuffle=False).dataset, 5)[-1]
     assert features["x"] == 4 and features["y"] == b"text" and label.tolist() == [1.0, 1.0]
     assert sorted(path.name for path in (tmp_path / "id").iterdir()) == ["v1_train", "v1_train.lock"]
+
+
+def _of_every_kind() -> Any:
+    def of(number: Any) -> Any:
+        some = tf.range(number)
+        return {
+            "fixed": tf.fill([2, 3], tf.cast(number, tf.float16)),
+            "ragged": tf.fill([number, 2], number),
+            "texts": tf.strings.as_string(some),
+            "text": tf.strings.as_string(number),
+            "flag": number > 1,
+            "other": tf.cast(number, tf.bfloat16),
+            "none": tf.zeros((0, 4)),
+        }
+
+    return tf.data.Dataset.range(70).map(lambda number: (of(tf.cast(number, tf.int32)), number))
+
+
+def test_records_of_every_kind_come_back_as_they_were(tmp_path: pathlib.Path) -> None:
+    cache = _cache.opened(tmp_path / "cache", _of_every_kind)
+    it = reader(cache, shuffle=False)
+    expected, found = elements(_of_every_kind, 70), elements(it.dataset, 70)
+    for left, right in zip(expected, found, strict=True):
+        tf.nest.map_structure(np.testing.assert_array_equal, left, right)
+        assert [type(one) for one in tf.nest.flatten(left)] == [type(one) for one in tf.nest.flatten(right)]
+    with tf.Graph().as_default():
+        assert it.dataset().element_spec == _of_every_kind().element_spec
+
+
+def test_a_block_has_many_small_records_and_few_large_ones(tmp_path: pathlib.Path) -> None:
+    small = _cache.opened(tmp_path / "small", lambda: tf.data.Dataset.range(600))
+    assert [len(block) for block in reader(small, training=False).blocks()] == [256, 256, 88]
+    large = _cache.opened(tmp_path / "large", lambda: tf.data.Dataset.range(5).map(lambda _: tf.zeros(100_000)))
+    assert [len(block) for block in reader(large, training=False).blocks()] == [2, 2, 1]
+
+
+def test_a_cache_of_an_earlier_version_is_built_again(tmp_path: pathlib.Path) -> None:
+    place = tmp_path / "cache"
+    _cache.opened(place, make)
+    _cache._open_caches.pop(place).close()
+    meta = place / "meta.json"
+    meta.write_text(meta.read_text().replace(f'"format": {_cache._FORMAT}', '"format": 1'))
+    assert _cache.opened(place, make).count == 10 and CALLS == ["made", "made"]
 
 
 def test_every_epoch_has_its_order_and_can_be_entered_at_any_record(tmp_path: pathlib.Path) -> None:
@@ -115,8 +165,9 @@ def test_a_damaged_record_is_noticed_and_the_next_start_builds_again(tmp_path: p
     (place / "data.mdb").write_bytes(content.replace(b"needle", b"noodle"))
     damaged = _cache.opened(place, make)
     with pytest.raises(_cache.CorruptCacheError, match=r"record 0 .* is damaged"):
-        damaged.record(0)
-    assert _cache.opened(place, lambda: tf.data.Dataset.from_tensors(b"needle" * 20)).record(0) == b"needle" * 20
+        damaged.block([0])
+    rebuilt = _cache.opened(place, lambda: tf.data.Dataset.from_tensors(b"needle" * 20))
+    assert rebuilt.block([0]).tolist() == [b"needle" * 20]
 
 
 def test_where_caches_are_follows_from_the_configuration(tmp_path: pathlib.Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
+import aggregation
 import estimator_trials as trials
 import numpy as np
 import pytest
@@ -218,9 +219,48 @@ def test_what_was_not_wrapped_is_named(tmp_path: pathlib.Path) -> None:
         begun(BareOptimizer, tmp_path).finish()
 
 
-def test_an_aggregation_frequency_is_refused(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(CheckFailedError, match="aggregation_frequency 4"):
-        begun(ChanceTrial, tmp_path, config={"optimizations": {"aggregation_frequency": 4}})
+class CalmTrial(estimator.EstimatorTrial):
+    """No chance, and clipped gradients."""
+
+    def build_estimator(self) -> Any:
+        return tf.estimator.Estimator(self.model_fn)
+
+    def model_fn(self, features: Any, labels: Any, mode: Any) -> Any:
+        loss = v1.losses.sparse_softmax_cross_entropy(labels, v1.layers.dense(features["x"], 2))
+        if mode != tf.estimator.ModeKeys.TRAIN:
+            return tf.estimator.EstimatorSpec(mode, loss=loss)
+        optimizer = self.context.wrap_optimizer(v1.train.MomentumOptimizer(0.5, 0.9))
+        gradients, weights = zip(*optimizer.compute_gradients(loss), strict=True)
+        clipped = [tf.clip_by_value(gradient, -0.1, 0.1) for gradient in gradients]
+        step = optimizer.apply_gradients(zip(clipped, weights, strict=True), v1.train.get_global_step())
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)
+
+    def data(self, seed: int) -> Any:
+        x, y = trials.rows(seed, 48)
+        return self.context.wrap_dataset(tf.data.Dataset.from_tensor_slices(({"x": x}, y)))
+
+    def build_train_spec(self) -> Any:
+        return tf.estimator.TrainSpec(lambda: self.data(1).batch(self.context.get_per_slot_batch_size()))
+
+    def build_validation_spec(self) -> Any:
+        return tf.estimator.EvalSpec(lambda: self.data(2).batch(4), steps=None)
+
+
+def test_an_estimator_trial_that_aggregates_ends_with_the_same_bits(tmp_path: pathlib.Path) -> None:
+    aggregation.assert_interruptions_change_nothing(ChanceTrial, tmp_path, {}, variables)
+
+
+def test_aggregated_gradients_of_an_estimator_are_those_of_a_large_batch(tmp_path: pathlib.Path) -> None:
+    aggregation.assert_small_batches_train_as_large_ones(CalmTrial, tmp_path, {}, variables)
+
+
+def test_an_optimizer_of_keras_cannot_aggregate_in_an_estimator(tmp_path: pathlib.Path) -> None:
+    class Keras(CalmTrial):
+        def model_fn(self, features: Any, labels: Any, mode: Any) -> Any:
+            self.context.wrap_optimizer(tf.keras.optimizers.legacy.SGD(0.1))
+
+    with pytest.raises(CheckFailedError, match="aggregation_frequency 4 with a SGD"):
+        begun(Keras, tmp_path, config={"optimizations": {"aggregation_frequency": 4}})
 
 
 def test_the_second_generations_behaviour_is_switched_off(tmp_path: pathlib.Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
+import aggregation
 import keras_trials as trials
 import numpy as np
 import pytest
@@ -213,3 +214,33 @@ def test_a_keras_script_trains_on_the_cluster(tmp_path: pathlib.Path) -> None:
         on_cluster(KERAS.replace("validation_data=(x, x[:, :1]), ", "").format(config=NATIVE), tmp_path, "val_loss")
     with pytest.raises(InvalidExperimentException, match="before its compile"):
         on_cluster(KERAS.replace('model.compile("sgd", "mse")', "").format(config=NATIVE), tmp_path, "val_loss")
+
+
+class CalmTrial(ArrayTrial):
+    """No chance."""
+
+    def build_model(self) -> Any:
+        self.context.configure_fit(shuffle=False)
+        model = self.context.wrap_model(tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(6,))]))
+        loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(tf.keras.optimizers.SGD(0.5, momentum=0.9), loss)
+        return model
+
+    def build_training_data_loader(self) -> Any:
+        return trials.rows(1, 48)
+
+
+class EagerTrial(ArrayTrial):
+    def build_model(self) -> Any:
+        model = super().build_model()
+        model.run_eagerly = True
+        return model
+
+
+@pytest.mark.parametrize("kind", [ArrayTrial, SequenceTrial, EagerTrial])
+def test_a_keras_trial_that_aggregates_ends_with_the_same_bits(kind: Any, tmp_path: pathlib.Path) -> None:
+    aggregation.assert_interruptions_change_nothing(kind, tmp_path, CONFIG, variables)
+
+
+def test_aggregated_gradients_of_keras_are_those_of_a_large_batch(tmp_path: pathlib.Path) -> None:
+    aggregation.assert_small_batches_train_as_large_ones(CalmTrial, tmp_path, CONFIG, variables)

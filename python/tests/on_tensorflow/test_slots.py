@@ -52,6 +52,7 @@ class Slots:
     def __init__(self, place: pathlib.Path, name: str) -> None:
         self.place = place
         self.name = name
+        self.config: dict[str, Any] = {}
         (place / "definition").mkdir(exist_ok=True)
         (place / "definition" / "model_def.py").write_text(MODEL)
 
@@ -63,6 +64,7 @@ class Slots:
             "searcher": {"metric": METRIC[self.name]},
             "scheduling_unit": 3,
             "min_validation_period": {"batches": 6},
+            **self.config,
         }
         processes = []
         for rank in range(size):
@@ -107,6 +109,19 @@ def test_two_slots_that_gave_way_end_with_the_same_bits(name: str, tmp_path: pat
     second = slots.run(2, DET_LATEST_CHECKPOINT=first.checkpoints()[-1]["uuid"])
     expected, found = straight.numbers(), {**first.numbers(), **second.numbers()}
     assert found == expected
+    left, right = slots.weights(straight), slots.weights(second)
+    assert left.keys() == right.keys() and all(np.array_equal(left[key], right[key]) for key in left)
+
+
+@pytest.mark.parametrize("name", ["Estimator", "Array", "Tensorpack"])
+def test_two_slots_that_gave_way_between_two_steps_end_with_the_same_bits(name: str, tmp_path: pathlib.Path) -> None:
+    slots = Slots(tmp_path, name)
+    slots.config = {"optimizations": {"aggregation_frequency": 4}}
+    straight = slots.run(2)
+    first = slots.run(2, preempt_after=4)
+    assert first.trained() == 6
+    second = slots.run(2, DET_LATEST_CHECKPOINT=first.checkpoints()[-1]["uuid"])
+    assert {**first.numbers(), **second.numbers()} == straight.numbers()
     left, right = slots.weights(straight), slots.weights(second)
     assert left.keys() == right.keys() and all(np.array_equal(left[key], right[key]) for key in left)
 

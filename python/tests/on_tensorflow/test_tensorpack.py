@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
+import aggregation
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -12,7 +13,7 @@ import tensorpack as tp
 from harness import Run
 from runs import assert_same_end, begun, interrupted
 from runs import run as run_any
-from tensorpack_trials import NewTrial, OldTrial
+from tensorpack_trials import NewTrial, Numbers, OldTrial
 
 from determined.common.check import CheckFailedError
 from determined.tensorpack import NamedTensorsEvaluator, SchedulePoint, ScheduleSetter
@@ -145,3 +146,62 @@ def test_named_tensors_can_be_evaluated_without_input(tmp_path: pathlib.Path) ->
     kind = type("Named", (NewTrial,), evaluator)
     found = run(kind, tmp_path, 10, config={"searcher": {"metric": "learning_rate:0"}}).numbers()
     assert found["validation", 10] == {"learning_rate:0": pytest.approx(0.01)}
+
+
+def test_only_callbacks_that_have_a_part_in_runs_are_asked_at_every_run(tmp_path: pathlib.Path) -> None:
+    heard: list[str] = []
+
+    class Counts(tp.Callback):  # type: ignore[misc]
+        def _trigger_step(self) -> None:
+            heard.append("step")
+
+    class Looks(tp.Callback):  # type: ignore[misc]
+        def _after_run(self, _: Any, __: Any) -> None:
+            heard.append("run")
+
+    looks = tp.callbacks.PeriodicCallback(Looks(), every_k_steps=2)
+    kind = type("Called", (NewTrial,), {"tensorpack_callbacks": lambda self: [Counts(), looks]})
+    it: Any = run(kind, tmp_path, 10)
+    asked = [type(one._cb).__name__ for one in it.controller._trainer.hooked_sess._hooks]
+    assert heard.count("step") == 10 and heard.count("run") == 5
+    assert "PeriodicCallback" in asked and "Counts" not in asked
+
+
+class CalmModel(tp.ModelDesc):  # type: ignore[misc]
+    def inputs(self) -> Any:
+        return [tf.TensorSpec((None, 6), tf.float32, "x"), tf.TensorSpec((None,), tf.int32, "y")]
+
+    def build_graph(self, x: Any, y: Any) -> Any:
+        logits = tp.FullyConnected("only", x, 2)
+        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(logits=logits, labels=y), name="cost")
+
+    def optimizer(self) -> Any:
+        return v1.train.MomentumOptimizer(0.5, 0.9)
+
+
+class CalmTrial(NewTrial):
+    """No chance."""
+
+    def build_model(self, trainer_type: str) -> Any:
+        return CalmModel()
+
+    def build_training_dataflow(self) -> Any:
+        return tp.BatchData(Numbers(1, 48, chance=False), self.context.get_per_slot_batch_size())
+
+    def validation_metrics(self) -> Any:
+        return ["cost"]
+
+    def training_metrics(self) -> list[str]:
+        return []
+
+    def tensorpack_callbacks(self) -> list[Any]:
+        return []
+
+
+def test_a_tensorpack_trial_that_aggregates_ends_with_the_same_bits(tmp_path: pathlib.Path) -> None:
+    aggregation.assert_interruptions_change_nothing(NewTrial, tmp_path, CONFIG, variables)
+
+
+def test_aggregated_gradients_of_tensorpack_are_those_of_a_large_batch(tmp_path: pathlib.Path) -> None:
+    config = {"searcher": {"metric": "val_cost"}}
+    aggregation.assert_small_batches_train_as_large_ones(CalmTrial, tmp_path, config, variables)
