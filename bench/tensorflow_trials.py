@@ -283,7 +283,9 @@ def main() -> None:
         print(f"{name:10}  alone {bare:8.0f} us a step, as a trial {trial:8.0f}, ratio {ratio:.3f}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         beside = pathlib.Path(directory) / "environment"
-        _requirements.build(beside, _requirements.Layer("yogadl", ("yogadl==0.1.4", "protobuf<5"), ROOT / "bench"), [packages])
+        _requirements.build(
+            beside, _requirements.Layer("yogadl", ("yogadl==0.1.4", "protobuf<5"), ROOT / "bench"), [packages]
+        )
         rows = [measured(beside / "bin" / "python", "reads") for _ in range(rounds)]
     names = ("cached in order", "cached and shuffled", "yogadl in order", "yogadl shuffled", "TFRecord in order")
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
