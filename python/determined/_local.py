@@ -82,8 +82,11 @@ class LocalClient:
     def preempt_requested(self) -> bool:
         return self._preempt_after is not None and self._trained >= self._preempt_after
 
-    def acknowledge_preemption(self) -> None:
+    def acknowledge_preemption(self, can_wait: bool = False) -> None:
         self.acknowledged = True
+
+    def wish(self, timeout_seconds: float) -> str:
+        return "leave"
 
     def best_validation(self) -> float | None:
         return self._best

@@ -21,6 +21,7 @@ from determined.tensorboard._board import Board
 logger = logging.getLogger("determined")
 
 WAIT_SECONDS = 5.0
+PAUSE_SECONDS = 30.0
 
 
 class Rules(Protocol):
@@ -115,8 +116,7 @@ class Loop:
             self._stop or self._context.get_stop_requested(),
         )
         if action.kind == "exit":
-            self._exit(action)
-            return False
+            return self._exit(action)
         _ACTIONS[action.kind](self, action)
         return True
 
@@ -200,17 +200,32 @@ class Loop:
         operations = self._client.operations(len(self._lengths), WAIT_SECONDS)
         self._lengths = list(operations.lengths)
         self._closed = operations.closed
+        self._ranks.announce(("wait", None))
 
-    def _exit(self, action: Action) -> None:
+    def _exit(self, action: Action) -> bool:
+        """True: it is no end, the trial was only paused."""
         self._client.flush()
+        if action.preempted and self._waited_to_go_on():
+            return True
         self._ranks.announce(("exit", None))
         if action.preempted:
-            logger.info("paused after batch %d", self._state.batches_trained)
-            self._client.acknowledge_preemption()
-        elif self._stop or self._context.get_stop_requested():
+            return False
+        if self._stop or self._context.get_stop_requested():
             self._client.report_early_exit("EXITED_REASON_USER_REQUESTED_STOP")
         else:
             logger.info("finished after batch %d", self._state.batches_trained)
+        return False
+
+    def _waited_to_go_on(self) -> bool:
+        """Gives way, with everything saved, and waits here for as long as the master wants."""
+        logger.info("paused after batch %d", self._state.batches_trained)
+        self._client.acknowledge_preemption(True)
+        while (wish := self._client.wish(PAUSE_SECONDS)) == "wait":
+            self._report_state("waiting")
+            self._ranks.announce(("wait", None))
+        if wish == "go_on":
+            logger.info("going on after batch %d, in the same process", self._state.batches_trained)
+        return wish == "go_on"
 
     def _report_state(self, state: str) -> None:
         if state != self._reported_state:
@@ -240,6 +255,8 @@ class Follower:
         kind, value = self._context.distributed.announce(None)
         if kind == "exit":
             return False
+        if kind == "wait":
+            return True
         if kind == "checkpoint":
             self._controller.contribute()
             self._context.distributed.announce(None)  # it is in storage

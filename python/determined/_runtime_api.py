@@ -87,7 +87,12 @@ class Client(Protocol):
     def preempt_requested(self) -> bool:
         """Reads an atomic; costs nothing."""
 
-    def acknowledge_preemption(self) -> None: ...
+    def acknowledge_preemption(self, can_wait: bool = False) -> None:
+        """``can_wait``: everything is saved, and this process could go on later from where it is."""
+
+    def wish(self, timeout_seconds: float) -> str:
+        """After ``acknowledge_preemption(True)``: ``wait`` (the time is up), ``go_on`` or ``leave``."""
+
     def best_validation(self) -> float | None:
         """The experiment's best searcher metric before this trial's next report, None before the first."""
 

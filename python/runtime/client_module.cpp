@@ -113,7 +113,22 @@ void bind_client(py::module_& module) {
           [](Client& c, const std::string& reason) { blocking([&] { return c.report_early_exit(reason); }); },
           py::arg("reason"))
       .def("preempt_requested", [](Client& c) { return unwrap(c.preempt_requested()); })
-      .def("acknowledge_preemption", [](Client& c) { blocking([&] { return c.acknowledge_preemption(); }); })
+      .def(
+          "acknowledge_preemption",
+          [](Client& c, bool can_wait) { blocking([&] { return c.acknowledge_preemption(can_wait); }); },
+          py::arg("can_wait") = false)
+      .def(
+          "wish",
+          [](Client& c, double timeout_seconds) {
+            const auto timeout = milliseconds_of(timeout_seconds);
+            switch (blocking([&] { return c.wish(timeout); })) {
+              case Client::Wish::Wait: return "wait";
+              case Client::Wish::GoOn: return "go_on";
+              case Client::Wish::Leave: break;
+            }
+            return "leave";
+          },
+          py::arg("timeout_seconds"))
       .def("best_validation", [](Client& c) { return blocking([&] { return c.best_validation(); }); })
       .def(
           "publish_rendezvous",

@@ -64,7 +64,8 @@ def test_a_trial_paused_after_any_batch_goes_on_with_the_same_numbers(
 ) -> None:
     config = {**config, "scheduling_unit": unit}
     undisturbed = run(kind, tmp_path, config).finish()
-    for batch in range(1, LENGTHS[-1] + 1):
+    # With longer units several batches in a row end at the same place.
+    for batch in range(1, LENGTHS[-1] + 1, 1 if unit == 1 else 3):
         first = run(kind, tmp_path, config, preempt_after=batch).finish()
         assert first.client.acknowledged
         second = run(kind, tmp_path, config, checkpoint=first.drop()).finish()

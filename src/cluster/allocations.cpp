@@ -70,14 +70,19 @@ void Cluster::request(experiment::Experiment& experiment, const experiment::Requ
   step.place = true;
 }
 
-void Cluster::preempt(const std::string& id, Step& step) {
+void Cluster::preempt(const std::string& id, bool may_stay, Step& step) {
   auto* allocation = live_allocation(id);
   if (allocation == nullptr) return;
   DET_ASSERT(allocation->of_trial());  // others cannot give way and come back
   if (allocation->record.state == AllocationState::Pending)
     return end(*allocation, {.kind = Exit::Kind::Stopped, .preempted = true, .reason = "withdrawn"}, step);
-  if (allocation->preempt) return;
+  may_stay = may_stay && may_wait(*allocation);
+  if (may_stay && allocation->may_stay) allocation->resume = false;
+  if (allocation->preempt && (may_stay || !allocation->may_stay)) return;
+  if (!allocation->preempt) ++allocation->preemptions;
   allocation->preempt = true;
+  allocation->may_stay = may_stay;
+  allocation->resume = false;
   const auto seconds = live(allocation->record.experiment_id)->config().preemption_timeout_seconds;
   allocation->preempt_deadline = step.now + seconds.value_or(kPreemptionTimeoutSeconds) * kSecond;
   allocation->record.state = AllocationState::Terminating;
@@ -123,9 +128,11 @@ void Cluster::end(Allocation& ended, const Exit& exit, Step& step) {
 void Cluster::end_if_all_ended(Allocation& allocation, Step& step) {
   for (const auto& share : allocation.record.shares)
     if (!allocation.agents_ended.contains(share.agent)) return;
-  Exit exit{.kind = Exit::Kind::Clean, .preempted = allocation.preempt, .reason = allocation.failure};
+  Exit exit{.kind = Exit::Kind::Clean, .preempted = allocation.preempt || allocation.idle(), .reason = allocation.failure};
   if (allocation.lost)
     exit.kind = Exit::Kind::Infrastructure;
+  else if (allocation.idle())  // It had saved everything, and is nobody's loss.
+    exit = {.kind = Exit::Kind::Stopped, .preempted = true, .reason = allocation.failure};
   else if (!allocation.failure.empty())
     exit.kind = allocation.kill && allocation.failure == "killed" ? Exit::Kind::Stopped : Exit::Kind::Failed;
   end(allocation, exit, step);
@@ -265,19 +272,20 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
     agent.draining = !event.enabled && event.drain;
   }
   step.place = true;
-  if (event.enabled || event.drain) return {};
-  // What runs on what was disabled gives way; it resumes elsewhere.
+  if (event.enabled) return {};
+  // What runs on what was disabled gives way; it resumes elsewhere. Where it may finish, only what has nothing
+  // to do gives way.
   std::vector<std::string> hit;
   for (const auto& [id, allocation] : allocations_)
     for (const auto& share : allocation.record.shares)
-      if (share.agent == event.agent && (!event.slot || std::find(share.slots.begin(), share.slots.end(),
+      if ((!event.drain || allocation.idle()) && share.agent == event.agent && (!event.slot || std::find(share.slots.begin(), share.slots.end(),
                                                                   *event.slot) != share.slots.end()))
         hit.push_back(id);
   for (const auto& id : hit) {
     const auto* allocation = live_allocation(id);
     if (allocation == nullptr) continue;
     if (allocation->of_trial())
-      preempt(id, step);
+      preempt(id, false, step);
     else
       stop_task(allocation->record.task_id,
                 event.slot ? fmt::format("slot {} of agent {} was disabled", *event.slot, event.agent)

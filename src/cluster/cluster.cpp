@@ -89,6 +89,8 @@ std::vector<Event> Cluster::due(Time now) const {
   for (const auto& [id, allocation] : allocations_)
     if (allocation.preempt_deadline && *allocation.preempt_deadline <= now && !allocation.kill)
       events.push_back(PreemptionExpired{id});
+    else if (allocation.idle() && !allocation.leaving() && idle_ends(allocation) <= now)
+      events.push_back(IdleExpired{id});
   for (const auto& [id, task] : tasks_)
     if (task.idle_for_too_long(now)) events.push_back(TaskKilled{id, task.idle_reason()});
   return events;
@@ -172,6 +174,12 @@ Outcome Cluster::on(const ExperimentPatched& event, Step& step) {
     written_.erase(event.id);  // its digest does not see the configuration
     move_where_it_belongs(event.id, step);
     settle(event.id, step);
+    // What waits has slots of the kind and number that were wanted before.
+    if (event.config->of_resources()) {
+      for (const auto& [id, trial] : experiment->trials())
+        if (const auto* waits = allocation(trial.allocation); waits != nullptr && waits->idle())
+          preempt(trial.allocation, false, step);
+    }
     step.place = true;
   }
   auto& record = experiment->mutable_record();
@@ -263,7 +271,11 @@ void Cluster::settle(ExperimentId id, Step& step) {
       if (const auto* wanted = std::get_if<experiment::RequestAllocation>(&effect)) {
         request(experiment, *wanted, step);
       } else if (const auto* give_way = std::get_if<experiment::PreemptAllocation>(&effect)) {
-        preempt(give_way->allocation_id, step);
+        preempt(give_way->allocation_id, give_way->may_stay, step);
+      } else if (const auto* rest = std::get_if<experiment::IdleAllocation>(&effect)) {
+        idle(rest->allocation_id, step);
+      } else if (const auto* again = std::get_if<experiment::ResumeAllocation>(&effect)) {
+        resume(again->allocation_id, step);
       } else if (const auto* stop = std::get_if<experiment::KillAllocation>(&effect)) {
         kill(stop->allocation_id, step);
       } else if (const auto* changed = std::get_if<experiment::OperationsChanged>(&effect)) {
@@ -366,13 +378,6 @@ Outcome Cluster::on(const LogPolicyMatched& event, Step& step) {
   live(allocation->record.experiment_id)
       ->log_policy_matched(allocation->record.trial_id, event.policy, event.action, event.agent, event.line);
   settle(allocation->record.experiment_id, step);
-  return {};
-}
-
-Outcome Cluster::on(const PreemptionAcknowledged& event, Step&) {
-  const auto reporter = trial_that_reports(event.allocation_id);
-  if (!reporter) return refuse(reporter.error());
-  (*reporter)->acknowledged = true;
   return {};
 }
 

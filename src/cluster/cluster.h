@@ -44,6 +44,9 @@ struct Allocation {
   int slots = 1;
   std::set<std::string> agents_running, agents_ended;
   bool preempt = false;       ///< asked to give its slots back
+  std::int64_t preemptions = 0;  ///< how often it was
+  bool may_stay = false;  ///< … and its processes may wait where they are, once everything is saved
+  bool resume = false;    ///< it is wanted again, and has not said yet that it waits
   bool for_others = false;    ///< … by the scheduler, for requests that need them
   bool acknowledged = false;  ///< it said that it does
   bool kill = false;          ///< to be ended at once
@@ -54,12 +57,29 @@ struct Allocation {
   std::optional<scheduler::Why> waiting{};
   std::string behind{};  ///< the allocation that is first in its line; empty if it is the first
   std::optional<api::RankExit> exit{};  ///< of a task that is no trial
+  /// Since when its processes only wait, with everything saved: who needs the slots gets them. To the
+  /// scheduler they are free, also while the processes leave.
+  std::optional<Time> idle_since{};
 
   bool of_trial() const { return static_cast<bool>(record.trial_id); }
+  bool leaving() const { return kill || (preempt && !may_stay); }
+  bool idle() const { return idle_since.has_value(); }
+  /// Whether its share on the agent is in use.
+  bool uses(const std::string& agent) const { return !idle() && !agents_ended.contains(agent); }
 };
 BOOST_DESCRIBE_STRUCT(Allocation, (),
-                      (record, slots, agents_running, agents_ended, preempt, for_others, acknowledged, kill,
-                       lost, failure, preempt_deadline, exit))
+                      (record, slots, agents_running, agents_ended, preempt, preemptions, may_stay, resume,
+                       for_others, acknowledged, kill, lost, failure, preempt_deadline, exit, idle_since))
+
+/// What a process that has given way and saved everything shall do.
+enum class Wish {
+  Wait,    ///< stay where it is
+  GoOn,    ///< with its work, from where it is
+  Leave,
+};
+BOOST_DESCRIBE_ENUM(Wish, Wait, GoOn, Leave)
+/// `preemption`: the one that it has acknowledged, of Allocation::preemptions.
+Wish wish_of(const Allocation& allocation, std::int64_t preemption);
 
 /// What follows from an event. When `refused` holds something, nothing changed.
 struct Outcome {
@@ -160,6 +180,7 @@ class Cluster {
   Outcome on(const RankFailed&, Step&);
   Outcome on(const AllocationExited&, Step&);
   Outcome on(const PreemptionExpired&, Step&);
+  Outcome on(const IdleExpired&, Step&);
   Outcome on(const OperationCompleted&, Step&);
   Outcome on(const TrialProgressed&, Step&);
   Outcome on(const ValidationReported&, Step&);
@@ -180,7 +201,15 @@ class Cluster {
   Result<Allocation*> trial_that_reports(const std::string& allocation_id);
   Result<std::string> task_that_reports(const std::string& allocation_id) const;
   void request(experiment::Experiment& experiment, const experiment::RequestAllocation& wanted, Step& step);
-  void preempt(const std::string& id, Step& step);
+  void preempt(const std::string& id, bool may_stay, Step& step);
+  void idle(const std::string& id, Step& step);
+  void resume(const std::string& id, Step& step);
+  bool may_wait(const Allocation& allocation) const;
+  Time idle_ends(const Allocation& allocation) const;
+  void begin_idle(Allocation& allocation, Step& step);
+  void end_idle(Allocation& allocation, Step& step);
+  std::map<std::string, std::map<int, std::string>> waited_on() const;
+  void carry_out(std::vector<scheduler::Placement> placements, const std::string& pool, Step& step);
   void kill(const std::string& id, Step& step);
   void end(Allocation& allocation, const experiment::Exit& exit, Step& step);
   void note_exit(Allocation& allocation, const api::RankExit& exit, Step& step);

@@ -220,6 +220,13 @@ struct PreemptionExpired {
 };
 BOOST_DESCRIBE_STRUCT(PreemptionExpired, (), (allocation_id))
 
+/// The allocation's processes have waited for something to do for as long as their pool lets them.
+struct IdleExpired {
+  static constexpr const char* kName = "IdleExpired";
+  std::string allocation_id;
+};
+BOOST_DESCRIBE_STRUCT(IdleExpired, (), (allocation_id))
+
 // What a trial's process reports. Each names its allocation: one that is over is
 // answered Gone and changes nothing (I-10).
 struct OperationCompleted {
@@ -272,14 +279,16 @@ BOOST_DESCRIBE_STRUCT(LogPolicyMatched, (), (allocation_id, agent, policy, actio
 struct PreemptionAcknowledged {
   static constexpr const char* kName = "PreemptionAcknowledged";
   std::string allocation_id;
+  bool can_wait{};               ///< everything is saved, and its processes could go on from where they are
+  std::int64_t preemption = 0;  ///< with `can_wait`: which one it answers, of Allocation::preemptions
 };
-BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id))
+BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id, can_wait, preemption))
 
 using Event =
     std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
                  ExperimentExtended, ExperimentContinued, ExperimentTracked, TrialTracked, SearchAnswered,
                  JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentLost, AgentSet,
-                 AllocationStarted, RankFailed, AllocationExited, PreemptionExpired, OperationCompleted,
+                 AllocationStarted, RankFailed, AllocationExited, PreemptionExpired, IdleExpired, OperationCompleted,
                  TrialProgressed, ValidationReported, CheckpointReported, EarlyExitReported, LogPolicyMatched,
                  PreemptionAcknowledged, TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled>;
 

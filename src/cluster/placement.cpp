@@ -32,7 +32,7 @@ std::vector<scheduler::Agent> Cluster::scheduler_agents(const std::string& pool)
   for (const auto& [id, allocation] : allocations_)
     for (const auto& share : allocation.record.shares) {
       const auto agent = agents.find(share.agent);
-      if (agent == agents.end() || allocation.agents_ended.contains(share.agent)) continue;
+      if (agent == agents.end() || !allocation.uses(share.agent)) continue;
       if (share.slots.empty()) ++agent->second.zero_slot_running;
       for (auto& slot : agent->second.slots)
         if (std::ranges::find(share.slots, slot.id) != share.slots.end()) slot.used = true;
@@ -86,14 +86,14 @@ scheduler::Request Cluster::request_of(const Allocation& allocation) const {
 void Cluster::place_pool(const std::string& pool, Step& step) {
   std::vector<scheduler::Request> requests;
   for (auto& [id, allocation] : allocations_) {
-    if (pool_where(allocation) != pool) continue;
+    if (pool_where(allocation) != pool || allocation.idle()) continue;
     requests.push_back(request_of(allocation));
     allocation.waiting.reset();
     allocation.behind.clear();
   }
   const auto agents = scheduler_agents(pool);
   const auto plan = scheduler::make_scheduler(scheduler_options(this->pool(pool)))->plan(agents, requests);
-  for (const auto& placement : plan.start) start(placement, step);
+  carry_out(plan.start, pool, step);
   std::map<std::string, std::string> first;  // in the line, by label
   for (const auto& [request, why] : plan.waiting) {
     const auto& [id, label, slots] =
@@ -110,7 +110,7 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
     step.effects.push_back(LogNote{allocation.record.task_id, id,
                                    "the scheduler asks the trial to give its slots to others; it will go on "
                                    "from a checkpoint when there are slots for it again"});
-    preempt(id, step);
+    preempt(id, false, step);
   }
 }
 

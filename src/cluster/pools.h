@@ -18,11 +18,14 @@ struct PoolSettings {
   bool preemption = false;          ///< of the policy Priority
   int default_priority = 42;        ///< of experiments that name none
   int zero_slot_max = 100;          ///< tasks without slots that an agent runs at once
+  /// For how long the processes of a trial that has nothing to do (paused, or waiting for the search) wait on
+  /// slots that nobody else needs. 0: they end at once.
+  int idle_seconds = 300;
   friend bool operator==(const PoolSettings&, const PoolSettings&) = default;
 };
 BOOST_DESCRIBE_STRUCT(PoolSettings, (),
                       (name, description, policy, fitting, heterogeneous_fits, preemption, default_priority,
-                       zero_slot_max))
+                       zero_slot_max, idle_seconds))
 
 /// All of them, and where what names none goes.
 struct Pools {

@@ -187,7 +187,7 @@ void Cluster::move_where_it_belongs(ExperimentId id, Step& step) {
                                    agent->second.label != owner.config().resources.agent_label))
       astray.push_back(allocation_id);
   }
-  for (const auto& allocation_id : astray) preempt(allocation_id, step);
+  for (const auto& allocation_id : astray) preempt(allocation_id, false, step);
 }
 
 }  // namespace det::cluster

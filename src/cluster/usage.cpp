@@ -47,24 +47,26 @@ std::vector<UsageRow> aggregate(const std::vector<Usage>& all, Time begin, Time 
     const auto& allocation = usage.allocation;
     if (!allocation.start_time) continue;
     for (const auto& share : allocation.shares) {
-      const auto from = std::max(*allocation.start_time, begin);
-      const auto until = std::min(share.ended.value_or(allocation.end_time.value_or(now)), end);
-      for (auto at = from; at < until;) {
-        const auto day = day_of(at);
-        const auto next = std::min(until, start_of(day + std::chrono::days(1)));
-        const auto seconds =
-            static_cast<double>(next - at) / kSecond * static_cast<double>(share.slots.size());
-        const auto date = name_of(day, period);
-        const auto add = [&](const char* type, const std::string& key) {
-          sums[{date, type, key}] += seconds;
-        };
-        add("total", "total");
-        add("username", usage.username);
-        add("resource_pool", usage.resource_pool);
-        add("workspace", usage.workspace);
-        add("agent", share.agent);
-        for (const auto& label : usage.labels) add("experiment_label", label);
-        at = next;
+      const auto over = allocation.end_time.value_or(now);
+      for (const auto& [first, last] : experiment::used_times(share, *allocation.start_time, over)) {
+        const auto until = std::min(last, end);
+        for (auto at = std::max(first, begin); at < until;) {
+          const auto day = day_of(at);
+          const auto next = std::min(until, start_of(day + std::chrono::days(1)));
+          const auto seconds =
+              static_cast<double>(next - at) / kSecond * static_cast<double>(share.slots.size());
+          const auto date = name_of(day, period);
+          const auto add = [&](const char* type, const std::string& key) {
+            sums[{date, type, key}] += seconds;
+          };
+          add("total", "total");
+          add("username", usage.username);
+          add("resource_pool", usage.resource_pool);
+          add("workspace", usage.workspace);
+          add("agent", share.agent);
+          for (const auto& label : usage.labels) add("experiment_label", label);
+          at = next;
+        }
       }
     }
   }

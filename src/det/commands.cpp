@@ -53,6 +53,7 @@ struct MasterFlags {
   master::MasterOptions options{.directory = default_directory()};
   std::string config_file;
   std::string authz;
+  std::optional<int> idle_seconds;
   bool verbose = false;
 
   void add_to(CLI::App& app) {
@@ -68,6 +69,10 @@ struct MasterFlags {
                    "basic: everybody sees all, what cannot be undone is for owners and administrators; rbac: "
                    "only what a role grants (docs/guide/teams.md); default: the configuration's, else basic")
         ->check(CLI::IsMember({"basic", "rbac"}));
+    app.add_option("--idle-seconds", idle_seconds,
+                   "For how long the processes of a trial that is paused, or waits for its search, wait on slots "
+                   "that nobody needs (docs/guide/scheduling.md); default: the configuration's, else 300")
+        ->check(CLI::Range(0, 1'000'000));
     app.add_option("--tls-cert", options.tls_certificate,
                    "Certificate with its chain (PEM): the port speaks HTTPS only; SIGHUP reads it again");
     app.add_option("--tls-key", options.tls_key, "Private key of the certificate (PEM)");
@@ -86,6 +91,10 @@ struct MasterFlags {
             master::check_tls_files(options.tls_certificate, options.tls_key).map([] { return true; }));
     if (!options.tls_certificate.empty())  // tasks find it from their own directories
       options.tls_certificate = std::filesystem::absolute(options.tls_certificate, ignored).string();
+    if (idle_seconds) {
+      if (options.pools.pools.empty()) options.pools.pools.push_back({.name = "default"});
+      for (auto& pool : options.pools.pools) pool.idle_seconds = *idle_seconds;
+    }
     if (!authz.empty()) options.authz = authz == "rbac" ? access::Mode::Rbac : access::Mode::Basic;
     return {};
   }

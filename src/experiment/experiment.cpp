@@ -103,7 +103,8 @@ Result<void> Experiment::pause(Context) {
   if (record_.state != State::Active) return refuse("paused");
   record_.state = State::Paused;
   searcher_.inactive("PAUSED");
-  give_back_all();
+  for (const auto& [id, trial] : trials_)
+    if (!trial.allocation.empty()) effects_.push_back(PreemptAllocation{trial.allocation, true});
   return {};
 }
 
@@ -232,10 +233,16 @@ void Experiment::perform(const search::Operations& operations, Context context) 
       auto& trial = by_request(close->request_id);
       trial.closed = true;
       effects_.push_back(OperationsChanged{trial.record.id});
-      if (trial.allocation.empty() && all_completed(trial) && !is_terminal(trial.record.state))
+      if (!all_completed(trial) || is_terminal(trial.record.state)) continue;
+      if (trial.allocation.empty())
         end_trial(trial, State::Completed, context);
+      else if (record_.state == State::Active)
+        effects_.push_back(ResumeAllocation{trial.allocation});  // to its end
+      else if (record_.state == State::Paused)
+        effects_.push_back(PreemptAllocation{trial.allocation});
     } else {
       const auto& shutdown = std::get<search::Shutdown>(operation);
+      if (record_.state == State::Paused) give_back_all();  // nobody waits to go on any more
       if (!is_stopping(record_.state))
         record_.state = shutdown.failure  ? State::StoppingError
                         : shutdown.cancel ? State::StoppingCanceled
@@ -288,19 +295,18 @@ Trial& Experiment::by_request(const search::RequestId& request) {
 }
 
 void Experiment::want_slots(Trial& trial) {
-  if (record_.state != State::Active || trial.record.state != State::Active || !trial.allocation.empty())
-    return;
-  if (is_idle(trial)) return;
+  if (record_.state != State::Active || trial.record.state != State::Active || is_idle(trial)) return;
+  if (!trial.allocation.empty()) return effects_.push_back(ResumeAllocation{trial.allocation});
   ++trial.record.run_id;
   trial.allocation = fmt::format("{}.{}", trial.record.task_id, trial.record.run_id);
   changed_.insert(trial.record.id);
   effects_.push_back(RequestAllocation{trial.record.id, trial.allocation});
 }
 
-/// A trial that waits for the search to promote it holds no slots meanwhile.
-void Experiment::give_back_if_idle(const Trial& trial) {
+/// A trial that waits for the search to promote it keeps no slots from others meanwhile.
+void Experiment::rest_if_idle(const Trial& trial) {
   if (trial.allocation.empty() || !is_idle(trial) || is_terminal(trial.record.state)) return;
-  effects_.push_back(PreemptAllocation{trial.allocation});
+  effects_.push_back(IdleAllocation{trial.allocation});
 }
 
 Result<void> Experiment::operation_completed(TrialId id, std::int64_t batches, double metric,
@@ -314,7 +320,10 @@ Result<void> Experiment::operation_completed(TrialId id, std::int64_t batches, d
     trial->record.batches = std::max(trial->record.batches, batches);
     changed_.insert(id);
     perform(searcher_.validation_completed(trial->record.request_id, metric, operation.length), context);
-    give_back_if_idle(*trial);
+    rest_if_idle(*trial);
+    // Paused when it was all but done: it has nothing to wait for.
+    if (record_.state == State::Paused && trial->closed && all_completed(*trial) && !trial->allocation.empty())
+      effects_.push_back(PreemptAllocation{trial->allocation});
     return {};
   }
   return invalid_argument("trial {} has no operation that ends at {} batches", id, batches);

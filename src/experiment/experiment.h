@@ -61,6 +61,15 @@ struct RequestAllocation {
 /// Ask the trial to checkpoint and give its slots back; withdraw the request if it still waits.
 struct PreemptAllocation {
   std::string allocation_id;
+  bool may_stay = false;  ///< its processes may wait where they are, until somebody else needs the slots
+};
+/// The trial has nothing to do for now and everything is saved: anybody may have its slots.
+struct IdleAllocation {
+  std::string allocation_id;
+};
+/// There is something to do again for a trial whose processes may be waiting.
+struct ResumeAllocation {
+  std::string allocation_id;
 };
 /// End the trial's processes at once.
 struct KillAllocation {
@@ -79,7 +88,8 @@ struct Note {
 /// The experiment is terminal.
 struct Ended {};
 using Effect =
-    std::variant<RequestAllocation, PreemptAllocation, KillAllocation, OperationsChanged, Note, Ended>;
+    std::variant<RequestAllocation, PreemptAllocation, IdleAllocation, ResumeAllocation, KillAllocation,
+                 OperationsChanged, Note, Ended>;
 
 /// The life of one experiment, from its first trial to its last.
 ///
@@ -170,7 +180,7 @@ class Experiment {
   void create_trial(const search::Create& create, Context context);
   Trial& by_request(const search::RequestId& request);
   void want_slots(Trial& trial);
-  void give_back_if_idle(const Trial& trial);
+  void rest_if_idle(const Trial& trial);
   void give_back_all();
   void stop(State stopping, Context context);
   State stopped_state() const;

@@ -123,12 +123,12 @@ TEST(Experiment, AProcessThatLeavesBeforeItsTrialIsDoneFailed) {
   EXPECT_EQ(bench.trial(1).record.restarts, 1);
 }
 
-TEST(Experiment, ATrialThatWaitsToBePromotedGivesItsSlotsBackAndAsksAgainWhenItIs) {
+TEST(Experiment, ATrialThatWaitsToBePromotedLeavesItsSlotsToOthersAndAsksAgainWhenItIs) {
   Bench bench(
       "searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 2, "
       "max_concurrent_trials: 2, max_length: {batches: 200}}\n");
   bench.complete(1, 100);
-  EXPECT_EQ(bench.count<PreemptAllocation>(), 1) << "nothing to do for trial 1 before trial 2 has validated";
+  EXPECT_EQ(bench.count<IdleAllocation>(), 1) << "nothing to do for trial 1 before trial 2 has validated";
   bench.end(1, kPreempted);
   EXPECT_EQ(bench.count<RequestAllocation>(), 0);
   bench.complete(2, 100);
@@ -136,6 +136,33 @@ TEST(Experiment, ATrialThatWaitsToBePromotedGivesItsSlotsBackAndAsksAgainWhenItI
   EXPECT_EQ(bench.trial(1).operations.back().batches, 200);
   EXPECT_TRUE(bench.trial(2).closed);
   EXPECT_EQ(bench.trial(1).record.restarts, 0);
+}
+
+TEST(Experiment, ATrialThatIsPromotedWhileItsProcessWaitsGoesOnInIt) {
+  Bench bench(
+      "searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 2, "
+      "max_concurrent_trials: 2, max_length: {batches: 200}}\n");
+  bench.complete(1, 100);
+  bench.complete(2, 100);
+  EXPECT_EQ(bench.count<RequestAllocation>(), 0);
+  EXPECT_EQ(bench.count<ResumeAllocation>(), 2) << "one is promoted, the other closed";
+  EXPECT_EQ(bench.trial(1).record.run_id, 1);
+}
+
+TEST(Experiment, APausedTrialWhoseSearchEndsWaitsNoLonger) {
+  Bench bench(kSingle);
+  ASSERT_TRUE(bench.experiment.pause(bench.context()));
+  bench.effects = bench.experiment.take_effects();
+  ASSERT_EQ(bench.count<PreemptAllocation>(), 1);
+  EXPECT_TRUE(std::get<PreemptAllocation>(bench.effects[0]).may_stay);
+  bench.complete(1, 200);  // it was validating when it was asked
+  ASSERT_GE(bench.count<PreemptAllocation>(), 1);
+  for (const auto& effect : bench.effects) {
+    const auto* preempt = std::get_if<PreemptAllocation>(&effect);
+    EXPECT_TRUE(preempt == nullptr || !preempt->may_stay);
+  }
+  bench.end(1, kPreempted);
+  EXPECT_EQ(bench.experiment.record().state, State::Completed);
 }
 
 TEST(Experiment, LengthsThatAreTheSameInBatchesStayDifferentOperations) {

@@ -94,12 +94,24 @@ BOOST_DESCRIBE_STRUCT(TrialRecord, (),
 enum class AllocationState { Pending, Assigned, Starting, Running, Terminating, Terminated };
 BOOST_DESCRIBE_ENUM(AllocationState, Pending, Assigned, Starting, Running, Terminating, Terminated)
 
+/// A time in which an allocation's processes only waited, and its slots were for whoever needed them.
+struct IdleTime {
+  Time begin;
+  std::optional<Time> end{};  ///< nothing: it lasts
+};
+BOOST_DESCRIBE_STRUCT(IdleTime, (), (begin, end))
+
 struct AllocationShare {
   std::string agent;
   std::vector<int> slots;
   std::optional<Time> ended{};  ///< when the slots were free again, maybe before the allocation was over
+  std::vector<IdleTime> idle{};
 };
-BOOST_DESCRIBE_STRUCT(AllocationShare, (), (agent, slots, ended))
+BOOST_DESCRIBE_STRUCT(AllocationShare, (), (agent, slots, ended, idle))
+
+/// From when until when the share's slots were in use, in order and without overlaps; until `now` where they
+/// still are.
+std::vector<std::pair<Time, Time>> used_times(const AllocationShare& share, Time begin, Time now);
 
 struct AllocationRecord {
   std::string id;
@@ -119,14 +131,7 @@ BOOST_DESCRIBE_STRUCT(AllocationRecord, (),
 
 /// For how long the allocation held slots, in slot-microseconds; until `now` where it still does. Over all
 /// allocations it is the time that each slot was in use, none of it counted twice (I-18).
-inline std::int64_t slot_microseconds(const AllocationRecord& allocation, Time now) {
-  std::int64_t sum = 0;
-  for (const auto& share : allocation.shares) {
-    const auto end = share.ended ? *share.ended : allocation.end_time.value_or(now);
-    sum += static_cast<std::int64_t>(share.slots.size()) * (end - allocation.start_time.value_or(end));
-  }
-  return sum;
-}
+std::int64_t slot_microseconds(const AllocationRecord& allocation, Time now);
 
 enum class CheckpointState { Active, Completed, Error, Deleted, PartiallyDeleted };
 BOOST_DESCRIBE_ENUM(CheckpointState, Active, Completed, Error, Deleted, PartiallyDeleted)

@@ -30,6 +30,7 @@ void World::at(Time when, std::function<void()> what) {
 Result<Forecast> World::run() {
   auto pool = question_.pool;
   if (pool.name.empty()) pool.name = "default";
+  pool.idle_seconds = 0;  // Nothing here costs a new process anything.
   tell(cluster::MasterStarted{1, {.pools = {pool}, .default_compute = pool.name, .default_aux = pool.name}});
   for (const auto& machine : question_.machines) {
     cluster::AgentJoined joined{.agent = machine.id, .resource_pool = pool.name, .hostname = machine.id};

@@ -159,6 +159,7 @@ std::vector<Rule> of_trials() {
       tasks("GET /api/v1/allocations/{allocationId}/resources/{resourcesId}/rendezvous"),
       tasks("POST /api/v1/allocations/{allocationId}/signals/ack_preemption"),
       tasks("GET /api/v1/allocations/{allocationId}/signals/preemption"),
+      tasks("GET /api/v1/allocations/{allocationId}/signals/wish"),
   };
 }
 

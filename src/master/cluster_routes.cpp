@@ -83,7 +83,7 @@ api::Agent to_api(Services& s, const cluster::Agent& agent) {
   std::map<int, const cluster::Allocation*> used;
   for (const auto& [id, allocation] : s.ledger.cluster().allocations())
     for (const auto& share : allocation.record.shares)
-      if (share.agent == agent.id && !allocation.agents_ended.contains(agent.id))
+      if (share.agent == agent.id && allocation.uses(agent.id))
         for (const auto slot : share.slots) used[slot] = &allocation;
   for (const auto& report : agent.slots) {
     const api::Device device{

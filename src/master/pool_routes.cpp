@@ -104,6 +104,7 @@ Pool describe(Services& s, const std::string& name) {
   }
   for (const auto& [id, allocation] : cluster.allocations()) {
     if (cluster.pool_of(cluster::Cluster::job_of(allocation)) != name) continue;
+    if (allocation.idle()) continue;
     const bool placed = !allocation.record.shares.empty();
     ++(placed ? pool.stats.scheduled_count : pool.stats.queued_count);
     if (placed && allocation.slots == 0) ++pool.aux_containers_running;

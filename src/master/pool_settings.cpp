@@ -112,6 +112,7 @@ Result<cluster::Pools> take_pools(json::object& configuration) {
     manager.text("type", type);
     if (type != "agent") manager.problem("type", fmt::format("is '{}'; this master has agents only", type));
     read_scheduler(manager.take("scheduler"), manager.path() + ".scheduler", base, problems);
+    manager.integer("idle_seconds", 0, 1'000'000, base.idle_seconds);
     manager.text("default_gpu_resource_pool", pools.default_compute);
     manager.text("default_compute_resource_pool", pools.default_compute);
     manager.text("default_cpu_resource_pool", pools.default_aux);
@@ -129,6 +130,7 @@ Result<cluster::Pools> take_pools(json::object& configuration) {
       section.text("pool_name", pool.name);
       section.text("description", pool.description);
       section.integer("max_aux_containers_per_agent", 0, 1'000'000, pool.zero_slot_max);
+      section.integer("idle_seconds", 0, 1'000'000, pool.idle_seconds);
       read_scheduler(section.take("scheduler"), section.path() + ".scheduler", pool, problems);
       if (pool.name.empty()) section.problem("pool_name", "is missing");
       if (!names.insert(pool.name).second)

@@ -54,7 +54,7 @@ void write_slots(PrometheusText& out, const cluster::Cluster& cluster) {
   std::map<std::string, int> used;
   for (const auto& [id, allocation] : cluster.allocations())
     for (const auto& share : allocation.record.shares)
-      if (!share.ended) used[share.agent] += static_cast<int>(share.slots.size());
+      if (!share.ended && !allocation.idle()) used[share.agent] += static_cast<int>(share.slots.size());
   out.family("det_agents", "gauge", "Agents: 1 for the state in which each is.");
   for (const auto& [id, agent] : cluster.agents()) {
     const char* state = !agent.connected ? "lost"

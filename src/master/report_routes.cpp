@@ -109,12 +109,25 @@ struct PreemptionQuery {
 BOOST_DESCRIBE_STRUCT(PreemptionQuery, (), (allocation_id, timeout_seconds))
 struct PreemptionReply {
   bool preempt = false;
+  std::int64_t preemption = 0;  ///< which one of this run
 };
-BOOST_DESCRIBE_STRUCT(PreemptionReply, (), (preempt))
-struct AllocationRequest {
+BOOST_DESCRIBE_STRUCT(PreemptionReply, (), (preempt, preemption))
+struct AcknowledgeRequest {
   std::string allocation_id;
+  std::optional<bool> can_wait;
+  std::optional<std::int64_t> preemption;
 };
-BOOST_DESCRIBE_STRUCT(AllocationRequest, (), (allocation_id))
+BOOST_DESCRIBE_STRUCT(AcknowledgeRequest, (), (allocation_id, can_wait, preemption))
+struct WishQuery {
+  std::string allocation_id;
+  std::int64_t preemption = 0;
+  double timeout_seconds = 0;
+};
+BOOST_DESCRIBE_STRUCT(WishQuery, (), (allocation_id, preemption, timeout_seconds))
+struct WishReply {
+  std::string wish;  ///< WAIT, GO_ON or LEAVE
+};
+BOOST_DESCRIBE_STRUCT(WishReply, (), (wish))
 struct BestQuery {
   ExperimentId experiment_id;
 };
@@ -298,7 +311,33 @@ asio::awaitable<Result<PreemptionReply>> preemption(Services& s, Context context
     const auto* allocation = s.ledger.cluster().allocation(query.allocation_id);
     if (allocation == nullptr) co_return fail(ErrorCode::Gone, "allocation {} is over", query.allocation_id);
     if (allocation->preempt || allocation->kill || until(deadline).count() == 0) {
-      PreemptionReply reply{allocation->preempt || allocation->kill};
+      PreemptionReply reply{allocation->preempt || allocation->kill, allocation->preemptions};
+      co_await s.ledger.durable();
+      co_return reply;
+    }
+    co_await s.ledger.wait(Ledger::allocation_key(query.allocation_id), until(deadline));
+  }
+}
+
+const char* name_of(cluster::Wish wish) {
+  switch (wish) {
+    case cluster::Wish::Wait: return "WAIT";
+    case cluster::Wish::GoOn: return "GO_ON";
+    case cluster::Wish::Leave: break;
+  }
+  return "LEAVE";
+}
+
+asio::awaitable<Result<WishReply>> wish(Services& s, Context context, WishQuery query) {
+  const auto deadline = deadline_after(query.timeout_seconds);
+  while (true) {
+    const auto found = speaker(s, context.principal, query.allocation_id);
+    if (!found) co_return tl::unexpected(found.error());
+    const auto* allocation = s.ledger.cluster().allocation(query.allocation_id);
+    if (allocation == nullptr) co_return fail(ErrorCode::Gone, "allocation {} is over", query.allocation_id);
+    const auto wanted = cluster::wish_of(*allocation, query.preemption);
+    if (wanted != cluster::Wish::Wait || until(deadline).count() == 0) {
+      WishReply reply{name_of(wanted)};
       co_await s.ledger.durable();
       co_return reply;
     }
@@ -411,12 +450,20 @@ void add_report_routes(http::Router& router, Services& s) {
       Doc{.summary = "Whether to give the slots back; waits for it",
           .tag = tag,
           .errors = {ErrorCode::Gone}});
-  router.add<AllocationRequest, Empty>(
+  router.add<WishQuery, WishReply>(
+      Verb::Get, "/api/v1/allocations/{allocationId}/signals/wish",
+      [&s](Context c, WishQuery q) { return wish(s, std::move(c), std::move(q)); },
+      Doc{.summary = "What a process shall do that has acknowledged a preemption and can wait: WAIT (the time "
+                     "is up, ask again), GO_ON or LEAVE",
+          .tag = tag,
+          .errors = {ErrorCode::Gone}});
+  router.add<AcknowledgeRequest, Empty>(
       Verb::Post, "/api/v1/allocations/{allocationId}/signals/ack_preemption",
-      [&s](Context c, AllocationRequest r) -> asio::awaitable<Result<Empty>> {
+      [&s](Context c, AcknowledgeRequest r) -> asio::awaitable<Result<Empty>> {
         const auto allocation = speaker(s, c.principal, r.allocation_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
-        cluster::PreemptionAcknowledged event{r.allocation_id};
+        cluster::PreemptionAcknowledged event{r.allocation_id, r.can_wait.value_or(false),
+                                              r.preemption.value_or(0)};
         cluster::Event what = event;
         co_return co_await report(s, std::move(c), std::move(what));
       },

@@ -14,6 +14,7 @@ constexpr std::pair<Order::Kind, const char*> kNames[] = {{Order::Kind::Train, "
                                                           {Order::Kind::Validate, "validate"},
                                                           {Order::Kind::Checkpoint, "checkpoint"},
                                                           {Order::Kind::Stored, "stored"},
+                                                          {Order::Kind::Wait, "wait"},
                                                           {Order::Kind::Exit, "exit"}};
 
 }  // namespace
@@ -73,6 +74,7 @@ void follow_chief(const Job& job, Engine& engine, checkpoint::Storage& storage, 
         engine.stored(order.uuid);
         continue;
       case Order::Kind::Stored: continue;
+      case Order::Kind::Wait: continue;
       case Order::Kind::Exit: return;
     }
     engine.ask_all_ranks();

@@ -13,7 +13,7 @@ namespace det::pytorch {
 
 /// What rank 0's loop tells the others to do.
 struct Order {
-  enum class Kind { Train, Validate, Checkpoint, Stored, Exit };
+  enum class Kind { Train, Validate, Checkpoint, Stored, Wait, Exit };
   Kind kind = Kind::Exit;
   std::int64_t batches = 0;  ///< to train
   std::string uuid;          ///< of the checkpoint

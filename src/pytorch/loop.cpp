@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::chrono::seconds kWait{5};
+constexpr std::chrono::seconds kPause{30};
 
 json::object to_json(const Numbers& numbers) {
   json::object object;
@@ -93,10 +94,8 @@ bool Loop::step() {
     complete(operation->length);
   else if (std::holds_alternative<trial::Wait>(action))
     wait();
-  else {
-    exit(std::get<trial::Exit>(action).preempted);
-    return false;
-  }
+  else
+    return exit(std::get<trial::Exit>(action).preempted);
   return true;
 }
 
@@ -203,19 +202,35 @@ void Loop::wait() {
   auto operations = must(p_.master.operations(static_cast<std::int64_t>(lengths_.size()), kWait));
   lengths_ = std::move(operations.lengths);
   closed_ = operations.closed;
+  tell({.kind = Order::Kind::Wait});
 }
 
-void Loop::exit(bool preempted) {
+/// Gives way, with everything saved, and waits here for as long as the master wants. True: the trial goes on.
+bool Loop::waited_to_go_on() {
+  using Wish = trial::Client::Wish;
+  p_.log(fmt::format("paused after batch {}", state_.batches_trained));
+  must(p_.master.acknowledge_preemption());
+  auto wish = Wish::Wait;
+  while ((wish = must(p_.master.wish(kPause))) == Wish::Wait) {
+    report_state("waiting");
+    tell({.kind = Order::Kind::Wait});
+  }
+  if (wish == Wish::GoOn)
+    p_.log(fmt::format("going on after batch {}, in the same process", state_.batches_trained));
+  return wish == Wish::GoOn;
+}
+
+bool Loop::exit(bool preempted) {
   must(p_.master.flush());
+  if (preempted && waited_to_go_on()) return true;
   tell({.kind = Order::Kind::Exit});
-  if (preempted) {
-    p_.log(fmt::format("paused after batch {}", state_.batches_trained));
-    must(p_.master.acknowledge_preemption());
-  } else if (p_.engine.stop_requested()) {
+  if (preempted) return false;
+  if (p_.engine.stop_requested()) {
     must(p_.master.report_early_exit("EXITED_REASON_USER_REQUESTED_STOP"));
   } else {
     p_.log(fmt::format("finished after batch {}", state_.batches_trained));
   }
+  return false;
 }
 
 void Loop::tell(const Order& order) {

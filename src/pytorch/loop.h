@@ -46,7 +46,8 @@ class Loop {
   void save(trial::CheckpointReason reason);
   void complete(std::int64_t length);
   void wait();
-  void exit(bool preempted);
+  bool exit(bool preempted);  ///< True: it is no end, the trial was only paused.
+  bool waited_to_go_on();
   void report_state(const char* state);
   void tell(const Order& order);
   json::object described(json::object reported) const;

@@ -34,7 +34,8 @@ class RemoteMaster final : public Master {
     return client_.report_early_exit(reason);
   }
   Result<bool> preempt_requested() override { return client_.preempt_requested(); }
-  Result<void> acknowledge_preemption() override { return client_.acknowledge_preemption(); }
+  Result<void> acknowledge_preemption() override { return client_.acknowledge_preemption(true); }
+  Result<trial::Client::Wish> wish(std::chrono::milliseconds timeout) override { return client_.wish(timeout); }
   Result<std::optional<double>> best_validation() override { return client_.best_validation(); }
   Result<void> flush() override { return client_.flush(); }
 
@@ -77,6 +78,7 @@ class LocalMaster final : public Master {
   }
   Result<bool> preempt_requested() override { return false; }
   Result<void> acknowledge_preemption() override { return {}; }
+  Result<trial::Client::Wish> wish(std::chrono::milliseconds) override { return trial::Client::Wish::Leave; }
   Result<std::optional<double>> best_validation() override { return best_; }
   Result<void> flush() override { return {}; }
 

@@ -31,7 +31,8 @@ class Master {
                                          json::object metadata) = 0;
   virtual Result<void> report_early_exit(const std::string& reason) = 0;
   virtual Result<bool> preempt_requested() = 0;
-  virtual Result<void> acknowledge_preemption() = 0;
+  virtual Result<void> acknowledge_preemption() = 0;  ///< Everything is saved; `wish` says what comes now.
+  virtual Result<trial::Client::Wish> wish(std::chrono::milliseconds timeout) = 0;
   virtual Result<std::optional<double>> best_validation() = 0;
   virtual Result<void> flush() = 0;
 };

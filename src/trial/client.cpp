@@ -63,8 +63,13 @@ struct OperationsAnswer {
 BOOST_DESCRIBE_STRUCT(OperationsAnswer, (), (operations, closed, unit))
 struct PreemptionAnswer {
   bool preempt = false;
+  std::int64_t preemption = 0;  // which one
 };
-BOOST_DESCRIBE_STRUCT(PreemptionAnswer, (), (preempt))
+BOOST_DESCRIBE_STRUCT(PreemptionAnswer, (), (preempt, preemption))
+struct WishAnswer {
+  std::string wish;
+};
+BOOST_DESCRIBE_STRUCT(WishAnswer, (), (wish))
 struct RendezvousAnswer {
   std::vector<std::string> addresses;
 };
@@ -109,6 +114,7 @@ struct Client::Threads {
   Line polls;
   Line watch;
   std::atomic<bool> preempted = false;
+  std::int64_t preemption = 0;  ///< which one; written before `preempted`
   Reporter reporter;
   std::thread watcher;
 };
@@ -134,8 +140,7 @@ Result<std::shared_ptr<Client::Threads>> Client::threads() {
   if (closed_) return failed_precondition("the connection to the master is closed");
   if (!threads_) {
     threads_ = std::make_shared<Threads>(options_);
-    threads_->watcher =
-        quiet_thread([own = threads_.get(), path = allocation_path_] { watch_preemption(*own, path); });
+    start_watching(*threads_);
   }
   if (threads_->process != ::getpid())
     return failed_precondition(
@@ -316,8 +321,41 @@ Result<bool> Client::preempt_requested() {
   return own->preempted.load();
 }
 
-Result<void> Client::acknowledge_preemption() {
-  return post(allocation_path_ + "/signals/ack_preemption", {});
+Result<void> Client::acknowledge_preemption(bool can_wait) {
+  json::object body;
+  if (can_wait) {
+    DET_TRY(const auto own, threads());
+    body["canWait"] = true;
+    body["preemption"] = own->preempted ? own->preemption : 0;
+  }
+  return post(allocation_path_ + "/signals/ack_preemption", body);
+}
+
+Result<Client::Wish> Client::wish(std::chrono::milliseconds timeout) {
+  DET_TRY(const auto own, threads());
+  auto call = get(fmt::format("{}/signals/wish?preemption={}&timeout_seconds={:.3f}", allocation_path_,
+                              own->preemption, static_cast<double>(timeout.count()) / 1000));
+  call.timeout = timeout + kPollSlack;
+  const auto reply = own->watch.call(call, options_.poll);  // The watcher has seen what it watched for.
+  if (!reply) {
+    if (reply.error().code() == ErrorCode::NotFound) return Wish::Leave;  // a master that has no such wishes
+    if (reply.error().code() == ErrorCode::Gone) own->reporter.fail_all(reply.error());
+    return tl::unexpected(reply.error());
+  }
+  DET_TRY(const auto answer, read<WishAnswer>(*reply));
+  if (answer.wish == "WAIT") return Wish::Wait;
+  if (answer.wish == "LEAVE") return Wish::Leave;
+  if (answer.wish != "GO_ON") return invalid_argument("the master wishes \"{}\", which is not known", answer.wish);
+  const std::lock_guard lock(mutex_);
+  own->watcher.join();
+  own->preempted = false;
+  own->polls.pick_up();
+  start_watching(*own);
+  return Wish::GoOn;
+}
+
+void Client::start_watching(Threads& threads) {
+  threads.watcher = quiet_thread([own = &threads, path = allocation_path_] { watch_preemption(*own, path); });
 }
 
 Result<std::optional<double>> Client::best_validation() {
@@ -386,6 +424,7 @@ void Client::watch_preemption(Threads& own, const std::string& allocation_path) 
       return;
     }
     if (answer->preempt) {
+      own.preemption = answer->preemption;
       own.preempted = true;
       own.polls.hang_up();
       return;

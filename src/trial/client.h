@@ -90,7 +90,13 @@ class Client {
 
   /// Costs nothing: reads what a thread learns from the master.
   Result<bool> preempt_requested();
-  Result<void> acknowledge_preemption();
+  /// `can_wait`: everything is saved, and this process could go on later from where it is. Then `wish` says
+  /// what it shall do.
+  Result<void> acknowledge_preemption(bool can_wait = false);
+  /// After acknowledge_preemption(true): what the master wants; Wait when it has not said more in `timeout`.
+  /// After GoOn the preemption is over, and another one may come.
+  enum class Wish { Wait, GoOn, Leave };
+  Result<Wish> wish(std::chrono::milliseconds timeout);
   /// The experiment's best searcher metric so far.
   Result<std::optional<double>> best_validation();
 
@@ -118,6 +124,7 @@ class Client {
   Result<Operations> read_operations(const std::string& body);
   json::object metrics_body(const char* group, std::int64_t batches, json::object metrics) const;
   static void watch_preemption(Threads& threads, const std::string& allocation_path);
+  void start_watching(Threads& threads);
   void abandon_in_fork();
 
   const ClientOptions options_;

@@ -90,6 +90,12 @@ void Line::hang_up() {
   client_.cancel();
 }
 
+void Line::pick_up() {
+  const std::lock_guard lock(mutex_);
+  hung_up_ = false;
+  client_.resume();
+}
+
 void Line::note_outage(const std::string& why) {
   const auto now = std::chrono::steady_clock::now();
   if (outage_since_ == std::chrono::steady_clock::time_point{}) {

@@ -33,6 +33,8 @@ class Line {
 
   /// Ends the call in progress and all later ones at once, with Unavailable. From any thread.
   void hang_up();
+  /// Calls are made again after `hang_up`.
+  void pick_up();
 
  private:
   bool wait(std::chrono::milliseconds delay, const std::function<void()>& poll);

@@ -67,14 +67,18 @@ class Server:
 
 
 class Cluster:
-    """`det up`, or a master and an agent apart, in ``directory``; with ``trust``, a file of certificates, over TLS."""
+    """`det up`, or a master and an agent apart, in ``directory``; with ``trust``, a file of certificates, over TLS.
 
-    def __init__(self, directory, apart=False, options=(), trust=None):
+    A paused trial's process ends at once, so that what goes on comes from a checkpoint; ``waiting``: it waits, as it does
+    where nothing else is said.
+    """
+
+    def __init__(self, directory, apart=False, options=(), trust=None, waiting=False):
         self.directory = directory
         self.scheme = "https" if trust else "http"
         self.context = ssl.create_default_context(cafile=trust) if trust else None
         self.apart = apart
-        self.options = list(options)
+        self.options = [*options, *([] if waiting else ["--idle-seconds", "0"])]
         self.agent_directory = directory / "agent"
         self.port = 0
         self.master = self.agent = None

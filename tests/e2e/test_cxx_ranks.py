@@ -5,7 +5,17 @@ import pathlib
 import pytest
 from cluster import REPOSITORY, kill_process
 from cxx import needs_det_trial
-from test_distributed import MOMENTS, Held, WithSlots, kill_agent, kill_master, kill_rank, pause
+from test_distributed import (
+    MOMENTS,
+    Held,
+    WithSlots,
+    kill_agent,
+    kill_master,
+    kill_rank,
+    pause,
+    pause_in_place,
+    runs_of,
+)
 from test_kill import weights_hash
 from test_matrix import preempt
 
@@ -19,8 +29,8 @@ pytestmark = needs_det_trial
 def with_slots(tmp_path, compiled):
     clusters = []
 
-    def starter(slots, agents=1):
-        cluster = WithSlots(tmp_path / f"slots{len(clusters)}", slots, agents)
+    def starter(slots, agents=1, waiting=False):
+        cluster = WithSlots(tmp_path / f"slots{len(clusters)}", slots, agents, waiting)
         clusters.append(cluster)
         for number in range(agents):
             compiled.lend_to(cluster.directory_of(number))
@@ -60,6 +70,17 @@ def test_whatever_disturbs_one_or_two_ranks_in_c_plus_plus_at_any_moment_changes
         assert one.outcome() == undisturbed[one.size], f"{one.size} rank(s), {act.__name__} at {one.moment}"
         trial = cluster.get(f"trials/{cluster.trial_of(one.id)['id']}")["trial"]
         assert trial["restarts"] == (1 if act is kill_rank else 0)
+
+
+def test_paused_ranks_in_c_plus_plus_go_on_in_their_processes(with_slots, undisturbed, tmp_path):
+    cluster = with_slots(3, waiting=True)
+    held = [Held(cluster, tmp_path / f"{size}", size, "mid-epoch", RANKS) for size in (1, 2)]
+    for one in held:
+        one.wait()
+    pause_in_place(cluster, held)
+    for one in held:
+        assert one.outcome() == undisturbed[one.size]
+        assert len(runs_of(cluster, one.id)) == 1
 
 
 def test_the_ranks_of_two_agents_train_one_model_in_c_plus_plus_also_where_one_of_them_is_lost(

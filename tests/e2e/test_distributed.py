@@ -62,8 +62,8 @@ class Held:
 class WithSlots(Cluster):
     """A master and agents apart, each agent with so many slots."""
 
-    def __init__(self, directory, slots, agents=1):
-        super().__init__(directory, apart=True)
+    def __init__(self, directory, slots, agents=1, waiting=False):
+        super().__init__(directory, apart=True, waiting=waiting)
         self.slots, self.agents = slots, agents
         self.others = []
 
@@ -152,6 +152,30 @@ def pause(cluster, held):
     wait_until(lambda: not cluster.shims(), "no process of the paused trials")
     for one in held:
         cluster.run("experiment", "activate", one.id)
+
+
+def pause_in_place(cluster, held):
+    """Their processes wait, on slots that count as free, and go on."""
+    for one in held:
+        cluster.run("experiment", "pause", one.id)
+    release(held)
+    processes = {shim["pid"] for shim in cluster.shims()}
+    for one in held:
+        wait_until(lambda one=one: "paused after batch" in cluster.log_text(one.id), f"{one.id} to wait")
+    wait_until(lambda: not used_slots(cluster), "slots that are waited on to count as free")
+    assert {shim["pid"] for shim in cluster.shims()} == processes
+    assert len(processes) == sum(one.size for one in held)
+    for one in held:
+        cluster.run("experiment", "activate", one.id)
+
+
+def used_slots(cluster):
+    return [slot for agent in cluster.get("agents")["agents"] for slot in agent["slots"].values() if "container" in slot]
+
+
+def runs_of(cluster, experiment):
+    lines = cluster.log_lines(cluster.trial_of(experiment)["id"])
+    return {line.get("allocationId") for line in lines} - {None, ""}
 
 
 def release(held):

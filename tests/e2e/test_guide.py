@@ -37,7 +37,7 @@ def test_every_command_of_the_guide_works(page, start, compiled, tmp_path):
     script = script_of(page.read_text())
     assert "$ det " in script, f"{page.name} shows no command"
     slots = re.search(r"det up --slots (\d+)", page.read_text())
-    cluster = start(options=["--slots", slots.group(1)] if slots else [])
+    cluster = start(options=["--slots", slots.group(1)] if slots else [], waiting=True)
     compiled.lend_to(cluster.agent_directory)
     programs = tmp_path / "bin"
     programs.mkdir()

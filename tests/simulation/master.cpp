@@ -245,7 +245,15 @@ void SimMaster::operations(const std::string& allocation, Respond respond) {
 void SimMaster::preemption(const std::string& allocation, Respond respond) {
   const auto* live = cluster_->allocation(speaker(allocation));
   if (live == nullptr) return respond({.answer = Answer::Gone});
-  Reply reply{.preempt = live->preempt || live->kill};
+  Reply reply{.preempt = live->preempt || live->kill, .preemption = live->preemptions};
+  when_durable([respond = std::move(respond), reply = std::move(reply)] { respond(reply); });
+}
+
+void SimMaster::wish(const std::string& allocation, std::int64_t preemption, Respond respond) {
+  const auto* live = cluster_->allocation(speaker(allocation));
+  if (live == nullptr) return respond({.answer = Answer::Gone});
+  const auto wish = cluster::wish_of(*live, preemption);
+  Reply reply{.preempt = wish == cluster::Wish::Leave, .wait = wish == cluster::Wish::Wait};
   when_durable([respond = std::move(respond), reply = std::move(reply)] { respond(reply); });
 }
 

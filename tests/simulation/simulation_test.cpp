@@ -99,6 +99,7 @@ INSTANTIATE_TEST_SUITE_P(, PlantedFault, testing::Values(
     Planted{"shim_does_not_watch_lease",         Mutant::ShimDoesNotWatchLease,            2000},
     Planted{"lease_counted_from_receipt",        Mutant::LeaseCountedFromReceipt,          5000},
     Planted{"resume_from_the_beginning",         Mutant::ResumeFromTheBeginning,            100},
+    Planted{"waiting_forgets",                   Mutant::WaitingForgets,                    100},
     Planted{"loop_state_from_the_master",        Mutant::LoopStateFromTheMaster,            300},
     Planted{"agent_forgets_what_it_started",     Mutant::AgentForgetsWhatItStarted,         300},
     Planted{"slot_time_counted_twice",           Mutant::SlotTimeCountedTwice,             5000},

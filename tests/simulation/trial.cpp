@@ -50,20 +50,21 @@ void World::start_process(const std::string& agent, const api::DesiredAllocation
     const auto config = trial::loop_config(experiment->config(), 1);
     if (config) process->config = *config;
   }
-  // Watches for preemption.
-  auto watch = std::make_shared<std::function<void()>>();
-  *watch = [this, process, watch] {
-    if (!process->alive || process->preempt) return;
-    call(
-        process,
-        [process](SimMaster& m, Respond respond) { m.preemption(process->allocation, std::move(respond)); },
-        [this, process, watch](const Reply& reply) {
-          process->preempt = reply.preempt;
-          if (!reply.preempt) after(kSecond, *watch);
-        });
-  };
-  after(between(1, 100) * kMillisecond, *watch);
+  process->can_wait = mutant != Mutant::LeaseCountedFromReceipt && process->number % 3 != 0;
+  after(between(1, 100) * kMillisecond, [this, process] { watch_preemption(process); });
   after(between(10, 200) * kMillisecond, [this, process] { step(process); });
+}
+
+void World::watch_preemption(const std::shared_ptr<Process>& process) {
+  if (!process->alive || process->preempt) return;
+  call(
+      process,
+      [process](SimMaster& m, Respond respond) { m.preemption(process->allocation, std::move(respond)); },
+      [this, process](const Reply& reply) {
+        process->preempt = reply.preempt;
+        if (reply.preempt) process->preemption = reply.preemption;
+        if (!reply.preempt) after(kSecond, [this, process] { watch_preemption(process); });
+      });
 }
 
 // A task that is no trial: it ends by itself, well or not, and is never begun twice.
@@ -267,10 +268,32 @@ void World::leave(const std::shared_ptr<Process>& process, bool preempted) {
       broken("I-14", fmt::format("trial {} ends with other weights than an undisturbed run", process->trial));
     return end_process(process, 0, 0);
   }
-  const cluster::Event event = cluster::PreemptionAcknowledged{process->allocation};
+  const cluster::Event event =
+      cluster::PreemptionAcknowledged{process->allocation, process->can_wait, process->preemption};
   call(
       process, [event](SimMaster& m, Respond respond) { m.report(event, std::move(respond)); },
-      [this, process](const Reply&) { end_process(process, 0, 0); });
+      [this, process](const Reply&) {
+        if (process->can_wait) return wait_where_it_is(process);
+        end_process(process, 0, 0);
+      });
+}
+
+void World::wait_where_it_is(const std::shared_ptr<Process>& process) {
+  if (!process->alive) return;
+  call(
+      process,
+      [process](SimMaster& m, Respond respond) {
+        m.wish(process->allocation, process->preemption, std::move(respond));
+      },
+      [this, process](const Reply& reply) {
+        if (reply.wait) return after(kSecond, [this, process] { wait_where_it_is(process); });
+        if (reply.preempt) return end_process(process, 0, 0);
+        note(fmt::format("{} goes on where it is", process->allocation));
+        process->preempt = process->loaded = false;
+        if (mutant == Mutant::WaitingForgets) process->weights = static_cast<std::uint64_t>(process->seed);
+        watch_preemption(process);
+        step(process);
+      });
 }
 
 void World::end_process(const std::shared_ptr<Process>& process, int code, int signal) {

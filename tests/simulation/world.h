@@ -40,6 +40,7 @@ enum class Mutant {
   ShimDoesNotWatchLease,
   LeaseCountedFromReceipt,
   ResumeFromTheBeginning,
+  WaitingForgets,
   LoopStateFromTheMaster,
   AgentForgetsWhatItStarted,
   SlotTimeCountedTwice,
@@ -125,6 +126,8 @@ struct Reply {
   std::vector<std::int64_t> lengths;  // operations
   bool closed = false;
   bool preempt = false;
+  std::int64_t preemption = 0;  ///< which one
+  bool wait = false;            ///< who was preempted may wait on
   ExperimentId experiment;
 };
 using Respond = std::function<void(Reply)>;
@@ -144,6 +147,7 @@ class SimMaster {
             std::function<void(api::SyncReply)> respond);
   void operations(const std::string& allocation, Respond respond);
   void preemption(const std::string& allocation, Respond respond);
+  void wish(const std::string& allocation, std::int64_t preemption, Respond respond);
   void report_metrics(const std::string& allocation, const std::string& group, std::int64_t batches,
                       std::uint64_t value, Respond respond);
   void report(cluster::Event event, Respond respond);
@@ -183,6 +187,8 @@ struct Process {
   trial::LoopConfig config;
   std::vector<std::int64_t> lengths;
   bool closed = false, preempt = false;
+  std::int64_t preemption = 0;  ///< the one that it was told of last
+  bool can_wait = false;        ///< it stays, where it may, when it has given way
   bool alive = true, loaded = false;
   bool lapsed = false;                                            ///< its shim ends it: the lease is over
   std::deque<std::pair<std::int64_t, std::uint64_t>> unreported;  ///< training reports on their way
@@ -302,7 +308,9 @@ class World {
   void validate(const std::shared_ptr<Process>& process);
   void save(const std::shared_ptr<Process>& process);
   void report_next(const std::shared_ptr<Process>& process);
+  void watch_preemption(const std::shared_ptr<Process>& process);
   void leave(const std::shared_ptr<Process>& process, bool preempted);
+  void wait_where_it_is(const std::shared_ptr<Process>& process);
   void check_process_start(const Process& process);
   void check_master_start();
   void check_end();

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import pathlib
-import subprocess
+import runpy
 import sys
 from typing import Any
 
@@ -43,6 +45,34 @@ class Calm(estimator_trials.PremadeTrial):
     def build_validation_spec(self):
         return tf.estimator.EvalSpec(lambda: self.data(2).batch(3), steps=None)
 """
+
+# Each of some forty processes would import TensorFlow for seconds: they are forks of one that has done that, and no more.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["imported_once"])
+SAME_FOR_ALL = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forks() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SAME_FOR_ALL.items():
+            patch.setenv(name, value)
+        FORKS.Process(target=int).start()  # the server starts with this environment
+        yield
+
+
+def process(values: dict[str, str], directory: str, log: str) -> None:
+    with open(log, "w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    os.environ.clear()
+    os.environ.update(values)
+    os.chdir(directory)
+    sys.path[:0] = [directory]
+    sys.argv = ["trial"]
+    runpy.run_module("determined.exec.trial", run_name="__main__", alter_sys=True)
+
+
 METRIC = {"Estimator": "auc", "Calm": "auc", "Array": "val_loss", "Tensorpack": "val_cost"}
 
 
@@ -80,11 +110,12 @@ class Slots:
                 **changes,
             )
             values["PYTHONPATH"] = ":".join(map(str, (HERE.parents[1], HERE.parent, HERE)))
-            command = [sys.executable, "-m", "determined.exec.trial"]
-            log = (self.place / f"{size}-{rank}.log").open("w")
-            directory = self.place / "definition"
-            processes.append(subprocess.Popen(command, env=values, cwd=directory, stdout=log, stderr=log))
-        ended = [one.wait(timeout=240) for one in processes]
+            log = str(self.place / f"{size}-{rank}.log")
+            processes.append(FORKS.Process(target=process, args=(values, str(self.place / "definition"), log)))
+            processes[-1].start()
+        for one in processes:
+            one.join(timeout=240)
+        ended = [one.exitcode for one in processes]
         master.close()
         text = "\n".join((self.place / f"{size}-{rank}.log").read_text()[-3000:] for rank in range(size))
         assert ended == [0] * size, text
