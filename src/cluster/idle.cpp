@@ -28,7 +28,9 @@ Time Cluster::idle_ends(const Allocation& allocation) const {
 /// Its trial has nothing to do: what waits in its processes is saved already.
 void Cluster::idle(const std::string& id, Step& step) {
   auto* allocation = live_allocation(id);
-  if (allocation == nullptr || allocation->kill || allocation->preempt) return;
+  if (allocation == nullptr || allocation->kill) return;
+  allocation->resume = false;
+  if (allocation->preempt) return;
   if (allocation->record.state == AllocationState::Pending || !may_wait(*allocation))
     return preempt(id, false, step);
   begin_idle(*allocation, step);

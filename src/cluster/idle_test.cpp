@@ -156,6 +156,20 @@ TEST(Idle, APromotedTrialGoesOnInTheProcessThatWaits) {
   EXPECT_EQ(bench.cluster.trial(TrialId{1})->operations.back().batches, 100);
 }
 
+TEST(Idle, WhatWasDoneBeforeItHeardOfAPauseThatIsOverNeedsNoSlots) {
+  Bench bench;
+  bench.join("a", 2);
+  bench.submit(kHalving);
+  const auto id = bench.cluster.trial(TrialId{1})->allocation;
+  bench.handle(pause());
+  bench.handle(activate());
+  bench.handle(OperationCompleted{id, 50, 0.1});
+  bench.handle(waits(id));
+  EXPECT_TRUE(bench.cluster.allocation(id)->idle());
+  bench.handle(OperationCompleted{bench.cluster.trial(TrialId{2})->allocation, 50, 0.2});
+  EXPECT_EQ(wish_of(*bench.cluster.allocation(id), 1), Wish::GoOn);
+}
+
 TEST(Idle, AProcessThatDiesWhileItWaitsIsNobodysLoss) {
   Paused bench;
   bench.handle(exited(bench.id, "a", 137));
