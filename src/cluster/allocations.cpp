@@ -128,7 +128,9 @@ void Cluster::end(Allocation& ended, const Exit& exit, Step& step) {
 void Cluster::end_if_all_ended(Allocation& allocation, Step& step) {
   for (const auto& share : allocation.record.shares)
     if (!allocation.agents_ended.contains(share.agent)) return;
-  Exit exit{.kind = Exit::Kind::Clean, .preempted = allocation.preempt || allocation.idle(), .reason = allocation.failure};
+  Exit exit{.kind = Exit::Kind::Clean,
+            .preempted = allocation.preempt || allocation.idle(),
+            .reason = allocation.failure};
   if (allocation.lost)
     exit.kind = Exit::Kind::Infrastructure;
   else if (allocation.idle())  // It had saved everything, and is nobody's loss.
@@ -273,13 +275,14 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
   }
   step.place = true;
   if (event.enabled) return {};
-  // What runs on what was disabled gives way; it resumes elsewhere. Where it may finish, only what has nothing
-  // to do gives way.
+  // What runs on what was disabled gives way; it resumes elsewhere. Where it may finish, only what has
+  // nothing to do gives way.
   std::vector<std::string> hit;
   for (const auto& [id, allocation] : allocations_)
     for (const auto& share : allocation.record.shares)
-      if ((!event.drain || allocation.idle()) && share.agent == event.agent && (!event.slot || std::find(share.slots.begin(), share.slots.end(),
-                                                                  *event.slot) != share.slots.end()))
+      if ((!event.drain || allocation.idle()) && share.agent == event.agent &&
+          (!event.slot ||
+           std::find(share.slots.begin(), share.slots.end(), *event.slot) != share.slots.end()))
         hit.push_back(id);
   for (const auto& id : hit) {
     const auto* allocation = live_allocation(id);

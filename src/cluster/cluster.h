@@ -43,15 +43,15 @@ struct Allocation {
   experiment::AllocationRecord record;
   int slots = 1;
   std::set<std::string> agents_running, agents_ended;
-  bool preempt = false;       ///< asked to give its slots back
+  bool preempt = false;          ///< asked to give its slots back
   std::int64_t preemptions = 0;  ///< how often it was
-  bool may_stay = false;  ///< … and its processes may wait where they are, once everything is saved
-  bool resume = false;    ///< it is wanted again, and has not said yet that it waits
-  bool for_others = false;    ///< … by the scheduler, for requests that need them
-  bool acknowledged = false;  ///< it said that it does
-  bool kill = false;          ///< to be ended at once
-  bool lost = false;          ///< a machine that it ran on is lost
-  std::string failure;        ///< of the rank that failed first, in words
+  bool may_stay = false;         ///< … and its processes may wait where they are, once everything is saved
+  bool resume = false;           ///< it is wanted again, and has not said yet that it waits
+  bool for_others = false;       ///< … by the scheduler, for requests that need them
+  bool acknowledged = false;     ///< it said that it does
+  bool kill = false;             ///< to be ended at once
+  bool lost = false;             ///< a machine that it ran on is lost
+  std::string failure;           ///< of the rank that failed first, in words
   std::optional<Time> preempt_deadline;
   // As the last plan said; derived, and so in no snapshot.
   std::optional<scheduler::Why> waiting{};
@@ -73,8 +73,8 @@ BOOST_DESCRIBE_STRUCT(Allocation, (),
 
 /// What a process that has given way and saved everything shall do.
 enum class Wish {
-  Wait,    ///< stay where it is
-  GoOn,    ///< with its work, from where it is
+  Wait,  ///< stay where it is
+  GoOn,  ///< with its work, from where it is
   Leave,
 };
 BOOST_DESCRIBE_ENUM(Wish, Wait, GoOn, Leave)

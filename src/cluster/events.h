@@ -279,7 +279,7 @@ BOOST_DESCRIBE_STRUCT(LogPolicyMatched, (), (allocation_id, agent, policy, actio
 struct PreemptionAcknowledged {
   static constexpr const char* kName = "PreemptionAcknowledged";
   std::string allocation_id;
-  bool can_wait{};               ///< everything is saved, and its processes could go on from where they are
+  bool can_wait{};              ///< everything is saved, and its processes could go on from where they are
   std::int64_t preemption = 0;  ///< with `can_wait`: which one it answers, of Allocation::preemptions
 };
 BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id, can_wait, preemption))
@@ -288,9 +288,10 @@ using Event =
     std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
                  ExperimentExtended, ExperimentContinued, ExperimentTracked, TrialTracked, SearchAnswered,
                  JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentLost, AgentSet,
-                 AllocationStarted, RankFailed, AllocationExited, PreemptionExpired, IdleExpired, OperationCompleted,
-                 TrialProgressed, ValidationReported, CheckpointReported, EarlyExitReported, LogPolicyMatched,
-                 PreemptionAcknowledged, TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled>;
+                 AllocationStarted, RankFailed, AllocationExited, PreemptionExpired, IdleExpired,
+                 OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
+                 EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, TaskSubmitted, TaskKilled,
+                 TaskPrioritySet, TaskReady, TaskIdled>;
 
 // Effects: rows to write with the event, and who has to be told once it is durable.
 struct PutExperiment {

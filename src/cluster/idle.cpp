@@ -21,8 +21,7 @@ bool Cluster::may_wait(const Allocation& allocation) const {
 }
 
 Time Cluster::idle_ends(const Allocation& allocation) const {
-  return *allocation.idle_since +
-         pool(pool_where(allocation)).idle_seconds * kSecond;
+  return *allocation.idle_since + pool(pool_where(allocation)).idle_seconds * kSecond;
 }
 
 /// Its trial has nothing to do: what waits in its processes is saved already.
@@ -76,7 +75,8 @@ Outcome Cluster::on(const PreemptionAcknowledged& event, Step& step) {
   const auto reporter = trial_that_reports(event.allocation_id);
   if (!reporter) return refuse(reporter.error());
   auto& allocation = **reporter;
-  if (event.can_wait && (!allocation.preempt || event.preemption != allocation.preemptions)) return {};  // late
+  if (event.can_wait && (!allocation.preempt || event.preemption != allocation.preemptions))
+    return {};  // late
   if (event.can_wait && allocation.acknowledged) return {};
   allocation.acknowledged = true;
   if (!event.can_wait || !allocation.may_stay || allocation.kill) {
@@ -120,7 +120,8 @@ void Cluster::carry_out(std::vector<scheduler::Placement> placements, const std:
       const auto found = held.find(agent.id);
       if (found == held.end()) continue;
       for (const auto& slot : agent.slots)
-        if (slot.enabled && !slot.used && !found->second.contains(slot.id)) spare[agent.id].push_back(slot.id);
+        if (slot.enabled && !slot.used && !found->second.contains(slot.id))
+          spare[agent.id].push_back(slot.id);
     }
     for (const auto& placement : placements)
       for (const auto& share : placement.shares)

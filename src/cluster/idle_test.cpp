@@ -185,7 +185,8 @@ TEST(Idle, WhatAUserEndsOrChangesDoesNotWait) {
       {"kill of the trial", TrialKilled{TrialId{1}}},
       {"disable", AgentSet{.agent = "a", .slot = std::nullopt, .enabled = false}},
       {"drain", AgentSet{.agent = "a", .slot = std::nullopt, .enabled = false, .drain = true}},
-      {"weight", ExperimentPatched{.id = ExperimentId{1}, .config = experiment::Reconfiguration{.weight = 2}}},
+      {"weight",
+       ExperimentPatched{.id = ExperimentId{1}, .config = experiment::Reconfiguration{.weight = 2}}},
   };
   for (const auto& [name, event] : cases) {
     Paused bench;

@@ -69,9 +69,10 @@ struct MasterFlags {
                    "basic: everybody sees all, what cannot be undone is for owners and administrators; rbac: "
                    "only what a role grants (docs/guide/teams.md); default: the configuration's, else basic")
         ->check(CLI::IsMember({"basic", "rbac"}));
-    app.add_option("--idle-seconds", idle_seconds,
-                   "For how long the processes of a trial that is paused, or waits for its search, wait on slots "
-                   "that nobody needs (docs/guide/scheduling.md); default: the configuration's, else 300")
+    app.add_option(
+           "--idle-seconds", idle_seconds,
+           "For how long the processes of a trial that is paused, or waits for its search, wait on slots "
+           "that nobody needs (docs/guide/scheduling.md); default: the configuration's, else 300")
         ->check(CLI::Range(0, 1'000'000));
     app.add_option("--tls-cert", options.tls_certificate,
                    "Certificate with its chain (PEM): the port speaks HTTPS only; SIGHUP reads it again");

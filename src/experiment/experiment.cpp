@@ -322,7 +322,8 @@ Result<void> Experiment::operation_completed(TrialId id, std::int64_t batches, d
     perform(searcher_.validation_completed(trial->record.request_id, metric, operation.length), context);
     rest_if_idle(*trial);
     // Paused when it was all but done: it has nothing to wait for.
-    if (record_.state == State::Paused && trial->closed && all_completed(*trial) && !trial->allocation.empty())
+    if (record_.state == State::Paused && trial->closed && all_completed(*trial) &&
+        !trial->allocation.empty())
       effects_.push_back(PreemptAllocation{trial->allocation});
     return {};
   }

@@ -87,9 +87,8 @@ struct Note {
 };
 /// The experiment is terminal.
 struct Ended {};
-using Effect =
-    std::variant<RequestAllocation, PreemptAllocation, IdleAllocation, ResumeAllocation, KillAllocation,
-                 OperationsChanged, Note, Ended>;
+using Effect = std::variant<RequestAllocation, PreemptAllocation, IdleAllocation, ResumeAllocation,
+                            KillAllocation, OperationsChanged, Note, Ended>;
 
 /// The life of one experiment, from its first trial to its last.
 ///

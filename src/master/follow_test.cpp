@@ -193,7 +193,27 @@ TEST_F(FollowTest, WhoWaitsForPreemptionIsToldAtOnceOfItAndOfTheEnd) {
   std::this_thread::sleep_for(300ms);
   call(user_, "POST", fmt::format("/api/v1/experiments/{}/pause", task.experiment_id));
   ASSERT_EQ(waiting.wait_for(kSoon), std::future_status::ready);
-  EXPECT_EQ(waiting.get().body, (json::value{{"preempt", true}}));
+  EXPECT_EQ(waiting.get().body, (json::value{{"preempt", true}, {"preemption", "1"}}));
+}
+
+TEST_F(FollowTest, WhoHasSavedWhenItIsPausedWaitsAndIsToldToGoOn) {
+  const auto task = running();
+  const auto path = fmt::format("/api/v1/allocations/{}/signals/", task.allocation_id);
+  call(user_, "POST", fmt::format("/api/v1/experiments/{}/pause", task.experiment_id));
+  const auto said = call(task.token, "POST", path + "ack_preemption",
+                         json::value{{"canWait", true}, {"preemption", 1}}.get_object());
+  ASSERT_EQ(said.status, 200) << said.text;
+  EXPECT_EQ(call(task.token, "GET", path + "wish?preemption=1").body, (json::value{{"wish", "WAIT"}}));
+  EXPECT_EQ(call(user_, "GET", "/api/v1/agents").text.find("container\""), std::string::npos);
+  auto waiting = std::async(std::launch::async, [&] {
+    return call(task.token, "GET", path + "wish?preemption=1&timeoutSeconds=60");
+  });
+  std::this_thread::sleep_for(300ms);
+  call(user_, "POST", fmt::format("/api/v1/experiments/{}/activate", task.experiment_id));
+  ASSERT_EQ(waiting.wait_for(kSoon), std::future_status::ready);
+  EXPECT_EQ(waiting.get().body, (json::value{{"wish", "GO_ON"}}));
+  EXPECT_EQ(call(task.token, "GET", path + "preemption").body,
+            (json::value{{"preempt", false}, {"preemption", "1"}}));
 }
 
 }  // namespace

@@ -453,8 +453,9 @@ void add_report_routes(http::Router& router, Services& s) {
   router.add<WishQuery, WishReply>(
       Verb::Get, "/api/v1/allocations/{allocationId}/signals/wish",
       [&s](Context c, WishQuery q) { return wish(s, std::move(c), std::move(q)); },
-      Doc{.summary = "What a process shall do that has acknowledged a preemption and can wait: WAIT (the time "
-                     "is up, ask again), GO_ON or LEAVE",
+      Doc{.summary =
+              "What a process shall do that has acknowledged a preemption and can wait: WAIT (the time "
+              "is up, ask again), GO_ON or LEAVE",
           .tag = tag,
           .errors = {ErrorCode::Gone}});
   router.add<AcknowledgeRequest, Empty>(

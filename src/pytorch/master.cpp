@@ -35,7 +35,9 @@ class RemoteMaster final : public Master {
   }
   Result<bool> preempt_requested() override { return client_.preempt_requested(); }
   Result<void> acknowledge_preemption() override { return client_.acknowledge_preemption(true); }
-  Result<trial::Client::Wish> wish(std::chrono::milliseconds timeout) override { return client_.wish(timeout); }
+  Result<trial::Client::Wish> wish(std::chrono::milliseconds timeout) override {
+    return client_.wish(timeout);
+  }
   Result<std::optional<double>> best_validation() override { return client_.best_validation(); }
   Result<void> flush() override { return client_.flush(); }
 

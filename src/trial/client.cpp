@@ -345,7 +345,8 @@ Result<Client::Wish> Client::wish(std::chrono::milliseconds timeout) {
   DET_TRY(const auto answer, read<WishAnswer>(*reply));
   if (answer.wish == "WAIT") return Wish::Wait;
   if (answer.wish == "LEAVE") return Wish::Leave;
-  if (answer.wish != "GO_ON") return invalid_argument("the master wishes \"{}\", which is not known", answer.wish);
+  if (answer.wish != "GO_ON")
+    return invalid_argument("the master wishes \"{}\", which is not known", answer.wish);
   const std::lock_guard lock(mutex_);
   own->watcher.join();
   own->preempted = false;

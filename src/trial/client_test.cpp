@@ -316,6 +316,36 @@ TEST_F(ClientTest, PreemptionEndsTheWaitForOperations) {
   scheduler.join();
 }
 
+TEST_F(ClientTest, AfterAPauseThatIsOverThereMayBeOperationsAndAnotherPause) {
+  Client client(options());
+  {
+    const auto lock = master.lock();
+    master.preempt = true;
+  }
+  while (!*client.preempt_requested()) ::usleep(1000);
+  EXPECT_TRUE(client.acknowledge_preemption(true));
+  EXPECT_EQ(master.log.back(),
+            "POST /api/v1/allocations/7.request.2/signals/ack_preemption "
+            R"({"canWait":true,"preemption":1})");
+  EXPECT_EQ(*client.wish(milliseconds(10)), Client::Wish::Wait);
+  {
+    const auto lock = master.lock();
+    master.preempt = false;
+    master.wish = "GO_ON";
+    master.operations = R"({"operations":[{"length":100}],"closed":false,"unit":"batches"})";
+  }
+  EXPECT_EQ(*client.wish(milliseconds(10)), Client::Wish::GoOn);
+  EXPECT_EQ(*client.preempt_requested(), false);
+  EXPECT_THAT(client.operations(0, milliseconds(10'000))->lengths, ElementsAre(100));
+  {
+    const auto lock = master.lock();
+    master.preempt = true;
+    master.wish = "LEAVE";
+  }
+  while (!*client.preempt_requested()) ::usleep(1000);
+  EXPECT_EQ(*client.wish(milliseconds(10)), Client::Wish::Leave);
+}
+
 TEST_F(ClientTest, TheBestValidationIsUnknownBeforeTheFirst) {
   Client client(options());
   EXPECT_EQ(*client.best_validation(), std::nullopt);

@@ -47,6 +47,7 @@ class FakeMaster {
   int fault_percent = 0;  ///< of calls get an outage: before they count, or only their answer is lost
   bool gone = false;
   bool preempt = false;
+  std::string wish = "WAIT";
   int refuse_status = 0;  ///< of metrics
   bool hold = false;      ///< metrics are not answered as long
   std::string operations = R"({"operations":[],"closed":false,"unit":"batches"})";
@@ -114,7 +115,8 @@ class FakeMaster {
   http::Response answer(const http::Request& request) {
     if (request.path.ends_with("/operation")) return http::json_response(operations);
     if (request.path.ends_with("/preemption"))
-      return http::json_response(preempt ? R"({"preempt":true})" : R"({"preempt":false})");
+      return http::json_response(preempt ? R"({"preempt":true,"preemption":1})" : R"({"preempt":false})");
+    if (request.path.ends_with("/wish")) return http::json_response(R"({"wish":")" + wish + R"("})");
     if (request.path.ends_with("/best_searcher_validation_metric")) {
       if (!best) return http::error_response(Error(ErrorCode::NotFound, "no validation yet"));
       return http::json_response(*best);

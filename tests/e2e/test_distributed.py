@@ -170,7 +170,9 @@ def pause_in_place(cluster, held):
 
 
 def used_slots(cluster):
-    return [slot for agent in cluster.get("agents")["agents"] for slot in agent["slots"].values() if "container" in slot]
+    return [
+        slot for agent in cluster.get("agents")["agents"] for slot in agent["slots"].values() if "container" in slot
+    ]
 
 
 def runs_of(cluster, experiment):

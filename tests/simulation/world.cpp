@@ -295,7 +295,8 @@ cluster::Pools World::pools() {
   settings.fitting = chance(0.5) ? scheduler::Fitting::Best : scheduler::Fitting::Worst;
   settings.preemption = settings.policy == scheduler::Policy::Priority && chance(0.7);
   // That bug is rare enough already.
-  settings.idle_seconds = mutant == Mutant::LeaseCountedFromReceipt || chance(0.3) ? 0 : static_cast<int>(between(1, 120));
+  settings.idle_seconds =
+      mutant == Mutant::LeaseCountedFromReceipt || chance(0.3) ? 0 : static_cast<int>(between(1, 120));
   note(fmt::format("scheduler {}{}", cluster::policy_name(settings.policy),
                    settings.preemption ? " with preemption" : ""));
   return {.pools = {settings}};
@@ -432,8 +433,7 @@ void World::check_slot_time() {
     std::int64_t slots = 0;
     for (const auto& [id, allocation] : replayed.allocations())
       for (const auto& share : allocation.record.shares)
-        if (allocation.uses(share.agent))
-          slots += static_cast<std::int64_t>(share.slots.size());
+        if (allocation.uses(share.agent)) slots += static_cast<std::int64_t>(share.slots.size());
     used += slots * (commit.time - last);
     last = commit.time;
     replayed.handle(*commit.event, commit.time);
