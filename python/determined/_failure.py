@@ -23,7 +23,7 @@ def explain(error: BaseException) -> str:
         where = _frames(error.__traceback__)
         text = str(error)
         return f"{text}\n\nin\n{where}" if where else text
-    lines = traceback.format_exception(type(error), error, _without_ours(error.__traceback__))
+    lines = traceback.format_exception(type(error), error, without_ours(error.__traceback__))
     return "".join(lines).rstrip()
 
 
@@ -33,13 +33,13 @@ def _is_ours(tb: TracebackType) -> bool:
 
 
 def _frames(tb: TracebackType | None) -> str:
-    theirs = _without_ours(tb)
+    theirs = without_ours(tb)
     if theirs is None or _is_ours(theirs):
         return ""
     return "".join(traceback.format_tb(theirs)).rstrip()
 
 
-def _without_ours(tb: TracebackType | None) -> TracebackType | None:
+def without_ours(tb: TracebackType | None) -> TracebackType | None:
     """A traceback without our frames; all of it where there are no others."""
     frames = []
     at = tb

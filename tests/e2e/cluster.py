@@ -69,8 +69,8 @@ class Server:
 class Cluster:
     """`det up`, or a master and an agent apart, in ``directory``; with ``trust``, a file of certificates, over TLS.
 
-    A paused trial's process ends at once, so that what goes on comes from a checkpoint; ``waiting``: it waits, as it does
-    where nothing else is said.
+    A paused trial's process ends at once, so that what goes on comes from a checkpoint; ``waiting``: it waits, as
+    it does where nothing else is said.
     """
 
     def __init__(self, directory, apart=False, options=(), trust=None, waiting=False):

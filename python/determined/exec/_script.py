@@ -6,16 +6,24 @@ import json
 import os
 import sys
 from collections.abc import Mapping, MutableMapping
+from typing import Any
 
 from determined import _entrypoint
+from determined.exec import _warm_script
+
+
+def _entrypoint_of(environment: Mapping[str, str]) -> Any:
+    try:
+        return json.loads(environment.get("DET_EXPERIMENT_CONFIG", "")).get("entrypoint")
+    except (ValueError, AttributeError):
+        return None  # told where the rest of the configuration is read
 
 
 def command_of(environment: Mapping[str, str]) -> list[str] | None:
     """The command that the experiment configuration names; None where it names a trial class."""
-    try:
-        entrypoint = json.loads(environment.get("DET_EXPERIMENT_CONFIG", "")).get("entrypoint")
-    except (ValueError, AttributeError):
-        return None  # told where the rest of the configuration is read
+    entrypoint = _entrypoint_of(environment)
+    if entrypoint is None:
+        return None
     if isinstance(entrypoint, list):
         return [str(word) for word in entrypoint]
     if _entrypoint.is_trial_entrypoint(entrypoint):
@@ -23,8 +31,11 @@ def command_of(environment: Mapping[str, str]) -> list[str] | None:
     return ["/bin/sh", "-c", str(entrypoint)]
 
 
-def run(command: list[str], environment: MutableMapping[str, str]) -> int:
+def run(command: list[str], environment: MutableMapping[str, str], worker: Mapping[str, str] | None) -> int:
     """Becomes the command, in the model definition's directory; returns only where it cannot.
+
+    In the fork of a warm worker, which was started with the environment ``worker``, a Python script is run in this
+    process.
 
     It runs once on each machine, whatever number of slots it has there: a script that wants a process for each starts
     them, as with ``torchrun``. ``python`` and ``python3`` mean the interpreter of the trial.
@@ -35,6 +46,9 @@ def run(command: list[str], environment: MutableMapping[str, str]) -> int:
     os.chdir(directory)
     own = os.path.dirname(sys.executable)
     environment["PATH"] = f"{own}:{environment.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"
+    script = _warm_script.words_of(_entrypoint_of(environment)) if worker is not None else None
+    if script and os.path.isfile(script[0]) and _warm_script.started_alike(environment, worker or {}):
+        return _warm_script.run(script)
     sys.stdout.flush()
     sys.stderr.flush()
     try:

@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from determined import _end, _environment, _failure, _launch, _meeting, _ranks, _watch
@@ -28,8 +29,11 @@ from determined.tensorboard._board import Board, storage_place
 _CONTAINER_ROOT = "/determined_shared_fs"
 
 
-def main() -> int:
-    """Runs the trial that the environment describes and returns the status to exit with."""
+def main(worker: Mapping[str, str] | None = None) -> int:
+    """Runs the trial that the environment describes and returns the status to exit with.
+
+    ``worker``: this process is a fork of a warm worker, which was started with that environment.
+    """
     _output.set_up(debug=util.debug_mode())
     faulthandler.register(signal.SIGUSR2, file=sys.stderr, all_threads=True)  # asked before a kill: where is it?
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on a GPU
@@ -44,7 +48,7 @@ def main() -> int:
         _failure.report(error)
         return 1
     if (command := _script.command_of(os.environ)) is not None:
-        return _script.run(command, os.environ)
+        return _script.run(command, os.environ, worker)
     try:
         from determined import _runtime
     except ImportError as error:

@@ -23,6 +23,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from determined.exec import _huge_pages
+
 _SOCKET = 3
 _MESSAGE_BYTES = 64 * 1024
 _LOOK_SECONDS = 1.0
@@ -67,6 +69,7 @@ def warm_up() -> None:
     torch.save(model.state_dict(), io.BytesIO())
     gc.collect()
     gc.freeze()  # what is here now is never looked at again, so that forks share its memory
+    _huge_pages.collapse()
 
 
 def threads_of_this_process() -> int:
@@ -153,7 +156,7 @@ def run_task() -> int:
     take_import_path()
     status = 1
     try:
-        status = trial.main()
+        status = trial.main(_STARTED_WITH)
     except BaseException as error:
         _failure.report(error)
     _ending.wind_up()
@@ -181,6 +184,7 @@ def take_import_path() -> None:
     sys.path[:] = [os.getcwd(), *(entry for entry in extra if entry not in kept), *kept]
 
 
+_STARTED_WITH = dict(os.environ)
 _OWN_DIRECTORY = os.getcwd()
 """Where the worker was started; ``python -m`` puts it first into the import path."""
 

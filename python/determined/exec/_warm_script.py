@@ -1,0 +1,100 @@
+"""Scripts in the fork of a warm worker, which has imported PyTorch already: as a new interpreter would run them."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import os
+import random
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from importlib.machinery import SourceFileLoader
+from typing import Any
+
+from determined import _failure, _launch
+
+_SHELL = set("|&;<>()$`\\\"'*?[]#~!{}\n")
+READ_AT_START = (
+    "OMP_",
+    "MKL_",
+    "KMP_",
+    "GOMP_",
+    "OPENBLAS_",
+    "NUMEXPR_",
+    "ATEN_",
+    "TORCH_",
+    "PYTORCH_",
+    "PYTHON",
+    "LD_",
+)
+READ_AT_START += ("MALLOC_", "GLIBC_", "LC_", "LANG", "NPY_", "VECLIB_")
+_TAKEN_OVER = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "PYTHONPATH", "TORCH_CPP_LOG_LEVEL"}
+
+
+def words_of(entrypoint: Any) -> list[str] | None:
+    """The script and its arguments, where the entry point is no more than ``python3 script.py …``."""
+    words = entrypoint
+    if isinstance(entrypoint, str):
+        words = [] if _SHELL & set(entrypoint) else entrypoint.split()
+    if not isinstance(words, list) or len(words) < 2 or words[0] not in ("python", "python3"):
+        return None
+    words = [str(word) for word in words[1:]]
+    return words if words[0].endswith(".py") and not words[0].startswith("-") else None
+
+
+def started_alike(environment: Mapping[str, str], worker: Mapping[str, str]) -> bool:
+    """Whether what interpreters and libraries read when they start is what the worker has read."""
+    names = {name for name in (*environment, *worker) if name.startswith(READ_AT_START)} - _TAKEN_OVER
+    return all(environment.get(name) == worker.get(name) for name in names)
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the script in this process, as ``__main__``; the status that ``python3`` would have ended with.
+
+    The working directory and ``PATH`` are the script's already. What it prints is not flushed, threads are not waited
+    for: that is ``_ending``'s.
+    """
+    path = os.path.abspath(words[0])
+    _as_new(os.path.dirname(path))
+    sys.argv = list(words)
+    module = types.ModuleType("__main__")
+    loader = SourceFileLoader("__main__", path)
+    module.__dict__.update(__file__=path, __loader__=loader, __builtins__=builtins, __annotations__={}, __cached__=None)
+    sys.modules["__main__"] = module
+    try:
+        exec(compile(loader.get_data(path), path, "exec"), module.__dict__)
+    except SystemExit as end:
+        return _status(end.code)
+    except BaseException as error:
+        sys.stdout.flush()
+        error = error.with_traceback(_failure.without_ours(error.__traceback__))
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 1
+    return 0
+
+
+def _status(code: Any) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr, flush=True)
+    return 1
+
+
+def _as_new(directory: str) -> None:
+    """Forgets what the worker and the way to here have left behind, and a new interpreter would not have."""
+    sys.path[:] = [directory, *(entry for entry in sys.path if entry not in ("", os.getcwd(), directory))]
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, write_through=True)  # type: ignore[union-attr]
+    root = logging.getLogger()
+    for handler in list(root.handlers):
+        root.removeHandler(handler)
+    root.setLevel(logging.WARNING)
+    random.seed()
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed()
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.default_generator.seed()
+        torch.set_num_threads(_launch.threads(dict(os.environ)))
