@@ -68,6 +68,15 @@ constexpr bool says_invalid_hyperparameters(ExitedReason reason) {
   return reason == ExitedReason::InvalidHp || reason == ExitedReason::InitInvalidHp;
 }
 
+/// A trial that ended before it was done, and is to go on.
+struct Again {
+  Create create;                              ///< as it was
+  std::int64_t validations = 0;               ///< that it was asked for and has completed
+  ExitedReason exit = ExitedReason::Errored;  ///< as what its end was told
+  friend bool operator==(const Again&, const Again&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Again, (), (create, validations, exit))
+
 class CustomSearch;
 
 /// Decides which trials an experiment runs, how far each trains, and which to stop.
@@ -108,6 +117,11 @@ class SearchMethod {
   /// What follows from other sizes (trials, concurrency) than those that the restored state grew up with:
   /// called after `restore` from the state of a method with another configuration, see Searcher::reconfigure.
   virtual Operations resized(Random& random);
+
+  /// Trials that were closed after they exited early go on as if they had not: takes those that it can have
+  /// back out of `trials`, creates each of them again, under its own name, once there is room, and asks it
+  /// for what is left. What followed from their end until now stays.
+  virtual Operations run_again(std::vector<Again>& trials, Random& random);
 
   /// This, where somebody outside decides; else nullptr.
   virtual CustomSearch* custom() { return nullptr; }
