@@ -100,7 +100,7 @@ def slow_search(cluster, *options):
     return cluster.create(NOISY, "--config", "hyperparameters.seconds_per_batch=0.02", *words)
 
 
-@pytest.mark.parametrize("verb, kills_master", [("kill", True), ("cancel", False)])
+@pytest.mark.parametrize(("verb", "kills_master"), [("kill", True), ("cancel", False)])
 def test_a_search_that_was_stopped_goes_on_with_the_trials_that_it_would_have_had(
     cluster, straight_search, verb, kills_master
 ):
