@@ -95,6 +95,16 @@ Result<Experiment> Experiment::extend(ExperimentRecord record, const json::value
   return experiment;
 }
 
+/// Ends a trial since its experiment ends. The search is not told, and may go on with it another time; only
+/// somebody outside is, who would wait for it.
+void Experiment::stop_trial(Trial& trial, Context context) {
+  if (search_events() != nullptr) return end_trial(trial, stopped_state(), context);
+  if (is_terminal(trial.record.state)) return;
+  trial.record.state = stopped_state();
+  trial.record.end_time = context.now;
+  changed_.insert(trial.record.id);
+}
+
 std::optional<json::value> Experiment::at_end() const {
   const auto& name = config_.searcher.name;
   if (name == "single") return json::to_json(completed_operations());

@@ -220,16 +220,6 @@ State Experiment::stopped_state() const {
   return record_.state == State::StoppingCompleted ? State::Completed : State::Canceled;
 }
 
-/// Ends a trial since its experiment ends. The search is not told, and may go on with it another time; only
-/// somebody outside is, who would wait for it.
-void Experiment::stop_trial(Trial& trial, Context context) {
-  if (search_events() != nullptr) return end_trial(trial, stopped_state(), context);
-  if (is_terminal(trial.record.state)) return;
-  trial.record.state = stopped_state();
-  trial.record.end_time = context.now;
-  changed_.insert(trial.record.id);
-}
-
 void Experiment::perform(const search::Operations& operations, Context context) {
   for (const auto& operation : operations) {
     if (const auto* create = std::get_if<search::Create>(&operation)) {
