@@ -91,7 +91,8 @@ class CustomSearch;
 /// experiment is being stopped a trial is closed although it neither exited nor
 /// was to be closed, while others may still report. Nobody speaks of a trial
 /// after its close: a method may forget it, so that what a search holds grows
-/// with the trials that are open and not with those that were.
+/// with the trials that are open and not with those that were. Only `run_again`
+/// brings one back, and says of it what has to be known.
 ///
 /// Determinism: two instances given the same stream and the same calls return
 /// equal operations.
