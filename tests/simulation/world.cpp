@@ -251,8 +251,8 @@ void World::plan_extensions() {
 
 // … and continue those that were stopped, or whose trials failed.
 void World::plan_continuations() {
-  for (auto i = between(0, 3); i > 0; --i)
-    after(between(10, 60) * kSecond, [this] {
+  for (auto i = between(0, 8); i > 0; --i)
+    after(between(5, 60) * kSecond, [this] {
       if (!master->alive()) return;
       for (const auto& [id, kept] : tables.searches) {
         const auto& record = tables.experiments.at(id);
