@@ -53,9 +53,10 @@ Command experiment_commands() {
                {{"cancel"}, "cancel experiment", "", define_cancel},
                {{"kill"}, "kill experiment", "", define_kill},
                {{"continue"},
-                "go on with a finished experiment of one trial, under its own id",
+                "go on with a finished experiment, under its own id",
                 "det experiment continue 7 --config searcher.max_length.batches=2000\n"
-                "det experiment continue 7 --config-file longer.yaml -f",
+                "det experiment continue 7 --config-file longer.yaml -f\n"
+                "det experiment continue 8 --config max_restarts=3",
                 define_continue},
                {{"archive"}, "archive experiment", "", define_archive},
                {{"unarchive"}, "unarchive experiment", "", define_unarchive},

@@ -215,6 +215,18 @@ Outcome Cluster::on(const ExperimentContinued& event, Step& step) {
   return {};
 }
 
+Outcome Cluster::on(const SearchContinued& event, Step& step) {
+  const auto id = event.record.id;
+  if (live(id) != nullptr)
+    return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} is not over", id)));
+  auto again =
+      experiment::Experiment::go_on_searching(event.record, event.at_end, event.checkpoints, step.context());
+  if (!again) return refuse(again.error());
+  experiments_.emplace(id, *std::move(again));
+  settle(id, step);
+  return {};
+}
+
 Outcome Cluster::on(const ExperimentTracked& event, Step& step) {
   auto record = event.record;
   record.id = ExperimentId{next_experiment_++};
@@ -284,10 +296,7 @@ void Cluster::settle(ExperimentId id, Step& step) {
         const auto* trial = experiment.trial(note->trial);
         step.effects.push_back(LogNote{trial->record.task_id, note->allocation_id, note->text});
       } else {
-        if (experiment.record().state == experiment::State::Completed && experiment.can_be_extended())
-          step.effects.push_back(PutSearch{id, experiment.search_snapshot()});
-        if (experiment.can_go_on())
-          step.effects.push_back(PutSearch{id, json::to_json(experiment.completed_operations())});
+        if (auto rest = experiment.at_end()) step.effects.push_back(PutSearch{id, *std::move(rest)});
         step.effects.push_back(CollectCheckpoints{id});
       }
     }

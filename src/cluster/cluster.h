@@ -167,6 +167,7 @@ class Cluster {
   Outcome on(const ExperimentPatched&, Step&);
   Outcome on(const ExperimentExtended&, Step&);
   Outcome on(const ExperimentContinued&, Step&);
+  Outcome on(const SearchContinued&, Step&);
   Outcome on(const ExperimentTracked&, Step&);
   Outcome on(const TrialTracked&, Step&);
   Outcome on(const SearchAnswered&, Step&);

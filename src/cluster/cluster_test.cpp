@@ -56,6 +56,33 @@ TEST(Cluster, ACompletedSearchIsExtendedOnceItIsForgottenAndReplayGivesTheSame) 
   EXPECT_EQ(json::serialize(replayed.snapshot()), json::serialize(bench.cluster.snapshot()));
 }
 
+TEST(Cluster, ASearchThatWasKilledIsContinuedOnceItIsForgottenAndReplayGivesTheSame) {
+  Bench bench;
+  bench.join("a", 1);
+  bench.submit("searcher: {name: random, metric: loss, max_trials: 3, max_length: {batches: 100}}\n");
+  const auto first = bench.allocation(1);
+  bench.handle(ExperimentCommanded{ExperimentId{1}, Verb::Kill});
+  const auto ended = bench.handle(exited(first, "a", 137));
+  SearchContinued continued{.checkpoints = {{TrialId{1}, {"c60", 60}}}};
+  for (const auto& effect : ended.effects) {
+    if (const auto* put = std::get_if<PutExperiment>(&effect)) continued.record = put->record;
+    if (const auto* put = std::get_if<PutSearch>(&effect)) continued.at_end = put->search;
+  }
+  ASSERT_EQ(continued.record.state, experiment::State::Canceled);
+  EXPECT_TRUE(bench.cluster.handle(continued, Time{bench.clock}).refused) << "it is not forgotten yet";
+  bench.handle(CheckpointsCollected{ExperimentId{1}});
+  const auto again = bench.handle(continued);
+  ASSERT_FALSE(again.refused) << again.refused->message();
+  EXPECT_EQ(bench.cluster.experiment(ExperimentId{1})->record().state, experiment::State::Active);
+  EXPECT_EQ(bench.cluster.experiment(ExperimentId{1})->trials().size(), 3u);
+  ASSERT_EQ(bench.cluster.desired("a").size(), 1u);
+  EXPECT_EQ(bench.cluster.desired("a")[0].run_id, 2);
+  Cluster replayed;
+  for (const auto& [event, time] : bench.events)
+    replayed.handle(*json::from_json<Event>(*json::parse(json::serialize(json::to_json(event)))), time);
+  EXPECT_EQ(json::serialize(replayed.snapshot()), json::serialize(bench.cluster.snapshot()));
+}
+
 /// What an outcome writes, with the event.
 std::size_t bytes_written(const Event& event, const Outcome& outcome) {
   std::size_t bytes = json::serialize(json::to_json(event)).size();

@@ -93,6 +93,16 @@ struct ExperimentContinued {
 };
 BOOST_DESCRIBE_STRUCT(ExperimentContinued, (), (record, trial, checkpoint_batches, done))
 
+/// A finished experiment of another searcher, forgotten by the cluster, goes on where its search was, with
+/// `record.config`. `at_end`: what PutSearch said last; `checkpoints`: the newest of each trial.
+struct SearchContinued {
+  static constexpr const char* kName = "SearchContinued";
+  experiment::ExperimentRecord record;
+  json::value at_end;
+  std::map<TrialId, experiment::NewestCheckpoint> checkpoints;
+};
+BOOST_DESCRIBE_STRUCT(SearchContinued, (), (record, at_end, checkpoints))
+
 /// Puts a job right before another one in the queue of their pool, or right behind it. Where the
 /// queue goes by priority, it gets the other's. Each is an experiment, or the task that is named instead.
 struct JobMoved {
@@ -286,9 +296,9 @@ BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id, can_wait, pree
 
 using Event =
     std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
-                 ExperimentExtended, ExperimentContinued, ExperimentTracked, TrialTracked, SearchAnswered,
-                 JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentLost, AgentSet,
-                 AllocationStarted, RankFailed, AllocationExited, PreemptionExpired, IdleExpired,
+                 ExperimentExtended, ExperimentContinued, SearchContinued, ExperimentTracked, TrialTracked,
+                 SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentLost,
+                 AgentSet, AllocationStarted, RankFailed, AllocationExited, PreemptionExpired, IdleExpired,
                  OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
                  EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, TaskSubmitted, TaskKilled,
                  TaskPrioritySet, TaskReady, TaskIdled>;
@@ -297,7 +307,7 @@ using Event =
 struct PutExperiment {
   experiment::ExperimentRecord record;
 };
-/// What ExperimentExtended needs of a search that is over; of a `single` one, what ExperimentContinued does.
+/// What ExperimentExtended, ExperimentContinued and SearchContinued need of an experiment that is over.
 struct PutSearch {
   ExperimentId id;
   json::value search;

@@ -30,7 +30,6 @@ struct Finished : Bench {
 TEST(ExperimentAgain, ItsTrialIsTheSameAndIsAskedForTheRest) {
   Finished bench;
   ASSERT_EQ(bench.experiment.record().state, State::Completed);
-  ASSERT_TRUE(bench.experiment.can_go_on());
   const auto before = bench.trial(1).record;
   auto again = bench.go_on(longer(bench, 500));
   ASSERT_TRUE(again) << again.error().message();
@@ -111,7 +110,6 @@ TEST(ExperimentAgain, WhatHasNothingToDoOrIsNotOverIsRefused) {
   Bench random(kRandom);
   auto record = random.experiment.record();
   record.state = State::Completed;
-  EXPECT_FALSE(random.experiment.can_go_on());
   EXPECT_FALSE(Experiment::go_on(record, random.trial(1).record, 0, {}, random.context()));
 }
 

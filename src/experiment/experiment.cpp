@@ -10,14 +10,19 @@ namespace {
 
 struct Saved {
   ExperimentRecord record;
-  std::vector<Trial> trials;
+  std::vector<Trial> trials, again, left;
+  search::Operations postponed;
   json::value searcher;
 };
-BOOST_DESCRIBE_STRUCT(Saved, (), (record, trials, searcher))
+BOOST_DESCRIBE_STRUCT(Saved, (), (record, trials, again, left, postponed, searcher))
 
 bool all_completed(const Trial& trial) {
   return std::all_of(trial.operations.begin(), trial.operations.end(),
                      [](const auto& o) { return o.completed; });
+}
+
+bool is_asked(const Trial& trial, std::int64_t length) {
+  return std::ranges::any_of(trial.operations, [&](const auto& o) { return o.length == length; });
 }
 
 /// Nothing to do until the search says more.
@@ -53,12 +58,21 @@ Result<Experiment> Experiment::restore(const json::value& snapshot) {
     experiment.requests_.emplace(trial.record.request_id, trial.record.id);
     experiment.trials_.emplace(trial.record.id, std::move(trial));
   }
+  for (auto& trial : saved.again) experiment.again_.emplace(trial.record.request_id, std::move(trial));
+  experiment.left_ = std::move(saved.left);
+  experiment.postponed_ = std::move(saved.postponed);
   return experiment;
 }
 
 json::value Experiment::snapshot() const {
-  Saved saved{.record = record_, .trials = {}, .searcher = searcher_.snapshot()};
+  Saved saved{.record = record_,
+              .trials = {},
+              .again = {},
+              .left = left_,
+              .postponed = postponed_,
+              .searcher = searcher_.snapshot()};
   for (const auto& [id, trial] : trials_) saved.trials.push_back(trial);
+  for (const auto& [id, trial] : again_) saved.again.push_back(trial);
   return json::to_json(saved);
 }
 
@@ -198,8 +212,7 @@ void Experiment::stop(State stopping, Context context) {
   record_.state = stopping;
   give_back_all();
   for (auto& [id, trial] : trials_)
-    if (trial.allocation.empty() && !is_terminal(trial.record.state))
-      end_trial(trial, stopped_state(), context);
+    if (trial.allocation.empty() && !is_terminal(trial.record.state)) stop_trial(trial, context);
   end_if_done(context.now);
 }
 
@@ -211,11 +224,17 @@ State Experiment::stopped_state() const {
 void Experiment::perform(const search::Operations& operations, Context context) {
   for (const auto& operation : operations) {
     if (const auto* create = std::get_if<search::Create>(&operation)) {
-      if (!is_stopping(record_.state)) create_trial(*create, context);
+      if (is_stopping(record_.state))
+        postponed_.push_back(operation);
+      else
+        create_trial(*create, context);
     } else if (const auto* after = std::get_if<search::ValidateAfter>(&operation)) {
-      if (!requests_.contains(after->request_id)) continue;  // of a trial that a stop kept from being created
+      if (!requests_.contains(after->request_id)) {  // of a trial that a stop kept from being created
+        postponed_.push_back(operation);
+        continue;
+      }
       auto& trial = by_request(after->request_id);
-      if (is_terminal(trial.record.state)) continue;
+      if (is_asked(trial, after->length)) continue;  // before it ended, and went on
       const config::Length length{.unit = config_.searcher.max_length.unit, .count = after->length};
       const auto batches = runs_script() ? after->length
                                          : config::to_batches(length, global_batch_size(trial.record.hparams),
@@ -229,7 +248,10 @@ void Experiment::perform(const search::Operations& operations, Context context) 
       effects_.push_back(OperationsChanged{trial.record.id});
       want_slots(trial);
     } else if (const auto* close = std::get_if<search::Close>(&operation)) {
-      if (!requests_.contains(close->request_id)) continue;
+      if (!requests_.contains(close->request_id)) {
+        postponed_.push_back(operation);
+        continue;
+      }
       auto& trial = by_request(close->request_id);
       trial.closed = true;
       effects_.push_back(OperationsChanged{trial.record.id});
@@ -256,15 +278,19 @@ void Experiment::perform(const search::Operations& operations, Context context) 
 }
 
 void Experiment::create_trial(const search::Create& create, Context context) {
-  if (again_) {
-    auto trial = *std::exchange(again_, std::nullopt);
+  auto again = again_.find(create.request_id);
+  if (again == again_.end()) again = again_.find("");
+  if (again != again_.end()) {
+    auto trial = std::move(again->second);
+    again_.erase(again);
     const auto id = trial.record.id;
     trial.record.request_id = create.request_id;
     trial.record.hparams = create.hparams;
     requests_.emplace(create.request_id, id);
     trials_.emplace(id, std::move(trial));
     changed_.insert(id);
-    return perform(searcher_.trial_created(create.request_id), context);
+    perform(searcher_.trial_created(create.request_id), context);
+    return want_slots(trials_.at(id));
   }
   const TrialId id{context.next_trial_id++};
   Trial trial;
@@ -414,7 +440,7 @@ void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context)
   } else if (exit.kind == Exit::Kind::Clean && done) {
     end_trial(*trial, State::Completed, context);
   } else if (is_stopping(record_.state)) {
-    end_trial(*trial, stopped_state(), context);
+    stop_trial(*trial, context);
   } else if (exit.kind == Exit::Kind::Clean && trial->lengthened_run == trial->record.run_id) {
     want_slots(*trial);  // it left as it should, before it heard that there is more to do
   } else if (exit.kind == Exit::Kind::Clean && !exit.preempted && runs_script()) {

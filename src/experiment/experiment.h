@@ -39,6 +39,13 @@ BOOST_DESCRIBE_STRUCT(Trial, (),
                       (record, operations, closed, allocation, checkpoint_batches, early_exit, lengthened_run,
                        log_policies, blocked_agents, no_restart))
 
+/// The newest checkpoint of a trial that is there.
+struct NewestCheckpoint {
+  std::string uuid;
+  std::int64_t batches = 0;
+};
+BOOST_DESCRIBE_STRUCT(NewestCheckpoint, (), (uuid, batches))
+
 /// How an allocation ended.
 struct Exit {
   enum class Kind {
@@ -111,11 +118,19 @@ class Experiment {
   static Result<Experiment> create(ExperimentRecord record, config::ExperimentConfig config);
   static Result<Experiment> restore(const json::value& snapshot);
   json::value snapshot() const;
-  /// Makes a completed experiment active again, with a larger search. `search`: what `search_snapshot` was at
-  /// its end. Trials that are over stay over, and are not among its trials any more; new ones come.
-  static Result<Experiment> extend(ExperimentRecord record, const json::value& search,
+  /// What `extend`, `go_on` and `go_on_searching` need of an experiment that is over; none: they can do
+  /// nothing with it.
+  std::optional<json::value> at_end() const;
+  /// Makes a completed experiment active again, with a larger search. `at_end`: as it was then. Trials that
+  /// are over stay over, and are not among its trials any more; new ones come.
+  static Result<Experiment> extend(ExperimentRecord record, const json::value& at_end,
                                    const Reconfiguration& change, Context context);
-  json::value search_snapshot() const { return searcher_.snapshot(); }
+  /// Makes a finished experiment active again, whose search goes on where it was: trials that were stopped
+  /// with it go on from their newest checkpoints, those in `checkpoints`, and so do those that failed or were
+  /// killed, as far as the search can have them back. FailedPrecondition: there is nothing to go on with.
+  static Result<Experiment> go_on_searching(ExperimentRecord record, const json::value& at_end,
+                                            const std::map<TrialId, NewestCheckpoint>& checkpoints,
+                                            Context context);
   /// Makes a finished experiment of one trial active again, with another configuration: `record.config`. The
   /// trial, as its row is, goes on from its newest checkpoint, of `checkpoint_batches`. `done`: what
   /// `completed_operations` was at its end. FailedPrecondition: it was trained as far as the configuration
@@ -123,9 +138,6 @@ class Experiment {
   static Result<Experiment> go_on(ExperimentRecord record, TrialRecord trial, std::int64_t checkpoint_batches,
                                   std::vector<TrialOperation> done, Context context);
   std::vector<TrialOperation> completed_operations() const;  ///< of its only trial
-  bool can_go_on() const { return config_.searcher.name == "single"; }
-  /// Whether `extend` could do something with it once it is over.
-  bool can_be_extended() const;
 
   /// First call, once: asks the search for its first trials.
   void start(bool activate, Context context);
@@ -184,6 +196,7 @@ class Experiment {
   void stop(State stopping, Context context);
   State stopped_state() const;
   void failed(Trial& trial, const std::string& allocation_id, const Exit& exit, Context context);
+  void stop_trial(Trial& trial, Context context);
   void exit_early(Trial& trial, search::ExitedReason reason, State state, Context context);
   void end_trial(Trial& trial, State state, Context context);
   void end_if_done(Time now);
@@ -195,7 +208,10 @@ class Experiment {
   search::Searcher searcher_;
   std::map<TrialId, Trial> trials_;
   std::map<search::RequestId, TrialId> requests_;
-  std::optional<Trial> again_{};  ///< what the search's next trial is, where it is none that is new
+  /// Trials that are over, for when the search creates them again; under "", whatever it creates next.
+  std::map<search::RequestId, Trial> again_;
+  std::vector<Trial> left_;       ///< that ended before they were done, in an earlier life of the experiment
+  search::Operations postponed_;  ///< about trials that a stop kept from being created
   std::vector<Effect> effects_;
   std::set<TrialId> changed_;
 };

@@ -41,8 +41,11 @@ const std::map<std::string_view, std::set<std::string_view>>& changeable() {
       {"random", {"max_trials", "max_length", "max_concurrent_trials"}},
       {"tpe", {"max_trials", "max_length", "max_concurrent_trials"}},
       {"grid", {"max_length", "max_concurrent_trials"}},
-      {"adaptive_asha", {"max_trials", "max_concurrent_trials"}},
-      {"async_halving", {"max_trials", "max_concurrent_trials"}}};
+      {"adaptive_asha", {"max_trials", "max_length", "max_concurrent_trials"}},
+      {"async_halving", {"max_trials", "max_length", "max_concurrent_trials"}},
+      {"sync_halving", {"max_length"}},
+      {"adaptive", {"max_length"}},
+      {"adaptive_simple", {"max_length"}}};
   return table;
 }
 
@@ -115,13 +118,11 @@ Result<json::object> reconfigured(json::object document, const Reconfiguration& 
     auto& searcher = section(document, "searcher");
     if (change.max_concurrent_trials) searcher["max_concurrent_trials"] = *change.max_concurrent_trials;
     if (change.max_length) set_length(searcher["max_length"], *change.max_length);
-    if (change.max_trials) {
-      searcher["max_trials"] = *change.max_trials;
-      // More trials would make other brackets; those that are there stay.
-      if (config.searcher.name == "adaptive_asha") {
-        DET_TRY(const auto brackets, search::adaptive_asha_brackets(config));
-        searcher["bracket_rungs"] = json::array(brackets.begin(), brackets.end());
-      }
+    if (change.max_trials) searcher["max_trials"] = *change.max_trials;
+    // More trials and longer ones would make other brackets; those that are there stay.
+    if (config.searcher.name == "adaptive_asha" && (change.max_trials || change.max_length)) {
+      DET_TRY(const auto brackets, search::adaptive_asha_brackets(config));
+      searcher["bracket_rungs"] = json::array(brackets.begin(), brackets.end());
     }
   }
   if (change.of_resources()) {

@@ -140,6 +140,32 @@ TEST(ExperimentSearch, MoreBracketsDoNotComeWithMoreTrials) {
   ASSERT_TRUE(copy) << copy.error().message();
 }
 
+TEST(ExperimentSearch, ALongerMaximumOfAHalvingIsForThoseWhoComeToItsTop) {
+  for (const auto* searcher :
+       {"{name: async_halving, num_rungs: 2, divisor: 2, max_trials: 4, "
+        "max_concurrent_trials: 1, stop_once: true",
+        "{name: adaptive_simple, mode: aggressive, max_rungs: 2, divisor: 2, max_trials: 4"}) {
+    SCOPED_TRACE(searcher);
+    Bench bench(fmt::format("searcher: {}, metric: loss, max_length: {{batches: 100}}}}\n", searcher));
+    const auto goes_up = [&](const Trial& trial) { return trial.operations.back().batches > 50; };
+    while (std::ranges::none_of(bench.experiment.trials(), [&](const auto& t) { return goes_up(t.second); }))
+      for (const auto& [id, trial] : bench.experiment.trials())
+        if (!trial.allocation.empty() && !trial.operations.back().completed) {
+          bench.complete(static_cast<int>(id.value()), 50);
+          break;
+        }
+    ASSERT_TRUE(bench.experiment.reconfigure({.max_length = 300}, bench.context()));
+    for (const auto& [id, trial] : bench.experiment.trials()) {
+      const std::vector<TrialOperation> below = {{50, 50, trial.operations.front().completed}};
+      const std::vector<TrialOperation> above = {{50, 50, true}, {100, 100, false}, {300, 300, false}};
+      EXPECT_EQ(trial.operations, goes_up(trial) ? above : below);
+    }
+    const auto copy = Experiment::restore(bench.experiment.snapshot());
+    ASSERT_TRUE(copy) << copy.error().message();
+    EXPECT_EQ(json::serialize(copy->snapshot()), json::serialize(bench.experiment.snapshot()));
+  }
+}
+
 TEST(ExperimentSearch, SaysWhyItsSearchCannotBeChangedAndChangesNothing) {
   struct Case {
     const char* searcher;
@@ -157,9 +183,18 @@ TEST(ExperimentSearch, SaysWhyItsSearchCannotBeChangedAndChangesNothing) {
       {"searcher: {name: single, metric: loss, max_steps: 3}\n",
        {.max_length = 400},
        "searcher.max_length cannot be changed: the configuration says max_steps"},
-      {"searcher: {name: adaptive_asha, metric: loss, max_trials: 4, max_length: {batches: 64}}\n",
+      {"searcher: {name: adaptive_asha, metric: loss, max_trials: 4, max_time: 64, time_metric: batches}\n",
        {.max_length = 400},
-       "searcher.max_length of adaptive_asha cannot be changed; max_concurrent_trials, max_trials can"}};
+       "searcher.max_length cannot be changed: the configuration says max_time"},
+      {"searcher: {name: adaptive_asha, metric: loss, max_trials: 4, max_length: {batches: 64}}\n",
+       {.max_length = 32},
+       "searcher.max_length is 32; it is 64 now, and can only grow"},
+      {"searcher: {name: adaptive_simple, metric: loss, max_trials: 4, max_length: {batches: 64}}\n",
+       {.max_trials = 9},
+       "searcher.max_trials of adaptive_simple cannot be changed; max_length can"},
+      {"searcher: {name: adaptive, metric: loss, budget: {batches: 300}, max_length: {batches: 64}}\n",
+       {.max_length = 300},
+       "searcher.budget is 300; must be greater than max_length, 300"}};
   for (const auto& each : cases) {
     Bench bench(each.searcher);
     const auto before = json::serialize(bench.experiment.snapshot());
@@ -205,9 +240,8 @@ TEST(ExperimentSearch, ACompletedSearchIsExtendedFromWhatWasKeptOfIt) {
     bench.complete(i, 100);
     bench.end(i, kClean);
   }
-  ASSERT_TRUE(bench.experiment.can_be_extended());
   const auto record = bench.experiment.record();
-  const auto search = bench.experiment.search_snapshot();
+  const auto search = bench.experiment.at_end().value();
   auto extended = Experiment::extend(record, search, {.max_trials = 4}, bench.context());
   ASSERT_TRUE(extended) << extended.error().message();
   EXPECT_EQ(extended->record().state, State::Active);

@@ -1,4 +1,4 @@
-// Finished experiments of one trial that go on, under another configuration.
+// Finished experiments that go on, under another configuration.
 
 #include <algorithm>
 
@@ -84,23 +84,33 @@ Result<void> check_storage(const ExperimentRecord& record, const config::Experim
 Result<void> check(const Stored& stored, ExperimentId id) {
   if (!stored.record || stored.record->state == experiment::State::Deleted)
     return not_found("experiment '{}' not found", id);
-  if (const auto name = experiment::searcher_name(stored.record->config); name != "single")
-    return failed_precondition(
-        "experiment {} has the searcher {}; only those with searcher.name single can be continued", id, name);
-  if (stored.trials.size() != 1)
+  const auto name = experiment::searcher_name(stored.record->config);
+  if (name == "custom" || name == "pbt")
+    return failed_precondition("experiment {} has the searcher {}, {}: it cannot be continued", id, name,
+                               name == "pbt"
+                                   ? "whose copies begin with checkpoints that are collected when it ends"
+                                   : "whose decisions are made outside, where they know that it is over");
+  if (name == "single" && stored.trials.size() != 1)
     return failed_precondition("experiment {} has {} trials; only those with one can be continued", id,
                                stored.trials.size());
+  const auto* search = stored.search ? stored.search->if_object() : nullptr;
+  if (name != "single" && (search == nullptr || search->contains("search_method_state")))
+    return failed_precondition(
+        "experiment {} ended under an earlier release, which did not keep what its search needs to go on",
+        id);
   return {};
 }
 
-/// The newest that is there; null: none is.
-const CheckpointRecord* newest(const std::vector<CheckpointRecord>& checkpoints) {
-  const CheckpointRecord* found = nullptr;
-  for (const auto& checkpoint : checkpoints)
-    if (checkpoint.state == CheckpointState::Completed &&
-        (found == nullptr || checkpoint.report_time >= found->report_time))
-      found = &checkpoint;
-  return found;
+/// A search goes on as it was: its trials are those of its seed, its hyperparameters and its sizes.
+Result<void> check_search(const ExperimentRecord& record, const config::ExperimentConfig& config) {
+  for (const auto* section : {"searcher", "hyperparameters", "reproducibility"})
+    if (record.config.at(section) != config.document.at(section))
+      return invalid_argument(
+          "{} of experiment {} cannot be changed: its search goes on where it was. Its sizes can be, with "
+          "`det "
+          "experiment set`, once it is active",
+          section, record.id);
+  return {};
 }
 
 /// What the trial had completed. An experiment of an earlier release does not say.
@@ -111,6 +121,39 @@ Result<std::vector<TrialOperation>> completed(const Stored& stored) {
   return std::vector<TrialOperation>{{.length = config.searcher.max_length.count,
                                       .batches = stored.trials.front().batches,
                                       .completed = true}};
+}
+
+using Checkpoints = std::map<TrialId, experiment::NewestCheckpoint>;
+
+/// The newest checkpoint of each trial that is there, and stays until `holds` are gone.
+Checkpoints newest(Services& s, const Stored& stored, std::vector<std::shared_ptr<Collector::Hold>>& holds) {
+  std::map<TrialId, const CheckpointRecord*> found;
+  for (const auto& checkpoint : stored.checkpoints) {
+    if (checkpoint.state != CheckpointState::Completed) continue;
+    auto& one = found[checkpoint.trial_id];
+    if (one == nullptr || checkpoint.report_time >= one->report_time) one = &checkpoint;
+  }
+  Checkpoints all;
+  for (const auto& [trial, checkpoint] : found) {
+    auto hold = s.collector.hold(checkpoint->uuid);
+    if (hold == nullptr) continue;
+    holds.push_back(std::move(hold));
+    all[trial] = {checkpoint->uuid, checkpoint->batches};
+  }
+  return all;
+}
+
+/// Of one trial, which may be trained longer now.
+Result<cluster::Event> one_goes_on(Stored stored, std::vector<TrialOperation> done,
+                                   const Checkpoints& checkpoints) {
+  auto& trial = stored.trials.front();
+  const auto checkpoint = checkpoints.find(trial.id);
+  if (checkpoint == checkpoints.end() && stored.record->state == experiment::State::Completed)
+    return failed_precondition("experiment {} has no checkpoint any more to go on from", stored.record->id);
+  cluster::ExperimentContinued continued{*std::move(stored.record), std::move(trial), 0, std::move(done)};
+  continued.trial.latest_checkpoint = checkpoint == checkpoints.end() ? "" : checkpoint->second.uuid;
+  continued.checkpoint_batches = checkpoint == checkpoints.end() ? 0 : checkpoint->second.batches;
+  return continued;
 }
 
 asio::awaitable<Result<ContinueReply>> go_on(Services& s, Context context, ContinueRequest request) {
@@ -139,32 +182,33 @@ asio::awaitable<Result<ContinueReply>> go_on(Services& s, Context context, Conti
   auto config = overridden(s, *stored.record, request.override_config);
   if (!config) co_return tl::unexpected(config.error());
   if (const auto same = check_storage(*stored.record, *config); !same) co_return tl::unexpected(same.error());
-  auto done = completed(stored);
+  const bool single = experiment::searcher_name(stored.record->config) == "single";
+  if (!single)
+    if (const auto same = check_search(*stored.record, *config); !same)
+      co_return tl::unexpected(same.error());
+  auto done = single ? completed(stored) : std::vector<TrialOperation>();
   if (!done) co_return tl::unexpected(done.error());
+  std::vector<std::shared_ptr<Collector::Hold>> holds;
+  auto checkpoints = newest(s, stored, holds);
 
-  auto& trial = stored.trials.front();
-  const auto* checkpoint = newest(stored.checkpoints);
-  std::shared_ptr<Collector::Hold> hold;
-  if (checkpoint != nullptr) hold = s.collector.hold(checkpoint->uuid);
-  if (hold == nullptr && stored.record->state == experiment::State::Completed)
-    co_return failed_precondition("experiment {} has no checkpoint any more to go on from", id);
-  trial.latest_checkpoint = hold == nullptr ? "" : checkpoint->uuid;
-
-  cluster::ExperimentContinued continued{*std::move(stored.record), std::move(trial),
-                                         hold == nullptr ? 0 : checkpoint->batches, *std::move(done)};
+  auto& record = *stored.record;
   // It may have been renamed since it was submitted: that name stays, unless the override says another.
-  const auto* named = continued.record.config.if_contains("name");
-  if (named == nullptr || *named != json::value(config->name)) continued.record.name = config->name;
-  continued.record.config = std::move(config->document);
-  continued.record.resource_pool = s.ledger.cluster().pool_for(*config);
-  cluster::Event event = std::move(continued);
+  const auto* named = record.config.if_contains("name");
+  if (named == nullptr || *named != json::value(config->name)) record.name = config->name;
+  record.config = std::move(config->document);
+  record.resource_pool = s.ledger.cluster().pool_for(*config);
+  Result<cluster::Event> event =
+      single ? one_goes_on(std::move(stored), *std::move(done), checkpoints)
+             : Result<cluster::Event>(cluster::SearchContinued{std::move(record), *std::move(stored.search),
+                                                               std::move(checkpoints)});
+  if (!event) co_return tl::unexpected(event.error());
   auto by = principal_name(context.principal);
-  const auto handled = co_await s.ledger.handle(std::move(event), std::move(by));
+  const auto handled = co_await s.ledger.handle(*std::move(event), std::move(by));
   if (!handled) co_return tl::unexpected(handled.error());
   auto again = [&s, id] { return s.store.experiment(id); };
-  const auto record = co_await blocking(s, std::move(again));
-  if (!record) co_return not_found("experiment '{}' not found", id);
-  co_return ContinueReply{.experiment = to_api(s, *record), .warnings = {}};
+  const auto now = co_await blocking(s, std::move(again));
+  if (!now) co_return not_found("experiment '{}' not found", id);
+  co_return ContinueReply{.experiment = to_api(s, *now), .warnings = {}};
 }
 
 }  // namespace
@@ -174,7 +218,7 @@ void add_continue_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/experiments/continue",
       [&s](Context c, ContinueRequest r) { return go_on(s, std::move(c), std::move(r)); },
       Doc{.summary =
-              "A finished experiment of one trial goes on from its newest checkpoint, under its own id",
+              "A finished experiment goes on from the newest checkpoints of its trials, under its own id",
           .tag = "Experiments",
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
 }

@@ -1,4 +1,4 @@
-// Finished experiments of one trial that are continued.
+// Finished experiments that are continued.
 
 #include <gmock/gmock.h>
 
@@ -137,7 +137,68 @@ TEST_F(ContinueTest, WhatCannotBeContinuedIsRefusedInWordsAndStaysAsItWas) {
       submit("searcher: {name: random, metric: loss, max_trials: 1, max_length: {batches: 1000}}\n");
   finish();
   wait_for(search, "STATE_COMPLETED");
-  EXPECT_THAT(go_on(search).text, HasSubstr("has the searcher random"));
+  EXPECT_THAT(go_on(search).text, HasSubstr("has nothing to go on with: its trials are all complete"));
+}
+
+constexpr const char* kSearch =
+    "searcher: {name: random, metric: loss, max_trials: 3, max_concurrent_trials: 1, max_length: {batches: "
+    "1000}}\nmax_restarts: 0\n";
+
+TEST_F(ContinueTest, ACanceledSearchGoesOnWithTheTrialsThatItWouldHaveHad) {
+  const auto id = submit(kSearch);
+  finish();
+  auto task = sync("a", 1).desired.at(0);
+  EXPECT_EQ(task.trial_id.value(), 2);
+  save(task, "c600", 600);
+  call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id));
+  exit("a", 1, task.allocation_id, 137);
+  wait_for(id, "STATE_CANCELED");
+  EXPECT_THAT(go_on(id, "searcher: {max_trials: 9}").text,
+              HasSubstr("searcher of experiment 1 cannot be changed: its search goes on where it was"));
+  EXPECT_THAT(go_on(id, "hyperparameters: {rate: 0.5}").text, HasSubstr("hyperparameters of experiment 1"));
+  const auto answer = go_on(id, "name: once more\nmax_restarts: 1\n");
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body.at("experiment").at("name"), "once more");
+  restart();
+  task = sync("a", 1).desired.at(0);
+  EXPECT_EQ(task.trial_id.value(), 2) << "the one that was stopped";
+  EXPECT_EQ(task.environment.at("DET_LATEST_CHECKPOINT"), "c600");
+  exit("a", 1, task.allocation_id, 1);  // a restart that it did not have before
+  finish();
+  EXPECT_EQ(sync("a", 1).desired.at(0).trial_id.value(), 3) << "and those that were to come";
+  finish();
+  wait_for(id, "STATE_COMPLETED");
+  EXPECT_THAT(go_on(id).text, HasSubstr("its trials are all complete"));
+}
+
+TEST_F(ContinueTest, TheTrialsOfASearchThatFailedAreRunAgainAlsoWhenOthersAreComplete) {
+  const auto id = submit(kSearch);
+  for (int trial = 1; trial <= 3; ++trial)
+    if (trial == 2)
+      finish();
+    else
+      exit("a", 1, sync("a", 1).desired.at(0).allocation_id, 1);
+  wait_for(id, "STATE_COMPLETED");
+  ASSERT_EQ(go_on(id).status, 200);
+  EXPECT_EQ(sync("a", 1).desired.size(), 1u) << "max_concurrent_trials";
+  EXPECT_EQ(sync("a", 1).desired.at(0).trial_id.value(), 1);
+  finish();
+  EXPECT_EQ(sync("a", 1).desired.at(0).trial_id.value(), 3);
+  finish();
+  wait_for(id, "STATE_COMPLETED");
+}
+
+TEST_F(ContinueTest, ASearchThatKeptNothingToGoOnWithIsRefusedInWords) {
+  const auto id = submit(
+      "searcher: {name: pbt, metric: loss, population_size: 2, num_rounds: 2, length_per_round: {batches: "
+      "10}, "
+      "replace_function: {truncate_fraction: 0.5}, explore_function: {resample_probability: 0, "
+      "perturb_factor: "
+      "0.2}}\n");
+  call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id));
+  for (const auto& task : sync("a", 1).desired) exit("a", 1, task.allocation_id, 137);
+  wait_for(id, "STATE_CANCELED");
+  EXPECT_THAT(go_on(id).text, HasSubstr("has the searcher pbt, whose copies begin with checkpoints"));
 }
 
 }  // namespace

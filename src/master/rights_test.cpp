@@ -75,8 +75,8 @@ bool had_the_right(const std::string& by, const Event& event, const cluster::Clu
     return by == fmt::format("user {}", tracked->record.owner);
   if (is_one_of<cluster::AgentSet>(event)) return by == "user 1";  // the administrator
   if (is_one_of<cluster::ExperimentCommanded, cluster::ExperimentPatched, cluster::ExperimentExtended,
-                cluster::ExperimentContinued, cluster::JobMoved, cluster::SearchAnswered,
-                cluster::TrialTracked, cluster::TrialKilled>(event))
+                cluster::ExperimentContinued, cluster::SearchContinued, cluster::JobMoved,
+                cluster::SearchAnswered, cluster::TrialTracked, cluster::TrialKilled>(event))
     return by == "user 1" || by == "user 2";
   return false;  // an event that this table does not know yet
 }

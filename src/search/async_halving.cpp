@@ -19,7 +19,12 @@ AsyncHalving::AsyncHalving(Options options, const config::ExperimentConfig& conf
     : options_(std::move(options)),
       hyperparameters_(config.hyperparameters),
       generation_(config.generation),
-      rungs_(options_.lengths.size()) {}
+      rungs_(options_.lengths.size()) {
+  // Where the divisor makes them equal, each is a unit longer than the one below: nobody validates twice at
+  // a length.
+  for (std::size_t i = 0; i < rungs_.size(); ++i)
+    rungs_[i].length = i == 0 ? options_.lengths[0] : std::max(options_.lengths[i], rungs_[i - 1].length + 1);
+}
 
 Operations AsyncHalving::start(Random& random) {
   Operations operations;
@@ -39,15 +44,73 @@ std::int64_t AsyncHalving::concurrent_max() const {
 }
 
 /// Losers that were closed stay closed: they are promoted no more, and make no room for a promotion either.
-Operations AsyncHalving::resized(Random& random) {
+void AsyncHalving::forget_who_is_gone() {
   for (auto& rung : rungs_)
     rung.ranking.each([&](Ranking::Standing& entry) {
       if (alive(entry.trial) == nullptr) entry.promoted = true;
     });
+}
+
+Operations AsyncHalving::resized(Random& random) {
+  forget_who_is_gone();
   Operations operations;
-  while (created_ - invalid_ < options_.trials && training() < concurrent_max()) create(operations, random);
+  raise_top(operations);
+  while (has_room()) create(operations, random);
   if (!options_.stop_once && rungs_[0].ranking.size() >= options_.trials) close_losers(operations);
   return operations;
+}
+
+/// Who is on the way to the top goes on to where it is now; who was there and is closed stays closed.
+void AsyncHalving::raise_top(Operations& operations) {
+  const auto longest = options_.lengths.back();
+  if (longest <= rungs_.back().length) return;
+  rungs_.back().length = longest;
+  for (const auto& [trial, state] : trials_)
+    if (state.training && state.rung == top())
+      operations.emplace_back(ValidateAfter{.request_id = trial, .length = longest});
+}
+
+/// The rung that the trial was on the way to.
+std::size_t AsyncHalving::rung_of(const Again& again) const {
+  return std::min(static_cast<std::size_t>(again.validations), top());
+}
+
+/// Takes back the results that the end of a trial counted as. False: it is of another search.
+bool AsyncHalving::forget(const Again& again) {
+  bool known = false;
+  for (auto rung = rung_of(again); rung < rungs_.size(); ++rung)
+    known |= rungs_[rung].ranking.erase(again.create.request_id);
+  return known;
+}
+
+Operations AsyncHalving::run_again(std::vector<Again>& trials, Random& random) {
+  std::erase_if(trials, [&](Again& again) {
+    if (!forget(again)) return false;
+    --completed_;
+    again_.push_back(std::move(again));
+    return true;
+  });
+  forget_who_is_gone();
+  Operations operations;
+  while (has_room()) create(operations, random);
+  return operations;
+}
+
+bool AsyncHalving::has_room() const {
+  return (created_ - invalid_ < options_.trials || !again_.empty()) && training() < concurrent_max();
+}
+
+/// The trial goes on where it was, in the rung that it trained towards.
+void AsyncHalving::create_again(Operations& operations) {
+  const auto again = std::move(again_.front());
+  again_.pop_front();
+  const auto& id = again.create.request_id;
+  const auto rung = rung_of(again);
+  trials_.emplace(id, Trial{.rung = rung});
+  ++rungs_[rung].training;
+  settled_ = std::min(settled_, rung);
+  operations.emplace_back(again.create);
+  operations.emplace_back(ValidateAfter{.request_id = id, .length = rungs_[rung].length});
 }
 
 std::int64_t AsyncHalving::training() const {
@@ -57,6 +120,7 @@ std::int64_t AsyncHalving::training() const {
 }
 
 void AsyncHalving::create(Operations& operations, Random& random) {
+  if (!again_.empty()) return create_again(operations);
   auto create = create_trial(sample(hyperparameters_, generation_, random), random);
   const auto id = create.request_id;
   trials_.emplace(id, Trial{});
@@ -64,11 +128,11 @@ void AsyncHalving::create(Operations& operations, Random& random) {
   ++rungs_[0].training;
   settled_ = 0;
   operations.emplace_back(std::move(create));
-  operations.emplace_back(ValidateAfter{.request_id = id, .length = options_.lengths[0]});
+  operations.emplace_back(ValidateAfter{.request_id = id, .length = rungs_[0].length});
 }
 
 void AsyncHalving::create_if_wanted(Operations& operations, Random& random) {
-  if (created_ - invalid_ < options_.trials && training() < concurrent_max()) create(operations, random);
+  if (has_room()) create(operations, random);
 }
 
 /// The trial that stands in a ranking, if it can still be told to go on.
@@ -85,12 +149,10 @@ void AsyncHalving::close(const RequestId& trial, Operations& operations) {
 }
 
 void AsyncHalving::climb(Trial& state, const RequestId& trial, Operations& operations) {
-  const auto before = options_.lengths[state.rung];
-  ++state.rung;
-  ++rungs_[state.rung].training;
+  auto& rung = rungs_[++state.rung];
+  ++rung.training;
   state.training = true;
-  operations.emplace_back(
-      ValidateAfter{.request_id = trial, .length = std::max(options_.lengths[state.rung], before + 1)});
+  operations.emplace_back(ValidateAfter{.request_id = trial, .length = rung.length});
 }
 
 /// The rung that a trial trained towards and now has a result of.
@@ -105,7 +167,7 @@ Operations AsyncHalving::validation_completed(const RequestId& trial, double met
                                               Random& random) {
   Operations operations;
   const auto& state = trials_.at(trial);
-  if (!state.training || length < options_.lengths[state.rung]) return operations;  // not asked for
+  if (!state.training || length < rungs_[state.rung].length) return operations;  // not asked for
   result(trial, metric, operations, random);
   return operations;
 }
@@ -196,10 +258,11 @@ double AsyncHalving::progress() const {
 namespace {
 
 struct SavedRung {
+  std::int64_t units_needed = 0;  ///< 0: by an earlier release, when the configuration's stayed
   std::vector<Ranking::Entry> metrics;
   std::int64_t outstanding_trials = 0;
 };
-BOOST_DESCRIBE_STRUCT(SavedRung, (), (metrics, outstanding_trials))
+BOOST_DESCRIBE_STRUCT(SavedRung, (), (units_needed, metrics, outstanding_trials))
 
 }  // namespace
 
@@ -207,20 +270,22 @@ struct AsyncHalving::Saved {
   std::string search_method_type = "asha";
   std::vector<SavedRung> rungs;
   std::map<RequestId, Trial> trials;
+  std::deque<Again> again_trials;
   std::int64_t created_trials = 0;
   std::int64_t invalid_trials = 0;
   std::int64_t trials_completed = 0;
   std::uint64_t settled_rungs = 0;
   BOOST_DESCRIBE_CLASS(Saved, (),
-                       (search_method_type, rungs, trials, created_trials, invalid_trials, trials_completed,
-                        settled_rungs),
+                       (search_method_type, rungs, trials, again_trials, created_trials, invalid_trials,
+                        trials_completed, settled_rungs),
                        (), ())
 };
 
 json::value AsyncHalving::snapshot() const {
   Saved saved;
-  for (const auto& rung : rungs_) saved.rungs.push_back({rung.ranking.entries(), rung.training});
+  for (const auto& rung : rungs_) saved.rungs.push_back({rung.length, rung.ranking.entries(), rung.training});
   saved.trials = trials_;
+  saved.again_trials = again_;
   saved.created_trials = created_;
   saved.invalid_trials = invalid_;
   saved.trials_completed = completed_;
@@ -241,8 +306,10 @@ Result<void> AsyncHalving::restore(const json::value& snapshot) {
   for (std::size_t i = 0; i < rungs_.size(); ++i) {
     rungs_[i].ranking.assign(saved.rungs[i].metrics);
     rungs_[i].training = saved.rungs[i].outstanding_trials;
+    if (saved.rungs[i].units_needed > 0) rungs_[i].length = saved.rungs[i].units_needed;
   }
   trials_ = std::move(saved.trials);
+  again_ = std::move(saved.again_trials);
   created_ = saved.created_trials;
   invalid_ = saved.invalid_trials;
   completed_ = saved.trials_completed;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <set>
 
@@ -17,7 +18,7 @@ namespace det::search {
 class AsyncHalving final : public SearchMethod {
  public:
   struct Options {
-    std::vector<std::int64_t> lengths;  ///< of each rung, totals, not falling
+    std::vector<std::int64_t> lengths;  ///< of each rung, totals, not falling; see `resized`
     double divisor = 4;
     std::int64_t trials = 1;
     std::int64_t concurrent_max = 0;  ///< 0: divisor^(rungs-1)
@@ -31,7 +32,9 @@ class AsyncHalving final : public SearchMethod {
   Operations trial_exited_early(const RequestId& trial, ExitedReason reason, Random& random) override;
   Operations trial_closed(const RequestId& trial, Random& random) override;
   double progress() const override;
+  /// The rungs were laid out when the search began, and stay; a longer maximum moves the top one up.
   Operations resized(Random& random) override;
+  Operations run_again(std::vector<Again>& trials, Random& random) override;
   json::value snapshot() const override;
   Result<void> restore(const json::value& snapshot) override;
 
@@ -45,6 +48,7 @@ class AsyncHalving final : public SearchMethod {
     BOOST_DESCRIBE_CLASS(Trial, (), (rung, training, exited, closing), (), ())
   };
   struct Rung {
+    std::int64_t length = 1;  ///< total after which its trials validate
     Ranking ranking;
     std::int64_t training = 0;  ///< trials on their way to its length
   };
@@ -54,7 +58,9 @@ class AsyncHalving final : public SearchMethod {
   std::int64_t training() const;
   std::size_t top() const { return rungs_.size() - 1; }
   Trial* alive(const RequestId& trial);
+  bool has_room() const;
   void create(Operations& operations, Random& random);
+  void create_again(Operations& operations);
   void create_if_wanted(Operations& operations, Random& random);
   void close(const RequestId& trial, Operations& operations);
   void climb(Trial& state, const RequestId& trial, Operations& operations);
@@ -62,6 +68,10 @@ class AsyncHalving final : public SearchMethod {
   void result(const RequestId& trial, double metric, Operations& operations, Random& random);
   bool promote(RequestId trial, std::size_t rung, double metric, Operations& operations);
   bool judge(const RequestId& trial, std::size_t rung, double metric, Operations& operations);
+  void raise_top(Operations& operations);
+  void forget_who_is_gone();
+  bool forget(const Again& again);
+  std::size_t rung_of(const Again& again) const;
   void close_losers(Operations& operations);
 
   const Options options_;
@@ -70,6 +80,7 @@ class AsyncHalving final : public SearchMethod {
 
   std::vector<Rung> rungs_;
   std::map<RequestId, Trial> trials_;
+  std::deque<Again> again_;  ///< they come before new ones
   std::int64_t created_ = 0;
   std::int64_t invalid_ = 0;
   std::int64_t completed_ = 0;

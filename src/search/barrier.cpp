@@ -16,8 +16,9 @@ Operations Barrier::noted(Operations operations) {
     } else if (const auto* after = std::get_if<ValidateAfter>(&operation)) {
       auto& state = trials_.at(after->request_id);
       if (state.exit) return true;
+      if (state.asked == 0 || state.metric) ++training_;  // else it trains already, and further now
       state.asked = after->length;
-      ++training_;
+      state.metric.reset();
     } else if (const auto* close = std::get_if<Close>(&operation)) {
       return trials_.at(close->request_id).exit.has_value();
     }
@@ -97,6 +98,10 @@ Operations Barrier::release(Random& random) {
 
 Operations Barrier::resized(Random& random) {
   return noted(search_->resized(random));
+}
+
+Operations Barrier::run_again(std::vector<Again>& trials, Random& random) {
+  return noted(search_->run_again(trials, random));
 }
 
 struct Barrier::Saved {

@@ -23,6 +23,7 @@ class Barrier final : public SearchMethod {
   void trial_progressed(const RequestId& trial, double units) override;
   double progress() const override { return search_->progress(); }
   Operations resized(Random& random) override;
+  Operations run_again(std::vector<Again>& trials, Random& random) override;
   json::value snapshot() const override;
   Result<void> restore(const json::value& snapshot) override;
 

@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
-
-#include "det/search/searcher.h"
-#include "det/search/testing.h"
+#include "det/search/player.h"
 
 namespace det::search {
 namespace {
+
+using testing::halving;
+using testing::halvings;
+using testing::Player;
 
 config::ExperimentConfig asha(std::int64_t trials, bool stop_once = false, std::int64_t concurrent = 2) {
   auto config = testing::search_config("async_halving", trials, concurrent);
@@ -24,63 +25,6 @@ config::ExperimentConfig random_search(std::int64_t trials, std::int64_t concurr
   config.hyperparameters = testing::documented_space();
   return config;
 }
-
-/// Does what a search asks, first asked first.
-struct Player {
-  explicit Player(const config::ExperimentConfig& config) : searcher(*Searcher::make(config)) {
-    take(searcher.start());
-  }
-  void take(const Operations& operations) {
-    std::vector<RequestId> made;
-    for (const auto& operation : operations) {
-      if (const auto* create = std::get_if<Create>(&operation)) {
-        hparams.push_back(create->hparams);
-        made.push_back(create->request_id);
-        numbers.emplace(create->request_id, numbers.size());
-      } else if (const auto* after = std::get_if<ValidateAfter>(&operation)) {
-        queue.push_back(*after);
-      } else if (const auto* close = std::get_if<Close>(&operation)) {
-        closing.insert(close->request_id);
-      } else {
-        ++shutdowns;
-      }
-    }
-    for (const auto& id : made) take(searcher.trial_created(id));
-  }
-  bool step() {
-    if (!queue.empty()) {
-      const auto next = queue.front();
-      queue.pop_front();
-      reached[next.request_id] = next.length;
-      most = std::max(most, queue.size() + 1);
-      const auto number = static_cast<double>(numbers.at(next.request_id));
-      take(searcher.validation_completed(next.request_id, number, next.length));
-      return true;
-    }
-    if (closing.empty()) return false;
-    const auto id = *closing.begin();
-    closing.erase(closing.begin());
-    take(searcher.trial_closed(id));
-    return true;
-  }
-  void finish() {
-    while (step()) continue;
-  }
-  Result<Operations> reconfigure(const config::ExperimentConfig& config) {
-    auto operations = searcher.reconfigure(config);
-    if (operations) take(*operations);
-    return operations;
-  }
-
-  Searcher searcher;
-  std::deque<ValidateAfter> queue;
-  std::set<RequestId> closing;
-  std::map<RequestId, std::size_t> numbers;
-  std::map<RequestId, std::int64_t> reached;
-  std::vector<json::object> hparams;
-  std::size_t most = 0;
-  int shutdowns = 0;
-};
 
 TEST(Resize, MoreTrialsOfARandomSearchAreThoseThatItWouldHaveHadFromTheBeginning) {
   Player grown(random_search(3, 2));
@@ -187,6 +131,94 @@ TEST(Resize, AResizedSearchGoesOnFromItsSnapshot) {
   const auto next = player.queue.front();
   EXPECT_EQ(restored->validation_completed(next.request_id, 3, next.length),
             player.searcher.validation_completed(next.request_id, 3, next.length));
+}
+
+TEST(Resize, ALongerMaximumOfAHalvingMovesItsTopAndNoOtherRung) {
+  for (const auto& one : halvings()) {
+    SCOPED_TRACE(one.searcher);
+    Player player(halving(one, 90));
+    player.finish();
+    std::set<std::int64_t> before;
+    for (const auto& [id, length] : player.reached) before.insert(length);
+
+    Player longer(halving(one, 90));
+    for (int i = 0; i < 3; ++i) longer.step();
+    ASSERT_TRUE(longer.reconfigure(halving(one, 200)));
+    longer.finish();
+    std::set<std::int64_t> after;
+    for (const auto& [id, length] : longer.reached) after.insert(length);
+    ASSERT_TRUE(before.erase(90));
+    before.insert(200);
+    EXPECT_EQ(after, before) << "nobody had come to the top";
+    EXPECT_EQ(longer.hparams, player.hparams);
+    EXPECT_EQ(longer.shutdowns, 1);
+    EXPECT_EQ(longer.searcher.progress(), 1);
+  }
+}
+
+TEST(Resize, WhoIsOnTheWayToTheTopGoesOnAndWhoWasThereStays) {
+  const auto at_top = [](const Player& player, std::int64_t top) {
+    return std::ranges::count_if(player.reached, [&](const auto& trial) { return trial.second == top; });
+  };
+  const auto on_the_way = [](const Player& player) {
+    return std::ranges::count_if(player.queue, [](const auto& next) { return next.length == 90; });
+  };
+  for (const auto& one : halvings()) {
+    SCOPED_TRACE(one.searcher);
+    int last = 0;  // step before which somebody is on the way to the top
+    Player whole(halving(one, 90));
+    for (int i = 1; whole.step(); ++i)
+      if (on_the_way(whole) > 0) last = i;
+    Player player(halving(one, 90));
+    for (int i = 0; i < last; ++i) player.step();
+    const auto there = at_top(player, 90), under_way = on_the_way(player);
+    ASSERT_TRUE(player.reconfigure(halving(one, 150)));
+    const auto restored =
+        Searcher::restore(halving(one, 150), *json::parse(json::serialize(player.searcher.snapshot())));
+    ASSERT_TRUE(restored) << restored.error().message();
+    EXPECT_EQ(restored->snapshot(), player.searcher.snapshot());
+    ASSERT_TRUE(player.reconfigure(halving(one, 200))) << "and once more";
+    player.finish();
+    EXPECT_EQ(at_top(player, 90), there) << "those that were closed there";
+    EXPECT_GE(at_top(player, 200), under_way);
+    EXPECT_EQ(player.hparams, whole.hparams);
+    EXPECT_EQ(player.shutdowns, 1);
+  }
+}
+
+TEST(Resize, ASnapshotOfAHalvingThatDoesNotSayItsLengthsHasThoseOfItsConfiguration) {
+  const auto forget = [](auto&& self, json::value& value) -> void {
+    if (auto* object = value.if_object()) {
+      object->erase("units_needed");
+      object->erase("laid");
+      for (auto& [key, inner] : *object) self(self, inner);
+    } else if (auto* array = value.if_array()) {
+      for (auto& inner : *array) self(self, inner);
+    }
+  };
+  for (const auto& one : halvings()) {
+    SCOPED_TRACE(one.searcher);
+    Player player(halving(one, 90));
+    for (int i = 0; i < 5; ++i) player.step();
+    auto old = player.searcher.snapshot();
+    forget(forget, old);
+    const auto restored = Searcher::restore(halving(one, 90), old);
+    ASSERT_TRUE(restored) << restored.error().message();
+    EXPECT_EQ(restored->snapshot(), player.searcher.snapshot());
+  }
+}
+
+TEST(Resize, RungsThatTheDivisorMakesEqualAreAUnitApart) {
+  for (const bool stop_once : {false, true}) {
+    auto config = asha(30, stop_once, 3);
+    config.searcher.max_length.count = 4;
+    config.searcher.fields["num_rungs"] = 5;
+    config.searcher.fields["divisor"] = 2;
+    Player player(config);
+    player.finish();
+    EXPECT_EQ(player.shutdowns, 1) << "nobody is asked for what it has done, and waits for ever";
+    EXPECT_EQ(player.searcher.progress(), 1);
+  }
 }
 
 }  // namespace

@@ -24,6 +24,9 @@ Operations SearchMethod::trial_closed(const RequestId&, Random&) {
 Operations SearchMethod::resized(Random&) {
   return {};
 }
+Operations SearchMethod::run_again(std::vector<Again>&, Random&) {
+  return {};
+}
 void SearchMethod::trial_progressed(const RequestId&, double) {}
 
 Result<std::unique_ptr<SearchMethod>> make_search_method(const config::ExperimentConfig& config) {

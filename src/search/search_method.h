@@ -68,6 +68,15 @@ constexpr bool says_invalid_hyperparameters(ExitedReason reason) {
   return reason == ExitedReason::InvalidHp || reason == ExitedReason::InitInvalidHp;
 }
 
+/// A trial that ended before it was done, and is to go on.
+struct Again {
+  Create create;                              ///< as it was
+  std::int64_t validations = 0;               ///< that it was asked for and has completed
+  ExitedReason exit = ExitedReason::Errored;  ///< as what its end was told
+  friend bool operator==(const Again&, const Again&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Again, (), (create, validations, exit))
+
 class CustomSearch;
 
 /// Decides which trials an experiment runs, how far each trains, and which to stop.
@@ -82,7 +91,8 @@ class CustomSearch;
 /// experiment is being stopped a trial is closed although it neither exited nor
 /// was to be closed, while others may still report. Nobody speaks of a trial
 /// after its close: a method may forget it, so that what a search holds grows
-/// with the trials that are open and not with those that were.
+/// with the trials that are open and not with those that were. Only `run_again`
+/// brings one back, and says of it what has to be known.
 ///
 /// Determinism: two instances given the same stream and the same calls return
 /// equal operations.
@@ -108,6 +118,11 @@ class SearchMethod {
   /// What follows from other sizes (trials, concurrency) than those that the restored state grew up with:
   /// called after `restore` from the state of a method with another configuration, see Searcher::reconfigure.
   virtual Operations resized(Random& random);
+
+  /// Trials that were closed after they exited early go on as if they had not: takes those that it can have
+  /// back out of `trials`, creates each of them again, under its own name, once there is room, and asks it
+  /// for what is left. What followed from their end until now stays.
+  virtual Operations run_again(std::vector<Again>& trials, Random& random);
 
   /// This, where somebody outside decides; else nullptr.
   virtual CustomSearch* custom() { return nullptr; }

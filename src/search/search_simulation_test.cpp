@@ -1,7 +1,8 @@
 // Runs whole searches against a pretend cluster, thousands of times, each from a
 // seed. Trials progress and report in a random order, are told twice, late and
 // with NaN, go back to a checkpoint, crash, call their hyperparameters invalid,
-// are cancelled; the master restarts from a snapshot at any moment. The
+// are cancelled; the maximum is made longer; trials that failed are run again;
+// the master restarts from a snapshot at any moment. The
 // properties below must hold whatever happens. A failing seed replays exactly:
 //
 //     DET_SEED=8191 ctest -R SearchSimulation
@@ -12,7 +13,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
+#include "det/search/adaptive.h"
 #include "det/search/searcher.h"
 #include "det/search/testing.h"
 
@@ -72,13 +75,16 @@ class World {
     const auto first = searcher_.start();
     started_ = static_cast<std::int64_t>(testing::all_of<Create>(first).size());
     perform(first);
-    for (int events = 0; !open_.empty(); ++events) {
-      ASSERT_LT(events, 100'000) << "the search does not end";
-      if (world_.below(10) == 0) restart();
-      happen();
-      if (::testing::Test::HasFailure()) return;
-    }
-    EXPECT_EQ(shutdowns_, 1);
+    do {
+      for (int events = 0; !open_.empty(); ++events) {
+        ASSERT_LT(events, 100'000) << "the search does not end";
+        if (world_.below(10) == 0) restart();
+        if (world_.below(60) == 0) lengthen();
+        happen();
+        if (::testing::Test::HasFailure()) return;
+      }
+      EXPECT_EQ(shutdowns_, 1);
+    } while (run_again());
     EXPECT_EQ(searcher_.progress(), 1.0);
     if (config_.searcher.name == "adaptive_asha")
       EXPECT_GE(closed_ - replaced_, config_.searcher.max_trials);
@@ -111,6 +117,56 @@ class World {
     ASSERT_EQ(restored->snapshot(), searcher_.snapshot());
     shadow_ = std::move(searcher_);
     searcher_ = *std::move(restored);
+  }
+
+  // Who is open and trains the whole length, or towards the top of a halving, goes on; who is over does not.
+  void lengthen() {
+    if (config_.generation != config::Generation::Length) return;
+    auto longer = config_;
+    if (longer.searcher.name == "adaptive_asha") {  // as experiment::reconfigured says it
+      const auto brackets = *adaptive_asha_brackets(config_);
+      longer.searcher.fields["bracket_rungs"] = json::array(brackets.begin(), brackets.end());
+    }
+    longer.searcher.max_length.count += 1 + world_.below(40);
+    const auto operations = searcher_.reconfigure(longer);
+    if (longer.searcher.name == "adaptive" &&
+        longer.searcher.max_length.count >= longer.searcher.fields.at("budget").as_int64()) {
+      EXPECT_FALSE(operations) << "its budget must be greater";
+      return;
+    }
+    ASSERT_TRUE(operations) << operations.error().message();
+    if (shadow_) {
+      EXPECT_EQ(*shadow_->reconfigure(longer), *operations);
+    }
+    config_ = std::move(longer);
+    for (const auto& operation : *operations)
+      EXPECT_TRUE(std::holds_alternative<ValidateAfter>(operation)) << "longer, and nothing else";
+    progress_ = 0;
+    perform(*operations);
+  }
+
+  // Once it is over, with those that failed or were cancelled, as far as it can have them back.
+  bool run_again() {
+    if (ended_.empty() || world_.below(2) == 0) return false;
+    auto left = std::exchange(ended_, {});
+    const auto trials = left;
+    shadow_.reset();
+    const auto operations = searcher_.run_again(left);
+    for (const auto& trial : trials) {
+      if (std::ranges::find(left, trial) != left.end()) continue;
+      again_.insert(trial.create.request_id);
+      --closed_;
+      failed_ -= trial.exit == ExitedReason::Errored;
+      canceled_ -= trial.exit == ExitedReason::UserCanceled;
+    }
+    if (again_.empty()) {
+      EXPECT_TRUE(operations.empty());
+      return false;
+    }
+    shutdowns_ = 0;
+    progress_ = 0;
+    perform(operations);
+    return true;
   }
 
   template <typename Tell>
@@ -168,6 +224,9 @@ class World {
     trial.exited = true;
     failed_ += reason == ExitedReason::Errored;
     canceled_ += reason == ExitedReason::UserCanceled;
+    if (reason == ExitedReason::Errored || reason == ExitedReason::UserCanceled)
+      ended_.push_back(
+          {.create = creates_.at(id), .validations = static_cast<std::int64_t>(trial.done), .exit = reason});
     replaced_ +=
         (config_.searcher.name == "random" || is_async(config_)) && says_invalid_hyperparameters(reason);
     tell([&](Searcher& s) { return s.trial_exited_early(id, reason); });
@@ -185,7 +244,8 @@ class World {
     for (const auto& operation : operations) {
       EXPECT_EQ(shutdowns_, 0) << "the search went on after its shutdown";
       if (const auto* create = std::get_if<Create>(&operation)) {
-        EXPECT_TRUE(ids_.insert(create->request_id).second) << "a request id was used again";
+        EXPECT_TRUE(creates_.emplace(create->request_id, *create).second || again_.erase(create->request_id))
+            << "a request id was used again";
         EXPECT_GE(create->trial_seed, 0);
         EXPECT_LT(create->trial_seed, std::int64_t{1} << 31);
         open_.try_emplace(create->request_id);
@@ -223,7 +283,9 @@ class World {
   Searcher searcher_;
   std::optional<Searcher> shadow_;
   std::map<RequestId, Trial> open_;
-  std::set<RequestId> ids_;
+  std::map<RequestId, Create> creates_;
+  std::vector<Again> ended_;   // trials that failed or were cancelled
+  std::set<RequestId> again_;  // of those, the ones that the search is to create again
   std::int64_t started_ = 0, closed_ = 0, replaced_ = 0, failed_ = 0, canceled_ = 0;
   int shutdowns_ = 0;
   Shutdown last_;

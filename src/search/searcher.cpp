@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "det/search/random_state.h"
 
@@ -177,6 +178,26 @@ Result<Operations> Searcher::reconfigure(const config::ExperimentConfig& config)
   random_ = random;
   book_.shutdown = false;
   book_.progress = 0;  // of another whole
+  return recorded(std::move(operations));
+}
+
+Operations Searcher::run_again(std::vector<Again>& trials) {
+  auto left = trials;
+  auto operations = method_->run_again(left, random_);
+  std::set<RequestId> refused;
+  for (const auto& trial : left) refused.insert(trial.create.request_id);
+  for (const auto& trial : trials) {
+    if (refused.contains(trial.create.request_id)) continue;
+    --book_.trials_requested;
+    --book_.trials_closed;
+    book_.failures -= trial.exit == ExitedReason::Errored;
+    book_.cancels -= trial.exit == ExitedReason::UserCanceled;
+  }
+  if (left.size() < trials.size()) {
+    book_.shutdown = false;
+    book_.progress = 0;  // they were done, and are not
+  }
+  trials = std::move(left);
   return recorded(std::move(operations));
 }
 

@@ -45,6 +45,11 @@ class Searcher {
   /// do.
   Result<Operations> reconfigure(const config::ExperimentConfig& config);
 
+  /// Trials that ended early go on, see SearchMethod::run_again; those left in `trials` do not. A search that
+  /// was over goes on with them.
+  Operations run_again(std::vector<Again>& trials);
+  bool is_open(const RequestId& trial) const { return book_.open.contains(trial); }
+
   void set_trial_progress(const RequestId& trial, double units);
   double progress() const { return book_.progress; }  ///< 0 to 1, never less than before
   json::value snapshot() const;

@@ -56,22 +56,42 @@ SyncHalving::SyncHalving(Options options, const config::ExperimentConfig& config
       hyperparameters_(config.hyperparameters),
       generation_(config.generation),
       rankings_(options_.rungs.size()) {
-  for (std::size_t i = 0; i < options_.rungs.size(); ++i) {
-    const auto& rung = options_.rungs[i];
-    const auto below = i == 0 ? 0 : options_.rungs[i - 1].length;
-    const auto each = std::max<std::int64_t>(rung.length - below, i == 0 ? 0 : 1) + (options_.steps ? 1 : 0);
-    expected_ += static_cast<double>(each * rung.start);
+  lay(options_.rungs);
+}
+
+void SyncHalving::lay(std::vector<Rung> rungs) {
+  rungs_ = std::move(rungs);
+  expected_ = 0;
+  for (std::size_t i = 0; i < rungs_.size(); ++i) {
+    const auto below = i == 0 ? 0 : rungs_[i - 1].length;
+    const auto each =
+        std::max<std::int64_t>(rungs_[i].length - below, i == 0 ? 0 : 1) + (options_.steps ? 1 : 0);
+    expected_ += static_cast<double>(each * rungs_[i].start);
   }
 }
 
 Operations SyncHalving::start(Random& random) {
   Operations operations;
-  for (std::int64_t i = 0; i < options_.rungs[0].start; ++i) {
+  for (std::int64_t i = 0; i < rungs_[0].start; ++i) {
     auto create = create_trial(sample(hyperparameters_, generation_, random), random);
     const auto id = create.request_id;
     operations.emplace_back(std::move(create));
-    train(id, trials_[id], options_.rungs[0].length, operations);
+    train(id, trials_[id], rungs_[0].length, operations);
   }
+  return operations;
+}
+
+/// Who is on the way to the top goes on to where it is now; who was there and is closed stays closed.
+Operations SyncHalving::resized(Random&) {
+  Operations operations;
+  const auto more = options_.rungs.back().length - rungs_.back().length;
+  if (more <= 0) return operations;
+  auto rungs = rungs_;
+  rungs.back().length += more;
+  lay(std::move(rungs));
+  for (auto& [trial, state] : trials_)
+    if (state.training && state.rung + 1 == rungs_.size())
+      train(trial, state, state.length + more, operations);
   return operations;
 }
 
@@ -88,8 +108,10 @@ void SyncHalving::close(const RequestId& trial, Operations& operations) {
   operations.emplace_back(Close{.request_id = trial});
 }
 
-Operations SyncHalving::validation_completed(const RequestId& trial, double metric, std::int64_t, Random&) {
+Operations SyncHalving::validation_completed(const RequestId& trial, double metric, std::int64_t length,
+                                             Random&) {
   auto& state = trials_.at(trial);
+  if (length < state.length * options_.step) return {};  // it was asked for more since
   state.training = false;
   trained(state, static_cast<double>(state.length));
   if (options_.steps) done_ += 1;
@@ -102,7 +124,7 @@ void SyncHalving::result(RequestId trial, std::size_t number, double metric, Ope
   // Who has ended already has the worst result of the next rung at once.
   for (;; ++number, metric = kWorstMetric) {
     auto& ranking = rankings_[number];
-    const auto& rung = options_.rungs[number];
+    const auto& rung = rungs_[number];
     const auto place = ranking.insert(trial, metric, Ranking::Ties::OldestFirst);
     if (number + 1 == rankings_.size()) return close(trial, operations);
     DET_ASSERT(ranking.size() <= rung.start);
@@ -116,7 +138,7 @@ void SyncHalving::result(RequestId trial, std::size_t number, double metric, Ope
       if (!ended) {
         auto& state = it->second;
         state.rung = number + 1;
-        const auto more = options_.rungs[number + 1].length - rung.length;
+        const auto more = rungs_[number + 1].length - rung.length;
         train(promoted, state, state.length + std::max<std::int64_t>(more, 1), operations);
       }
     }
@@ -159,21 +181,24 @@ void SyncHalving::trial_progressed(const RequestId& trial, double units) {
 }
 
 double SyncHalving::progress() const {
-  if (closed_ == options_.rungs[0].start) return 1;
+  if (closed_ == rungs_[0].start) return 1;
   return std::min(1.0, done_ / expected_);
 }
 
 struct SyncHalving::Saved {
   std::string search_method_type = "sync_halving";
+  std::vector<Rung> laid;  ///< empty: by an earlier release, when the configuration's stayed
   std::vector<std::vector<Ranking::Entry>> rungs;
   std::map<RequestId, Trial> trials;
   double units_done = 0;
   std::int64_t closed_trials = 0;
-  BOOST_DESCRIBE_CLASS(Saved, (), (search_method_type, rungs, trials, units_done, closed_trials), (), ())
+  BOOST_DESCRIBE_CLASS(Saved, (), (search_method_type, laid, rungs, trials, units_done, closed_trials), (),
+                       ())
 };
 
 json::value SyncHalving::snapshot() const {
   Saved saved;
+  saved.laid = rungs_;
   for (const auto& ranking : rankings_) saved.rungs.push_back(ranking.entries());
   saved.trials = trials_;
   saved.units_done = done_;
@@ -186,12 +211,16 @@ Result<void> SyncHalving::restore(const json::value& snapshot) {
   if (saved.search_method_type != "sync_halving")
     return invalid_argument("search_method_type is \"{}\"; must be \"sync_halving\"",
                             saved.search_method_type);
+  if (!saved.laid.empty() && saved.laid.size() != rankings_.size())
+    return invalid_argument("laid has {} entries; the configuration makes {}", saved.laid.size(),
+                            rankings_.size());
   if (saved.rungs.size() != rankings_.size())
     return invalid_argument("rungs has {} entries; the configuration makes {}", saved.rungs.size(),
                             rankings_.size());
   for (const auto& [id, trial] : saved.trials)
     if (trial.rung >= rankings_.size())
       return invalid_argument("trials.{}.rung is {}; must be below {}", id, trial.rung, rankings_.size());
+  if (!saved.laid.empty()) lay(std::move(saved.laid));
   for (std::size_t i = 0; i < rankings_.size(); ++i) rankings_[i].assign(saved.rungs[i]);
   trials_ = std::move(saved.trials);
   done_ = saved.units_done;

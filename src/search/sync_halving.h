@@ -16,11 +16,12 @@ class SyncHalving final : public SearchMethod {
     std::int64_t start = 1;    ///< trials that come into it
     std::int64_t promote = 0;  ///< of those, how many go to the next one
     friend bool operator==(const Rung&, const Rung&) = default;
+    BOOST_DESCRIBE_CLASS(Rung, (), (length, start, promote), (), ())
   };
   struct Options {
-    std::vector<Rung> rungs;
-    std::int64_t step = 1;  ///< units of one unit of the lengths: with `max_steps` those count steps
-    bool steps = false;     ///< progress counts each validation as one step more
+    std::vector<Rung> rungs;  ///< see `resized`
+    std::int64_t step = 1;    ///< units of one unit of the lengths: with `max_steps` those count steps
+    bool steps = false;       ///< progress counts each validation as one step more
   };
   SyncHalving(Options options, const config::ExperimentConfig& config);
 
@@ -31,6 +32,8 @@ class SyncHalving final : public SearchMethod {
   Operations trial_closed(const RequestId& trial, Random& random) override;
   void trial_progressed(const RequestId& trial, double units) override;
   double progress() const override;
+  /// The rungs were laid out when the search began, and stay; a longer maximum moves the top one up.
+  Operations resized(Random& random) override;
   json::value snapshot() const override;
   Result<void> restore(const json::value& snapshot) override;
 
@@ -51,11 +54,14 @@ class SyncHalving final : public SearchMethod {
   void result(RequestId trial, std::size_t rung, double metric, Operations& operations);
   void trained(Trial& state, double units);
 
+  void lay(std::vector<Rung> rungs);
+
   const Options options_;
   const config::Hyperparameters hyperparameters_;
   const config::Generation generation_;
-  double expected_ = 0;  ///< units of the whole search
 
+  std::vector<Rung> rungs_;
+  double expected_ = 0;  ///< units of the whole search
   std::vector<Ranking> rankings_;
   std::map<RequestId, Trial> trials_;
   double done_ = 0;  ///< units trained

@@ -63,6 +63,16 @@ Operations Tournament::resized(Random& random) {
   return all;
 }
 
+Operations Tournament::run_again(std::vector<Again>& trials, Random& random) {
+  Operations all;
+  for (std::size_t i = 0; i < searches_.size(); ++i) {
+    auto operations = owned(i, searches_[i]->run_again(trials, random));
+    all.insert(all.end(), std::make_move_iterator(operations.begin()),
+               std::make_move_iterator(operations.end()));
+  }
+  return all;
+}
+
 namespace {
 
 struct Saved {

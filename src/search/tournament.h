@@ -21,6 +21,7 @@ class Tournament final : public SearchMethod {
   void trial_progressed(const RequestId& trial, double units) override;
   double progress() const override;
   Operations resized(Random& random) override;
+  Operations run_again(std::vector<Again>& trials, Random& random) override;
   json::value snapshot() const override;
   Result<void> restore(const json::value& snapshot) override;
 

@@ -142,6 +142,17 @@ class TpeSearch final : public WholeTrials {
     return WholeTrials::trial_closed(trial, random);
   }
 
+  Operations run_again(std::vector<Again>& trials, Random& random) override {
+    for (const auto& trial : trials) {  // that it failed says nothing any more
+      const auto numbers = space_.numbers(trial.create.hparams);
+      const auto known = std::ranges::find_if(observations_, [&](const Observation& each) {
+        return each.metric == kWorstMetric && each.numbers == numbers;
+      });
+      if (known != observations_.end()) observations_.erase(known);
+    }
+    return WholeTrials::run_again(trials, random);
+  }
+
   json::value snapshot() const override {
     Saved saved{.trials = WholeTrials::snapshot(), .observations = observations_, .open = open_};
     return json::to_json(saved);

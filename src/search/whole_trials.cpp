@@ -24,8 +24,16 @@ Operations WholeTrials::start(Random& random) {
   return operations;
 }
 
+Create WholeTrials::next(Random& random) {
+  if (state_.again_trials.empty())
+    return create_trial(hyperparameters(state_.created_trials++, random), random);
+  auto create = std::move(state_.again_trials.front());
+  state_.again_trials.pop_front();
+  return create;
+}
+
 void WholeTrials::create_next(Operations& operations, Random& random) {
-  auto create = create_trial(hyperparameters(state_.created_trials, random), random);
+  auto create = next(random);
   const auto id = create.request_id;
   created(create);
   operations.emplace_back(std::move(create));
@@ -33,7 +41,6 @@ void WholeTrials::create_next(Operations& operations, Random& random) {
     operations.emplace_back(ValidateAfter{.request_id = id, .length = options_.length});
     operations.emplace_back(Close{.request_id = id});
   }
-  ++state_.created_trials;
   ++state_.pending_trials;
 }
 
@@ -64,9 +71,18 @@ Operations WholeTrials::resized(Random& random) {
   return operations;
 }
 
+/// None of them is new: they were counted as they were created first.
+Operations WholeTrials::run_again(std::vector<Again>& trials, Random& random) {
+  for (auto& trial : trials) state_.again_trials.push_back(std::move(trial.create));
+  state_.completed_trials -= static_cast<std::int64_t>(trials.size());
+  DET_ASSERT(state_.completed_trials >= 0);
+  trials.clear();
+  return WholeTrials::resized(random);
+}
+
 /// For one more trial. With a limit that was lowered, those that are too many close first.
 bool WholeTrials::has_room() const {
-  return state_.created_trials < options_.trials &&
+  return (state_.created_trials < options_.trials || !state_.again_trials.empty()) &&
          (options_.concurrent_max == 0 || state_.pending_trials < options_.concurrent_max);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <set>
 
@@ -34,6 +35,7 @@ class WholeTrials : public SearchMethod {
   void trial_progressed(const RequestId& trial, double units) override;
   double progress() const override;
   Operations resized(Random& random) override;
+  Operations run_again(std::vector<Again>& trials, Random& random) override;
   json::value snapshot() const override;
   Result<void> restore(const json::value& snapshot) override;
 
@@ -44,6 +46,7 @@ class WholeTrials : public SearchMethod {
   virtual void created(const Create& create);
   bool has_room() const;
   void create_next(Operations& operations, Random& random);
+  Create next(Random& random);
   std::int64_t parts_done(double units) const;
   void forget_progress(const RequestId& trial);
 
@@ -54,9 +57,10 @@ class WholeTrials : public SearchMethod {
     std::int64_t completed_trials = 0;   ///< closed, and counted
     std::set<RequestId> invalid_trials;  ///< open, exited with invalid hyperparameters, to be replaced
     std::map<RequestId, std::int64_t> trial_parts;  ///< of open trials: how much is done, see kPartsPerTrial
+    std::deque<Create> again_trials;  ///< closed before they were done; they come before new ones
     BOOST_DESCRIBE_CLASS(State, (),
                          (search_method_type, created_trials, pending_trials, completed_trials,
-                          invalid_trials, trial_parts),
+                          invalid_trials, trial_parts, again_trials),
                          (), ())
   };
   Options options_;

@@ -102,6 +102,15 @@ def test_a_search_is_edited_while_it_lives_and_extended_after_it_ended(start, de
         assert cluster.metrics(trial, "validation") == metrics, "what was there is as it was"
     assert cluster.experiment(id)["config"]["searcher"]["max_trials"] == 4
 
+    halving = dict(num_rungs=2, divisor=2, max_trials=4, max_concurrent_trials=1, stop_once=True)
+    config = write("h.yaml", name="async_halving", max_length={"batches": 40}, **halving)
+    halves = cluster.create(folder, "--config", "hyperparameters.seconds_per_batch=0.02", config=config)
+    cluster.run("experiment", "set", "max-length", halves, 90)
+    cluster.wait_for_state(halves, "COMPLETED")
+    lengths = lengths_of(cluster, halves)
+    assert lengths[0] == 20 and lengths[-1] == 90, "the lower rung stays, the top one has moved"
+    assert set(lengths) <= {20, 90}
+
     single = cluster.create(folder, config=write("s.yaml", name="single", max_length={"batches": 20}))
     cluster.wait_for_state(single, "COMPLETED")
     refused = cluster.run("experiment", "set", "max-length", single, 40, code=1)

@@ -249,6 +249,32 @@ void World::plan_extensions() {
     });
 }
 
+// … and continue those that were stopped, or whose trials failed.
+void World::plan_continuations() {
+  for (auto i = between(0, 8); i > 0; --i)
+    after(between(5, 60) * kSecond, [this] {
+      if (!master->alive()) return;
+      for (const auto& [id, kept] : tables.searches) {
+        const auto& record = tables.experiments.at(id);
+        if (master->cluster().experiment(id) != nullptr || kept.state.is_array()) continue;
+        if (record.state == experiment::State::Completed) continue;
+        cluster::SearchContinued continued{record, kept.state, {}};
+        continued.record.config = kept.config;
+        std::map<TrialId, Time> newest;
+        for (const auto& [uuid, checkpoint] : tables.checkpoints) {
+          if (checkpoint.experiment_id != id || checkpoint.state != experiment::CheckpointState::Completed)
+            continue;
+          const auto [seen, first] = newest.try_emplace(checkpoint.trial_id, checkpoint.report_time);
+          if (!first && checkpoint.report_time < seen->second) continue;
+          seen->second = checkpoint.report_time;
+          continued.checkpoints[checkpoint.trial_id] = {uuid, checkpoint.batches};
+        }
+        note(fmt::format("continuation of {}", id));
+        return master->command(std::move(continued), [](const Reply&) {});
+      }
+    });
+}
+
 // … and the order of the queue.
 void World::plan_queue_moves() {
   const auto moves = between(0, 3);
@@ -323,6 +349,7 @@ Verdict World::run() {
     plan_users();
     plan_patches();
     plan_extensions();
+    plan_continuations();
     plan_queue_moves();
     plan_tasks();
     run_searches();

@@ -297,6 +297,7 @@ class World {
   void plan_users();
   void plan_patches();
   void plan_extensions();
+  void plan_continuations();
   void plan_queue_moves();
   void plan_tasks();
   void check_tasks();

@@ -46,7 +46,7 @@ class Calm(estimator_trials.PremadeTrial):
         return tf.estimator.EvalSpec(lambda: self.data(2).batch(3), steps=None)
 """
 
-# Each of some forty processes would import TensorFlow for seconds: they are forks of one that has done that, and no more.
+# Forty processes would each import TensorFlow for seconds: they are forks of one that has done that, and no more.
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["imported_once"])
 SAME_FOR_ALL = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}

@@ -7,7 +7,12 @@ test.each([
   ["STATE_CANCELED", "single", false, true],
   ["STATE_RUNNING", "single", false, false],
   ["STATE_DELETED", "single", false, false],
-  ["STATE_COMPLETED", "random", false, false],
+  ["STATE_COMPLETED", "random", false, true],
+  ["STATE_COMPLETED", "adaptive_simple", false, false],
+  ["STATE_CANCELED", "adaptive_simple", false, true],
+  ["STATE_ERROR", "adaptive_asha", false, true],
+  ["STATE_CANCELED", "custom", false, false],
+  ["STATE_CANCELED", "pbt", false, false],
   ["STATE_COMPLETED", "single", true, false],
 ])("in %s a %s experiment (unmanaged: %s) goes on: %s", (state, searcherType, unmanaged, expected) => {
   expect(canGoOn({ state, searcherType, unmanaged })).toBe(expected);
@@ -20,4 +25,8 @@ test.each([
   [{ searcher: {} }, "STATE_COMPLETED", "{}\n"],
 ])("of %j in %s it proposes %j", (config, state, text) => {
   expect(usualOverride(config, state)).toBe(text);
+});
+
+test("a search that goes on keeps its length", () => {
+  expect(usualOverride({ searcher: { max_length: 10 } }, "STATE_COMPLETED", "random")).toBe("{}\n");
 });

@@ -10,15 +10,19 @@ interface GoOnDialogProps {
   readonly onClose: () => void;
 }
 
-/** The same trial, under the same number, goes on from its newest checkpoint. */
+/** The same trials, under the same numbers, go on from their newest checkpoints. */
 export function GoOnDialog({ experiment, onDone, onClose }: GoOnDialogProps) {
-  const { id, config, state } = experiment;
-  const [override, setOverride] = useState(() => usualOverride(config, state));
+  const { id, config, state, searcherType } = experiment;
+  const [override, setOverride] = useState(() => usualOverride(config, state, searcherType));
+  const searches = searcherType !== "single";
   const goOn = () => post("experiments/continue", { id, overrideConfig: override.trim() === "" ? "{}" : override }).then(onDone);
   return (
     <Dialog title={`Let experiment ${id} go on`} action="Go on" onAction={goOn} onClose={onClose}>
       <p className="quiet">
-        The same trial goes on from its newest checkpoint. To begin another experiment with a checkpoint of it, use <em>continue</em>.
+        {searches
+          ? "The search goes on where it was: trials that were stopped, or failed, go on from their newest checkpoints; those that are complete stay."
+          : "The same trial goes on from its newest checkpoint."}{" "}
+        To begin another experiment with a checkpoint of it, use <em>continue</em>.
       </p>
       <textarea
         className="mono"
@@ -29,7 +33,12 @@ export function GoOnDialog({ experiment, onDone, onClose }: GoOnDialogProps) {
         autoFocus
         onChange={(event) => setOverride(event.target.value)}
       />
-      <p className="quiet">This lies over the configuration that it had. A trial that was completed needs a greater length.</p>
+      <p className="quiet">
+        This lies over the configuration that it had.{" "}
+        {searches
+          ? "Its searcher, its hyperparameters and its seed stay; sizes can be changed once it is active."
+          : "A trial that was completed needs a greater length."}
+      </p>
     </Dialog>
   );
 }

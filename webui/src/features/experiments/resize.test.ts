@@ -11,7 +11,8 @@ test.each([
   ["a search that runs", config, "STATE_RUNNING", ["maxTrials", "maxLength", "maxConcurrentTrials", "maxSlots", "priority", "weight"]],
   ["a completed one can be extended", config, "STATE_COMPLETED", ["maxTrials", "maxConcurrentTrials"]],
   ["a canceled one not", config, "STATE_CANCELED", []],
-  ["halving, whose rungs are fixed", { ...config, searcher: { ...config.searcher, name: "adaptive_asha" } }, "STATE_PAUSED", ["maxTrials", "maxConcurrentTrials", "maxSlots", "priority", "weight"]],
+  ["halving, whose top moves", { ...config, searcher: { ...config.searcher, name: "adaptive_asha" } }, "STATE_PAUSED", ["maxTrials", "maxLength", "maxConcurrentTrials", "maxSlots", "priority", "weight"]],
+  ["halving by a budget", { ...config, searcher: { ...config.searcher, name: "adaptive_simple" } }, "STATE_PAUSED", ["maxLength", "maxSlots", "priority", "weight"]],
   ["a searcher of somebody's own", { ...config, searcher: { name: "custom" } }, "STATE_ACTIVE", ["maxSlots", "priority", "weight"]],
   ["one trial, which is over when it is over", { searcher: { name: "single", max_length: 5 } }, "STATE_COMPLETED", []],
 ])("%s", (_, of, state, expected) => {

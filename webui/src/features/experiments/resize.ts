@@ -24,8 +24,11 @@ const changeable: Readonly<Record<string, readonly string[]>> = {
   random: ["max_trials", "max_length", "max_concurrent_trials"],
   tpe: ["max_trials", "max_length", "max_concurrent_trials"],
   grid: ["max_length", "max_concurrent_trials"],
-  adaptive_asha: ["max_trials", "max_concurrent_trials"],
-  async_halving: ["max_trials", "max_concurrent_trials"],
+  adaptive_asha: ["max_trials", "max_length", "max_concurrent_trials"],
+  async_halving: ["max_trials", "max_length", "max_concurrent_trials"],
+  sync_halving: ["max_length"],
+  adaptive: ["max_length"],
+  adaptive_simple: ["max_length"],
 };
 
 function member(value: unknown, name: string): unknown {
