@@ -189,6 +189,35 @@ TEST_F(WebhookTest, WhatIsNotTakenIsToldAgainAlsoByTheNextMaster) {
   EXPECT_EQ(undelivered(), 0u);
 }
 
+TEST_F(WebhookTest, ItsDeliveriesAreListedWithWhatBecameOfThem) {
+  const auto id = on_end("COMPLETED");
+  const auto path = fmt::format("/api/v1/webhooks/{}/deliveries", id);
+  const auto listed = [&](std::size_t count, const std::string& state) {
+    json::array all;
+    for (int attempt = 0; attempt < 200; ++attempt) {
+      all = call(admin_, "GET", path).body.at("deliveries").as_array();
+      if (all.size() == count && all.at(0).at("state").as_string() == "DELIVERY_STATE_" + state) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return all;
+  };
+  EXPECT_EQ(call(admin_, "GET", path).body.at("deliveries"), json::array());
+  receiver_.answer({503, 410});
+  const auto first = submit();
+  complete(sync("a", 1).desired.at(0));
+  const auto waiting = listed(1, "WAITING");
+  ASSERT_EQ(waiting.size(), 1U);
+  EXPECT_EQ(waiting[0].at("event"),
+            json::value(fmt::format("EXPERIMENT_STATE_CHANGE of experiment {}", first)));
+  EXPECT_EQ(waiting[0].at("outcome"), "it answered with status 503");
+  const auto over = listed(1, "GIVEN_UP");
+  ASSERT_EQ(over.size(), 1U);
+  EXPECT_EQ(over[0].at("outcome"), "it answered with status 410");
+  EXPECT_EQ(*json::to_int64(over[0].at("attempts")), 2);
+  EXPECT_EQ(call(user_, "GET", path).status, 403);
+  EXPECT_EQ(call(admin_, "GET", "/api/v1/webhooks/99/deliveries").status, 404);
+}
+
 TEST_F(WebhookTest, ARefusalAndARedirectionAreFinal) {
   receiver_.answer({404, 302});
   on_end("COMPLETED");
