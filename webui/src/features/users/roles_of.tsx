@@ -2,49 +2,52 @@ import { useState } from "react";
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { listWorkspaces } from "../../api/places";
-import type { RoleWithAssignments } from "../../api/team_types";
-import type { User } from "../../api/types";
+import type { PermissionsSummary, RoleWithAssignments } from "../../api/team_types";
 import { Dialog } from "../../components/dialog";
 import { useRights } from "../../components/me";
 import { Loaded } from "../../components/parts";
-import { AssignRole, type Assignment, RoleLabel, RolesDoNotCount } from "../../components/roles";
+import { AssignRole, type Assignment, type Holder, RoleLabel, RolesDoNotCount } from "../../components/roles";
+import { assignmentsOf } from "./assignments";
 
 interface Roles {
   readonly assignments: readonly Assignment[];
   readonly names: ReadonlyMap<number, string>;
 }
 
-async function load(user: User, signal: AbortSignal): Promise<Roles> {
-  const [{ roles }, workspaces] = await Promise.all([
-    get<{ roles: readonly RoleWithAssignments[] }>(`roles/search/by-user/${user.id}`, {}, signal),
-    listWorkspaces(undefined, signal),
-  ]);
-  const assignments = roles.flatMap(({ role, userRoleAssignments }) =>
-    userRoleAssignments.map(({ userId, roleAssignment }) => ({ userId, role, workspace: roleAssignment.scopeWorkspaceId ?? undefined })),
+async function assignments(holder: Holder, signal: AbortSignal): Promise<Assignment[]> {
+  if (holder.groupId !== undefined)
+    return assignmentsOf(holder, await get<PermissionsSummary>(`roles/search/by-group/${holder.groupId}`, {}, signal));
+  const { roles } = await get<{ roles: readonly RoleWithAssignments[] }>(`roles/search/by-user/${holder.userId}`, {}, signal);
+  return roles.flatMap(({ role, userRoleAssignments }) =>
+    userRoleAssignments.map(({ roleAssignment }) => ({ holder, role, workspace: roleAssignment.scopeWorkspaceId ?? undefined })),
   );
-  return { assignments, names: new Map(workspaces.map(({ id, name }) => [id, name])) };
 }
 
-/** The roles of a user everywhere: to look at, to give, to take away. */
-export function UserRoles({ user, onClose }: { user: User; onClose: () => void }) {
+async function load(holder: Holder, signal: AbortSignal): Promise<Roles> {
+  const [all, workspaces] = await Promise.all([assignments(holder, signal), listWorkspaces(undefined, signal)]);
+  return { assignments: all, names: new Map(workspaces.map(({ id, name }) => [id, name])) };
+}
+
+/** The roles of a user or a group everywhere: to look at, to give, to take away. */
+export function RolesOf({ holder, onClose }: { holder: Holder; onClose: () => void }) {
+  const { name } = holder;
   const { rbac } = useRights();
-  const [loaded, reload] = usePolled(`roles of ${user.id}`, (signal) => load(user, signal), 0, () => false);
+  const [loaded, reload] = usePolled(`roles of ${name}`, (signal) => load(holder, signal), 0, () => false);
   const [assigns, setAssigns] = useState(false);
   return (
     <>
-      <Dialog title={`Roles of ${user.username}`} action="OK" onAction={() => undefined} onClose={onClose}>
+      <Dialog title={`Roles of ${name}`} action="OK" onAction={() => undefined} onClose={onClose}>
         <RolesDoNotCount rbac={rbac} />
         <Loaded of={loaded} what="roles">
-          {({ assignments, names }) =>
-            assignments.length === 0 ? (
-              <p className="quiet">{user.username} has no role.</p>
+          {({ assignments: all, names }) =>
+            all.length === 0 ? (
+              <p className="quiet">{name} has no role.</p>
             ) : (
-              <ul className="subjects" aria-label={`Roles of ${user.username}`}>
-                {assignments.map((assignment) => (
+              <ul className="subjects" aria-label={`Roles of ${name}`}>
+                {all.map((assignment) => (
                   <li key={`${assignment.role.roleId} ${assignment.workspace ?? ""}`}>
                     <RoleLabel
                       assignment={assignment}
-                      username={user.username}
                       where={
                         assignment.workspace === undefined
                           ? "for the whole cluster"
@@ -63,7 +66,7 @@ export function UserRoles({ user, onClose }: { user: User; onClose: () => void }
           Assign role
         </button>
       </Dialog>
-      {assigns && <AssignRole user={user} onDone={reload} onClose={() => setAssigns(false)} />}
+      {assigns && <AssignRole holder={holder} onDone={reload} onClose={() => setAssigns(false)} />}
     </>
   );
 }
