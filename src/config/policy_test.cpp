@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(, FixedFields, ::testing::Values(
     [](const auto& info) { return info.param.name; });
 // clang-format on
 
-TEST(FixedFields, AreNamedWhereTheyMakeAConfigurationImpossible) {
+TEST(WhatIsFixed, IsNamedWhereItMakesAConfigurationImpossible) {
   const auto refused =
       resolved_under({policy(kVision, "invariant_config:\n  resources:\n    max_slots: 2\n")},
                      "resources: {slots_per_trial: 4}");
@@ -126,7 +126,7 @@ TEST(FixedFields, AreNamedWhereTheyMakeAConfigurationImpossible) {
       kVision + ".resources.max_slots (line 3): max_slots must be >= slots_per_trial: 2 is not at least 4\n");
 }
 
-TEST(FixedFields, OfTasksAreTakenByThoseKindsThatHaveThem) {
+TEST(WhatIsFixed, OfTasksIsTakenByThoseKindsThatHaveIt) {
   const Policies policies = {policy(
       kCluster, "invariant_config: {idle_timeout: 1h, notebook_idle_type: activity, resources: {slots: 2}}",
       Workload::Task)};
@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(, Limits, ::testing::Values(
     [](const auto& info) { return info.param.name; });
 // clang-format on
 
-TEST(Limits, OfATaskAreAboutItsSlots) {
+TEST(TaskLimits, AreAboutItsSlots) {
   const Policies policies = {policy(kCluster, "constraints: {resources: {max_slots: 1}}", Workload::Task)};
   json::object document{{"resources", json::object{{"slots", 2}}}};
   const auto errors = limit(Workload::Task, document, policies, 42);

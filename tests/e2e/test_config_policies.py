@@ -52,7 +52,7 @@ def test_policies_hold_for_what_is_submitted_and_for_what_becomes_of_it(start, n
     config = json.loads(cluster.run("experiment", "config", 1, "--json"))
     assert config["max_restarts"] == 3
     assert config["resources"]["max_slots"] == 1
-    assert config["environment"]["environment_variables"]["cpu"][-2:] == ["TEAM=mine", "TEAM=vision"]
+    assert config["environment"]["environment_variables"][-2:] == ["TEAM=mine", "TEAM=vision"]
     for words, sentence in (
         (("experiment", "set", "max-slots", 1, 4), "resources.max_slots is 4; the policy of workspace 'vision'"),
         (("experiment", "set", "priority", 1, 5), "resources.priority is 5; the cluster's policy"),
