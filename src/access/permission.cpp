@@ -44,6 +44,10 @@ constexpr auto kPermissions = std::to_array<PermissionInfo>({
     {DeleteTemplates, "PERMISSION_TYPE_DELETE_TEMPLATES", "delete", Anyone},
     {ViewWebhooks, "PERMISSION_TYPE_VIEW_WEBHOOKS", "view the webhooks of", Anyone},
     {EditWebhooks, "PERMISSION_TYPE_EDIT_WEBHOOKS", "change the webhooks of", Owner},
+    {ModifyGlobalConfigPolicies, "PERMISSION_TYPE_MODIFY_GLOBAL_CONFIG_POLICIES",
+     "change the configuration policies of", Admin, true},
+    {ModifyWorkspaceConfigPolicies, "PERMISSION_TYPE_MODIFY_WORKSPACE_CONFIG_POLICIES",
+     "change the configuration policies of", Owner},
     {ViewMasterLogs, "PERMISSION_TYPE_VIEW_MASTER_LOGS", "read the master's log of", Anyone, true},
     {ViewClusterUsage, "PERMISSION_TYPE_VIEW_CLUSTER_USAGE", "see who used what of", Anyone, true},
     {UpdateAgents, "PERMISSION_TYPE_UPDATE_AGENTS", "change agents of", Admin, true},
@@ -86,6 +90,7 @@ Permission to_see(Permission permission) {
     case CreateProject:
     case AssignRoles:
     case UpdateWorkspace:
+    case ModifyWorkspaceConfigPolicies:
     case DeleteWorkspace: return ViewWorkspace;
     case UpdateProject:
     case DeleteProject: return ViewProject;
@@ -110,7 +115,8 @@ Permission for_things_of_others(Permission permission) {
 }
 
 bool is_administrative(Permission permission) {
-  return info(permission).cluster_only || permission == AssignRoles || permission == EditWebhooks;
+  return info(permission).cluster_only || permission == AssignRoles || permission == EditWebhooks ||
+         permission == ModifyWorkspaceConfigPolicies;
 }
 
 }  // namespace det::access

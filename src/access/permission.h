@@ -40,6 +40,8 @@ enum class Permission {
   DeleteTemplates,
   ViewWebhooks,
   EditWebhooks,
+  ModifyGlobalConfigPolicies,
+  ModifyWorkspaceConfigPolicies,
   ViewMasterLogs,
   ViewClusterUsage,
   UpdateAgents,

@@ -30,6 +30,7 @@ std::vector<Role> make() {
                                            DeleteWorkspace,
                                            AssignRoles,
                                            EditWebhooks,
+                                           ModifyWorkspaceConfigPolicies,
                                            DeleteOtherUserModelRegistry,
                                            DeleteOtherUserModelVersion};
   Set all;
@@ -43,8 +44,8 @@ std::vector<Role> make() {
        "also runs experiments, commands and notebooks; makes and changes no projects",
        viewer + experiments + tasks},
       {RoleId(5), "Editor", "also runs commands and notebooks, and changes models and templates", editor},
-      {kWorkspaceAdmin, "WorkspaceAdmin", "also changes the workspace and assigns roles in it",
-       workspace_admin},
+      {kWorkspaceAdmin, "WorkspaceAdmin",
+       "also changes the workspace and its policies, and assigns roles in it", workspace_admin},
       {RoleId(3),
        "WorkspaceCreator",
        "makes workspaces, and administrates those that it made",

@@ -56,20 +56,21 @@ std::string group_help(const Command& group, const std::string& path) {
 }
 
 Command root_command() {
-  return {.names = {"det"},
-          .help = "Determined: train deep-learning models",
-          .example =
-              "det up                                 a master and an agent right here\n"
-              "det experiment create const.yaml . -f  train, and watch\n"
-              "det experiment list",
-          .children = {
-              experiment_commands(), trial_commands(),       checkpoint_commands(), model_commands(),
-              agent_commands(),      slot_commands(),        master_commands(),     user_commands(),
-              template_commands(),   workspace_commands(),   project_commands(),    token_commands(),
-              rbac_commands(),       audit_commands(),       webhook_commands(),    resources_commands(),
-              job_commands(),        task_commands(),        command_commands(),    notebook_commands(),
-              shell_commands(),      tensorboard_commands(), dev_commands(),        preview_search_command(),
-              simulate_command(),    version_command(),      user_group_commands()}};
+  return {
+      .names = {"det"},
+      .help = "Determined: train deep-learning models",
+      .example =
+          "det up                                 a master and an agent right here\n"
+          "det experiment create const.yaml . -f  train, and watch\n"
+          "det experiment list",
+      .children = {
+          experiment_commands(), trial_commands(),       checkpoint_commands(), model_commands(),
+          agent_commands(),      slot_commands(),        master_commands(),     user_commands(),
+          template_commands(),   workspace_commands(),   project_commands(),    token_commands(),
+          rbac_commands(),       audit_commands(),       webhook_commands(),    resources_commands(),
+          job_commands(),        task_commands(),        command_commands(),    notebook_commands(),
+          shell_commands(),      tensorboard_commands(), dev_commands(),        preview_search_command(),
+          simulate_command(),    version_command(),      user_group_commands(), config_policies_commands()}};
 }
 
 }  // namespace det::cli

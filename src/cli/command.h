@@ -46,6 +46,7 @@ Command slot_commands();
 Command master_commands();
 Command user_commands();
 Command user_group_commands();
+Command config_policies_commands();
 Command template_commands();
 Command workspace_commands();
 Command token_commands();

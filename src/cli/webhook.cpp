@@ -175,6 +175,23 @@ Action define_test(CLI::App& app) {
   };
 }
 
+Action define_deliveries(CLI::App& app) {
+  const auto named = add_webhook(app);
+  const auto form = std::make_shared<OutputForm>();
+  add_output_flags(app, *form);
+  return [named, form](Session& session) -> Result<int> {
+    DET_TRY(const auto webhook, find_webhook(session, *named));
+    DET_TRY(const auto found, session.get(path_of(webhook) + "/deliveries"));
+    Table table({"Time", "Event", "State", "Attempts", "Outcome", "Next Attempt"});
+    for (const auto& delivery : list_at(found, "deliveries"))
+      table.add({time_cell(at(delivery, "creationTime")), at(delivery, "event"),
+                 json::value(word_of(text_at(delivery, "state"), "DELIVERY_STATE_")),
+                 at(delivery, "attempts"), at(delivery, "outcome"), time_cell(at(delivery, "nextAttempt"))});
+    show(session.console(), *form, list_at(found, "deliveries"), table);
+    return 0;
+  };
+}
+
 Action define_delete(CLI::App& app) {
   const auto named = add_webhook(app);
   return [named](Session& session) -> Result<int> {
@@ -190,16 +207,18 @@ Action define_delete(CLI::App& app) {
 Command webhook_commands() {
   const std::string create =
       "det webhook create team https://example.com/hook --on error --on-log 'out of memory'";
-  return {.names = {"webhook", "wh"},
-          .help = "manage webhooks, which are told when something happens",
-          .example = create,
-          .children =
-              {{{"list", "ls"}, "list webhooks", "", define_list},
-               {{"create"}, "create webhook", create, define_create},
-               {{"edit"}, "edit webhook", "det webhook edit team --url https://example.com/new", define_edit},
-               {{"test"}, "test webhook", "det webhook test team", define_test},
-               {{"delete", "rm"}, "delete webhook", "det webhook delete 3", define_delete}},
-          .default_child = "list"};
+  return {
+      .names = {"webhook", "wh"},
+      .help = "manage webhooks, which are told when something happens",
+      .example = create,
+      .children =
+          {{{"list", "ls"}, "list webhooks", "", define_list},
+           {{"create"}, "create webhook", create, define_create},
+           {{"edit"}, "edit webhook", "det webhook edit team --url https://example.com/new", define_edit},
+           {{"test"}, "test webhook", "det webhook test team", define_test},
+           {{"deliveries"}, "list deliveries of webhook", "det webhook deliveries team", define_deliveries},
+           {{"delete", "rm"}, "delete webhook", "det webhook delete 3", define_delete}},
+      .default_child = "list"};
 }
 
 }  // namespace det::cli

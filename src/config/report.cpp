@@ -44,7 +44,9 @@ void Report::add(const Path& path, const Path& culprit, std::string text) {
       }
     }
   }
-  add(0, {path, 0, std::move(text)});
+  const auto users = std::ranges::find(sources_, "<config>", &Source::name);
+  add(users == sources_.end() ? 0 : static_cast<std::size_t>(users - sources_.begin()),
+      {path, 0, std::move(text)});
 }
 
 void Report::add(std::size_t source, Problem problem) {

@@ -21,7 +21,7 @@ std::string shown_value(const json::value& value);
 /// Collects the problems of one or more documents and says where each is.
 class Report {
  public:
-  /// The first source that has a path answers for it; for what nobody wrote, the first.
+  /// The first source that has a path answers for it; for what nobody wrote, "<config>" or else the first.
   explicit Report(std::vector<Source> sources) : sources_(std::move(sources)) {}
 
   void add(const Path& path, std::string text) { add(path, path, std::move(text)); }

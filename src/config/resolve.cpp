@@ -5,6 +5,7 @@
 #include "det/config/experiment_config.h"
 #include "det/config/layer.h"
 #include "det/config/merge.h"
+#include "det/config/policy.h"
 #include "det/config/report.h"
 #include "det/config/rules.h"
 #include "det/config/schema.h"
@@ -38,9 +39,34 @@ void seed_experiment(json::object& document, const Circumstances& circumstances)
   reproducibility["experiment_seed"] = static_cast<std::int64_t>(seconds & 0xffffffffu);
 }
 
+// Of a document that cannot be read: none.
+std::optional<json::object> readable(const std::string& yaml) {
+  auto parsed = parse_yaml(yaml);
+  if (!parsed || !(parsed->value.is_object() || parsed->value.is_null())) return std::nullopt;
+  return parsed->value.is_object() ? std::move(parsed->value.get_object()) : json::object{};
+}
+
 }  // namespace
 
+std::optional<Place> place_of(const Layers& layers) {
+  const auto user = readable(layers.user_yaml);
+  const auto base = readable(layers.template_yaml.value_or(""));
+  if (!user || !base) return std::nullopt;
+  const auto text = [&](std::string_view field) -> std::string {
+    for (const auto* document : {&*user, &*base, &layers.master})
+      if (const auto* found = find_member(*document, field))
+        return found->is_string() ? std::string(found->get_string()) : "";
+    return "";
+  };
+  return Place{text("workspace"), text("project")};
+}
+
 tl::expected<Resolved, std::vector<Error>> resolve(const Layers& layers, const Circumstances& circumstances) {
+  return resolve(layers, circumstances, {});
+}
+
+tl::expected<Resolved, std::vector<Error>> resolve(const Layers& layers, const Circumstances& circumstances,
+                                                   const Policies& policies) {
   Layer master{kMaster, {layers.master, {}}, true};
   Report all({{kConfig, &master.document}});
   Layer base = layers.template_yaml ? read_layer(kTemplate, *layers.template_yaml, all)
@@ -55,10 +81,17 @@ tl::expected<Resolved, std::vector<Error>> resolve(const Layers& layers, const C
   if (!user.usable || !base.usable) return tl::unexpected(all.errors());
 
   Resolved resolved;
-  const auto merged = merge(schema::experiment(), user.document.value, below).get_object();
+  auto whole = merge(schema::experiment(), user.document.value, below);
+  std::vector<Source> sources = {
+      {kConfig, &user.document}, {kTemplate, &base.document}, {kMaster, &master.document}};
+  for (const auto& policy : policies) {
+    whole = merge(schema::experiment(), policy.fixed.value, whole);
+    sources.insert(sources.begin(), {policy.whose, &policy.fixed});
+  }
+  const auto& merged = whole.get_object();
   const auto generation = generation_of(merged);
   auto document = with_defaults(merged, generation);
-  Report report({{kConfig, &user.document}, {kTemplate, &base.document}, {kMaster, &master.document}});
+  Report report(std::move(sources));
   check_complete(schema::experiment(), merged, report);
   check_rules({document, merged, generation, circumstances, report, resolved.warnings});
   all.absorb(report);

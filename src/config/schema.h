@@ -142,6 +142,9 @@ std::string_view tag_of(const Type& type, const json::value& value);
 const Type& experiment();
 /// The configuration of a task that is no trial: "command", "shell", "notebook" or "tensorboard".
 const Type& task(std::string_view kind);
+/// What an administrator may fix of either, and how far users may go.
+const Type& experiment_policy();
+const Type& task_policy();
 Type searcher();
 Type checkpoint_storage();
 Type resources();

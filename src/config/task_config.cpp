@@ -68,7 +68,8 @@ std::string kind_in_description(std::string_view kind) {
 }  // namespace
 
 tl::expected<TaskConfig, std::vector<Error>> resolve_task(std::string_view kind, const Layers& layers,
-                                                          const Circumstances& circumstances) {
+                                                          const Circumstances& circumstances,
+                                                          const Policies& policies) {
   const auto& type = schema::task(kind);
   Layer master{"<master>", {json::object{}, {}}, true};
   if (const auto* environment = layers.master.if_contains("environment"))
@@ -83,10 +84,16 @@ tl::expected<TaskConfig, std::vector<Error>> resolve_task(std::string_view kind,
   if (user.usable) check(type, user, below, all);
   if (!user.usable || !base.usable) return tl::unexpected(all.errors());
 
-  const auto merged = merge(type, user.document.value, below).get_object();
+  auto whole = merge(type, user.document.value, below);
+  std::vector<Source> sources = {
+      {"<config>", &user.document}, {"<template>", &base.document}, {"<master>", &master.document}};
+  for (const auto& policy : policies) {
+    whole = merge(type, of_kind(kind, policy.fixed.value), whole);
+    sources.insert(sources.begin(), {policy.whose, &policy.fixed});
+  }
+  const auto& merged = whole.get_object();
   auto document = with_task_defaults(type, merged);
-  Report report(
-      {{"<config>", &user.document}, {"<template>", &base.document}, {"<master>", &master.document}});
+  Report report(std::move(sources));
   check_complete(type, merged, report);
   check_rules(kind, document, circumstances, report);
   all.absorb(report);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "det/config/experiment_config.h"
+#include "det/config/policy.h"
 
 namespace det::config {
 
@@ -26,6 +26,7 @@ struct TaskConfig {
 /// Parses, checks, merges and defaults, as `resolve` does for experiments. `kind` is "command", "shell",
 /// "notebook" or "tensorboard"; of the layer of the master only what such a task has is used.
 tl::expected<TaskConfig, std::vector<Error>> resolve_task(std::string_view kind, const Layers& layers,
-                                                          const Circumstances& circumstances);
+                                                          const Circumstances& circumstances,
+                                                          const Policies& policies = {});
 
 }  // namespace det::config

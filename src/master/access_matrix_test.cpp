@@ -309,8 +309,8 @@ TEST_F(AccessMatrix, CallsThatMakeOrChooseAskBeforeTheyDo) {
     int stranger, viewer, editor;
   };
   for (const auto& row : std::vector<Row>{{"/api/v1/experiments", experiment, 404, 403, 200},
-                                          {"/api/v1/experiments", forked, 404, 404, 404},
-                                          {"/api/v1/experiments", warm, 404, 404, 404},
+                                          {"/api/v1/experiments", forked, 404, 403, 404},
+                                          {"/api/v1/experiments", warm, 404, 403, 404},
                                           {"/api/v1/commands", command, 404, 403, 200},
                                           {"/api/v1/job-queues", queue, 404, 403, 200}}) {
     const auto of = [&](const std::string& token) { return call(token, "POST", row.path, row.body); };

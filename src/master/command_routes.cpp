@@ -4,6 +4,7 @@
 
 #include "det/config/experiment_config.h"
 #include "det/master/objects.h"
+#include "det/master/policy_book.h"
 #include "det/master/rights.h"
 #include "det/master/task_objects.h"
 
@@ -126,6 +127,8 @@ asio::awaitable<Result<TaskReply>> set_priority(Services& s, TaskKind kind, Cont
   if (!user) co_return tl::unexpected(user.error());
   const auto record = co_await find(s, kind, request.task_id);
   if (!record) co_return tl::unexpected(record.error());
+  if (const auto fine = check_policies(s, WorkspaceId(record->workspace_id), request.priority); !fine)
+    co_return tl::unexpected(fine.error());
   cluster::Event event = cluster::TaskPrioritySet{request.task_id, request.priority};
   auto by = principal_name(context.principal);
   const auto done = co_await s.ledger.handle(std::move(event), std::move(by));

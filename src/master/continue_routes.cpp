@@ -7,6 +7,7 @@
 #include "det/master/collector.h"
 #include "det/master/experiment_actions.h"
 #include "det/master/objects.h"
+#include "det/master/policy_book.h"
 #include "det/master/unmanaged.h"
 
 namespace det::master {
@@ -43,23 +44,21 @@ struct Stored {
 /// The experiment's configuration with the override over it, as at a submission.
 Result<config::ExperimentConfig> overridden(Services& s, const ExperimentRecord& record,
                                             const std::string& yaml) {
-  const auto resolved_with = [&](const std::string& user) -> Result<config::ExperimentConfig> {
+  const auto resolved_with = [&](const std::string& user,
+                                 const config::Policies& policies) -> Result<config::ExperimentConfig> {
     const config::Layers layers{
         .master = s.defaults, .template_yaml = config::emit_yaml(record.config), .user_yaml = user};
-    const config::Circumstances circumstances{.now = s.ledger.now(),
-                                              .pet_name = record.name,
-                                              .resource_pools = s.ledger.cluster().resource_pools()};
-    auto resolved = config::resolve(layers, circumstances);
-    if (!resolved) return tl::unexpected(join_errors(resolved.error()));
-    return std::move(resolved->config);
+    DET_TRY(auto resolved, resolve(s, layers, policies));
+    return std::move(resolved.config);
   };
-  DET_TRY(const auto as_it_was, resolved_with("{}"));
+  DET_TRY(const auto as_it_was, resolved_with("{}", {}));
   if (as_it_was.document != record.config)
     return failed_precondition(
         "the configuration of experiment {} is of an earlier release and would mean something else now; fork "
         "it",
         record.id);
-  return resolved_with(yaml.find_first_not_of(" \t\r\n") == std::string::npos ? "{}" : yaml);
+  DET_TRY(const auto policies, policies_of(s, ProjectId(record.project_id)));
+  return resolved_with(yaml.find_first_not_of(" \t\r\n") == std::string::npos ? "{}" : yaml, policies);
 }
 
 /// Checkpoints stay where they are, and with them what goes on from one.

@@ -2,6 +2,7 @@
 
 #include "det/master/collector.h"
 #include "det/master/objects.h"
+#include "det/master/policy_book.h"
 #include "det/master/unmanaged.h"
 
 namespace det::master {
@@ -91,6 +92,8 @@ asio::awaitable<Result<void>> patch_stored(Services& s, PatchRequest request, Re
   if (const auto* open = s.unmanaged.open_record(id)) record = *open;
   if (!record || record->state == experiment::State::Deleted)
     co_return not_found("experiment '{}' not found", id);
+  if (const auto fine = check_policies(s, ProjectId(record->project_id), change); !fine)
+    co_return tl::unexpected(fine.error());
   auto result = changed(*std::move(record), std::move(request), change);
   if (!result) co_return tl::unexpected(result.error());
   if (auto* open = s.unmanaged.open_record(id)) *open = *result;
@@ -122,6 +125,8 @@ asio::awaitable<Result<void>> extend(Services& s, PatchRequest request, Reconfig
   if (!stored.record || stored.record->state == experiment::State::Deleted)
     co_return not_found("experiment '{}' not found", id);
   if (s.collector.deletes(id)) co_return failed_precondition("experiment {} is being deleted", id);
+  if (const auto fine = check_policies(s, ProjectId(stored.record->project_id), change); !fine)
+    co_return tl::unexpected(fine.error());
   if (stored.record->state == experiment::State::Completed && !stored.search)
     co_return failed_precondition(
         "experiment {} is over, and its search cannot be extended: a {} search that is over has nothing more "
@@ -154,6 +159,8 @@ asio::awaitable<Result<void>> patch_experiment(Services& s, PatchRequest request
   if (live == nullptr && change->of_search())
     co_return co_await extend(s, std::move(request), *change, std::move(by));
   if (live == nullptr) co_return co_await patch_stored(s, std::move(request), *change);
+  if (const auto fine = check_policies(s, ProjectId(live->record().project_id), *change); !fine)
+    co_return tl::unexpected(fine.error());
   cluster::ExperimentPatched patched{request.id, request.name, request.description, request.notes,
                                      request.labels};
   if (change->of_resources() || change->of_checkpoints() || change->of_search()) patched.config = *change;

@@ -5,6 +5,7 @@
 
 #include "det/master/experiment_patch.h"
 #include "det/master/objects.h"
+#include "det/master/policy_book.h"
 #include "det/master/rights.h"
 #include "det/master/workspaces.h"
 
@@ -234,6 +235,26 @@ Result<cluster::Job> find_job(Services& s, const std::string& name) {
   return not_found("job '{}' not found in any queue", name);
 }
 
+/// Whether policies let the job change like that; of a task that is no trial only the priority can.
+Result<void> check_policies(Services& s, const cluster::Job& job, const experiment::Reconfiguration& change) {
+  if (job.task.empty())
+    return check_policies(s, ProjectId(s.ledger.cluster().experiment(job.experiment)->record().project_id),
+                          change);
+  if (!change.priority) return {};
+  return check_policies(s, WorkspaceId(s.ledger.cluster().task(job.task)->record().workspace_id),
+                        *change.priority);
+}
+
+/// What a move in the queue brings along: the priority of the job that it goes next to.
+Result<void> check_move(Services& s, const cluster::Job& job, const cluster::Job& anchor) {
+  const auto& cluster = s.ledger.cluster();
+  const auto priority = cluster.priority_of(anchor);
+  if (cluster.pool(cluster.pool_of(job)).policy != scheduler::Policy::Priority ||
+      cluster.priority_of(job) == priority)
+    return {};
+  return check_policies(s, job, {.priority = priority});
+}
+
 Result<cluster::Event> to_event(Services& s, const QueueControl& update) {
   DET_TRY(const auto job, find_job(s, update.job_id));
   const int given = update.ahead_of.has_value() + update.behind_of.has_value() +
@@ -246,12 +267,18 @@ Result<cluster::Event> to_event(Services& s, const QueueControl& update) {
         update.job_id, given);
   if (update.ahead_of || update.behind_of) {
     DET_TRY(const auto anchor, find_job(s, update.ahead_of ? *update.ahead_of : *update.behind_of));
+    if (auto fine = check_move(s, job, anchor); !fine) return tl::unexpected(std::move(fine).error());
     return cluster::JobMoved{.id = job.experiment,
                              .anchor = anchor.experiment,
                              .ahead = update.ahead_of.has_value(),
                              .task = job.task,
                              .anchor_task = anchor.task};
   }
+  experiment::Reconfiguration change;
+  if (update.priority) change.priority = *update.priority;
+  change.weight = update.weight;
+  change.resource_pool = update.resource_pool;
+  if (auto fine = check_policies(s, job, change); !fine) return tl::unexpected(std::move(fine).error());
   if (!job.task.empty()) {
     if (update.priority) return cluster::TaskPrioritySet{job.task, *update.priority};
     return failed_precondition("job '{}' is a {}: its priority and its place can be changed, its {} cannot",
@@ -261,10 +288,7 @@ Result<cluster::Event> to_event(Services& s, const QueueControl& update) {
   }
   cluster::ExperimentPatched patched{
       .id = job.experiment, .name = {}, .description = {}, .notes = {}, .labels = {}, .config = {}};
-  patched.config.emplace();
-  if (update.priority) patched.config->priority = *update.priority;
-  patched.config->weight = update.weight;
-  patched.config->resource_pool = update.resource_pool;
+  patched.config = std::move(change);
   return patched;
 }
 

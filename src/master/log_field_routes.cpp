@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "det/master/policy_book.h"
 #include "det/master/services.h"
 #include "det/master/task_objects.h"
 
@@ -54,14 +55,18 @@ asio::awaitable<Result<http::Empty>> retain(Services& s, RetainRequest request) 
   if (request.num_days < -1 || request.num_days > 32'767)
     co_return invalid_argument("numDays is {}; it must be from -1 (for ever) to 32767", request.num_days);
   const bool of_trial = request.trial_id.value() != 0;
-  auto read = [&s, request, of_trial] {
-    return of_trial ? s.store.trial(request.trial_id).has_value()
-                    : s.store.experiment(request.experiment_id).has_value();
+  auto read = [&s, request, of_trial]() -> std::optional<std::int64_t> {
+    const auto trial = of_trial ? s.store.trial(request.trial_id) : std::nullopt;
+    if (of_trial && !trial) return std::nullopt;
+    const auto record = s.store.experiment(of_trial ? trial->experiment_id : request.experiment_id);
+    return record ? std::optional(record->project_id) : std::nullopt;
   };
-  const bool known = co_await blocking(s, std::move(read));
-  if (!known)
+  const auto project = co_await blocking(s, std::move(read));
+  if (!project)
     co_return of_trial ? not_found("trial '{}' not found", request.trial_id)
                        : not_found("experiment '{}' not found", request.experiment_id);
+  if (const auto fine = check_log_retention(s, ProjectId(*project), request.num_days); !fine)
+    co_return tl::unexpected(fine.error());
   store::SetLogRetention change{.days = request.num_days};
   if (of_trial)
     change.trial = request.trial_id;

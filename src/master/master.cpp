@@ -22,6 +22,7 @@
 #include "det/master/experiment_actions.h"
 #include "det/master/log_ring.h"
 #include "det/master/measurements.h"
+#include "det/master/policy_book.h"
 #include "det/master/proxy_routes.h"
 #include "det/master/registry.h"
 #include "det/master/request_limits.h"
@@ -97,12 +98,13 @@ class Server final : public Master {
         registry_(*store_),
         workspaces_(*store_),
         roles_(*store_, options_.authz),
+        policies_(*store_),
         unmanaged_(ledger_, *store_, pool_),
         webhooks_(strand, ledger_, *store_, workspaces_, unmanaged_, options_.webhooks),
         collector_(strand, ledger_, *store_, registry_, pool_),
         liveness_(wall_clock()),
-        services_{ledger_, *store_,    auth_,     collector_,    registry_, workspaces_,
-                  roles_,  unmanaged_, webhooks_, measurements_, liveness_, pool_},
+        services_{ledger_,   *store_,    auth_,     collector_,    registry_, workspaces_, roles_,
+                  policies_, unmanaged_, webhooks_, measurements_, liveness_, pool_},
         limits_(options_.rate_limit),
         router_("Determined", DET_VERSION),
         server_(
@@ -248,6 +250,7 @@ class Server final : public Master {
     router_.observe([this](const http::Router::Call& call) { return audit(services_, call); });
     add_role_routes(router_, services_);
     add_group_routes(router_, services_);
+    add_config_policy_routes(router_, services_);
     add_audit_routes(router_, services_);
     add_agent_routes(router_, services_);
     add_report_routes(router_, services_);
@@ -351,6 +354,7 @@ class Server final : public Master {
   Registry registry_;
   Workspaces workspaces_;
   RoleBook roles_;
+  PolicyBook policies_;
   Unmanaged unmanaged_;
   Webhooks webhooks_;
   Measurements measurements_;

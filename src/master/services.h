@@ -22,6 +22,7 @@ namespace det::master {
 class Collector;
 class LogRing;
 class Measurements;
+class PolicyBook;
 class Registry;
 class RoleBook;
 class Unmanaged;
@@ -37,6 +38,7 @@ struct Services {
   Registry& registry;
   Workspaces& workspaces;
   RoleBook& roles;
+  PolicyBook& policies;
   Unmanaged& unmanaged;
   Webhooks& webhooks;
   Measurements& measurements;
@@ -122,6 +124,7 @@ void add_checkpoint_file_routes(http::Router& router, Services& s);
 void add_empty_routes(http::Router& router, Services& s);
 void add_role_routes(http::Router& router, Services& s);
 void add_group_routes(http::Router& router, Services& s);
+void add_config_policy_routes(http::Router& router, Services& s);
 void add_audit_routes(http::Router& router, Services& s);
 void add_policy_routes(http::Router& router, Services& s);
 void add_log_routes(http::Router& router, Services& s);

@@ -42,7 +42,7 @@ BOOST_DESCRIBE_STRUCT(SubmitReply, (), (experiment, config, warnings, launch_rea
 /// PermissionDenied where the caller may not.
 asio::awaitable<Result<store::ProjectId>> project_of(Services& s, const std::any& principal,
                                                      const SubmitRequest& request,
-                                                     const config::ExperimentConfig& config);
+                                                     const config::Place& place);
 /// What the request says of its git working directory.
 Result<json::object> git_of(const SubmitRequest& request);
 

@@ -9,6 +9,7 @@
 #include "det/master/log_policies.h"
 #include "det/master/names.h"
 #include "det/master/objects.h"
+#include "det/master/policy_book.h"
 #include "det/master/rights.h"
 #include "det/master/submit.h"
 #include "det/master/warm_start.h"
@@ -49,19 +50,43 @@ struct PreviewReply {
 };
 BOOST_DESCRIBE_STRUCT(PreviewReply, (), (summary))
 
+Result<config::Layers> layers_of(Services& s, const std::string& yaml, const std::string& template_name) {
+  config::Layers layers{.master = s.defaults, .template_yaml = std::nullopt, .user_yaml = yaml};
+  if (template_name.empty()) return layers;
+  for (const auto& known : s.store.templates())
+    if (known.name == template_name) layers.template_yaml = known.yaml;
+  if (!layers.template_yaml) return not_found("template '{}' not found", template_name);
+  return layers;
+}
+
+/// What the policies allow; what the configuration leaves open is set to it.
+Result<void> keep_to_limits(Services& s, const config::Policies& policies, config::ExperimentConfig& config) {
+  if (policies.empty()) return {};
+  const auto& cluster = s.ledger.cluster();
+  const auto usual = cluster.pool(cluster.pool_for(config)).default_priority;
+  auto document = std::move(config.document);
+  if (const auto errors = config::limit(config::Workload::Experiment, document, policies, usual);
+      !errors.empty())
+    return tl::unexpected(join_errors(errors));
+  DET_TRY(config, config::from_document(document));
+  return {};
+}
+
 }  // namespace
 
 Result<config::Resolved> resolve(Services& s, const std::string& yaml, const std::string& template_name) {
-  config::Layers layers{.master = s.defaults, .template_yaml = std::nullopt, .user_yaml = yaml};
-  if (!template_name.empty()) {
-    for (const auto& known : s.store.templates())
-      if (known.name == template_name) layers.template_yaml = known.yaml;
-    if (!layers.template_yaml) return not_found("template '{}' not found", template_name);
-  }
+  DET_TRY(const auto layers, layers_of(s, yaml, template_name));
+  return resolve(s, layers, {});
+}
+
+Result<config::Resolved> resolve(Services& s, const config::Layers& layers,
+                                 const config::Policies& policies) {
   const config::Circumstances circumstances{
       .now = s.ledger.now(), .pet_name = pet_name(), .resource_pools = s.ledger.cluster().resource_pools()};
-  auto resolved = config::resolve(layers, circumstances);
+  auto resolved = config::resolve(layers, circumstances, policies);
   if (!resolved) return tl::unexpected(join_errors(resolved.error()));
+  if (auto within = keep_to_limits(s, policies, resolved->config); !within)
+    return tl::unexpected(std::move(within).error());
   return *std::move(resolved);
 }
 
@@ -149,13 +174,12 @@ Result<json::object> git_of(const SubmitRequest& r) {
 }
 
 asio::awaitable<Result<ProjectId>> project_of(Services& s, const std::any& principal,
-                                              const SubmitRequest& request,
-                                              const config::ExperimentConfig& config) {
+                                              const SubmitRequest& request, const config::Place& place) {
   ProjectId id(request.project_id);
   if (request.project_id == 0) {
     id = store::kUncategorizedProject;
-    if (!config.workspace.empty()) {
-      const auto named = s.workspaces.place(config.workspace, config.project);
+    if (!place.workspace.empty()) {
+      const auto named = s.workspaces.place(place.workspace, place.project);
       if (!named) co_return tl::unexpected(named.error());
       id = *named;
     } else if (request.parent_id) {
@@ -195,7 +219,18 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
                                    json::value(""));
     if (!seen) co_return tl::unexpected(seen.error());
   }
-  auto resolved = resolve(s, request.config, template_name);
+  const auto layers = layers_of(s, request.config, template_name);
+  if (!layers) co_return tl::unexpected(layers.error());
+  ProjectId project;
+  Result<config::Policies> held;
+  if (const auto place = config::place_of(*layers)) {
+    const auto found = co_await project_of(s, context.principal, request, *place);
+    if (!found) co_return tl::unexpected(found.error());
+    project = *found;
+    held = policies_of(s, project);
+    if (!held) co_return tl::unexpected(held.error());
+  }
+  auto resolved = resolve(s, *layers, *held);
   if (!resolved) co_return tl::unexpected(resolved.error());
   const auto policies = LogPolicies::of(resolved->config.document);
   if (!policies) co_return tl::unexpected(policies.error());
@@ -203,8 +238,6 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   if (!sources) co_return tl::unexpected(sources.error());
   const auto warm_start = co_await find_warm_start(s, *resolved);
   if (!warm_start) co_return tl::unexpected(warm_start.error());
-  const auto project = co_await project_of(s, context.principal, request, resolved->config);
-  if (!project) co_return tl::unexpected(project.error());
   std::vector<std::string> warnings;
   const auto reason = never_fits(s, resolved->config);
   if (reason) {
@@ -227,7 +260,7 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   record.resource_pool = s.ledger.cluster().pool_for(config);
   record.start_time = s.ledger.now();
   record.forked_from = request.parent_id;
-  record.project_id = project->value();
+  record.project_id = project.value();
   record.git = *std::move(git);
   SubmitReply reply{.experiment = {},
                     .config = config::masked(config.document),

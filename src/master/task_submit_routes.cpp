@@ -4,6 +4,7 @@
 #include "det/config/task_config.h"
 #include "det/master/model_definition.h"
 #include "det/master/names.h"
+#include "det/master/policy_book.h"
 #include "det/master/rights.h"
 #include "det/master/task_objects.h"
 #include "det/master/workspaces.h"
@@ -35,8 +36,8 @@ struct LaunchReply : TaskReply {
 };
 BOOST_DESCRIBE_STRUCT(LaunchReply, (TaskReply), (config, warnings, launch_reason))
 
-Result<config::TaskConfig> resolve(Services& s, const TaskKind& kind, const LaunchRequest& request,
-                                   const std::vector<store::TemplateRecord>& templates) {
+Result<config::Layers> layers_of(Services& s, const LaunchRequest& request,
+                                 const std::vector<store::TemplateRecord>& templates) {
   config::Layers layers{.master = s.defaults, .template_yaml = std::nullopt, .user_yaml = ""};
   if (request.config.is_string())
     layers.user_yaml = std::string(request.config.get_string());
@@ -47,24 +48,43 @@ Result<config::TaskConfig> resolve(Services& s, const TaskKind& kind, const Laun
       if (known.name == request.template_name) layers.template_yaml = known.yaml;
     if (!layers.template_yaml) return not_found("template '{}' not found", request.template_name);
   }
+  return layers;
+}
+
+/// Where it runs: the pool that it names, or the usual one.
+std::string pool_of(Services& s, const config::TaskConfig& config) {
+  const auto& pools = s.ledger.cluster().pools();
+  if (!config.resource_pool.empty()) return config.resource_pool;
+  return config.slots > 0 ? pools.default_compute : pools.default_aux;
+}
+
+Result<config::TaskConfig> resolve(Services& s, const TaskKind& kind, const config::Layers& layers,
+                                   const config::Policies& policies) {
   const config::Circumstances circumstances{
       .now = s.ledger.now(), .pet_name = pet_name(), .resource_pools = s.ledger.cluster().resource_pools()};
-  auto resolved = config::resolve_task(kind.word, layers, circumstances);
+  auto resolved = config::resolve_task(kind.word, layers, circumstances, policies);
   if (!resolved) return tl::unexpected(join_errors(resolved.error()));
+  if (policies.empty()) return *std::move(resolved);
+  const auto usual = s.ledger.cluster().pool(pool_of(s, *resolved)).default_priority;
+  if (const auto errors = config::limit(config::Workload::Task, resolved->document, policies, usual);
+      !errors.empty())
+    return tl::unexpected(join_errors(errors));
+  if (const auto priority = json::to_int64(resolved->document.at("resources").at("priority")))
+    resolved->priority = static_cast<int>(*priority);
   return *std::move(resolved);
 }
 
-Result<std::int64_t> workspace_of(Services& s, const LaunchRequest& request,
-                                  const config::TaskConfig& config) {
-  const auto* found = request.workspace_id != 0   ? s.workspaces.find(WorkspaceId(request.workspace_id))
-                      : !config.workspace.empty() ? s.workspaces.find(config.workspace)
-                                                  : s.workspaces.find(store::kUncategorizedWorkspace);
+Result<const WorkspaceRecord*> workspace_of(Services& s, const LaunchRequest& request,
+                                            const std::string& named) {
+  const auto* found = request.workspace_id != 0 ? s.workspaces.find(WorkspaceId(request.workspace_id))
+                      : !named.empty()          ? s.workspaces.find(named)
+                                                : s.workspaces.find(store::kUncategorizedWorkspace);
   if (found == nullptr)
     return not_found("workspace '{}' not found",
-                     request.workspace_id != 0 ? std::to_string(request.workspace_id) : config.workspace);
+                     request.workspace_id != 0 ? std::to_string(request.workspace_id) : named);
   if (found->archived)
     return failed_precondition("workspace '{}' is archived; nothing can be started in it", found->name);
-  return found->id.value();
+  return found;
 }
 
 /// What runs: the user's program, or one of ours.
@@ -146,12 +166,21 @@ asio::awaitable<Result<LaunchReply>> launch(Services& s, TaskKind kind, Context 
     auto read = [&s] { return s.store.templates(); };
     templates = co_await blocking(s, std::move(read));
   }
-  auto resolved = resolve(s, kind, request, templates);
+  const auto layers = layers_of(s, request, templates);
+  if (!layers) co_return tl::unexpected(layers.error());
+  WorkspaceId workspace;
+  Result<config::Policies> held;
+  if (const auto place = config::place_of(*layers)) {
+    const auto found = workspace_of(s, request, place->workspace);
+    if (!found) co_return tl::unexpected(found.error());
+    workspace = (*found)->id;
+    held = s.policies.in(**found, config::Workload::Task);
+    if (!held) co_return tl::unexpected(held.error());
+    const auto allowed = co_await may_launch(s, context.principal, request, workspace.value());
+    if (!allowed) co_return tl::unexpected(allowed.error());
+  }
+  auto resolved = resolve(s, kind, *layers, *held);
   if (!resolved) co_return tl::unexpected(resolved.error());
-  const auto workspace = workspace_of(s, request, *resolved);
-  if (!workspace) co_return tl::unexpected(workspace.error());
-  const auto allowed = co_await may_launch(s, context.principal, request, *workspace);
-  if (!allowed) co_return tl::unexpected(allowed.error());
   if (kind.type == task::Type::Tensorboard) {
     const auto there = co_await check_shown(s, request);
     if (!there) co_return tl::unexpected(there.error());
@@ -164,7 +193,6 @@ asio::awaitable<Result<LaunchReply>> launch(Services& s, TaskKind kind, Context 
     packed = *std::move(done);
   }
 
-  const auto& pools = s.ledger.cluster().pools();
   task::TaskRecord record{.id = checkpoint::new_uuid(),
                           .type = kind.type,
                           .description = resolved->description,
@@ -175,16 +203,14 @@ asio::awaitable<Result<LaunchReply>> launch(Services& s, TaskKind kind, Context 
                           .context = packed.digest,
                           .context_bytes = static_cast<std::int64_t>(packed.archive.size()),
                           .job_id = checkpoint::new_uuid(),
-                          .resource_pool = resolved->resource_pool,
-                          .workspace_id = *workspace,
+                          .resource_pool = pool_of(s, *resolved),
+                          .workspace_id = workspace.value(),
                           .slots = resolved->slots,
                           .priority = resolved->priority,
                           .idle_timeout_seconds = resolved->idle_timeout_seconds,
                           .experiment_ids = request.experiment_ids,
                           .trial_ids = request.trial_ids,
                           .start_time = s.ledger.now()};
-  if (record.resource_pool.empty())
-    record.resource_pool = record.slots > 0 ? pools.default_compute : pools.default_aux;
   LaunchReply reply;
   reply.config = config::masked(resolved->document);
   if (const auto reason = never_fits(s, record)) {

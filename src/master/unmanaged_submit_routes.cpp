@@ -54,7 +54,8 @@ asio::awaitable<Result<SubmitReply>> create_unmanaged(Services& s, Context conte
         "no model definition");
   const auto resolved = resolve_unmanaged(s, request.config);
   if (!resolved) co_return tl::unexpected(resolved.error());
-  const auto project = co_await project_of(s, context.principal, request, resolved->config);
+  const config::Place place{resolved->config.workspace, resolved->config.project};
+  const auto project = co_await project_of(s, context.principal, request, place);
   if (!project) co_return tl::unexpected(project.error());
   auto git = git_of(request);
   if (!git) co_return tl::unexpected(git.error());

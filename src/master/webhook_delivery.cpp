@@ -21,6 +21,19 @@ std::string outcome_text(const tl::expected<int, OutsideFailure>& answer) {
   return answer ? fmt::format("it answered with status {}", *answer) : answer.error().why;
 }
 
+/// What a webhook is told, in short. Slack is told in prose, which says no more than that.
+std::string event_of(const std::string& body) {
+  const auto parsed = json::parse(body);
+  const auto* members = parsed ? parsed->if_object() : nullptr;
+  const auto* type = members == nullptr ? nullptr : members->if_contains("event_type");
+  if (type == nullptr || !type->is_string()) return "";
+  std::string text(type->get_string());
+  boost::system::error_code nowhere;
+  if (const auto* id = parsed->find_pointer("/event_data/experiment/id", nowhere))
+    text += fmt::format(" of experiment {}", json::serialize(*id));
+  return text;
+}
+
 Verdict verdict_on(const tl::expected<int, OutsideFailure>& answer) {
   if (answer) return verdict_of(*answer);
   return answer.error().refused ? Verdict::GiveUp : Verdict::TryAgain;
@@ -105,6 +118,7 @@ asio::awaitable<void> Webhooks::deliver(WebhookId id, Due due) {
     spdlog::info("webhook {}: event {} was not delivered, {} times by now: {}", id, due.event_id,
                  delivery.attempts, outcome_text(answer));
     changes.push_back(store::PutDelivery{delivery});
+    remember_outcome(delivery, Delivery::State::Waiting, outcome_text(answer));
     queue(std::move(delivery));
   } else {
     if (verdict == Verdict::GiveUp) {
@@ -114,11 +128,50 @@ asio::awaitable<void> Webhooks::deliver(WebhookId id, Due due) {
     } else {
       ++counts_.delivered;
     }
+    remember_outcome(delivery,
+                     verdict == Verdict::GiveUp ? Delivery::State::GivenUp : Delivery::State::Delivered,
+                     outcome_text(answer));
     pending_.erase(due.event_id);
     changes.push_back(store::DeleteDelivery{due.event_id});
   }
   co_await ledger_.write(std::move(changes));
   done();
+}
+
+void Webhooks::remember_outcome(const store::DeliveryRecord& delivery, Delivery::State state,
+                                std::string outcome) {
+  if (!webhooks_.contains(delivery.webhook)) return;
+  if (state == Delivery::State::Waiting) {
+    outcomes_[delivery.event_id] = std::move(outcome);
+    return;
+  }
+  outcomes_.erase(delivery.event_id);
+  auto& over = over_[delivery.webhook];
+  over.push_front({.event_id = delivery.event_id,
+                   .event = event_of(delivery.body),
+                   .creation_time = delivery.creation_time,
+                   .attempts = delivery.attempts + (state == Delivery::State::Delivered ? 1 : 0),
+                   .outcome = std::move(outcome),
+                   .state = state});
+  if (over.size() > kRemembered) over.pop_back();
+}
+
+std::vector<Webhooks::Delivery> Webhooks::deliveries(WebhookId id) const {
+  std::vector<Delivery> all;
+  for (const auto& [event_id, record] : pending_) {
+    if (record.webhook != id) continue;
+    const auto outcome = outcomes_.find(event_id);
+    all.push_back({.event_id = event_id,
+                   .event = event_of(record.body),
+                   .creation_time = record.creation_time,
+                   .attempts = record.attempts,
+                   .outcome = outcome == outcomes_.end() ? "" : outcome->second,
+                   .next_attempt = record.next_attempt});
+  }
+  if (const auto over = over_.find(id); over != over_.end())
+    all.insert(all.end(), over->second.begin(), over->second.end());
+  std::ranges::stable_sort(all, std::greater(), &Delivery::creation_time);
+  return all;
 }
 
 asio::awaitable<Result<void>> Webhooks::test(WebhookId id) {

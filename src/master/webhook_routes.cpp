@@ -66,6 +66,19 @@ struct CustomRequest {
 };
 BOOST_DESCRIBE_STRUCT(CustomRequest, (), (experiment_id, trial_id, data))
 
+struct DeliveryObject {
+  std::string event_id, event, state, outcome;
+  Time creation_time;
+  std::int64_t attempts = 0;
+  std::optional<Time> next_attempt;
+};
+BOOST_DESCRIBE_STRUCT(DeliveryObject, (),
+                      (event_id, event, state, outcome, creation_time, attempts, next_attempt))
+struct DeliveriesReply {
+  std::vector<DeliveryObject> deliveries;
+};
+BOOST_DESCRIBE_STRUCT(DeliveriesReply, (), (deliveries))
+
 constexpr std::size_t kTextBytesMax = 16 << 10;
 
 /// One of the names that the API has for an enumeration.
@@ -82,6 +95,11 @@ constexpr Name<TriggerType> kTriggers[] = {
     {TriggerType::ExperimentStateChange, "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE"},
     {TriggerType::TaskLog, "TRIGGER_TYPE_TASK_LOG"},
     {TriggerType::Custom, "TRIGGER_TYPE_CUSTOM"}};
+
+constexpr Name<Webhooks::Delivery::State> kDeliveryStates[] = {
+    {Webhooks::Delivery::State::Waiting, "DELIVERY_STATE_WAITING"},
+    {Webhooks::Delivery::State::Delivered, "DELIVERY_STATE_DELIVERED"},
+    {Webhooks::Delivery::State::GivenUp, "DELIVERY_STATE_GIVEN_UP"}};
 
 template <class T, std::size_t n>
 std::string name_of(const Name<T> (&names)[n], T value) {
@@ -237,6 +255,22 @@ asio::awaitable<Result<TestReply>> test(Services& s, ById q) {
   co_return TestReply{};
 }
 
+asio::awaitable<Result<DeliveriesReply>> deliveries(Services& s, ById q) {
+  const auto record = find_webhook(s, q.id);
+  if (!record) co_return tl::unexpected(record.error());
+  DeliveriesReply reply;
+  for (auto& delivery : s.webhooks.deliveries(q.id))
+    reply.deliveries.push_back({.event_id = std::move(delivery.event_id),
+                                .event = std::move(delivery.event),
+                                .state = name_of(kDeliveryStates, delivery.state),
+                                .outcome = std::move(delivery.outcome),
+                                .creation_time = delivery.creation_time,
+                                .attempts = delivery.attempts,
+                                .next_attempt = delivery.next_attempt});
+  co_await s.ledger.durable();
+  co_return reply;
+}
+
 /// Whether the caller speaks for the experiment: its trials, its owner, an administrator.
 Result<void> may_raise(Services& s, const std::any& principal, const experiment::ExperimentRecord& record) {
   if (const auto task = require_task(principal)) {
@@ -306,6 +340,11 @@ void add_webhook_routes(http::Router& router, Services& s) {
   router.add<ById, Empty>(
       Verb::Delete, one, [&s](Context, ById q) { return remove(s, q); },
       Doc{.summary = "Delete a webhook and what is on its way to it", .tag = tag, .errors = of_one});
+  router.add<ById, DeliveriesReply>(
+      Verb::Get, one + "/deliveries", [&s](Context, ById q) { return deliveries(s, q); },
+      Doc{.summary = "What waits to be told to a webhook, and what became of the last that it was told",
+          .tag = tag,
+          .errors = of_one});
   router.add<ById, TestReply>(
       Verb::Post, one + "/test", [&s](Context, ById q) { return test(s, q); },
       Doc{.summary = "Post a test to a webhook, once", .tag = tag, .errors = of_one});

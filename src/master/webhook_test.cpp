@@ -189,6 +189,33 @@ TEST_F(WebhookTest, WhatIsNotTakenIsToldAgainAlsoByTheNextMaster) {
   EXPECT_EQ(undelivered(), 0u);
 }
 
+TEST_F(WebhookTest, ItsDeliveriesAreListedWithWhatBecameOfThem) {
+  const auto id = on_end("COMPLETED");
+  const auto path = fmt::format("/api/v1/webhooks/{}/deliveries", id);
+  const auto after = [&](const char* outcome) {
+    json::value newest;
+    for (int attempt = 0; attempt < 200; ++attempt) {
+      const auto all = call(admin_, "GET", path).body.at("deliveries").as_array();
+      if (!all.empty()) newest = all.front();
+      if (!all.empty() && newest.at("outcome") == outcome) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return newest;
+  };
+  EXPECT_EQ(call(admin_, "GET", path).body.at("deliveries"), json::array());
+  receiver_.answer({503, 410});
+  const auto first = submit();
+  complete(sync("a", 1).desired.at(0));
+  const auto waiting = after("it answered with status 503");
+  EXPECT_EQ(waiting.at("state"), "DELIVERY_STATE_WAITING");
+  EXPECT_EQ(waiting.at("event"), json::value(fmt::format("EXPERIMENT_STATE_CHANGE of experiment {}", first)));
+  const auto over = after("it answered with status 410");
+  EXPECT_EQ(over.at("state"), "DELIVERY_STATE_GIVEN_UP");
+  EXPECT_EQ(*json::to_int64(over.at("attempts")), 2);
+  EXPECT_EQ(call(user_, "GET", path).status, 403);
+  EXPECT_EQ(call(admin_, "GET", "/api/v1/webhooks/99/deliveries").status, 404);
+}
+
 TEST_F(WebhookTest, ARefusalAndARedirectionAreFinal) {
   receiver_.answer({404, 302});
   on_end("COMPLETED");

@@ -101,7 +101,12 @@ void Webhooks::forget(WebhookId id) {
   webhooks_.erase(id);
   patterns_.erase(id);
   std::erase_if(hits_, [&](const auto& hit) { return hit.webhook == id; });
-  std::erase_if(pending_, [&](const auto& entry) { return entry.second.webhook == id; });
+  std::erase_if(pending_, [&](const auto& entry) {
+    if (entry.second.webhook != id) return false;
+    outcomes_.erase(entry.first);
+    return true;
+  });
+  over_.erase(id);
   if (const auto found = queues_.find(id); found != queues_.end()) found->second.due.clear();
 }
 

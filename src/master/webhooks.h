@@ -3,6 +3,7 @@
 #include <re2/re2.h>
 
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -33,6 +34,7 @@ class Webhooks {
   using Changes = std::vector<store::Change>;
 
   static constexpr int kInFlightMax = 16;
+  static constexpr std::size_t kRemembered = 20;      ///< of one webhook
   static constexpr std::size_t kPendingMax = 10'000;  ///< of one webhook; what comes then is dropped
 
   /// Reads the store, and hears of the ledger's commits from now on.
@@ -55,6 +57,18 @@ class Webhooks {
   asio::awaitable<void> raise(const experiment::ExperimentRecord& record, TrialId trial, CustomEvent event);
   /// Posts a test, once. FailedPrecondition says why it did not arrive. Requires: the webhook exists.
   asio::awaitable<Result<void>> test(WebhookId id);
+
+  /// What a webhook was told, or is to be told.
+  struct Delivery {
+    std::string event_id, event;  ///< "EXPERIMENT_STATE_CHANGE of experiment 7", as far as `body` says it
+    Time creation_time;
+    std::int64_t attempts = 0;
+    std::string outcome;  ///< of the last attempt, in words; empty: there was none since the start
+    enum class State { Waiting, Delivered, GivenUp } state = State::Waiting;
+    std::optional<Time> next_attempt;
+  };
+  /// What waits, and of what is over since the start the last kRemembered; the newest first.
+  std::vector<Delivery> deliveries(WebhookId id) const;
 
   /// Since the start; for whoever watches the master.
   struct Counts {
@@ -102,6 +116,7 @@ class Webhooks {
 
   asio::awaitable<void> run();
   asio::awaitable<void> deliver(WebhookId webhook, Due due);
+  void remember_outcome(const store::DeliveryRecord& delivery, Delivery::State state, std::string outcome);
   OutsideCall call_of(const WebhookRecord& webhook, const std::string& body);
 
   asio::any_io_executor strand_;
@@ -117,6 +132,8 @@ class Webhooks {
   std::map<ExperimentId, Time> told_end_;  // since then
   std::map<std::string, store::DeliveryRecord> pending_;
   std::map<WebhookId, Queue> queues_;
+  std::map<WebhookId, std::deque<Delivery>> over_;  // the newest first
+  std::map<std::string, std::string> outcomes_;     // of the last attempt, by event; of pending ones only
   std::int64_t number_ = 0;
   int in_flight_ = 0;
   bool stopping_ = false;

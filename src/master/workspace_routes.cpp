@@ -4,6 +4,7 @@
 
 #include "det/base/text.h"
 #include "det/master/objects.h"
+#include "det/master/policy_book.h"
 #include "det/master/rights.h"
 #include "det/master/role_book.h"
 #include "det/master/workspace_objects.h"
@@ -185,6 +186,7 @@ asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, ById q
   if (!record) co_return tl::unexpected(record.error());
   auto changes = s.workspaces.remove(q.id);
   if (!changes) co_return tl::unexpected(changes.error());
+  s.policies.forget(q.id);
   for (auto& change : s.roles.forget_workspace(q.id.value())) changes->push_back(std::move(change));
   co_await s.ledger.write(*std::move(changes));
   co_return DeleteReply{};

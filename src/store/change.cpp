@@ -50,6 +50,8 @@ template Change::Change(PutProject);
 template Change::Change(DeleteProject);
 template Change::Change(PutPin);
 template Change::Change(DeletePin);
+template Change::Change(PutConfigPolicy);
+template Change::Change(DeleteConfigPolicy);
 template Change::Change(PutWebhook);
 template Change::Change(DeleteWebhook);
 template Change::Change(PutDelivery);

@@ -1,6 +1,7 @@
 #include "det/store/changes.h"
 
 #include "det/store/access_rows.h"
+#include "det/store/config_policy_rows.h"
 #include "det/store/environment_rows.h"
 #include "det/store/experiment_rows.h"
 #include "det/store/model_rows.h"
@@ -51,64 +52,67 @@ ChangeWriter::ChangeWriter(Connection& connection)
       logs_(connection) {}
 
 void ChangeWriter::apply(const Change& change) {
-  std::visit(Overloaded{
-                 [&](const AppendEvent& c) { apply_one(c); },
-                 [&](const SaveSnapshot& c) { apply_one(c); },
-                 [&](const PutExperiment& c) { put_experiment(connection_, c.record); },
-                 [&](const PutTrial& c) { put_trial(connection_, c.record); },
-                 [&](const PutAllocation& c) { put_allocation(connection_, c.record); },
-                 [&](const PutCheckpoint& c) { put_checkpoint(connection_, c.record); },
-                 [&](const PutTask& c) { put_task(connection_, c.record); },
-                 [&](const AddMetrics& c) { apply_one(c); },
-                 [&](const RewindTrial& c) { metrics_.rewind(c); },
-                 [&](const AddLogs& c) { logs_.add(c); },
-                 [&](const AddOwnLogs& c) { logs_.add(c); },
-                 [&](const PutSearch& c) { put_search(connection_, c); },
-                 [&](const PutModelDefinition& c) { put_model_definition(connection_, c); },
-                 [&](const PutUser& c) { put_user(connection_, c.record); },
-                 [&](const PutSession& c) { put_session(connection_, c.record); },
-                 [&](const DeleteSession& c) { delete_session(connection_, c.token_hash); },
-                 [&](const PutAccessToken& c) { put_access_token(connection_, c.record); },
-                 [&](const PutTemplate& c) { put_template(connection_, c.record); },
-                 [&](const DeleteTemplate& c) { delete_template(connection_, c.name); },
-                 [&](const DeleteExperiment& c) {
-                   delete_log_hits(connection_, c.id);
-                   delete_log_retention(connection_, c.id);
-                   delete_experiment(connection_, c.id);
-                 },
-                 [&](const PutModel& c) { put_model(connection_, c.record); },
-                 [&](const DeleteModel& c) { delete_model(connection_, c.id); },
-                 [&](const PutModelVersion& c) { put_model_version(connection_, c.record); },
-                 [&](const DeleteModelVersion& c) { delete_model_version(connection_, c); },
-                 [&](const SetCheckpointMetadata& c) { set_checkpoint_metadata(connection_, c); },
-                 [&](const SetTrialMetadata& c) { set_trial_metadata(connection_, c); },
-                 [&](const AddEnvironment& c) { put_environment(connection_, c.record); },
-                 [&](const PutUnmanaged& c) { put_unmanaged(connection_, c.record); },
-                 [&](const PutTrialSource& c) { put_trial_source(connection_, c.record); },
-                 [&](const PutWorkspace& c) { put_workspace(connection_, c.record); },
-                 [&](const DeleteWorkspace& c) { delete_workspace(connection_, c.id); },
-                 [&](const PutProject& c) { put_project(connection_, c.record); },
-                 [&](const DeleteProject& c) { delete_project(connection_, c.id); },
-                 [&](const PutPin& c) { put_pin(connection_, c.pin); },
-                 [&](const DeletePin& c) { delete_pin(connection_, c.user, c.workspace); },
-                 [&](const PutWebhook& c) { put_webhook(connection_, c.record); },
-                 [&](const DeleteWebhook& c) { delete_webhook(connection_, c.id); },
-                 [&](const PutDelivery& c) { put_delivery(connection_, c.record); },
-                 [&](const DeleteDelivery& c) { delete_delivery(connection_, c.event_id); },
-                 [&](const PutLogHit& c) { put_log_hit(connection_, c.record); },
-                 [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
-                 [&](const PutRoleAssignment& c) { put_role_assignment(connection_, c.record); },
-                 [&](const DeleteRoleAssignment& c) { delete_role_assignment(connection_, c.record); },
-                 [&](const PutGroup& c) { put_group(connection_, c.record); },
-                 [&](const DeleteGroup& c) { delete_group(connection_, c.id); },
-                 [&](const AppendAudit& c) { append_audit(connection_, c.record); },
-                 [&](const PruneAudit& c) { prune_audit(connection_, c.before); },
-                 [&](const SetLogRetention& c) { set_log_retention(connection_, c); },
-                 [&](const DropLogs& c) { drop_logs(connection_, c); },
-                 [&](const PutDeletion& c) { put_deletion(connection_, c.record); },
-                 [&](const EndDeletion& c) { end_deletion(connection_, c.uuid); },
-             },
-             *change);
+  std::visit(
+      Overloaded{
+          [&](const AppendEvent& c) { apply_one(c); },
+          [&](const SaveSnapshot& c) { apply_one(c); },
+          [&](const PutExperiment& c) { put_experiment(connection_, c.record); },
+          [&](const PutTrial& c) { put_trial(connection_, c.record); },
+          [&](const PutAllocation& c) { put_allocation(connection_, c.record); },
+          [&](const PutCheckpoint& c) { put_checkpoint(connection_, c.record); },
+          [&](const PutTask& c) { put_task(connection_, c.record); },
+          [&](const AddMetrics& c) { apply_one(c); },
+          [&](const RewindTrial& c) { metrics_.rewind(c); },
+          [&](const AddLogs& c) { logs_.add(c); },
+          [&](const AddOwnLogs& c) { logs_.add(c); },
+          [&](const PutSearch& c) { put_search(connection_, c); },
+          [&](const PutModelDefinition& c) { put_model_definition(connection_, c); },
+          [&](const PutUser& c) { put_user(connection_, c.record); },
+          [&](const PutSession& c) { put_session(connection_, c.record); },
+          [&](const DeleteSession& c) { delete_session(connection_, c.token_hash); },
+          [&](const PutAccessToken& c) { put_access_token(connection_, c.record); },
+          [&](const PutTemplate& c) { put_template(connection_, c.record); },
+          [&](const DeleteTemplate& c) { delete_template(connection_, c.name); },
+          [&](const DeleteExperiment& c) {
+            delete_log_hits(connection_, c.id);
+            delete_log_retention(connection_, c.id);
+            delete_experiment(connection_, c.id);
+          },
+          [&](const PutModel& c) { put_model(connection_, c.record); },
+          [&](const DeleteModel& c) { delete_model(connection_, c.id); },
+          [&](const PutModelVersion& c) { put_model_version(connection_, c.record); },
+          [&](const DeleteModelVersion& c) { delete_model_version(connection_, c); },
+          [&](const SetCheckpointMetadata& c) { set_checkpoint_metadata(connection_, c); },
+          [&](const SetTrialMetadata& c) { set_trial_metadata(connection_, c); },
+          [&](const AddEnvironment& c) { put_environment(connection_, c.record); },
+          [&](const PutUnmanaged& c) { put_unmanaged(connection_, c.record); },
+          [&](const PutTrialSource& c) { put_trial_source(connection_, c.record); },
+          [&](const PutWorkspace& c) { put_workspace(connection_, c.record); },
+          [&](const DeleteWorkspace& c) { delete_workspace(connection_, c.id); },
+          [&](const PutProject& c) { put_project(connection_, c.record); },
+          [&](const DeleteProject& c) { delete_project(connection_, c.id); },
+          [&](const PutPin& c) { put_pin(connection_, c.pin); },
+          [&](const DeletePin& c) { delete_pin(connection_, c.user, c.workspace); },
+          [&](const PutConfigPolicy& c) { put_config_policy(connection_, c.record); },
+          [&](const DeleteConfigPolicy& c) { delete_config_policy(connection_, c.workspace, c.workload); },
+          [&](const PutWebhook& c) { put_webhook(connection_, c.record); },
+          [&](const DeleteWebhook& c) { delete_webhook(connection_, c.id); },
+          [&](const PutDelivery& c) { put_delivery(connection_, c.record); },
+          [&](const DeleteDelivery& c) { delete_delivery(connection_, c.event_id); },
+          [&](const PutLogHit& c) { put_log_hit(connection_, c.record); },
+          [&](const PutSetting& c) { put_setting(connection_, c.key, c.value); },
+          [&](const PutRoleAssignment& c) { put_role_assignment(connection_, c.record); },
+          [&](const DeleteRoleAssignment& c) { delete_role_assignment(connection_, c.record); },
+          [&](const PutGroup& c) { put_group(connection_, c.record); },
+          [&](const DeleteGroup& c) { delete_group(connection_, c.id); },
+          [&](const AppendAudit& c) { append_audit(connection_, c.record); },
+          [&](const PruneAudit& c) { prune_audit(connection_, c.before); },
+          [&](const SetLogRetention& c) { set_log_retention(connection_, c); },
+          [&](const DropLogs& c) { drop_logs(connection_, c); },
+          [&](const PutDeletion& c) { put_deletion(connection_, c.record); },
+          [&](const EndDeletion& c) { end_deletion(connection_, c.uuid); },
+      },
+      *change);
 }
 
 void ChangeWriter::apply_one(const AppendEvent& append) {
@@ -173,6 +177,7 @@ std::size_t approximate_bytes(const Change& change) {
                         [](const PutModelDefinition& c) { return kRow + c.archive.size(); },
                         [](const PutDelivery& c) { return kRow + c.record.body.size(); },
                         [](const PutTemplate& c) { return kRow + c.record.yaml.size(); },
+                        [](const PutConfigPolicy& c) { return kRow + c.record.yaml.size(); },
                         [](const auto&) { return kRow; },
                     },
                     *change);

@@ -1,6 +1,7 @@
 #include "det/store/sqlite_store.h"
 
 #include "det/store/access_rows.h"
+#include "det/store/config_policy_rows.h"
 #include "det/store/environment_rows.h"
 #include "det/store/event_rows.h"
 #include "det/store/experiment_rows.h"
@@ -125,6 +126,7 @@ class SqliteStore final : public Store {
   std::vector<LogHitRecord> log_hits() override { return read(read_log_hits); }
   StateCounts state_counts() override { return read(read_state_counts); }
   std::optional<std::string> setting(const std::string& key) override { return read(read_setting, key); }
+  std::vector<ConfigPolicyRecord> config_policies() override { return read(read_config_policies); }
   std::vector<GroupRecord> groups() override { return read(read_groups); }
   std::vector<RoleAssignmentRecord> role_assignments() override { return read(read_role_assignments); }
   std::vector<AuditRecord> audit(const AuditQuery& query) override { return read(read_audit, query); }

@@ -217,8 +217,9 @@ class Store {
   virtual std::vector<WorkspacePin> pins() = 0;
   /// Of the projects that hold experiments.
   virtual std::map<ProjectId, ProjectCounts> project_counts() = 0;
-  virtual std::vector<WebhookRecord> webhooks() = 0;     ///< ascending by id
-  virtual std::vector<DeliveryRecord> deliveries() = 0;  ///< the oldest first
+  virtual std::vector<ConfigPolicyRecord> config_policies() = 0;  ///< ascending by workspace
+  virtual std::vector<WebhookRecord> webhooks() = 0;              ///< ascending by id
+  virtual std::vector<DeliveryRecord> deliveries() = 0;           ///< the oldest first
   virtual std::vector<LogHitRecord> log_hits() = 0;
   virtual StateCounts state_counts() = 0;
   virtual std::optional<std::string> setting(const std::string& key) = 0;

@@ -55,6 +55,23 @@ TEST_P(WorkspaceContract, WhatIsDeletedIsGoneWithItsPins) {
   EXPECT_EQ(store->pins()[0].user, UserId(1));
 }
 
+TEST_P(WorkspaceContract, PoliciesAreReplacedAsAWholeAndGoWithTheirWorkspace) {
+  using config::Workload;
+  const ConfigPolicyRecord everywhere{{}, Workload::Experiment, "constraints: {priority_limit: 5}  # why\n"};
+  const ConfigPolicyRecord tasks{WorkspaceId(2), Workload::Task, "invariant_config: {debug: true}"};
+  auto experiments = ConfigPolicyRecord{WorkspaceId(2), Workload::Experiment, "a: 1"};
+  commit(PutWorkspace{workspace(2, "a")}, PutConfigPolicy{everywhere}, PutConfigPolicy{tasks},
+         PutConfigPolicy{experiments});
+  experiments.yaml = "b: 2";
+  commit(PutConfigPolicy{experiments});
+  reopen();
+  EXPECT_EQ(store->config_policies(), (std::vector{everywhere, experiments, tasks}));
+  commit(DeleteConfigPolicy{WorkspaceId(2), Workload::Experiment});
+  EXPECT_EQ(store->config_policies(), (std::vector{everywhere, tasks}));
+  commit(DeleteWorkspace{WorkspaceId(2)});
+  EXPECT_EQ(store->config_policies(), std::vector{everywhere});
+}
+
 TEST_P(WorkspaceContract, CountsWhatAProjectHoldsWithoutWhatWasDeleted) {
   auto one = sample_experiment(1), two = sample_experiment(2), gone = sample_experiment(3);
   one.state = experiment::State::Active;

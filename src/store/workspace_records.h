@@ -8,6 +8,7 @@
 #include "det/base/id.h"
 #include "det/base/json.h"
 #include "det/base/time.h"
+#include "det/config/policy.h"
 
 /// The rows that tell to whom experiments belong.
 namespace det::store {
@@ -61,6 +62,14 @@ struct WorkspacePin {
   Time time;
 };
 BOOST_DESCRIBE_STRUCT(WorkspacePin, (), (user, workspace, time))
+
+/// What an administrator decides about the configurations of others, as it was written.
+struct ConfigPolicyRecord {
+  WorkspaceId workspace;  ///< 0: of the whole cluster
+  config::Workload workload = config::Workload::Experiment;
+  std::string yaml;
+  friend bool operator==(const ConfigPolicyRecord&, const ConfigPolicyRecord&) = default;
+};
 
 /// What a project holds.
 struct ProjectCounts {

@@ -19,6 +19,7 @@ SET name = excluded.name, archived = excluded.archived, owner = excluded.owner,
 
 void delete_workspace(Connection& connection, WorkspaceId id) {
   Query(connection, "DELETE FROM workspace_pins WHERE workspace_id = ?").bind(id).run();
+  Query(connection, "DELETE FROM config_policies WHERE workspace_id = ?").bind(id).run();
   Query(connection, "DELETE FROM workspaces WHERE id = ?").bind(id).run();
 }
 

@@ -305,3 +305,14 @@ def test_every_reply_can_be_read_by_its_code(client, cluster, det, experiment):
     assert [f"{how} {name}" for how, _, name in ended if how not in ("read", "absent")] == []
     assert {name for how, _, name in ended if how == "absent"} == ABSENT
     assert len([how for how, _, _ in ended if how == "read"]) > 30
+
+
+def test_it_sets_and_reads_configuration_policies(det, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("constraints: {priority_limit: 30}\n")
+    assert "priority_limit: 30" in det("config-policies", "set", "experiment", policy, user="admin")
+    assert "priority_limit: 30" in det("config-policies", "describe", "experiment")
+    assert "the cluster's policy allows no number below 30" in det(
+        "experiment", "create", "const.yaml", ".", "--config", "resources.priority=3", code=1
+    )
+    assert "deleted" in det("config-policies", "delete", "experiment", user="admin")

@@ -11,12 +11,14 @@ import { readFileSync } from "node:fs";
 import { dark } from "./dark.mjs";
 import { experiment } from "./experiment.mjs";
 import { frame } from "./frame.mjs";
+import { groups } from "./groups.mjs";
 import { hooks } from "./hooks.mjs";
 import { start } from "./harness.mjs";
 import { list } from "./list.mjs";
 import { live } from "./live.mjs";
 import { people } from "./people.mjs";
 import { places } from "./places.mjs";
+import { policies } from "./policies.mjs";
 import { registry } from "./registry.mjs";
 import { resize } from "./resize.mjs";
 import { roles } from "./roles.mjs";
@@ -31,7 +33,7 @@ const [base, factsFile, pictures] = process.argv.slice(2);
 assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory for screenshots]");
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
-const parts = { frame, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, watching, resize, dark, people };
+const parts = { frame, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, dark, people };
 // Where roles are enforced, which is another master.
 const elsewhere = { roles };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);

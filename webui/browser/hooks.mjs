@@ -39,6 +39,10 @@ export async function hooks({ page, open, become, text, done, expectRefusals }, 
   await page.getByRole("button", { name: "Test walked hook" }).click();
   await row.getByRole("status").getByText("arrived").waitFor();
   await done("a webhook with every kind of trigger is made, and a test arrives");
+  await page.getByRole("button", { name: "Deliveries of walked hook" }).click();
+  await dialog.getByText("None: nothing has happened that it is told of.").waitFor();
+  await dialog.getByRole("button", { name: "OK" }).click();
+  await dialog.waitFor({ state: "detached" });
 
   await page.getByRole("button", { name: "Change the address of walked hook" }).click();
   await dialog.getByLabel("Address").fill("http://127.0.0.1:9/nobody");

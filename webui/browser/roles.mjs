@@ -16,7 +16,7 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
   assert.equal(await page.getByText("Roles do not count yet").count(), 0);
   for (const [user, role] of [[editor, "Editor"], [viewer, "Viewer"], [viewer, "ModelRegistryViewer"]]) {
     await button("Assign role").click();
-    await dialog.getByRole("combobox", { name: "User", exact: true }).selectOption(user);
+    await dialog.getByRole("combobox", { name: "User or group", exact: true }).selectOption(user);
     assert.equal(await dialog.getByRole("option", { name: "ClusterAdmin" }).count(), 0, "not a role of workspaces");
     await dialog.getByRole("combobox", { name: "Role", exact: true }).selectOption(role);
     await dialog.getByText(`${role}: `).waitFor();
@@ -57,6 +57,15 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
   await open(`/det/workspaces/${mine.id}/members`);
   await page.getByText("you need the role WorkspaceAdmin").waitFor();
   assert.equal(await members.getByRole("button", { name: /^Take the role/ }).count(), 0);
+  await page.getByRole("link", { name: "policies" }).click();
+  await page.getByText("Nothing is fixed or limited").first().waitFor();
+  assert.equal(await page.getByRole("button", { name: /policy/ }).count(), 0, "a WorkspaceAdmin's");
+  await open("/det/cluster/policies");
+  await page.getByText("These are changed by administrators.").waitFor();
+  for (const [tab, sentence] of [["groups", "Groups are managed"], ["tokens", "Access tokens of others are managed"]]) {
+    await open(`/det/users/${tab}`);
+    await page.getByText(sentence).waitFor();
+  }
   await open("/det/audit");
   await page.getByText("Who did what is shown to administrators").waitFor();
   await open("/det/cluster/usage");

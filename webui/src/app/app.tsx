@@ -163,7 +163,7 @@ function Page({ view }: { view: View }) {
     case "webhooks":
       return <WebhookList />;
     case "users":
-      return <UsersPage />;
+      return <UsersPage tab={view.tab} />;
     case "audit":
       return <AuditPage />;
     case "settings":

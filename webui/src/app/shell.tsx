@@ -28,7 +28,7 @@ const entries: readonly Entry[] = [
   { to: { page: "models" }, text: "Models", icon: "models", pages: ["models", "model"] },
   { to: { page: "templates" }, text: "Templates", icon: "templates", pages: ["templates", "template"] },
   { to: { page: "webhooks" }, text: "Webhooks", icon: "webhooks", pages: ["webhooks"] },
-  { to: { page: "users" }, text: "Users", icon: "users", pages: ["users"], only: "ADMINISTRATE_USER" },
+  { to: { page: "users", tab: "users" }, text: "Users", icon: "users", pages: ["users"], only: "ADMINISTRATE_USER" },
   { to: { page: "audit" }, text: "Audit log", icon: "audit", pages: ["audit"], only: "VIEW_MASTER_CONFIG" },
   { to: { page: "settings" }, text: "Settings", icon: "settings", pages: ["settings"] },
 ];

@@ -4,14 +4,16 @@ export const mount = "/det";
 
 export const experimentTabs = ["overview", "search", "trials", "checkpoints", "configuration", "code", "notes", "logs"] as const;
 export const trialTabs = ["overview", "hyperparameters", "workloads", "checkpoints", "runs", "profile", "environment", "logs"] as const;
-export const clusterTabs = ["overview", "usage", "logs"] as const;
+export const clusterTabs = ["overview", "usage", "policies", "logs"] as const;
 /** Of these the first is what the plain address shows. */
-export const workspaceTabs = ["projects", "members"] as const;
+export const userTabs = ["users", "groups", "tokens"] as const;
+export const workspaceTabs = ["projects", "members", "policies"] as const;
 export const projectTabs = ["experiments", "notes"] as const;
 
 export type ExperimentTab = (typeof experimentTabs)[number];
 export type TrialTab = (typeof trialTabs)[number];
 export type ClusterTab = (typeof clusterTabs)[number];
+export type UserTab = (typeof userTabs)[number];
 export type WorkspaceTab = (typeof workspaceTabs)[number];
 export type ProjectTab = (typeof projectTabs)[number];
 
@@ -26,7 +28,6 @@ const plain = [
   "models",
   "templates",
   "webhooks",
-  "users",
   "audit",
   "settings",
 ] as const;
@@ -41,6 +42,7 @@ export type View =
   | { readonly page: "experiment"; readonly id: number; readonly tab: ExperimentTab }
   | { readonly page: "trial"; readonly id: number; readonly tab: TrialTab }
   | { readonly page: "cluster"; readonly tab: ClusterTab }
+  | { readonly page: "users"; readonly tab: UserTab }
   | { readonly page: "workspace"; readonly id: number; readonly tab: WorkspaceTab }
   | { readonly page: "project"; readonly id: number; readonly tab: ProjectTab }
   | { readonly page: "model" | "template"; readonly name: string }
@@ -71,6 +73,10 @@ export function parseView(path: string): View {
   if (first === "cluster" && third === undefined) {
     const tab = second ?? "overview";
     return isIn(clusterTabs, tab) ? { page: "cluster", tab } : unknown;
+  }
+  if (first === "users" && third === undefined) {
+    const tab = second ?? "users";
+    return isIn(userTabs, tab) ? { page: "users", tab } : unknown;
   }
   if (second === undefined) {
     if (first === "jobs") return { page: "queue" };
@@ -116,6 +122,8 @@ export function pathOf(view: View): string {
       return `${mount}/trials/${view.id}${tab(view.tab)}`;
     case "cluster":
       return `${mount}/cluster${tab(view.tab)}`;
+    case "users":
+      return `${mount}/users${tab(view.tab, "users")}`;
     case "workspace":
       return `${mount}/workspaces/${view.id}${tab(view.tab, "projects")}`;
     case "project":
@@ -162,6 +170,8 @@ export function titleOf(view: View): string {
       return of(`Trial ${view.id}`, view.tab);
     case "cluster":
       return view.tab === "logs" ? "Master log" : of("Cluster", view.tab);
+    case "users":
+      return view.tab === "tokens" ? "Access tokens" : word(view.tab);
     case "workspace":
       return view.tab === "projects" ? `Workspace ${view.id}` : of(`Workspace ${view.id}`, view.tab);
     case "project":

@@ -12,6 +12,8 @@ test.each<[string, typeof ann, Permission, Subject, boolean]>([
   ["others do not", ann, "UPDATE_WORKSPACE", { workspace: 2, owners: [5] }, false],
   ["an administrator does", admin, "UPDATE_WORKSPACE", { workspace: 2, owners: [5] }, true],
   ["what nobody owns is the administrators'", ann, "EDIT_WEBHOOKS", {}, false],
+  ["the owner changes the policies of a workspace", ann, "MODIFY_WORKSPACE_CONFIG_POLICIES", { workspace: 2, owners: [4] }, true],
+  ["but not those of the cluster", ann, "MODIFY_GLOBAL_CONFIG_POLICIES", {}, false],
   ["the audit log is for administrators", ann, "VIEW_MASTER_CONFIG", {}, false],
   ["and is for them", admin, "VIEW_MASTER_CONFIG", {}, true],
 ])("without roles: %s", (_, user, permission, subject, allowed) => {

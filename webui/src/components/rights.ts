@@ -25,6 +25,9 @@ const basic = {
   UPDATE_AGENTS: "admin",
   CREATE_TOKEN: "anyone",
   ADMINISTRATE_USER: "admin",
+  ADMINISTRATE_TOKEN: "admin",
+  MODIFY_GLOBAL_CONFIG_POLICIES: "admin",
+  MODIFY_WORKSPACE_CONFIG_POLICIES: "owner",
 } as const satisfies Readonly<Record<string, "anyone" | "owner" | "admin">>;
 
 /** As the API names it, without PERMISSION_TYPE_. */

@@ -2,26 +2,39 @@ import { useState } from "react";
 import { get, post } from "../api/client";
 import { usePolled } from "../api/loadable";
 import { listWorkspaces } from "../api/places";
-import type { Role } from "../api/team_types";
+import type { Group, Role } from "../api/team_types";
 import type { User } from "../api/types";
 import { Dialog } from "./dialog";
 import { Field, Loaded } from "./parts";
 
-/** A role of a user, in a workspace or (absent) for the whole cluster. */
+/** Who has roles: a user or a group. */
+export interface Holder {
+  readonly name: string;
+  readonly userId?: number;
+  readonly groupId?: number;
+}
+
+/** A role of somebody, in a workspace or (absent) for the whole cluster. */
 export interface Assignment {
-  readonly userId: number;
+  readonly holder: Holder;
   readonly role: Pick<Role, "roleId" | "name">;
   readonly workspace?: number | undefined;
 }
 
-async function change(verb: "add" | "remove", { userId, role, workspace }: Assignment): Promise<void> {
+const isSame = (one: Holder, other: Holder | undefined) => one.userId === other?.userId && one.groupId === other?.groupId;
+
+async function change(verb: "add" | "remove", { holder, role, workspace }: Assignment): Promise<void> {
   const scope = workspace === undefined ? { scopeCluster: true } : { scopeWorkspaceId: workspace };
-  await post(`roles/${verb}-assignments`, { userRoleAssignments: [{ userId, roleAssignment: { role: { roleId: role.roleId }, ...scope } }] });
+  const roleAssignment = { role: { roleId: role.roleId }, ...scope };
+  const { userId, groupId } = holder;
+  await post(
+    `roles/${verb}-assignments`,
+    groupId === undefined ? { userRoleAssignments: [{ userId, roleAssignment }] } : { groupRoleAssignments: [{ groupId, roleAssignment }] },
+  );
 }
 
 interface RoleLabelProps {
   readonly assignment: Assignment;
-  readonly username: string;
   /** Where it holds, if the page does not say so anyway. */
   readonly where?: string;
   readonly removable: boolean;
@@ -29,11 +42,11 @@ interface RoleLabelProps {
 }
 
 /** A role that someone has, with a button that takes it away after a question. */
-export function RoleLabel({ assignment, username, where = "", removable, onRemoved }: RoleLabelProps) {
+export function RoleLabel({ assignment, where = "", removable, onRemoved }: RoleLabelProps) {
   const [asks, setAsks] = useState(false);
-  const { role } = assignment;
+  const { holder, role } = assignment;
   const held = where === "" ? role.name : `${role.name} ${where}`;
-  const takes = `Take the role ${held} from ${username}`;
+  const takes = `Take the role ${held} from ${holder.name}`;
   return (
     <span className="label">
       {held}
@@ -50,7 +63,7 @@ export function RoleLabel({ assignment, username, where = "", removable, onRemov
           onAction={() => change("remove", assignment).then(onRemoved)}
           onClose={() => setAsks(false)}
         >
-          <p>What {username} started goes on. The role can be assigned again.</p>
+          <p>What {holder.name} started goes on. The role can be assigned again.</p>
         </Dialog>
       )}
     </span>
@@ -59,22 +72,34 @@ export function RoleLabel({ assignment, username, where = "", removable, onRemov
 
 interface AssignRoleProps {
   /** For whom; absent: it is asked. */
-  readonly user?: User;
+  readonly holder?: Holder;
   /** Where; absent: it is asked, the whole cluster can be chosen, too. */
   readonly workspace?: { readonly id: number; readonly name: string };
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
+/** Who can be given a role: groups, then users, by name. */
+async function loadHolders(signal: AbortSignal): Promise<Holder[]> {
+  const [{ groups }, { users }] = await Promise.all([
+    post<{ groups: readonly { group: Pick<Group, "groupId" | "name"> }[] }>("groups/search", { limit: 0 }),
+    get<{ users: readonly User[] }>("users", {}, signal),
+  ]);
+  return [
+    ...groups.map(({ group: { groupId, name } }) => ({ name, groupId })),
+    ...users.filter(({ active }) => active).map(({ id, username }) => ({ name: username, userId: id })),
+  ];
+}
+
 /** Asks who gets which role where. */
-export function AssignRole({ user, workspace, onDone, onClose }: AssignRoleProps) {
-  const [userId, setUserId] = useState(user?.id ?? 0);
+export function AssignRole({ holder: given, workspace, onDone, onClose }: AssignRoleProps) {
+  const [chosen, setChosen] = useState<Holder | undefined>(given);
   const [scope, setScope] = useState(workspace?.id ?? 0);
   const [roleId, setRoleId] = useState(0);
   const [choices] = usePolled(
     `assignable ${scope}`,
     async (signal) => ({
-      users: user === undefined ? (await get<{ users: readonly User[] }>("users", {}, signal)).users : [user],
+      holders: given === undefined ? await loadHolders(signal) : [],
       workspaces: workspace === undefined ? await listWorkspaces(undefined, signal) : [],
       roles: (await post<{ roles: readonly Role[] }>("roles/search/by-assignability", { workspaceId: scope })).roles,
     }),
@@ -84,29 +109,27 @@ export function AssignRole({ user, workspace, onDone, onClose }: AssignRoleProps
   const roles = choices.status === "loaded" ? choices.value.roles : [];
   const role = roles.find((one) => one.roleId === roleId);
   const assign = async () => {
-    if (role !== undefined) await change("add", { userId, role, workspace: scope === 0 ? undefined : scope });
+    if (role !== undefined && chosen !== undefined) await change("add", { holder: chosen, role, workspace: scope === 0 ? undefined : scope });
     onDone();
   };
   const where = workspace === undefined ? "" : ` in ${workspace.name}`;
   return (
     <Dialog
-      title={user === undefined ? `Assign a role${where}` : `Assign a role to ${user.username}${where}`}
+      title={given === undefined ? `Assign a role${where}` : `Assign a role to ${given.name}${where}`}
       action="Assign"
-      disabled={userId === 0 || role === undefined}
+      disabled={chosen === undefined || role === undefined}
       onAction={assign}
       onClose={onClose}
     >
-      {user === undefined && choices.status === "loaded" && (
-        <Field label="User">
-          <select value={userId} autoFocus onChange={(event) => setUserId(Number(event.target.value))}>
-            <option value={0}>choose …</option>
-            {choices.value.users
-              .filter(({ active }) => active)
-              .map(({ id, username }) => (
-                <option key={id} value={id}>
-                  {username}
-                </option>
-              ))}
+      {given === undefined && choices.status === "loaded" && (
+        <Field label="User or group">
+          <select value={choices.value.holders.findIndex((one) => isSame(one, chosen))} autoFocus onChange={(event) => setChosen(choices.value.holders[Number(event.target.value)])}>
+            <option value={-1}>choose …</option>
+            {choices.value.holders.map(({ name, groupId }, index) => (
+              <option key={index} value={index}>
+                {groupId === undefined ? name : `group ${name}`}
+              </option>
+            ))}
           </select>
         </Field>
       )}

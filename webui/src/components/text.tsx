@@ -1,3 +1,17 @@
+/** Where a configuration is written. */
+export function YamlField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  return (
+    <textarea
+      className="code mono"
+      rows={16}
+      aria-label="Configuration (YAML)"
+      value={value}
+      spellCheck={false}
+      onChange={(event) => onChange(event.target.value)}
+    />
+  );
+}
+
 /** Text as in an editor, with line numbers. */
 export function NumberedText({ text }: { text: string }) {
   const lines = text.replace(/\n$/, "").split("\n").length;

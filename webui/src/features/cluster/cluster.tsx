@@ -8,6 +8,7 @@ import { Age, Loaded, PageHead, Panel, Problem } from "../../components/parts";
 import { type ClusterTab, clusterTabs } from "../../components/paths";
 import { Link, Tabs } from "../../components/route";
 import { type Column, Table } from "../../components/table";
+import { ClusterPolicies } from "./cluster_policies";
 import { MasterLog } from "./master_log";
 import { agentSlots, type Holder, holders, type SlotRef, taskSubject } from "./usage";
 
@@ -48,6 +49,7 @@ export function ClusterPage({ tab }: { tab: ClusterTab }) {
           <HistoryTab />
         </Suspense>
       )}
+      {tab === "policies" && <ClusterPolicies />}
       {tab === "logs" && <MasterLog />}
     </>
   );

@@ -5,9 +5,8 @@ import { Dialog } from "../../components/dialog";
 import { useRights } from "../../components/me";
 import { Loaded, PageHead, Panel } from "../../components/parts";
 import { go } from "../../components/route";
-import { NumberedText } from "../../components/text";
+import { NumberedText, YamlField } from "../../components/text";
 import { address, place, type Template, usage } from "./template_config";
-import { YamlField } from "./templates";
 
 const pollMs = 5000;
 

@@ -7,6 +7,7 @@ import { useRights } from "../../components/me";
 import { Field, Loaded, PageHead } from "../../components/parts";
 import { go, Link, useParameter } from "../../components/route";
 import { type Column, Table } from "../../components/table";
+import { YamlField } from "../../components/text";
 import { address, nameProblem, place, settingsText, type Template } from "./template_config";
 
 const pollMs = 5000;
@@ -80,19 +81,5 @@ function NewTemplate({ taken, onClose }: { taken: readonly string[]; onClose: ()
       {name !== "" && problem !== undefined && <p className="quiet">{problem}</p>}
       <YamlField value={yaml} onChange={setYaml} />
     </Dialog>
-  );
-}
-
-/** Where a template is written. */
-export function YamlField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  return (
-    <textarea
-      className="code mono"
-      rows={16}
-      aria-label="Configuration (YAML)"
-      value={value}
-      spellCheck={false}
-      onChange={(event) => onChange(event.target.value)}
-    />
   );
 }

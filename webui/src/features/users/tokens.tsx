@@ -1,18 +1,10 @@
-import { useMemo, useState } from "react";
-import { get, patch, post } from "../../api/client";
+import { useState } from "react";
+import { get, post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { Dialog } from "../../components/dialog";
 import { useMe, useRights } from "../../components/me";
-import { Age, Field, Loaded, Panel } from "../../components/parts";
-import { type Column, Table } from "../../components/table";
-
-interface Token {
-  readonly id: number;
-  readonly description: string;
-  readonly createdAt: string;
-  readonly expiry: string;
-  readonly revoked: boolean;
-}
+import { Field, Loaded, Panel } from "../../components/parts";
+import { type Token, TokenTable } from "./token_table";
 
 /** Hours that a token can live; -1: for ever. */
 const lifespans = [
@@ -32,30 +24,6 @@ export function Tokens() {
     10_000,
   );
   const [creates, setCreates] = useState(false);
-  const [revoked, setRevoked] = useState<Token>();
-  const columns = useMemo(
-    (): Column<Token>[] => [
-      { id: "id", title: "ID", number: true, value: ({ id }) => id, cell: ({ id }) => id },
-      { id: "description", title: "For", value: ({ description }) => description, cell: ({ description }) => description },
-      { id: "created", title: "Made", value: ({ createdAt }) => Date.parse(createdAt), cell: ({ createdAt }) => <Age time={createdAt} /> },
-      {
-        id: "expiry",
-        title: "Ends",
-        value: ({ expiry }) => Date.parse(expiry),
-        cell: ({ expiry }) => (Date.parse(expiry) > Date.UTC(2200, 0) ? "never" : <time dateTime={expiry}>{new Date(expiry).toLocaleDateString()}</time>),
-      },
-      {
-        id: "revoke",
-        title: "",
-        cell: (token) => (
-          <button type="button" className="text" aria-label={`Revoke token ${token.id}`} onClick={() => setRevoked(token)}>
-            revoke
-          </button>
-        ),
-      },
-    ],
-    [],
-  );
   return (
     <Panel
       title="Access tokens"
@@ -69,12 +37,9 @@ export function Tokens() {
     >
       <Loaded of={list} what="access tokens">
         {(tokens) => (
-          <Table
-            label="Access tokens"
-            rows={tokens}
-            columns={columns}
-            rowKey={({ id }) => id}
-            order="-created"
+          <TokenTable
+            tokens={tokens}
+            onRevoked={reload}
             empty={
               may("CREATE_TOKEN")
                 ? "None. A program that runs longer than a week logs in with a token of its own."
@@ -84,17 +49,6 @@ export function Tokens() {
         )}
       </Loaded>
       {creates && <NewToken userId={me.id} onDone={reload} onClose={() => setCreates(false)} />}
-      {revoked !== undefined && (
-        <Dialog
-          title={`Revoke token ${revoked.id}${revoked.description === "" ? "" : `, ${revoked.description}`}?`}
-          action="revoke"
-          danger
-          onAction={() => patch(`tokens/${revoked.id}`, { setRevoked: true }).then(reload)}
-          onClose={() => setRevoked(undefined)}
-        >
-          <p>It logs nobody in any more. Programs that use it are refused from now on.</p>
-        </Dialog>
-      )}
     </Panel>
   );
 }

@@ -6,14 +6,38 @@ import { Dialog } from "../../components/dialog";
 import { useMe, useRights } from "../../components/me";
 import { Age, Field, Loaded, PageHead, Problem } from "../../components/parts";
 import { type Column, Table } from "../../components/table";
-import { UserRoles } from "./user_roles";
+import { type UserTab, userTabs } from "../../components/paths";
+import { Link, Tabs } from "../../components/route";
+import { AllTokens } from "./all_tokens";
+import { Groups } from "./groups";
+import { RolesOf } from "./roles_of";
 
 type Change = Partial<Pick<User, "admin" | "active" | "displayName">> & { readonly password?: string; readonly isHashed?: boolean };
 
 const change = (user: User, what: Change) => patch(`users/${user.id}`, what);
 
-/** Who may use the cluster: for administrators. */
-export function UsersPage() {
+const tabNames: Readonly<Record<UserTab, string>> = { users: "users", groups: "groups", tokens: "access tokens" };
+
+/** Who may use the cluster, and how: for administrators. */
+export function UsersPage({ tab }: { tab: UserTab }) {
+  return (
+    <>
+      <PageHead title="Users" />
+      <Tabs label="Of users">
+        {userTabs.map((name) => (
+          <Link key={name} to={{ page: "users", tab: name }} current={name === tab}>
+            {tabNames[name]}
+          </Link>
+        ))}
+      </Tabs>
+      {tab === "users" && <Users />}
+      {tab === "groups" && <Groups />}
+      {tab === "tokens" && <AllTokens />}
+    </>
+  );
+}
+
+function Users() {
   const me = useMe();
   const { may, rbac } = useRights();
   const [list, reload] = usePolled("users", (signal) => get<{ users: readonly User[] }>("users", {}, signal), 5000);
@@ -80,29 +104,23 @@ export function UsersPage() {
     ];
   }, [me.id, rbac, reload]);
   if (!may("ADMINISTRATE_USER"))
-    return (
-      <>
-        <PageHead title="Users" />
-        <p className="quiet">Users are managed by administrators. Log in as one.</p>
-      </>
-    );
+    return <p className="quiet">Users are managed by administrators. Log in as one.</p>;
   return (
     <>
-      <PageHead
-        title="Users"
-        actions={
+      <div className="row filters">
+        <div className="actions">
           <button type="button" className="primary" onClick={() => setCreates(true)}>
             New user
           </button>
-        }
-      />
+        </div>
+      </div>
       <Problem text={problem} />
       <Loaded of={list} what="users">
         {({ users }) => <Table label="Users" rows={users} columns={columns} rowKey={({ id }) => id} order="name" empty="No users." />}
       </Loaded>
       {creates && <NewUser onDone={reload} onClose={() => setCreates(false)} />}
       {opened !== undefined && <PasswordDialog user={opened} onClose={() => setOpened(undefined)} />}
-      {roleful !== undefined && <UserRoles user={roleful} onClose={() => setRoleful(undefined)} />}
+      {roleful !== undefined && <RolesOf holder={{ name: roleful.username, userId: roleful.id }} onClose={() => setRoleful(undefined)} />}
     </>
   );
 }

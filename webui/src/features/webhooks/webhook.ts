@@ -90,3 +90,34 @@ export function triggerText({ triggerType, condition }: Trigger): string {
 export function integration(name: string): string {
   return `integrations:\n  webhooks: {webhook_name: [${/^[\w-]+$/.test(name) ? name : JSON.stringify(name)}]}`;
 }
+
+/** What a webhook was told, or is to be told. */
+export interface Delivery {
+  readonly eventId: string;
+  /** "EXPERIMENT_STATE_CHANGE of experiment 7"; empty for Slack, which is told in prose. */
+  readonly event: string;
+  readonly state: "DELIVERY_STATE_WAITING" | "DELIVERY_STATE_DELIVERED" | "DELIVERY_STATE_GIVEN_UP";
+  readonly creationTime: string;
+  readonly attempts: number;
+  /** Of the last attempt, in words; empty: there was none since the master was started. */
+  readonly outcome: string;
+  readonly nextAttempt?: string | null;
+}
+
+/** Its state as a word, and how that looks. */
+export const deliveryStates: Readonly<Record<Delivery["state"], readonly [word: string, tone: string]>> = {
+  DELIVERY_STATE_WAITING: ["waiting", "waiting"],
+  DELIVERY_STATE_DELIVERED: ["delivered", "good"],
+  DELIVERY_STATE_GIVEN_UP: ["given up", "bad"],
+};
+
+/** What there is to say of a delivery beside its state. */
+export function deliveryText({ state, attempts, outcome, nextAttempt }: Delivery, now: number): string {
+  const tries = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
+  if (state === "DELIVERY_STATE_DELIVERED") return attempts === 1 ? "" : `after ${tries}`;
+  if (attempts === 0) return "";
+  const why = outcome === "" ? "" : `: ${outcome}`;
+  if (state === "DELIVERY_STATE_GIVEN_UP") return `after ${tries}${why}`;
+  const seconds = Math.ceil((Date.parse(nextAttempt ?? "") - now) / 1000);
+  return `${tries} failed${why}; again ${seconds > 0 ? `in ${seconds} s` : "now"}`;
+}

@@ -10,6 +10,7 @@ import { Field, Loaded, PageHead, Problem } from "../../components/parts";
 import type { Rights } from "../../components/rights";
 import { Link } from "../../components/route";
 import { type Column, Table } from "../../components/table";
+import { Deliveries } from "./deliveries";
 import { NewWebhook } from "./new_webhook";
 import { integration, triggerText, type Webhook } from "./webhook";
 
@@ -45,6 +46,7 @@ export function WebhookList() {
   const [creates, setCreates] = useState(false);
   const [edited, setEdited] = useState<Webhook>();
   const [deleted, setDeleted] = useState<Webhook>();
+  const [followed, setFollowed] = useState<Webhook>();
   const [tests, setTests] = useState<ReadonlyMap<number, Outcome>>(new Map());
   const page = loaded.status === "loaded" ? loaded.value : undefined;
   const places = useMemo(() => page?.workspaces.filter(({ id }) => mayEdit(rights, page.workspaces, id)) ?? [], [page, rights]);
@@ -106,6 +108,9 @@ export function WebhookList() {
               <button type="button" disabled={tests.get(webhook.id) === "under way"} aria-label={`Test ${webhook.name}`} onClick={() => test(webhook)}>
                 test
               </button>
+              <button type="button" aria-label={`Deliveries of ${webhook.name}`} onClick={() => setFollowed(webhook)}>
+                deliveries
+              </button>
               <button type="button" aria-label={`Change the address of ${webhook.name}`} onClick={() => setEdited(webhook)}>
                 edit
               </button>
@@ -146,6 +151,7 @@ export function WebhookList() {
       </Loaded>
       {creates && <NewWebhook places={places} everywhere={everywhere} onDone={reload} onClose={() => setCreates(false)} />}
       {edited !== undefined && <EditWebhook webhook={edited} onDone={reload} onClose={() => setEdited(undefined)} />}
+      {followed !== undefined && <Deliveries webhook={followed} onClose={() => setFollowed(undefined)} />}
       {deleted !== undefined && (
         <Dialog
           title={`Delete webhook ${deleted.name}?`}

@@ -10,21 +10,6 @@ import { groupsOf, type Member, type MemberGroup, membersOf } from "./arrange";
 
 const pollMs = 5000;
 
-const groupColumns: Column<MemberGroup>[] = [
-  { id: "group", title: "Group", value: ({ group }) => group.name, cell: ({ group }) => group.name },
-  { id: "users", title: "Users", cell: ({ group }) => group.users.map(({ username }) => username).join(", ") },
-  {
-    id: "roles",
-    title: "Roles",
-    cell: ({ roles }) =>
-      roles.map(({ roleId, name }) => (
-        <span key={roleId} className="label">
-          {name}
-        </span>
-      )),
-  },
-];
-
 /** Who has which roles in a workspace. */
 export function Members({ workspace }: { workspace: Workspace }) {
   const { id, name } = workspace;
@@ -59,14 +44,28 @@ export function Members({ workspace }: { workspace: Workspace }) {
           roles.map((role) => (
             <RoleLabel
               key={role.roleId}
-              assignment={{ userId: user.id, role, workspace: id }}
-              username={user.username}
+              assignment={{ holder: { name: user.username, userId: user.id }, role, workspace: id }}
               removable={assignsRoles}
               onRemoved={reload}
             />
           )),
       },
       { id: "may", title: "May", cell: ({ roles }) => <span className="quiet">{roles.map(({ summary }) => summary).join("; ")}</span> },
+    ],
+    [id, assignsRoles, reload],
+  );
+  const groupColumns = useMemo(
+    (): Column<MemberGroup>[] => [
+      { id: "group", title: "Group", value: ({ group }) => group.name, cell: ({ group }) => group.name },
+      { id: "users", title: "Users", cell: ({ group }) => group.users.map(({ username }) => username).join(", ") },
+      {
+        id: "roles",
+        title: "Roles",
+        cell: ({ group, roles }) =>
+          roles.map((role) => (
+            <RoleLabel key={role.roleId} assignment={{ holder: group, role, workspace: id }} removable={assignsRoles} onRemoved={reload} />
+          )),
+      },
     ],
     [id, assignsRoles, reload],
   );

@@ -14,6 +14,7 @@ import { SearchField } from "../../components/search_field";
 import { type Column, Table } from "../../components/table";
 import { archivedFilter, found } from "./arrange";
 import { Members } from "./members";
+import { WorkspacePolicies } from "./workspace_policies";
 
 const pollMs = 5000;
 
@@ -38,7 +39,9 @@ export function WorkspacePage({ id, tab }: { id: number; tab: WorkspaceTab }) {
                 </Link>
               ))}
             </Tabs>
-            {tab === "projects" ? <Projects workspace={workspace} /> : <Members workspace={workspace} />}
+            {tab === "projects" && <Projects workspace={workspace} />}
+            {tab === "members" && <Members workspace={workspace} />}
+            {tab === "policies" && <WorkspacePolicies workspace={workspace} />}
           </>
         )}
       </Loaded>

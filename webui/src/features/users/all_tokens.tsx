@@ -1,0 +1,40 @@
+import { get } from "../../api/client";
+import { usePolled } from "../../api/loadable";
+import type { User } from "../../api/types";
+import { useRights } from "../../components/me";
+import { Choice, Loaded } from "../../components/parts";
+import { useParameter } from "../../components/route";
+import { type Token, TokenTable } from "./token_table";
+
+interface Page {
+  readonly tokens: readonly Token[];
+  readonly owners: ReadonlyMap<number, string>;
+}
+
+async function load(showInactive: boolean, signal: AbortSignal): Promise<Page> {
+  const [{ tokenInfo }, { users }] = await Promise.all([
+    get<{ tokenInfo: readonly Token[] }>("tokens", { showInactive, limit: 1000 }, signal),
+    get<{ users: readonly User[] }>("users", {}, signal),
+  ]);
+  return { tokens: tokenInfo, owners: new Map(users.map(({ id, username }) => [id, username])) };
+}
+
+/** The access tokens of everybody: for administrators. */
+export function AllTokens() {
+  const { may } = useRights();
+  const [over, setOver] = useParameter("over");
+  const [list, reload] = usePolled(`all tokens ${over}`, (signal) => load(over !== "", signal), 10_000);
+  if (!may("ADMINISTRATE_TOKEN")) return <p className="quiet">Access tokens of others are managed by administrators. Your own are in the settings.</p>;
+  return (
+    <>
+      <search className="row filters">
+        <Choice label="Revoked and ended" value={over} options={[["", "no"], ["yes", "yes"]]} onChange={setOver} />
+      </search>
+      <Loaded of={list} what="access tokens">
+        {({ tokens, owners }) => (
+          <TokenTable tokens={tokens} owners={owners} onRevoked={reload} empty="None. Who needs one for a program makes it in the settings." />
+        )}
+      </Loaded>
+    </>
+  );
+}

@@ -1,0 +1,169 @@
+import { useMemo, useState } from "react";
+import { get, post, put, remove } from "../../api/client";
+import { toApiError, usePolled } from "../../api/loadable";
+import type { Group } from "../../api/team_types";
+import type { User } from "../../api/types";
+import { Dialog } from "../../components/dialog";
+import { count } from "../../components/format";
+import { useRights } from "../../components/me";
+import { Field, Loaded, Problem } from "../../components/parts";
+import { type Column, Table } from "../../components/table";
+import { RolesOf } from "./roles_of";
+
+interface Found {
+  readonly group: Pick<Group, "groupId" | "name">;
+  readonly numMembers: number;
+}
+
+type Opened = { readonly what: "members" | "roles" | "rename" | "delete"; readonly found: Found };
+
+/** Users who have roles together: for administrators. */
+export function Groups() {
+  const { may } = useRights();
+  const [list, reload] = usePolled("groups", () => post<{ groups: readonly Found[] }>("groups/search", { limit: 0 }), 5000);
+  const [creates, setCreates] = useState(false);
+  const [opened, setOpened] = useState<Opened>();
+  const columns = useMemo((): Column<Found>[] => {
+    const button = (what: Opened["what"], label: (name: string) => string) => (found: Found) => (
+      <button type="button" className="text" aria-label={label(found.group.name)} onClick={() => setOpened({ what, found })}>
+        {what}
+      </button>
+    );
+    return [
+      { id: "name", title: "Group", value: ({ group }) => group.name, cell: ({ group }) => group.name },
+      { id: "users", title: "Users", number: true, value: ({ numMembers }) => numMembers, cell: ({ numMembers }) => numMembers },
+      { id: "members", title: "", cell: button("members", (name) => `Members of ${name}`) },
+      { id: "roles", title: "", cell: button("roles", (name) => `Roles of ${name}`) },
+      { id: "rename", title: "", cell: button("rename", (name) => `Rename ${name}`) },
+      { id: "delete", title: "", cell: button("delete", (name) => `Delete ${name}`) },
+    ];
+  }, []);
+  if (!may("ADMINISTRATE_USER")) return <p className="quiet">Groups are managed by administrators. Log in as one.</p>;
+  const close = () => setOpened(undefined);
+  return (
+    <>
+      <div className="row filters">
+        <p className="quiet">The users of a group have its roles, beside their own.</p>
+        <div className="actions">
+          <button type="button" className="primary" onClick={() => setCreates(true)}>
+            New group
+          </button>
+        </div>
+      </div>
+      <Loaded of={list} what="groups">
+        {({ groups }) => (
+          <Table label="Groups" rows={groups} columns={columns} rowKey={({ group }) => group.groupId} order="name" empty="No groups yet." />
+        )}
+      </Loaded>
+      {creates && <NameDialog title="New group" action="Create" onName={(name) => post("groups", { name })} onDone={reload} onClose={() => setCreates(false)} />}
+      {opened?.what === "rename" && (
+        <NameDialog
+          title={`Rename group ${opened.found.group.name}`}
+          action="Rename"
+          before={opened.found.group.name}
+          onName={(name) => put(`groups/${opened.found.group.groupId}`, { name })}
+          onDone={reload}
+          onClose={close}
+        />
+      )}
+      {opened?.what === "members" && <GroupMembers group={opened.found.group} onDone={reload} onClose={close} />}
+      {opened?.what === "roles" && <RolesOf holder={opened.found.group} onClose={close} />}
+      {opened?.what === "delete" && (
+        <Dialog
+          title={`Delete group ${opened.found.group.name}?`}
+          action="delete"
+          danger
+          onAction={() => remove(`groups/${opened.found.group.groupId}`).then(reload)}
+          onClose={close}
+        >
+          <p>{count(opened.found.numMembers, "user")} of it will have the roles no more that came with it.</p>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+interface NameProps {
+  readonly title: string;
+  readonly action: string;
+  readonly before?: string;
+  readonly onName: (name: string) => Promise<unknown>;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+function NameDialog({ title, action, before = "", onName, onDone, onClose }: NameProps) {
+  const [name, setName] = useState(before);
+  const wanted = name.trim();
+  return (
+    <Dialog title={title} action={action} disabled={wanted === "" || wanted === before} onAction={() => onName(wanted).then(onDone)} onClose={onClose}>
+      <Field label="Name">
+        <input value={name} required autoFocus onChange={(event) => setName(event.target.value)} />
+      </Field>
+    </Dialog>
+  );
+}
+
+interface Membership {
+  readonly members: readonly User[];
+  readonly others: readonly User[];
+}
+
+async function load(id: number, signal: AbortSignal): Promise<Membership> {
+  const [{ group }, { users }] = await Promise.all([
+    get<{ group: Group }>(`groups/${id}`, {}, signal),
+    get<{ users: readonly User[] }>("users", {}, signal),
+  ]);
+  const inside = new Set(group.users.map(({ id: user }) => user));
+  return { members: group.users, others: users.filter((user) => user.active && !inside.has(user.id)) };
+}
+
+function GroupMembers({ group, onDone, onClose }: { group: Pick<Group, "groupId" | "name">; onDone: () => void; onClose: () => void }) {
+  const { groupId, name } = group;
+  const [loaded, reload] = usePolled(`members of group ${groupId}`, (signal) => load(groupId, signal), 0, () => false);
+  const [problem, setProblem] = useState("");
+  const change = (what: { addUsers?: number[]; removeUsers?: number[] }) => {
+    setProblem("");
+    put(`groups/${groupId}`, what).then(
+      () => {
+        reload();
+        onDone();
+      },
+      (cause: unknown) => setProblem(toApiError(cause).message),
+    );
+  };
+  return (
+    <Dialog title={`Members of ${name}`} action="OK" onAction={() => undefined} onClose={onClose}>
+      <Loaded of={loaded} what="members">
+        {({ members, others }) => (
+          <>
+            {members.length === 0 && <p className="quiet">Nobody is in it.</p>}
+            <ul className="subjects" aria-label={`Members of ${name}`}>
+              {members.map(({ id, username }) => (
+                <li key={id}>
+                  <span className="label">
+                    {username}
+                    <button type="button" className="text" aria-label={`Take ${username} out of ${name}`} onClick={() => change({ removeUsers: [id] })}>
+                      ×
+                    </button>
+                  </span>
+                </li>
+              ))}
+            </ul>
+            <Field label="Put a user in">
+              <select value={0} onChange={(event) => change({ addUsers: [Number(event.target.value)] })}>
+                <option value={0}>choose …</option>
+                {others.map(({ id, username }) => (
+                  <option key={id} value={id}>
+                    {username}
+                  </option>
+                ))}
+              </select>
+            </Field>
+          </>
+        )}
+      </Loaded>
+      <Problem text={problem} />
+    </Dialog>
+  );
+}

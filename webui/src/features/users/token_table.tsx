@@ -1,0 +1,72 @@
+import { useMemo, useState } from "react";
+import { patch } from "../../api/client";
+import { Dialog } from "../../components/dialog";
+import { Age } from "../../components/parts";
+import { type Column, Table } from "../../components/table";
+
+export interface Token {
+  readonly id: number;
+  readonly userId: number;
+  readonly description: string;
+  readonly createdAt: string;
+  readonly expiry: string;
+  readonly revoked: boolean;
+}
+
+interface TokenTableProps {
+  readonly tokens: readonly Token[];
+  /** Names of their owners, where they are of several. */
+  readonly owners?: ReadonlyMap<number, string>;
+  readonly empty: string;
+  readonly onRevoked: () => void;
+}
+
+const isOver = ({ revoked, expiry }: Token) => revoked || Date.parse(expiry) < Date.now();
+
+/** Access tokens, with a button that revokes one after a question. */
+export function TokenTable({ tokens, owners, empty, onRevoked }: TokenTableProps) {
+  const [revoked, setRevoked] = useState<Token>();
+  const columns = useMemo((): Column<Token>[] => {
+    const owner = ({ userId }: Token) => owners?.get(userId) ?? `user ${userId}`;
+    return [
+      { id: "id", title: "ID", number: true, value: ({ id }) => id, cell: ({ id }) => id },
+      ...(owners === undefined ? [] : [{ id: "user", title: "User", value: owner, cell: owner }]),
+      { id: "description", title: "For", value: ({ description }) => description, cell: ({ description }) => description },
+      { id: "created", title: "Made", value: ({ createdAt }) => Date.parse(createdAt), cell: ({ createdAt }) => <Age time={createdAt} /> },
+      {
+        id: "expiry",
+        title: "Ends",
+        value: ({ expiry }) => Date.parse(expiry),
+        cell: ({ expiry }) => (Date.parse(expiry) > Date.UTC(2200, 0) ? "never" : <time dateTime={expiry}>{new Date(expiry).toLocaleDateString()}</time>),
+      },
+      {
+        id: "revoke",
+        title: "",
+        cell: (token) =>
+          isOver(token) ? (
+            <span className="quiet">{token.revoked ? "revoked" : "ended"}</span>
+          ) : (
+            <button type="button" className="text" aria-label={`Revoke token ${token.id}`} onClick={() => setRevoked(token)}>
+              revoke
+            </button>
+          ),
+      },
+    ];
+  }, [owners]);
+  return (
+    <>
+      <Table label="Access tokens" rows={tokens} columns={columns} rowKey={({ id }) => id} order="-created" empty={empty} />
+      {revoked !== undefined && (
+        <Dialog
+          title={`Revoke token ${revoked.id}${revoked.description === "" ? "" : `, ${revoked.description}`}?`}
+          action="revoke"
+          danger
+          onAction={() => patch(`tokens/${revoked.id}`, { setRevoked: true }).then(onRevoked)}
+          onClose={() => setRevoked(undefined)}
+        >
+          <p>It logs nobody in any more. Programs that use it are refused from now on.</p>
+        </Dialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+import { get } from "../../api/client";
+import { usePolled } from "../../api/loadable";
+import { Dialog } from "../../components/dialog";
+import { Age, Loaded } from "../../components/parts";
+import { type Column, Table } from "../../components/table";
+import { type Delivery, deliveryStates, deliveryText, type Webhook } from "./webhook";
+
+const columns: readonly Column<Delivery>[] = [
+  { id: "time", title: "Happened", value: ({ creationTime }) => Date.parse(creationTime), cell: ({ creationTime }) => <Age time={creationTime} /> },
+  { id: "event", title: "Event", value: ({ event }) => event, cell: ({ event }) => event || "–" },
+  {
+    id: "state",
+    title: "State",
+    value: ({ state }) => state,
+    cell: ({ state }) => <span className={`state ${deliveryStates[state][1]}`}>{deliveryStates[state][0]}</span>,
+  },
+  { id: "outcome", title: "Attempts", cell: (delivery) => deliveryText(delivery, Date.now()) },
+];
+
+/** What waits to be told to a webhook, and what became of the last that it was told. */
+export function Deliveries({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+  const { id, name } = webhook;
+  const [list] = usePolled(
+    `deliveries ${id}`,
+    async (signal) => (await get<{ deliveries: readonly Delivery[] }>(`webhooks/${id}/deliveries`, {}, signal)).deliveries,
+    3000,
+  );
+  return (
+    <Dialog title={`Deliveries of ${name}`} action="OK" wide onAction={() => undefined} onClose={onClose}>
+      <p className="quiet">What waits, and the last that are over since the master was started. Tests are not among them.</p>
+      <Loaded of={list} what="deliveries">
+        {(deliveries) => (
+          <Table
+            label="Deliveries"
+            rows={deliveries}
+            columns={columns}
+            rowKey={({ eventId }) => eventId}
+            order="-time"
+            parameter="deliveries"
+            empty="None: nothing has happened that it is told of."
+          />
+        )}
+      </Loaded>
+    </Dialog>
+  );
+}

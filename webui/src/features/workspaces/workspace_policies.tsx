@@ -1,0 +1,18 @@
+import type { Workspace } from "../../api/team_types";
+import { useRights } from "../../components/me";
+import { Policies } from "../../components/policies";
+import { Link } from "../../components/route";
+
+/** What is fixed and limited in configurations of a workspace. */
+export function WorkspacePolicies({ workspace }: { workspace: Workspace }) {
+  const { id, name, userId } = workspace;
+  const { may } = useRights();
+  return (
+    <>
+      <p className="quiet">
+        Those <Link to={{ page: "cluster", tab: "policies" }}>of the cluster</Link> hold here, too, and win where both say something.
+      </p>
+      <Policies at={`workspaces/${id}`} where={`in workspace ${name}`} changes={may("MODIFY_WORKSPACE_CONFIG_POLICIES", { workspace: id, owners: [userId] })} />
+    </>
+  );
+}
