@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(, PlantedFault, testing::Values(
     Planted{"duplicate_metric_stored",           Mutant::DuplicateMetricStored,             300},
     Planted{"checkpoint_reported_before_upload", Mutant::CheckpointReportedBeforeUpload,    100},
     Planted{"slot_reused_before_lease",          Mutant::SlotReusedBeforeLease,             500},
-    Planted{"shim_does_not_watch_lease",         Mutant::ShimDoesNotWatchLease,            2000},
+    Planted{"shim_does_not_watch_lease",         Mutant::ShimDoesNotWatchLease,           10000},
     Planted{"lease_counted_from_receipt",        Mutant::LeaseCountedFromReceipt,          5000},
     Planted{"resume_from_the_beginning",         Mutant::ResumeFromTheBeginning,            100},
     Planted{"waiting_forgets",                   Mutant::WaitingForgets,                    100},
