@@ -243,6 +243,7 @@ TEST_F(RanksTest, AnOptimizerThatIsSteppedWithoutTheExchangeIsRefusedWhenTheTria
 
 TEST_F(RanksTest, ARankWhoseProcessDiesIsNoticedByTheOther) {
   const auto statuses = together(2, [](Ranks& ranks) {
+    ranks.allgather("", "both are there");
     if (ranks.place().rank == 1) ::_exit(5);
     try {
       ranks.allgather("", "a test");
