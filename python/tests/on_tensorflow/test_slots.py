@@ -57,6 +57,9 @@ def forks() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in SAME_FOR_ALL.items():
             patch.setenv(name, value)
+        patch.setenv(
+            "PYTHONPATH", ":".join(map(str, (HERE, HERE.parent, HERE.parents[1])))
+        )  # where it looks for the above
         FORKS.Process(target=int).start()  # the server starts with this environment
         yield
 
