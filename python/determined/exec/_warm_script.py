@@ -16,19 +16,9 @@ from determined import _failure, _launch
 
 _SHELL = set("|&;<>()$`\\\"'*?[]#~!{}\n")
 READ_AT_START = (
-    "OMP_",
-    "MKL_",
-    "KMP_",
-    "GOMP_",
-    "OPENBLAS_",
-    "NUMEXPR_",
-    "ATEN_",
-    "TORCH_",
-    "PYTORCH_",
-    "PYTHON",
-    "LD_",
+    *("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "NUMEXPR_", "VECLIB_", "NPY_", "ATEN_", "TORCH_", "PYTORCH_"),
+    *("PYTHON", "LD_", "MALLOC_", "GLIBC_", "LC_", "LANG"),
 )
-READ_AT_START += ("MALLOC_", "GLIBC_", "LC_", "LANG", "NPY_", "VECLIB_")
 _TAKEN_OVER = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "PYTHONPATH", "TORCH_CPP_LOG_LEVEL"}
 
 

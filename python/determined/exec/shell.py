@@ -38,6 +38,7 @@ Send = Callable[[int, bytes], Awaitable[None]]
 def main() -> int:
     """Serves until it is ended; the status to exit with."""
     _service.end_on_signals()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # where nohup has it ignored no shell could be hung up
     service = _service.Service()
     asyncio.run(Shells(service).serve())
     return 0
