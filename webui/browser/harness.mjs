@@ -49,6 +49,10 @@ export async function start(base, pictures) {
     /** A step is done: it looked well, nothing complained, and everyone can use it. */
     async done(what) {
       steps += 1;
+      // Colours on their way are nobody's choice.
+      await page.evaluate(() =>
+        Promise.allSettled(document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished)),
+      );
       if (pictures) await page.screenshot({ path: `${pictures}/${String(steps).padStart(2, "0")}.png` });
       assert.deepEqual(problems, [], `the browser complained: ${what}`);
       assert.deepEqual(await accessibilityProblems(page), [], `not accessible: ${what}`);

@@ -1,0 +1,80 @@
+// What a trial's run reports on its way.
+
+#include <cmath>
+
+#include "det/experiment/experiment.h"
+#include "det/experiment/parts.h"
+
+namespace det::experiment {
+namespace {
+
+/// NaN is better than nothing, not even than no best at all.
+bool better(double candidate, std::optional<double> best, bool smaller_is_better) {
+  if (std::isnan(candidate)) return false;
+  if (!best || std::isnan(*best)) return true;
+  return smaller_is_better ? candidate < *best : candidate > *best;
+}
+
+}  // namespace
+
+void Experiment::progressed(TrialId id, std::int64_t batches, const std::string& runner_state) {
+  auto* trial = find(id);
+  if (trial == nullptr) return;
+  if (!runner_state.empty()) trial->record.runner_state = runner_state;
+  if (batches > 0) {
+    trial->record.batches = batches;
+    double units = static_cast<double>(batches);
+    const auto size = static_cast<double>(global_batch_size(trial->record.hparams));
+    const auto unit = runs_script() ? config::Unit::Batches : config_.searcher.max_length.unit;
+    if (unit == config::Unit::Records) units *= size;
+    if (unit == config::Unit::Epochs && config_.records_per_epoch > 0)
+      units *= size / static_cast<double>(config_.records_per_epoch);
+    searcher_.set_trial_progress(trial->record.request_id, units);
+    record_.progress = searcher_.progress();
+  }
+  changed_.insert(id);
+}
+
+void Experiment::validated(TrialId id, std::int64_t, double metric) {
+  auto* trial = find(id);
+  if (trial == nullptr) return;
+  auto& best = trial->record.best_metric;
+  if (better(metric, best, config_.searcher.smaller_is_better)) best = metric;
+  changed_.insert(id);
+}
+
+void Experiment::checkpointed(TrialId id, const std::string& uuid, std::int64_t batches) {
+  auto* trial = find(id);
+  if (trial == nullptr) return;
+  trial->record.latest_checkpoint = uuid;
+  trial->checkpoint_batches = batches;
+  changed_.insert(id);
+}
+
+void Experiment::exiting_early(TrialId id, search::ExitedReason reason, const std::string& message) {
+  auto* trial = find(id);
+  if (trial == nullptr || is_terminal(trial->record.state) || trial->early_exit) return;
+  trial->early_exit = reason;
+  if (reason != search::ExitedReason::Errored) return;
+  trial->record.error = message.empty() ? "the trial said that it cannot run" : message;
+  changed_.insert(id);
+}
+
+void Experiment::log_policy_matched(TrialId id, const std::string& policy, const std::string& action,
+                                    const std::string& agent, const std::string& line) {
+  auto* trial = find(id);
+  if (trial == nullptr || is_terminal(trial->record.state) || !trial->log_policies.insert(policy).second)
+    return;
+  std::string follows;
+  if (action == "cancel_retries") {
+    trial->no_restart = fmt::format("its log has a line that log policy '{}' looks for: {}", policy, line);
+    follows = "; when it fails it is not restarted";
+  } else if (action == "exclude_node") {
+    trial->blocked_agents.insert(agent);
+    follows = fmt::format("; it will not run on agent {} again", agent);
+  }
+  effects_.push_back(
+      Note{id, trial->allocation, fmt::format("log policy '{}' has matched{}", policy, follows)});
+}
+
+}  // namespace det::experiment
