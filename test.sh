@@ -27,7 +27,7 @@ alone=()
 python_tests() {
   local kept; kept="$(mktemp -d)"
   local options=(-q -o cache_dir="$kept" -o tmp_path_retention_policy=failed -o tmp_path_retention_count=1)
-  python -m pytest "${options[@]}" -n "$processes" --dist loadgroup "$@" && return
+  python -m pytest "${options[@]}" -n "$processes" --dist loadgroup --no-loadscope-reorder "$@" && return
   local failures; failures="$(python -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$kept/v/cache/lastfailed")" || return 1
   if [ "$(wc -l <<<"$failures")" -gt 5 ]; then return 1; fi
   say "once more, alone: $failures"

@@ -5,10 +5,13 @@ import pytest
 from cluster import HERE, Cluster
 from cxx import compiled_in
 
+LONG = ("test_tutorial", "test_cxx_build", "test_tensorflow", "test_cxx_ranks", "test_cxx_examples", "test_matrix")
+
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Where several processes share the tests: those that share a fixture of their file stay together."""
+    """Where several processes share the tests: the longest first; those that share a fixture of their file together."""
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
     for item in items:
         definitions = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
         if any(definition.scope == "module" for definition in definitions):
