@@ -70,10 +70,14 @@ class Cluster:
     """`det up`, or a master and an agent apart, in ``directory``; with ``trust``, a file of certificates, over TLS.
 
     A paused trial's process ends at once, so that what goes on comes from a checkpoint; ``waiting``: it waits, as
-    it does where nothing else is said.
+    it does where nothing else is said. ``own_worker``: the agent's warm worker imports PyTorch itself.
     """
 
-    def __init__(self, directory, apart=False, options=(), trust=None, waiting=False):
+    python = PYTHON  # what agents get as --python; warm_zygote.py
+
+    def __init__(self, directory, apart=False, options=(), trust=None, waiting=False, own_worker=False):
+        if own_worker:
+            self.python = PYTHON
         self.directory = directory
         self.scheme = "https" if trust else "http"
         self.context = ssl.create_default_context(cafile=trust) if trust else None
@@ -102,7 +106,7 @@ class Cluster:
         word = "master" if self.apart else "up"
         arguments = [word, "--dir", str(self.directory), "--port", str(self.port), *self.options]
         if not self.apart:
-            arguments += ["--python", PYTHON, "--python-path", str(REPOSITORY / "python")]
+            arguments += ["--python", self.python, "--python-path", str(REPOSITORY / "python")]
         self.master = Server(arguments, self.directory / "master.out", self.environment)
         self.port = int(self.master.wait_for(r"ready(?:\.\n.*?|: )https?://[\w.-]+:(\d+)/det/").group(1))
 
@@ -116,7 +120,7 @@ class Cluster:
             "--dir",
             str(directory),
             "--python",
-            PYTHON,
+            self.python,
             "--python-path",
             str(REPOSITORY / "python"),
         ]

@@ -1,8 +1,11 @@
 """A cluster of real processes for every test; everything it started is gone when the test ends."""
 
+import os
+
 import original
 import pytest
-from cluster import HERE, Cluster
+import warm_zygote
+from cluster import HERE, PYTHON, Cluster
 from cxx import compiled_in
 
 LONG = ("test_tutorial", "test_cxx_build", "test_tensorflow", "test_cxx_ranks", "test_cxx_examples", "test_matrix")
@@ -16,6 +19,15 @@ def pytest_collection_modifyitems(items):
         definitions = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
         if any(definition.scope == "module" for definition in definitions):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_import_of_pytorch(tmp_path_factory):
+    """Warm workers of all clusters of this run are forks of one process."""
+    base = tmp_path_factory.getbasetemp()
+    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "zygote"
+    place.mkdir(exist_ok=True)
+    Cluster.python = warm_zygote.python_for(place, PYTHON)
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_every_command_of_the_guide_works(page, start, compiled, tmp_path):
     environment = cluster.environment | {
         "PATH": f"{programs}:{os.environ['PATH']}",
         "DET_MASTER": cluster.url,
-        "DET_PYTHON": PYTHON,
+        "DET_PYTHON": cluster.python,
         "DET_CXX_CACHE": str(compiled.place),
         "PYTHONPATH": str(REPOSITORY / "python"),
     }

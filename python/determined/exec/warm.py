@@ -57,6 +57,7 @@ def warm_up() -> None:
     import torch.distributed
 
     import determined._ranks
+    import determined.core
     import determined.exec.trial
     import determined.pytorch  # noqa: F401
 
