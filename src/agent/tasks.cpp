@@ -162,7 +162,7 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
   for (int i = 0; i < a.ranks(); ++i) {
     const int number = a.rank_start + i;
     spec.environment = task_environment(a, number, options, machine, cluster_id, work, inherited);
-    if (cxx) spec.environment.try_emplace("DET_CXX_CACHE", cxx_cache(state_dir_));
+    if (cxx) spec.environment.try_emplace("DET_CXX_CACHE", spec.show.back());  // may be a link to elsewhere
     // Two clusters on one machine may give equal ids to equal experiments: both are made unique.
     spec.environment[kMark] = random_hex() + random_hex();
     spec.cgroup = fmt::format("det-{}-{}", a.allocation_id, number);

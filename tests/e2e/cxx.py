@@ -3,7 +3,6 @@
 import contextlib
 import os
 import pathlib
-import shutil
 
 import pytest
 from cluster import BINARY, Cluster
@@ -13,19 +12,14 @@ needs_det_trial = pytest.mark.skipif(not PROGRAM.exists(), reason="det-trial is 
 
 
 class Compiled:
-    """Lends what was compiled to agents that are about to start, and takes what they compiled."""
+    """One place for what all clusters compile: who needs what another compiles at this moment waits for it."""
 
     def __init__(self, place):
         self.place = place
-        self.lent = []
 
     def lend_to(self, agent_directory):
-        self.lent.append(agent_directory / "cxx")
-        _copy(self.place, self.lent[-1])
-
-    def take(self):
-        for directory in self.lent:
-            _copy(directory, self.place)
+        agent_directory.mkdir(parents=True, exist_ok=True)
+        (agent_directory / "cxx").symlink_to(self.place)
 
 
 @contextlib.contextmanager
@@ -36,7 +30,6 @@ def running(directory, compiled, **settings):
     try:
         yield cluster.start()
     finally:
-        compiled.take()
         cluster.end()
 
 
@@ -49,12 +42,3 @@ def compiled_in(tmp_path_factory):
     place.mkdir(exist_ok=True)
     return Compiled(place)
 
-
-def _copy(source, target):
-    for part in ("headers", "libraries"):
-        (target / part).mkdir(parents=True, exist_ok=True)
-        for file in (source / part).glob("*"):
-            if not (target / part / file.name).exists():
-                unfinished = target / part / f".{file.name}.{os.getpid()}"
-                shutil.copy2(file, unfinished)
-                unfinished.rename(target / part / file.name)

@@ -37,7 +37,6 @@ def with_slots(tmp_path, compiled):
         return cluster.start()
 
     yield starter
-    compiled.take()
     for cluster in clusters:
         cluster.end()
 
@@ -53,7 +52,6 @@ def undisturbed(tmp_path_factory, compiled):
         held = {size: Held(cluster, directory / f"signals-{size}", size, "nowhere", RANKS) for size in (1, 2)}
         return {size: one.outcome(seconds=400) for size, one in held.items()}
     finally:
-        compiled.take()
         cluster.end()
 
 

@@ -64,6 +64,5 @@ def test_every_command_of_the_guide_works(page, start, compiled, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    compiled.take()
     assert done.returncode == 0, f"{page.name}, after the last command below:\n{done.stdout[-4000:]}"
     assert "Traceback" not in done.stdout
