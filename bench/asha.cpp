@@ -2,8 +2,8 @@
 //
 //     asha_bench TRIALS [promote|stop|barrier] [CONCURRENT, default 64] [SNAPSHOT_AT, default at the end]
 //
-// `barrier` promotes, too, and hears of results when everybody has reported (`deterministic`). SNAPSHOT_AT is a
-// number of decisions: to save and restore a search whose trials are open; the memory is not its own then.
+// `barrier` promotes, too, and hears of results when everybody has reported (`deterministic`). SNAPSHOT_AT is
+// a number of decisions: to save and restore a search whose trials are open; the memory is not its own then.
 //
 // One size a process, so that the peak of its memory is this search's. A decision is a validation that is
 // told, and what follows from it. Trials report in random order, worse or better as chance has it.
@@ -39,12 +39,18 @@ config::ExperimentConfig asha(std::int64_t trials, const std::string& kind, std:
   return config;
 }
 
-/// Bytes of this process in memory now.
-std::size_t resident() {
-  std::ifstream file("/proc/self/statm");
-  std::size_t all = 0, pages = 0;
-  file >> all >> pages;
-  return pages * 4096;
+/// Bytes of this process in memory: now, and the most that they were.
+struct Resident {
+  std::size_t now = 0, most = 0;
+};
+Resident resident() {
+  std::ifstream file("/proc/self/status");
+  Resident bytes;
+  for (std::string word; file >> word;) {
+    if (word == "VmHWM:") file >> bytes.most;
+    if (word == "VmRSS:") file >> bytes.now;
+  }
+  return {.now = bytes.now * 1024, .most = bytes.most * 1024};
 }
 
 struct Asked {
@@ -78,12 +84,12 @@ int play(std::int64_t trials, const std::string& kind, std::int64_t concurrent, 
   Random chance(7);
   std::vector<Asked> asked;
   std::vector<RequestId> created, closed;
-  const auto take = [&](const Operations& operations) {
-    for (const auto& operation : operations) {
-      if (const auto* create = std::get_if<Create>(&operation)) created.push_back(create->request_id);
-      if (const auto* after = std::get_if<ValidateAfter>(&operation))
-        asked.push_back({.trial = after->request_id, .length = after->length});
-      if (const auto* close = std::get_if<Close>(&operation)) closed.push_back(close->request_id);
+  const auto take = [&](Operations operations) {
+    for (auto& operation : operations) {
+      if (auto* create = std::get_if<Create>(&operation)) created.push_back(std::move(create->request_id));
+      if (auto* after = std::get_if<ValidateAfter>(&operation))
+        asked.push_back({.trial = std::move(after->request_id), .length = after->length});
+      if (auto* close = std::get_if<Close>(&operation)) closed.push_back(std::move(close->request_id));
     }
   };
   const auto settle = [&] {
@@ -99,12 +105,12 @@ int play(std::int64_t trials, const std::string& kind, std::int64_t concurrent, 
       }
     }
   };
-  const auto before = resident();
+  const auto before = resident().now;
   const auto begin = std::chrono::steady_clock::now();
   double paused = 0;
   auto work = std::clock();
   std::int64_t decisions = 0;
-  std::size_t most = before;
+  std::size_t most = before;  // between decisions; of all, one may close most of the trials
   take(searcher.start());
   settle();
   while (!asked.empty()) {
@@ -114,7 +120,7 @@ int play(std::int64_t trials, const std::string& kind, std::int64_t concurrent, 
     asked.pop_back();
     take(searcher.validation_completed(next.trial, chance.unit(), next.length));
     settle();
-    if (++decisions % 4096 == 0) most = std::max(most, resident());
+    if (++decisions % 4096 == 0) most = std::max(most, resident().now);
     if (decisions != snapshot_at) continue;
     const auto pause = std::chrono::steady_clock::now();
     const auto rest = std::clock();
@@ -124,17 +130,16 @@ int play(std::int64_t trials, const std::string& kind, std::int64_t concurrent, 
   }
   const auto seconds = seconds_since(begin) - paused;
   const auto worked = static_cast<double>(std::clock() - work) / CLOCKS_PER_SEC;
-  most = std::max(most, resident());
   std::printf(
       "%-7s %8lld trials, %lld at once: %lld decisions in %.3f s (%.3f of the processor), %.0f a second of "
       "it; %.1f MB above the empty "
       "process, "
-      "%.0f bytes a trial; closed %lld\n",
+      "%.0f bytes a trial, peak %.1f MB; closed %lld\n",
       kind.c_str(), static_cast<long long>(trials), static_cast<long long>(concurrent),
       static_cast<long long>(decisions), seconds, worked, static_cast<double>(decisions) / worked,
       static_cast<double>(most - before) / 1e6,
       static_cast<double>(most - before) / static_cast<double>(trials),
-      static_cast<long long>(searcher.trials_closed()));
+      static_cast<double>(resident().most - before) / 1e6, static_cast<long long>(searcher.trials_closed()));
   save_and_restore(searcher, config);
   return searcher.trials_closed() == searcher.trials_requested() ? 0 : 1;
 }

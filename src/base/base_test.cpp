@@ -51,10 +51,9 @@ TEST(Uuid, IsReadAsItIsWrittenAndOrderedAsItsText) {
 
 TEST(Uuid, HasOneSpelling) {
   EXPECT_TRUE(parse_uuid("677de5d8-09a4-446c-93de-a19f155159a5"));
-  for (const char* text :
-       {"", "677de5d8-09a4-446c-93de-a19f155159a", "677DE5D8-09a4-446c-93de-a19f155159a5",
-        "677de5d809a4-446c-93de-a19f155159a55", "677de5d8-09a4-446c-93de-a19f155159ag",
-        "{677de5d8-09a4-446c-93de-a19f155159a5}", "677de5d8-09a4-446c-93de-a19f15515-a5"})
+  for (const char* text : {"", "677de5d8-09a4-446c-93de-a19f155159a", "677DE5D8-09a4-446c-93de-a19f155159a5",
+                           "677de5d809a4-446c-93de-a19f155159a55", "677de5d8-09a4-446c-93de-a19f155159ag",
+                           "{677de5d8-09a4-446c-93de-a19f155159a5}", "677de5d8-09a4-446c-93de-a19f15515-a5"})
     EXPECT_FALSE(parse_uuid(text)) << text;
 }
 

@@ -231,9 +231,13 @@ bool AsyncHalving::judge(const Uuid& trial, std::size_t rung, double metric, Ope
 
 /// Everybody has been in the lowest rung: who was not promoted out of a rung where nobody trains will not be.
 void AsyncHalving::close_losers(Operations& operations) {
-  for (; settled_ < rungs_.size() && rungs_[settled_].training == 0; ++settled_)
-    for (const auto& entry : rungs_[settled_].ranking.in_order())
+  for (; settled_ < rungs_.size() && rungs_[settled_].training == 0; ++settled_) {
+    const auto all = rungs_[settled_].ranking.in_order();
+    const auto losers = std::ranges::count(all, false, &Ranking::Entry::promoted);
+    operations.reserve(operations.size() + static_cast<std::size_t>(losers));
+    for (const auto& entry : all)
       if (!entry.promoted) close(entry.trial, operations);
+  }
 }
 
 Operations AsyncHalving::trial_exited_early(const RequestId& trial, ExitedReason reason, Random& random) {

@@ -11,8 +11,8 @@ namespace det::search {
 /// The trials that have validated in a rung, best first; ties in the order chosen.
 ///
 /// Whoever promotes asks only who is among the best so many. So the best and the others are two heaps, on
-/// either side of a line: to add a trial takes a step or two, to move the line by one a logarithm of steps, and
-/// a trial takes 32 bytes.
+/// either side of a line: to add a trial takes a step or two, to move the line by one a logarithm of steps,
+/// and a trial takes 32 bytes.
 class Ranking {
  public:
   struct Entry {
@@ -72,10 +72,10 @@ class Ranking {
   std::optional<Error> read_json(const json::value& value, const std::string& path);
 
  private:
-  static bool goes_first(const Entry& a, const Entry& b) {
-    return std::pair(a.metric, a.arrival) < std::pair(b.metric, b.arrival);
-  }
-  static bool goes_last(const Entry& a, const Entry& b) { return goes_first(b, a); }
+  static constexpr auto goes_first = [](const Entry& a, const Entry& b) {
+    return a.metric < b.metric || (a.metric == b.metric && a.arrival < b.arrival);
+  };
+  static constexpr auto goes_last = [](const Entry& a, const Entry& b) { return goes_first(b, a); };
 
   template <typename Order>
   static void push(std::vector<Entry>& heap, const Entry& entry, Order order) {

@@ -88,7 +88,8 @@ TEST(Ranking, ATextThatIsNoneIsRefusedWithItsPlace) {
   EXPECT_EQ(problem("7"), "metrics: expected a list");
   EXPECT_EQ(problem("{}"), "metrics.trial: expected a list");
   EXPECT_EQ(problem(R"({"trial": ["x"]})"), "metrics.trial: expected a UUID in lower case");
-  EXPECT_EQ(problem(R"({"trial": [], "metric": [1]})"), "metrics.metric: is not a list as long as the others");
+  EXPECT_EQ(problem(R"({"trial": [], "metric": [1]})"),
+            "metrics.metric: is not a list as long as the others");
 }
 
 }  // namespace

@@ -64,8 +64,7 @@ Operations Searcher::trial_exited_early(const RequestId& trial, ExitedReason rea
 }
 
 Operations Searcher::trial_closed(const RequestId& trial) {
-  if (!is_open(trial)) return {};
-  book_.open.erase(trial);
+  if (!book_.open.erase(trial)) return {};
   ++book_.trials_closed;
   return recorded(method_->trial_closed(trial, random_));
 }
@@ -145,7 +144,8 @@ Result<Operations> Searcher::answer(std::int64_t event_id, const std::vector<Sea
                                 .checkpoint = wish.checkpoint});
         break;
       case SearchWish::Kind::ValidateAfter:
-        if (open != nullptr) one.emplace_back(ValidateAfter{.request_id = wish.request_id, .length = wish.length});
+        if (open != nullptr)
+          one.emplace_back(ValidateAfter{.request_id = wish.request_id, .length = wish.length});
         break;
       case SearchWish::Kind::Close:
         if (open != nullptr && !open->closing) one.emplace_back(Close{.request_id = wish.request_id});

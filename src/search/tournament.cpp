@@ -7,7 +7,8 @@ Tournament::Tournament(std::vector<std::unique_ptr<SearchMethod>> searches)
 
 Operations Tournament::owned(std::size_t search, Operations operations) {
   for (const auto& operation : operations)
-    if (const auto* create = std::get_if<Create>(&operation)) table_.insert(create->request_id, static_cast<std::uint32_t>(search));
+    if (const auto* create = std::get_if<Create>(&operation))
+      table_.insert(create->request_id, static_cast<std::uint32_t>(search));
   return operations;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <boost/unordered_map.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include "det/search/columns.h"
 #include "det/search/search_method.h"
@@ -9,7 +9,7 @@
 namespace det::search {
 
 /// What is known of each trial, by its request id. For searches with a million of them: whoever is looked for
-/// is found in a step or two, and a name takes 16 bytes. States stay where they are until they are erased.
+/// is found in a step or two, and a name takes 16 bytes. What is found stays there until the next insertion.
 template <typename State>
 class TrialMap {
  public:
@@ -50,7 +50,10 @@ class TrialMap {
   }
   bool insert(const RequestId& trial, State state = {}) { return insert(uuid_of(trial), std::move(state)); }
   bool erase(const Uuid& trial) { return states_.erase(trial) > 0; }
-  bool erase(const RequestId& trial) { return erase(uuid_of(trial)); }
+  bool erase(const RequestId& trial) {
+    const auto uuid = parse_uuid(trial);
+    return uuid && erase(*uuid);
+  }
 
   /// All, in the order of their names: what is done for each is done in the same order everywhere.
   std::vector<std::pair<Uuid, const State*>> in_order() const {
@@ -90,7 +93,7 @@ class TrialMap {
   struct Hash {
     std::size_t operator()(const Uuid& uuid) const { return uuid.high ^ uuid.low * 0x9e3779b97f4a7c15; }
   };
-  boost::unordered_map<Uuid, State, Hash> states_;
+  boost::unordered_flat_map<Uuid, State, Hash> states_;
 };
 
 }  // namespace det::search

@@ -31,18 +31,20 @@ TEST(TrialMap, IsSavedInTheOrderOfItsNamesAndReadAgain) {
   trials.insert(RequestId(kSecond), {.rung = 1, .metric = 0.5});
   trials.insert(RequestId(kFirst), {.rung = 2});
   const auto saved = json::to_json(trials);
-  EXPECT_EQ(json::serialize(saved),
-            R"({"rung":[2,1],"metric":[null,0.5],"trial":[")" + std::string(kFirst) + R"(",")" + kSecond + R"("]})");
+  EXPECT_EQ(json::serialize(saved), R"({"rung":[2,1],"metric":[null,0.5],"trial":[")" + std::string(kFirst) +
+                                        R"(",")" + kSecond + R"("]})");
   const auto read = json::from_json<TrialMap<State>>(saved);
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(json::to_json(*read), saved);
-  const auto numbers = json::from_json<TrialMap<int>>(json::parse(R"({"value": [7], "trial": [")" + std::string(kFirst) + R"("]})").value());
+  const auto numbers = json::from_json<TrialMap<int>>(
+      json::parse(R"({"value": [7], "trial": [")" + std::string(kFirst) + R"("]})").value());
   ASSERT_TRUE(numbers) << numbers.error().message();
   EXPECT_EQ(numbers->at(RequestId(kFirst)), 7);
 }
 
 TEST(TrialMap, ReadsTheObjectOfObjectsOfEarlierReleases) {
-  const auto earlier = json::object{{kFirst, json::object{{"rung", 2}, {"metric", 1.5}}}, {kSecond, json::object{}}};
+  const auto earlier =
+      json::object{{kFirst, json::object{{"rung", 2}, {"metric", 1.5}}}, {kSecond, json::object{}}};
   const auto read = json::from_json<TrialMap<State>>(earlier);
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->size(), 2u);
