@@ -61,16 +61,20 @@ struct Asked {
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
+/// Of the processor.
+double seconds_worked_since(std::clock_t begin) {
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
 
 void save_and_restore(const Searcher& searcher, const config::ExperimentConfig& config) {
-  auto begin = std::chrono::steady_clock::now();
+  auto begin = std::clock();
   const auto text = json::serialize(searcher.snapshot());
-  const auto saved = seconds_since(begin);
-  begin = std::chrono::steady_clock::now();
+  const auto saved = seconds_worked_since(begin);
+  begin = std::clock();
   const auto restored = Searcher::restore(config, *json::parse(text));
-  std::printf("a snapshot, %lld trials closed: %.1f MB in %.2f s, restored in %.2f s%s\n",
+  std::printf("a snapshot, %lld trials closed: %.1f MB in %.2f s of the processor, restored in %.2f%s\n",
               static_cast<long long>(searcher.trials_closed()), static_cast<double>(text.size()) / 1e6, saved,
-              seconds_since(begin), restored ? "" : ": it cannot be restored");
+              seconds_worked_since(begin), restored ? "" : ": it cannot be restored");
 }
 
 int play(std::int64_t trials, const std::string& kind, std::int64_t concurrent, std::int64_t snapshot_at) {
@@ -129,7 +133,7 @@ int play(std::int64_t trials, const std::string& kind, std::int64_t concurrent, 
     work += std::clock() - rest;
   }
   const auto seconds = seconds_since(begin) - paused;
-  const auto worked = static_cast<double>(std::clock() - work) / CLOCKS_PER_SEC;
+  const auto worked = seconds_worked_since(work);
   std::printf(
       "%-7s %8lld trials, %lld at once: %lld decisions in %.3f s (%.3f of the processor), %.0f a second of "
       "it; %.1f MB above the empty "
