@@ -1,6 +1,9 @@
 // How many decisions a second does ASHA take, and how much memory does it hold, by the number of trials?
 //
-//     asha_bench TRIALS [promote|stop] [CONCURRENT, default 64]
+//     asha_bench TRIALS [promote|stop|barrier] [CONCURRENT, default 64] [SNAPSHOT_AT, default at the end]
+//
+// `barrier` promotes, too, and hears of results when everybody has reported (`deterministic`). SNAPSHOT_AT is
+// a number of decisions: to save and restore a search whose trials are open; the memory is not its own then.
 //
 // One size a process, so that the peak of its memory is this search's. A decision is a validation that is
 // told, and what follows from it. Trials report in random order, worse or better as chance has it.
@@ -8,9 +11,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <fstream>
+#include <string>
 #include <vector>
 
 #include "det/search/searcher.h"
@@ -18,7 +21,7 @@
 namespace det::search {
 namespace {
 
-config::ExperimentConfig asha(std::int64_t trials, bool stop, std::int64_t concurrent) {
+config::ExperimentConfig asha(std::int64_t trials, const std::string& kind, std::int64_t concurrent) {
   config::ExperimentConfig config;
   config.searcher.name = "async_halving";
   config.searcher.max_length = {.unit = config::Unit::Batches, .count = 1024};
@@ -28,19 +31,26 @@ config::ExperimentConfig asha(std::int64_t trials, bool stop, std::int64_t concu
                             {"divisor", 4},
                             {"max_trials", trials},
                             {"max_concurrent_trials", concurrent},
-                            {"stop_once", stop}};
+                            {"stop_once", kind == "stop"},
+                            {"deterministic", kind == "barrier"}};
   config.hyperparameters = {{"dropout", {config::Double{0.2, 0.8, {}}}},
                             {"learning_rate", {config::Log{10, -4, -2, {}}}},
                             {"n", {config::Integer{1, 10, {}}}}};
   return config;
 }
 
-/// Bytes of this process in memory now.
-std::size_t resident() {
-  std::ifstream file("/proc/self/statm");
-  std::size_t all = 0, pages = 0;
-  file >> all >> pages;
-  return pages * 4096;
+/// Bytes of this process in memory: now, and the most that they were.
+struct Resident {
+  std::size_t now = 0, most = 0;
+};
+Resident resident() {
+  std::ifstream file("/proc/self/status");
+  Resident bytes;
+  for (std::string word; file >> word;) {
+    if (word == "VmHWM:") file >> bytes.most;
+    if (word == "VmRSS:") file >> bytes.now;
+  }
+  return {.now = bytes.now * 1024, .most = bytes.most * 1024};
 }
 
 struct Asked {
@@ -48,8 +58,28 @@ struct Asked {
   std::int64_t length = 0;
 };
 
-int play(std::int64_t trials, bool stop, std::int64_t concurrent) {
-  auto made = Searcher::make(asha(trials, stop, concurrent));
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+/// Of the processor.
+double seconds_worked_since(std::clock_t begin) {
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+void save_and_restore(const Searcher& searcher, const config::ExperimentConfig& config) {
+  auto begin = std::clock();
+  const auto text = json::serialize(searcher.snapshot());
+  const auto saved = seconds_worked_since(begin);
+  begin = std::clock();
+  const auto restored = Searcher::restore(config, *json::parse(text));
+  std::printf("a snapshot, %lld trials closed: %.1f MB in %.2f s of the processor, restored in %.2f%s\n",
+              static_cast<long long>(searcher.trials_closed()), static_cast<double>(text.size()) / 1e6, saved,
+              seconds_worked_since(begin), restored ? "" : ": it cannot be restored");
+}
+
+int play(std::int64_t trials, const std::string& kind, std::int64_t concurrent, std::int64_t snapshot_at) {
+  const auto config = asha(trials, kind, concurrent);
+  auto made = Searcher::make(config);
   if (!made) {
     std::fprintf(stderr, "%s\n", made.error().message().c_str());
     return 1;
@@ -58,12 +88,12 @@ int play(std::int64_t trials, bool stop, std::int64_t concurrent) {
   Random chance(7);
   std::vector<Asked> asked;
   std::vector<RequestId> created, closed;
-  const auto take = [&](const Operations& operations) {
-    for (const auto& operation : operations) {
-      if (const auto* create = std::get_if<Create>(&operation)) created.push_back(create->request_id);
-      if (const auto* after = std::get_if<ValidateAfter>(&operation))
-        asked.push_back({.trial = after->request_id, .length = after->length});
-      if (const auto* close = std::get_if<Close>(&operation)) closed.push_back(close->request_id);
+  const auto take = [&](Operations operations) {
+    for (auto& operation : operations) {
+      if (auto* create = std::get_if<Create>(&operation)) created.push_back(std::move(create->request_id));
+      if (auto* after = std::get_if<ValidateAfter>(&operation))
+        asked.push_back({.trial = std::move(after->request_id), .length = after->length});
+      if (auto* close = std::get_if<Close>(&operation)) closed.push_back(std::move(close->request_id));
     }
   };
   const auto settle = [&] {
@@ -79,11 +109,12 @@ int play(std::int64_t trials, bool stop, std::int64_t concurrent) {
       }
     }
   };
-  const auto before = resident();
+  const auto before = resident().now;
   const auto begin = std::chrono::steady_clock::now();
-  const auto work = std::clock();
+  double paused = 0;
+  auto work = std::clock();
   std::int64_t decisions = 0;
-  std::size_t most = before;
+  std::size_t most = before;  // between decisions; of all, one may close most of the trials
   take(searcher.start());
   settle();
   while (!asked.empty()) {
@@ -93,24 +124,27 @@ int play(std::int64_t trials, bool stop, std::int64_t concurrent) {
     asked.pop_back();
     take(searcher.validation_completed(next.trial, chance.unit(), next.length));
     settle();
-    if (++decisions % 4096 == 0) most = std::max(most, resident());
+    if (++decisions % 4096 == 0) most = std::max(most, resident().now);
+    if (decisions != snapshot_at) continue;
+    const auto pause = std::chrono::steady_clock::now();
+    const auto rest = std::clock();
+    save_and_restore(searcher, config);
+    paused = seconds_since(pause);
+    work += std::clock() - rest;
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  const auto worked = static_cast<double>(std::clock() - work) / CLOCKS_PER_SEC;
-  most = std::max(most, resident());
-  const auto saving = std::chrono::steady_clock::now();
-  const auto bytes = json::serialize(searcher.snapshot()).size();
-  const std::chrono::duration<double, std::milli> saved = std::chrono::steady_clock::now() - saving;
+  const auto seconds = seconds_since(begin) - paused;
+  const auto worked = seconds_worked_since(work);
   std::printf(
       "%-7s %8lld trials, %lld at once: %lld decisions in %.3f s (%.3f of the processor), %.0f a second of "
       "it; %.1f MB above the empty "
       "process, "
-      "%.0f bytes a trial; closed %lld; the snapshot at its end %zu bytes in %.1f ms\n",
-      stop ? "stop" : "promote", static_cast<long long>(trials), static_cast<long long>(concurrent),
-      static_cast<long long>(decisions), seconds.count(), worked, static_cast<double>(decisions) / worked,
+      "%.0f bytes a trial, peak %.1f MB; closed %lld\n",
+      kind.c_str(), static_cast<long long>(trials), static_cast<long long>(concurrent),
+      static_cast<long long>(decisions), seconds, worked, static_cast<double>(decisions) / worked,
       static_cast<double>(most - before) / 1e6,
       static_cast<double>(most - before) / static_cast<double>(trials),
-      static_cast<long long>(searcher.trials_closed()), bytes, saved.count());
+      static_cast<double>(resident().most - before) / 1e6, static_cast<long long>(searcher.trials_closed()));
+  save_and_restore(searcher, config);
   return searcher.trials_closed() == searcher.trials_requested() ? 0 : 1;
 }
 
@@ -119,11 +153,12 @@ int play(std::int64_t trials, bool stop, std::int64_t concurrent) {
 
 int main(int count, char** words) {
   const auto trials = count > 1 ? std::atoll(words[1]) : 0;
-  const bool stop = count > 2 && std::strcmp(words[2], "stop") == 0;
+  const std::string kind = count > 2 ? words[2] : "promote";
   const auto concurrent = count > 3 ? std::atoll(words[3]) : 64;
-  if (trials < 1 || concurrent < 1) {
-    std::fprintf(stderr, "usage: %s TRIALS [promote|stop] [CONCURRENT]\n", words[0]);
+  const auto snapshot_at = count > 4 ? std::atoll(words[4]) : 0;
+  if (trials < 1 || concurrent < 1 || (kind != "promote" && kind != "stop" && kind != "barrier")) {
+    std::fprintf(stderr, "usage: %s TRIALS [promote|stop|barrier] [CONCURRENT] [SNAPSHOT_AT]\n", words[0]);
     return 2;
   }
-  return det::search::play(trials, stop, concurrent);
+  return det::search::play(trials, kind, concurrent, snapshot_at);
 }

@@ -4,6 +4,7 @@
 #include "det/base/random.h"
 #include "det/base/text.h"
 #include "det/base/time.h"
+#include "det/base/uuid.h"
 
 namespace det {
 namespace {
@@ -30,6 +31,30 @@ TEST(Random, AChoiceOfOneDrawsNothing) {
   const auto before = random.state();
   EXPECT_EQ(random.below(1), 0);
   EXPECT_EQ(random.state(), before);
+}
+
+TEST(Uuid, IsReadAsItIsWrittenAndOrderedAsItsText) {
+  Random random(1);
+  std::vector<std::string> texts;
+  std::vector<Uuid> uuids;
+  for (int i = 0; i < 100; ++i) {
+    texts.push_back(random.uuid());
+    const auto uuid = parse_uuid(texts.back());
+    ASSERT_TRUE(uuid) << texts.back();
+    EXPECT_EQ(uuid_text(*uuid), texts.back());
+    uuids.push_back(*uuid);
+  }
+  std::ranges::sort(texts);
+  std::ranges::sort(uuids);
+  for (std::size_t i = 0; i < uuids.size(); ++i) EXPECT_EQ(uuid_text(uuids[i]), texts[i]);
+}
+
+TEST(Uuid, HasOneSpelling) {
+  EXPECT_TRUE(parse_uuid("677de5d8-09a4-446c-93de-a19f155159a5"));
+  for (const char* text : {"", "677de5d8-09a4-446c-93de-a19f155159a", "677DE5D8-09a4-446c-93de-a19f155159a5",
+                           "677de5d809a4-446c-93de-a19f155159a55", "677de5d8-09a4-446c-93de-a19f155159ag",
+                           "{677de5d8-09a4-446c-93de-a19f155159a5}", "677de5d8-09a4-446c-93de-a19f15515-a5"})
+    EXPECT_FALSE(parse_uuid(text)) << text;
 }
 
 TEST(Time, IsWrittenAndReadAsRfc3339) {

@@ -20,12 +20,14 @@
 #include "det/base/error.h"
 #include "det/base/id.h"
 #include "det/base/time.h"
+#include "det/base/uuid.h"
 
 /// JSON to and from described structs (BOOST_DESCRIBE_STRUCT), for wire types
 /// and for what the store remembers.
 ///
 /// - A member that is absent keeps its default; `T::required(name)` may say otherwise.
 /// - Unknown members are ignored.
+/// - A type with `to_json()` and `read_json(value, path)` says itself how it looks.
 /// - Doubles that JSON cannot hold travel as "NaN", "Infinity" and "-Infinity".
 /// - An enumerator is written by its name; a variant as {"<Alternative>": {...}}
 ///   where each alternative has `static constexpr const char* kName`.
@@ -65,6 +67,10 @@ template <class T>
 concept Sequence =
     requires(T t) { t.push_back(typename T::value_type{}); } && !std::is_same_v<T, std::string>;
 template <class T>
+concept SpeaksForItself = requires(const T& t) {
+  { t.to_json() } -> std::same_as<value>;
+};
+template <class T>
 using Members = bd::describe_members<T, bd::mod_public | bd::mod_inherited>;
 
 /// Parses text with bounded depth; duplicates keep the last. Never throws. The depth leaves
@@ -88,10 +94,16 @@ inline Error path_error(const std::string& path, const char* rule) {
   return Error(ErrorCode::InvalidArgument, fmt::format("{}: {}", path.empty() ? "body" : path, rule));
 }
 
+inline std::string member_path(const std::string& path, std::string_view name) {
+  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+}
+
 template <class T>
 std::string key_text(const T& key) {
   if constexpr (std::is_same_v<T, std::string>)
     return key;
+  else if constexpr (std::is_same_v<T, Uuid>)
+    return uuid_text(key);
   else if constexpr (is_id<T>::value)
     return std::to_string(key.value());
   else
@@ -101,6 +113,8 @@ template <class T>
 std::optional<T> key_from_text(const std::string& text) {
   if constexpr (std::is_same_v<T, std::string>)
     return text;
+  else if constexpr (std::is_same_v<T, Uuid>)
+    return parse_uuid(text);
   else {
     std::int64_t number = 0;
     const auto* end = text.data() + text.size();
@@ -121,11 +135,10 @@ std::optional<Error> read_described(const value& v, T& out, const std::string& p
   boost::mp11::mp_for_each<Members<T>>([&](auto d) {
     if (error) return;
     auto& member = out.*d.pointer;
-    const auto member_path = path.empty() ? std::string(d.name) : path + "." + d.name;
     if (const auto* found = o.if_contains(d.name)) {
-      error = read(*found, member, member_path);
+      error = read(*found, member, member_path(path, d.name));
     } else if constexpr (requires { T::required(d.name); }) {
-      if (T::required(d.name)) error = path_error(member_path, "is required");
+      if (T::required(d.name)) error = path_error(member_path(path, d.name), "is required");
     }
   });
   return error;
@@ -149,6 +162,8 @@ std::optional<Error> read(const value& v, T& out, const std::string& path) {
     out.reset();
     if (v.is_null()) return std::nullopt;
     return read(v, out.emplace(), path);
+  } else if constexpr (SpeaksForItself<T>) {
+    return out.read_json(v, path);
   } else if constexpr (std::is_same_v<T, value>) {
     out = v;
   } else if constexpr (std::is_same_v<T, object>) {
@@ -188,6 +203,10 @@ std::optional<Error> read(const value& v, T& out, const std::string& path) {
       if (!number) return path_error(path, "expected a time");
       out = Time{*number};
     }
+  } else if constexpr (std::is_same_v<T, Uuid>) {
+    const auto uuid = v.is_string() ? parse_uuid(v.get_string()) : std::nullopt;
+    if (!uuid) return path_error(path, "expected a UUID in lower case");
+    out = *uuid;
   } else if constexpr (std::is_same_v<T, std::string>) {
     if (!v.is_string()) return path_error(path, "expected a string");
     out.assign(v.get_string());
@@ -247,6 +266,8 @@ template <class T>
 value to_json(const T& x) {
   if constexpr (is_optional<T>::value) {
     return x ? to_json(*x) : value(nullptr);
+  } else if constexpr (SpeaksForItself<T>) {
+    return x.to_json();
   } else if constexpr (std::is_same_v<T, value>) {
     return x;
   } else if constexpr (std::is_same_v<T, object> || std::is_same_v<T, array>) {
@@ -259,6 +280,8 @@ value to_json(const T& x) {
     return value(x.value());
   } else if constexpr (std::is_same_v<T, Time>) {
     return value(x.microseconds);
+  } else if constexpr (std::is_same_v<T, Uuid>) {
+    return boost::json::string(uuid_text(x));
   } else if constexpr (std::is_same_v<T, std::string>) {
     return boost::json::string(x);
   } else if constexpr (DescribedEnum<T>) {
@@ -277,6 +300,7 @@ value to_json(const T& x) {
     return o;
   } else if constexpr (Set<T> || Sequence<T> || is_array<T>::value) {
     array a;
+    a.reserve(x.size());
     for (const auto& y : x) a.push_back(to_json(y));
     return a;
   } else {

@@ -1,10 +1,9 @@
 #include "det/base/random.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "det/base/error.h"
+#include "det/base/uuid.h"
 
 namespace det {
 
@@ -76,12 +75,7 @@ std::string Random::uuid() {
   read(b);
   b[6] = static_cast<std::uint8_t>((b[6] & 0x0f) | 0x40);
   b[8] = static_cast<std::uint8_t>((b[8] & 0x3f) | 0x80);
-  std::string text;
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", b[i]);
-  }
-  return text;
+  return uuid_text(uuid_of_bytes(b));
 }
 
 }  // namespace det

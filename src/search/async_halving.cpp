@@ -46,7 +46,7 @@ std::int64_t AsyncHalving::concurrent_max() const {
 /// Losers that were closed stay closed: they are promoted no more, and make no room for a promotion either.
 void AsyncHalving::forget_who_is_gone() {
   for (auto& rung : rungs_)
-    rung.ranking.each([&](Ranking::Standing& entry) {
+    rung.ranking.each([&](Ranking::Entry& entry) {
       if (alive(entry.trial) == nullptr) entry.promoted = true;
     });
 }
@@ -65,9 +65,9 @@ void AsyncHalving::raise_top(Operations& operations) {
   const auto longest = options_.lengths.back();
   if (longest <= rungs_.back().length) return;
   rungs_.back().length = longest;
-  for (const auto& [trial, state] : trials_)
-    if (state.training && state.rung == top())
-      operations.emplace_back(ValidateAfter{.request_id = trial, .length = longest});
+  for (const auto& [trial, state] : trials_.in_order())
+    if (state->training && state->rung == top())
+      operations.emplace_back(ValidateAfter{.request_id = uuid_text(trial), .length = longest});
 }
 
 /// The rung that the trial was on the way to.
@@ -75,17 +75,26 @@ std::size_t AsyncHalving::rung_of(const Again& again) const {
   return std::min(static_cast<std::size_t>(again.validations), top());
 }
 
-/// Takes back the results that the end of a trial counted as. False: it is of another search.
-bool AsyncHalving::forget(const Again& again) {
-  bool known = false;
-  for (auto rung = rung_of(again); rung < rungs_.size(); ++rung)
-    known |= rungs_[rung].ranking.erase(again.create.request_id);
-  return known;
+/// Takes back the results that the ends of trials counted as, and says of which it did: others are of another
+/// search.
+TrialMap<bool> AsyncHalving::forget_ends(const std::vector<Again>& trials) {
+  TrialMap<std::size_t> first_rungs;
+  for (const auto& again : trials) first_rungs.insert(again.create.request_id, rung_of(again));
+  TrialMap<bool> forgotten;
+  for (std::size_t i = 0; i < rungs_.size(); ++i)
+    rungs_[i].ranking.erase_if([&](const Ranking::Entry& entry) {
+      const auto* first = first_rungs.find(entry.trial);
+      if (first == nullptr || i < *first) return false;
+      forgotten.insert(entry.trial, true);
+      return true;
+    });
+  return forgotten;
 }
 
 Operations AsyncHalving::run_again(std::vector<Again>& trials, Random& random) {
+  const auto forgotten = forget_ends(trials);
   std::erase_if(trials, [&](Again& again) {
-    if (!forget(again)) return false;
+    if (!forgotten.contains(again.create.request_id)) return false;
     --completed_;
     again_.push_back(std::move(again));
     return true;
@@ -106,7 +115,7 @@ void AsyncHalving::create_again(Operations& operations) {
   again_.pop_front();
   const auto& id = again.create.request_id;
   const auto rung = rung_of(again);
-  trials_.emplace(id, Trial{.rung = rung});
+  trials_.insert(id, {.rung = static_cast<std::uint32_t>(rung)});
   ++rungs_[rung].training;
   settled_ = std::min(settled_, rung);
   operations.emplace_back(again.create);
@@ -123,7 +132,7 @@ void AsyncHalving::create(Operations& operations, Random& random) {
   if (!again_.empty()) return create_again(operations);
   auto create = create_trial(sample(hyperparameters_, generation_, random), random);
   const auto id = create.request_id;
-  trials_.emplace(id, Trial{});
+  trials_.insert(id);
   ++created_;
   ++rungs_[0].training;
   settled_ = 0;
@@ -136,23 +145,23 @@ void AsyncHalving::create_if_wanted(Operations& operations, Random& random) {
 }
 
 /// The trial that stands in a ranking, if it can still be told to go on.
-AsyncHalving::Trial* AsyncHalving::alive(const RequestId& trial) {
-  const auto it = trials_.find(trial);
-  return it == trials_.end() || it->second.exited || it->second.closing ? nullptr : &it->second;
+AsyncHalving::Trial* AsyncHalving::alive(const Uuid& trial) {
+  auto* state = trials_.find(trial);
+  return state == nullptr || state->exited || state->closing ? nullptr : state;
 }
 
-void AsyncHalving::close(const RequestId& trial, Operations& operations) {
+void AsyncHalving::close(const Uuid& trial, Operations& operations) {
   auto* state = alive(trial);
   if (state == nullptr) return;
   state->closing = true;
-  operations.emplace_back(Close{.request_id = trial});
+  operations.emplace_back(Close{.request_id = uuid_text(trial)});
 }
 
-void AsyncHalving::climb(Trial& state, const RequestId& trial, Operations& operations) {
+void AsyncHalving::climb(Trial& state, const Uuid& trial, Operations& operations) {
   auto& rung = rungs_[++state.rung];
   ++rung.training;
   state.training = true;
-  operations.emplace_back(ValidateAfter{.request_id = trial, .length = rung.length});
+  operations.emplace_back(ValidateAfter{.request_id = uuid_text(trial), .length = rung.length});
 }
 
 /// The rung that a trial trained towards and now has a result of.
@@ -166,14 +175,16 @@ std::size_t AsyncHalving::arrived(Trial& state) {
 Operations AsyncHalving::validation_completed(const RequestId& trial, double metric, std::int64_t length,
                                               Random& random) {
   Operations operations;
-  const auto& state = trials_.at(trial);
+  const auto id = uuid_of(trial);
+  auto& state = trials_.at(id);
   if (!state.training || length < rungs_[state.rung].length) return operations;  // not asked for
-  result(trial, metric, operations, random);
+  result(id, state, metric, operations, random);
   return operations;
 }
 
-void AsyncHalving::result(const RequestId& trial, double metric, Operations& operations, Random& random) {
-  const auto rung = arrived(trials_.at(trial));
+void AsyncHalving::result(const Uuid& trial, Trial& state, double metric, Operations& operations,
+                          Random& random) {
+  const auto rung = arrived(state);
   const bool goes_on =
       options_.stop_once ? judge(trial, rung, metric, operations) : promote(trial, rung, metric, operations);
   if (!goes_on) create_if_wanted(operations, random);
@@ -181,22 +192,22 @@ void AsyncHalving::result(const RequestId& trial, double metric, Operations& ope
 }
 
 /// With promotion: sends up whoever is among the best now, this trial or another. True if somebody trains on.
-bool AsyncHalving::promote(RequestId trial, std::size_t rung, double metric, Operations& operations) {
+bool AsyncHalving::promote(Uuid trial, std::size_t rung, double metric, Operations& operations) {
   // Who has ended already has the worst result of the next rung at once.
   for (;; ++rung, metric = kWorstMetric) {
     auto& ranking = rungs_[rung].ranking;
     const auto before = part(ranking.size(), options_.divisor);
-    const auto place = ranking.insert(trial, metric, Ranking::Ties::OldestFirst);
+    const auto after = part(ranking.size() + 1, options_.divisor);
+    const bool itself = ranking.insert(trial, metric, Ranking::Ties::OldestFirst, after, rung < top());
     if (rung == top()) {
       close(trial, operations);
       return false;
     }
-    const auto after = part(ranking.size(), options_.divisor);
-    const bool itself = place < after;
-    if (!itself && (after == before || ranking.at(before).promoted)) return false;
-    auto& best = ranking.at(itself ? place : before);
-    best.promoted = true;
-    trial = best.trial;
+    if (!itself) {
+      if (after == before || ranking.last_of_best().promoted) return false;
+      ranking.last_of_best().promoted = true;
+      trial = ranking.last_of_best().trial;
+    }
     if (auto* state = alive(trial)) {
       climb(*state, trial, operations);
       return true;
@@ -205,12 +216,12 @@ bool AsyncHalving::promote(RequestId trial, std::size_t rung, double metric, Ope
 }
 
 /// With `stop_once`: sends this trial up if it is among the best so far, else stops it for good.
-bool AsyncHalving::judge(const RequestId& trial, std::size_t rung, double metric, Operations& operations) {
+bool AsyncHalving::judge(const Uuid& trial, std::size_t rung, double metric, Operations& operations) {
   auto& ranking = rungs_[rung].ranking;
-  const auto place = ranking.insert(trial, metric, Ranking::Ties::NewestFirst);
-  const auto allowed = std::max<std::int64_t>(part(ranking.size(), options_.divisor), 1);
+  const auto allowed = std::max<std::int64_t>(part(ranking.size() + 1, options_.divisor), 1);
+  const bool among = ranking.insert(trial, metric, Ranking::Ties::NewestFirst, allowed);
   auto* state = alive(trial);
-  if (state != nullptr && rung < top() && place < allowed) {
+  if (state != nullptr && rung < top() && among) {
     climb(*state, trial, operations);
     return true;
   }
@@ -220,23 +231,30 @@ bool AsyncHalving::judge(const RequestId& trial, std::size_t rung, double metric
 
 /// Everybody has been in the lowest rung: who was not promoted out of a rung where nobody trains will not be.
 void AsyncHalving::close_losers(Operations& operations) {
-  for (; settled_ < rungs_.size() && rungs_[settled_].training == 0; ++settled_)
-    rungs_[settled_].ranking.each([&](const Ranking::Standing& entry) {
+  for (; settled_ < rungs_.size() && rungs_[settled_].training == 0; ++settled_) {
+    const auto all = rungs_[settled_].ranking.in_order();
+    const auto losers = std::ranges::count(all, false, &Ranking::Entry::promoted);
+    operations.reserve(operations.size() + static_cast<std::size_t>(losers));
+    for (const auto& entry : all)
       if (!entry.promoted) close(entry.trial, operations);
-    });
+  }
 }
 
 Operations AsyncHalving::trial_exited_early(const RequestId& trial, ExitedReason reason, Random& random) {
   Operations operations;
-  auto& state = trials_.at(trial);
+  const auto id = uuid_of(trial);
+  auto& state = trials_.at(id);
   state.exited = true;
   if (says_invalid_hyperparameters(reason)) {
+    // Most have no result yet, and nobody need be looked for.
+    const auto rungs = state.training ? state.rung : rungs_.size();
     if (state.training) arrived(state);
     ++invalid_;
-    for (auto& rung : rungs_) rung.ranking.erase(trial);
+    for (std::size_t i = 0; i < rungs; ++i)
+      rungs_[i].ranking.erase_if([&](const Ranking::Entry& entry) { return entry.trial == id; });
     create(operations, random);
   } else if (state.training) {
-    result(trial, kWorstMetric, operations, random);
+    result(id, state, kWorstMetric, operations, random);
   }  // Else it waited in its rung, and has the worst result of the next one if it is promoted.
   return operations;
 }
@@ -259,7 +277,7 @@ namespace {
 
 struct SavedRung {
   std::int64_t units_needed = 0;  ///< 0: by an earlier release, when the configuration's stayed
-  std::vector<Ranking::Entry> metrics;
+  Ranking metrics;
   std::int64_t outstanding_trials = 0;
 };
 BOOST_DESCRIBE_STRUCT(SavedRung, (), (units_needed, metrics, outstanding_trials))
@@ -269,7 +287,7 @@ BOOST_DESCRIBE_STRUCT(SavedRung, (), (units_needed, metrics, outstanding_trials)
 struct AsyncHalving::Saved {
   std::string search_method_type = "asha";
   std::vector<SavedRung> rungs;
-  std::map<RequestId, Trial> trials;
+  TrialMap<Trial> trials;
   std::deque<Again> again_trials;
   std::int64_t created_trials = 0;
   std::int64_t invalid_trials = 0;
@@ -283,7 +301,7 @@ struct AsyncHalving::Saved {
 
 json::value AsyncHalving::snapshot() const {
   Saved saved;
-  for (const auto& rung : rungs_) saved.rungs.push_back({rung.length, rung.ranking.entries(), rung.training});
+  for (const auto& rung : rungs_) saved.rungs.push_back({rung.length, rung.ranking, rung.training});
   saved.trials = trials_;
   saved.again_trials = again_;
   saved.created_trials = created_;
@@ -300,11 +318,12 @@ Result<void> AsyncHalving::restore(const json::value& snapshot) {
   if (saved.rungs.size() != rungs_.size())
     return invalid_argument("rungs has {} entries; the configuration makes {}", saved.rungs.size(),
                             rungs_.size());
-  for (const auto& [id, trial] : saved.trials)
-    if (trial.rung >= rungs_.size())
-      return invalid_argument("trials.{}.rung is {}; must be below {}", id, trial.rung, rungs_.size());
+  for (const auto& [id, trial] : saved.trials.in_order())
+    if (trial->rung >= rungs_.size())
+      return invalid_argument("trials.{}.rung is {}; must be below {}", uuid_text(id), trial->rung,
+                              rungs_.size());
   for (std::size_t i = 0; i < rungs_.size(); ++i) {
-    rungs_[i].ranking.assign(saved.rungs[i].metrics);
+    rungs_[i].ranking = std::move(saved.rungs[i].metrics);
     rungs_[i].training = saved.rungs[i].outstanding_trials;
     if (saved.rungs[i].units_needed > 0) rungs_[i].length = saved.rungs[i].units_needed;
   }

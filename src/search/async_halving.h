@@ -1,11 +1,10 @@
 #pragma once
 
 #include <deque>
-#include <map>
-#include <set>
 
 #include "det/search/ranking.h"
 #include "det/search/rungs.h"
+#include "det/search/trial_map.h"
 
 namespace det::search {
 
@@ -41,7 +40,7 @@ class AsyncHalving final : public SearchMethod {
  private:
   /// Of a trial that is not closed.
   struct Trial {
-    std::size_t rung = 0;  ///< where it trains towards, or stands
+    std::uint32_t rung = 0;  ///< where it trains towards, or stands
     bool training = true;
     bool exited = false;
     bool closing = false;
@@ -57,21 +56,21 @@ class AsyncHalving final : public SearchMethod {
   std::int64_t concurrent_max() const;
   std::int64_t training() const;
   std::size_t top() const { return rungs_.size() - 1; }
-  Trial* alive(const RequestId& trial);
+  Trial* alive(const Uuid& trial);
   bool has_room() const;
   void create(Operations& operations, Random& random);
   void create_again(Operations& operations);
   void create_if_wanted(Operations& operations, Random& random);
-  void close(const RequestId& trial, Operations& operations);
-  void climb(Trial& state, const RequestId& trial, Operations& operations);
+  void close(const Uuid& trial, Operations& operations);
+  void climb(Trial& state, const Uuid& trial, Operations& operations);
   std::size_t arrived(Trial& state);
-  void result(const RequestId& trial, double metric, Operations& operations, Random& random);
-  bool promote(RequestId trial, std::size_t rung, double metric, Operations& operations);
-  bool judge(const RequestId& trial, std::size_t rung, double metric, Operations& operations);
+  void result(const Uuid& trial, Trial& state, double metric, Operations& operations, Random& random);
+  bool promote(Uuid trial, std::size_t rung, double metric, Operations& operations);
+  bool judge(const Uuid& trial, std::size_t rung, double metric, Operations& operations);
   void raise_top(Operations& operations);
   void forget_who_is_gone();
-  bool forget(const Again& again);
   std::size_t rung_of(const Again& again) const;
+  TrialMap<bool> forget_ends(const std::vector<Again>& trials);
   void close_losers(Operations& operations);
 
   const Options options_;
@@ -79,7 +78,7 @@ class AsyncHalving final : public SearchMethod {
   const config::Generation generation_;
 
   std::vector<Rung> rungs_;
-  std::map<RequestId, Trial> trials_;
+  TrialMap<Trial> trials_;
   std::deque<Again> again_;  ///< they come before new ones
   std::int64_t created_ = 0;
   std::int64_t invalid_ = 0;

@@ -12,13 +12,14 @@ Operations Barrier::start(Random& random) {
 Operations Barrier::noted(Operations operations) {
   std::erase_if(operations, [&](const Operation& operation) {
     if (const auto* create = std::get_if<Create>(&operation)) {
-      trials_[create->request_id].number = next_++;
+      trials_.insert(create->request_id, {.number = next_++});
     } else if (const auto* after = std::get_if<ValidateAfter>(&operation)) {
       auto& state = trials_.at(after->request_id);
       if (state.exit) return true;
       if (state.asked == 0 || state.metric) ++training_;  // else it trains already, and further now
       state.asked = after->length;
       state.metric.reset();
+      reported_.erase(state.number);
     } else if (const auto* close = std::get_if<Close>(&operation)) {
       return trials_.at(close->request_id).exit.has_value();
     }
@@ -36,6 +37,7 @@ Operations Barrier::validation_completed(const RequestId& trial, double metric, 
   auto& state = trials_.at(trial);
   if (state.asked == 0 || state.metric || length < state.asked) return {};  // not what it was asked for
   state.metric = metric;
+  reported_.emplace(state.number, trial);
   --training_;
   return release(random);
 }
@@ -43,6 +45,7 @@ Operations Barrier::validation_completed(const RequestId& trial, double metric, 
 Operations Barrier::trial_exited_early(const RequestId& trial, ExitedReason reason, Random& random) {
   auto& state = trials_.at(trial);
   state.exit = reason;
+  reported_.emplace(state.number, trial);
   if (state.asked > 0 && !state.metric) --training_;
   return release(random);
 }
@@ -53,12 +56,13 @@ Operations Barrier::trial_closed(const RequestId& trial, Random& random) {
     state.closed = true;
     return {};
   }
+  reported_.erase(state.number);
   trials_.erase(trial);
   return noted(search_->trial_closed(trial, random));
 }
 
 void Barrier::trial_progressed(const RequestId& trial, double units) {
-  if (const auto state = trials_.find(trial); state != trials_.end() && !state->second.exit)
+  if (const auto* state = trials_.find(trial); state != nullptr && !state->exit)
     search_->trial_progressed(trial, units);
 }
 
@@ -69,24 +73,22 @@ Operations Barrier::release(Random& random) {
   const auto take = [&](Operations operations) {
     for (auto& operation : noted(std::move(operations))) all.push_back(std::move(operation));
   };
-  while (training_ == 0) {
-    std::map<std::int64_t, RequestId> exits, reports;
-    for (const auto& [id, state] : trials_) {
-      if (state.exit)
-        exits.emplace(state.number, id);
-      else if (state.metric)
-        reports.emplace(state.number, id);
-    }
-    if (exits.empty() && reports.empty()) break;
-    for (const auto& [number, id] : exits) {
+  while (training_ == 0 && !reported_.empty()) {
+    const auto reported = std::exchange(reported_, {});
+    std::vector<RequestId> reports;
+    for (const auto& [number, id] : reported) {
       const auto state = trials_.at(id);
+      if (!state.exit) {
+        reports.push_back(id);
+        continue;
+      }
       take(search_->trial_exited_early(id, *state.exit, random));
-      trials_[id] = {.number = number};
+      trials_.at(id) = {.number = number};
       if (!state.closed) continue;
       trials_.erase(id);
       take(search_->trial_closed(id, random));
     }
-    for (const auto& [number, id] : reports) {
+    for (const auto& id : reports) {
       auto& state = trials_.at(id);
       const auto metric = *std::exchange(state.metric, std::nullopt);
       const auto length = std::exchange(state.asked, 0);
@@ -107,14 +109,17 @@ Operations Barrier::run_again(std::vector<Again>& trials, Random& random) {
 struct Barrier::Saved {
   std::string search_method_type = "barrier";
   json::value search;
-  std::map<RequestId, Trial> trials;
+  TrialMap<Trial> trials;
   std::int64_t next_number = 0, training = 0;
   BOOST_DESCRIBE_CLASS(Saved, (), (search_method_type, search, trials, next_number, training), (), ())
 };
 
 json::value Barrier::snapshot() const {
-  Saved saved{.search = search_->snapshot(), .trials = trials_, .next_number = next_, .training = training_};
-  return json::to_json(saved);
+  return json::object{{"search_method_type", "barrier"},
+                      {"search", search_->snapshot()},
+                      {"trials", trials_.to_json()},
+                      {"next_number", next_},
+                      {"training", training_}};
 }
 
 Result<void> Barrier::restore(const json::value& snapshot) {
@@ -123,6 +128,9 @@ Result<void> Barrier::restore(const json::value& snapshot) {
     return invalid_argument("search_method_type is \"{}\"; must be \"barrier\"", saved.search_method_type);
   if (auto restored = search_->restore(saved.search); !restored) return restored;
   trials_ = std::move(saved.trials);
+  reported_.clear();
+  for (const auto& [id, state] : trials_.in_order())
+    if (is_reported(*state)) reported_.emplace(state->number, uuid_text(id));
   next_ = saved.next_number;
   training_ = saved.training;
   return {};

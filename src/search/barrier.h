@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "det/search/search_method.h"
+#include "det/search/trial_map.h"
 
 namespace det::search {
 
@@ -39,11 +39,13 @@ class Barrier final : public SearchMethod {
   };
   struct Saved;
 
+  static bool is_reported(const Trial& trial) { return trial.metric || trial.exit; }
   Operations noted(Operations operations);
   Operations release(Random& random);
 
   std::unique_ptr<SearchMethod> search_;
-  std::map<RequestId, Trial> trials_;
+  TrialMap<Trial> trials_;
+  std::map<std::int64_t, RequestId> reported_;  // derived: of whom the search is yet to hear, by their number
   std::int64_t next_ = 0;
   std::int64_t training_ = 0;  // trials that have not reported what they were asked for
 };

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "det/search/searcher.h"
+#include "det/search/trial_map.h"
 
 namespace det::search {
 
@@ -21,7 +22,7 @@ class Simulation {
     auto taken = take(searcher_.start());
     while (taken && !ready_.empty()) taken = step(static_cast<std::size_t>(world_.up_to(ready_.size() - 1)));
     if (!taken) return tl::unexpected(std::move(taken).error());
-    if (!open_.empty() || !shutdown_)
+    if (open_.size() > 0 || !shutdown_)
       return fail(ErrorCode::Internal, "{} trials are open and the searcher asks nothing of them",
                   open_.size());
     if (searcher_.progress() != 1)
@@ -73,7 +74,7 @@ class Simulation {
     for (const auto& operation : operations) {
       if (shutdown_) return fail(ErrorCode::Internal, "the searcher went on after it had shut down");
       if (const auto* create = std::get_if<Create>(&operation)) {
-        open_.try_emplace(create->request_id);
+        open_.insert(create->request_id);
         ready_.push_back(create->request_id);
         ++created_;
       } else if (const auto* after = std::get_if<ValidateAfter>(&operation)) {
@@ -84,7 +85,7 @@ class Simulation {
         wake(close->request_id);
       } else {
         shutdown_ = true;
-        if (!open_.empty())
+        if (open_.size() > 0)
           return fail(ErrorCode::Internal, "searcher shutdown prematurely: {} trials are open", open_.size());
       }
     }
@@ -116,7 +117,7 @@ class Simulation {
 
   Searcher searcher_;
   Random world_;
-  std::map<RequestId, Trial> open_;
+  TrialMap<Trial> open_;
   std::vector<RequestId> ready_;  // open ones with something to do
   std::map<std::vector<std::int64_t>, std::int64_t> rows_;
   std::int64_t created_ = 0;

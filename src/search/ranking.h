@@ -1,83 +1,102 @@
 #pragma once
 
-#include <cstdint>
-#include <ext/pb_ds/assoc_container.hpp>
-#include <ext/pb_ds/tree_policy.hpp>
+#include <algorithm>
 #include <utility>
 
+#include "det/search/columns.h"
 #include "det/search/search_method.h"
 
 namespace det::search {
 
-/// The trials that have validated in a rung, best first; ties in the order chosen. Every
-/// operation takes logarithmic time, so that a rung of a million trials costs no more than twenty steps.
+/// The trials that have validated in a rung, best first; ties in the order chosen.
+///
+/// Whoever promotes asks only who is among the best so many. So the best and the others are two heaps, on
+/// either side of a line: to add a trial takes a step or two, to move the line by one a logarithm of steps,
+/// and a trial takes 32 bytes.
 class Ranking {
  public:
-  /// A trial's place in a rung, as a snapshot has it.
   struct Entry {
-    RequestId trial;
+    Uuid trial;
     double metric = 0;
-    std::int64_t arrival = 0;  ///< ties: the lesser goes first
+    std::int32_t arrival = 0;  ///< ties: the lesser goes first
     bool promoted = false;
     BOOST_DESCRIBE_CLASS(Entry, (), (trial, metric, arrival, promoted), (), ())
   };
-  struct Standing {
-    RequestId trial;
-    bool promoted = false;
-  };
   enum class Ties { OldestFirst, NewestFirst };
 
-  std::int64_t size() const { return static_cast<std::int64_t>(entries_.size()); }
+  std::int64_t size() const { return static_cast<std::int64_t>(best_.size() + others_.size()); }
 
-  /// Adds a trial and returns its place, counted from 0.
-  std::int64_t insert(const RequestId& trial, double metric, Ties ties) {
-    const auto arrival = ties == Ties::OldestFirst ? next_++ : -next_++;
-    const Key key{metric, arrival};
-    entries_.insert({key, Standing{trial}});
-    return static_cast<std::int64_t>(entries_.order_of_key(key));
-  }
-  /// Requires: 0 <= place < size().
-  Standing& at(std::int64_t place) { return entries_.find_by_order(static_cast<std::size_t>(place))->second; }
-  /// Forgets a trial, wherever it stands. Looks through all: for what is rare.
-  bool erase(const RequestId& trial) {
-    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
-      if (it->second.trial != trial) continue;
-      entries_.erase(it);
-      return true;
+  /// Adds a trial, and draws the line below the `count` best of all. True if the trial is among them; with
+  /// `promotes` it is then promoted.
+  bool insert(const Uuid& trial, double metric, Ties ties, std::int64_t count, bool promotes = false) {
+    draw_line(count);
+    Entry entry{.trial = trial, .metric = metric, .arrival = ties == Ties::OldestFirst ? next_ : -next_};
+    DET_ASSERT(next_ < std::numeric_limits<std::int32_t>::max());
+    ++next_;
+    const bool room = std::ssize(best_) < count;
+    const bool among = room || (!best_.empty() && goes_first(entry, best_.front()));
+    if (!among) {
+      push(others_, entry, goes_last);
+      return false;
     }
-    return false;
+    if (!room) push(others_, pop(best_, goes_first), goes_last);
+    entry.promoted = promotes;
+    push(best_, entry, goes_first);
+    return true;
   }
 
-  std::vector<Entry> entries() const {
-    std::vector<Entry> all;
-    all.reserve(entries_.size());
-    for (const auto& [key, standing] : entries_)
-      all.push_back({standing.trial, key.first, key.second, standing.promoted});
+  /// The last of those above the line. Requires: there are some.
+  Entry& last_of_best() { return best_.front(); }
+
+  /// All, the best first.
+  std::vector<Entry> in_order() const {
+    auto all = best_;
+    all.insert(all.end(), others_.begin(), others_.end());
+    std::ranges::sort(all, goes_first);
     return all;
   }
-  void assign(const std::vector<Entry>& all) {
-    entries_.clear();
-    next_ = 0;
-    for (const auto& entry : all) {
-      entries_.insert({Key{entry.metric, entry.arrival}, Standing{entry.trial, entry.promoted}});
-      next_ = std::max(next_, std::abs(entry.arrival) + 1);
-    }
-  }
+  /// Visits all, in no order, and may change whether they are promoted.
   template <typename Visit>
   void each(Visit visit) {
-    for (auto& [key, standing] : entries_) visit(standing);
+    std::ranges::for_each(best_, visit);
+    std::ranges::for_each(others_, visit);
   }
-  template <typename Visit>
-  void each(Visit visit) const {
-    for (const auto& [key, standing] : entries_) visit(standing);
+  /// Looks through all.
+  template <typename Condition>
+  void erase_if(Condition condition) {
+    if (std::erase_if(best_, condition) > 0) std::ranges::make_heap(best_, goes_first);
+    if (std::erase_if(others_, condition) > 0) std::ranges::make_heap(others_, goes_last);
   }
 
+  json::value to_json() const { return to_columns<Entry>(in_order()); }
+  std::optional<Error> read_json(const json::value& value, const std::string& path);
+
  private:
-  using Key = std::pair<double, std::int64_t>;
-  using Tree = __gnu_pbds::tree<Key, Standing, std::less<Key>, __gnu_pbds::rb_tree_tag,
-                                __gnu_pbds::tree_order_statistics_node_update>;
-  Tree entries_;
-  std::int64_t next_ = 0;
+  static constexpr auto goes_first = [](const Entry& a, const Entry& b) {
+    return a.metric < b.metric || (a.metric == b.metric && a.arrival < b.arrival);
+  };
+  static constexpr auto goes_last = [](const Entry& a, const Entry& b) { return goes_first(b, a); };
+
+  template <typename Order>
+  static void push(std::vector<Entry>& heap, const Entry& entry, Order order) {
+    heap.push_back(entry);
+    std::ranges::push_heap(heap, order);
+  }
+  template <typename Order>
+  static Entry pop(std::vector<Entry>& heap, Order order) {
+    std::ranges::pop_heap(heap, order);
+    const auto entry = heap.back();
+    heap.pop_back();
+    return entry;
+  }
+  void draw_line(std::int64_t count) {
+    while (!best_.empty() && std::ssize(best_) > count) push(others_, pop(best_, goes_first), goes_last);
+    while (!others_.empty() && std::ssize(best_) < count) push(best_, pop(others_, goes_last), goes_first);
+  }
+
+  std::vector<Entry> best_;    // the last of them in front
+  std::vector<Entry> others_;  // the first of them in front
+  std::int32_t next_ = 0;
 };
 
 }  // namespace det::search

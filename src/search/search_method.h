@@ -9,6 +9,7 @@
 
 #include "det/base/json.h"
 #include "det/base/random.h"
+#include "det/base/uuid.h"
 #include "det/config/experiment_config.h"
 
 namespace det::search {
@@ -16,6 +17,13 @@ namespace det::search {
 /// Names a trial between its creation by the search and its row in the store:
 /// a UUID drawn from the search's own stream.
 using RequestId = std::string;
+
+/// The same in 16 bytes, for what a search keeps. Requires: it is a UUID, as all that are given or taken are.
+inline Uuid uuid_of(const RequestId& trial) {
+  const auto uuid = parse_uuid(trial);
+  DET_ASSERT(uuid);
+  return *uuid;
+}
 
 /// Start a trial with these hyperparameters.
 struct Create {
@@ -58,7 +66,7 @@ BOOST_DESCRIBE_STRUCT(Shutdown, (), (cancel, failure))
 using Operation = std::variant<Create, ValidateAfter, Close, Shutdown>;
 using Operations = std::vector<Operation>;
 
-enum class ExitedReason { Errored, UserCanceled, InvalidHp, InitInvalidHp, UserRequestedStop };
+enum class ExitedReason : std::uint8_t { Errored, UserCanceled, InvalidHp, InitInvalidHp, UserRequestedStop };
 BOOST_DESCRIBE_ENUM(ExitedReason, Errored, UserCanceled, InvalidHp, InitInvalidHp, UserRequestedStop)
 
 /// What a trial that ended without a result counts as; only a result that is infinite or NaN ranks behind it.

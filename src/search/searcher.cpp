@@ -35,9 +35,9 @@ Operations Searcher::start() {
 }
 
 Operations Searcher::trial_created(const RequestId& trial) {
-  const auto it = book_.open.find(trial);
-  if (it == book_.open.end() || it->second.created) return {};
-  it->second.created = true;
+  auto* open = book_.open.find(trial);
+  if (open == nullptr || open->created) return {};
+  open->created = true;
   return recorded(method_->trial_created(trial, random_));
 }
 
@@ -47,6 +47,7 @@ Operations Searcher::validation_completed(const RequestId& trial, double metric,
   const bool asked = !open->asked.empty() && length >= open->asked.front();
   if (!asked && !hears_every_validation_) return {};
   if (asked) open->asked.erase(open->asked.begin());
+  if (open->asked.empty()) open->asked.shrink_to_fit();  // most trials wait, and a million of them may
   open->validated = length;
   if (!smaller_is_better_) metric = -metric;
   if (std::isnan(metric)) metric = std::numeric_limits<double>::infinity();
@@ -63,9 +64,7 @@ Operations Searcher::trial_exited_early(const RequestId& trial, ExitedReason rea
 }
 
 Operations Searcher::trial_closed(const RequestId& trial) {
-  const auto it = book_.open.find(trial);
-  if (it == book_.open.end()) return {};
-  book_.open.erase(it);
+  if (!book_.open.erase(trial)) return {};
   ++book_.trials_closed;
   return recorded(method_->trial_closed(trial, random_));
 }
@@ -100,8 +99,7 @@ Result<void> Searcher::check(const std::vector<SearchWish>& wishes) const {
       continue;
     }
     if (shutdown) return failed_precondition("the search was shut down; it takes no more operations");
-    const auto known = book_.open.find(id);
-    if (known != book_.open.end()) touched.try_emplace(id, known->second);
+    if (const auto* known = book_.open.find(id)) touched.try_emplace(id, *known);
     if (wish.kind == Kind::Create) {
       if (!is_request_id(id))
         return invalid_argument("request id \"{}\" is none; it must be a UUID in lower case", id);
@@ -137,8 +135,7 @@ Result<Operations> Searcher::answer(std::int64_t event_id, const std::vector<Sea
   Operations operations;
   for (const auto& wish : wishes) {
     Operations one;
-    const auto open = book_.open.find(wish.request_id);
-    const bool runs = open != book_.open.end() && !open->second.exit;
+    const auto* open = find_running(wish.request_id);
     switch (wish.kind) {
       case SearchWish::Kind::Create:
         one.emplace_back(Create{.request_id = wish.request_id,
@@ -147,10 +144,11 @@ Result<Operations> Searcher::answer(std::int64_t event_id, const std::vector<Sea
                                 .checkpoint = wish.checkpoint});
         break;
       case SearchWish::Kind::ValidateAfter:
-        if (runs) one.emplace_back(ValidateAfter{.request_id = wish.request_id, .length = wish.length});
+        if (open != nullptr)
+          one.emplace_back(ValidateAfter{.request_id = wish.request_id, .length = wish.length});
         break;
       case SearchWish::Kind::Close:
-        if (runs && !open->second.closing) one.emplace_back(Close{.request_id = wish.request_id});
+        if (open != nullptr && !open->closing) one.emplace_back(Close{.request_id = wish.request_id});
         break;
       case SearchWish::Kind::Shutdown:
         one.emplace_back(Shutdown{.cancel = wish.cancel, .failure = wish.failure});
@@ -169,9 +167,10 @@ Result<Operations> Searcher::reconfigure(const config::ExperimentConfig& config)
   auto random = random_;
   auto operations = method->resized(random);
   if (trains_whole_trials(config.searcher.name))
-    for (const auto& [id, open] : book_.open)
-      if (!open.exit && open.reach() > 0 && open.reach() < config.searcher.max_length.count)
-        operations.emplace_back(ValidateAfter{.request_id = id, .length = config.searcher.max_length.count});
+    for (const auto& [id, open] : book_.open.in_order())
+      if (!open->exit && open->reach() > 0 && open->reach() < config.searcher.max_length.count)
+        operations.emplace_back(
+            ValidateAfter{.request_id = uuid_text(id), .length = config.searcher.max_length.count});
   if (book_.shutdown && operations.empty())
     return failed_precondition("the search is over, and with these sizes there is nothing more to do");
   method_ = std::move(method);
@@ -209,24 +208,20 @@ void Searcher::set_trial_progress(const RequestId& trial, double units) {
 
 /// A trial that is open and has not exited.
 Searcher::Open* Searcher::find_running(const RequestId& trial) {
-  const auto it = book_.open.find(trial);
-  return it == book_.open.end() || it->second.exit ? nullptr : &it->second;
+  auto* open = book_.open.find(trial);
+  return open == nullptr || open->exit ? nullptr : open;
 }
 
 /// Remembers what the method asks for, and ends the search when nothing is left to ask.
 Operations Searcher::recorded(Operations operations) {
   for (const auto& operation : operations) {
     if (const auto* create = std::get_if<Create>(&operation)) {
-      DET_ASSERT(book_.open.try_emplace(create->request_id).second);
+      DET_ASSERT(book_.open.insert(create->request_id));
       ++book_.trials_requested;
     } else if (const auto* after = std::get_if<ValidateAfter>(&operation)) {
-      const auto it = book_.open.find(after->request_id);
-      DET_ASSERT(it != book_.open.end());
-      it->second.asked.push_back(after->length);
+      book_.open.at(after->request_id).asked.push_back(after->length);
     } else if (const auto* close = std::get_if<Close>(&operation)) {
-      const auto it = book_.open.find(close->request_id);
-      DET_ASSERT(it != book_.open.end());
-      it->second.closing = true;
+      book_.open.at(close->request_id).closing = true;
     } else {
       book_.shutdown = true;
     }
@@ -244,12 +239,12 @@ Operations Searcher::recorded(Operations operations) {
 
 namespace {
 
-struct Saved {
-  json::value rand;
-  json::value search_method_state;
-  json::value searcher;
-};
-BOOST_DESCRIBE_STRUCT(Saved, (), (rand, search_method_state, searcher))
+/// A part of a snapshot; null where there is none.
+const json::value& part_of(const json::object& snapshot, const char* name) {
+  static const json::value kNone;
+  const auto* part = snapshot.if_contains(name);
+  return part == nullptr ? kNone : *part;
+}
 
 Error in_part(Error error, const char* part) {
   return std::move(error).within(part).within("the saved state of the search");
@@ -258,21 +253,21 @@ Error in_part(Error error, const char* part) {
 }  // namespace
 
 json::value Searcher::snapshot() const {
-  const Saved saved{.rand = random_to_json(random_),
-                    .search_method_state = method_->snapshot(),
-                    .searcher = json::to_json(book_)};
-  return json::to_json(saved);
+  return json::object{{"rand", random_to_json(random_)},
+                      {"search_method_state", method_->snapshot()},
+                      {"searcher", json::to_json(book_)}};
 }
 
 Result<Searcher> Searcher::restore(const config::ExperimentConfig& config, const json::value& snapshot) {
   DET_TRY(auto searcher, make(config));
-  auto saved = json::from_json<Saved>(snapshot);
-  if (!saved) return tl::unexpected(in_part(std::move(saved).error(), "all of it"));
-  auto random = random_from_json(saved->rand);
+  const auto* saved = snapshot.if_object();
+  if (saved == nullptr)
+    return tl::unexpected(in_part(json::path_error("", "expected an object"), "all of it"));
+  auto random = random_from_json(part_of(*saved, "rand"));
   if (!random) return tl::unexpected(in_part(std::move(random).error(), "rand"));
-  auto restored = searcher.method_->restore(saved->search_method_state);
+  auto restored = searcher.method_->restore(part_of(*saved, "search_method_state"));
   if (!restored) return tl::unexpected(in_part(std::move(restored).error(), "search_method_state"));
-  auto book = json::from_json<Bookkeeping>(saved->searcher);
+  auto book = json::from_json<Bookkeeping>(part_of(*saved, "searcher"));
   if (!book) return tl::unexpected(in_part(std::move(book).error(), "searcher"));
   searcher.random_ = *std::move(random);
   searcher.book_ = *std::move(book);

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "det/search/custom.h"
-#include "det/search/search_method.h"
+#include "det/search/trial_map.h"
 
 namespace det::search {
 
@@ -61,11 +60,11 @@ class Searcher {
   Searcher(const config::ExperimentConfig& config, std::unique_ptr<SearchMethod> method);
 
   struct Open {
-    bool created = false;
-    std::optional<ExitedReason> exit;
     std::vector<std::int64_t> asked;  ///< lengths of the ValidateAfter that are not completed
     std::int64_t validated = 0;       ///< the greatest length told
-    bool closing = false;             ///< the search wants nothing more of it
+    std::optional<ExitedReason> exit;
+    bool created = false;
+    bool closing = false;  ///< the search wants nothing more of it
     BOOST_DESCRIBE_CLASS(Open, (), (created, exit, asked, validated, closing), (), ())
     std::int64_t reach() const { return asked.empty() ? validated : std::max(validated, asked.back()); }
   };
@@ -77,7 +76,7 @@ class Searcher {
     std::int64_t failures = 0;  ///< trials that exited with Errored
     std::int64_t cancels = 0;   ///< trials that exited with UserCanceled
     double progress = 0;
-    std::map<RequestId, Open> open;
+    TrialMap<Open> open;
     BOOST_DESCRIBE_CLASS(Bookkeeping, (),
                          (started, shutdown, trials_requested, trials_closed, failures, cancels, progress,
                           open),

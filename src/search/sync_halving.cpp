@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "det/search/sampling.h"
 
@@ -125,12 +126,14 @@ void SyncHalving::result(RequestId trial, std::size_t number, double metric, Ope
   for (;; ++number, metric = kWorstMetric) {
     auto& ranking = rankings_[number];
     const auto& rung = rungs_[number];
-    const auto place = ranking.insert(trial, metric, Ranking::Ties::OldestFirst);
+    // With so many still to come, this many of those that are here are surely among the best.
+    const auto sure = ranking.size() + 1 + rung.promote - rung.start;
+    const bool itself = ranking.insert(uuid_of(trial), metric, Ranking::Ties::OldestFirst, sure);
     if (number + 1 == rankings_.size()) return close(trial, operations);
     DET_ASSERT(ranking.size() <= rung.start);
-    // With so many still to come, this many of those that are here are surely among the best.
-    const auto sure = ranking.size() + rung.promote - rung.start;
-    const RequestId promoted = sure <= 0 ? RequestId() : place < sure ? trial : ranking.at(sure - 1).trial;
+    const RequestId promoted = sure <= 0 ? RequestId()
+                               : itself  ? trial
+                                         : uuid_text(ranking.last_of_best().trial);
     bool ended = false;
     if (sure > 0) {
       const auto it = trials_.find(promoted);
@@ -142,9 +145,11 @@ void SyncHalving::result(RequestId trial, std::size_t number, double metric, Ope
         train(promoted, state, state.length + std::max<std::int64_t>(more, 1), operations);
       }
     }
-    if (ranking.size() == rung.start)
-      for (auto loser = rung.promote; loser < ranking.size(); ++loser)
-        close(ranking.at(loser).trial, operations);
+    if (ranking.size() == rung.start) {
+      const auto all = ranking.in_order();
+      for (const auto& loser : std::span(all).subspan(static_cast<std::size_t>(rung.promote)))
+        close(uuid_text(loser.trial), operations);
+    }
     if (!ended) return;
     trial = promoted;
   }
@@ -188,7 +193,7 @@ double SyncHalving::progress() const {
 struct SyncHalving::Saved {
   std::string search_method_type = "sync_halving";
   std::vector<Rung> laid;  ///< empty: by an earlier release, when the configuration's stayed
-  std::vector<std::vector<Ranking::Entry>> rungs;
+  std::vector<Ranking> rungs;
   std::map<RequestId, Trial> trials;
   double units_done = 0;
   std::int64_t closed_trials = 0;
@@ -199,7 +204,7 @@ struct SyncHalving::Saved {
 json::value SyncHalving::snapshot() const {
   Saved saved;
   saved.laid = rungs_;
-  for (const auto& ranking : rankings_) saved.rungs.push_back(ranking.entries());
+  saved.rungs = rankings_;
   saved.trials = trials_;
   saved.units_done = done_;
   saved.closed_trials = closed_;
@@ -221,7 +226,7 @@ Result<void> SyncHalving::restore(const json::value& snapshot) {
     if (trial.rung >= rankings_.size())
       return invalid_argument("trials.{}.rung is {}; must be below {}", id, trial.rung, rankings_.size());
   if (!saved.laid.empty()) lay(std::move(saved.laid));
-  for (std::size_t i = 0; i < rankings_.size(); ++i) rankings_[i].assign(saved.rungs[i]);
+  rankings_ = std::move(saved.rungs);
   trials_ = std::move(saved.trials);
   done_ = saved.units_done;
   closed_ = saved.closed_trials;

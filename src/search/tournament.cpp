@@ -7,7 +7,8 @@ Tournament::Tournament(std::vector<std::unique_ptr<SearchMethod>> searches)
 
 Operations Tournament::owned(std::size_t search, Operations operations) {
   for (const auto& operation : operations)
-    if (const auto* create = std::get_if<Create>(&operation)) table_.emplace(create->request_id, search);
+    if (const auto* create = std::get_if<Create>(&operation))
+      table_.insert(create->request_id, static_cast<std::uint32_t>(search));
   return operations;
 }
 
@@ -78,17 +79,18 @@ namespace {
 struct Saved {
   std::string search_method_type = "tournament";
   std::vector<json::value> sub_search_states;
-  std::map<RequestId, std::size_t> trial_table;
+  TrialMap<std::uint32_t> trial_table;
 };
 BOOST_DESCRIBE_STRUCT(Saved, (), (search_method_type, sub_search_states, trial_table))
 
 }  // namespace
 
 json::value Tournament::snapshot() const {
-  Saved saved;
-  for (const auto& search : searches_) saved.sub_search_states.push_back(search->snapshot());
-  saved.trial_table = table_;
-  return json::to_json(saved);
+  json::array states;
+  for (const auto& search : searches_) states.push_back(search->snapshot());
+  return json::object{{"search_method_type", "tournament"},
+                      {"sub_search_states", std::move(states)},
+                      {"trial_table", table_.to_json()}};
 }
 
 Result<void> Tournament::restore(const json::value& snapshot) {
@@ -98,9 +100,10 @@ Result<void> Tournament::restore(const json::value& snapshot) {
   if (saved.sub_search_states.size() != searches_.size())
     return invalid_argument("sub_search_states has {} entries; the configuration makes {}",
                             saved.sub_search_states.size(), searches_.size());
-  for (const auto& [trial, search] : saved.trial_table)
-    if (search >= searches_.size())
-      return invalid_argument("trial_table.{} is {}; must be below {}", trial, search, searches_.size());
+  for (const auto& [trial, search] : saved.trial_table.in_order())
+    if (*search >= searches_.size())
+      return invalid_argument("trial_table.{} is {}; must be below {}", uuid_text(trial), *search,
+                              searches_.size());
   for (std::size_t i = 0; i < searches_.size(); ++i)
     if (auto restored = searches_[i]->restore(saved.sub_search_states[i]); !restored) return restored;
   table_ = std::move(saved.trial_table);

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <map>
-
-#include "det/search/search_method.h"
+#include "det/search/trial_map.h"
 
 namespace det::search {
 
@@ -30,7 +28,7 @@ class Tournament final : public SearchMethod {
   std::size_t owner(const RequestId& trial) const { return table_.at(trial); }
 
   std::vector<std::unique_ptr<SearchMethod>> searches_;
-  std::map<RequestId, std::size_t> table_;  ///< of trials that are not closed
+  TrialMap<std::uint32_t> table_;  ///< of trials that are not closed
 };
 
 }  // namespace det::search
