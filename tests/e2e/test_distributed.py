@@ -117,11 +117,12 @@ def undisturbed(tmp_path_factory):
 
 
 def tasks_of(cluster, allocation_start):
-    """Shims of one experiment by rank."""
+    """Shims of one experiment by rank: of those ranks that run, while another trial of it may be about to start."""
     found = {}
     for file in cluster.agent_directory.glob(f"tasks/{allocation_start}.*/*/shim.json"):
-        if not (file.parent / "exit.json").exists():
-            found[int(file.parent.name)] = json.loads(file.read_text())
+        shim = json.loads(file.read_text())
+        if shim["taskPid"] > 1 and not (file.parent / "exit.json").exists():
+            found[int(file.parent.name)] = shim
     return found
 
 
