@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from platform_under_test import Platform
 
-CONNECTIONS = 32
+CONNECTIONS = 256
 CONFIG = """name: one curve of {points} points
 searcher: {{name: single, metric: loss, max_length: {{batches: {points}}}}}
 """

@@ -155,8 +155,10 @@ def draw(charts: dict[str, Callable[[], int]]) -> None:
             begin = time.monotonic()
             chart()
             rows[f"{name} ({found[name]})"].append((time.monotonic() - begin) * 1e3)
-    if not all(CHART / 4 <= points <= CHART for points in found.values()):
-        raise RuntimeError(f"charts of {found} points; at most {CHART} were asked for")
+    if not all(
+        CHART / 4 <= points <= CHART + 2 for points in found.values()
+    ):  # ours has the first and the last as well
+        raise RuntimeError(f"charts of {found} points; {CHART} were asked for")
     compare(rows, "ms", more_is_better=False)
 
 
@@ -234,7 +236,7 @@ def read(trackers: Trackers, points: int, rounds: int) -> None:
             read_files(stack, trackers.python, files, url, points, trackers.place / "tensorboard")
             charts["TensorBoard, server, from memory"] = lambda: len(tensorboard_chart(url))
             print(f"  TensorBoard's server has read it {time.monotonic() - begin:.1f} s after its start")
-        print(f"its chart of at most {CHART:,} points, and how many it has (milliseconds; times as fast as ours)")
+        print(f"its chart of some {CHART:,} points, and how many it has (milliseconds; times as fast as ours)")
         draw(charts)
 
 
