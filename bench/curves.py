@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import selectors
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from platform_under_test import Platform
 
 CONNECTIONS = 256
+IN_ORDER = 40  # the last of so many parts of a curve comes in order
 CONFIG = """name: one curve of {points} points
 searcher: {{name: single, metric: loss, max_length: {{batches: {points}}}}}
 """
@@ -36,33 +38,38 @@ def begin_trial(server: Platform, points: int) -> tuple[int, int]:
 
 
 def report_curve(server: Platform, points: int) -> int:
-    """Reports that many losses, one a step, over some connections at once; the trial, which is complete then."""
+    """Reports that many losses, one a step; the trial, which is complete then.
+
+    Over many connections at once, so that they come a little out of order, and at the end over one, as a trial reports:
+    the master keeps sums and extremes of what came in order, and catches up while more comes.
+    """
     trial, run = begin_trial(server, points)
     head = (
         f"POST /api/v1/trials/{trial}/metrics HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {server.token}\r\n"
         "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n"
     )
-    steps = enumerate(losses(points), start=1)
 
-    def send(connection: socket.socket) -> bool:
-        step, loss = next(steps, (0, 0.0))
-        if step:
-            report = {
-                "trialId": trial,
-                "trialRunId": run,
-                "stepsCompleted": step,
-                "metrics": {"avgMetrics": {"loss": loss}},
-            }
-            body = json.dumps({"group": "training", "metrics": report})
-            connection.sendall((head.format(len(body)) + body).encode())
-        return step > 0
+    def request(step: int, loss: float) -> bytes:
+        metrics = {"avgMetrics": {"loss": loss}}
+        report = {"trialId": trial, "trialRunId": run, "stepsCompleted": step, "metrics": metrics}
+        body = json.dumps({"group": "training", "metrics": report})
+        return (head.format(len(body)) + body).encode()
 
+    requests = (request(step, loss) for step, loss in enumerate(losses(points), start=1))
+    send_all(server.port, itertools.islice(requests, points - points // IN_ORDER), CONNECTIONS)
+    send_all(server.port, requests, 1)
+    server.call("PATCH", f"/api/v1/trials/{trial}", {"trialId": trial, "state": "STATE_COMPLETED"})
+    return trial
+
+
+def send_all(port: int, requests: Iterator[bytes], connections: int) -> None:
+    """Has each connection send the next request when its last one was answered, until there are no more."""
     ready = selectors.DefaultSelector()
-    for _ in range(min(CONNECTIONS, points)):
-        connection = socket.create_connection(("127.0.0.1", server.port))
+    for request in itertools.islice(requests, connections):
+        connection = socket.create_connection(("127.0.0.1", port))
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         ready.register(connection, selectors.EVENT_READ)
-        send(connection)
+        connection.sendall(request)
     while ready.get_map():
         for key, _ in ready.select():
             connection = key.fileobj
@@ -70,8 +77,8 @@ def report_curve(server: Platform, points: int) -> int:
             answer = connection.recv(65536)  # a short answer comes in one piece
             if not answer.startswith(b"HTTP/1.1 200 "):
                 raise RuntimeError(answer.decode(errors="replace"))
-            if not send(connection):
+            if more := next(requests, None):
+                connection.sendall(more)
+            else:
                 ready.unregister(connection)
                 connection.close()
-    server.call("PATCH", f"/api/v1/trials/{trial}", {"trialId": trial, "state": "STATE_COMPLETED"})
-    return trial
