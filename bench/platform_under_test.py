@@ -36,7 +36,7 @@ class Platform:
 
     def __init__(self, process: subprocess.Popen[str], directory: pathlib.Path, port: int) -> None:
         self.process, self.directory, self.port = process, directory, port
-        self.connection = self.connect()
+        self.connection, self.used = self.connect(), time.monotonic()
         login = self.call("POST", "/api/v1/auth/login", {"username": "determined", "password": ""}, token="")
         self.token: str = login["token"]
 
@@ -47,6 +47,9 @@ class Platform:
         """One call; an answer that is no 200 ends the bench."""
         headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
         text = None if body is None else json.dumps(body)
+        if time.monotonic() - self.used > 10:
+            self.connection.close()  # the master may have, meanwhile; the next request opens another
+        self.used = time.monotonic()
         self.connection.request(verb, path, text, headers | {"Content-Type": "application/json"})
         reply = self.connection.getresponse()
         answer = reply.read()

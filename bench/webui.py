@@ -1,4 +1,7 @@
-"""How long a person waits for the pages when there are many experiments: in Chromium, against a real master."""
+"""How long a person waits for the pages when there are many experiments, and one with a long curve.
+
+In Chromium, against a real master.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import shutil
 import subprocess
 import threading
 
+from curves import report_curve
 from platform_under_test import ROOT, Platform, circumstances, platform
 
 CONFIG = """name: {name}
@@ -30,17 +34,21 @@ def submit(server: Platform, numbers: range) -> None:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--experiments", type=int, default=10_000)
-    wanted: int = arguments.parse_args().experiments
+    arguments.add_argument("--points", type=int, default=1_000_000)
+    given = arguments.parse_args()
+    wanted: int = given.experiments
     node = shutil.which("node") or str(ROOT / ".venv" / "bin" / "node")
     with platform(server="master") as server:
-        threads = [threading.Thread(target=submit, args=(server, range(i, wanted, 8))) for i in range(8)]
+        trial = report_curve(server, given.points)  # the first experiment: the newest are on the list's first page
+        threads = [threading.Thread(target=submit, args=(server, range(1 + i, wanted, 8))) for i in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         print(f"{wanted} experiments; {circumstances()}", flush=True)
         pace = ROOT / "webui" / "browser" / "pace.mjs"
-        subprocess.run([node, pace, f"http://127.0.0.1:{server.port}", str(wanted)], check=True, env=os.environ)
+        words = [node, pace, f"http://127.0.0.1:{server.port}", str(wanted), str(trial), str(given.points)]
+        subprocess.run(words, check=True, env=os.environ)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import determined as det
-from determined.pytorch import DataLoader, PyTorchCallback, PyTorchTrial, Reducer, _gradients
+from determined.pytorch import DataLoader, LRScheduler, PyTorchCallback, PyTorchTrial, Reducer, _gradients
 
 
 class Points(torch.utils.data.Dataset):
@@ -177,6 +177,18 @@ class WholeSetTrial(RankTrial):
     def evaluate_full_dataset(self, data_loader: Any) -> Any:
         print("evaluates")
         return {"val_loss": 1.0, "batches": len(list(data_loader))}
+
+
+class EpochTrial(RankTrial):
+    """Epochs of five batches, so that rank 0 has three of the first and rank 1 two; each changes the learning rate."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 1, gamma=0.1)
+        context.wrap_lr_scheduler(scheduler, LRScheduler.StepMode.STEP_EVERY_EPOCH)
+
+    def build_training_data_loader(self) -> DataLoader:
+        return DataLoader(Points(30), batch_size=self.context.get_per_slot_batch_size())
 
 
 class TwinTrial(RankTrial):

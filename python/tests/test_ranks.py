@@ -260,6 +260,11 @@ def test_gradients_are_exchanged_whatever_the_trial_does_with_its_models(trial: 
     assert master.numbers()["validation", 6]["avgMetrics"]["ranks_agree"] == 1.0
 
 
+def test_ranks_whose_epochs_differ_by_a_batch_change_the_learning_rate_together(trial: Any) -> None:
+    master = trial([5]).finish(2, config={"entrypoint": "model_def:EpochTrial"})
+    assert master.numbers()["validation", 5]["avgMetrics"]["ranks_agree"] == 1.0
+
+
 def test_two_ranks_train_the_bits_of_distributed_data_parallel(trial: Any) -> None:
     trial([9]).finish(2, config={"entrypoint": "model_def:TwinTrial"})
 

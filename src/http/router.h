@@ -59,15 +59,37 @@ class ItemWriter {
   explicit ItemWriter(StreamWriter& writer) : writer_(&writer) {}
   /// False: the client is gone; stop.
   asio::awaitable<bool> write(const Item& item) {
-    json::object line;
-    line["result"] = to_wire(item);
-    return writer_->write(json::serialize(line) + "\n");
+    append(item);
+    return flush();
+  }
+  /// The same for many at once: they go out some hundred together, which for short ones is several times as fast.
+  template <class Range, class F>
+  asio::awaitable<bool> write_all(const Range& range, F to_item) {
+    for (const auto& one : range) {
+      append(to_item(one));
+      if (lines_.size() < kTogether) continue;
+      const bool taken = co_await flush();
+      if (!taken) co_return false;
+    }
+    const bool taken = lines_.empty() || co_await flush();
+    co_return taken;
   }
   /// Whether the client is still there.
   asio::awaitable<bool> alive() { return writer_->write(std::string()); }
 
  private:
+  static constexpr std::size_t kTogether = std::size_t{1} << 16;
+
+  void append(const Item& item) {
+    json::object line;
+    line["result"] = to_wire(item);
+    lines_ += json::serialize(line);
+    lines_ += '\n';
+  }
+  asio::awaitable<bool> flush() { return writer_->write(std::exchange(lines_, std::string())); }
+
   StreamWriter* writer_;
+  std::string lines_;
 };
 
 /// Finds the handler of a request, reads its typed input, writes its typed

@@ -65,16 +65,16 @@ asio::awaitable<Result<void>> send_own(Services& s, MasterLogs in, ItemWriter<Ma
   Watch watch(s.ledger, Ledger::own_log_key());
   while (left > 0) {
     const auto lines = ring->read(next, static_cast<std::size_t>(std::min(left, kLinesPerRead)));
-    for (const auto& line : lines) {
-      const MasterLine item{{.id = static_cast<std::int32_t>(line.id),
-                             .message = line.text,
-                             .timestamp = line.time,
-                             .level = "LOG_LEVEL_" + line.level}};
-      const bool taken = co_await out.write(item);
-      if (!taken) co_return Result<void>{};
-      next = line.id + 1;
-      --left;
-    }
+    const auto to_item = [](const auto& line) {
+      return MasterLine{{.id = static_cast<std::int32_t>(line.id),
+                         .message = line.text,
+                         .timestamp = line.time,
+                         .level = "LOG_LEVEL_" + line.level}};
+    };
+    const bool taken = co_await out.write_all(lines, to_item);
+    if (!taken) co_return Result<void>{};
+    if (!lines.empty()) next = lines.back().id + 1;
+    left -= static_cast<std::int64_t>(lines.size());
     if (!lines.empty()) continue;
     if (!in.follow) break;
     co_await watch.wait(std::chrono::milliseconds(15'000));
@@ -140,13 +140,11 @@ asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::strin
     query.limit = query.descending ? filter.limit : std::min(left, kLinesPerRead);
     auto read = [&s, query] { return s.store.logs(query); };
     const auto lines = co_await blocking(s, std::move(read));
-    for (const auto& line : lines) {
-      const auto item = to_api(line, trial);
-      const bool taken = co_await out.write(item);
-      if (!taken) co_return Result<void>{};
-      query.after_id = std::max(query.after_id, line.id);
-      --left;
-    }
+    const auto to_item = [&trial](const auto& line) { return to_api(line, trial); };
+    const bool taken = co_await out.write_all(lines, to_item);
+    if (!taken) co_return Result<void>{};
+    for (const auto& line : lines) query.after_id = std::max(query.after_id, line.id);
+    left -= static_cast<std::int64_t>(lines.size());
     const bool more = !query.descending && static_cast<std::int64_t>(lines.size()) == kLinesPerRead;
     if (left <= 0 || query.descending) co_return Result<void>{};
     if (more) continue;

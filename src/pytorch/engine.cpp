@@ -42,6 +42,10 @@ std::optional<SavedLoop> Engine::start(const std::optional<std::filesystem::path
                     .training = true};
   p.own.epoch_length = p.trial->open_training(share);
   if (p.own.epoch_length < 1) throw UsageError("the training data has fewer batches than there are slots");
+  p.own.chiefs_epoch_length = p.own.epoch_length;
+  if (p.ranks != nullptr)
+    p.own.chiefs_epoch_length =
+        std::stoll(p.ranks->broadcast(std::to_string(p.own.epoch_length), "the length of an epoch"));
   auto validation = share;
   validation.training = false;
   p.trial->open_validation(validation);

@@ -48,8 +48,9 @@ void Engine::Parts::train_batches(std::int64_t count, Collector& collector) {
     if (own.scales && context.is_update_batch()) own.scaler->update();
     if (!own.schedulers.empty() && context.is_update_batch())
       for (auto& wrapped : own.schedulers)
-        for (auto due = steps_due(wrapped.step_mode, wrapped.frequency, index, aggregation, length); due > 0;
-             --due)
+        for (auto due = steps_due(wrapped.step_mode, wrapped.frequency, index, aggregation,
+                                  own.chiefs_epoch_length);
+             due > 0; --due)
           wrapped.scheduler->step();
     collector.add(metrics, index);
     if (index % length == length - 1 && !callbacks.empty()) call(&Callback::on_training_epoch_end, epoch);

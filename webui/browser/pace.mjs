@@ -1,8 +1,9 @@
-// Measures how long a person waits, for bench/webui.py: pace.mjs <URL of the master> <number of experiments>
+// Measures how long a person waits, for bench/webui.py:
+// pace.mjs <URL of the master> <number of experiments> <trial with a long curve> <its points>
 
 import { chromium } from "playwright-core";
 
-const [base, wanted] = process.argv.slice(2);
+const [base, wanted, trial, points] = process.argv.slice(2);
 const rounds = 7;
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -65,4 +66,36 @@ await measure(
   { prepare: plain, run: () => page.getByRole("button", { name: "Next" }).click(), expects: () => String(wanted - 50) },
   first,
 );
+
+const drawn = () => document.querySelector("figure.chart [role=img] canvas") !== null;
+/** Changes with the numbers below the chart: where it begins and ends. */
+const scale = () => {
+  const canvas = document.querySelector("figure.chart canvas");
+  const below = canvas.getContext("2d").getImageData(0, canvas.height - 50, canvas.width, 50).data;
+  return below.reduce((sum, byte, i) => (sum * 31 + byte + i) % 1_000_003, 0);
+};
+const trialPage = async () => {
+  await page.goto(`${base}/det/trials/${trial}`);
+  await page.waitForFunction(drawn);
+};
+const curve = Number(points).toLocaleString("en-US");
+await trialPage();
+console.log(await page.locator("figure.chart [role=img]").first().getAttribute("aria-label"));
+await measure(`page of a trial with a curve of ${curve} points, until it is drawn`, { run: () => page.reload() }, drawn);
+
+const zoomed = [];
+for (let round = 0; round < rounds; round += 1) {
+  await trialPage();
+  const before = await page.evaluate(scale);
+  const { x, y, width, height } = await page.locator("figure.chart .u-over").first().boundingBox();
+  await page.mouse.move(x + width * 0.4, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + width * 0.6, y + height / 2, { steps: 4 });
+  const begin = performance.now();
+  await page.mouse.up();
+  await page.waitForFunction(`(${scale})() !== ${before}`, undefined, { polling: "raf" });
+  zoomed.push(performance.now() - begin);
+}
+zoomed.sort((a, b) => a - b);
+console.log(`zoom into a fifth of it: ${Math.round(zoomed[(rounds - 1) / 2])} ms (${Math.round(zoomed[0])}–${Math.round(zoomed[rounds - 1])})`);
 await browser.close();

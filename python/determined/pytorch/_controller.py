@@ -43,7 +43,7 @@ class PyTorchTrialController(TrialController):
         self._batches: Iterator[Any] | None = None
         self._training: Any = None
         self._validation: Any = None
-        self._epoch_length = 0
+        self._epoch_length = self._chiefs_epoch_length = 0
         self._started = False
         self._profiling = False
         self._calls: Calls = prepare(trial, context, self._build_loaders)
@@ -117,6 +117,8 @@ class PyTorchTrialController(TrialController):
         ranks = context.distributed
         self._epoch_length = _loading.training_length(self._training, replicas=ranks.size, rank=ranks.rank)
         context.epoch_length = self._epoch_length
+        # Shares differ by a batch; ranks whose learning rates changed apart would have different weights ever after.
+        self._chiefs_epoch_length = int(ranks.broadcast(self._epoch_length))
         seed = context.env.trial_seed
         if self._calls.evaluate_batch is not None:
             self._validation = _loading.validation_loader(
@@ -174,7 +176,9 @@ class PyTorchTrialController(TrialController):
                 )
             if context.lr_schedulers and context.is_update_batch():
                 for scheduler in context.lr_schedulers:
-                    scheduler.after_update(index, aggregation=context.aggregation_frequency, epoch_length=length)
+                    scheduler.after_update(
+                        index, aggregation=context.aggregation_frequency, epoch_length=self._chiefs_epoch_length
+                    )
             collector.add(result, index)
             if in_epoch == length - 1:
                 callbacks.call("on_training_epoch_end", epoch)

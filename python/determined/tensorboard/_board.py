@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from determined._bucket import Bucket, bucket_of
@@ -107,17 +107,17 @@ class Board:
         try:
             for flush in _flushes:
                 flush()
-            for path in sorted(_base.rglob("*")):
-                relative = path.relative_to(_base)
-                if path.is_file() and selector(relative):
-                    self._keep(path, mangler(relative, rank))
+            for name in _files(str(_base)):
+                relative = pathlib.Path(name)
+                if selector(relative):
+                    self._keep(_base / name, mangler(relative, rank))
         except OSError as error:
             self._warn(error)
         self._upload_due = time.monotonic() + _UPLOAD_SECONDS
 
     def _keep(self, path: pathlib.Path, name: pathlib.Path) -> None:
         if self._target is not None:
-            _append(path, self._target / name)
+            _append(str(path), str(self._target / name))
         elif self._bucket is not None and self._uploaded.get(str(name)) != (size := path.stat().st_size):
             self._bucket.put(str(name), path)
             self._uploaded[str(name)] = size
@@ -150,13 +150,28 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _append(source: pathlib.Path, target: pathlib.Path) -> None:
-    have = target.stat().st_size if target.exists() else 0
-    size = source.stat().st_size
+# Every report waits for the two below: with paths in place of names it waited twice as long.
+
+
+def _files(directory: str, prefix: str = "") -> Iterator[str]:
+    """The files in a directory and those below it, named from there."""
+    with os.scandir(directory) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path, f"{prefix}{entry.name}/")
+            elif entry.is_file():
+                yield prefix + entry.name
+
+
+def _append(source: str, target: str) -> None:
+    try:
+        have = os.stat(target).st_size
+    except FileNotFoundError:
+        have = 0
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+    size = os.stat(source).st_size
     if have == size:
         return
-    if not target.parent.is_dir():
-        os.makedirs(target.parent, exist_ok=True)
     with open(source, "rb") as new, open(target, "ab" if have < size else "wb") as out:
         new.seek(have if have < size else 0)
         shutil.copyfileobj(new, out)

@@ -1,0 +1,39 @@
+"""A worker of bench/tracking.py: it waits for a line, does what it says, and answers with a line.
+
+So that programs which hold a connection, a run or a writer open can take turns, each in an interpreter of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+METRICS = [f"metric_{i}" for i in range(10)]
+
+
+def values(step: int) -> dict[str, float]:
+    """What a loop would report after a step: ten metrics, no two points alike."""
+    return {name: 1.0 / (1 + step + i) for i, name in enumerate(METRICS)}
+
+
+def for_seconds(seconds: float, act: Callable[[int], Any], steps: Iterator[int]) -> dict[str, float]:
+    """Calls `act` with the next step until so much time is over."""
+    done = 0
+    begin = time.monotonic()
+    while time.monotonic() - begin < seconds:
+        act(next(steps))
+        done += 1
+    return {"calls": done, "begin": begin}
+
+
+def answer(verbs: dict[str, Callable[..., dict[str, Any]]]) -> None:
+    """Answers lines `["verb", argument…]` until standard input ends. What libraries print goes to the errors."""
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        verb, *arguments = json.loads(line)
+        print(json.dumps(verbs[verb](*arguments)), file=replies, flush=True)
