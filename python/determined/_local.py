@@ -72,6 +72,9 @@ class LocalClient:
     def report_state(self, state: str) -> None:
         logger.debug("%s", state)
 
+    def begin_checkpoint(self, uuid: str) -> None:
+        """Nobody collects."""
+
     def report_checkpoint(self, uuid: str, batches: int, resources: Mapping[str, int], metadata_json: str) -> None:
         self.reports.append(("checkpoint", batches, {"uuid": uuid, "resources": dict(resources)}))
 

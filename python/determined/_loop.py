@@ -162,6 +162,7 @@ class Loop:
             reported = {"steps_completed": state.batches_trained, **kind}
             described = _metrics.to_json(self._describe(reported))
             (directory / "metadata.json").write_text(described + "\n")
+            self._client.begin_checkpoint(uuid)
             resources = self._storage.save(str(directory), uuid)
         finally:
             shutil.rmtree(directory, ignore_errors=True)

@@ -78,6 +78,10 @@ class Client(Protocol):
 
     def report_progress(self, fraction: float) -> None: ...
     def report_state(self, state: str) -> None: ...
+    def begin_checkpoint(self, uuid: str) -> None:
+        """Durable when it returns. Call it before the first file goes to storage: what is then never reported is
+        deleted when the experiment ends."""
+
     def report_checkpoint(self, uuid: str, batches: int, resources: Mapping[str, int], metadata_json: str) -> None:
         """Durable when it returns. Call it after all files are in storage."""
 

@@ -106,6 +106,10 @@ void bind_client(py::module_& module) {
             });
           },
           py::arg("rank"), py::arg("environment_json"))
+      .def(
+          "begin_checkpoint",
+          [](Client& c, const std::string& uuid) { blocking([&] { return c.begin_checkpoint(uuid); }); },
+          py::arg("uuid"))
       .def("report_checkpoint", &report_checkpoint, py::arg("uuid"), py::arg("batches"), py::arg("resources"),
            py::arg("metadata_json"))
       .def(

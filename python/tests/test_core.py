@@ -147,6 +147,25 @@ def test_the_chief_tells_the_master(master: SmallMaster) -> None:
     assert checkpoint["resources"]["model"] == "1"
 
 
+def test_the_master_hears_of_a_checkpoint_before_anything_of_it_is_in_storage(
+    master: SmallMaster, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored: list[list[str]] = []
+    answer = master.post
+
+    def post(path: str, body: Any) -> tuple[int, Any]:
+        if path == "/api/v1/trials/7/checkpoints/begin":
+            stored.append([file.name for file in (tmp_path / "storage").iterdir()])
+        return answer(path, body)
+
+    monkeypatch.setattr(master, "post", post)
+    with core.init() as context, context.checkpoint.store_path({"steps_completed": 16}) as (path, uuid):
+        (path / "model").write_text("m")
+    assert stored == [[]]
+    said = [(path, body["uuid"]) for path, body in master.told if "/checkpoints" in path]
+    assert said == [("/api/v1/trials/7/checkpoints/begin", uuid), ("/api/v1/checkpoints", uuid)]
+
+
 def test_a_trial_says_of_itself_what_it_wants(master: SmallMaster, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with core.init() as context:

@@ -14,10 +14,12 @@ from small_master import SmallMaster
 
 from determined import core
 from determined._info import ClusterInfo, TrialInfo
+from determined._local import DirectoryStorage
 from determined.core._connection import Master
 from determined.core._profiler import Machine, ProfilerContext, average
 from determined.experimental import core_v2
 from determined.experimental.core_v2._config import document, merged, storage_section
+from determined.experimental.core_v2._context import UnmanagedContext
 from determined.experimental.core_v2._heartbeat import Exit, describe
 from determined.experimental.core_v2._log_shipping import LogShipper
 from determined.experimental.core_v2._tracking import track
@@ -138,6 +140,25 @@ def test_what_is_printed_is_shipped_line_by_line(master: SmallMaster, monkeypatc
     assert [line["log"] for line in lines] == ["one", "two, in parts", "the rest"]
     assert {(line["taskId"], line["rankId"], line["stdtype"]) for line in lines} == {("3.x", 1, "stdout")}
     assert printed.getvalue() == "one\ntwo, in parts\nthe rest"
+
+
+def test_a_program_outside_the_cluster_says_only_that_a_checkpoint_is_saved(
+    master: SmallMaster, tmp_path: pathlib.Path
+) -> None:
+    context = UnmanagedContext(
+        distributed=core.DistributedContext.single(),
+        info=info_of(master),
+        storage=DirectoryStorage(str(tmp_path)),
+        shared_root=tmp_path,
+        preempt_mode=core.PreemptMode.WorkersAskChief,
+        tensorboard_mode=core.TensorboardMode.MANUAL,
+        owns_distributed=True,
+    )
+    with context.checkpoint.store_path({"steps_completed": 1}) as (path, uuid):
+        (path / "model").write_text("m")
+    assert [(path, body["uuid"]) for path, body in master.told if "/checkpoints" in path] == [
+        ("/api/v1/checkpoints", uuid)
+    ]
 
 
 def test_the_profiler_reports_averages(master: SmallMaster) -> None:

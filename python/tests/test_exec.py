@@ -122,6 +122,9 @@ def test_a_trial_trains_reports_and_saves(run: Any, master: SmallMaster, place: 
     assert set(master.completed) == {9, 16}
     saved = master.checkpoints()[-1]
     assert saved["metadata"]["steps_completed"] == 16
+    said = [(path.rpartition("/")[2], body["uuid"]) for path, body in master.told if "/checkpoints" in path]
+    assert said[-2:] == [("begin", saved["uuid"]), ("checkpoints", saved["uuid"])]
+    assert len(said) == 2 * len(master.checkpoints())
     assert {"state-dict.pth", "trial-state.pth", "code/model_def.py", "metadata.json"} <= set(saved["resources"])
     assert (place / "storage" / saved["uuid"] / "state-dict.pth").is_file()
 

@@ -98,13 +98,16 @@ def test_reports_arrive_in_the_order_of_the_calls(master: Master) -> None:
     for batches in range(1, 31):
         client.report_training(batches, '{"loss": 0.5}', '[{"loss": 0.5}]')
     client.report_validation(30, '{"error": 0.25}')
+    client.begin_checkpoint(UUID)
     client.report_checkpoint(UUID, 30, {"model.pth": 7}, '{"framework": "torch"}')
     client.complete_operation(100, 0.25)
     client.close()
     client.close()
     steps = [body["metrics"]["stepsCompleted"] for path, body in master.reports if path.endswith("/metrics")]
     assert steps == [*range(1, 31), 30]
-    assert [path.rpartition("/")[2] for path, _ in master.reports[-2:]] == ["checkpoints", "completed_operation"]
+    names = [path.rpartition("/")[2] for path, _ in master.reports[-3:]]
+    assert names == ["begin", "checkpoints", "completed_operation"]
+    assert master.reports[-3] == ("/api/v1/trials/12/checkpoints/begin", {"uuid": UUID})
 
 
 def test_numbers_that_json_lacks_may_stand_bare(master: Master) -> None:

@@ -36,6 +36,13 @@ bool is_leftover(const std::string& name) {
                                    name.ends_with(".deleted") || name.starts_with(".probe-"));
 }
 
+/// Whether it is that of this uuid. `.draft-` is where ranks on several machines gather their files.
+bool is_leftover_of(const std::string& uuid, const std::string& name) {
+  const auto partial = "." + uuid + ".partial-";
+  return name == "." + uuid + ".deleted" || name == ".draft-" + uuid ||
+         (name.starts_with(partial) && name.find('.', partial.size()) == std::string::npos);
+}
+
 }  // namespace
 
 DirectoryStorage::DirectoryStorage(fs::path root, fs::path within)
@@ -198,6 +205,18 @@ Result<void> DirectoryStorage::remove(const std::string& uuid) {
     }
     sync(root->get(), root_.string());
     remove_tree(root->get(), deleted, shown(deleted));
+  });
+}
+
+Result<void> DirectoryStorage::discard(const std::string& uuid) {
+  DET_TRY(const auto whole, exists(uuid));
+  if (whole)
+    if (auto removed = remove(uuid); !removed) return removed;
+  return guarded(uuid, [&] {
+    const auto root = find_root();
+    if (!root) return;
+    for (const auto& name : names_in(root->get(), root_.string()))
+      if (is_leftover_of(uuid, name)) remove_tree(root->get(), name, shown(name));
   });
 }
 

@@ -22,6 +22,7 @@ class DirectoryStorage : public Storage {
 
   Result<Resources> save(const std::filesystem::path& directory, const std::string& uuid) override;
   Result<void> remove(const std::string& uuid) override;
+  Result<void> discard(const std::string& uuid) override;
   Result<Resources> remove_files(const std::string& uuid, const std::vector<std::string>& names) override;
   Result<bool> exists(const std::string& uuid) override;
   Result<std::vector<std::string>> list() override;

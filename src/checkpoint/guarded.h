@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "det/checkpoint/files.h"
+#include "det/checkpoint/storage.h"
 
 namespace det::checkpoint {
 
@@ -25,10 +26,7 @@ auto guarded(const std::string& uuid, Body body) -> Result<std::invoke_result_t<
   }
 }
 
-/// Whether a checkpoint may have this name: 1 to 128 letters, digits and "-_.", the first of them no dot.
-bool is_checkpoint_name(std::string_view name);
-
-/// Throws Failure unless it may.
+/// Throws Failure unless a checkpoint may have this name.
 void check_name(const std::string& uuid);
 
 }  // namespace det::checkpoint

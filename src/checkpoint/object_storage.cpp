@@ -176,6 +176,10 @@ Result<void> ObjectStorage::remove(const std::string& uuid) {
   });
 }
 
+Result<void> ObjectStorage::discard(const std::string& uuid) {
+  return remove(uuid);  // half a checkpoint says that it is one
+}
+
 Result<Resources> ObjectStorage::remove_files(const std::string& uuid,
                                               const std::vector<std::string>& names) {
   return guarded(uuid, [&] {

@@ -160,6 +160,21 @@ TEST_F(ObjectStorageTest, AKillAtAnyMomentOfARemovalLeavesAWholeCheckpointOrOneT
   }
 }
 
+TEST_F(ObjectStorageTest, DiscardingLeavesNothingOfACheckpointHoweverFarItsSaveCame) {
+  for (int moment = 0; moment < 8; ++moment) {
+    bucket.objects.clear();
+    ASSERT_TRUE(storage.save(source.path(), "kept"));
+    const auto kept = bucket.objects.size();
+    bucket.changes = 0;
+    bucket.changes_max = moment;
+    const auto saved = storage.save(source.path(), kUuid);
+    bucket.changes_max = 1'000'000;
+    EXPECT_TRUE(storage.discard(kUuid)) << "moment " << moment;
+    EXPECT_EQ(bucket.objects.size(), kept) << "moment " << moment << "\n" << content();
+    EXPECT_TRUE(storage.exists("kept").value()) << "moment " << moment << (saved ? ", it was saved" : "");
+  }
+}
+
 TEST_F(ObjectStorageTest, WhatIsBeingSavedIsNotSweptBeforeItHasRested) {
   bucket.changes_max = 3;
   ASSERT_FALSE(storage.save(source.path(), kUuid));
@@ -176,6 +191,7 @@ TEST_F(ObjectStorageTest, ObjectsOfAnotherProgramAreNeitherSweptNorRemovedNorTak
   bucket.changed[key("state-dict.pth")] = 0;
   EXPECT_EQ(*storage.sweep(std::chrono::seconds(0)), 0);
   EXPECT_TRUE(storage.remove(kUuid));
+  EXPECT_TRUE(storage.discard(kUuid));
   EXPECT_FALSE(*storage.exists(kUuid));
   EXPECT_TRUE(storage.list()->empty());
   EXPECT_EQ(storage.restore(kUuid, target.path()).error().message(),

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "det/base/error.h"
@@ -25,7 +26,7 @@ struct Manifest;
 ///
 /// A checkpoint is there completely or not at all, whatever happened while it
 /// was saved: a crash, a full disk. What an interrupted save or removal left
-/// behind is invisible; `sweep` clears it.
+/// behind is invisible; `discard` clears what is of one uuid, `sweep` all.
 ///
 /// Threads: safe, also between processes and machines that share the storage.
 class Storage {
@@ -67,6 +68,10 @@ class Storage {
   /// learns at its start, not at its end, that it cannot save.
   virtual Result<void> probe() = 0;
 
+  /// Deletes all that saves of this uuid have left, whole or half. Nothing is success; what is not of our
+  /// making stays. Requires: nobody saves it any more.
+  virtual Result<void> discard(const std::string& uuid) = 0;
+
  protected:
   /// Compares every file with the manifest, and copies all to `target` unless that is empty. Throws Failure.
   virtual Manifest read_checkpoint(const std::string& uuid, const std::filesystem::path& target) = 0;
@@ -98,6 +103,9 @@ Result<std::unique_ptr<Storage>> open_storage(const config::CheckpointStorage& c
 /// components: /data-secret is not inside /data.
 Result<std::filesystem::path> shared_fs_root(const std::string& host_path, const std::string& storage_path,
                                              const std::filesystem::path& container_root = {});
+
+/// Whether a checkpoint may have this name: 1 to 128 letters, digits and "-_.", the first of them no dot.
+bool is_checkpoint_name(std::string_view name);
 
 /// A random (version 4) uuid. Leaves every seeded stream alone.
 std::string new_uuid();

@@ -228,6 +228,29 @@ TEST_F(StorageTest, ARemovalThatWasInterruptedIsFinishedByTheNext) {
   EXPECT_TRUE(names_in_root().empty());
 }
 
+TEST_F(StorageTest, DiscardingLeavesNothingOfACheckpointHoweverFarItsSaveCame) {
+  ASSERT_TRUE(storage->save(source.path(), kUuid));
+  ASSERT_TRUE(storage->save(source.path(), "kept"));
+  shared.write("ckpts/." + kUuid + ".partial-1/sub/model.pth", "half");
+  shared.write("ckpts/." + kUuid + ".partial-2/model.pth", "half");
+  shared.write("ckpts/." + kUuid + ".deleted/model.pth", "half");
+  shared.write("ckpts/.draft-" + kUuid + "/model.pth", "half");
+  shared.write("ckpts/.kept.partial-1/model.pth", "of another");
+  EXPECT_TRUE(storage->discard(kUuid));
+  EXPECT_TRUE(storage->discard(kUuid)) << "again";
+  EXPECT_TRUE(storage->discard("never-begun"));
+  auto left = names_in_root();
+  std::ranges::sort(left);
+  EXPECT_EQ(left, (std::vector<std::string>{".kept.partial-1", "kept"}));
+  EXPECT_FALSE(storage->discard("../" + kUuid));
+}
+
+TEST_F(StorageTest, DiscardingLeavesADirectoryThatIsNotOfOurMaking) {
+  shared.write("ckpts/" + kUuid + "/model.pth", "of another program");
+  EXPECT_TRUE(storage->discard(kUuid));
+  EXPECT_EQ(names_in_root(), std::vector{kUuid});
+}
+
 TEST_F(StorageTest, FollowsALinkToAFile) {
   fs::create_symlink("model.pth", source.path() / "latest");
   EXPECT_EQ(storage->save(source.path(), kUuid)->at("latest"), 7);

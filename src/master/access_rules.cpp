@@ -142,6 +142,7 @@ std::vector<Rule> of_trials() {
       one("PUT /api/v1/trials/{trialId}/retain_logs", UpdateExperiment, K::Trial, "trialId"),
       reports("POST /api/v1/trials/{trialId}/start", {writes}),
       one("GET /api/v1/trials/{trialId}/workloads", ViewExperimentMetadata, K::Trial, "trialId"),
+      reports("POST /api/v1/trials/{trialId}/checkpoints/begin", {writes}),
       reports("POST /api/v1/trials/{trialId}/early_exit", {writes}),
       reports("POST /api/v1/trials/{trialId}/environment", {writes}),
       reports("POST /api/v1/trials/{trialId}/metrics", {writes}),

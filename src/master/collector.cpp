@@ -212,6 +212,9 @@ asio::awaitable<void> Collector::collect_now(ExperimentId id) {
                  removed.error().message());
   else if (count > 0)
     spdlog::info("experiment {}: deleted {} checkpoints that its policy does not keep", id, count);
+  if (const auto gone = co_await remove_begun(id); !gone)
+    spdlog::warn("experiment {}: what a trial began to save and did not report stays for now: {}", id,
+                 gone.error().message());
   cluster::Event done = cluster::CheckpointsCollected{id};
   co_await ledger_.handle(std::move(done));
   ledger_.ring(Ledger::experiment_key(id));
@@ -230,6 +233,7 @@ asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record)
   };
   auto all = co_await blocking(pool_, std::move(list));
   auto removed = co_await remove(std::move(all), Needed::Refuse, Files::Now);
+  if (removed) removed = co_await remove_begun(record.id);
   if (removed) removed = co_await remove_tensorboard_files(record);
   std::vector<store::Change> changes;
   if (removed) {

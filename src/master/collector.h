@@ -27,6 +27,8 @@ namespace det::master {
 /// deleted: that is looked at on the strand right before its files go, and whoever begins to need one
 /// holds it first and then looks whether it is still there.
 ///
+/// What was begun and never reported goes with it: a process that was killed while it saved could not.
+///
 /// Where deletions can be taken back, only rows say at first that a checkpoint is deleted; its files go
 /// when the time is over, and their row last.
 class Collector {
@@ -83,6 +85,8 @@ class Collector {
   asio::awaitable<void> collect_now(ExperimentId id);
   asio::awaitable<void> delete_now(experiment::ExperimentRecord record);
   asio::awaitable<void> finish_deletions_now();
+  /// Deletes what trials of the experiment began to save and never reported. Requires: none of them runs.
+  asio::awaitable<Result<void>> remove_begun(ExperimentId id);
   Time undo_until() const { return ledger_.now() + undo_seconds_ * kSecond; }
 
   asio::any_io_executor strand_;

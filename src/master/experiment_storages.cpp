@@ -32,4 +32,9 @@ Result<void> ExperimentStorages::delete_files(ExperimentId id, const std::string
   return storage->remove(uuid);
 }
 
+Result<void> ExperimentStorages::discard(ExperimentId id, const std::string& uuid) {
+  DET_TRY(auto* const storage, of(id));
+  return storage == nullptr ? Result<void>() : storage->discard(uuid);
+}
+
 }  // namespace det::master

@@ -18,6 +18,8 @@ class ExperimentStorages {
   Result<checkpoint::Storage*> of(ExperimentId id);
   /// Deletes the files of one checkpoint, wherever its experiment's configuration says they are.
   Result<void> delete_files(ExperimentId id, const std::string& uuid);
+  /// Deletes what there is of one that was never reported. Requires: nobody saves it any more.
+  Result<void> discard(ExperimentId id, const std::string& uuid);
 
  private:
   store::Store& store_;

@@ -254,6 +254,7 @@ class Server final : public Master {
     add_audit_routes(router_, services_);
     add_agent_routes(router_, services_);
     add_report_routes(router_, services_);
+    add_checkpoint_report_routes(router_, services_);
     add_environment_routes(router_, services_);
     add_metadata_routes(router_, services_);
     add_rendezvous_routes(router_, services_);

@@ -91,17 +91,6 @@ struct RunnerRequest {
 };
 BOOST_DESCRIBE_STRUCT(RunnerRequest, (), (trial_id, state))
 
-struct CheckpointRequest {
-  std::string uuid, task_id, allocation_id;
-  std::optional<Time> report_time;
-  std::map<std::string, std::int64_t> resources;
-  json::object metadata;
-  std::string state = "STATE_COMPLETED";
-  static bool required(std::string_view name) { return name == "uuid"; }
-};
-BOOST_DESCRIBE_STRUCT(CheckpointRequest, (),
-                      (uuid, task_id, allocation_id, report_time, resources, metadata, state))
-
 struct PreemptionQuery {
   std::string allocation_id;
   double timeout_seconds = 0;
@@ -265,44 +254,6 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   co_return Empty{};
 }
 
-/// The unmanaged trial whose checkpoint a user reports; 0 where there is none.
-asio::awaitable<TrialId> outside_trial(Services& s, std::any principal, std::string task_id) {
-  if (!require_user(principal) || task_id.empty()) co_return TrialId{};
-  auto read = [&s, task_id] { return s.store.trial_of_task(task_id); };
-  const auto trial = co_await blocking(s, std::move(read));
-  co_return trial&& s.unmanaged.has(trial->id) ? trial->id : TrialId{};
-}
-
-asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, CheckpointRequest request) {
-  const auto outside = co_await outside_trial(s, context.principal, request.task_id);
-  const auto id = outside ? Result<std::string>(request.allocation_id) : require_task(context.principal);
-  if (!id) co_return tl::unexpected(id.error());
-  for (const auto& [name, bytes] : request.resources)
-    if (name.empty() || name.front() == '/' || ("/" + name + "/").find("/../") != std::string::npos)
-      co_return invalid_argument("resources has '{}'; files of a checkpoint are named inside its directory",
-                                 name);
-  if (request.uuid.empty() || request.uuid.find('/') != std::string::npos)
-    co_return invalid_argument("uuid is '{}'; a checkpoint needs a uuid", request.uuid);
-  auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
-  const auto known = co_await blocking(s, std::move(read));
-  if (known && (outside ? known->trial_id != outside || known->state == experiment::CheckpointState::Deleted
-                        : known->allocation_id != *id))
-    co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", request.uuid);
-  const auto* steps = request.metadata.if_contains("steps_completed");
-  experiment::CheckpointRecord record{.uuid = request.uuid,
-                                      .allocation_id = *id,
-                                      .batches = steps == nullptr ? 0 : json::to_int64(*steps).value_or(0),
-                                      .resources = std::move(request.resources),
-                                      .metadata = std::move(request.metadata),
-                                      .report_time = request.report_time.value_or(s.ledger.now())};
-  if (outside) co_return answer(co_await s.unmanaged.checkpoint(outside, std::move(record)));
-  cluster::Event event = cluster::CheckpointReported{std::move(record)};
-  auto by = principal_name(context.principal);
-  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
-  if (!done) co_return tl::unexpected(done.error());
-  co_return Empty{};
-}
-
 asio::awaitable<Result<PreemptionReply>> preemption(Services& s, Context context, PreemptionQuery query) {
   const auto deadline = deadline_after(query.timeout_seconds);
   while (true) {
@@ -440,10 +391,6 @@ void add_report_routes(http::Router& router, Services& s) {
         co_return co_await report(s, std::move(c), std::move(what));
       },
       Doc{.summary = "What the trial does right now", .tag = tag, .errors = {ErrorCode::Gone}});
-  router.add<CheckpointRequest, Empty>(
-      Verb::Post, "/api/v1/checkpoints",
-      [&s](Context c, CheckpointRequest r) { return checkpoint(s, std::move(c), std::move(r)); },
-      Doc{.summary = "A checkpoint is complete in storage", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<PreemptionQuery, PreemptionReply>(
       Verb::Get, "/api/v1/allocations/{allocationId}/signals/preemption",
       [&s](Context c, PreemptionQuery q) { return preemption(s, std::move(c), std::move(q)); },

@@ -107,8 +107,9 @@ struct Reporter {
 asio::awaitable<Result<Reporter>> reporter(Services& s, std::any principal, TrialId trial);
 
 // The routes, a file each.
-void add_agent_routes(http::Router& router, Services& s);   ///< for agents
-void add_report_routes(http::Router& router, Services& s);  ///< for the processes of trials
+void add_agent_routes(http::Router& router, Services& s);              ///< for agents
+void add_report_routes(http::Router& router, Services& s);             ///< for the processes of trials
+void add_checkpoint_report_routes(http::Router& router, Services& s);  ///< the same
 void add_environment_routes(http::Router& router, Services& s);
 void add_metadata_routes(http::Router& router, Services& s);
 void add_rendezvous_routes(http::Router& router, Services& s);

@@ -168,6 +168,7 @@ void Loop::save(trial::CheckpointReason reason) {
       p_.source.write(scratch.path() / "code");
     });
     write_text(scratch.path() / "metadata.json", json::serialize(described(reported)));
+    must(p_.master.begin_checkpoint(uuid));
     resources = must(p_.storage.save(scratch.path(), uuid));
   }
   must(p_.master.report_checkpoint(uuid, state_.batches_trained, resources, reported));

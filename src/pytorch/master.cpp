@@ -25,6 +25,7 @@ class RemoteMaster final : public Master {
   }
   Result<void> report_progress(double fraction) override { return client_.report_progress(fraction); }
   Result<void> report_state(const std::string& state) override { return client_.report_state(state); }
+  Result<void> begin_checkpoint(const std::string& uuid) override { return client_.begin_checkpoint(uuid); }
   Result<void> report_checkpoint(const std::string& uuid, std::int64_t batches,
                                  const std::map<std::string, std::int64_t>& resources,
                                  json::object metadata) override {
@@ -69,6 +70,7 @@ class LocalMaster final : public Master {
   }
   Result<void> report_progress(double) override { return {}; }
   Result<void> report_state(const std::string&) override { return {}; }
+  Result<void> begin_checkpoint(const std::string&) override { return {}; }
   Result<void> report_checkpoint(const std::string& uuid, std::int64_t,
                                  const std::map<std::string, std::int64_t>&, json::object) override {
     if (options_.on_checkpoint) options_.on_checkpoint(uuid);

@@ -26,6 +26,7 @@ class Master {
                                          std::int64_t records) = 0;
   virtual Result<void> report_progress(double fraction) = 0;
   virtual Result<void> report_state(const std::string& state) = 0;
+  virtual Result<void> begin_checkpoint(const std::string& uuid) = 0;
   virtual Result<void> report_checkpoint(const std::string& uuid, std::int64_t batches,
                                          const std::map<std::string, std::int64_t>& resources,
                                          json::object metadata) = 0;

@@ -68,5 +68,7 @@ template Change::Change(SetLogRetention);
 template Change::Change(DropLogs);
 template Change::Change(PutDeletion);
 template Change::Change(EndDeletion);
+template Change::Change(BeginCheckpoint);
+template Change::Change(DropBegunCheckpoint);
 
 }  // namespace det::store

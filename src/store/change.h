@@ -9,6 +9,7 @@
 
 #include "det/experiment/records.h"
 #include "det/store/access_records.h"
+#include "det/store/begun_checkpoints.h"
 #include "det/store/deletions.h"
 #include "det/store/log_retention.h"
 #include "det/store/model_records.h"
@@ -269,16 +270,15 @@ struct PutSetting {
 };
 
 /// What a Change may be.
-using AnyChange =
-    std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, PutTask,
-                 AddMetrics, RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition, PutUser,
-                 PutSession, DeleteSession, PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment,
-                 PutModel, DeleteModel, PutModelVersion, DeleteModelVersion, SetCheckpointMetadata,
-                 SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource, PutWorkspace,
-                 DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutConfigPolicy,
-                 DeleteConfigPolicy, PutWebhook, DeleteWebhook, PutDelivery, DeleteDelivery, PutLogHit,
-                 PutSetting, PutRoleAssignment, DeleteRoleAssignment, PutGroup, DeleteGroup, AppendAudit,
-                 PruneAudit, SetLogRetention, DropLogs, PutDeletion, EndDeletion>;
+using AnyChange = std::variant<
+    AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, PutTask, AddMetrics,
+    RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition, PutUser, PutSession, DeleteSession,
+    PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel, PutModelVersion,
+    DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource,
+    PutWorkspace, DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutConfigPolicy,
+    DeleteConfigPolicy, PutWebhook, DeleteWebhook, PutDelivery, DeleteDelivery, PutLogHit, PutSetting,
+    PutRoleAssignment, DeleteRoleAssignment, PutGroup, DeleteGroup, AppendAudit, PruneAudit, SetLogRetention,
+    DropLogs, PutDeletion, EndDeletion, BeginCheckpoint, DropBegunCheckpoint>;
 
 template <class T, class Variant>
 constexpr bool kIsOneOf = false;
@@ -286,7 +286,7 @@ template <class T, class... Of>
 constexpr bool kIsOneOf<T, std::variant<Of...>> = (std::is_same_v<T, Of> || ...);
 
 /// One of AnyChange. Nearly every file of the master makes lists of them: copying, moving and ending one of
-/// 53 is compiled once, in change.cpp, not in each of those.
+/// 55 is compiled once, in change.cpp, not in each of those.
 class Change {
  public:
   template <class T>

@@ -59,7 +59,10 @@ void ChangeWriter::apply(const Change& change) {
           [&](const PutExperiment& c) { put_experiment(connection_, c.record); },
           [&](const PutTrial& c) { put_trial(connection_, c.record); },
           [&](const PutAllocation& c) { put_allocation(connection_, c.record); },
-          [&](const PutCheckpoint& c) { put_checkpoint(connection_, c.record); },
+          [&](const PutCheckpoint& c) {
+            put_checkpoint(connection_, c.record);
+            drop_begun_checkpoint(connection_, c.record.uuid);
+          },
           [&](const PutTask& c) { put_task(connection_, c.record); },
           [&](const AddMetrics& c) { apply_one(c); },
           [&](const RewindTrial& c) { metrics_.rewind(c); },
@@ -111,6 +114,8 @@ void ChangeWriter::apply(const Change& change) {
           [&](const DropLogs& c) { drop_logs(connection_, c); },
           [&](const PutDeletion& c) { put_deletion(connection_, c.record); },
           [&](const EndDeletion& c) { end_deletion(connection_, c.uuid); },
+          [&](const BeginCheckpoint& c) { begin_checkpoint(connection_, c.record); },
+          [&](const DropBegunCheckpoint& c) { drop_begun_checkpoint(connection_, c.uuid); },
       },
       *change);
 }

@@ -124,6 +124,7 @@ WHERE task_id IN (SELECT task_id FROM trials WHERE experiment_id = ?1
 )sql",
       "DELETE FROM checkpoints WHERE experiment_id = ?",
       "DELETE FROM deletions WHERE experiment_id = ?",
+      "DELETE FROM begun_checkpoints WHERE experiment_id = ?",
       "DELETE FROM allocations WHERE experiment_id = ?",
       "DELETE FROM trial_metadata WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = ?)",
       "DELETE FROM trial_sources WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = ?)",

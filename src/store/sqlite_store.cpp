@@ -98,6 +98,12 @@ class SqliteStore final : public Store {
     return read(read_deletions_of_experiment, id);
   }
   std::vector<DeletionRecord> due_deletions(Time now) override { return read(read_due_deletions, now); }
+  std::optional<BegunCheckpointRecord> begun_checkpoint(const std::string& uuid) override {
+    return read(read_begun_checkpoint, uuid);
+  }
+  std::vector<BegunCheckpointRecord> begun_checkpoints_of_experiment(ExperimentId id) override {
+    return read(read_begun_checkpoints_of_experiment, id);
+  }
   std::vector<TrialSourceRecord> sources_of_checkpoint(const std::string& uuid) override {
     return read(read_sources_of_checkpoint, uuid);
   }

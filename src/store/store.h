@@ -226,6 +226,9 @@ class Store {
   virtual std::vector<RoleAssignmentRecord> role_assignments() = 0;
   virtual std::vector<GroupRecord> groups() = 0;                        ///< ascending by id
   virtual std::vector<AuditRecord> audit(const AuditQuery& query) = 0;  ///< the newest first
+  /// Those that are not reported yet, ascending by uuid.
+  virtual std::vector<BegunCheckpointRecord> begun_checkpoints_of_experiment(ExperimentId id) = 0;
+  virtual std::optional<BegunCheckpointRecord> begun_checkpoint(const std::string& uuid) = 0;
 };
 
 struct SqliteOptions {

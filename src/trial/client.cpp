@@ -292,6 +292,14 @@ Result<void> Client::report_environment(int rank, json::object environment) {
   return enqueue(Reporter::Kind::Environment, trial_path_ + "/environment", body);
 }
 
+Result<void> Client::begin_checkpoint(const std::string& uuid) {
+  json::object body;
+  body["uuid"] = uuid;
+  auto answered = post(trial_path_ + "/checkpoints/begin", body);
+  if (!answered && answered.error().code() == ErrorCode::Unimplemented) return {};  // an older master
+  return answered;
+}
+
 Result<void> Client::report_checkpoint(const std::string& uuid, std::int64_t batches,
                                        const std::map<std::string, std::int64_t>& resources,
                                        json::object metadata) {

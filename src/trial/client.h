@@ -82,6 +82,8 @@ class Client {
   Result<void> report_state(const std::string& state);  ///< Queued.
   /// What this rank found where it runs. Queued; a refusal is only noticed.
   Result<void> report_environment(int rank, json::object environment);
+  /// Before the first file goes to storage: what is never reported is then deleted one day.
+  Result<void> begin_checkpoint(const std::string& uuid);
   /// After all files are in storage.
   Result<void> report_checkpoint(const std::string& uuid, std::int64_t batches,
                                  const std::map<std::string, std::int64_t>& resources, json::object metadata);

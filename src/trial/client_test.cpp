@@ -56,6 +56,7 @@ TEST_F(ClientTest, SpeaksTheProtocol) {
   ASSERT_TRUE(client.report_validation(100, loss(0.25), 1000));
   ASSERT_TRUE(client.report_progress(0.4));
   ASSERT_TRUE(client.report_state("training"));
+  ASSERT_TRUE(client.begin_checkpoint("uuid-1"));
   ASSERT_TRUE(
       client.report_checkpoint("uuid-1", 100, {{"a/", 0}, {"a/model.pth", 1234}}, {{"framework", "torch"}}));
   ASSERT_TRUE(client.complete_operation(100, 0.25));
@@ -63,7 +64,7 @@ TEST_F(ClientTest, SpeaksTheProtocol) {
   ASSERT_TRUE(client.acknowledge_preemption());
 
   const auto lock = master.lock();
-  ASSERT_EQ(master.bodies.size(), 8u);
+  ASSERT_EQ(master.bodies.size(), 9u);
   for (auto& body : master.bodies) {  // times differ from run to run
     EXPECT_TRUE(
         parse_rfc3339(body.contains("reportTime") ? body["reportTime"].as_string() : "2026-01-01T00:00:00Z"));
@@ -82,18 +83,28 @@ TEST_F(ClientTest, SpeaksTheProtocol) {
       R"("metrics":{"avgMetrics":{"loss":0.25},"numInputs":1000}}})");
   EXPECT_EQ(master.log[2], R"(POST /api/v1/trials/12/progress {"progress":0.4,"is_raw":true})");
   EXPECT_EQ(master.log[3], R"(POST /api/v1/trials/12/runner/metadata {"state":"training"})");
-  EXPECT_THAT(master.log[4], HasSubstr("POST /api/v1/checkpoints "));
+  EXPECT_EQ(master.log[4], R"(POST /api/v1/trials/12/checkpoints/begin {"uuid":"uuid-1"})");
+  EXPECT_THAT(master.log[5], HasSubstr("POST /api/v1/checkpoints "));
   EXPECT_EQ(
-      text(4),
+      text(5),
       R"({"uuid":"uuid-1","taskId":"7.request","allocationId":"7.request.2","reportTime":"T",)"
       R"("resources":{"a/":"0","a/model.pth":"1234"},"metadata":{"framework":"torch","steps_completed":100},)"
       R"("state":"STATE_COMPLETED"})");
-  EXPECT_EQ(master.log[5],
+  EXPECT_EQ(master.log[6],
             "POST /api/v1/trials/12/searcher/completed_operation "
             R"({"op":{"validateAfter":{"length":"100"}},"searcherMetric":0.25})");
-  EXPECT_EQ(master.log[6], R"(POST /api/v1/trials/12/early_exit {"reason":"EXITED_REASON_INVALID_HP"})");
-  EXPECT_EQ(master.log[7], "POST /api/v1/allocations/7.request.2/signals/ack_preemption {}");
+  EXPECT_EQ(master.log[7], R"(POST /api/v1/trials/12/early_exit {"reason":"EXITED_REASON_INVALID_HP"})");
+  EXPECT_EQ(master.log[8], "POST /api/v1/allocations/7.request.2/signals/ack_preemption {}");
   EXPECT_THAT(master.tokens, ElementsAre("secret-token"));
+}
+
+TEST_F(ClientTest, AnOlderMasterIsToldOfACheckpointOnlyWhenItIsSaved) {
+  master.without_begin = true;
+  Client client(options());
+  EXPECT_TRUE(client.begin_checkpoint("uuid-1"));
+  ASSERT_TRUE(client.report_checkpoint("uuid-1", 100, {}, {}));
+  const auto lock = master.lock();
+  EXPECT_EQ(master.log.size(), 1u);
 }
 
 TEST_F(ClientTest, CarriesNumbersThatJsonLacks) {

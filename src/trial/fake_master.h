@@ -48,8 +48,9 @@ class FakeMaster {
   bool gone = false;
   bool preempt = false;
   std::string wish = "WAIT";
-  int refuse_status = 0;  ///< of metrics
-  bool hold = false;      ///< metrics are not answered as long
+  int refuse_status = 0;       ///< of metrics
+  bool without_begin = false;  ///< does not know that call
+  bool hold = false;           ///< metrics are not answered as long
   std::string operations = R"({"operations":[],"closed":false,"unit":"batches"})";
   std::optional<std::string> best;
   std::string rendezvous = R"({"addresses":[]})";
@@ -123,6 +124,8 @@ class FakeMaster {
     }
     if (request.method == "GET" && request.path.ends_with("/rendezvous"))
       return http::json_response(rendezvous);
+    if (without_begin && request.path.ends_with("/checkpoints/begin"))
+      return http::error_response(Error(ErrorCode::Unimplemented, "there is no " + request.path));
     if (refuse_status != 0 && request.path.ends_with("/metrics"))
       return http::error_response(Error(http::code_of(refuse_status), "metric \"x\" is refused"));
     auto line = request.method + " " + request.path + " " + request.body;

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from determined import _metrics
 from determined._info import ClusterInfo
+from determined.common.api.errors import APIException
 from determined.core._connection import Master
 from determined.core._distributed import DistributedContext
 
@@ -53,12 +54,15 @@ class CheckpointContext:
         info: ClusterInfo | None,
         master: Master | None,
         shared_root: pathlib.Path | None = None,
+        *,
+        unmanaged: bool = False,
     ) -> None:
         self._distributed = distributed
         self._storage = storage
         self._shared_root = shared_root
         self._info = info
         self._master = master
+        self._unmanaged = unmanaged
 
     def upload(
         self,
@@ -144,14 +148,26 @@ class CheckpointContext:
             return tempfile.mkdtemp(prefix="checkpoint-")
         if self._shared_root is None:
             return None
+        self._begin(identifier)
         draft = self._shared_root / f".draft-{identifier}"
         draft.mkdir(parents=True)
         return str(draft)
+
+    def _begin(self, identifier: str) -> None:
+        """Tells the master what is about to be saved, so that it can delete the files if nobody ever reports them."""
+        if self._master is None or self._info is None or self._unmanaged:
+            return
+        try:
+            self._master.post(f"/api/v1/trials/{self._info.trial.trial_id}/checkpoints/begin", {"uuid": identifier})
+        except APIException as error:
+            if error.status_code != 501:  # an older master does not know the call
+                raise
 
     def _commit(self, draft: str, identifier: str, metadata: dict[str, Any]) -> str:
         described = pathlib.Path(draft) / "metadata.json"
         if not described.exists():
             described.write_text(_metrics.to_json(metadata) + "\n")
+        self._begin(identifier)
         resources = self._storage.save(draft, identifier)
         if self._master is None or self._info is None:
             logger.info(

@@ -11,7 +11,7 @@ from typing import Any
 from determined import _environment
 from determined._info import ClusterInfo
 from determined.core import DistributedContext, PreemptMode, TensorboardMode
-from determined.core._checkpoint import Storage
+from determined.core._checkpoint import CheckpointContext, Storage
 from determined.core._connection import Master
 from determined.core._context import Context
 from determined.core._preempt import PreemptContext
@@ -37,10 +37,11 @@ class UnmanagedContext(Context):
         tensorboard_mode: TensorboardMode,
         owns_distributed: bool,
     ) -> None:
+        master = Master(info.master_url, info.session_token)
         super().__init__(
             distributed=distributed,
             info=info,
-            master=Master(info.master_url, info.session_token),
+            master=master,
             storage=storage,
             shared_root=shared_root,
             preempt_mode=preempt_mode,
@@ -49,6 +50,7 @@ class UnmanagedContext(Context):
         )
         self.preempt = PreemptContext(distributed, None, None, preempt_mode)
         self.searcher = SearcherContext(distributed, self.preempt, None, None)
+        self.checkpoint = CheckpointContext(distributed, storage, info, master, shared_root, unmanaged=True)
         self._heartbeat = Heartbeat(info) if distributed.rank == 0 else None
         self._shipper = LogShipper(info, distributed.rank)
         self._exit = Exit()
