@@ -48,8 +48,8 @@ void Engine::Parts::train_batches(std::int64_t count, Collector& collector) {
     if (own.scales && context.is_update_batch()) own.scaler->update();
     if (!own.schedulers.empty() && context.is_update_batch())
       for (auto& wrapped : own.schedulers)
-        for (auto due = steps_due(wrapped.step_mode, wrapped.frequency, index, aggregation,
-                                  own.chiefs_epoch_length);
+        for (auto due =
+                 steps_due(wrapped.step_mode, wrapped.frequency, index, aggregation, own.chiefs_epoch_length);
              due > 0; --due)
           wrapped.scheduler->step();
     collector.add(metrics, index);
