@@ -37,6 +37,16 @@ asio::awaitable<TrialId> outside_trial(Services& s, std::any principal, std::str
   co_return trial&& s.unmanaged.has(trial->id) ? trial->id : TrialId{};
 }
 
+/// What storage would refuse, so that nobody has a checkpoint that cannot be deleted.
+std::optional<Error> check_uuid(const std::string& uuid) {
+  if (checkpoint::is_checkpoint_name(uuid)) return std::nullopt;
+  return Error(
+      ErrorCode::InvalidArgument,
+      fmt::format("uuid is '{}'; a checkpoint's consists of 1 to 128 letters, digits and \"-_.\" and "
+                  "does not begin with a dot",
+                  uuid));
+}
+
 /// Remembers a checkpoint that is about to be saved, so that its files can be found if nobody ever reports
 /// it.
 asio::awaitable<Result<Empty>> begin_checkpoint(Services& s, Context context, BeginRequest request) {
@@ -45,12 +55,7 @@ asio::awaitable<Result<Empty>> begin_checkpoint(Services& s, Context context, Be
   const store::BegunCheckpointRecord record{.uuid = request.uuid,
                                             .experiment_id = (*found)->record.experiment_id,
                                             .allocation_id = (*found)->record.id};
-  if (!checkpoint::is_checkpoint_name(record.uuid))
-    co_return invalid_argument(
-        "uuid is '{}'; a checkpoint's consists of 1 to 128 letters, digits and \"-_.\" and does not begin "
-        "with "
-        "a dot",
-        record.uuid);
+  if (auto wrong = check_uuid(record.uuid)) co_return tl::unexpected(*std::move(wrong));
   auto read = [&s, &record] {
     const auto reported = s.store.checkpoint(record.uuid);
     const auto begun = s.store.begun_checkpoint(record.uuid);
@@ -76,8 +81,7 @@ asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, Checkpoi
     if (name.empty() || name.front() == '/' || ("/" + name + "/").find("/../") != std::string::npos)
       co_return invalid_argument("resources has '{}'; files of a checkpoint are named inside its directory",
                                  name);
-  if (request.uuid.empty() || request.uuid.find('/') != std::string::npos)
-    co_return invalid_argument("uuid is '{}'; a checkpoint needs a uuid", request.uuid);
+  if (auto wrong = check_uuid(request.uuid)) co_return tl::unexpected(*std::move(wrong));
   auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
   const auto known = co_await blocking(s, std::move(read));
   if (known && (outside ? known->trial_id != outside || known->state == experiment::CheckpointState::Deleted

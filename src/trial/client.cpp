@@ -346,7 +346,8 @@ Result<Client::Wish> Client::wish(std::chrono::milliseconds timeout) {
   call.timeout = timeout + kPollSlack;
   const auto reply = own->watch.call(call, options_.poll);  // The watcher has seen what it watched for.
   if (!reply) {
-    if (reply.error().code() == ErrorCode::NotFound) return Wish::Leave;  // a master that has no such wishes
+    const auto code = reply.error().code();  // an older master has no such wishes
+    if (code == ErrorCode::NotFound || code == ErrorCode::Unimplemented) return Wish::Leave;
     if (reply.error().code() == ErrorCode::Gone) own->reporter.fail_all(reply.error());
     return tl::unexpected(reply.error());
   }
