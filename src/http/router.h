@@ -62,7 +62,7 @@ class ItemWriter {
     append(item);
     return flush();
   }
-  /// The same for many at once: they go out some hundred together, which for short ones is several times as fast.
+  /// The same for many at once: they go out some hundred together, several times as fast for short ones.
   template <class Range, class F>
   asio::awaitable<bool> write_all(const Range& range, F to_item) {
     for (const auto& one : range) {

@@ -30,7 +30,7 @@ struct TrialContext::Parts {
   std::int64_t initial_batch = 0;
   std::int64_t batch_index = -1;   ///< -1: none is being trained
   std::int64_t epoch_length = -1;  ///< of this rank; -1: not known yet
-  /// Of rank 0: shares differ by a batch, and ranks whose learning rates changed apart would have different weights.
+  /// Of rank 0: shares differ by a batch, and learning rates changed apart would set weights apart.
   std::int64_t chiefs_epoch_length = -1;
   bool stop_requested = false;
   bool amp = false;                    ///< batches run under Autocast

@@ -41,4 +41,3 @@ def compiled_in(tmp_path_factory):
         place = tmp_path_factory.getbasetemp().parent / "cxx"  # one for all workers of this run
     place.mkdir(exist_ok=True)
     return Compiled(place)
-
