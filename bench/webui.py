@@ -9,6 +9,7 @@ import argparse
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 
 from curves import report_curve
@@ -37,9 +38,17 @@ def main() -> None:
     arguments.add_argument("--points", type=int, default=1_000_000)
     given = arguments.parse_args()
     wanted: int = given.experiments
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as unlimited:
+        unlimited.write("security: {rate_limit: {per_second: 0}}\n")  # one user sends all that is there
+        unlimited.flush()
+        measure(given.points, wanted, unlimited.name)
+
+
+def measure(points: int, wanted: int, config: str) -> None:
+    """Fills a master that has this configuration, and has a browser look at it."""
     node = shutil.which("node") or str(ROOT / ".venv" / "bin" / "node")
-    with platform(server="master") as server:
-        trial = report_curve(server, given.points)  # the first experiment: the newest are on the list's first page
+    with platform("--config-file", config, server="master") as server:
+        trial = report_curve(server, points)  # the first experiment: the newest are on the list's first page
         threads = [threading.Thread(target=submit, args=(server, range(1 + i, wanted, 8))) for i in range(8)]
         for thread in threads:
             thread.start()
@@ -47,7 +56,7 @@ def main() -> None:
             thread.join()
         print(f"{wanted} experiments; {circumstances()}", flush=True)
         pace = ROOT / "webui" / "browser" / "pace.mjs"
-        words = [node, pace, f"http://127.0.0.1:{server.port}", str(wanted), str(trial), str(given.points)]
+        words = [node, pace, f"http://127.0.0.1:{server.port}", str(wanted), str(trial), str(points)]
         subprocess.run(words, check=True, env=os.environ)
 
 
