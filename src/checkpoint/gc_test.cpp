@@ -38,14 +38,14 @@ struct RetentionCase {
   Retention retention;  // experiment best, trial best, trial latest
   std::vector<int> kept;
 };
-class KeptCheckpoints : public testing::TestWithParam<RetentionCase> {};
+class KeptCheckpoints : public ::testing::TestWithParam<RetentionCase> {};
 
 TEST_P(KeptCheckpoints, AreTheUnionOfBestAndLatest) {
   EXPECT_EQ(kept(two_trials(), GetParam().retention), GetParam().kept);
 }
 
 // clang-format off
-INSTANTIATE_TEST_SUITE_P(, KeptCheckpoints, testing::Values(
+INSTANTIATE_TEST_SUITE_P(, KeptCheckpoints, ::testing::Values(
     RetentionCase{{0, 0, 0}, {}},
     RetentionCase{{2, 0, 0}, {8, 7}},
     RetentionCase{{5, 0, 0}, {8, 7, 5, 4, 3}},

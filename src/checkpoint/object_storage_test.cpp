@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kUuid = "0e1f2a3b-0000-4000-8000-000000000001";
+const std::string kCheckpoint = "0e1f2a3b-0000-4000-8000-000000000001";
 
 /// What a bucket holds, and when it stops to answer.
 struct Bucket {
@@ -86,7 +86,7 @@ class BucketInMemory : public ObjectStore {
   Bucket& bucket_;
 };
 
-class ObjectStorageTest : public testing::Test {
+class ObjectStorageTest : public ::testing::Test {
  protected:
   ObjectStorageTest() : storage(std::make_unique<BucketInMemory>(bucket), "team/a/") {
     source.write("state-dict.pth", "weights");
@@ -94,7 +94,7 @@ class ObjectStorageTest : public testing::Test {
     source.write("code/nested/empty.txt", "");
     fs::create_directories(source.path() / "hollow");
   }
-  std::string key(const std::string& name) const { return "team/a/" + kUuid + "/" + name; }
+  std::string key(const std::string& name) const { return "team/a/" + kCheckpoint + "/" + name; }
   std::string content() {
     std::string all;
     for (const auto& [name, text] : bucket.objects) all += name + "=" + text + "\n";
@@ -110,52 +110,52 @@ class ObjectStorageTest : public testing::Test {
 };
 
 TEST_F(ObjectStorageTest, SavesEachFileBelowPrefixAndUuidAndRestoresAllWithDirectories) {
-  ASSERT_EQ(*storage.save(source.path(), kUuid), expected);
+  ASSERT_EQ(*storage.save(source.path(), kCheckpoint), expected);
   EXPECT_EQ(bucket.objects.at(key("code/model_def.py")), "print()");
   EXPECT_EQ(bucket.objects.size(), 4) << "three files and the manifest:\n" << content();
-  EXPECT_EQ(*storage.restore(kUuid, target.path()), expected);
+  EXPECT_EQ(*storage.restore(kCheckpoint, target.path()), expected);
   EXPECT_EQ(target.read("state-dict.pth"), "weights") << "an answer that broke off is begun anew";
   EXPECT_TRUE(fs::is_directory(target.path() / "hollow"));
-  EXPECT_EQ(*storage.list(), std::vector{kUuid});
-  EXPECT_EQ(*storage.verify(kUuid), expected);
-  EXPECT_TRUE(storage.path(kUuid).empty()) << "there is no place to read in";
+  EXPECT_EQ(*storage.list(), std::vector{kCheckpoint});
+  EXPECT_EQ(*storage.verify(kCheckpoint), expected);
+  EXPECT_TRUE(storage.path(kCheckpoint).empty()) << "there is no place to read in";
 }
 
 TEST_F(ObjectStorageTest, AKillAtAnyMomentOfASaveLeavesAllOrNothingAndTheNextSaveSucceeds) {
-  ASSERT_TRUE(storage.save(source.path(), kUuid));
+  ASSERT_TRUE(storage.save(source.path(), kCheckpoint));
   const int all = bucket.changes;
   ASSERT_EQ(all, 6) << "a mark, three files, the manifest, and the mark goes";
   for (int moment = 0; moment < all; ++moment) {
     bucket.objects.clear();
     bucket.changes = 0;
     bucket.changes_max = moment;
-    EXPECT_FALSE(storage.save(source.path(), kUuid));
+    EXPECT_FALSE(storage.save(source.path(), kCheckpoint));
     bucket.changes_max = 1'000'000;
-    if (*storage.exists(kUuid))
-      EXPECT_TRUE(storage.verify(kUuid)) << "moment " << moment;
+    if (*storage.exists(kCheckpoint))
+      EXPECT_TRUE(storage.verify(kCheckpoint)) << "moment " << moment;
     else
-      EXPECT_EQ(storage.restore(kUuid, target.path()).error().code(), ErrorCode::NotFound)
+      EXPECT_EQ(storage.restore(kCheckpoint, target.path()).error().code(), ErrorCode::NotFound)
           << "moment " << moment;
-    ASSERT_TRUE(storage.save(source.path(), kUuid)) << "moment " << moment;
-    EXPECT_TRUE(storage.verify(kUuid));
+    ASSERT_TRUE(storage.save(source.path(), kCheckpoint)) << "moment " << moment;
+    EXPECT_TRUE(storage.verify(kCheckpoint));
   }
 }
 
 TEST_F(ObjectStorageTest, AKillAtAnyMomentOfARemovalLeavesAWholeCheckpointOrOneThatSweepAndRemoveFinish) {
   for (int moment = 0; moment < 6; ++moment) {
     bucket.objects.clear();
-    ASSERT_TRUE(storage.save(source.path(), kUuid));
+    ASSERT_TRUE(storage.save(source.path(), kCheckpoint));
     bucket.changes = 0;
     bucket.changes_max = moment;
-    EXPECT_FALSE(storage.remove(kUuid)) << "moment " << moment;
+    EXPECT_FALSE(storage.remove(kCheckpoint)) << "moment " << moment;
     bucket.changes_max = 1'000'000;
-    if (*storage.exists(kUuid)) {
-      EXPECT_TRUE(storage.verify(kUuid)) << "moment " << moment;
+    if (*storage.exists(kCheckpoint)) {
+      EXPECT_TRUE(storage.verify(kCheckpoint)) << "moment " << moment;
     } else if (moment % 2 == 0) {
       EXPECT_EQ(*storage.sweep(std::chrono::seconds(0)), 1) << "moment " << moment;
       EXPECT_TRUE(bucket.objects.empty()) << "moment " << moment << "\n" << content();
     }
-    EXPECT_TRUE(storage.remove(kUuid)) << "moment " << moment;
+    EXPECT_TRUE(storage.remove(kCheckpoint)) << "moment " << moment;
     EXPECT_TRUE(bucket.objects.empty()) << "moment " << moment << "\n" << content();
   }
 }
@@ -167,9 +167,9 @@ TEST_F(ObjectStorageTest, DiscardingLeavesNothingOfACheckpointHoweverFarItsSaveC
     const auto kept = bucket.objects.size();
     bucket.changes = 0;
     bucket.changes_max = moment;
-    const auto saved = storage.save(source.path(), kUuid);
+    const auto saved = storage.save(source.path(), kCheckpoint);
     bucket.changes_max = 1'000'000;
-    EXPECT_TRUE(storage.discard(kUuid)) << "moment " << moment;
+    EXPECT_TRUE(storage.discard(kCheckpoint)) << "moment " << moment;
     EXPECT_EQ(bucket.objects.size(), kept) << "moment " << moment << "\n" << content();
     EXPECT_TRUE(storage.exists("kept").value()) << "moment " << moment << (saved ? ", it was saved" : "");
   }
@@ -177,7 +177,7 @@ TEST_F(ObjectStorageTest, DiscardingLeavesNothingOfACheckpointHoweverFarItsSaveC
 
 TEST_F(ObjectStorageTest, WhatIsBeingSavedIsNotSweptBeforeItHasRested) {
   bucket.changes_max = 3;
-  ASSERT_FALSE(storage.save(source.path(), kUuid));
+  ASSERT_FALSE(storage.save(source.path(), kCheckpoint));
   bucket.changes_max = 1'000'000;
   EXPECT_EQ(*storage.sweep(std::chrono::hours(1)), 0);
   EXPECT_EQ(bucket.objects.size(), 3);
@@ -190,43 +190,43 @@ TEST_F(ObjectStorageTest, ObjectsOfAnotherProgramAreNeitherSweptNorRemovedNorTak
   bucket.objects[key("state-dict.pth")] = "of the original";
   bucket.changed[key("state-dict.pth")] = 0;
   EXPECT_EQ(*storage.sweep(std::chrono::seconds(0)), 0);
-  EXPECT_TRUE(storage.remove(kUuid));
-  EXPECT_TRUE(storage.discard(kUuid));
-  EXPECT_FALSE(*storage.exists(kUuid));
+  EXPECT_TRUE(storage.remove(kCheckpoint));
+  EXPECT_TRUE(storage.discard(kCheckpoint));
+  EXPECT_FALSE(*storage.exists(kCheckpoint));
   EXPECT_TRUE(storage.list()->empty());
-  EXPECT_EQ(storage.restore(kUuid, target.path()).error().message(),
-            "checkpoint " + kUuid + ": memory://" + key(".det-manifest.json") +
+  EXPECT_EQ(storage.restore(kCheckpoint, target.path()).error().message(),
+            "checkpoint " + kCheckpoint + ": memory://" + key(".det-manifest.json") +
                 " is missing: the checkpoint is damaged");
   EXPECT_EQ(bucket.objects.size(), 1);
 }
 
 TEST_F(ObjectStorageTest, SavingTheSameTwiceSucceedsAndOtherContentIsRefused) {
-  ASSERT_TRUE(storage.save(source.path(), kUuid));
-  EXPECT_TRUE(storage.save(source.path(), kUuid));
+  ASSERT_TRUE(storage.save(source.path(), kCheckpoint));
+  EXPECT_TRUE(storage.save(source.path(), kCheckpoint));
   source.write("state-dict.pth", "others!");
-  EXPECT_EQ(storage.save(source.path(), kUuid).error().code(), ErrorCode::AlreadyExists);
+  EXPECT_EQ(storage.save(source.path(), kCheckpoint).error().code(), ErrorCode::AlreadyExists);
   EXPECT_EQ(bucket.objects.at(key("state-dict.pth")), "weights");
 }
 
 TEST_F(ObjectStorageTest, RestoreNamesTheObjectThatChangedOrIsMissingAndLeavesNothing) {
-  ASSERT_TRUE(storage.save(source.path(), kUuid));
+  ASSERT_TRUE(storage.save(source.path(), kCheckpoint));
   const auto name = key("state-dict.pth");
   bucket.objects[name] = "weightS";
-  const auto changed = storage.restore(kUuid, target.path() / "new");
+  const auto changed = storage.restore(kCheckpoint, target.path() / "new");
   EXPECT_EQ(changed.error().code(), ErrorCode::FailedPrecondition);
   EXPECT_NE(changed.error().message().find(name + " is damaged: its SHA-256 is"), std::string::npos);
   EXPECT_FALSE(fs::exists(target.path() / "new"));
   bucket.objects.erase(name);
-  EXPECT_EQ(storage.verify(kUuid).error().message(),
-            "checkpoint " + kUuid + ": memory://" + name + " is missing: the checkpoint is damaged");
+  EXPECT_EQ(storage.verify(kCheckpoint).error().message(),
+            "checkpoint " + kCheckpoint + ": memory://" + name + " is missing: the checkpoint is damaged");
 }
 
 TEST_F(ObjectStorageTest, WithoutSomeOfItsFilesACheckpointIsAWholeOneAgain) {
-  ASSERT_TRUE(storage.save(source.path(), kUuid));
-  const auto left = storage.remove_files(kUuid, {"state-dict.pth", "never there"});
+  ASSERT_TRUE(storage.save(source.path(), kCheckpoint));
+  const auto left = storage.remove_files(kCheckpoint, {"state-dict.pth", "never there"});
   EXPECT_EQ(left->size(), expected.size() - 1);
   EXPECT_FALSE(bucket.objects.contains(key("state-dict.pth")));
-  EXPECT_EQ(*storage.verify(kUuid), *left);
+  EXPECT_EQ(*storage.verify(kCheckpoint), *left);
 }
 
 TEST_F(ObjectStorageTest, AUuidCannotLeaveThePrefixNorAManifestTheDirectory) {
@@ -234,7 +234,7 @@ TEST_F(ObjectStorageTest, AUuidCannotLeaveThePrefixNorAManifestTheDirectory) {
     EXPECT_EQ(storage.remove(bad).error().code(), ErrorCode::InvalidArgument) << bad;
   bucket.objects[key(kManifestName)] =
       R"({"version":1,"files":{"../x":{"size":0,"sha256":""}},"directories":[]})";
-  EXPECT_EQ(storage.restore(kUuid, target.path()).error().code(), ErrorCode::FailedPrecondition);
+  EXPECT_EQ(storage.restore(kCheckpoint, target.path()).error().code(), ErrorCode::FailedPrecondition);
 }
 
 TEST_F(ObjectStorageTest, ProbeLeavesNothing) {
@@ -245,10 +245,10 @@ TEST_F(ObjectStorageTest, ProbeLeavesNothing) {
 }
 
 TEST_F(ObjectStorageTest, LocalFilesAreACopyThatGoesWithItsObject) {
-  ASSERT_TRUE(storage.save(source.path(), kUuid));
+  ASSERT_TRUE(storage.save(source.path(), kCheckpoint));
   fs::path copy;
   {
-    const auto files = LocalFiles::of(storage, kUuid);
+    const auto files = LocalFiles::of(storage, kCheckpoint);
     ASSERT_TRUE(files) << files.error().message();
     copy = (*files)->path();
     EXPECT_TRUE(fs::exists(copy / "code/model_def.py"));

@@ -13,7 +13,7 @@ struct RootCase {
   const char* container_root;
   const char* expected;  // nullptr: refused
 };
-class SharedFsRoot : public testing::TestWithParam<RootCase> {};
+class SharedFsRoot : public ::testing::TestWithParam<RootCase> {};
 
 TEST_P(SharedFsRoot, LiesInsideHostPath) {
   const auto& c = GetParam();
@@ -24,7 +24,7 @@ TEST_P(SharedFsRoot, LiesInsideHostPath) {
 }
 
 // clang-format off
-INSTANTIATE_TEST_SUITE_P(, SharedFsRoot, testing::Values(
+INSTANTIATE_TEST_SUITE_P(, SharedFsRoot, ::testing::Values(
     RootCase{"/data",    "",                    "",    "/data"},
     RootCase{"/data/",   "",                    "",    "/data"},
     RootCase{"/data",    ".",                   "",    "/data"},

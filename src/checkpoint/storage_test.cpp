@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 const std::string kUuid = "0e1f2a3b-0000-4000-8000-000000000001";
 
-class StorageTest : public testing::Test {
+class StorageTest : public ::testing::Test {
  protected:
   StorageTest() : storage(directory_storage(shared.path() / "ckpts")) {
     source.write("model.pth", "weights");

@@ -13,7 +13,7 @@ using test::det;
 using test::run_words;
 using test::TemporaryDirectory;
 using test::TestMaster;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(CommandLine, WithoutACommandIsAUsageError) {
   const auto outcome = run_words({}, {});
@@ -31,7 +31,7 @@ TEST(CommandLine, SuggestsTheCommandThatWasMeant) {
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("'lsit' is no command of det experiment. Did you mean 'list'?"));
   EXPECT_THAT(run_words({"experimant"}, {}).err, HasSubstr("Did you mean 'experiment'?"));
-  EXPECT_THAT(run_words({"xyzzy"}, {}).err, testing::Not(HasSubstr("Did you mean")));
+  EXPECT_THAT(run_words({"xyzzy"}, {}).err, ::testing::Not(HasSubstr("Did you mean")));
 }
 
 TEST(CommandLine, SaysWhereGlobalFlagsGo) {
@@ -91,7 +91,7 @@ TEST(CommandLine, HandsTheArgumentsOfTheProgramsCommandsOn) {
   out.str("");
   EXPECT_EQ(run({"--help"}, console, {}, extra), 0);
   EXPECT_THAT(out.str(), HasSubstr("start a master; ask the master"));
-  EXPECT_THAT(out.str(), testing::Not(HasSubstr("shim")));
+  EXPECT_THAT(out.str(), ::testing::Not(HasSubstr("shim")));
 }
 
 TEST(Master, ThatIsNotThereGetsAHint) {

@@ -13,14 +13,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-void know(TestMaster& master) {
+void know_policies(TestMaster& master) {
   master.answer("GET /api/v1/workspaces",
                 R"({"workspaces":[{"id":3,"name":"vision"}],"pagination":{"total":1}})");
 }
 
 TEST(ConfigPoliciesCli, DescribeShowsThePolicyOrThatThereIsNone) {
   TestMaster master;
-  know(master);
+  know_policies(master);
   master.answer("GET /api/v1/config-policies/workspaces/3/EXPERIMENT",
                 R"({"configPolicies":{"constraints":{"priority_limit":5}},"yaml":""})");
   master.answer("GET /api/v1/config-policies/global/NTSC", R"({"configPolicies":{},"yaml":""})");
@@ -33,7 +33,7 @@ TEST(ConfigPoliciesCli, DescribeShowsThePolicyOrThatThereIsNone) {
 
 TEST(ConfigPoliciesCli, SetSendsTheFileAsItIsWritten) {
   TestMaster master;
-  know(master);
+  know_policies(master);
   const auto path = std::filesystem::temp_directory_path() / fmt::format("policy-{}.yaml", ::getpid());
   const std::string text = "# why\nconstraints: {priority_limit: 5}\n";
   std::ofstream(path) << text;

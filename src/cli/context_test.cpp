@@ -24,7 +24,7 @@ struct IgnoreCase {
   bool ignored;
 };
 
-class Ignore : public testing::TestWithParam<IgnoreCase> {};
+class Ignore : public ::testing::TestWithParam<IgnoreCase> {};
 
 TEST_P(Ignore, IsWhatGitWouldIgnore) {
   const auto& c = GetParam();
@@ -34,7 +34,7 @@ TEST_P(Ignore, IsWhatGitWouldIgnore) {
 }
 
 // clang-format off
-INSTANTIATE_TEST_SUITE_P(, Ignore, testing::Values(
+INSTANTIATE_TEST_SUITE_P(, Ignore, ::testing::Values(
     IgnoreCase{"name_at_any_depth",          "data",           "a/b/data",     false, true},
     IgnoreCase{"star_stops_at_slash",        "a/*",            "a/b/c",        false, false},
     IgnoreCase{"star_within_name",           "*.csv",          "x/train.csv",  false, true},

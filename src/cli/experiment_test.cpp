@@ -19,7 +19,7 @@ using test::det;
 using test::run_words;
 using test::TemporaryDirectory;
 using test::TestMaster;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr const char* kConfig =
     "description: mnist_pytorch_const\n"
@@ -148,7 +148,7 @@ TEST(CreateExperiment, FollowsTheFirstTrialToItsEnd) {
   const auto outcome = det("e create const.yaml . -f", master);
   EXPECT_EQ(outcome.code, 0);
   EXPECT_THAT(outcome.out,
-              testing::EndsWith("Waiting for first trial to begin...\n"
+              ::testing::EndsWith("Waiting for first trial to begin...\n"
                                 "Following first trial with ID 12\n"
                                 "one\n"
                                 "Trial log stream ended. To reopen log stream, run: det trial logs -f 12\n"));
@@ -293,7 +293,7 @@ TEST(DescribeExperiment, ShowsThreeTablesOrWritesThem) {
       "GET /api/v1/trials/12/workloads",
       R"({"workloads":[{"training":{"totalBatches":100,"metrics":{"avgMetrics":{"loss":0.5}}}}],"pagination":{"total":1}})");
   const auto shown = det("e describe 7 --metrics", master).out;
-  EXPECT_THAT(shown, testing::StartsWith("Experiment:\n   Experiment ID | State     | Progress"));
+  EXPECT_THAT(shown, ::testing::StartsWith("Experiment:\n   Experiment ID | State     | Progress"));
   EXPECT_THAT(shown, HasSubstr("\n\nTrials:\n   Trial ID |   Experiment ID | State"));
   EXPECT_THAT(shown, HasSubstr("\n\nWorkloads:\n   Trial ID |   # of Batches | State     | Report Time   |   "
                                "Training Metric: loss | Checkpoint State"));
@@ -361,7 +361,7 @@ TEST(Experiment, LabelListShowsEachLabelInALine) {
   TestMaster master;
   master.answer("GET /api/v1/experiments/7", R"({"experiment":{"id":7,"labels":["a","b c"]}})");
   const auto table = run_words({"e", "label", "list", "7"}, {{"DET_MASTER", master.url()}}).out;
-  EXPECT_THAT(table, testing::HasSubstr("b c"));
+  EXPECT_THAT(table, ::testing::HasSubstr("b c"));
   EXPECT_EQ(json::parse(run_words({"e", "label", "list", "7", "--json"}, {{"DET_MASTER", master.url()}}).out)
                 .value(),
             (json::value{"a", "b c"}));

@@ -14,10 +14,10 @@ namespace det::cli {
 namespace {
 
 using test::TemporaryDirectory;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// A git working directory with one commit of `model/model_def.py`.
-class GitTest : public testing::Test {
+class GitTest : public ::testing::Test {
  protected:
   GitTest() {
     ::setenv("GIT_CONFIG_GLOBAL", "/dev/null", 1);
@@ -115,7 +115,7 @@ TEST(DescribeTrial, ShowsWhatItRanIn) {
                            "H100, 80.0GB", "driver 580.1", "cudnn_benchmark: False",
                            "numpy==2.4.6  torch==2.11.0", "run 2, rank 0, 2026-01-02 03:04:05"})
     EXPECT_THAT(shown, HasSubstr(text));
-  EXPECT_THAT(shown, testing::ContainsRegex("machine +\\| there +\\| here"));
+  EXPECT_THAT(shown, ::testing::ContainsRegex("machine +\\| there +\\| here"));
   const auto document = json::parse(test::det("t describe 12 --json", master).out).value();
   EXPECT_EQ(document.at("environments").get_array().size(), 2u);
   EXPECT_EQ(document.at("seeds").at("trial"), 441365315);

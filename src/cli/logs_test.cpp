@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using test::det;
 using test::TemporaryDirectory;
 using test::TestMaster;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr const char* kLogs = "GET /api/v1/trials/12/logs";
 
@@ -52,7 +52,7 @@ TEST(TrialLogs, AreFilteredByTheMaster) {
 TEST(TrialLogs, OfTheEndAreShownOldestFirst) {
   TestMaster master;
   master.stream(kLogs, {entry(3, "three"), entry(2, "two")});
-  EXPECT_THAT(det("t logs 12 --tail 2", master).out, testing::StartsWith("two\nthree\n"));
+  EXPECT_THAT(det("t logs 12 --tail 2", master).out, ::testing::StartsWith("two\nthree\n"));
   EXPECT_EQ(master.asked().back(), "GET /api/v1/trials/12/logs?limit=2&orderBy=ORDER_BY_DESC");
 }
 
@@ -70,9 +70,9 @@ TEST(TrialLogs, GoOnWhereABrokenConnectionLeftOff) {
   master.stream(kLogs, {entry(12, "two"), entry(13, "three")});
   master.answer("GET /api/v1/trials/12", R"({"trial":{"id":12,"state":"STATE_COMPLETED"}})");
   EXPECT_THAT(det("t logs -f 12", master).out,
-              testing::StartsWith("one\ntwo\nthree\nTrial log stream ended."));
+              ::testing::StartsWith("one\ntwo\nthree\nTrial log stream ended."));
   EXPECT_THAT(master.asked(),
-              testing::Contains(
+              ::testing::Contains(
                   "GET /api/v1/trials/12/logs?follow=true&timestampAfter=2026-01-02T03%3A04%3A07.000000Z"));
 }
 
@@ -82,7 +82,7 @@ TEST(TrialLogs, AreFollowedUntilTheTrialEndsAndNotTheStream) {
   master.stream(kLogs, {entry(1, "one"), entry(2, "two")});
   master.answer("GET /api/v1/trials/12", R"({"trial":{"id":12,"state":"STATE_RUNNING"}})");
   master.answer("GET /api/v1/trials/12", R"({"trial":{"id":12,"state":"STATE_COMPLETED"}})");
-  EXPECT_THAT(det("t logs -f 12", master).out, testing::StartsWith("one\ntwo\nTrial log stream ended."));
+  EXPECT_THAT(det("t logs -f 12", master).out, ::testing::StartsWith("one\ntwo\nTrial log stream ended."));
 }
 
 TEST(TrialLogs, EndWithTheMastersError) {
@@ -171,7 +171,7 @@ TEST(DownloadCheckpoint, AsksTheMasterOtherwise) {
   const auto target = directory.path() + "/model";
   const auto outcome = det("trial download 12 --best -o " + target, master);
   EXPECT_EQ(outcome.err, "");
-  EXPECT_THAT(outcome.out, testing::StartsWith("Local checkpoint path:\n" + target + "\n"));
+  EXPECT_THAT(outcome.out, ::testing::StartsWith("Local checkpoint path:\n" + target + "\n"));
   EXPECT_EQ(fs::file_size(target + "/sub/f"), 5u);
   EXPECT_TRUE(fs::exists(target + "/metadata.json"));
 }
@@ -196,7 +196,7 @@ TEST(DownloadCheckpoint, ModeDirectNeverAsksTheMaster) {
   master.answer("GET /checkpoints/u1", tar_of({{"from-master", "hello"}}));
   const auto outcome = det("checkpoint download u1 --mode direct -o " + directory.path() + "/model", master);
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, testing::HasSubstr("/no/such/cp/u1 is not there; use --mode master"));
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("/no/such/cp/u1 is not there; use --mode master"));
   EXPECT_EQ(det("checkpoint download u1 --mode other", master).code, 2);
 }
 

@@ -11,7 +11,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-void know(TestMaster& master) {
+void know_roles(TestMaster& master) {
   master.answer("POST /api/v1/roles/search",
                 R"({"roles":[{"roleId":5,"name":"Editor"},{"roleId":4,"name":"Viewer"}]})");
   master.answer("GET /api/v1/users/ann/by-username", R"({"user":{"id":7,"username":"ann"}})");
@@ -23,7 +23,7 @@ void know(TestMaster& master) {
 
 TEST(RbacCli, AssignSendsTheNumbersOfWhatWasNamed) {
   TestMaster master;
-  know(master);
+  know_roles(master);
   master.answer("POST /api/v1/roles/add-assignments", "{}");
   EXPECT_THAT(det("rbac assign-role Editor -u ann -w vision", master).out,
               HasSubstr("Assigned role Editor to user 'ann' in workspace 'vision'"));
@@ -36,7 +36,7 @@ TEST(RbacCli, AssignSendsTheNumbersOfWhatWasNamed) {
 
 TEST(RbacCli, WithoutAWorkspaceItIsForTheWholeCluster) {
   TestMaster master;
-  know(master);
+  know_roles(master);
   master.answer("POST /api/v1/roles/remove-assignments", "{}");
   EXPECT_THAT(det("rbac unassign-role Viewer -u ann", master).out,
               HasSubstr("Took role Viewer from user 'ann' for the whole cluster"));
@@ -46,7 +46,7 @@ TEST(RbacCli, WithoutAWorkspaceItIsForTheWholeCluster) {
 
 TEST(RbacCli, WhatIsNotThereIsNamedWithWhatIs) {
   TestMaster master;
-  know(master);
+  know_roles(master);
   const auto role = det("rbac assign-role Chief -u ann", master);
   EXPECT_EQ(role.code, 1);
   EXPECT_THAT(role.err, HasSubstr("role 'Chief' not found; there are Editor, Viewer"));

@@ -12,7 +12,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-void know(TestMaster& master) {
+void know_webhooks(TestMaster& master) {
   master.answer(
       "GET /api/v1/webhooks",
       R"({"webhooks":[)"
@@ -29,7 +29,7 @@ void know(TestMaster& master) {
 
 TEST(WebhookCli, ListsWhenEachFiresAndForWhom) {
   TestMaster master;
-  know(master);
+  know_webhooks(master);
   const auto listed = det("webhook list", master).out;
   EXPECT_THAT(listed, HasSubstr("on ERROR"));
   EXPECT_THAT(listed, HasSubstr("on log out of memory"));
@@ -41,7 +41,7 @@ TEST(WebhookCli, ListsWhenEachFiresAndForWhom) {
 
 TEST(WebhookCli, CreateSendsEveryTriggerThatTheFlagsName) {
   TestMaster master;
-  know(master);
+  know_webhooks(master);
   master.answer("POST /api/v1/webhooks", R"({"webhook":{"id":7}})");
   const auto made = det(
       "webhook create night https://example.com/n --on completed,error --on canceled --on-log oom --on-alert "
@@ -72,7 +72,7 @@ TEST(WebhookCli, OneThatWouldNeverFireIsNotMade) {
 
 TEST(WebhookCli, ATestSaysWhatBecameOfIt) {
   TestMaster master;
-  know(master);
+  know_webhooks(master);
   master.answer("POST /api/v1/webhooks/3/test", R"({"completed":true})");
   EXPECT_THAT(det("webhook test 3", master).out, HasSubstr("A test arrived at https://example.com/hook"));
   master.refuse("POST /api/v1/webhooks/4/test", 400, "https://example.com/… answered 500");
@@ -83,7 +83,7 @@ TEST(WebhookCli, ATestSaysWhatBecameOfIt) {
 
 TEST(WebhookCli, ANameOfTwoIsNotGuessed) {
   TestMaster master;
-  know(master);
+  know_webhooks(master);
   const auto refused = det("webhook delete team", master);
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("2 webhooks are called 'team'; give the ID"));

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-struct Bench {
+struct TaskBench {
   Outcome handle(Event event) {
     auto outcome = cluster.handle(event, Time{clock += kSecond});
     if (outcome.refused) return outcome;
@@ -49,7 +49,7 @@ struct Bench {
 };
 
 TEST(ClusterTasks, ATaskRunsOnceInOneProcessOnAllItsSlots) {
-  Bench bench;
+  TaskBench bench;
   bench.join("a", 2);
   bench.submit("t", 2);
   ASSERT_EQ(bench.cluster.desired("a").size(), 1u);
@@ -70,7 +70,7 @@ TEST(ClusterTasks, ATaskRunsOnceInOneProcessOnAllItsSlots) {
 }
 
 TEST(ClusterTasks, WaitsWithAReasonAndRunsBesideAFullClusterWithoutSlots) {
-  Bench bench;
+  TaskBench bench;
   bench.join("a", 1);
   bench.submit("first", 1);
   bench.submit("second", 1);
@@ -85,7 +85,7 @@ TEST(ClusterTasks, WaitsWithAReasonAndRunsBesideAFullClusterWithoutSlots) {
 }
 
 TEST(ClusterTasks, NeedsItsSlotsOnOneAgent) {
-  Bench bench;
+  TaskBench bench;
   bench.join("a", 2);
   bench.join("b", 2);
   bench.submit("t", 4);
@@ -94,7 +94,7 @@ TEST(ClusterTasks, NeedsItsSlotsOnOneAgent) {
 }
 
 TEST(ClusterTasks, KilledInTheQueueItEndsAtOnceAndRunningWhenItsProcessEnds) {
-  Bench bench;
+  TaskBench bench;
   bench.submit("waits", 1);
   bench.handle(TaskKilled{"waits", "killed by user ada"});
   EXPECT_EQ(bench.state("waits"), task::State::Terminated);
@@ -112,7 +112,7 @@ TEST(ClusterTasks, KilledInTheQueueItEndsAtOnceAndRunningWhenItsProcessEnds) {
 }
 
 TEST(ClusterTasks, WhatNeverBeganRunsAgainAndWhatWasLostDoesNot) {
-  Bench bench;
+  TaskBench bench;
   bench.join("a", 1);
   bench.submit("t", 1);
   bench.handle(AllocationExited{"t.1", "a", {}});
@@ -128,7 +128,7 @@ TEST(ClusterTasks, WhatNeverBeganRunsAgainAndWhatWasLostDoesNot) {
 
 TEST(ClusterTasks, DisablingItsAgentEndsItUnlessItMayFinish) {
   for (const bool drain : {false, true}) {
-    Bench bench;
+    TaskBench bench;
     bench.join("a", 1);
     bench.submit("t", 1);
     bench.handle(AgentSet{.agent = "a", .enabled = false, .drain = drain});
@@ -139,7 +139,7 @@ TEST(ClusterTasks, DisablingItsAgentEndsItUnlessItMayFinish) {
 }
 
 TEST(ClusterTasks, IdlenessEndsItWhenItsTimeIsOver) {
-  Bench bench;
+  TaskBench bench;
   bench.join("a", 1);
   bench.submit("t", 0, 30);
   bench.handle(AllocationStarted{"t.1", "a"});
@@ -157,7 +157,7 @@ TEST(ClusterTasks, IdlenessEndsItWhenItsTimeIsOver) {
 }
 
 TEST(ClusterTasks, OnlyItsOwnKindOfReportIsTaken) {
-  Bench bench;
+  TaskBench bench;
   bench.join("a", 1);
   bench.submit("t", 1);
   bench.handle(AllocationStarted{"t.1", "a"});
@@ -175,7 +175,7 @@ TEST(ClusterTasks, OnlyItsOwnKindOfReportIsTaken) {
 }
 
 TEST(ClusterTasks, TheQueueObeysMovesAndPriorities) {
-  Bench bench;
+  TaskBench bench;
   bench.handle(MasterStarted{1, {.pools = {{.name = "default", .policy = scheduler::Policy::Priority}}}});
   for (const auto* id : {"x", "y", "z"}) bench.submit(id, 1);
   bench.handle(JobMoved{.task = "z", .anchor_task = "x"});
@@ -189,7 +189,7 @@ TEST(ClusterTasks, TheQueueObeysMovesAndPriorities) {
 }
 
 TEST(ClusterTasks, ReplayAndSnapshotGiveTheSame) {
-  Bench bench;
+  TaskBench bench;
   bench.join("a", 1);
   bench.submit("t", 1, 30);
   bench.submit("u", 1);

@@ -13,15 +13,15 @@ struct MergeCase {
   const char* lower;
   const char* merged;
 };
-class Layers : public ::testing::TestWithParam<MergeCase> {};
+class MergedLayers : public ::testing::TestWithParam<MergeCase> {};
 
-TEST_P(Layers, MergeByTheRuleOfTheField) {
+TEST_P(MergedLayers, MergeByTheRuleOfTheField) {
   const auto& c = GetParam();
   EXPECT_EQ(merge(schema::experiment(), yaml_value(c.higher), yaml_value(c.lower)), yaml_value(c.merged));
 }
 
 // clang-format off
-INSTANTIATE_TEST_SUITE_P(, Layers, ::testing::Values(
+INSTANTIATE_TEST_SUITE_P(, MergedLayers, ::testing::Values(
     //         name                          higher                                       lower                                     merged
     MergeCase{"scalars_replace",             "max_restarts: 1",                           "max_restarts: 2",                        "max_restarts: 1"},
     MergeCase{"null_is_absent",              "max_restarts: null",                        "max_restarts: 2",                        "max_restarts: 2"},

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-tl::expected<TaskConfig, std::vector<Error>> resolved(std::string_view kind, std::string yaml,
+tl::expected<TaskConfig, std::vector<Error>> resolved_task(std::string_view kind, std::string yaml,
                                                       std::optional<std::string> base = {},
                                                       json::object master = {}) {
   return resolve_task(kind,
@@ -20,13 +20,13 @@ tl::expected<TaskConfig, std::vector<Error>> resolved(std::string_view kind, std
 }
 
 TEST(TaskConfig, DefaultsAreThoseOfTheOriginal) {
-  const auto command = resolved("command", "entrypoint: [echo, hi]");
+  const auto command = resolved_task("command", "entrypoint: [echo, hi]");
   ASSERT_TRUE(command);
   EXPECT_EQ(command->description, "Command (calm-heron)");
   EXPECT_EQ(command->slots, 1);
   EXPECT_FALSE(command->idle_timeout_seconds);
   EXPECT_FALSE(command->priority);
-  const auto board = resolved("tensorboard", "");
+  const auto board = resolved_task("tensorboard", "");
   ASSERT_TRUE(board);
   EXPECT_EQ(board->description, "TensorBoard (calm-heron)");
   EXPECT_EQ(board->slots, 0);
@@ -34,17 +34,17 @@ TEST(TaskConfig, DefaultsAreThoseOfTheOriginal) {
 }
 
 TEST(TaskConfig, OneTextIsForTheShellAndSeveralAreAProgram) {
-  EXPECT_THAT(resolved("command", "entrypoint: [python, -c, \"print(1)\"]")->entrypoint,
+  EXPECT_THAT(resolved_task("command", "entrypoint: [python, -c, \"print(1)\"]")->entrypoint,
               ElementsAre("python", "-c", "print(1)"));
-  EXPECT_THAT(resolved("command", "entrypoint: [\"ls | wc\"]")->entrypoint,
+  EXPECT_THAT(resolved_task("command", "entrypoint: [\"ls | wc\"]")->entrypoint,
               ElementsAre("/bin/sh", "-c", "ls | wc"));
-  EXPECT_THAT(resolved("command", "entrypoint: ls | wc")->entrypoint,
+  EXPECT_THAT(resolved_task("command", "entrypoint: ls | wc")->entrypoint,
               ElementsAre("/bin/sh", "-c", "ls | wc"));
 }
 
 TEST(TaskConfig, LayersLieOverOneAnother) {
   const auto config =
-      resolved("notebook", "{resources: {slots: 0}, idle_timeout: 1m30s}",
+      resolved_task("notebook", "{resources: {slots: 0}, idle_timeout: 1m30s}",
                "{resources: {slots: 4, priority: 7}, environment: {environment_variables: [A=1]}}",
                {{"environment", {{"environment_variables", json::array{"B=2"}}}},
                 {"checkpoint_storage", {{"type", "shared_fs"}}}});
@@ -82,7 +82,7 @@ TEST(TaskConfig, WhatIsWrongIsNamedWithItsLine) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.yaml);
-    const auto config = resolved(c.kind, c.yaml);
+    const auto config = resolved_task(c.kind, c.yaml);
     ASSERT_FALSE(config);
     EXPECT_THAT(join_errors(config.error()).message(), HasSubstr(c.problem));
   }

@@ -15,7 +15,7 @@ asio::awaitable<bool> run_forward(std::shared_ptr<Exchange> exchange, Forward ho
   co_return co_await forward(std::move(exchange), std::move(how));
 }
 
-class ForwardTest : public testing::Test {
+class ForwardTest : public ::testing::Test {
  protected:
   // A server that hands everything but /own on to the service.
   std::unique_ptr<RunningServer> serve(ServerOptions options = {}) {
@@ -48,7 +48,7 @@ class ForwardTest : public testing::Test {
   Forward how_;
 };
 
-std::string get(const std::string& path, const std::string& fields = "") {
+std::string get_of(const std::string& path, const std::string& fields = "") {
   return "GET " + path + " HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n";
 }
 const std::string kUpgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
@@ -74,7 +74,7 @@ TEST_F(ForwardTest, RequestAndAnswerArriveAndTheConnectionIsKept) {
 TEST_F(ForwardTest, WhatConcernsOneConnectionIsNotHandedOn) {
   const auto server = serve();
   RawSocket client(server->port());
-  client.send(get("/",
+  client.send(get_of("/",
                   "Connection: keep-alive, X-Named\r\nX-Named: 1\r\nKeep-Alive: 3\r\nTE: gzip\r\n"
                   "Proxy-Authorization: x\r\nX_Added: false\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n"));
   auto service = service_.accept();
@@ -95,14 +95,14 @@ TEST_F(ForwardTest, ChunksArriveAtOnceBothWays) {
   EXPECT_EQ(service.read_until("0\r\n\r\n"), "3\r\ntwo\r\n0\r\n\r\n");
   service.send("0\r\n\r\n");
   EXPECT_EQ(client.read_until("0\r\n\r\n"), "0\r\n\r\n");
-  client.send(get("/own"));
+  client.send(get_of("/own"));
   EXPECT_TRUE(client.read_until("our own").ends_with("our own")) << "the connection is kept";
 }
 
 TEST_F(ForwardTest, AnAnswerThatEndsWithItsConnectionIsChunked) {
   const auto server = serve();
   RawSocket client(server->port());
-  client.send(get("/"));
+  client.send(get_of("/"));
   auto service = service_.accept();
   service.read_until("\r\n\r\n");
   service.send("HTTP/1.0 200 OK\r\n\r\nall of it");
@@ -121,12 +121,12 @@ TEST_F(ForwardTest, ABodyThatNobodyTakesStaysWithItsSender) {
   EXPECT_LT(client.send_until_stuck(kMuch), kMuch / 4) << "of the request";
 
   RawSocket reader(server->port());
-  reader.send(get("/"));
+  reader.send(get_of("/"));
   auto writer = service_.accept();
   writer.read_until("\r\n\r\n");
   writer.send(fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", kMuch));
   EXPECT_LT(writer.send_until_stuck(kMuch), kMuch / 4) << "of the answer";
-  EXPECT_EQ(status_in(talk(server->port(), get("/own", "Connection: close\r\n"))), 200);
+  EXPECT_EQ(status_in(talk(server->port(), get_of("/own", "Connection: close\r\n"))), 200);
 }
 
 TEST_F(ForwardTest, AHundredMegabytesArriveWhole) {
@@ -166,7 +166,7 @@ TEST_F(ForwardTest, AnAnswerCutShortIsSeenToBeCut) {
   const auto server = serve();
   for (const auto* head : {"Content-Length: 100\r\n", "Transfer-Encoding: chunked\r\n"}) {
     RawSocket client(server->port());
-    client.send(get("/"));
+    client.send(get_of("/"));
     auto service = service_.accept();
     service.read_until("\r\n\r\n");
     service.send(fmt::format("HTTP/1.1 200 OK\r\n{}\r\n5\r\nbegin", head));
@@ -180,7 +180,7 @@ TEST_F(ForwardTest, WithoutAnAnswerTheClientReadsWhy) {
   ServerOptions options;
   how_.head_timeout = 300ms;
   const auto server = serve(options);
-  const auto ask = get("/", "Connection: close\r\n");
+  const auto ask = get_of("/", "Connection: close\r\n");
   {
     RawSocket client(server->port());
     client.send(ask);
@@ -206,7 +206,7 @@ TEST_F(ForwardTest, WithoutAnAnswerTheClientReadsWhy) {
 TEST_F(ForwardTest, TheServiceLearnsThatTheClientLeft) {
   const auto server = serve();
   RawSocket client(server->port());
-  client.send(get("/"));
+  client.send(get_of("/"));
   auto service = service_.accept();
   service.read_until("\r\n\r\n");
   client.reset();
@@ -218,7 +218,7 @@ TEST_F(ForwardTest, ATunnelCarriesBytesAndEitherHalfMayClose) {
   const auto server = serve();
   for (const bool client_first : {true, false}) {
     RawSocket client(server->port());
-    client.send(get("/ws", kUpgrade));
+    client.send(get_of("/ws", kUpgrade));
     auto service = service_.accept();
     const auto seen = service.read_until("\r\n\r\n");
     EXPECT_NE(seen.find("Connection: Upgrade\r\nUpgrade: websocket\r\n"), std::string::npos) << seen;
@@ -244,7 +244,7 @@ TEST_F(ForwardTest, ATunnelHalfClosedAndSilentEnds) {
   how_.half_closed_timeout = 300ms;
   const auto server = serve();
   RawSocket client(server->port());
-  client.send(get("/ws", kUpgrade));
+  client.send(get_of("/ws", kUpgrade));
   auto service = service_.accept();
   service.send(kSwitch);
   client.read_until("\r\n\r\n");
@@ -255,12 +255,12 @@ TEST_F(ForwardTest, ATunnelHalfClosedAndSilentEnds) {
 TEST_F(ForwardTest, AnUpgradeThatIsRefusedIsAnAnswerAsAnyOther) {
   const auto server = serve();
   RawSocket client(server->port());
-  client.send(get("/ws", kUpgrade));
+  client.send(get_of("/ws", kUpgrade));
   auto service = service_.accept();
   service.read_until("\r\n\r\n");
   service.send("HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno");
   EXPECT_EQ(status_in(client.read_until("no")), 403);
-  client.send(get("/own"));
+  client.send(get_of("/own"));
   EXPECT_EQ(status_in(client.read_until("our own")), 200);
 }
 
@@ -295,13 +295,13 @@ TEST_F(ForwardTest, ManyOpenTunnelsHoldUpNothing) {
   std::vector<RawSocket> ends;
   for (int i = 0; i < 200; ++i) {
     ends.emplace_back(server->port());
-    ends.back().send(get("/ws", kUpgrade));
+    ends.back().send(get_of("/ws", kUpgrade));
     auto service = service_.accept();
     service.send(kSwitch);
     ends.push_back(std::move(service));
   }
   const auto begun = std::chrono::steady_clock::now();
-  EXPECT_EQ(status_in(talk(server->port(), get("/own", "Connection: close\r\n"))), 200);
+  EXPECT_EQ(status_in(talk(server->port(), get_of("/own", "Connection: close\r\n"))), 200);
   EXPECT_LT(std::chrono::steady_clock::now() - begun, 1s);
   server->stop(100ms);
   EXPECT_EQ(ends[1].read_until("nothing", 2s).find("nothing"), std::string::npos)

@@ -95,7 +95,7 @@ struct UrlCase {
   const char* expected;  // Url::text(), or a part of the error
 };
 
-class ParseUrl : public testing::TestWithParam<UrlCase> {};
+class ParseUrl : public ::testing::TestWithParam<UrlCase> {};
 
 TEST_P(ParseUrl, FillsInWhatIsLeftOutAndRefusesTheRest) {
   const auto url = parse_url(GetParam().text);
@@ -104,7 +104,7 @@ TEST_P(ParseUrl, FillsInWhatIsLeftOutAndRefusesTheRest) {
 }
 
 // clang-format off
-INSTANTIATE_TEST_SUITE_P(, ParseUrl, testing::Values(
+INSTANTIATE_TEST_SUITE_P(, ParseUrl, ::testing::Values(
     UrlCase{"localhost",                "http://localhost:8080"},
     UrlCase{"localhost:9",              "http://localhost:9"},
     UrlCase{"http://h",                 "http://h:80"},

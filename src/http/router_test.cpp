@@ -110,7 +110,7 @@ Router make_router() {
   return router;
 }
 
-class RouterServer : public testing::Test {
+class RouterServer : public ::testing::Test {
  protected:
   Reply ask(const std::string& method, const std::string& path, const std::string& body = "",
             bool login = true) {

@@ -23,7 +23,7 @@ struct RawCase {
   std::string bytes;
 };
 
-class RawBytes : public testing::TestWithParam<RawCase> {};
+class RawBytes : public ::testing::TestWithParam<RawCase> {};
 
 TEST_P(RawBytes, GetTheirStatusAndTheServerGoesOn) {
   RunningServer server(echo);
@@ -46,7 +46,7 @@ std::string chunked(const std::string& body) {
 const std::string kSmuggled = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
 
 // clang-format off
-INSTANTIATE_TEST_SUITE_P(, RawBytes, testing::Values(
+INSTANTIATE_TEST_SUITE_P(, RawBytes, ::testing::Values(
     RawCase{"not_http",                    400, "\x16\x03\x01\x02\r\n\r\n"},
     RawCase{"empty_line_first",            200, "\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"},
     RawCase{"bare_lf_head",                400, "GET / HTTP/1.1\nHost: h\n\n"},

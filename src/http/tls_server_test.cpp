@@ -14,9 +14,9 @@ namespace det::http {
 namespace {
 
 using namespace test;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class TlsServer : public testing::Test {
+class TlsServer : public ::testing::Test {
  protected:
   ServerOptions options() {
     ServerOptions options;

@@ -10,8 +10,8 @@ namespace det::http {
 namespace {
 
 using test::TlsFiles;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string refusal(const TlsFiles& files, const std::string& certificate, const std::string& key) {
   const auto loaded = TlsIdentity::load(files.certificate(certificate), files.key(key));
@@ -171,7 +171,7 @@ TEST(TlsSession, TheClientSaysWhyItDoesNotTrust) {
   EXPECT_FALSE(wrong.greet());
   EXPECT_TRUE(wrong.client.untrusted());
   EXPECT_THAT(wrong.client.fault(), HasSubstr("is not trusted"));
-  EXPECT_THAT(wrong.client.fault(), testing::ContainsRegex("SHA-256 ([0-9A-F]{2}:){31}[0-9A-F]{2}"));
+  EXPECT_THAT(wrong.client.fault(), ::testing::ContainsRegex("SHA-256 ([0-9A-F]{2}:){31}[0-9A-F]{2}"));
 
   Pair name(files, Trust::from(files.authority(), ""), "elsewhere.example.com");
   EXPECT_FALSE(name.greet());

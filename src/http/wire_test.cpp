@@ -88,7 +88,7 @@ struct WireErrorCase {
   const char* message;
 };
 
-class WireErrors : public testing::TestWithParam<WireErrorCase> {};
+class WireErrors : public ::testing::TestWithParam<WireErrorCase> {};
 
 TEST_P(WireErrors, NameThePathTheRuleAndTheValue) {
   const auto read = from_wire_text<Outer>(GetParam().body);
@@ -97,7 +97,7 @@ TEST_P(WireErrors, NameThePathTheRuleAndTheValue) {
 }
 
 // clang-format off
-INSTANTIATE_TEST_SUITE_P(, WireErrors, testing::Values(
+INSTANTIATE_TEST_SUITE_P(, WireErrors, ::testing::Values(
     WireErrorCase{R"({"trialId":"x"})",                          R"(trialId: expected an id, not "x")"},
     WireErrorCase{R"({"num_trials":3000000000})",                R"(numTrials: expected an integer in range, not 3000000000)"},
     WireErrorCase{R"({"innerItems":[{},{"bestValue":"a"}]})",    R"(innerItems[1].bestValue: expected a number, not "a")"},

@@ -13,7 +13,7 @@ namespace det::master {
 namespace {
 
 /// A store in a directory of its own, and ledgers on it, one after the other as restarts make them.
-class LedgerTest : public testing::Test {
+class LedgerTest : public ::testing::Test {
  protected:
   LedgerTest()
       : directory_(std::filesystem::temp_directory_path() / fmt::format("ledger-test-{}", ::getpid())) {

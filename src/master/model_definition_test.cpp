@@ -26,7 +26,7 @@ struct BadEntry {
   SubmittedFile entry;
   const char* says;
 };
-class BadModelDefinition : public testing::TestWithParam<BadEntry> {};
+class BadModelDefinition : public ::testing::TestWithParam<BadEntry> {};
 
 TEST_P(BadModelDefinition, IsRefusedByName) {
   const auto packed = pack({file("fine.py", "x"), GetParam().entry});
@@ -35,7 +35,7 @@ TEST_P(BadModelDefinition, IsRefusedByName) {
 }
 
 // clang-format off
-INSTANTIATE_TEST_SUITE_P(, BadModelDefinition, testing::Values(
+INSTANTIATE_TEST_SUITE_P(, BadModelDefinition, ::testing::Values(
     BadEntry{"leaves_the_directory", file("../evil.py", ""),                    "leaves its directory"},
     BadEntry{"leaves_it_later",      file("a/../../evil.py", ""),               "leaves its directory"},
     BadEntry{"absolute",             file("/etc/passwd", ""),                   "is absolute"},

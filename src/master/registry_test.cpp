@@ -8,7 +8,7 @@
 namespace det::master {
 namespace {
 
-class RegistryTest : public testing::Test {
+class RegistryTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = (std::filesystem::temp_directory_path() / "det-registry-XXXXXX").string();

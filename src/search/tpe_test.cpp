@@ -28,13 +28,13 @@ double value(const json::object& hparams, std::string_view name) {
   return *json::to_double(hparams.at(name));
 }
 
-struct Played {
+struct Minimised {
   double best = INFINITY;
   std::vector<json::object> trials;
 };
-Played play(const config::ExperimentConfig& config, Objective objective, bool restarts = false) {
+Minimised minimise(const config::ExperimentConfig& config, Objective objective, bool restarts = false) {
   auto searcher = *Searcher::make(config);
-  Played played;
+  Minimised played;
   std::deque<std::pair<RequestId, json::object>> open;
   const auto take = [&](const Operations& operations) {
     for (const auto& create : testing::all_of<Create>(operations)) {
@@ -82,7 +82,7 @@ const config::Hyperparameters kMixed = {{"k", {config::Constant{64}}},
 double mean_best(const char* name, const config::Hyperparameters& space, Objective objective) {
   double sum = 0;
   for (std::uint32_t seed = 0; seed < 20; ++seed)
-    sum += play(config_of(name, 80, space, seed), objective).best;
+    sum += minimise(config_of(name, 80, space, seed), objective).best;
   return sum / 20;
 }
 
@@ -99,15 +99,15 @@ TEST(Tpe, ComesNearerToKnownOptimaThanChance) {
 
 TEST(Tpe, IsTheSameFromTheSameSeedAndOverRestarts) {
   const auto config = config_of("tpe", 40, kMixed, 5);
-  const auto first = play(config, mixed);
-  EXPECT_EQ(play(config, mixed).trials, first.trials);
-  EXPECT_EQ(play(config, mixed, true).trials, first.trials);
-  EXPECT_NE(play(config_of("tpe", 40, kMixed, 6), mixed).trials, first.trials);
+  const auto first = minimise(config, mixed);
+  EXPECT_EQ(minimise(config, mixed).trials, first.trials);
+  EXPECT_EQ(minimise(config, mixed, true).trials, first.trials);
+  EXPECT_NE(minimise(config_of("tpe", 40, kMixed, 6), mixed).trials, first.trials);
 }
 
 TEST(Tpe, BeginsAsARandomSearchAndStaysInItsRanges) {
-  const auto tpe = play(config_of("tpe", 60, kMixed, 3), mixed);
-  const auto random = play(config_of("random", 60, kMixed, 3), mixed);
+  const auto tpe = minimise(config_of("tpe", 60, kMixed, 3), mixed);
+  const auto random = minimise(config_of("random", 60, kMixed, 3), mixed);
   for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(tpe.trials[i], random.trials[i]);
   for (const auto& trial : tpe.trials) {
     EXPECT_EQ(value(trial, "k"), 64);

@@ -7,8 +7,8 @@
 namespace det::store {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class BegunCheckpointContract : public StoreContract {
  protected:
@@ -29,7 +29,7 @@ class BegunCheckpointContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, BegunCheckpointContract, testing::Values(kSqlite),
+INSTANTIATE_TEST_SUITE_P(, BegunCheckpointContract, ::testing::Values(kSqlite),
                          [](const auto& i) { return i.param.name; });
 
 TEST_P(BegunCheckpointContract, WhatWasBegunSurvivesARestart) {

@@ -10,9 +10,9 @@
 namespace det::store {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
-INSTANTIATE_TEST_SUITE_P(, StoreContract, testing::Values(kSqlite),
+INSTANTIATE_TEST_SUITE_P(, StoreContract, ::testing::Values(kSqlite),
                          [](const auto& i) { return i.param.name; });
 
 TEST_P(StoreContract, ANewStoreIsEmpty) {

@@ -72,7 +72,7 @@ class CurveContract : public StoreContract {
   Random random_{1};
 };
 
-INSTANTIATE_TEST_SUITE_P(, CurveContract, testing::Values(kSqlite),
+INSTANTIATE_TEST_SUITE_P(, CurveContract, ::testing::Values(kSqlite),
                          [](const auto& i) { return i.param.name; });
 
 TEST_P(CurveContract, AShortCurveIsAllThatWasReported) {
@@ -94,9 +94,9 @@ TEST_P(CurveContract, ALongCurveHasFewPointsAndEveryPeak) {
     EXPECT_EQ(points.front().batches, 10);
     EXPECT_EQ(points.back().batches, 10 * kReports);
     const auto loss = values(points, "loss");
-    EXPECT_THAT(loss, testing::Contains(3).Times(2));
-    EXPECT_THAT(loss, testing::Contains(-std::numeric_limits<double>::infinity()));
-    EXPECT_THAT(loss, testing::Contains(testing::Truly([](double v) { return std::isnan(v); })));
+    EXPECT_THAT(loss, ::testing::Contains(3).Times(2));
+    EXPECT_THAT(loss, ::testing::Contains(-std::numeric_limits<double>::infinity()));
+    EXPECT_THAT(loss, ::testing::Contains(::testing::Truly([](double v) { return std::isnan(v); })));
     EXPECT_EQ(records(points), std::int64_t{640} * kReports);
   }
 }
@@ -106,7 +106,7 @@ TEST_P(CurveContract, OtherGroupsAndOtherNamesHaveTheirOwnPoints) {
   const auto points =
       store->curve({.trial = kTrial, .ids = {"validation.error", "training.lr"}, .points = 100});
   EXPECT_EQ(values(points, "error").size(), 20u);
-  EXPECT_THAT(values(points, "lr"), testing::SizeIs(testing::AllOf(testing::Ge(50u), testing::Le(102u))));
+  EXPECT_THAT(values(points, "lr"), ::testing::SizeIs(::testing::AllOf(::testing::Ge(50u), ::testing::Le(102u))));
   EXPECT_TRUE(values(points, "loss").empty());
   EXPECT_TRUE(std::is_sorted(points.begin(), points.end(),
                              [](const auto& a, const auto& b) { return a.batches < b.batches; }));
@@ -135,7 +135,7 @@ TEST_P(CurveContract, APartOfACurveIsShownInMoreDetail) {
     EXPECT_EQ(points.front().batches, first);
     EXPECT_EQ(points.back().batches, last);
     EXPECT_EQ(records(points), counted);
-    EXPECT_THAT(values(points, "loss"), testing::Contains(3).Times(static_cast<int>(peaks)));
+    EXPECT_THAT(values(points, "loss"), ::testing::Contains(3).Times(static_cast<int>(peaks)));
     if (expected <= 100) {
       EXPECT_EQ(points.size(), expected);
     }
@@ -149,8 +149,8 @@ TEST_P(CurveContract, WhatARunTookBackIsNotShown) {
   const auto points = store->curve({.trial = kTrial, .points = 100});
   EXPECT_EQ(strange(points), "");
   EXPECT_EQ(points.back().batches, 180'000);
-  EXPECT_THAT(values(points, "loss"), testing::Contains(9).Times(1));  // of the first run, at 70,010
-  EXPECT_THAT(values(points, "loss"), testing::Contains(3).Times(1));  // of the second, at 140,020
+  EXPECT_THAT(values(points, "loss"), ::testing::Contains(9).Times(1));  // of the first run, at 70,010
+  EXPECT_THAT(values(points, "loss"), ::testing::Contains(3).Times(1));  // of the second, at 140,020
 }
 
 TEST_P(CurveContract, WhatIsSaidLaterIsShown) {

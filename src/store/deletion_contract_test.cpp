@@ -7,9 +7,9 @@
 namespace det::store {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 
 class DeletionContract : public StoreContract {
  protected:
@@ -27,7 +27,7 @@ class DeletionContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, DeletionContract, testing::Values(kSqlite),
+INSTANTIATE_TEST_SUITE_P(, DeletionContract, ::testing::Values(kSqlite),
                          [](const auto& i) { return i.param.name; });
 
 TEST_P(DeletionContract, WhatItTakesToBringACheckpointBackSurvivesARestart) {

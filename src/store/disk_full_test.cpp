@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 /// Fills a store until it stalls.
-class FullDisk : public testing::Test {
+class FullDisk : public ::testing::Test {
  protected:
   void open(const std::filesystem::path& directory) {
     WriterOptions options;

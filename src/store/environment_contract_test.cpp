@@ -57,7 +57,7 @@ TEST_P(EnvironmentContract, AThousandTrialsShareOneAndItGoesWithTheLastOfThem) {
   EXPECT_EQ(kept(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(, EnvironmentContract, testing::Values(kSqlite),
+INSTANTIATE_TEST_SUITE_P(, EnvironmentContract, ::testing::Values(kSqlite),
                          [](const auto& i) { return i.param.name; });
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace det::store {
 namespace {
 
 using experiment::State;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 class ListContract : public StoreContract {
  protected:
@@ -40,7 +40,7 @@ class ListContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, ListContract, testing::Values(kSqlite),
+INSTANTIATE_TEST_SUITE_P(, ListContract, ::testing::Values(kSqlite),
                          [](const auto& i) { return i.param.name; });
 
 TEST_P(ListContract, EachFilterLetsOnlyItsExperimentsThrough) {

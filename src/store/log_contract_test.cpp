@@ -7,7 +7,7 @@
 namespace det::store {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 class LogContract : public StoreContract {
  protected:
@@ -18,7 +18,7 @@ class LogContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, LogContract, testing::Values(kSqlite), [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, LogContract, ::testing::Values(kSqlite), [](const auto& i) { return i.param.name; });
 
 TEST_P(LogContract, LineComesBackAsItWasAdded) {
   LogRecord r;

@@ -7,8 +7,8 @@
 namespace det::store {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class LogRetentionContract : public StoreContract {
  protected:
@@ -33,7 +33,7 @@ class LogRetentionContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, LogRetentionContract, testing::Values(kSqlite),
+INSTANTIATE_TEST_SUITE_P(, LogRetentionContract, ::testing::Values(kSqlite),
                          [](const auto& i) { return i.param.name; });
 
 TEST_P(LogRetentionContract, WhatIsDroppedIsGoneAtOnceForGoodAndNothingElseIs) {

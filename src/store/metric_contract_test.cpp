@@ -29,7 +29,7 @@ class MetricContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, MetricContract, testing::Values(kSqlite),
+INSTANTIATE_TEST_SUITE_P(, MetricContract, ::testing::Values(kSqlite),
                          [](const auto& i) { return i.param.name; });
 
 TEST_P(MetricContract, ReportComesBackAsItWasAdded) {
@@ -167,7 +167,7 @@ TEST_P(MetricContract, ReadsAscendByBatchesThenGroup) {
   std::vector<std::string> order;
   for (const auto& r : store->metrics({.trial = TrialId(1)}))
     order.push_back(fmt::format("{}{}", r.batches, r.group));
-  EXPECT_THAT(order, testing::ElementsAre("10custom", "10training", "10validation", "20custom", "20training",
+  EXPECT_THAT(order, ::testing::ElementsAre("10custom", "10training", "10validation", "20custom", "20training",
                                           "20validation"));
   EXPECT_EQ(store->metrics({.trial = TrialId(1), .group = "validation"}).size(), 2u);
   EXPECT_EQ(store->metrics({.trial = TrialId(1), .after_batches = 10}).size(), 3u);

@@ -102,7 +102,7 @@ TEST(PowerCut, WouldLoseCommitsThatAreNotSynced) {
 
 TEST(PowerCut, AFailedSyncEndsTheProcessAndAcknowledgesNothing) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  using testing::AllOf, testing::HasSubstr, testing::Not;
+  using ::testing::AllOf, ::testing::HasSubstr, ::testing::Not;
   EXPECT_DEATH(
       {
         CrashDisk::install();

@@ -73,7 +73,7 @@ TEST_P(WebhookContract, StatesAreCountedWithoutWhatIsDeleted) {
   EXPECT_EQ(counts.trials.size(), 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(, WebhookContract, testing::Values(kSqlite),
+INSTANTIATE_TEST_SUITE_P(, WebhookContract, ::testing::Values(kSqlite),
                          [](const auto& i) { return i.param.name; });
 
 }  // namespace

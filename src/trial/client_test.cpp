@@ -13,10 +13,10 @@ namespace det::trial {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
-class ClientTest : public testing::Test {
+class ClientTest : public ::testing::Test {
  protected:
   ClientOptions options() {
     ClientOptions options;

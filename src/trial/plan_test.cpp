@@ -41,7 +41,7 @@ struct PlanCase {
   Action expected;
 };
 
-class Plan : public testing::TestWithParam<PlanCase> {};
+class Plan : public ::testing::TestWithParam<PlanCase> {};
 
 TEST_P(Plan, TakesTheFirstRuleThatMatches) {
   const auto& c = GetParam();
@@ -66,7 +66,7 @@ constexpr bool no = false;
 constexpr bool yes = true;
 
 // clang-format off
-INSTANTIATE_TEST_SUITE_P(, Plan, testing::Values(
+INSTANTIATE_TEST_SUITE_P(, Plan, ::testing::Values(
     //       name                                     trained val saved done best  policy init val ckpt  lengths     closed preempt stop  expected
     PlanCase{"a_new_trial_trains_a_scheduling_unit",        0, -1,  -1, 0,  no,  kBest, no,   0,   0,  {1000},     no,  no,  no,  Train{100}},
     PlanCase{"initial_validation_comes_first",              0, -1,  -1, 0,  no,  kBest, yes,  0,   0,  {1000},     no,  no,  no,  Validate{}},
@@ -251,10 +251,10 @@ std::vector<Effect> play(const World& world, Random* faults, const std::vector<E
     }
     if (undisturbed != nullptr && !done.empty()) {
       EXPECT_LE(done.size(), undisturbed->size());
-      if (testing::Test::HasFailure()) return done;
+      if (::testing::Test::HasFailure()) return done;
       EXPECT_EQ(done.back(), (*undisturbed)[done.size() - 1]) << "effect " << done.size();
     }
-    if (testing::Test::HasFailure()) return done;
+    if (::testing::Test::HasFailure()) return done;
   }
   ADD_FAILURE() << "the trial never ends";
   return done;
@@ -272,7 +272,7 @@ void compare(std::uint32_t seed) {
 TEST(PlanSimulation, AnInterruptedRunDoesWhatAnUndisturbedOneDoes) {
   if (const char* seed = std::getenv("DET_SEED"))
     return compare(static_cast<std::uint32_t>(std::stoul(seed)));
-  for (std::uint32_t seed = 0; seed < 3000 && !testing::Test::HasFailure(); ++seed) compare(seed);
+  for (std::uint32_t seed = 0; seed < 3000 && !::testing::Test::HasFailure(); ++seed) compare(seed);
 }
 
 TEST(LoopConfig, SaysWhatEpochsNeed) {

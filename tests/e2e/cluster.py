@@ -17,18 +17,20 @@ HERE = pathlib.Path(__file__).parent
 BINARY = os.environ.get("DET_BINARY", str(REPOSITORY / "build" / "dev" / "bin" / "det"))
 PYTHON = os.environ.get("DET_TEST_PYTHON", str(REPOSITORY / ".venv" / "bin" / "python"))
 PATIENCE = 90.0  # for what must happen; only a failing test waits this long
+SELDOM = 0.1  # a question costs some milliseconds of a processor that the answer needs
 
 
 def wait_until(condition, what, seconds=PATIENCE, pause=0.02):
-    """The first true value of ``condition()``."""
-    limit = time.monotonic() + seconds
+    """The first true value of ``condition()``, which is asked more seldom the longer it takes."""
+    began = time.monotonic()
+    limit = began + seconds
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > limit:
             raise AssertionError(f"after {seconds} s: not yet {what}")
-        time.sleep(pause)
+        time.sleep(max(pause, min(SELDOM, (time.monotonic() - began) / 20)))
 
 
 def kill_process(pid):

@@ -11,6 +11,7 @@ import pytest
 import torch
 from cluster import BINARY, REPOSITORY, wait_until
 from cxx import needs_det_trial, running
+from images import few_images
 from test_kill import SEED, disturb, kill_agent, kill_master, kill_shim, kill_trial, outcome, pause
 
 MODELS = pathlib.Path(__file__).parent / "models"
@@ -69,9 +70,9 @@ def twin_of_the_tutorial(options):
 
 def test_the_tutorials_model_has_the_same_numbers_and_checkpoints_in_both_languages(run):
     """Losses, validations and weights are equal to the last bit; each reads the other's checkpoint."""
-    cxx = create(run, EXAMPLES / "mnist_pytorch_cpp", *SHORT)
+    cxx = create(run, EXAMPLES / "mnist_pytorch_cpp", *SHORT, *few_images())
     run.wait_for_state(cxx, "COMPLETED", seconds=400)
-    python = create(run, EXAMPLES / "mnist_pytorch", "--config", "searcher.max_steps=4", *SHORT[2:])
+    python = create(run, EXAMPLES / "mnist_pytorch", "--config", "searcher.max_steps=4", *SHORT[2:], *few_images())
     run.wait_for_state(python, "COMPLETED")
     for group in ("training", "validation"):
         ours, theirs = (run.metrics(run.trial_of(id)["id"], group) for id in (cxx, python))
@@ -99,6 +100,7 @@ def test_the_tutorials_model_has_the_same_numbers_and_checkpoints_in_both_langua
         run,
         EXAMPLES / "mnist_pytorch_cpp",
         *SHORT,
+        *few_images(),
         *("--config", f"searcher.source_checkpoint_uuid={uuid}"),
         *("--config", "perform_initial_validation=true"),
     )

@@ -125,7 +125,6 @@ def test_a_program_outside_of_the_tree_builds_against_the_installation_and_runs_
     assert call(prefix / "bin" / "det-trial", "--version").startswith("det-trial ")
     definition = shutil.copytree(PROJECT, tmp_path / "definition")
     options = ["-DWAVES_PROGRAM=ON", "-DCMAKE_BUILD_TYPE=Debug", f"-Ddet_DIR={prefix}/lib/cmake/det"]
-    options += ["-DCMAKE_UNITY_BUILD=ON"]  # LibTorch's headers once, not three times
     call("cmake", "-S", definition, "-B", build, *options)
     call("cmake", "--build", build)
     program = [build / "waves", definition / "const.yaml", "--batches", "3"]

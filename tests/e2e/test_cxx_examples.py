@@ -6,6 +6,7 @@ import shlex
 import pytest
 from cluster import REPOSITORY
 from cxx import needs_det_trial, running
+from images import few_images
 
 EXAMPLES = REPOSITORY / "examples"
 SHORTER = {
@@ -45,6 +46,7 @@ def test_the_command_of_the_readme_trains(cluster, example, words):
     trials = 3 if words[2] in SEARCHES else 1
     values = SHORTER[example] + ([f"searcher.max_trials={trials}"] if trials > 1 else [])
     shorter = [word for value in values for word in ("--config", value)]
+    shorter += few_images() if "mnist" in example else []
     text = cluster.run(*words, *shorter, directory=EXAMPLES / example)
     id = int(re.search(r"Created experiment (\d+)", text)[1])
     cluster.wait_for_state(id, "COMPLETED", seconds=400)

@@ -5,6 +5,7 @@ import pathlib
 import pytest
 from cluster import REPOSITORY, kill_process
 from cxx import needs_det_trial
+from images import few_images
 from test_distributed import (
     MOMENTS,
     Held,
@@ -164,6 +165,7 @@ def test_two_slots_have_the_same_numbers_in_both_languages(with_slots):
         *("--config", "optimizations.average_training_metrics=true"),  # false by default where steps are counted
         *("--config", "reproducibility.experiment_seed=11"),
         *("--config", "environment.environment_variables=[OMP_NUM_THREADS=1]"),
+        *few_images(),
     ]
     both = [
         cluster.create(EXAMPLES / "mnist_pytorch_cpp", *short),

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from cluster import REPOSITORY, Cluster
+from images import few_images
 
 EXAMPLES = REPOSITORY / "examples"
 BATCHES = 10
@@ -25,6 +26,9 @@ SHORT = {
         "data.pictures=30",
     ],
 }
+IMAGES = {"cifar10_pytorch": "data.stand_in"} | dict.fromkeys(
+    ("mnist_pytorch", "mnist_pytorch_context", "mnist_pytorch_multi_output"), "data.directory"
+)
 TRIALS = {"adaptive.yaml": 3, "random.yaml": 2}
 
 
@@ -49,6 +53,8 @@ def submitted(tmp_path_factory):
             if "pictures" in str(short):
                 short = [*short, f"data.directory={directory / 'pictures'}"]
             words = [word for option in short for word in ("--config", option)]
+            if example in IMAGES:
+                words += few_images(IMAGES[example])
             ids[example, config] = cluster.create(EXAMPLES / example, *words, config=config)
         yield cluster, ids
     finally:

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from cluster import REPOSITORY, Cluster, kill_process, wait_until
+from images import few_images
 
 sys.path.insert(0, str(REPOSITORY / "python"))
 from determined.exec import _requirements
@@ -83,6 +84,7 @@ def test_an_estimator_that_was_killed_and_paused_ends_with_the_same_bits(cluster
         "resources.slots_per_trial=1",
     ):
         options += ["--config", setting]
+    options += few_images()
     undisturbed = outcome(cluster, cluster.create(EXAMPLES / "mnist_estimator_custom", *options))
     disturbed = cluster.create(EXAMPLES / "mnist_estimator_custom", *options)
     trial = cluster.trial_of(disturbed)["id"]
