@@ -3,7 +3,7 @@
 # agent in .det, and trains the tutorial's model on Fashion-MNIST. Run again, it is quick.
 set -euo pipefail
 cd "$(dirname "$0")"
-tools/setup.sh
+tools/setup.sh det det_trial det_shim
 tools/build.sh release det det_python_runtime
 
 export PATH="$PWD/.venv/bin:$PATH"

@@ -13,7 +13,7 @@ run() {
   if ! "$@"; then failed+=("$name"); fi
 }
 
-tools/setup.sh
+tools/setup.sh all
 tools/build.sh release
 export PATH="$PWD/.venv/bin:$PATH" PYTHONDONTWRITEBYTECODE=
 export DET_BINARY="$PWD/build/release/bin/det"

@@ -1,15 +1,27 @@
 #!/usr/bin/env bash
 # Builds one preset (default: release) and puts `det` into .venv/bin.
 #   tools/build.sh [preset] [targets…]
+#   tools/build.sh --without-python [targets…]    of the preset release, what can be compiled before .venv is there
 set -euo pipefail
 cd "$(dirname "$0")/.."
+python=ON
+if [ "${1:-}" = --without-python ]; then
+  python=OFF
+  shift
+  set -- release "$@"
+fi
 preset="${1:-release}"
 shift || true
 
 export PATH="$PWD/.venv/bin:$PATH"
 # Objects are found again from another clone: paths below this folder count as relative.
 export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_MAXSIZE=4G CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
-if [ ! -f webui/dist/index.html ] || [ -n "$(find webui/src webui/index.html webui/package-lock.json -newer webui/dist/index.html -print -quit)" ]; then
+if [ "$preset" = release ]; then
+  DET_CONFIGURE="${DET_CONFIGURE:-} -DDET_PYTORCH=$python -DDET_PYTHON_MODULE=$python -DDET_UNITY=ON"
+fi
+if [ "$python" = OFF ]; then
+  : # the page is built with the environment's Node.js
+elif [ ! -f webui/dist/index.html ] || [ -n "$(find webui/src webui/index.html webui/package-lock.json -newer webui/dist/index.html -print -quit)" ]; then
   printf '\033[1m== %s\033[0m\n' "building the web page"
   (cd webui && npm ci --silent --no-audit --no-fund && npm run --silent build >/dev/null)
 fi
@@ -17,6 +29,6 @@ printf '\033[1m== %s\033[0m\n' "building det ($preset)"
 cmake --preset "$preset" ${DET_CONFIGURE:-} -DPython3_EXECUTABLE="$PWD/.venv/bin/python" >"/tmp/det-configure.$$" || { cat "/tmp/det-configure.$$"; exit 1; }
 rm -f "/tmp/det-configure.$$"
 ninja -C "build/$preset" "$@"
-if [ "$preset" != asan ] && [ "$preset" != tsan ] && [ -x "build/$preset/bin/det" ]; then
+if [ "$python" = ON ] && [ "$preset" != asan ] && [ "$preset" != tsan ] && [ -x "build/$preset/bin/det" ]; then
   install -s -m 755 "build/$preset/bin/det" .venv/bin/det
 fi

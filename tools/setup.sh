@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the project needs on a Debian 12 machine: Debian packages, and a virtual
 # environment in .venv with PyTorch and Node.js. Run again, it does nothing.
+#   tools/setup.sh [targets…]    compiles these, so far as they need no Python, while Python's packages are installed
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,13 +33,22 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 wanted="$(sha256sum tools/requirements.txt | cut -d' ' -f1)"
+python_packages() {
+  [ -x .venv/bin/python ] || /usr/bin/python3 -m venv .venv || return 1
+  # PyTorch's modules are compiled once here, not by every trial process.
+  .venv/bin/pip install --quiet --disable-pip-version-check --compile --requirement tools/requirements.txt || return 1
+  echo "$wanted" > .venv/requirements.sha256
+}
 if [ "$(cat .venv/requirements.sha256 2>/dev/null || true)" != "$wanted" ]; then
   say "making the virtual environment .venv (PyTorch is large: some minutes)"
-  [ -x .venv/bin/python ] || /usr/bin/python3 -m venv .venv
-  .venv/bin/pip install --quiet --disable-pip-version-check --requirement tools/requirements.txt
-  # PyTorch's modules are compiled once here, not by every trial process.
-  .venv/bin/python -m compileall -q -j 2 "$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')" >/dev/null || true
-  echo "$wanted" > .venv/requirements.sha256
+  python_packages &
+  installing=$!
+  trap 'kill "$installing" 2>/dev/null || true' EXIT
+  if [ $# -gt 0 ] && [ ! -e build/release/build.ninja ]; then
+    tools/build.sh --without-python "$@"
+  fi
+  wait "$installing" || { echo "the packages of tools/requirements.txt were not installed; what pip said is above" >&2; exit 1; }
+  trap - EXIT
 fi
 # The package `determined` is imported from the source tree.
 echo "$PWD/python" > "$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/determined.pth"
