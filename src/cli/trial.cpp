@@ -167,26 +167,30 @@ Action define_trial_download(CLI::App& app) {
 }  // namespace
 
 Command trial_commands() {
-  return {
-      .names = {"trial", "t"},
-      .help = "manage trials",
-      .example = "det trial logs -f 12\ndet trial describe 12 --metrics\ndet trial download 12 --best",
-      .children = {{{"describe"}, "describe trial", "det trial describe 12 --metrics", define_trial_describe},
-                   {{"logs"},
-                    "show logs of trial",
-                    "det trial logs -f 12\ndet trial logs 12 --tail 20 --level WARNING",
-                    define_trial_logs},
-                   {{"kill"}, "kill trial", "", define_trial_kill},
-                   {.names = {"set"},
-                    .help = "set a setting of trial",
-                    .children = {{{"log-retention"},
-                                  "set for how many days after the end logs of trial are kept",
-                                  "det trial set log-retention 12 --days 30",
-                                  define_trial_retention}}},
-                   {{"download"},
-                    "download checkpoint of trial",
-                    "det trial download 12 --best\ndet trial download 12 --latest -o /tmp/model",
-                    define_trial_download}}};
+  return {.names = {"trial", "t"},
+          .help = "manage trials",
+          .example = "det trial logs -f 12\ndet trial describe 12 --metrics\ndet trial download 12 --best",
+          .children = {
+              {{"describe"}, "describe trial", "det trial describe 12 --metrics", define_trial_describe},
+              {{"logs"},
+               "show logs of trial",
+               "det trial logs -f 12\ndet trial logs 12 --tail 20 --level WARNING",
+               define_trial_logs},
+              {{"kill"}, "kill trial", "", define_trial_kill},
+              {{"support-bundle"},
+               "write what helps to find out what is wrong with a trial: its log, metrics and configuration",
+               "det trial support-bundle 12 -o /tmp",
+               define_support_bundle},
+              {.names = {"set"},
+               .help = "set a setting of trial",
+               .children = {{{"log-retention"},
+                             "set for how many days after the end logs of trial are kept",
+                             "det trial set log-retention 12 --days 30",
+                             define_trial_retention}}},
+              {{"download"},
+               "download checkpoint of trial",
+               "det trial download 12 --best\ndet trial download 12 --latest -o /tmp/model",
+               define_trial_download}}};
 }
 
 }  // namespace det::cli
