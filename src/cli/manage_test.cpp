@@ -129,6 +129,19 @@ TEST(TaskCli, AListIsCutByTheMasterAndOfOneWorkspace) {
   EXPECT_THAT(master.asked(), Contains("GET /api/v1/commands?workspaceId=3&limit=2&offset=4"));
 }
 
+TEST(TrialCli, OnePageIsWhatTheMasterIsAskedFor) {
+  TestMaster master;
+  master.answer("GET /api/v1/experiments/7/trials", R"({"trials":[],"pagination":{"total":9}})");
+  master.answer("GET /api/v1/trials/12", R"({"trial":{"id":12,"experimentId":7}})");
+  master.answer("GET /api/v1/trials/12/workloads", R"({"workloads":[],"pagination":{"total":9}})");
+  master.refuse("GET /api/v1/trials/12/environment", 404, "none");
+  EXPECT_EQ(det("experiment list-trials 7 --pages 1 --limit 2 --offset 4", master).code, 0);
+  EXPECT_EQ(det("trial describe 12 --pages 1 --limit 3", master).code, 0);
+  EXPECT_THAT(master.asked(), Contains("GET /api/v1/experiments/7/trials?limit=2&offset=4"));
+  EXPECT_THAT(master.asked(), Contains("GET /api/v1/trials/12/workloads?limit=3&offset=0"));
+  EXPECT_THAT(det("job list --limit 0", master).err, HasSubstr("--limit"));
+}
+
 TEST(ExperimentCli, TheFilesOfTensorBoardAreDeletedByThemselves) {
   TestMaster master;
   master.answer("DELETE /api/v1/experiments/7/tensorboard-files", "{}");

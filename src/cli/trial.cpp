@@ -21,16 +21,18 @@ Action define_trial_describe(CLI::App& app) {
     std::int64_t id = 0;
     bool metrics = false;
     bool summary = false;
+    Paging paging{.limit = 20'000};
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("trial_id", options->id, "which trial")->type_name("TRIAL_ID")->required();
   app.add_flag("--metrics", options->metrics, "a column for each metric");
   app.add_flag("--metrics-summary", options->summary, "minimum, maximum, mean and last value of each metric");
+  add_paging_flags(app, options->paging);
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(auto answer, session.get(trial_path(options->id)));
-    DET_TRY(const auto entries, fetch_workloads(session, options->id));
+    DET_TRY(const auto entries, fetch_workloads(session, options->id, options->paging));
     const auto trial = at(answer, "trial");
     std::vector<std::string> headers = {"Experiment ID", "State", "H-Params", "Started", "Ended"};
     std::vector<json::value> row = {at(trial, "experimentId"), state_cell(at(trial, "state")),
