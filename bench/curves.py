@@ -41,7 +41,7 @@ def report_curve(server: Platform, points: int) -> int:
     """Reports that many losses, one a step; the trial, which is complete then.
 
     Over many connections at once, so that they come a little out of order, and at the end over one, as a trial reports:
-    the master keeps sums and extremes of what came in order, and catches up while more comes.
+    the master makes the sums and extremes of what came out of order anew when it has nothing else to do.
     """
     trial, run = begin_trial(server, points)
     head = (

@@ -62,4 +62,37 @@ Result<void> unpack(const fs::path& archive, const fs::path& directory) {
   }
 }
 
+Result<void> pack(const fs::path& path, const std::vector<PackedFile>& files) {
+  const std::unique_ptr<::archive, int (*)(::archive*)> writer(::archive_write_new(), ::archive_write_free);
+  ::archive_write_add_filter_gzip(writer.get());
+  ::archive_write_set_format_pax_restricted(writer.get());
+  const auto partial = path.string() + ".partial";
+  const auto broken = [&] {
+    const auto reason = ::archive_error_string(writer.get());
+    const auto error =
+        fail(ErrorCode::Unavailable, "cannot write {}: {}", path.string(), reason == nullptr ? "?" : reason);
+    std::error_code ignored;
+    fs::remove(partial, ignored);
+    return error;
+  };
+  if (::archive_write_open_filename(writer.get(), partial.c_str()) != ARCHIVE_OK) return broken();
+  for (const auto& file : files) {
+    const std::unique_ptr<::archive_entry, void (*)(::archive_entry*)> entry(::archive_entry_new(),
+                                                                             ::archive_entry_free);
+    ::archive_entry_set_pathname(entry.get(), file.path.c_str());
+    ::archive_entry_set_size(entry.get(), static_cast<la_int64_t>(file.content.size()));
+    ::archive_entry_set_filetype(entry.get(), AE_IFREG);
+    ::archive_entry_set_perm(entry.get(), 0600);
+    if (::archive_write_header(writer.get(), entry.get()) != ARCHIVE_OK) return broken();
+    const auto written = ::archive_write_data(writer.get(), file.content.data(), file.content.size());
+    if (written != static_cast<la_ssize_t>(file.content.size())) return broken();
+  }
+  if (::archive_write_close(writer.get()) != ARCHIVE_OK) return broken();
+  std::error_code failure;
+  fs::permissions(partial, fs::perms::owner_read | fs::perms::owner_write, failure);
+  fs::rename(partial, path, failure);
+  if (failure) return fail(ErrorCode::Unavailable, "cannot write {}: {}", path.string(), failure.message());
+  return {};
+}
+
 }  // namespace det::cli

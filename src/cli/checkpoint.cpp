@@ -105,6 +105,38 @@ Action define_delete_checkpoints(CLI::App& app) {
   };
 }
 
+Action define_remove_files(CLI::App& app) {
+  struct Options {
+    std::string uuids;
+    std::vector<std::string> globs;
+    bool yes = false;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("uuids", options->uuids, "of which checkpoints, separated by commas")
+      ->type_name("UUIDS")
+      ->required();
+  app.add_option("--glob", options->globs, "which files: 'optimizer/**'; may be repeated")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false)
+      ->required();
+  app.add_flag("-y,--yes", options->yes, "do not ask");
+  return [options](Session& session) -> Result<int> {
+    if (!options->yes &&
+        !session.console().confirm(fmt::format(
+            "This deletes the files that match {} from these checkpoints. Do you wish to proceed?",
+            fmt::join(options->globs, ", ")))) {
+      session.console().line("Stopping removal of files from checkpoints.");
+      return 0;
+    }
+    auto body = named(options->uuids);
+    body["checkpointGlobs"] = json::array(options->globs.begin(), options->globs.end());
+    DET_TRY(const auto answer, session.post("/api/v1/checkpoints/rm", body));
+    session.console().line("Removed the files that match {} from checkpoints {}",
+                           fmt::join(options->globs, ", "), options->uuids);
+    return 0;
+  };
+}
+
 Action define_undelete_checkpoints(CLI::App& app) {
   const auto uuids = std::make_shared<std::string>();
   app.add_option("uuids", *uuids, "which checkpoints, separated by commas")->type_name("UUIDS")->required();
@@ -135,6 +167,10 @@ Command checkpoint_commands() {
                         "delete checkpoints",
                         "det checkpoint delete UUID,UUID --yes",
                         define_delete_checkpoints},
+                       {{"rm"},
+                        "remove files from checkpoints",
+                        "det checkpoint rm UUID --glob 'optimizer/**' --yes",
+                        define_remove_files},
                        {{"undelete"},
                         "bring deleted checkpoints back, where the master keeps them for a while",
                         "det checkpoint undelete UUID,UUID",

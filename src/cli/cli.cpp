@@ -7,6 +7,7 @@
 
 #include "det/base/text.h"
 #include "det/cli/command.h"
+#include "det/cli/completion.h"
 #include "det/cli/terminal.h"
 
 extern char** environ;
@@ -201,6 +202,12 @@ int dispatch(const Command& root, Words words, Console& console, const Variables
 
 int run(const Words& arguments, Console& console, const Variables& variables,
         const std::vector<ExtraCommand>& extra) {
+  if (!arguments.empty() && arguments[0] == kCompleteWords) {
+    for (const auto& [word, help] : complete(root_command(), extra, {arguments.begin() + 1, arguments.end()}))
+      console.line("{}\t{}", word, help);
+    console.flush();
+    return 0;
+  }
   Globals globals{.master = master_address(variables), .user = std::nullopt};
   Words words = arguments;
   while (!words.empty() && words.front().starts_with('-')) {

@@ -70,7 +70,8 @@ Command root_command() {
           rbac_commands(),       audit_commands(),       webhook_commands(),    resources_commands(),
           job_commands(),        task_commands(),        command_commands(),    notebook_commands(),
           shell_commands(),      tensorboard_commands(), dev_commands(),        preview_search_command(),
-          simulate_command(),    version_command(),      user_group_commands(), config_policies_commands()}};
+          simulate_command(),    version_command(),      user_group_commands(), config_policies_commands(),
+          completion_command()}};
 }
 
 }  // namespace det::cli

@@ -65,6 +65,7 @@ Command dev_commands();
 Command preview_search_command();
 Command simulate_command();
 Command version_command();
+Command completion_command();
 
 /// Who has a role in a workspace: one of the commands of `det workspace`.
 Action define_list_members(CLI::App& app);

@@ -1,10 +1,16 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <memory>
 
 #include "det/cli/command.h"
+#include "det/cli/format.h"
+#include "det/cli/output.h"
+#include "det/http/client.h"
 
 namespace det::cli {
 namespace {
@@ -67,6 +73,106 @@ Action define_curl(CLI::App& app) {
   };
 }
 
+struct Operation {
+  std::string id, method, path, summary;
+  json::array parameters;
+};
+
+/// What the master's OpenAPI document describes.
+Result<std::vector<Operation>> operations(Session& session) {
+  DET_TRY(const auto document, session.get("/api/v1/openapi.json"));
+  std::vector<Operation> all;
+  for (const auto& [path, verbs] : at(document, "paths").as_object())
+    for (const auto& [verb, operation] : verbs.as_object()) {
+      auto method = std::string(verb);
+      std::transform(method.begin(), method.end(), method.begin(),
+                     [](char c) { return static_cast<char>(std::toupper(c)); });
+      all.push_back({text_at(operation, "operationId"), method, std::string(path),
+                     text_at(operation, "summary"), list_at(operation, "parameters")});
+    }
+  return all;
+}
+
+Action define_list_bindings(CLI::App& app) {
+  const auto filter = std::make_shared<std::string>();
+  const auto form = std::make_shared<OutputForm>();
+  app.add_option("text", *filter, "only those whose name, path or summary contain this")->type_name("TEXT");
+  add_output_flags(app, *form);
+  return [filter, form](Session& session) -> Result<int> {
+    DET_TRY(const auto all, operations(session));
+    Table table({"Name", "Call", "Summary"});
+    json::array objects;
+    for (const auto& o : all) {
+      const auto call = o.method + ' ' + o.path;
+      if ((o.id + ' ' + call + ' ' + o.summary).find(*filter) == std::string::npos) continue;
+      table.add({json::value(o.id), json::value(call), json::value(o.summary)});
+      objects.push_back(
+          json::object{{"name", o.id}, {"method", o.method}, {"path", o.path}, {"summary", o.summary}});
+    }
+    show(session.console(), *form, objects, table);
+    return 0;
+  };
+}
+
+/// The path with its parameters filled in from `values`, which are taken from there; the rest is the query or
+/// body.
+Result<std::string> filled(const Operation& operation, std::map<std::string, std::string>& values) {
+  auto path = operation.path;
+  for (auto open = path.find('{'); open != std::string::npos; open = path.find('{')) {
+    const auto close = path.find('}', open);
+    const auto name = path.substr(open + 1, close - open - 1);
+    const auto value = values.extract(name);
+    if (value.empty()) return invalid_argument("{} needs {}=VALUE", operation.id, name);
+    path.replace(open, close - open + 1, url_encode(value.mapped()));
+  }
+  return path;
+}
+
+Result<int> call_binding(Session& session, const std::string& name, const std::vector<std::string>& words) {
+  DET_TRY(const auto all, operations(session));
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& o) { return o.id == name; });
+  if (found == all.end()) return not_found("no call is named '{}'; see: det dev bindings list", name);
+  std::map<std::string, std::string> values;
+  for (const auto& word : words) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos) return invalid_argument("'{}' is no NAME=VALUE", word);
+    values[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  DET_TRY(auto path, filled(*found, values));
+  const bool queries = found->method == "GET" || found->method == "DELETE";
+  http::Call call{.method = found->method, .path = path, .headers = {}, .body = {}};
+  if (queries) {
+    call.path = with_query(path, {values.begin(), values.end()});
+  } else {
+    json::object body;
+    for (const auto& [key, value] : values) {
+      const auto parsed = json::parse(value);  // a number, a list, an object; else text
+      body[key] = parsed ? *parsed : json::value(value);
+    }
+    call.headers.add("Content-Type", "application/json");
+    call.body = json::serialize(body);
+  }
+  DET_TRY(const auto reply, session.exchange(std::move(call)));
+  const auto answer = json::parse(reply.body);
+  if (answer)
+    show_json(session.console(), *answer);
+  else
+    session.console().write(reply.body);
+  return reply.ok() ? 0 : 1;
+}
+
+Action define_call_binding(CLI::App& app) {
+  struct Options {
+    std::string name;
+    std::vector<std::string> values;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("name", options->name, "which call")->type_name("NAME")->required();
+  app.add_option("values", options->values, "its parameters and members of its body")
+      ->type_name("NAME=VALUE");
+  return [options](Session& session) { return call_binding(session, options->name, options->values); };
+}
+
 }  // namespace
 
 Command dev_commands() {
@@ -77,7 +183,17 @@ Command dev_commands() {
                        {{"curl"},
                         "call the master with curl",
                         "det dev curl /api/v1/me\ndet dev curl /api/v1/experiments/7/kill -X POST",
-                        define_curl}}};
+                        define_curl},
+                       {.names = {"bindings"},
+                        .help = "call the master by the names of its OpenAPI document",
+                        .children = {{{"list", "ls"},
+                                      "list calls of the master",
+                                      "det dev bindings list experiment",
+                                      define_list_bindings},
+                                     {{"call"},
+                                      "call the master by name",
+                                      "det dev bindings call OPERATION id=7",
+                                      define_call_binding}}}}};
 }
 
 }  // namespace det::cli

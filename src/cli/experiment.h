@@ -24,6 +24,7 @@ Action define_kill(CLI::App& app);
 Action define_archive(CLI::App& app);
 Action define_unarchive(CLI::App& app);
 Action define_delete(CLI::App& app);
+Action define_delete_tb_files(CLI::App& app);
 Action define_move(CLI::App& app);  // workspace.cpp
 Action define_label_add(CLI::App& app);
 Action define_label_list(CLI::App& app);
@@ -31,10 +32,14 @@ Action define_label_remove(CLI::App& app);
 
 Action define_pareto(CLI::App& app);  // experiment_pareto.cpp
 
+Action define_support_bundle(CLI::App& app);  // trial_bundle.cpp
+
 std::vector<Command> set_commands();  // experiment_set.cpp
 
 Action define_wait(CLI::App& app);  // experiment_follow.cpp
 Action define_experiment_logs(CLI::App& app);
+
+Action define_watch(CLI::App& app);  // experiment_watch.cpp
 
 Action define_download(CLI::App& app);  // experiment_download.cpp
 Action define_download_model_def(CLI::App& app);

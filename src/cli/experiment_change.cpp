@@ -105,4 +105,14 @@ Action define_delete(CLI::App& app) {
   };
 }
 
+Action define_delete_tb_files(CLI::App& app) {
+  const auto id = std::make_shared<std::int64_t>();
+  app.add_option("experiment_id", *id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  return [id](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.del(experiment_path(*id) + "/tensorboard-files"));
+    session.console().line("Deletion of the TensorBoard files of experiment {} is in progress", *id);
+    return 0;
+  };
+}
+
 }  // namespace det::cli

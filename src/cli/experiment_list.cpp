@@ -6,6 +6,7 @@
 #include "det/cli/experiment.h"
 #include "det/cli/format.h"
 #include "det/cli/output.h"
+#include "det/cli/paging.h"
 
 namespace det::cli {
 namespace {
@@ -13,9 +14,7 @@ namespace {
 struct ListOptions {
   bool all = false;
   bool show_project = false;
-  std::int64_t limit = 200;
-  std::int64_t offset = 0;
-  std::string pages = "all";
+  Paging paging;
   OutputForm form;
 };
 
@@ -25,15 +24,8 @@ Result<int> list(Session& session, const ListOptions& options) {
     DET_TRY(const auto user, session.user());
     query = {{"archived", "false"}, {"users", user}};
   }
-  json::array experiments;
-  if (options.pages == "1") {
-    query.emplace_back("limit", std::to_string(options.limit));
-    query.emplace_back("offset", std::to_string(options.offset));
-    DET_TRY(const auto page, session.get("/api/v1/experiments", query));
-    experiments = list_at(page, "experiments");
-  } else {
-    DET_TRY(experiments, session.pages("/api/v1/experiments", query, "experiments", options.limit));
-  }
+  DET_TRY(const auto experiments,
+          fetch(session, "/api/v1/experiments", query, "experiments", options.paging));
   show_experiments(session.console(), options.form, experiments, options.show_project, options.all);
   return 0;
 }
@@ -77,8 +69,8 @@ void show_experiments(Console& console, const OutputForm& form, const json::arra
 
 namespace {
 
-Result<int> list_trials(Session& session, std::int64_t id, const OutputForm& form) {
-  DET_TRY(const auto trials, session.pages(experiment_path(id) + "/trials", {}, "trials", 1000));
+Result<int> list_trials(Session& session, std::int64_t id, const Paging& paging, const OutputForm& form) {
+  DET_TRY(const auto trials, fetch(session, experiment_path(id) + "/trials", {}, "trials", paging));
   Table table({"Trial ID", "State", "H-Params", "Started", "Ended", "# of Batches"});
   for (const auto& trial : trials)
     table.add({at(trial, "id"), state_cell(at(trial, "state")),
@@ -124,23 +116,19 @@ Action define_list(CLI::App& app) {
   const auto options = std::make_shared<ListOptions>();
   app.add_flag("-a,--all", options->all, "archived ones and those of other users, too");
   app.add_flag("--show_project,--show-project", options->show_project, "show workspace and project");
-  app.add_option("--limit", options->limit, "experiments a page (200)")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--offset", options->offset, "with --pages 1: how many to skip")->type_name("N");
-  app.add_option("--pages", options->pages, "one page or all (all)")
-      ->type_name("{1,all}")
-      ->check(CLI::IsMember({"1", "all"}));
+  add_paging_flags(app, options->paging);
   add_output_flags(app, options->form);
   return [options](Session& session) { return list(session, *options); };
 }
 
 Action define_list_trials(CLI::App& app) {
   const auto id = std::make_shared<std::int64_t>();
+  const auto paging = std::make_shared<Paging>(Paging{.limit = 1000});
   const auto form = std::make_shared<OutputForm>();
   app.add_option("experiment_id", *id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  add_paging_flags(app, *paging);
   add_output_flags(app, *form);
-  return [id, form](Session& session) { return list_trials(session, *id, *form); };
+  return [id, paging, form](Session& session) { return list_trials(session, *id, *paging, *form); };
 }
 
 Action define_list_checkpoints(CLI::App& app) {

@@ -147,11 +147,11 @@ TEST(CreateExperiment, FollowsTheFirstTrialToItsEnd) {
   master.answer("GET /api/v1/trials/12", R"({"trial":{"id":12,"state":"STATE_COMPLETED"}})");
   const auto outcome = det("e create const.yaml . -f", master);
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.out,
-              ::testing::EndsWith("Waiting for first trial to begin...\n"
-                                "Following first trial with ID 12\n"
-                                "one\n"
-                                "Trial log stream ended. To reopen log stream, run: det trial logs -f 12\n"));
+  EXPECT_THAT(outcome.out, ::testing::EndsWith(
+                               "Waiting for first trial to begin...\n"
+                               "Following first trial with ID 12\n"
+                               "one\n"
+                               "Trial log stream ended. To reopen log stream, run: det trial logs -f 12\n"));
 }
 
 TEST(CreateExperiment, ThatIsFollowedFailsWithItsTrial) {

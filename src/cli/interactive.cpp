@@ -5,6 +5,7 @@
 
 #include "det/cli/format.h"
 #include "det/cli/logs.h"
+#include "det/cli/lookup.h"
 #include "det/cli/output.h"
 
 namespace det::cli {
@@ -35,7 +36,8 @@ template <const TaskKind& kind>
 Action define_list(CLI::App& app) {
   struct Options {
     bool quiet = false, all = false;
-    std::string sort = "start-time", order = "asc";
+    std::string sort = "start-time", order = "asc", workspace;
+    std::int64_t limit = 0, offset = 0;
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
@@ -47,6 +49,14 @@ Action define_list(CLI::App& app) {
   app.add_option("--order-by", options->order, "asc or desc")
       ->type_name("ORDER")
       ->check(CLI::IsMember({"asc", "desc"}));
+  app.add_option("-w,--workspace-name", options->workspace, "only those of this workspace")
+      ->type_name("WORKSPACE");
+  app.add_option("--limit", options->limit, "at most so many (all)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--offset", options->offset, "how many to skip")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     QueryItems query;
@@ -54,7 +64,20 @@ Action define_list(CLI::App& app) {
     if (options->sort != "start-time")
       query.emplace_back("sortBy", options->sort == "id" ? "SORT_BY_ID" : "SORT_BY_DESCRIPTION");
     if (options->order == "desc") query.emplace_back("orderBy", "ORDER_BY_DESC");
-    DET_TRY(const auto tasks, session.pages(fmt::format("/api/v1/{}", kind.plural), query, kind.plural));
+    if (!options->workspace.empty()) {
+      DET_TRY(const auto workspace, find_workspace(session, options->workspace));
+      query.emplace_back("workspaceId", std::to_string(integer_at(workspace, "id")));
+    }
+    const auto path = fmt::format("/api/v1/{}", kind.plural);
+    json::array tasks;
+    if (options->limit > 0 || options->offset > 0) {
+      if (options->limit > 0) query.emplace_back("limit", std::to_string(options->limit));
+      query.emplace_back("offset", std::to_string(options->offset));
+      DET_TRY(const auto page, session.get(path, query));
+      tasks = list_at(page, kind.plural);
+    } else {
+      DET_TRY(tasks, session.pages(path, query, kind.plural));
+    }
     if (options->quiet) {
       for (const auto& task : tasks) session.console().line("{}", text_at(task, "id"));
       return 0;

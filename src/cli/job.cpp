@@ -6,6 +6,7 @@
 #include "det/cli/command.h"
 #include "det/cli/format.h"
 #include "det/cli/output.h"
+#include "det/cli/paging.h"
 #include "det/config/yaml.h"
 
 namespace det::cli {
@@ -30,12 +31,14 @@ Action define_job_list(CLI::App& app) {
     std::string pool;
     bool reverse = false;
     bool table = false;
+    Paging paging{.limit = 100};
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("-p,--resource-pool", options->pool, "which pool's queue (the default pool's)")
       ->type_name("NAME");
   app.add_flag("--reverse", options->reverse, "last first");
+  add_paging_flags(app, options->paging);
   app.add_flag("--table", options->table, "a table, which is what you get anyway");
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
@@ -44,10 +47,9 @@ Action define_job_list(CLI::App& app) {
       DET_TRY(pool, default_pool(session));
     }
     DET_TRY(const auto entries,
-            session.pages(
-                "/api/v1/job-queues-v2",
-                {{"resourcePool", pool}, {"orderBy", options->reverse ? "ORDER_BY_DESC" : "ORDER_BY_ASC"}},
-                "jobs", 100));
+            fetch(session, "/api/v1/job-queues-v2",
+                  {{"resourcePool", pool}, {"orderBy", options->reverse ? "ORDER_BY_DESC" : "ORDER_BY_ASC"}},
+                  "jobs", options->paging));
     Table table({"#", "ID", "Type", "Job Name", "Priority or Weight", "Submitted", "Slots (acquired/needed)",
                  "State", "User"});
     for (const auto& entry : entries) {

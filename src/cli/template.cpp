@@ -5,6 +5,7 @@
 
 #include "det/cli/command.h"
 #include "det/cli/format.h"
+#include "det/cli/lookup.h"
 #include "det/cli/output.h"
 #include "det/config/yaml.h"
 
@@ -60,15 +61,48 @@ Result<json::object> read_template(const std::string& path) {
   return parsed->value.get_object();
 }
 
-// Creates the template, or replaces the configuration of the one that is there.
-Action define_template_set(CLI::App& app) {
-  struct Options {
-    std::string name;
-    std::string file;
-  };
-  const auto options = std::make_shared<Options>();
+struct TemplateFile {
+  std::string name, file;
+};
+
+std::shared_ptr<TemplateFile> add_template_file(CLI::App& app) {
+  const auto options = std::make_shared<TemplateFile>();
   app.add_option("template_name", options->name, "which template")->type_name("NAME")->required();
   app.add_option("template_file", options->file, "its configuration (YAML)")->type_name("FILE")->required();
+  return options;
+}
+
+Action define_template_create(CLI::App& app) {
+  const auto options = add_template_file(app);
+  const auto workspace = std::make_shared<std::string>();
+  app.add_option("-w,--workspace-name", *workspace, "whose it is (Uncategorized)")->type_name("WORKSPACE");
+  return [options, workspace](Session& session) -> Result<int> {
+    DET_TRY(const auto config, read_template(options->file));
+    json::value workspace_id = 1;
+    if (!workspace->empty()) {
+      DET_TRY(const auto found, find_workspace(session, *workspace));
+      workspace_id = at(found, "id");
+    }
+    const json::object body{{"name", options->name}, {"config", config}, {"workspaceId", workspace_id}};
+    DET_TRY(const auto answer, session.post(template_path(options->name), body));
+    session.console().good(fmt::format("Created template {}", options->name));
+    return 0;
+  };
+}
+
+Action define_template_set_config(CLI::App& app) {
+  const auto options = add_template_file(app);
+  return [options](Session& session) -> Result<int> {
+    DET_TRY(const auto config, read_template(options->file));
+    DET_TRY(const auto answer, session.patch(template_path(options->name), config));
+    session.console().good(fmt::format("Updated template {}", options->name));
+    return 0;
+  };
+}
+
+// Creates the template, or replaces the configuration of the one that is there.
+Action define_template_set(CLI::App& app) {
+  const auto options = add_template_file(app);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto config, read_template(options->file));
     const auto path = template_path(options->name);
@@ -108,6 +142,16 @@ Command template_commands() {
               {{{"list", "ls"}, "list templates", "", define_template_list},
                {{"describe"}, "describe template", "", define_template_describe},
                {{"set"}, "set template", "det template set small-gpu small-gpu.yaml", define_template_set},
+               {{"create"},
+                "create template",
+                "det template create small-gpu small-gpu.yaml -w vision",
+                define_template_create},
+               {.names = {"set-value"},
+                .help = "change a part of a template",
+                .children = {{{"config"},
+                              "set configuration of template",
+                              "det template set-value config small-gpu small-gpu.yaml",
+                              define_template_set_config}}},
                {{"remove", "rm"}, "remove template", "", define_template_remove}},
           .default_child = "list"};
 }

@@ -63,10 +63,15 @@ std::optional<std::string> read_line(bool echo) {
 
 }  // namespace
 
+TerminalSize terminal_size() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return {};
+  return {size.ws_col, size.ws_row};
+}
+
 Streams process_streams() {
   std::ios::sync_with_stdio(false);
-  winsize size{};
-  const bool sized = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const auto size = terminal_size();
   const char* no_colour = std::getenv("NO_COLOR");
   return {.out = std::cout,
           .err = std::cerr,
@@ -74,7 +79,7 @@ Streams process_streams() {
           .out_tty = ::isatty(STDOUT_FILENO) == 1,
           .err_tty = ::isatty(STDERR_FILENO) == 1,
           .colour = no_colour == nullptr || *no_colour == '\0',
-          .columns = sized ? size.ws_col : 80};
+          .columns = size.columns > 0 ? size.columns : 80};
 }
 
 void end_on_interrupt() {

@@ -1,10 +1,12 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "det/cli/command.h"
 #include "det/cli/format.h"
 #include "det/cli/lookup.h"
 #include "det/cli/output.h"
+#include "det/http/client.h"
 
 namespace det::cli {
 namespace {
@@ -71,6 +73,48 @@ Action define_list_tokens(CLI::App& app) {
   };
 }
 
+Action define_describe_tokens(CLI::App& app) {
+  const auto ids = std::make_shared<std::vector<std::int64_t>>();
+  const auto form = std::make_shared<OutputForm>();
+  app.add_option("token_id", *ids, "which tokens")->type_name("TOKEN_ID")->required();
+  add_output_flags(app, *form);
+  return [ids, form](Session& session) -> Result<int> {
+    DET_TRY(const auto tokens, session.pages("/api/v1/tokens", {{"showInactive", "true"}}, "tokenInfo", 200));
+    json::array chosen;
+    for (const auto id : *ids) {
+      const auto found = std::find_if(tokens.begin(), tokens.end(),
+                                      [&](const auto& token) { return integer_at(token, "id") == id; });
+      if (found == tokens.end()) return not_found("token {} not found among those that you may see", id);
+      chosen.push_back(*found);
+    }
+    show(session.console(), *form, chosen, token_table(chosen));
+    return 0;
+  };
+}
+
+// The token becomes what this machine's calls of its user are made with.
+Action define_login_with_token(CLI::App& app) {
+  const auto token = std::make_shared<std::string>();
+  app.add_option("token", *token, "the token; asked for, if absent")->type_name("TOKEN");
+  return [token](Session& session) -> Result<int> {
+    auto& console = session.console();
+    const auto typed = token->empty() ? console.ask_password("Token: ") : *token;
+    if (!typed || typed->empty()) return invalid_argument("no token given");
+    http::Call call{.method = "GET", .path = "/api/v1/me", .headers = {}, .body = {}};
+    call.headers.add("Authorization", "Bearer " + *typed);
+    DET_TRY(const auto reply, session.exchange_anonymous(std::move(call)));
+    if (reply.status != 200)
+      return fail(ErrorCode::Unauthenticated,
+                  "the master does not know this token, or it is revoked or expired");
+    DET_TRY(const auto me, json::parse(reply.body));
+    const auto user = text_at(me, "user.username");
+    DET_TRY(auto cache, session.cache());
+    if (auto stored = cache.store(user, *typed); !stored) return tl::unexpected(stored.error());
+    console.line("Logged in as user '{}'", user);
+    return 0;
+  };
+}
+
 Action define_edit_token(CLI::App& app) {
   struct Options {
     std::int64_t id = 0;
@@ -106,6 +150,11 @@ Command token_commands() {
           .example = "det token create -d 'nightly job' -e 90",
           .children = {{{"create"}, "create token", "det token create -d ci", define_create_token},
                        {{"list", "ls"}, "list tokens", "", define_list_tokens},
+                       {{"describe"}, "describe tokens", "det token describe 3 4", define_describe_tokens},
+                       {{"login"},
+                        "log in with a token",
+                        "det token login                    asks for it, so that no other user sees it",
+                        define_login_with_token},
                        {{"edit"}, "edit token", "det token edit 3 -d 'old job'", define_edit_token},
                        {{"revoke"}, "revoke token", "det token revoke 3", define_revoke_token}},
           .default_child = "list"};

@@ -21,16 +21,18 @@ Action define_trial_describe(CLI::App& app) {
     std::int64_t id = 0;
     bool metrics = false;
     bool summary = false;
+    Paging paging{.limit = 20'000};
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("trial_id", options->id, "which trial")->type_name("TRIAL_ID")->required();
   app.add_flag("--metrics", options->metrics, "a column for each metric");
   app.add_flag("--metrics-summary", options->summary, "minimum, maximum, mean and last value of each metric");
+  add_paging_flags(app, options->paging);
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(auto answer, session.get(trial_path(options->id)));
-    DET_TRY(const auto entries, fetch_workloads(session, options->id));
+    DET_TRY(const auto entries, fetch_workloads(session, options->id, options->paging));
     const auto trial = at(answer, "trial");
     std::vector<std::string> headers = {"Experiment ID", "State", "H-Params", "Started", "Ended"};
     std::vector<json::value> row = {at(trial, "experimentId"), state_cell(at(trial, "state")),
@@ -167,26 +169,30 @@ Action define_trial_download(CLI::App& app) {
 }  // namespace
 
 Command trial_commands() {
-  return {
-      .names = {"trial", "t"},
-      .help = "manage trials",
-      .example = "det trial logs -f 12\ndet trial describe 12 --metrics\ndet trial download 12 --best",
-      .children = {{{"describe"}, "describe trial", "det trial describe 12 --metrics", define_trial_describe},
-                   {{"logs"},
-                    "show logs of trial",
-                    "det trial logs -f 12\ndet trial logs 12 --tail 20 --level WARNING",
-                    define_trial_logs},
-                   {{"kill"}, "kill trial", "", define_trial_kill},
-                   {.names = {"set"},
-                    .help = "set a setting of trial",
-                    .children = {{{"log-retention"},
-                                  "set for how many days after the end logs of trial are kept",
-                                  "det trial set log-retention 12 --days 30",
-                                  define_trial_retention}}},
-                   {{"download"},
-                    "download checkpoint of trial",
-                    "det trial download 12 --best\ndet trial download 12 --latest -o /tmp/model",
-                    define_trial_download}}};
+  return {.names = {"trial", "t"},
+          .help = "manage trials",
+          .example = "det trial logs -f 12\ndet trial describe 12 --metrics\ndet trial download 12 --best",
+          .children = {
+              {{"describe"}, "describe trial", "det trial describe 12 --metrics", define_trial_describe},
+              {{"logs"},
+               "show logs of trial",
+               "det trial logs -f 12\ndet trial logs 12 --tail 20 --level WARNING",
+               define_trial_logs},
+              {{"kill"}, "kill trial", "", define_trial_kill},
+              {{"support-bundle"},
+               "write what helps to find out what is wrong with a trial: its log, metrics and configuration",
+               "det trial support-bundle 12 -o /tmp",
+               define_support_bundle},
+              {.names = {"set"},
+               .help = "set a setting of trial",
+               .children = {{{"log-retention"},
+                             "set for how many days after the end logs of trial are kept",
+                             "det trial set log-retention 12 --days 30",
+                             define_trial_retention}}},
+              {{"download"},
+               "download checkpoint of trial",
+               "det trial download 12 --best\ndet trial download 12 --latest -o /tmp/model",
+               define_trial_download}}};
 }
 
 }  // namespace det::cli

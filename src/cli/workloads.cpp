@@ -93,8 +93,8 @@ Table WorkloadTable::table(bool metrics, bool trial_ids) const {
   return table;
 }
 
-Result<json::array> fetch_workloads(Session& session, std::int64_t trial_id) {
-  return session.pages(fmt::format("/api/v1/trials/{}/workloads", trial_id), {}, "workloads", 500);
+Result<json::array> fetch_workloads(Session& session, std::int64_t trial_id, const Paging& paging) {
+  return fetch(session, fmt::format("/api/v1/trials/{}/workloads", trial_id), {}, "workloads", paging);
 }
 
 }  // namespace det::cli

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "det/cli/session.h"
+#include "det/cli/paging.h"
 #include "det/cli/table.h"
 
 namespace det::cli {
@@ -22,6 +22,8 @@ class WorkloadTable {
   std::map<std::pair<std::int64_t, std::int64_t>, Row> rows_;  ///< By trial and batches.
 };
 
-Result<json::array> fetch_workloads(Session& session, std::int64_t trial_id);
+/// By default all, many at a time: the master reads through them for each page.
+Result<json::array> fetch_workloads(Session& session, std::int64_t trial_id,
+                                    const Paging& paging = {.limit = 20'000});
 
 }  // namespace det::cli

@@ -132,12 +132,18 @@ Action define_edit_workspace(CLI::App& app) {
 
 Action define_list_pools(CLI::App& app) {
   const auto names = std::make_shared<Names>();
+  const auto form = std::make_shared<OutputForm>();
   add_workspace(app, *names);
-  return [names](Session& session) -> Result<int> {
+  add_document_flags(app, *form);
+  return [names, form](Session& session) -> Result<int> {
     DET_TRY(const auto workspace, find_workspace(session, names->workspace));
-    DET_TRY(const auto pools, session.get(path_of("workspaces", workspace) + "/available-resource-pools"));
-    for (const auto& pool : list_at(pools, "resourcePools"))
-      session.console().line("{}", std::string_view(pool.as_string()));
+    DET_TRY(const auto answer, session.get(path_of("workspaces", workspace) + "/available-resource-pools"));
+    const auto& pools = list_at(answer, "resourcePools");
+    if (form->json || form->yaml) {
+      show_document(session.console(), *form, pools);
+      return 0;
+    }
+    for (const auto& pool : pools) session.console().line("{}", std::string_view(pool.as_string()));
     return 0;
   };
 }

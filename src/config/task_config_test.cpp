@@ -12,8 +12,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 tl::expected<TaskConfig, std::vector<Error>> resolved_task(std::string_view kind, std::string yaml,
-                                                      std::optional<std::string> base = {},
-                                                      json::object master = {}) {
+                                                           std::optional<std::string> base = {},
+                                                           json::object master = {}) {
   return resolve_task(kind,
                       {.master = std::move(master), .template_yaml = std::move(base), .user_yaml = yaml},
                       {.now = {}, .pet_name = "calm-heron", .resource_pools = {{"default", "gpus"}}});
@@ -45,9 +45,9 @@ TEST(TaskConfig, OneTextIsForTheShellAndSeveralAreAProgram) {
 TEST(TaskConfig, LayersLieOverOneAnother) {
   const auto config =
       resolved_task("notebook", "{resources: {slots: 0}, idle_timeout: 1m30s}",
-               "{resources: {slots: 4, priority: 7}, environment: {environment_variables: [A=1]}}",
-               {{"environment", {{"environment_variables", json::array{"B=2"}}}},
-                {"checkpoint_storage", {{"type", "shared_fs"}}}});
+                    "{resources: {slots: 4, priority: 7}, environment: {environment_variables: [A=1]}}",
+                    {{"environment", {{"environment_variables", json::array{"B=2"}}}},
+                     {"checkpoint_storage", {{"type", "shared_fs"}}}});
   ASSERT_TRUE(config) << config.error().front().message();
   EXPECT_EQ(config->slots, 0);
   EXPECT_EQ(config->priority, 7);

@@ -75,8 +75,8 @@ TEST_F(ForwardTest, WhatConcernsOneConnectionIsNotHandedOn) {
   const auto server = serve();
   RawSocket client(server->port());
   client.send(get_of("/",
-                  "Connection: keep-alive, X-Named\r\nX-Named: 1\r\nKeep-Alive: 3\r\nTE: gzip\r\n"
-                  "Proxy-Authorization: x\r\nX_Added: false\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n"));
+                     "Connection: keep-alive, X-Named\r\nX-Named: 1\r\nKeep-Alive: 3\r\nTE: gzip\r\n"
+                     "Proxy-Authorization: x\r\nX_Added: false\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n"));
   auto service = service_.accept();
   const auto seen = service.read_until("\r\n\r\n");
   for (const auto* name : {"X-Named", "Keep-Alive", "TE:", "Proxy-", "X_Added", "Upgrade", "HTTP2"})

@@ -106,7 +106,8 @@ TEST_P(CurveContract, OtherGroupsAndOtherNamesHaveTheirOwnPoints) {
   const auto points =
       store->curve({.trial = kTrial, .ids = {"validation.error", "training.lr"}, .points = 100});
   EXPECT_EQ(values(points, "error").size(), 20u);
-  EXPECT_THAT(values(points, "lr"), ::testing::SizeIs(::testing::AllOf(::testing::Ge(50u), ::testing::Le(102u))));
+  EXPECT_THAT(values(points, "lr"),
+              ::testing::SizeIs(::testing::AllOf(::testing::Ge(50u), ::testing::Le(102u))));
   EXPECT_TRUE(values(points, "loss").empty());
   EXPECT_TRUE(std::is_sorted(points.begin(), points.end(),
                              [](const auto& a, const auto& b) { return a.batches < b.batches; }));

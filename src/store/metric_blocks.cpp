@@ -64,6 +64,11 @@ ORDER BY up_to_batches
     MetricBlock block;
     json::object body;
     query.read(block.up_to_batches, Document{body});
+    block.stale = body.empty();
+    if (block.stale) {
+      blocks.push_back(std::move(block));
+      continue;
+    }
     block.rows = json::to_int64(body["rows"]).value_or(0);
     block.from_batches = json::to_int64(body["from"]).value_or(0);
     block.counted = body.contains("records");
@@ -116,7 +121,11 @@ std::vector<MetricRecord> read_one_curve(Connection& connection, const CurveQuer
   } else {
     // The first and the last block as rows, for the first and the last report are shown.
     add_rows(read_rows(connection, wanted, group, wanted.after_batches, blocks.front().up_to_batches));
-    cells.insert(cells.end(), blocks.begin() + 1, blocks.end() - 1);
+    for (auto block = blocks.begin() + 1; block != blocks.end() - 1; ++block)
+      if (block->stale)
+        add_rows(read_rows(connection, wanted, group, (block - 1)->up_to_batches, block->up_to_batches));
+      else
+        cells.push_back(*block);
     add_rows(read_rows(connection, wanted, group, (blocks.end() - 2)->up_to_batches, wanted.up_to_batches));
   }
   return thin_out(cells, wanted.points, wanted.trial, group);
@@ -152,18 +161,24 @@ void MetricBlock::add(const MetricBlock& later) {
 }
 
 std::int64_t blocks_up_to(Connection& connection, TrialId trial, const std::string& group) {
+  return block_before(connection, trial, group, std::numeric_limits<std::int64_t>::max());
+}
+
+std::int64_t block_before(Connection& connection, TrialId trial, const std::string& group,
+                          std::int64_t batches) {
   Query query(connection, R"sql(
 SELECT up_to_batches
 FROM metric_blocks
-WHERE trial_id = ? AND metric_group = ?
+WHERE trial_id = ? AND metric_group = ? AND up_to_batches < ?
 ORDER BY up_to_batches DESC
 LIMIT 1
 )sql");
-  query.bind(trial, group);
+  query.bind(trial, group, batches);
   return first<std::int64_t>(query, [](Query& row) { return row.get<std::int64_t>(); }).value_or(-1);
 }
 
-void write_block(Connection& connection, TrialId trial, const std::string& group, const MetricBlock& block) {
+void write_block(Connection& connection, TrialId trial, const std::string& group, const MetricBlock& block,
+                 const SumsByName& sums) {
   json::object body, names;
   for (const auto& [name, extremes] : block.names) names.emplace(name, to_array(extremes));
   body["rows"] = block.rows;
@@ -171,10 +186,16 @@ void write_block(Connection& connection, TrialId trial, const std::string& group
   if (block.counted) body["records"] = block.records;
   body["names"] = std::move(names);
   Query(connection, R"sql(
-INSERT OR REPLACE INTO metric_blocks (trial_id, metric_group, up_to_batches, body)
-VALUES (?, ?, ?, ?)
+INSERT OR REPLACE INTO metric_blocks (trial_id, metric_group, up_to_batches, body, sums)
+VALUES (?, ?, ?, ?, ?)
 )sql")
-      .bind(trial, group, block.up_to_batches, Document{body})
+      .bind(trial, group, block.up_to_batches, Document{body}, Bytes{encode_document(to_short(sums))})
+      .run();
+}
+
+void drop_block(Connection& connection, TrialId trial, const std::string& group, std::int64_t up_to_batches) {
+  Query(connection, "DELETE FROM metric_blocks WHERE trial_id = ? AND metric_group = ? AND up_to_batches = ?")
+      .bind(trial, group, up_to_batches)
       .run();
 }
 
@@ -182,6 +203,19 @@ void drop_blocks_from(Connection& connection, TrialId trial, const std::string& 
   Query(connection,
         "DELETE FROM metric_blocks WHERE trial_id = ? AND metric_group = ? AND up_to_batches >= ?")
       .bind(trial, group, batches)
+      .run();
+}
+
+void make_block_stale(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches) {
+  const json::object nothing;
+  Query(connection, R"sql(
+UPDATE metric_blocks
+SET body = ?, sums = NULL
+WHERE trial_id = ? AND metric_group = ? AND up_to_batches =
+      (SELECT MIN(up_to_batches) FROM metric_blocks WHERE trial_id = ? AND metric_group = ? AND up_to_batches >= ?)
+  AND body <> ?
+)sql")
+      .bind(Document{nothing}, trial, group, trial, group, batches, Document{nothing})
       .run();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "det/store/metric_sums.h"
 #include "det/store/sqlite.h"
 #include "det/store/store.h"
 
@@ -27,6 +28,7 @@ struct MetricBlock {
   std::int64_t from_batches = 0;    ///< of the first
   std::int64_t rows = 0, records = 0;
   bool counted = true;  ///< every report said its number of records
+  bool stale = false;   ///< says nothing but up to where it goes
   std::map<std::string, Extremes> names;
 
   /// Takes a report in. What is no number is no point of a chart.
@@ -39,9 +41,16 @@ constexpr std::int64_t kRowsOfBlock = 64;
 
 /// The last batch count that a block of a curve covers; -1: there is none.
 std::int64_t blocks_up_to(Connection& connection, TrialId trial, const std::string& group);
-void write_block(Connection& connection, TrialId trial, const std::string& group, const MetricBlock& block);
-/// Row `batches` changed or went: it and all after it are in no block any more.
+/// The same of the blocks that end before `batches`: where the block after them begins.
+std::int64_t block_before(Connection& connection, TrialId trial, const std::string& group,
+                          std::int64_t batches);
+void write_block(Connection& connection, TrialId trial, const std::string& group, const MetricBlock& block,
+                 const SumsByName& sums);
+void drop_block(Connection& connection, TrialId trial, const std::string& group, std::int64_t up_to_batches);
+/// Rows from `batches` on went: they and all after them are in no block any more.
 void drop_blocks_from(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches);
+/// Row `batches` came or changed: of the block that covers it only the rows count until it is made anew.
+void make_block_stale(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches);
 /// See Store::curve.
 std::vector<MetricRecord> read_curve(Connection& connection, const CurveQuery& query);
 

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <limits>
+#include <thread>
 
 #include "det/base/random.h"
 #include "det/store/contract_fixture.h"
@@ -167,8 +169,8 @@ TEST_P(MetricContract, ReadsAscendByBatchesThenGroup) {
   std::vector<std::string> order;
   for (const auto& r : store->metrics({.trial = TrialId(1)}))
     order.push_back(fmt::format("{}{}", r.batches, r.group));
-  EXPECT_THAT(order, ::testing::ElementsAre("10custom", "10training", "10validation", "20custom", "20training",
-                                          "20validation"));
+  EXPECT_THAT(order, ::testing::ElementsAre("10custom", "10training", "10validation", "20custom",
+                                            "20training", "20validation"));
   EXPECT_EQ(store->metrics({.trial = TrialId(1), .group = "validation"}).size(), 2u);
   EXPECT_EQ(store->metrics({.trial = TrialId(1), .after_batches = 10}).size(), 3u);
 }
@@ -248,6 +250,90 @@ TEST_P(MetricContract, SummaryAgreesWithTheReportsWhateverHappens) {
     for (const auto& [name, expected] : slow_summary(*store, 1))
       ASSERT_EQ(json::to_double(summary.at(name)), json::to_double(expected)) << name << " at step " << step;
   }
+}
+
+/// What the database says itself.
+std::int64_t count(const std::filesystem::path& directory, const char* sql) {
+  Connection connection(directory / "det.db", Connection::Mode::Read);
+  Query query(connection, sql);
+  query.next();
+  return query.get<std::int64_t>();
+}
+
+constexpr auto kStale = "SELECT COUNT(*) FROM metric_blocks WHERE sums IS NULL";
+
+/// Whether the writer has made all blocks anew, which it does when nobody waits for it.
+bool all_renewed(const std::filesystem::path& directory) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    if (count(directory, kStale) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+class LongCurve : public MetricContract {
+ protected:
+  void SetUp() override {
+    MetricContract::SetUp();
+    std::vector<Change> changes;
+    for (int n = 1; n <= kReports; ++n)
+      changes.emplace_back(AddMetrics{report(1, 1, "training", 10 * n, {{"n", n % 1000}})});
+    store->commit(std::move(changes), [] {});
+    store->flush();
+  }
+  void expect_summary() {
+    const auto summary = store->summary_metrics(TrialId(1)).at("avg_metrics").at("n").get_object();
+    for (const auto& [name, expected] : slow_summary(*store, 1))
+      EXPECT_EQ(json::to_double(summary.at(name)), json::to_double(expected)) << name;
+  }
+  static constexpr int kReports = 10'000;
+};
+
+INSTANTIATE_TEST_SUITE_P(, LongCurve, testing::Values(kSqlite), [](const auto& i) { return i.param.name; });
+
+TEST_P(LongCurve, ARewindKeepsTheSumsOfWhatStays) {
+  commit(RewindTrial{TrialId(1), 2, 80'005});
+  EXPECT_EQ(count(directory.path(), "SELECT COUNT(*) FROM metric_blocks WHERE sums IS NOT NULL"), 8000 / 64);
+  expect_summary();
+  reopen();
+  expect_summary();
+}
+
+TEST_P(LongCurve, ALateReportMakesOneBlockAnew) {
+  const auto blocks = count(directory.path(), "SELECT COUNT(*) FROM metric_blocks");
+  commit(AddMetrics{report(1, 1, "training", 20'005, {{"n", 5000}})});
+  expect_summary();
+  ASSERT_TRUE(all_renewed(directory.path()));
+  EXPECT_EQ(count(directory.path(), "SELECT COUNT(*) FROM metric_blocks"), blocks);
+  expect_summary();
+  const auto points = store->curve({.trial = TrialId(1), .points = 100});
+  EXPECT_TRUE(std::any_of(points.begin(), points.end(), [](const auto& p) { return p.batches == 20'005; }));
+}
+
+TEST_P(LongCurve, ReportsInBetweenAreSummedInBlocksOfTheirOwn) {
+  std::vector<Change> changes;
+  for (int n = kReports - 1; n > 1; --n)
+    changes.emplace_back(AddMetrics{report(1, 1, "training", 10 * n + 5, {{"n", -n}})});
+  store->commit(std::move(changes), [] {});
+  store->flush();
+  expect_summary();
+  ASSERT_TRUE(all_renewed(directory.path()));
+  EXPECT_GT(count(directory.path(), "SELECT COUNT(*) FROM metric_blocks"), 2 * kReports / 128);
+  expect_summary();
+}
+
+TEST_P(LongCurve, BlocksOfAnOlderVersionGetTheirSums) {
+  store.reset();
+  {
+    Connection connection(directory.path() / "det.db", Connection::Mode::Write);
+    connection.execute("UPDATE metric_blocks SET sums = NULL; DELETE FROM metric_summaries");
+  }
+  reopen();
+  expect_summary();
+  ASSERT_TRUE(all_renewed(directory.path()));
+  expect_summary();
+  reopen();
+  expect_summary();
 }
 
 }  // namespace

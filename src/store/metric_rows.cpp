@@ -173,7 +173,7 @@ ON CONFLICT DO NOTHING
     Query(connection_, "UPDATE metrics SET body = ? WHERE trial_id = ? AND metric_group = ? AND batches = ?")
         .bind(Bytes{merged}, report.trial_id, report.group, report.batches)
         .run();
-    drop_sums_from(connection_, report.trial_id, report.group, report.batches);
+    row_changed(connection_, report.trial_id, report.group, report.batches);
   }
   if (m.contradiction) return tl::unexpected(*std::move(m.contradiction));
   return {};
@@ -191,7 +191,7 @@ VALUES (?, ?, ?, ?, ?, ?)
         .bind(stored.trial_id, stored.group, stored.batches, stored.run_id, stored.report_time,
               Bytes{old_body})
         .run();
-    drop_sums_from(connection_, report.trial_id, report.group, report.batches);
+    row_changed(connection_, report.trial_id, report.group, report.batches);
   }
   Query(connection_, R"sql(
 UPDATE metrics
@@ -206,7 +206,7 @@ void MetricWriter::note_new_row(const MetricRecord& report) {
   if (unsummed_.size() >= kRemembered) unsummed_.clear();
   auto& of_curve = unsummed_[{report.trial_id, report.group}];
   if (report.batches <= of_curve.up_to_batches)
-    drop_sums_from(connection_, report.trial_id, report.group, report.batches);
+    row_changed(connection_, report.trial_id, report.group, report.batches);
   if (++of_curve.rows < kRowsBetweenSums) return;
   of_curve = {.rows = 0, .up_to_batches = advance_sums(connection_, report.trial_id, report.group)};
 }
@@ -233,7 +233,7 @@ WHERE trial_id = ? AND metric_group = ? AND batches > ? AND run_id < ?
           "DELETE FROM metrics WHERE trial_id = ? AND metric_group = ? AND batches > ? AND run_id < ?")
         .bind(rewind.trial, group, rewind.batches, rewind.run_id)
         .run();
-    if (connection_.changes() != 0) drop_sums_from(connection_, rewind.trial, group, rewind.batches + 1);
+    if (connection_.changes() != 0) rows_went(connection_, rewind.trial, group, rewind.batches + 1);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "det/store/metric_summary.h"
 #include "det/store/purge.h"
 
 namespace det::store {
@@ -11,7 +12,8 @@ Writer::Writer(Connection& connection, WriterOptions options)
     : connection_(connection),
       options_(std::move(options)),
       changes_(connection),
-      purging_(purge_pending(connection)) {
+      purging_(purge_pending(connection)),
+      renewing_(blocks_stale(connection)) {
   connection_.execute(options_.sync_every_commit ? "PRAGMA synchronous = FULL"
                                                  : "PRAGMA synchronous = NORMAL");
   // Replaces SQLite's own checkpoints by a count, upon which checkpoint_if_large acts.
@@ -65,19 +67,15 @@ void Writer::run() {
     while (true) {
       auto group = next_group();
       if (group.empty()) {
-        if (!purging_) return;  // stopping
-        if (!write_until_done([&] {
-              purge_some(connection_);
-              purging_ = purge_pending(connection_);
-            }))
-          return;
-        changes_.forget();
+        if (!purging_ && !renewing_) return;  // stopping
+        if (!tidy()) return;
       } else {
         const auto apply_all = [&] {
           for (const auto& commit : group)
             for (const auto& change : commit.changes) changes_.apply(change);
         };
         if (!write_until_done(apply_all)) return;
+        renewing_ = blocks_stale(connection_);
         acknowledge(group);
       }
       checkpoint_if_large();
@@ -87,11 +85,28 @@ void Writer::run() {
   }
 }
 
-// Empty: nothing is queued, but there is something to purge, or the end has come.
+// What can wait until nobody waits.
+bool Writer::tidy() {
+  if (purging_) {
+    const auto purge = [&] {
+      purge_some(connection_);
+      purging_ = purge_pending(connection_);
+    };
+    if (!write_until_done(purge)) return false;
+    changes_.forget();
+    return true;
+  }
+  return write_until_done([&] {
+    renew_some_blocks(connection_);
+    renewing_ = blocks_stale(connection_);
+  });
+}
+
+// Empty: nothing is queued, but there is something to tidy up, or the end has come.
 Writer::Group Writer::next_group() {
   std::unique_lock lock(mutex_);
-  work_.wait(lock, [&] { return !queue_.empty() || stopping_ || purging_; });
-  if (queue_.empty() && stopping_) purging_ = false;
+  work_.wait(lock, [&] { return !queue_.empty() || stopping_ || purging_ || renewing_; });
+  if (queue_.empty() && stopping_) purging_ = renewing_ = false;
   Group group;
   std::size_t bytes = 0;
   while (!queue_.empty() &&

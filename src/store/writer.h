@@ -49,6 +49,7 @@ class Writer {
 
   void run();
   Group next_group();
+  bool tidy();
   bool write_until_done(const std::function<void()>& work);
   void transaction(const std::function<void()>& work);
   void roll_back();
@@ -70,6 +71,7 @@ class Writer {
   std::size_t queued_bytes_ = 0;
   std::uint64_t queued_ = 0, acknowledged_ = 0;  // counts of commits
   bool purging_ = false;
+  bool renewing_ = false;  // of the writing thread alone: some block of metrics is stale
   bool stopping_ = false;
   std::thread thread_;
 };

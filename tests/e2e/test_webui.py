@@ -1,5 +1,6 @@
 """The pages in a real browser, against a real master with experiments that ended, were resumed and still run."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -72,6 +73,29 @@ def profiled_experiment(cluster, directory):
     return cluster.create(directory)
 
 
+def long_curve(cluster, reports=4000, peak=3000):
+    """A trial outside the cluster with more reports than a chart shows, one of them a peak."""
+    config = yaml.safe_dump(
+        {"name": "long curve", "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": reports}}}
+    )
+    experiment = cluster.get("experiments/by-external-id/curve", "PUT", {"config": config, "unmanaged": True})[
+        "experiment"
+    ]["id"]
+    wanted = {"experimentId": experiment, "hparams": {}, "unmanaged": True}
+    trial = cluster.get("trials", "PUT", {"createTrialRequest": wanted, "externalTrialId": "curve"})["trial"]["id"]
+    run = cluster.get(f"trials/{trial}/start", "POST", {"resume": True})["trialRunId"]
+
+    def report(step):
+        metrics = {"avgMetrics": {"loss": 9.0 if step == peak else step % 7 / 7}}
+        body = {"trialId": trial, "trialRunId": run, "stepsCompleted": step, "metrics": metrics}
+        cluster.get(f"trials/{trial}/metrics", "POST", {"group": "training", "metrics": body})
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        list(pool.map(report, range(1, reports + 1)))
+    cluster.get(f"trials/{trial}", "PATCH", {"trialId": trial, "state": "STATE_COMPLETED"})
+    return {"trial": trial, "reports": reports, "peak": peak}
+
+
 def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
     (tmp_path / "master.yaml").write_text(yaml.safe_dump({"webhooks": {"allowed_addresses": ["127.0.0.1"]}}))
     cluster = start(options=("--slots", "2", "--config-file", str(tmp_path / "master.yaml")))
@@ -108,6 +132,7 @@ def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
         },
         "resumed": {"id": resumed, "trial": trial},
         "profiled": cluster.trial_of(profiled)["id"],
+        "curve": long_curve(cluster),
         "waiting": waiting,
         "receiver": receiver.url,
         "long": {"id": long, "name": "long way", "trial": cluster.trial_of(long)["id"]},

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { isDrawn } from "./experiment.mjs";
 
 /** One trial that was interrupted and went on: curves, workloads, runs, logs; and trials beside each other. */
-export async function trial({ page, open, path, text, done }, { resumed, search, profiled }) {
+export async function trial({ page, open, path, text, done }, { resumed, search, profiled, curve }) {
   const id = resumed.trial;
   const tab = (name) => page.getByRole("navigation", { name: "Of this trial" }).getByRole("link", { name });
   await open(`/det/experiments/${resumed.id}`);
@@ -67,6 +67,8 @@ export async function trial({ page, open, path, text, done }, { resumed, search,
   await page.waitForFunction(() => document.querySelector(".logs .line")?.innerText.includes("(run 1) starts"));
   await done("its log is searched and filtered by the master, and read from both ends");
 
+  await zoomed({ page, open, done }, curve);
+
   await open(`/det/compare?trials=${id},${search.best}`);
   await isDrawn(page, page.locator("figure.chart").first());
   const compared = page.getByRole("table", { name: "Compared trials" });
@@ -78,4 +80,39 @@ export async function trial({ page, open, path, text, done }, { resumed, search,
   await page.waitForFunction(() => document.querySelectorAll("table[aria-label='Compared trials'] thead th").length === 3);
   assert.equal(path(), `/det/compare?trials=${encodeURIComponent(`${search.best},${id}`)}`);
   await done("trials of different experiments stand beside each other");
+}
+
+/** A curve of more reports than a chart shows: who looks at a part of it gets that part from the master. */
+async function zoomed({ page, open, done }, { trial: id, reports, peak }) {
+  await open(`/det/trials/${id}`);
+  const figure = page.locator("figure.chart").first();
+  await isDrawn(page, figure);
+  const points = async () => Number(/(\d+) points/.exec(await figure.getByRole("img").getAttribute("aria-label"))[1]);
+  const whole = await points();
+  assert(whole < reports / 1.2, `${whole} points of ${reports} reports`);
+  const box = await figure.locator(".u-over").boundingBox();
+  const at = (part) => box.x + box.width * part;
+  const around = peak / reports;
+  const detail = page.waitForResponse(/trials\/time-series\?.*startBatches=/);
+  await page.mouse.move(at(around - 0.1), box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(at(around + 0.1), box.y + 50, { steps: 3 });
+  await page.mouse.up();
+  const { trials } = await (await detail).json();
+  const { data } = trials[0].metrics[0];
+  assert(data.length > reports * 0.19 && data.length < reports * 0.22, `${data.length} points in a fifth of ${reports}: all of them`);
+  assert(data.some(({ batches, values }) => batches === peak && values.loss === 9), "the peak is among them");
+  await page.waitForURL(/zoom=/);
+  await page.waitForFunction((before) => Number(/(\d+) points/.exec(document.querySelector("figure.chart [role=img]").ariaLabel)[1]) > before, whole);
+  await done("a part of a long curve is shown in all its detail");
+
+  const finer = await points();
+  const again = page.waitForResponse(/startBatches=/);
+  await page.reload();
+  await again;
+  await page.waitForFunction((wanted) => Number(/(\d+) points/.exec(document.querySelector("figure.chart [role=img]")?.ariaLabel ?? "0 points")[1]) === wanted, finer);
+  await page.getByRole("button", { name: "Zoom out" }).click();
+  await page.waitForURL((url) => !url.searchParams.has("zoom"));
+  await page.waitForFunction((wanted) => Number(/(\d+) points/.exec(document.querySelector("figure.chart [role=img]").ariaLabel)[1]) === wanted, whole);
+  await done("what is zoomed to is a link, and all of the curve a click away");
 }

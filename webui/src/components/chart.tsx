@@ -5,8 +5,10 @@ import type { Chart as ChartData, Series } from "./curves";
 import { formatNumber } from "./format";
 import { palette } from "./palette";
 import { useDark } from "./theme";
+import { type Range, rangeText } from "./zoom";
 
-const height = 230;
+/** One chart alone has the width of the page. */
+const heightOf = (width: number) => (width > 800 ? 340 : 230);
 const legendMax = 10;
 
 export interface ChartProps {
@@ -14,6 +16,22 @@ export interface ChartProps {
   readonly log: boolean;
   /** The colour of a trial's curve; without it, each series has one of the palette. */
   readonly colour?: ((series: Series) => string) | undefined;
+  /** What is shown of the x axis; without it, all. */
+  readonly range?: Range | undefined;
+  /** Somebody zoomed in, or out again to all that there is. */
+  readonly onRange?: ((range?: Range) => void) | undefined;
+}
+
+/** Whether two ranges are the same on the screen. */
+const sameRange = (a: Range | undefined, b: Range | undefined) =>
+  a === b || (a !== undefined && b !== undefined && rangeText(a) === rangeText(b));
+
+/** What of the x axis a chart shows; undefined: all. */
+function shownRange({ scales, data }: uPlot): Range | undefined {
+  const [first, last] = [data[0][0], data[0].at(-1)];
+  const { min, max } = scales.x ?? {};
+  if (first === undefined || last === undefined || min === undefined || max === undefined || min === null || max === null) return undefined;
+  return min > first || max < last ? { from: min, to: max } : undefined;
 }
 
 function options({ chart, log, colour }: ChartProps, width: number): uPlot.Options {
@@ -34,7 +52,7 @@ function options({ chart, log, colour }: ChartProps, width: number): uPlot.Optio
   const label = chart.axis === "time" ? "seconds" : chart.axis;
   return {
     width,
-    height,
+    height: heightOf(width),
     legend: { show: !many },
     cursor: { sync: { key: "metrics", scales: ["x", null] }, focus: { prox: many ? 16 : -1 } },
     focus: { alpha: 0.25 },
@@ -58,9 +76,11 @@ function options({ chart, log, colour }: ChartProps, width: number): uPlot.Optio
 }
 
 /** One metric's curves on a canvas. Drag to zoom, double-click to see all. */
-export function Chart({ chart, log, colour }: ChartProps) {
+export function Chart({ chart, log, colour, range, onRange }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const latest = useRef({ range, onRange });
+  latest.current = { range, onRange };
   const dark = useDark();
   const colours = colour === undefined ? "" : chart.series.map(colour).join();
   const shape = [chart.axis, log, dark, colours, ...chart.series.map(({ label }) => label)].join("\n");
@@ -70,17 +90,34 @@ export function Chart({ chart, log, colour }: ChartProps) {
     if (element === null) return;
     const made = new uPlot(options({ chart, log, colour }, element.clientWidth), chart.data, element);
     plot.current = made;
-    const watch = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    // Whoever draws a range with the pointer, or clicks twice, has let go when this comes.
+    const tell = () => {
+      const shown = shownRange(made);
+      if (plot.current === made && !sameRange(shown, latest.current.range)) latest.current.onRange?.(shown);
+    };
+    const later = () => setTimeout(tell);
+    element.addEventListener("mouseup", later);
+    element.addEventListener("dblclick", later);
+    const watch = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: heightOf(element.clientWidth) }));
     watch.observe(element);
     return () => {
       watch.disconnect();
+      element.removeEventListener("mouseup", later);
+      element.removeEventListener("dblclick", later);
       made.destroy();
       plot.current = null;
     };
     // New data for the same series goes in by setData below.
   }, [shape]);
 
-  useEffect(() => plot.current?.setData(chart.data), [chart]);
+  // What comes while somebody looks at a part does not take it away.
+  useEffect(() => {
+    const made = plot.current;
+    if (made === null) return;
+    const part = onRange === undefined ? shownRange(made) : range && { from: range.from, to: range.to };
+    made.setData(chart.data, part === undefined);
+    if (part !== undefined) made.setScale("x", { min: part.from, max: part.to });
+  }, [chart, range, shape]);
 
   const count = chart.data[0].length;
   return (

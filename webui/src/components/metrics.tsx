@@ -1,11 +1,13 @@
 import { useDeferredValue, useMemo, useState } from "react";
 import { Chart, type ChartProps } from "./chart";
 import { type Axis, type Chart as ChartData, charts, countedRecords, points, possibleAxes, type Scale } from "./curves";
+import { useDetail } from "./detail";
 import { download } from "./download";
 import { Choice, Panel, Problem } from "./parts";
 import { allReports, useReports } from "./reports";
-import { useParameter } from "./route";
+import { useParameter, useQuery } from "./route";
 import { csv, smooth } from "./series";
+import { parseRange, type Range, rangeText, withDetail } from "./zoom";
 
 const shownAtFirst = 6;
 
@@ -38,11 +40,14 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
     return new Map([...scales].map(([id, scale]) => [id, { ...scale, counted: counted.get(id) ?? [] }]));
   }, [list, scales]);
   const possible = possibleAxes(trialIds.flatMap((id) => withRecords.get(id) ?? []));
-  const [wanted, setAxis] = useParameter("x", "batches");
+  const [{ x: wanted }, change] = useQuery();
   const axis: Axis = possible.find((name) => name === wanted) ?? "batches";
   const [log, setLog] = useParameter("log");
   const [only, setOnly] = useParameter("metric");
   const [smoothing, setSmoothing] = useParameter("smooth", "0");
+  const [zoom, setZoom] = useParameter("zoom");
+  const range = useMemo(() => parseRange(zoom), [zoom]);
+  const detail = useDetail(trialIds, list, axis, withRecords, range);
   const [all, setAll] = useState(false);
   const [saving, setSaving] = useState("");
   const save = async () => {
@@ -56,8 +61,8 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
   };
   const weight = weights.find(([value]) => value === smoothing)?.[0] ?? "0";
   const made = useMemo(
-    () => charts(points(list, axis, withRecords), first, axis).map((chart) => smoothed(chart, Number(weight))),
-    [list, axis, withRecords, first, weight],
+    () => charts(points(withDetail(list, detail), axis, withRecords), first, axis).map((chart) => smoothed(chart, Number(weight))),
+    [list, detail, axis, withRecords, first, weight],
   );
   const wantedCharts = made.some(({ name }) => name === only) ? made.filter(({ name }) => name === only) : made;
   const shown = all ? wantedCharts : wantedCharts.slice(0, shownAtFirst);
@@ -67,11 +72,16 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
       tools={
         <>
           <Choice label="Metric" value={only} options={[["", "all"], ...made.map(({ name }) => [name, name] as const)]} onChange={setOnly} />
-          <Choice label="Over" value={axis} options={possible.map((name) => [name, name] as const)} onChange={setAxis} />
+          <Choice label="Over" value={axis} options={possible.map((name) => [name, name] as const)} onChange={(value) => change({ x: value === "batches" ? "" : value, zoom: "" })} />
           <Choice label="Smoothing" value={weight} options={weights} onChange={setSmoothing} />
           <label className="check">
             <input type="checkbox" checked={log !== ""} onChange={(event) => setLog(event.target.checked ? "1" : "")} /> logarithmic
           </label>
+          {range !== undefined && (
+            <button type="button" title="A double click on a chart does the same" onClick={() => setZoom("")}>
+              Zoom out
+            </button>
+          )}
           <button type="button" disabled={list.length === 0 || saving === "saving"} title="All that was reported, as a table" onClick={() => void save()}>
             CSV
           </button>
@@ -84,7 +94,7 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
       )}
       <div className="charts">
         {shown.map((chart) => (
-          <Chart key={chart.name} chart={chart} log={log !== ""} colour={colour} />
+          <Chart key={chart.name} chart={chart} log={log !== ""} colour={colour} range={range} onRange={(to?: Range) => setZoom(to ? rangeText(to) : "")} />
         ))}
       </div>
       {wantedCharts.length > shown.length && (

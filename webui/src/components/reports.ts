@@ -7,6 +7,9 @@ const pollMs = 3000;
 /** Of all curves together: more than a screen shows, and drawn in a moment. */
 const pointsMax = 20_000;
 
+/** How many of each curve's are asked for where so many trials are shown. */
+export const pointsOf = (trials: number) => Math.max(200, Math.min(2000, Math.floor(pointsMax / Math.max(1, trials))));
+
 export interface Reports {
   readonly key: string;
   readonly list: readonly MetricReport[];
@@ -47,7 +50,7 @@ export function useReports(trialIds: readonly number[], live: boolean, group: "a
       let list: MetricReport[] = [];
       try {
         const path = follow ? `trials/${ids[0]}/metrics/follow` : `trials/metrics/${group === "all" ? "trial" : group}_metrics`;
-        const maxDatapoints = Math.max(200, Math.min(2000, Math.floor(pointsMax / ids.length)));
+        const maxDatapoints = pointsOf(ids.length);
         const parameters = follow ? { maxDatapoints } : { trialIds: ids, maxDatapoints };
         if (ids.length > 0)
           await stream<MetricsReply>(path, parameters, abort.signal, (items) => {

@@ -27,6 +27,8 @@ interface HeadProps {
 export function Head({ experiment, trials, reload }: HeadProps) {
   const { id, name, description, labels, state } = experiment;
   const over = isTerminal(state);
+  // A search is completed also where some of its trials are not.
+  const failed = state === "STATE_ERROR" ? 0 : trials.filter((trial) => trial.state === "STATE_ERROR").length;
   const save = (what: Parameters<typeof change>[1]) => change(id, what).then(reload);
   return (
     <header className="pagehead">
@@ -61,6 +63,11 @@ export function Head({ experiment, trials, reload }: HeadProps) {
         <span>
           {experiment.searcherType} · {count(experiment.numTrials, "trial")}
         </span>
+        {failed > 0 && (
+          <Link to={{ page: "experiment", id, tab: "trials" }} className="state bad" title="Its trials">
+            {failed} failed
+          </Link>
+        )}
         <span>
           started <Age time={experiment.startTime} />, {over ? "ran" : "runs"}{" "}
           {runTime(experiment.startTime, experiment.endTime, Date.now())}

@@ -42,13 +42,12 @@ export async function listReports(id: number, group: string, most: number, signa
   return replies.flatMap(({ metrics }) => metrics);
 }
 
-export async function listRuns(id: number, signal: AbortSignal): Promise<readonly Run[]> {
-  const [checkpoints, replies, starts, goingOn] = await Promise.all([
+export async function listRuns(id: number, batches: number, signal: AbortSignal): Promise<readonly Run[]> {
+  const [checkpoints, starts, goingOn] = await Promise.all([
     listCheckpoints(id, signal),
-    all<{ metrics: readonly MetricReport[] }>("trials/metrics/trial_metrics", { trialIds: [id] }, signal),
     all<LogLine>(`trials/${id}/logs`, { searchText: ") starts on agent ", sources: ["master"], limit: 1000 }, signal),
     all<LogLine>(`trials/${id}/logs`, { searchText: "determined: going on after batch", limit: 1000 }, signal),
   ]);
   const lines = [...starts, ...goingOn].sort((a, b) => Number(a.id) - Number(b.id));
-  return runs(checkpoints, replies.flatMap(({ metrics }) => metrics), lines);
+  return runs(checkpoints, batches, lines);
 }

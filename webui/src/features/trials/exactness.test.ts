@@ -11,7 +11,6 @@ const run = (number: number, some: Partial<Run> = {}): Run => ({
   saidFrom: undefined,
   lastBatch: 0,
   checkpoints: 0,
-  reports: 0,
   ...some,
 });
 type Environment = TrialEnvironments["environments"][number]["environment"];

@@ -9,8 +9,8 @@ import { type Check, exactness } from "./exactness";
 import type { Run } from "./runs";
 
 /** Each start of the trial's process: what it went on from, and how far it came. */
-export function RunTable({ id, live }: { id: number; live: boolean }) {
-  const [list] = usePolled(`runs ${id}`, (signal) => listRuns(id, signal), 5000, () => live);
+export function RunTable({ id, batches, live }: { id: number; batches: number; live: boolean }) {
+  const [list] = usePolled(`runs ${id}`, (signal) => listRuns(id, batches, signal), 5000, () => live);
   const columns = useMemo(
     (): Column<Run>[] => [
       { id: "run", title: "Run", number: true, value: ({ run }) => run, cell: ({ run }) => run },
@@ -30,7 +30,6 @@ export function RunTable({ id, live }: { id: number; live: boolean }) {
       },
       { id: "to", title: "Last batch", number: true, value: ({ lastBatch }) => lastBatch, cell: ({ lastBatch }) => lastBatch },
       { id: "checkpoints", title: "Checkpoints saved", number: true, cell: ({ checkpoints }) => checkpoints },
-      { id: "reports", title: "Reports kept", number: true, cell: ({ reports }) => reports },
     ],
     [],
   );

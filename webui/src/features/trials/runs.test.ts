@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Checkpoint, LogLine, MetricReport } from "../../api/types";
+import type { Checkpoint, LogLine } from "../../api/types";
 import { runs } from "./runs";
 
 const checkpoint = (uuid: string, run: number, steps: number): Checkpoint => ({
@@ -12,40 +12,32 @@ const checkpoint = (uuid: string, run: number, steps: number): Checkpoint => ({
   metadata: { steps_completed: steps },
   training: {},
 });
-const report = (trialRunId: number, totalBatches: number): MetricReport => ({
-  trialId: 1,
-  trialRunId,
-  endTime: "",
-  totalBatches,
-  group: "training",
-  metrics: {},
-});
 const line = (log: string, timestamp = ""): LogLine => ({ id: "1", timestamp, message: "", log });
 
 test("a run goes on from the newest checkpoint of the runs before it", () => {
   const made = runs(
     [checkpoint("a", 1, 40), checkpoint("b", 1, 80), checkpoint("c", 2, 120)],
-    [report(1, 50), report(1, 90), report(2, 120), report(2, 130)],
+    130,
     [line("trial 1 (run 1) starts on agent x\n", "t1"), line("trial 1 (run 2) starts on agent y\n", "t2"), line("INFO: determined: going on after batch 80\n")],
   );
   expect(made).toEqual([
-    { run: 1, started: "t1", agent: "x", from: undefined, saidFrom: undefined, lastBatch: 90, checkpoints: 2, reports: 2 },
-    { run: 2, started: "t2", agent: "y", from: { uuid: "b", batches: 80 }, saidFrom: 80, lastBatch: 130, checkpoints: 1, reports: 2 },
+    { run: 1, started: "t1", agent: "x", from: undefined, saidFrom: undefined, lastBatch: 80, checkpoints: 2 },
+    { run: 2, started: "t2", agent: "y", from: { uuid: "b", batches: 80 }, saidFrom: 80, lastBatch: 130, checkpoints: 1 },
   ]);
 });
 
 test("what a run says goes before what is newest", () => {
-  const [, second] = runs([checkpoint("a", 1, 40), checkpoint("b", 1, 80)], [report(2, 50)], [
+  const [, second] = runs([checkpoint("a", 1, 40), checkpoint("b", 1, 80)], 50, [
     line("trial 1 (run 2) starts on agent y"),
     line("determined: going on after batch 40"),
   ]);
   expect(second?.from?.uuid).toBe("a");
 });
 
-test("without log lines the checkpoints and reports still say which runs there were", () => {
-  expect(runs([checkpoint("a", 1, 40)], [report(2, 50)], []).map(({ run, from }) => [run, from?.uuid])).toEqual([
-    [1, undefined],
-    [2, "a"],
+test("without log lines the checkpoints still say which runs there were", () => {
+  expect(runs([checkpoint("a", 1, 40), checkpoint("b", 2, 80)], 90, []).map(({ run, from, lastBatch }) => [run, from?.uuid, lastBatch])).toEqual([
+    [1, undefined, 40],
+    [2, "a", 90],
   ]);
-  expect(runs([], [], [])).toEqual([]);
+  expect(runs([], 0, [])).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /** The runs of a trial: each time its process started, and where it went on. Pure. */
 
-import type { Checkpoint, LogLine, MetricReport } from "../../api/types";
+import type { Checkpoint, LogLine } from "../../api/types";
 import { toNumber } from "../../components/format";
 
 export interface Run {
@@ -11,9 +11,9 @@ export interface Run {
   readonly from: { readonly uuid: string; readonly batches: number } | undefined;
   /** The number of batches after which it said it goes on. */
   readonly saidFrom: number | undefined;
+  /** Of what counts of it: the next run goes on there, or earlier. */
   readonly lastBatch: number;
   readonly checkpoints: number;
-  readonly reports: number;
 }
 
 const runOf = ({ allocationId }: Checkpoint) => Number(/\.(\d+)$/.exec(allocationId)?.[1] ?? 1);
@@ -22,11 +22,11 @@ const batchesOf = ({ metadata }: Checkpoint) => toNumber(metadata.steps_complete
 /**
  * Puts together what the master keeps: its own lines in the trial's log say
  * when and where each run started, the run's own line where it goes on, a
- * checkpoint's allocation which run saved it, a report which run sent it. A
- * run begins from the newest checkpoint that earlier runs had saved, unless
- * it says that it goes on elsewhere.
+ * checkpoint's allocation which run saved it. A run begins from the newest
+ * checkpoint that earlier runs had saved, unless it says that it goes on
+ * elsewhere; the last one came as far as the trial, `batches`.
  */
-export function runs(checkpoints: readonly Checkpoint[], reports: readonly MetricReport[], lines: readonly LogLine[]): Run[] {
+export function runs(checkpoints: readonly Checkpoint[], batches: number, lines: readonly LogLine[]): Run[] {
   const starts = new Map<number, { time: string; agent: string }>();
   const said = new Map<number, number>();
   let current = 1;
@@ -39,13 +39,13 @@ export function runs(checkpoints: readonly Checkpoint[], reports: readonly Metri
     const going = /determined: going on after batch (\d+)/.exec(log);
     if (going && !said.has(current)) said.set(current, Number(going[1]));
   }
-  const numbers = new Set([...starts.keys(), ...checkpoints.map(runOf), ...reports.map(({ trialRunId }) => trialRunId)]);
+  const numbers = new Set([...starts.keys(), ...checkpoints.map(runOf)]);
+  const last = Math.max(0, ...numbers);
   return [...numbers]
     .filter((run) => run > 0)
     .sort((a, b) => a - b)
     .map((run) => {
       const saved = checkpoints.filter((checkpoint) => runOf(checkpoint) === run);
-      const sent = reports.filter(({ trialRunId }) => trialRunId === run);
       const earlier = checkpoints.filter((checkpoint) => runOf(checkpoint) < run);
       const goesOn = said.get(run);
       const from =
@@ -57,9 +57,8 @@ export function runs(checkpoints: readonly Checkpoint[], reports: readonly Metri
         agent: starts.get(run)?.agent,
         from: from === undefined ? undefined : { uuid: from.uuid, batches: batchesOf(from) },
         saidFrom: goesOn,
-        lastBatch: Math.max(0, ...saved.map(batchesOf), ...sent.map(({ totalBatches }) => totalBatches)),
+        lastBatch: Math.max(run === last ? batches : 0, ...saved.map(batchesOf)),
         checkpoints: saved.length,
-        reports: sent.length,
       };
     });
 }

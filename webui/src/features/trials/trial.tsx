@@ -52,7 +52,7 @@ function Content({ trial, experiment, tab }: TrialWithExperiment & { tab: TrialT
     case "hyperparameters":
       return (
         <Panel title="Hyperparameters">
-          <Pairs rows={flatten(trial.hparams)} />
+          <Hyperparameters of={trial.hparams} />
         </Panel>
       );
     case "workloads":
@@ -60,7 +60,7 @@ function Content({ trial, experiment, tab }: TrialWithExperiment & { tab: TrialT
     case "checkpoints":
       return <Checkpoints id={trial.id} live={live} />;
     case "runs":
-      return <RunTable id={trial.id} live={live} />;
+      return <RunTable id={trial.id} batches={trial.totalBatchesProcessed} live={live} />;
     case "profile":
       return <ProfilePanel id={trial.id} startTime={trial.startTime} live={live} />;
     case "environment":
@@ -125,7 +125,7 @@ function Overview({ trial, experiment, live }: TrialWithExperiment & { live: boo
           <Pairs
             rows={[
               ["Batches", `${trial.totalBatchesProcessed}${target}`],
-              [`Best ${experiment.searcherMetric}`, formatNumber(trial.searcherMetricValue)],
+              [`Best ${experiment.searcherMetric}`, trial.searcherMetricValue === undefined || trial.searcherMetricValue === null ? "none yet" : formatNumber(trial.searcherMetricValue)],
               ["Started", <Age key="started" time={trial.startTime} />],
               ["Time", runTime(trial.startTime, trial.endTime, Date.now())],
               ["Restarts", String(trial.restarts)],
@@ -139,11 +139,16 @@ function Overview({ trial, experiment, live }: TrialWithExperiment & { live: boo
           />
         </Panel>
         <Panel title="Hyperparameters">
-          <Pairs rows={flatten(trial.hparams)} />
+          <Hyperparameters of={trial.hparams} />
         </Panel>
       </div>
     </>
   );
+}
+
+function Hyperparameters({ of }: { of: TrialWithExperiment["trial"]["hparams"] }) {
+  const rows = flatten(of);
+  return rows.length === 0 ? <p className="quiet">It has none.</p> : <Pairs rows={rows} />;
 }
 
 function Checkpoints({ id, live }: { id: number; live: boolean }) {

@@ -1,0 +1,30 @@
+#include "det/cli/paging.h"
+
+#include <CLI/CLI.hpp>
+
+#include "det/cli/format.h"
+
+namespace det::cli {
+
+void add_paging_flags(CLI::App& app, Paging& paging) {
+  app.add_option("--limit", paging.limit, fmt::format("items a page ({})", paging.limit))
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--offset", paging.offset, "with --pages 1: how many to skip")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--pages", paging.pages, "one page or all (all)")
+      ->type_name("{1,all}")
+      ->check(CLI::IsMember({"1", "all"}));
+}
+
+Result<json::array> fetch(Session& session, const std::string& path, QueryItems query,
+                          std::string_view member, const Paging& paging) {
+  if (paging.pages != "1") return session.pages(path, std::move(query), member, paging.limit);
+  query.emplace_back("limit", std::to_string(paging.limit));
+  query.emplace_back("offset", std::to_string(paging.offset));
+  DET_TRY(const auto page, session.get(path, query));
+  return list_at(page, member);
+}
+
+}  // namespace det::cli
