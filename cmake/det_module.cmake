@@ -1,4 +1,4 @@
-# det_module(<name> [PURE] [WAITS] [PRECOMPILED name] [HEADERS ...] SOURCES ... [TESTS ...] [DEPS ...] [LINK ...])
+# det_module(<name> [PURE] [WAITS] [SEPARATE] [PRECOMPILED name] [HEADERS ...] SOURCES ... [TESTS ...] [DEPS ...] [LINK ...])
 #
 # One folder, one library, one namespace. DEPS are the modules that this one
 # may include; LINK are third-party targets. A PURE module computes: it may
@@ -8,6 +8,10 @@
 # they are compiled once with that set. A module that WAITS more than it
 # computes is optimised less (-O1), which builds it in half the time.
 #
+# With DET_UNITY many files are compiled at once, which reads their headers and makes what they share of templates once.
+# The names of their unnamed namespaces meet then; where they are those of every file (list, create), the module is
+# SEPARATE. Tests are compiled so, too.
+#
 # Headers of modules outside DEPS are not on the include path, so a breach of
 # the dependency rule (docs/architecture.md) does not compile. Dependencies of
 # dependencies are private for the same reason unless they are listed, too.
@@ -16,7 +20,7 @@ set(DET_NO_FALSE_ALARMS -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-o
 set(DET_PURE_LIBRARIES fmt::fmt yaml-cpp Boost::json tl::expected)
 
 function(det_module name)
-  cmake_parse_arguments(ARG "PURE;WAITS" "PRECOMPILED" "HEADERS;SOURCES;TESTS;DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PURE;WAITS;SEPARATE" "PRECOMPILED" "HEADERS;SOURCES;TESTS;DEPS;LINK" ${ARGN})
 
   foreach(library IN LISTS ARG_LINK)
     if(ARG_PURE AND NOT library IN_LIST DET_PURE_LIBRARIES)
@@ -41,6 +45,9 @@ function(det_module name)
   set_target_properties(det_${name} PROPERTIES DET_PURE "${ARG_PURE}")
   target_include_directories(det_${name} PUBLIC ${root})
   target_compile_options(det_${name} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers -Wno-mismatched-new-delete ${DET_NO_FALSE_ALARMS} -Werror)
+  if(NOT ARG_SEPARATE)
+    set_target_properties(det_${name} PROPERTIES UNITY_BUILD ${DET_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+  endif()
   if(ARG_WAITS)
     target_compile_options(det_${name} PRIVATE -O1)
   endif()

@@ -10,7 +10,7 @@
 namespace det::cli {
 namespace {
 
-Action define_list(CLI::App& app) {
+Action define_audit_list(CLI::App& app) {
   struct Options {
     std::string user, text, since, until;
     bool refused = false;
@@ -56,7 +56,7 @@ Command audit_commands() {
   return {.names = {"audit"},
           .help = "see who changed what (administrators)",
           .example = "det -u admin audit list --username ann --refused",
-          .children = {{{"list", "ls"}, "list what was called", "det -u admin audit list", define_list}},
+          .children = {{{"list", "ls"}, "list what was called", "det -u admin audit list", define_audit_list}},
           .default_child = "list"};
 }
 

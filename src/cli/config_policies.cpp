@@ -29,7 +29,7 @@ void add_target(CLI::App& app, Target& target) {
       ->type_name("WORKSPACE");
 }
 
-Result<std::string> path_of(Session& session, const Target& target) {
+Result<std::string> path_of_policies(Session& session, const Target& target) {
   const auto* type = target.workload == "experiment" ? "EXPERIMENT" : "NTSC";
   if (target.workspace.empty()) return fmt::format("/api/v1/config-policies/global/{}", type);
   DET_TRY(const auto workspace, find_workspace(session, target.workspace));
@@ -42,7 +42,7 @@ std::string words_of(const Target& target) {
                                               : fmt::format("workspace '{}'", target.workspace));
 }
 
-Action define_describe(CLI::App& app) {
+Action define_policies_describe(CLI::App& app) {
   struct Options {
     Target target;
     OutputForm form;
@@ -51,7 +51,7 @@ Action define_describe(CLI::App& app) {
   add_target(app, options->target);
   add_document_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
-    DET_TRY(const auto path, path_of(session, options->target));
+    DET_TRY(const auto path, path_of_policies(session, options->target));
     DET_TRY(const auto answer, session.get(path));
     const auto& policy = at(answer, "configPolicies");
     const bool is_empty = !policy.is_object() || policy.get_object().empty();
@@ -78,18 +78,18 @@ Action define_set(CLI::App& app) {
     std::ifstream file(options->file, std::ios::binary);
     if (!file) return not_found("cannot open the policy file {}", options->file);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    DET_TRY(const auto path, path_of(session, options->target));
+    DET_TRY(const auto path, path_of_policies(session, options->target));
     DET_TRY(const auto answer, session.put(path, json::object{{"configPolicies", text}}));
     session.console().good(fmt::format("Set the {}", words_of(options->target)));
     return 0;
   };
 }
 
-Action define_delete(CLI::App& app) {
+Action define_policies_delete(CLI::App& app) {
   const auto target = std::make_shared<Target>();
   add_target(app, *target);
   return [target](Session& session) -> Result<int> {
-    DET_TRY(const auto path, path_of(session, *target));
+    DET_TRY(const auto path, path_of_policies(session, *target));
     DET_TRY(const auto answer, session.del(path));
     session.console().good(fmt::format("Deleted the {}", words_of(*target)));
     return 0;
@@ -104,9 +104,9 @@ Command config_policies_commands() {
       .names = {"config-policies", "cp"},
       .help = "manage what administrators fix and limit in configurations",
       .example = set,
-      .children = {{{"describe"}, "describe policy", "det config-policies describe tasks", define_describe},
+      .children = {{{"describe"}, "describe policy", "det config-policies describe tasks", define_policies_describe},
                    {{"set"}, "set policy", set, define_set},
-                   {{"delete"}, "delete policy", "", define_delete}},
+                   {{"delete"}, "delete policy", "", define_policies_delete}},
       .default_child = "describe"};
 }
 

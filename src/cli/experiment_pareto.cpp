@@ -8,13 +8,13 @@
 namespace det::cli {
 namespace {
 
-struct Options {
+struct ParetoOptions {
   std::int64_t id = 0;
   std::vector<std::string> metrics;
   OutputForm form;
 };
 
-Result<int> show_front(Session& session, const Options& options) {
+Result<int> show_front(Session& session, const ParetoOptions& options) {
   QueryItems query;
   for (const auto& metric : options.metrics) query.emplace_back("metrics", metric);
   DET_TRY(const auto answer, session.get(experiment_path(options.id) + "/pareto", query));
@@ -36,7 +36,7 @@ Result<int> show_front(Session& session, const Options& options) {
 }  // namespace
 
 Action define_pareto(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ParetoOptions>();
   app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
   app.add_option("--metric", options->metrics,
                  "a validation metric, smaller is better; accuracy:max where larger is")

@@ -33,7 +33,7 @@ Result<std::string> find_task_id(Session& session, const TaskKind& kind, const s
 namespace {
 
 template <const TaskKind& kind>
-Action define_list(CLI::App& app) {
+Action define_task_list(CLI::App& app) {
   struct Options {
     bool quiet = false, all = false;
     std::string sort = "start-time", order = "asc", workspace;
@@ -166,7 +166,7 @@ Result<json::value> get_one(Session& session, const TaskKind& kind, const std::s
 }
 
 template <const TaskKind& kind>
-Action define_describe(CLI::App& app) {
+Action define_task_describe(CLI::App& app) {
   const auto id = std::make_shared<std::string>();
   const auto form = std::make_shared<OutputForm>();
   app.add_option("id", *id, "which one; the beginning of its id is enough")->type_name("ID")->required();
@@ -244,10 +244,10 @@ Command group(std::vector<std::string> names, std::string example, Command start
       .help = fmt::format("manage {}", kind.plural),
       .example = std::move(example),
       .children = {std::move(start),
-                   {{"list", "ls"}, fmt::format("list {}", kind.plural), "", define_list<kind>},
+                   {{"list", "ls"}, fmt::format("list {}", kind.plural), "", define_task_list<kind>},
                    {{"logs"}, fmt::format("show logs of {}", kind.word), "", define_logs<kind>},
                    {{"kill"}, fmt::format("kill {}", kind.word), "", define_kill<kind>},
-                   {{"describe"}, fmt::format("describe {}", kind.word), "", define_describe<kind>},
+                   {{"describe"}, fmt::format("describe {}", kind.word), "", define_task_describe<kind>},
                    {{"config"}, fmt::format("show configuration of {}", kind.word), "", define_config<kind>},
                    {.names = {"set"},
                     .help = fmt::format("set attributes of {}", kind.word),

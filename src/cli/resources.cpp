@@ -10,7 +10,7 @@
 namespace det::cli {
 namespace {
 
-struct Options {
+struct ResourcesOptions {
   std::string begin, end;
   bool monthly = false;
 };
@@ -25,8 +25,8 @@ Result<int> show_csv(Session& session, const std::string& path, const QueryItems
   return 0;
 }
 
-std::shared_ptr<Options> add_times(CLI::App& app, const char* begin, const char* end) {
-  const auto options = std::make_shared<Options>();
+std::shared_ptr<ResourcesOptions> add_times(CLI::App& app, const char* begin, const char* end) {
+  const auto options = std::make_shared<ResourcesOptions>();
   app.add_option(begin, options->begin, "from then on, as 2026-11-01 or 2026-11-01T18:00:00Z")
       ->type_name("TIME")
       ->required();

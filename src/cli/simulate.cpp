@@ -10,7 +10,7 @@
 namespace det::cli {
 namespace {
 
-struct Options {
+struct SimulateOptions {
   std::vector<std::string> files, overrides;
   std::optional<int> agents, slots_per_agent;
   std::string pool, policy;
@@ -21,7 +21,7 @@ struct Options {
   OutputForm form;
 };
 
-Result<json::object> request_of(const Options& options) {
+Result<json::object> request_of(const SimulateOptions& options) {
   json::object body;
   json::array configs;
   for (const auto& file : options.files) {
@@ -91,7 +91,7 @@ void plot(Console& console, const json::value& forecast) {
   }
 }
 
-Result<int> simulate(Session& session, const Options& options) {
+Result<int> simulate(Session& session, const SimulateOptions& options) {
   DET_TRY(const auto body, request_of(options));
   DET_TRY(const auto answer, session.post("/api/v1/simulate", body));
   auto& console = session.console();
@@ -135,7 +135,7 @@ Result<int> simulate(Session& session, const Options& options) {
 }
 
 Action define_simulate(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SimulateOptions>();
   app.add_option("config_file", options->files, "the experiments' configurations (YAML), submitted at once")
       ->type_name("CONFIG_FILE")
       ->required();

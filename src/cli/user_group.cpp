@@ -16,7 +16,7 @@ json::value member_count(const json::value& found) {
   return json::value(integer_at(found, "numMembers"));
 }
 
-Action define_list(CLI::App& app) {
+Action define_group_list(CLI::App& app) {
   struct Options {
     std::string user;
     OutputForm form;
@@ -45,7 +45,7 @@ Result<json::value> group_named(Session& session, const std::string& name) {
   return at(answer, "group");
 }
 
-Action define_describe(CLI::App& app) {
+Action define_group_describe(CLI::App& app) {
   struct Options {
     std::string name;
     OutputForm form;
@@ -76,7 +76,7 @@ Result<json::array> user_ids(Session& session, const std::vector<std::string>& n
   return ids;
 }
 
-Action define_create(CLI::App& app) {
+Action define_group_create(CLI::App& app) {
   struct Options {
     std::string name;
     std::vector<std::string> users;
@@ -141,7 +141,7 @@ Action define_change_name(CLI::App& app) {
   };
 }
 
-Action define_delete(CLI::App& app) {
+Action define_group_delete(CLI::App& app) {
   struct Options {
     std::string name;
     bool yes = false;
@@ -168,12 +168,12 @@ Command user_group_commands() {
   return {.names = {"user-group"},
           .help = "manage groups of users, which have roles together",
           .example = "det -u admin user-group create seeing --add-user ann --add-user bob",
-          .children = {{{"list", "ls"}, "list groups", "", define_list},
-                       {{"describe"}, "show a group and its users", "", define_describe},
+          .children = {{{"list", "ls"}, "list groups", "", define_group_list},
+                       {{"describe"}, "show a group and its users", "", define_group_describe},
                        {{"create"},
                         "create group",
                         "det -u admin user-group create seeing --add-user ann",
-                        define_create},
+                        define_group_create},
                        {{"add-user"},
                         "put users into a group",
                         "det -u admin user-group add-user seeing ann,bob",
@@ -186,7 +186,7 @@ Command user_group_commands() {
                         "rename group",
                         "det -u admin user-group change-name seeing vision",
                         define_change_name},
-                       {{"delete"}, "delete group", "det -u admin user-group delete vision", define_delete}},
+                       {{"delete"}, "delete group", "det -u admin user-group delete vision", define_group_delete}},
           .default_child = "list"};
 }
 

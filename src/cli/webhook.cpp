@@ -64,7 +64,7 @@ std::string path_of(const json::value& webhook) {
   return fmt::format("/api/v1/webhooks/{}", integer_at(webhook, "id"));
 }
 
-Action define_list(CLI::App& app) {
+Action define_webhook_list(CLI::App& app) {
   const auto form = std::make_shared<OutputForm>();
   add_output_flags(app, *form);
   return [form](Session& session) -> Result<int> {
@@ -102,7 +102,7 @@ json::array triggers_of(const NewWebhook& options) {
   return triggers;
 }
 
-Action define_create(CLI::App& app) {
+Action define_webhook_create(CLI::App& app) {
   const auto options = std::make_shared<NewWebhook>();
   app.add_option("name", options->name, "under which experiments name it")->type_name("NAME")->required();
   app.add_option("url", options->url, "where the master posts to")->type_name("URL")->required();
@@ -192,7 +192,7 @@ Action define_deliveries(CLI::App& app) {
   };
 }
 
-Action define_delete(CLI::App& app) {
+Action define_webhook_delete(CLI::App& app) {
   const auto named = add_webhook(app);
   return [named](Session& session) -> Result<int> {
     DET_TRY(const auto webhook, find_webhook(session, *named));
@@ -212,12 +212,12 @@ Command webhook_commands() {
       .help = "manage webhooks, which are told when something happens",
       .example = create,
       .children =
-          {{{"list", "ls"}, "list webhooks", "", define_list},
-           {{"create"}, "create webhook", create, define_create},
+          {{{"list", "ls"}, "list webhooks", "", define_webhook_list},
+           {{"create"}, "create webhook", create, define_webhook_create},
            {{"edit"}, "edit webhook", "det webhook edit team --url https://example.com/new", define_edit},
            {{"test"}, "test webhook", "det webhook test team", define_test},
            {{"deliveries"}, "list deliveries of webhook", "det webhook deliveries team", define_deliveries},
-           {{"delete", "rm"}, "delete webhook", "det webhook delete 3", define_delete}},
+           {{"delete", "rm"}, "delete webhook", "det webhook delete 3", define_webhook_delete}},
       .default_child = "list"};
 }
 
