@@ -43,11 +43,10 @@ class Numbers {
     if (++word >= words_.size()) return kNone;
     auto top = word / kBits;
     auto rest = tops_[top] >> word % kBits << word % kBits;
-    while (rest == 0)
-      if (++top == tops_.size())
-        return kNone;
-      else
-        rest = tops_[top];
+    while (rest == 0) {
+      if (++top == tops_.size()) return kNone;
+      rest = tops_[top];
+    }
     word = top * kBits + lowest(rest);
     return word * kBits + lowest(words_[word]);
   }
