@@ -87,6 +87,10 @@ Action define_max_concurrent_trials(CLI::App& app) {
   return define_number(app, "max_concurrent_trials", "maxConcurrentTrials", true, false, "searcher");
 }
 
+Action define_num_rounds(CLI::App& app) {
+  return define_number(app, "num_rounds", "numRounds", true, false, "searcher");
+}
+
 struct GcPolicy {
   std::int64_t id = 0;
   std::int64_t experiment_best = 0;
@@ -198,6 +202,10 @@ std::vector<Command> set_commands() {
        "set how many trials train at a time; 0: no limit",
        "det experiment set max-concurrent-trials 7 8",
        define_max_concurrent_trials},
+      {{"num-rounds"},
+       "set how many rounds the population of a pbt search trains, while it lives",
+       "det experiment set num-rounds 7 20",
+       define_num_rounds},
       {{"gc-policy"},
        "set checkpoint garbage collection policy of experiment",
        "det experiment set gc-policy 7 --save-experiment-best 1 --save-trial-best 1 --save-trial-latest 0",

@@ -113,6 +113,7 @@ std::map<std::string, std::map<int, std::string>> Cluster::waited_on() const {
 /// The scheduler has taken slots that are waited on for free ones. Where an agent has others that are free,
 /// those are taken; else who waits is asked to leave, and the placement starts when that is done.
 void Cluster::carry_out(std::vector<scheduler::Placement> placements, const std::string& pool, Step& step) {
+  if (placements.empty()) return;
   const auto held = waited_on();
   std::map<std::string, std::vector<int>> spare;
   if (!held.empty()) {

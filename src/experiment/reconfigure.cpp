@@ -43,6 +43,7 @@ const std::map<std::string_view, std::set<std::string_view>>& changeable() {
       {"grid", {"max_length", "max_concurrent_trials"}},
       {"adaptive_asha", {"max_trials", "max_length", "max_concurrent_trials"}},
       {"async_halving", {"max_trials", "max_length", "max_concurrent_trials"}},
+      {"pbt", {"num_rounds"}},
       {"sync_halving", {"max_length"}},
       {"adaptive", {"max_length"}},
       {"adaptive_simple", {"max_length"}}};
@@ -72,7 +73,10 @@ Result<void> check_search(const Reconfiguration& change, const config::Experimen
     std::int64_t now;
     bool grows;
   };
-  for (const auto& field : {Field{"max_trials", change.max_trials, searcher.max_trials, true},
+  const auto* rounds = searcher.fields.if_contains("num_rounds");
+  for (const auto& field : {Field{"num_rounds", change.num_rounds,
+                                  rounds == nullptr ? 0 : json::to_int64(*rounds).value_or(0), true},
+                            Field{"max_trials", change.max_trials, searcher.max_trials, true},
                             Field{"max_length", change.max_length, searcher.max_length.count, true},
                             Field{"max_concurrent_trials", change.max_concurrent_trials,
                                   searcher.max_concurrent_trials, false}}) {
@@ -119,6 +123,7 @@ Result<json::object> reconfigured(json::object document, const Reconfiguration& 
     if (change.max_concurrent_trials) searcher["max_concurrent_trials"] = *change.max_concurrent_trials;
     if (change.max_length) set_length(searcher["max_length"], *change.max_length);
     if (change.max_trials) searcher["max_trials"] = *change.max_trials;
+    if (change.num_rounds) searcher["num_rounds"] = *change.num_rounds;
     // More trials and longer ones would make other brackets; those that are there stay.
     if (config.searcher.name == "adaptive_asha" && (change.max_trials || change.max_length)) {
       DET_TRY(const auto brackets, search::adaptive_asha_brackets(config));

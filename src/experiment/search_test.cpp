@@ -166,6 +166,29 @@ TEST(ExperimentSearch, ALongerMaximumOfAHalvingIsForThoseWhoComeToItsTop) {
   }
 }
 
+constexpr const char* kPopulation =
+    "searcher: {name: pbt, metric: loss, population_size: 2, num_rounds: 2, length_per_round: {batches: 10}, "
+    "replace_function: {truncate_fraction: 0.5}, explore_function: {resample_probability: 0, perturb_factor: "
+    "0.2}}\n";
+
+TEST(ExperimentSearch, MoreRoundsOfAPopulationAreTrainedByWhoIsInIt) {
+  Bench bench(kPopulation);
+  for (const int id : {1, 2}) bench.complete(id, 10);
+  ASSERT_TRUE(bench.experiment.reconfigure({.num_rounds = 3}, bench.context()));
+  EXPECT_EQ(bench.experiment.record().config.at("searcher").at("num_rounds"), 3);
+  EXPECT_NEAR(bench.experiment.record().progress, 1.0 / 3, 1e-9);
+  bench.experiment = *Experiment::restore(bench.experiment.snapshot());
+  const auto survivor = bench.trial(1).closed ? 2 : 1;
+  for (int rounds = 0; !bench.trial(survivor).closed && rounds < 2; ++rounds)
+    for (const auto& [id, trial] : std::map(bench.experiment.trials()))
+      if (!trial.closed) bench.complete(static_cast<int>(id.value()), trial.operations.back().batches);
+  EXPECT_EQ(bench.trial(survivor).operations.back().batches, 30) << "of equals, the first id stays";
+  for (const auto& [id, trial] : std::map(bench.experiment.trials()))
+    if (!is_terminal(trial.record.state)) bench.end(static_cast<int>(id.value()), kClean);
+  EXPECT_EQ(bench.experiment.record().state, State::Completed);
+  EXPECT_FALSE(bench.experiment.reconfigure({.num_rounds = 4}, bench.context()));
+}
+
 TEST(ExperimentSearch, SaysWhyItsSearchCannotBeChangedAndChangesNothing) {
   struct Case {
     const char* searcher;
@@ -192,6 +215,11 @@ TEST(ExperimentSearch, SaysWhyItsSearchCannotBeChangedAndChangesNothing) {
       {"searcher: {name: adaptive_simple, metric: loss, max_trials: 4, max_length: {batches: 64}}\n",
        {.max_trials = 9},
        "searcher.max_trials of adaptive_simple cannot be changed; max_length can"},
+      {kPopulation, {.num_rounds = 1}, "searcher.num_rounds is 1; it is 2 now, and can only grow"},
+      {kPopulation, {.max_length = 100}, "searcher.max_length of pbt cannot be changed; num_rounds can"},
+      {kRandom,
+       {.num_rounds = 4},
+       "searcher.num_rounds of random cannot be changed; max_concurrent_trials, max_length, max_trials can"},
       {"searcher: {name: adaptive, metric: loss, budget: {batches: 300}, max_length: {batches: 64}}\n",
        {.max_length = 300},
        "searcher.budget is 300; must be greater than max_length, 300"}};

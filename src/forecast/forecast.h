@@ -100,14 +100,14 @@ Result<Forecast> forecast(const Question& question);
 /// One run of a trial, as the store has it.
 struct MeasuredRun {
   std::int64_t trial = 0;
-  std::optional<Time> start;                            ///< of the run
-  std::vector<std::pair<std::int64_t, Time>> training;  ///< reports: batches in total, and when
+  std::optional<Time> start;                           ///< of the run
+  std::vector<std::pair<std::int64_t, Time>> reports;  ///< batches in total, and when
   std::vector<Point> validations;
 };
 
-/// Medians over the runs: seconds a batch between reports of training, seconds from the start of a run to its
-/// first batch. What the runs do not tell stays as in `otherwise`. InvalidArgument: no run reported training
-/// twice.
+/// Medians over the runs: seconds a batch between reports, seconds from the start of a run to its first
+/// batch; where no run reported twice, seconds a batch from the start on. What the runs do not tell stays as
+/// in `otherwise`. InvalidArgument: no run reported that it had trained.
 Result<Costs> learn(const std::vector<MeasuredRun>& runs, Costs otherwise = {});
 
 }  // namespace det::forecast

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "det/forecast/forecast.h"
 
@@ -23,30 +24,54 @@ double weighted_median(std::vector<std::pair<double, double>> values) {
   return values.back().first;
 }
 
-}  // namespace
+/// Seconds a batch, each with its batches.
+using Paces = std::vector<std::pair<double, double>>;
 
-Result<Costs> learn(const std::vector<MeasuredRun>& runs, Costs otherwise) {
-  std::vector<std::pair<double, double>> paces;
+Paces between_reports(const std::vector<MeasuredRun>& runs) {
+  Paces paces;
   for (const auto& run : runs)
-    for (std::size_t i = 1; i < run.training.size(); ++i) {
-      const auto batches = run.training[i].first - run.training[i - 1].first;
-      const auto seconds = seconds_between(run.training[i - 1].second, run.training[i].second);
+    for (std::size_t i = 1; i < run.reports.size(); ++i) {
+      const auto batches = run.reports[i].first - run.reports[i - 1].first;
+      const auto seconds = seconds_between(run.reports[i - 1].second, run.reports[i].second);
       if (batches > 0 && seconds > 0)
         paces.emplace_back(seconds / static_cast<double>(batches), static_cast<double>(batches));
     }
-  if (paces.empty()) return invalid_argument("no trial reported training twice: its pace cannot be learned");
+  return paces;
+}
+
+/// With the start of the run in them: nothing says what of it was the start.
+Paces since_start(const std::vector<MeasuredRun>& runs) {
+  Paces paces;
+  std::map<std::int64_t, std::int64_t> reached;
+  for (const auto& run : runs) {
+    if (run.reports.empty()) continue;
+    const auto& [batches, when] = run.reports.back();
+    const auto trained = static_cast<double>(batches - std::exchange(reached[run.trial], batches));
+    if (!run.start || trained <= 0) continue;
+    paces.emplace_back(std::max(seconds_between(*run.start, when), 0.0) / trained, trained);
+  }
+  return paces;
+}
+
+}  // namespace
+
+Result<Costs> learn(const std::vector<MeasuredRun>& runs, Costs otherwise) {
+  auto paces = between_reports(runs);
+  if (paces.empty()) paces = since_start(runs);
+  if (paces.empty())
+    return invalid_argument("no trial reported how far it had trained: its pace cannot be learned");
   auto costs = std::move(otherwise);
   costs.seconds_per_batch = weighted_median(paces);
   std::vector<std::pair<double, double>> starts;
   std::map<std::int64_t, std::map<std::int64_t, double>> curves;
   std::map<std::int64_t, std::int64_t> reached;  // batches of each trial where its next run began
   for (const auto& run : runs) {
-    if (run.start && !run.training.empty()) {
-      const auto trained = static_cast<double>(run.training.front().first - reached[run.trial]);
-      const auto all = seconds_between(*run.start, run.training.front().second);
+    if (run.start && !run.reports.empty()) {
+      const auto trained = static_cast<double>(run.reports.front().first - reached[run.trial]);
+      const auto all = seconds_between(*run.start, run.reports.front().second);
       if (trained >= 0) starts.emplace_back(std::max(all - trained * costs.seconds_per_batch, 0.0), 1);
     }
-    if (!run.training.empty()) reached[run.trial] = run.training.back().first;
+    if (!run.reports.empty()) reached[run.trial] = run.reports.back().first;
     for (const auto& point : run.validations)
       if (std::isfinite(point.metric)) curves[run.trial][point.batches] = point.metric;
   }

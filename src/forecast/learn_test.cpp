@@ -14,7 +14,7 @@ Time at(double seconds) {
 TEST(Learn, ThePaceIsTheMedianBetweenReportsAndAStallDoesNotMatter) {
   std::vector<MeasuredRun> runs(1);
   runs[0].start = at(100);
-  runs[0].training = {{10, at(107)}, {20, at(109)}, {30, at(111)}, {40, at(500)}, {50, at(502)}};
+  runs[0].reports = {{10, at(107)}, {20, at(109)}, {30, at(111)}, {40, at(500)}, {50, at(502)}};
   const auto costs = learn(runs);
   ASSERT_TRUE(costs) << costs.error().message();
   EXPECT_NEAR(costs->seconds_per_batch, 0.2, 1e-9);
@@ -24,8 +24,8 @@ TEST(Learn, ThePaceIsTheMedianBetweenReportsAndAStallDoesNotMatter) {
 
 TEST(Learn, ARunThatGoesOnDidNotTrainWhatTheOneBeforeItDid) {
   std::vector<MeasuredRun> runs(2);
-  runs[0] = {.trial = 1, .start = at(0), .training = {{10, at(3)}, {20, at(4)}}};
-  runs[1] = {.trial = 1, .start = at(10), .training = {{30, at(13)}, {40, at(14)}}};
+  runs[0] = {.trial = 1, .start = at(0), .reports = {{10, at(3)}, {20, at(4)}}};
+  runs[1] = {.trial = 1, .start = at(10), .reports = {{30, at(13)}, {40, at(14)}}};
   const auto costs = learn(runs);
   ASSERT_TRUE(costs);
   EXPECT_NEAR(costs->start_seconds, 2, 1e-9);
@@ -34,17 +34,30 @@ TEST(Learn, ARunThatGoesOnDidNotTrainWhatTheOneBeforeItDid) {
 TEST(Learn, CurvesAreOfTrialsAndLeaveOutWhatIsNoNumber) {
   std::vector<MeasuredRun> runs(2);
   runs[0] = {
-      .trial = 7, .training = {{10, at(1)}, {20, at(2)}}, .validations = {{10, 0.5}, {20, std::nan("")}}};
+      .trial = 7, .reports = {{10, at(1)}, {20, at(2)}}, .validations = {{10, 0.5}, {20, std::nan("")}}};
   runs[1] = {.trial = 7, .validations = {{20, 0.4}}};
   const auto costs = learn(runs);
   ASSERT_TRUE(costs);
   EXPECT_EQ(costs->curves, (std::vector<std::vector<Point>>{{{10, 0.5}, {20, 0.4}}}));
 }
 
-TEST(Learn, WithoutTwoReportsThereIsNoPace) {
-  std::vector<MeasuredRun> runs(1);
-  runs[0].training = {{10, at(1)}};
-  EXPECT_EQ(learn(runs).error().message(), "no trial reported training twice: its pace cannot be learned");
+TEST(Learn, WhereNobodyReportsTwiceTheStartIsPartOfThePace) {
+  std::vector<MeasuredRun> runs(3);
+  runs[0] = {.trial = 1, .start = at(0), .reports = {{10, at(4)}}};
+  runs[1] = {.trial = 1, .start = at(10), .reports = {{20, at(14)}}};
+  runs[2] = {.trial = 2, .start = at(20), .reports = {{10, at(24)}}};
+  const auto costs = learn(runs);
+  ASSERT_TRUE(costs) << costs.error().message();
+  EXPECT_NEAR(costs->seconds_per_batch, 0.4, 1e-9);
+  EXPECT_NEAR(costs->start_seconds, 0, 1e-9);
+}
+
+TEST(Learn, WithoutReportsThereIsNoPace) {
+  std::vector<MeasuredRun> runs(2);
+  runs[0].reports = {{10, at(1)}};  // nobody knows when it began
+  runs[1].start = at(1);
+  EXPECT_EQ(learn(runs).error().message(),
+            "no trial reported how far it had trained: its pace cannot be learned");
 }
 
 }  // namespace

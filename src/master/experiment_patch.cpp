@@ -58,6 +58,7 @@ Result<Reconfiguration> read_change(const PatchRequest& request) {
     change.max_trials = request.searcher->max_trials;
     change.max_length = request.searcher->max_length;
     change.max_concurrent_trials = request.searcher->max_concurrent_trials;
+    change.num_rounds = request.searcher->num_rounds;
   }
   if (request.checkpoint_storage) {
     change.save_experiment_best = request.checkpoint_storage->save_experiment_best;

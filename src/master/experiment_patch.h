@@ -18,9 +18,9 @@ BOOST_DESCRIBE_STRUCT(PatchStorage, (), (save_experiment_best, save_trial_best, 
 
 /// How large the search is; what is absent stays as it is.
 struct PatchSearcher {
-  std::optional<std::int64_t> max_trials, max_length, max_concurrent_trials;
+  std::optional<std::int64_t> max_trials, max_length, max_concurrent_trials, num_rounds;
 };
-BOOST_DESCRIBE_STRUCT(PatchSearcher, (), (max_trials, max_length, max_concurrent_trials))
+BOOST_DESCRIBE_STRUCT(PatchSearcher, (), (max_trials, max_length, max_concurrent_trials, num_rounds))
 
 /// PATCH /api/v1/experiments/{id}; what is absent stays as it is.
 struct PatchRequest {

@@ -350,7 +350,7 @@ void add_experiment_routes(http::Router& router, Services& s) {
       Doc{.summary =
               "Change name, description, notes, labels, resources (maxSlots, null for none; weight; "
               "priority), the policy for checkpoints, or how large the search is (maxTrials, maxLength, "
-              "maxConcurrentTrials): that of a completed experiment, too",
+              "maxConcurrentTrials, numRounds): that of a completed experiment, too",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   for (const bool put : {true, false})

@@ -84,6 +84,8 @@ Result<void> check_policies(Services& s, ProjectId project, const experiment::Re
         check("resources", "agent_label", change.agent_label),
         check("searcher", "max_trials", change.max_trials),
         check("searcher", "max_concurrent_trials", change.max_concurrent_trials),
+        check("searcher", "max_length", change.max_length),
+        check("searcher", "num_rounds", change.num_rounds),
         check("checkpoint_storage", "save_experiment_best", change.save_experiment_best),
         check("checkpoint_storage", "save_trial_best", change.save_trial_best),
         check("checkpoint_storage", "save_trial_latest", change.save_trial_latest)})

@@ -54,6 +54,22 @@ class SearchTest : public testing::MasterTest {
   }
 };
 
+TEST_F(SearchTest, WhatASearchWouldDoIsToldWithoutAnEntrypoint) {
+  const json::object config{
+      {"searcher", {{"name", "random"}, {"metric", "loss"}, {"max_trials", 3}, {"max_steps", 2}}},
+      {"hyperparameters", {{"global_batch_size", 4}}},
+      {"checkpoint_storage", {{"type", "shared_fs"}, {"host_path", "/checkpoints"}}}};
+  const auto seen = call(user_, "POST", "/api/v1/preview-hp-search", json::object{{"config", config}});
+  ASSERT_EQ(seen.status, 200) << seen.text;
+  const auto& row = seen.body.at("summary").at("trials").as_array().at(0);
+  EXPECT_EQ(row.at("count"), 3);
+  EXPECT_EQ(row.at("unit").at("value"), 200) << "two steps of 100 batches";
+  const auto costs =
+      call(user_, "POST", "/api/v1/simulate",
+           json::object{{"configs", json::array{config}}, {"agents", 1}, {"slotsPerAgent", 1}});
+  EXPECT_EQ(costs.status, 200) << costs.text;
+}
+
 TEST_F(SearchTest, AProgramOutsideDrivesASearchOverARestartOfTheMaster) {
   const auto id = submit("searcher: {name: custom, metric: loss, unit: batches}\n");
   auto first = events(id);

@@ -91,9 +91,9 @@ Result<UserPrincipal> require_actor(Services& s, const std::any& principal);
 /// returns.
 asio::awaitable<std::int64_t> clean_logs(Services& s);
 
-/// The configuration with the master's defaults and the template, which may be empty, below it; all problems
-/// at once.
-Result<config::Resolved> resolve(Services& s, const std::string& yaml, const std::string& template_name);
+/// A configuration of which only the search is asked, with the master's defaults below it; all problems at
+/// once. It may go without an entrypoint, since nothing runs.
+Result<config::Resolved> resolve_search(Services& s, const std::string& yaml);
 
 /// The live allocation that speaks, checked to be of the trial that it speaks for.
 Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, TrialId trial);

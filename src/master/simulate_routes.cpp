@@ -90,10 +90,15 @@ Result<std::vector<forecast::MeasuredRun>> measured(store::Store& store, Experim
     for (const auto& allocation : store.allocations(trial.task_id))
       by_run[allocation.run_id].start = allocation.start_time;
     for (const auto& report : store.metrics({.trial = trial.id, .group = "training"}))
-      by_run[report.run_id].training.emplace_back(report.batches, report.report_time);
-    for (const auto& report : store.metrics({.trial = trial.id, .group = "validation"}))
+      by_run[report.run_id].reports.emplace_back(report.batches, report.report_time);
+    std::map<std::int64_t, forecast::MeasuredRun> validated;
+    for (const auto& report : store.metrics({.trial = trial.id, .group = "validation"})) {
+      validated[report.run_id].reports.emplace_back(report.batches, report.report_time);
       if (const auto value = value_of(report, metric))
         by_run[report.run_id].validations.push_back({report.batches, *value});
+    }
+    for (auto& [number, run] : validated)  // of scripts that report nothing else
+      if (auto& reports = by_run[number].reports; reports.empty()) reports = std::move(run.reports);
     for (auto& [number, run] : by_run) {
       run.trial = trial.id.value();
       runs.push_back(std::move(run));
@@ -118,7 +123,7 @@ asio::awaitable<Result<SimulateReply>> simulate(Services& s, Context context, Si
   forecast::Question question{.seed = static_cast<std::uint32_t>(request.seed)};
   for (const auto& config : request.configs) {
     const auto text = config.is_string() ? std::string(config.get_string()) : json::serialize(config);
-    auto resolved = resolve(s, text, "");
+    auto resolved = resolve_search(s, text);
     if (!resolved) co_return tl::unexpected(resolved.error());
     question.experiments.push_back(std::move(resolved->config));
   }

@@ -74,8 +74,9 @@ Result<void> keep_to_limits(Services& s, const config::Policies& policies, confi
 
 }  // namespace
 
-Result<config::Resolved> resolve(Services& s, const std::string& yaml, const std::string& template_name) {
-  DET_TRY(const auto layers, layers_of(s, yaml, template_name));
+Result<config::Resolved> resolve_search(Services& s, const std::string& yaml) {
+  DET_TRY(auto layers, layers_of(s, yaml, ""));
+  layers.master.emplace("entrypoint", "only_the_search:IsAsked");
   return resolve(s, layers, {});
 }
 
@@ -295,7 +296,7 @@ asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, Prev
   if (has_searcher &&
       (!has_searcher->value.is_object() || !has_searcher->value.get_object().contains("searcher")))
     co_return invalid_argument("invalid experiment configuration; missing searcher");
-  auto resolved = resolve(s, text, "");
+  auto resolved = resolve_search(s, text);
   if (!resolved) co_return tl::unexpected(resolved.error());
   const auto config = resolved->config;
   auto play = [config, seed = request.seed] {

@@ -24,44 +24,44 @@ class Draft {
   Pool& pool() { return pool_; }
 
   /// Notes why the request waits where no policy could help: it can never run, or its group may not use more.
-  bool settled(const Request& request) {
-    if (const auto& never = feasibility_.why_never(request)) {
+  bool settled(const Queued& request) {
+    if (const auto* never = feasibility_.why_never(request)) {
       wait(request, *never);
       return true;
     }
-    if (request.slots == 0) return false;
+    if (request.slots == 0 || request.plain) return false;
     const auto limit = groups_.why_not(request);
     if (limit) wait(request, *limit);
     return limit.has_value();
   }
-  bool never_fits(const Request& request) { return feasibility_.why_never(request).has_value(); }
+  bool never_fits(const Queued& request) { return feasibility_.why_never(request) != nullptr; }
 
   /// Starts it where it fits now. What it took is valid until the next start; nullptr: it fits nowhere.
-  const std::vector<Share>* start(const Request& request) {
+  const std::vector<Share>* start(const Queued& request) {
     auto shares = pool_.place(request);
     if (!shares) return nullptr;
     groups_.started(request);
-    plan_.start.push_back({.allocation_id = request.allocation_id, .shares = *std::move(shares)});
+    plan_.start.push_back({.allocation_id = request->allocation_id, .shares = *std::move(shares)});
     return &plan_.start.back().shares;
   }
   /// Slots that become free are promised to it: its group uses them.
-  void promised(const Request& request) { groups_.started(request); }
+  void promised(const Queued& request) { groups_.started(request); }
 
   /// Requests without slots are in no line: each starts as soon as it fits.
-  void start_those_without_slots(std::span<const Request* const> queue) {
-    each_of(queue, [this](const Request& request) {
+  void start_those_without_slots(std::span<const Queued> queue) {
+    for (const auto& request : queue)
       if (request.slots == 0 && !settled(request) && start(request) == nullptr) wait(request, 0);
-    });
   }
-  void preempt(const Request& request) { plan_.preempt.push_back(request.allocation_id); }
+  void preempt(const Queued& request) { plan_.preempt.push_back(request->allocation_id); }
 
-  void wait(const Request& request, Why why) {
+  void wait(const Queued& request, Why why) {
     plan_.waiting.push_back(
-        {.request = static_cast<std::size_t>(&request - requests_.data()), .why = std::move(why)});
-    if (!request.attributes.empty()) plan_.waiting.back().why.attributes = text(request.attributes);
+        {.request = static_cast<std::size_t>(request.request - requests_.data()), .why = std::move(why)});
+    if (!request.plain && !request->attributes.empty())
+      plan_.waiting.back().why.attributes = text(request->attributes);
   }
   /// It waits because it does not fit now, after `ahead` others.
-  void wait(const Request& request, std::int64_t ahead) {
+  void wait(const Queued& request, std::int64_t ahead) {
     auto why = why_not_now(pool_, request);
     why.ahead = ahead;
     wait(request, std::move(why));

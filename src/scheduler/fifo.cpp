@@ -9,10 +9,9 @@ Plan plan_fifo(std::span<const Agent> agents, std::span<const Request> requests,
   const auto queue = queue_of(requests);
   draft.start_those_without_slots(queue);
   std::int64_t ahead = 0;  // requests in the line so far
-  each_of(queue, [&](const Request& request) {
+  for (const auto& request : queue)
     if (request.slots != 0 && !draft.settled(request) && (ahead > 0 || draft.start(request) == nullptr))
       draft.wait(request, ahead++);
-  });
   return std::move(draft).plan();
 }
 

@@ -2,11 +2,13 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "det/scheduler/numbers.h"
+#include "det/scheduler/queue.h"
 #include "det/scheduler/scheduler.h"
 
 namespace det::scheduler {
@@ -19,18 +21,20 @@ namespace det::scheduler {
 /// scores go to the agent whose id is first in byte order, which is stable over
 /// restarts and easy to predict.
 ///
-/// Agents are indexed by free slots, so that a request costs the logarithm of the
-/// number of agents and not the number. Agents of equal attributes are of one kind; each kind has its index,
-/// and a request looks into those that have what it asks for.
+/// Agents are indexed by free slots, so that a request costs the number of different scores and not the
+/// number of agents. Agents of equal attributes are of one kind; each kind has its index, and a request looks
+/// into those that have what it asks for.
+///
+/// Refers to the agents given; they must outlive it.
 class Pool {
  public:
   Pool(std::span<const Agent> agents, const FittingOptions& options) : Pool(agents, options, false) {}
   /// The same agents with nothing running on them.
   static Pool empty(std::span<const Agent> agents, const FittingOptions& options);
 
-  bool fits(const Request& request) const { return !find(request).empty(); }
+  bool fits(const Queued& request) const { return !find(request).empty(); }
   /// Where `request` fits now, with its slots taken; nullopt if nowhere, and nothing is changed.
-  std::optional<std::vector<Share>> place(const Request& request);
+  std::optional<std::vector<Share>> place(const Queued& request);
 
   // What somebody holds, or will hold: exactly these slots. Agents and slots that the pool does not have, or
   // that take nothing new, are passed over, and so are slots that are already so.
@@ -43,12 +47,14 @@ class Pool {
     int slots = 0;
   };
   /// Where `request` fits now, with nothing taken; empty if nowhere.
-  std::vector<Part> parts(const Request& request) const;
+  std::vector<Part> parts(const Queued& request) const;
   /// Ids of the agent's free slots, lowest first.
-  std::vector<int> free_slots_of(const std::string& agent) const;
+  std::vector<int> free_slots_of(std::string_view agent) const;
+  /// How many those are.
+  int free_slots_on(std::string_view agent) const;
   /// Keeps an agent, or enough whole ones, from everybody else, so that `request` fits there one day: those
   /// that have the most free slots now. Requires: it fits the pool when nothing runs.
-  void hold_for(const Request& request);
+  void hold_for(const Queued& request);
 
   // What a waiting request's owner wants to know.
   struct Counts {
@@ -63,21 +69,27 @@ class Pool {
   int slots() const { return slots_; }                  ///< of usable agents
   int slots_leaving() const { return slots_leaving_; }  ///< in use, and not to be used again
   int free_slots() const { return free_slots_; }
-  bool has(const std::string& agent) const;
+  bool has(std::string_view agent) const;
 
  private:
   Pool(std::span<const Agent> agents, const FittingOptions& options, bool idle);
 
+  struct Device {
+    int id = 0;
+    bool usable = false;  ///< can be taken at all
+    bool busy = false;    ///< in use
+    bool free = false;    ///< can be taken now
+  };
   struct Place {
-    std::string id;
-    std::vector<int> free;    ///< ids of free slots, descending: the lowest is taken first, from the back
-    std::vector<int> usable;  ///< ids of the slots that can be taken at all, descending
+    std::string_view id;
+    std::size_t devices = 0;  ///< where its slots begin in devices_, ascending by id
     int total = 0;            ///< slots that it has
-    std::vector<int> busy;    ///< ids of the slots in use
+    int usable = 0, busy = 0, free = 0;
     int zero_free = 0;
     int zero_max = 0;
-    bool open = true;      ///< takes something new
-    std::size_t kind = 0;  ///< of kinds_
+    bool open = true;        ///< takes something new
+    std::size_t kind = 0;    ///< of kinds_
+    std::size_t number = 0;  ///< in its kind
   };
   /// Higher is better; then the lower index, which is the lower id.
   struct Rank {
@@ -87,34 +99,45 @@ class Pool {
       return a.score != b.score ? a.score > b.score : a.place < b.place;
     }
   };
-  using Ranks = std::set<Rank>;
-  using Idle = std::set<std::size_t>;
-  /// The agents of equal attributes.
+  /// Free slots, and of how many if that changes the score: agents that have these score the same.
+  using Freedom = std::pair<int, int>;
+  /// The agents of equal attributes, by their numbers.
   struct Kind {
     Attributes attributes;
-    std::map<int, Ranks> by_free;              ///< agents with free slots, by their number
-    std::map<int, Idle, std::greater<>> idle;  ///< agents with no slot used, by size, largest first
-    Ranks zero;                                ///< agents with room for a task without slots
-    Counts counts{};                           ///< but for free_slots_on_one_max
+    std::vector<std::size_t> members;                ///< by number, ascending: their places
+    std::map<Freedom, Numbers> by_free;              ///< agents with free slots
+    std::map<int, Numbers, std::greater<>> idle;     ///< agents with no slot used, by size, largest first
+    std::map<double, Numbers, std::greater<>> zero;  ///< agents with room for a task without slots, by score
+    Counts counts{};                                 ///< but for free_slots_on_one_max
     bool has(const Attributes& wanted) const;
   };
+  using Idle = std::pair<const Kind*, const Numbers*>;
 
-  double slot_score(const Place& place) const;
+  Freedom freedom(const Place& place) const;
+  double slot_score(int free, int total) const;
   double zero_score(const Place& place) const;
-  void add_to_index(std::size_t at);
-  void remove_from_index(std::size_t at);
-  std::vector<std::size_t> find(const Request& request) const;  ///< the agents to use; none: it does not fit
-  Share take_any(std::size_t at, int slots);
-  std::optional<std::size_t> index_of(const std::string& agent) const;
-  std::optional<std::size_t> best_shared(const Request& request) const;
-  std::optional<std::size_t> best_zero(const Request& request) const;
-  std::vector<std::size_t> whole_agents(const Request& request) const;
-  bool blocked(const Request& request, std::size_t at) const;
-  std::size_t kind_of(const Attributes& attributes);
+  void add_to_index(const Place& place);
+  void remove_from_index(const Place& place);
+  void add_room(const Place& place);  ///< for tasks without slots
+  void remove_room(const Place& place);
+  std::span<Device> devices_of(const Place& place);
+  std::span<const Device> devices_of(const Place& place) const;
+  Device* device(const Place& place, int id);
+  std::vector<std::size_t> find(const Queued& request) const;  ///< the agents to use; none: it does not fit
+  Share take_any(Place& place, int slots);
+  const Place* named(std::string_view agent) const;
+  Place* named(std::string_view agent);
+  std::optional<std::size_t> best_shared(const Queued& request) const;
+  std::optional<std::size_t> best_zero(const Queued& request) const;
+  std::optional<Rank> best_of(const Kind& kind, const Numbers& numbers, double score,
+                              const Queued& request) const;
+  std::vector<std::size_t> whole_agents(const Queued& request) const;
+  bool blocked(const Queued& request, std::size_t at) const;
 
   FittingOptions options_;
   std::vector<Place> agents_;  ///< ascending by id
-  std::vector<Kind> kinds_;    ///< in the order in which agents have them; mostly one
+  std::vector<Device> devices_;
+  std::vector<Kind> kinds_;  ///< in the order in which agents have them; mostly one
   int slots_ = 0;
   int slots_leaving_ = 0;
   int free_slots_ = 0;

@@ -16,15 +16,15 @@ int slots_on(const Request& request, const std::string& agent) {
 
 }  // namespace
 
-Preemption::Preemption(Draft& draft, std::span<const Request* const> running)
+Preemption::Preemption(Draft& draft, std::span<const Queued> running)
     : draft_(draft), soon_(draft.pool()), thought_(draft.pool()) {
-  for (const auto* request : running) {
+  for (const auto& request : running) {
     if (!request->releasing || request->asked) continue;
     soon_.give_back(request->held);
     thought_.give_back(request->held);
   }
   for (auto at = running.rbegin(); at != running.rend(); ++at) {
-    const auto& request = **at;
+    const auto& request = *at->request;
     if ((request.releasing && !request.asked) || !request.preemptible || request.held.empty()) continue;
     for (const auto& share : request.held) on_agent_[share.agent].push_back(victims_.size());
     victims_.push_back({.request = &request});
@@ -36,7 +36,7 @@ void Preemption::started(const std::vector<Share>& shares) {
   thought_.take(shares);
 }
 
-void Preemption::promise(const Request& request, const std::vector<Share>& shares) {
+void Preemption::promise(const Queued& request, const std::vector<Share>& shares) {
   draft_.pool().take(shares);
   soon_.take(shares);
   thought_.take(shares);
@@ -58,8 +58,9 @@ void Preemption::think(Victim& victim) {
   victim.thought = true;
 }
 
-bool Preemption::consider_more(const Request& request) {
-  if (considered_ == victims_.size() || !job_before(request, *victims_[considered_].request)) return false;
+bool Preemption::consider_more(const Queued& request) {
+  if (considered_ == victims_.size() || !job_before(*request.request, *victims_[considered_].request))
+    return false;
   think(victims_[considered_++]);
   return true;
 }
@@ -80,8 +81,7 @@ bool Preemption::consider_all_asked() {
 Share Preemption::free_on(const Pool::Part& part, int& asked) {
   std::vector<std::size_t> given;
   const auto enough = [&] {
-    return part.slots == 0 ? !given.empty()
-                           : static_cast<int>(soon_.free_slots_of(part.agent).size()) >= part.slots;
+    return part.slots == 0 ? !given.empty() : soon_.free_slots_on(part.agent) >= part.slots;
   };
   const auto& here = on_agent_[part.agent];
   for (auto at = here.begin(); at != here.end() && !enough(); ++at) {
@@ -89,7 +89,7 @@ Share Preemption::free_on(const Pool::Part& part, int& asked) {
     ask(victims_[*at]);
     given.push_back(*at);
   }
-  auto free = static_cast<int>(soon_.free_slots_of(part.agent).size());
+  auto free = soon_.free_slots_on(part.agent);
   for (auto at = given.rbegin(); part.slots > 0 && at != given.rend(); ++at) {
     const int slots = slots_on(*victims_[*at].request, part.agent);
     if (free - slots < part.slots) continue;
@@ -106,9 +106,9 @@ Share Preemption::free_on(const Pool::Part& part, int& asked) {
   return share;
 }
 
-std::optional<int> Preemption::make_room(const Request& request) {
+std::optional<int> Preemption::make_room(const Queued& request) {
   // Who was less important than an earlier request may be more important than this one.
-  while (considered_ > 0 && !job_before(request, *victims_[considered_ - 1].request)) {
+  while (considered_ > 0 && !job_before(*request.request, *victims_[considered_ - 1].request)) {
     auto& victim = victims_[--considered_];
     if (victim.asked || victim.request->asked) continue;
     thought_.take(victim.request->held);

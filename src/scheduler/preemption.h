@@ -28,14 +28,14 @@ class Preemption {
  public:
   /// `running` in order of importance, all of the same class: with slots, or without. `draft` has the pool
   /// `now`; it must outlive this.
-  Preemption(Draft& draft, std::span<const Request* const> running);
+  Preemption(Draft& draft, std::span<const Queued> running);
 
   /// `request` started on these; they are free nowhere any more.
   void started(const std::vector<Share>& shares);
   /// Promises `request` slots that become free, and asks others to give way if it must; the least important
   /// ones, and none whose slots would not help. Returns how many are asked for it; nullopt: it cannot be
   /// helped.
-  std::optional<int> make_room(const Request& request);
+  std::optional<int> make_room(const Queued& request);
 
  private:
   struct Victim {
@@ -43,10 +43,10 @@ class Preemption {
     bool asked = false;    // by this plan
     bool thought = false;  // its slots are free in thought_
   };
-  bool consider_more(const Request& request);
+  bool consider_more(const Queued& request);
   bool consider_all_asked();
   void think(Victim& victim);
-  void promise(const Request& request, const std::vector<Share>& shares);
+  void promise(const Queued& request, const std::vector<Share>& shares);
   Share free_on(const Pool::Part& part, int& asked);
   void ask(Victim& victim);
   void unask(Victim& victim);

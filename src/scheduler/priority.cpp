@@ -10,10 +10,10 @@ namespace {
 /// Requests of one class, with slots or without, from the most to the least important.
 class Line {
  public:
-  Line(Draft& draft, std::span<const Request* const> running, bool preemption)
+  Line(Draft& draft, std::span<const Queued> running, bool preemption)
       : draft_(draft), running_(running), preempts_(preemption) {}
 
-  void consider(const Request& request) {
+  void consider(const Queued& request) {
     if (draft_.settled(request)) return;
     // While a more important one waits, only what can be asked to give way again may start.
     const bool behind = waiting_priority_ && *waiting_priority_ < request.priority;
@@ -42,7 +42,7 @@ class Line {
 
  private:
   Draft& draft_;
-  std::span<const Request* const> running_;
+  std::span<const Queued> running_;
   bool preempts_;
   std::optional<Preemption> preemption_;  // made when somebody has to wait
   std::optional<int> waiting_priority_;   // of the most important one that waits
@@ -56,13 +56,12 @@ Plan plan_priority(std::span<const Agent> agents, std::span<const Request> reque
   Draft draft(agents, requests, options);
   const auto queue = queue_of(requests, Order::Importance);
   for (const bool without_slots : {true, false}) {
-    std::vector<const Request*> running;
+    std::vector<Queued> running;
     if (preemption) running = running_of(requests, Order::Importance);
-    std::erase_if(running, [&](const Request* r) { return (r->slots == 0) != without_slots; });
+    std::erase_if(running, [&](const Queued& r) { return (r.slots == 0) != without_slots; });
     Line line(draft, running, preemption);
-    each_of(queue, [&](const Request& request) {
+    for (const auto& request : queue)
       if ((request.slots == 0) == without_slots) line.consider(request);
-    });
   }
   return std::move(draft).plan();
 }

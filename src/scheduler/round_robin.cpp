@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 #include <string_view>
 
 #include "det/scheduler/draft.h"
@@ -10,30 +9,28 @@ namespace {
 
 /// The waiting requests of one group, in order, and what it uses.
 struct Rotation {
-  std::vector<const Request*> queue;
+  std::vector<Queued> queue;
   std::size_t next = 0;
   std::int64_t slots_used = 0;
   std::int64_t position = 0;
   std::string_view group;
 };
 
-std::vector<Rotation> rotations(std::span<const Request> requests, std::span<const Request* const> queue) {
-  std::map<std::string_view, Rotation> by_group;
-  for (const auto* request : queue) {
-    if (request->slots == 0) continue;
-    auto& rotation = by_group[request->group];
-    if (rotation.queue.empty()) rotation.position = position(*request);
+std::vector<Rotation> rotations(std::span<const Request> requests, std::span<const Queued> queue) {
+  const Groups groups(requests);
+  std::vector<Rotation> sorted(groups.size());
+  for (const auto& request : queue) {
+    if (request.slots == 0) continue;
+    auto& rotation = sorted[groups.of(request)];
+    if (rotation.queue.empty()) {
+      rotation.position = position(*request.request);
+      rotation.group = request->group;
+    }
     rotation.queue.push_back(request);
   }
   for (const auto& request : requests)
-    if (request.running)
-      if (const auto found = by_group.find(request.group); found != by_group.end())
-        found->second.slots_used += request.slots;
-  std::vector<Rotation> sorted;
-  for (auto& [group, rotation] : by_group) {
-    rotation.group = group;
-    sorted.push_back(std::move(rotation));
-  }
+    if (request.running) sorted[groups.of(request)].slots_used += request.slots;
+  std::erase_if(sorted, [](const Rotation& rotation) { return rotation.queue.empty(); });
   std::ranges::sort(sorted, [](const Rotation& a, const Rotation& b) {
     if (a.slots_used != b.slots_used) return a.slots_used < b.slots_used;
     if (a.position != b.position) return a.position < b.position;
@@ -45,7 +42,7 @@ std::vector<Rotation> rotations(std::span<const Request> requests, std::span<con
 /// Starts the first of the group that can run one day; false when it does not fit now, or there is none.
 bool start_one(Draft& draft, Rotation& rotation) {
   while (rotation.next < rotation.queue.size()) {
-    const auto& request = *rotation.queue[rotation.next];
+    const auto& request = rotation.queue[rotation.next];
     if (draft.settled(request)) {
       ++rotation.next;
       continue;
@@ -73,7 +70,7 @@ Plan plan_round_robin(std::span<const Agent> agents, std::span<const Request> re
     std::erase_if(active, [&](Rotation* rotation) { return !start_one(draft, *rotation); });
   for (auto& rotation : all)
     for (std::int64_t ahead = 0; rotation.next < rotation.queue.size(); ++rotation.next) {
-      const auto& request = *rotation.queue[rotation.next];
+      const auto& request = rotation.queue[rotation.next];
       if (!draft.settled(request)) draft.wait(request, ahead++);
     }
   return std::move(draft).plan();

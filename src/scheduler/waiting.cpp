@@ -13,25 +13,25 @@ std::string count(int n, const char* noun) {
 }
 
 /// How many of the agents that the request must not use are in the pool.
-int blocked_count(const Pool& pool, const Request& request) {
+int blocked_count(const Pool& pool, const Queued& request) {
   return static_cast<int>(
-      std::ranges::count_if(request.blocked_agents, [&](const std::string& id) { return pool.has(id); }));
+      std::ranges::count_if(request->blocked_agents, [&](const std::string& id) { return pool.has(id); }));
 }
 
 /// Why the request does not fit a pool on which nothing runs. Requires: it does not.
-Why why_never(const Pool& idle, const Request& request) {
+Why why_never(const Pool& idle, const Queued& request) {
   using R = Why::Reason;
-  const auto counts = idle.counts(request.attributes);
+  const auto counts = idle.counts(request->attributes);
   Why why{.slots = request.slots,
           .agents = counts.agents,
           .agents_unusable = counts.agents_unusable,
           .agents_blocked = blocked_count(idle, request),
           .slots_there = counts.slots,
           .slots_on_one = counts.free_slots_on_one_max,
-          .attributes = text(request.attributes)};
+          .attributes = text(request->attributes)};
   const bool none = counts.agents + counts.agents_unusable == 0;
   why.reason = request.slots < 0                            ? R::NegativeSlots
-               : none && request.attributes.empty()         ? R::NoAgents
+               : none && request->attributes.empty()        ? R::NoAgents
                : none                                       ? R::NoAgentsLike
                : request.slots == 0                         ? R::NoAgentsForIt
                : request.slots > counts.slots               ? R::TooFewSlots
@@ -139,29 +139,31 @@ const Pool& Feasibility::idle() {
   return *idle_;
 }
 
-const std::optional<Why>& Feasibility::why_never(const Request& request) {
+const Why* Feasibility::why_never(const Queued& request) {
   const auto ask = [&]() -> std::optional<Why> {
     if (idle().fits(request)) return std::nullopt;
     return scheduler::why_never(idle(), request);
   };
-  if (!request.blocked_agents.empty()) return blocked_ = ask();
-  if (!request.attributes.empty()) {
-    const auto key = std::tuple(request.slots, request.single_agent, request.attributes);
+  const auto answer = [](const std::optional<Why>& why) { return why ? &*why : nullptr; };
+  if (!request.plain && !request->blocked_agents.empty()) return answer(blocked_ = ask());
+  if (!request.plain && !request->attributes.empty()) {
+    const auto key = std::tuple(request.slots, request.single_agent, request->attributes);
     const auto [of_kind, is_first] = known_of_kind_.try_emplace(key);
     if (is_first) of_kind->second = ask();
-    return of_kind->second;
+    return answer(of_kind->second);
   }
-  const auto [known, is_new] = known_.try_emplace({request.slots, request.single_agent});
+  const auto [known, is_new] = known_.try_emplace(2LL * request.slots + (request.single_agent ? 1 : 0));
   if (is_new) known->second = ask();
-  return known->second;
+  return answer(known->second);
 }
 
-Why why_not_now(const Pool& pool, const Request& request) {
-  const auto counts = pool.counts(request.attributes);
+Why why_not_now(const Pool& pool, const Queued& request) {
+  static const Attributes kNone;
+  const auto counts = pool.counts(request.plain ? kNone : request->attributes);
   return {.reason = request.slots == 0 ? Why::Reason::AgentsFull : Why::Reason::TooFewFree,
           .slots = request.slots,
           .agents = counts.agents,
-          .agents_blocked = blocked_count(pool, request),
+          .agents_blocked = request.plain ? 0 : blocked_count(pool, request),
           .slots_there = counts.free_slots,
           .slots_on_one = counts.free_slots_on_one_max};
 }
@@ -172,13 +174,14 @@ std::optional<std::string> never_fits(std::span<const Agent> agents, const Reque
   for (const auto& agent : agents)
     if (agent.label == request.label) labelled.push_back(agent);
   Feasibility feasibility(labelled, options);
-  auto why = feasibility.why_never(request);
-  if (!why) return std::nullopt;
+  const auto* never = feasibility.why_never(request);
+  if (never == nullptr) return std::nullopt;
+  auto why = *never;
   if (labelled.empty() && !agents.empty()) {
-    why->reason = Why::Reason::NoAgentsLabelled;
-    why->label = request.label;
+    why.reason = Why::Reason::NoAgentsLabelled;
+    why.label = request.label;
   }
-  return text(*why);
+  return text(why);
 }
 
 std::optional<std::string> never_fits(std::span<const Agent> agents, const Request& request) {

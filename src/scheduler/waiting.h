@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <tuple>
+#include <unordered_map>
 
 #include "det/scheduler/pool.h"
 
@@ -14,7 +16,8 @@ class Feasibility {
  public:
   Feasibility(std::span<const Agent> agents, const FittingOptions& options)
       : agents_(agents), options_(options) {}
-  const std::optional<Why>& why_never(const Request& request);
+  /// nullptr: it fits. Valid until the next question.
+  const Why* why_never(const Queued& request);
 
  private:
   const Pool& idle();
@@ -22,12 +25,12 @@ class Feasibility {
   std::span<const Agent> agents_;
   FittingOptions options_;
   std::optional<Pool> idle_;
-  std::map<std::pair<int, bool>, std::optional<Why>> known_;  ///< by slots and single_agent
+  std::unordered_map<std::int64_t, std::optional<Why>> known_;  ///< by slots and single_agent
   std::map<std::tuple<int, bool, Attributes>, std::optional<Why>> known_of_kind_;  ///< … and attributes
   std::optional<Why> blocked_;  ///< of the request asked last
 };
 
 /// Why a request that fits an idle pool does not start on this one.
-Why why_not_now(const Pool& pool, const Request& request);
+Why why_not_now(const Pool& pool, const Queued& request);
 
 }  // namespace det::scheduler

@@ -85,15 +85,18 @@ std::unique_ptr<SearchMethod> sync_halving(const Plan& plan, std::vector<SyncHal
       SyncHalving::Options{.rungs = std::move(rungs), .step = plan.step, .steps = plan.steps}, config);
 }
 
-std::unique_ptr<SearchMethod> async_halving(const Plan& plan, int rungs, std::int64_t trials,
-                                            std::int64_t concurrent_max,
-                                            const config::ExperimentConfig& config) {
+AsyncBracket async_bracket(const Plan& plan, int rungs, std::int64_t trials, std::int64_t concurrent_max) {
   auto lengths = rung_lengths(plan.longest, plan.section.divisor, rungs);
   for (auto& length : lengths) length *= plan.step;
-  return std::make_unique<AsyncHalving>(AsyncHalving::Options{.lengths = std::move(lengths),
+  return {.lengths = std::move(lengths), .trials = trials, .concurrent_max = concurrent_max};
+}
+
+std::unique_ptr<SearchMethod> async_halving(const Plan& plan, AsyncBracket bracket,
+                                            const config::ExperimentConfig& config) {
+  return std::make_unique<AsyncHalving>(AsyncHalving::Options{.lengths = std::move(bracket.lengths),
                                                               .divisor = plan.section.divisor,
-                                                              .trials = trials,
-                                                              .concurrent_max = concurrent_max,
+                                                              .trials = bracket.trials,
+                                                              .concurrent_max = bracket.concurrent_max,
                                                               .stop_once = plan.stop_once},
                                         config);
 }
@@ -157,13 +160,6 @@ Result<std::unique_ptr<SearchMethod>> make_adaptive_simple(const config::Experim
   return std::make_unique<Tournament>(std::move(searches));
 }
 
-Result<std::unique_ptr<SearchMethod>> make_async_halving(const config::ExperimentConfig& config) {
-  DET_TRY(const auto plan, plan_of(config));
-  const auto& section = plan.section;
-  return in_order(section, async_halving(plan, limited(section.num_rungs), section.max_trials,
-                                         section.max_concurrent_trials, config));
-}
-
 Result<std::vector<int>> adaptive_asha_brackets(const config::ExperimentConfig& config) {
   DET_TRY(const auto plan, plan_of(config));
   const auto& section = plan.section;
@@ -172,16 +168,33 @@ Result<std::vector<int>> adaptive_asha_brackets(const config::ExperimentConfig& 
   return brackets_of(section, rungs_max);
 }
 
+Result<std::vector<AsyncBracket>> async_brackets(const config::ExperimentConfig& config) {
+  DET_TRY(const auto plan, plan_of(config));
+  const auto& section = plan.section;
+  if (config.searcher.name == "async_halving")
+    return std::vector{
+        async_bracket(plan, limited(section.num_rungs), section.max_trials, section.max_concurrent_trials)};
+  DET_TRY(const auto rungs, adaptive_asha_brackets(config));
+  const auto trials = bracket_trials(rungs, section.divisor, section.max_trials);
+  const auto concurrent = bracket_concurrency(trials, section.divisor, section.max_concurrent_trials);
+  std::vector<AsyncBracket> brackets;
+  for (std::size_t i = 0; i < rungs.size(); ++i)
+    brackets.push_back(async_bracket(plan, rungs[i], trials[i], concurrent[i]));
+  return brackets;
+}
+
+Result<std::unique_ptr<SearchMethod>> make_async_halving(const config::ExperimentConfig& config) {
+  DET_TRY(const auto plan, plan_of(config));
+  DET_TRY(auto brackets, async_brackets(config));
+  return in_order(plan.section, async_halving(plan, std::move(brackets.front()), config));
+}
+
 Result<std::unique_ptr<SearchMethod>> make_adaptive_asha(const config::ExperimentConfig& config) {
   DET_TRY(const auto plan, plan_of(config));
-  DET_TRY(const auto brackets, adaptive_asha_brackets(config));
-  const auto& section = plan.section;
-  const auto trials = bracket_trials(brackets, section.divisor, section.max_trials);
-  const auto concurrent = bracket_concurrency(trials, section.divisor, section.max_concurrent_trials);
+  DET_TRY(auto brackets, async_brackets(config));
   std::vector<std::unique_ptr<SearchMethod>> searches;
-  for (std::size_t i = 0; i < brackets.size(); ++i)
-    searches.push_back(async_halving(plan, brackets[i], trials[i], concurrent[i], config));
-  return in_order(section, std::make_unique<Tournament>(std::move(searches)));
+  for (auto& bracket : brackets) searches.push_back(async_halving(plan, std::move(bracket), config));
+  return in_order(plan.section, std::make_unique<Tournament>(std::move(searches)));
 }
 
 }  // namespace det::search

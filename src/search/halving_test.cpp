@@ -152,6 +152,10 @@ TEST(AdaptiveAsha, WorkedExamplesWithConstantMetrics) {
       {1000, 243, "aggressive", 3, 5, {{12, 162}, {37, 54}, {111, 18}, {333, 6}, {1000, 3}}},
       {1000, 1000, "aggressive", 10, 5, {{10, 900}, {100, 90}, {1000, 10}}},
       {1000, 1, "standard", 4, 5, {{1000, 1}}},
+      {1000, 16, "conservative", 4, 5, {{62, 9}, {250, 6}, {1000, 1}}},
+      {937, 100, "conservative", 4, 5, {{14, 51}, {58, 28}, {234, 13}, {937, 8}}},
+      {9, 5, "conservative", 3, 2, {{3, 2}, {9, 3}}},
+      {1000, 125, "standard", 5, 5, {{8, 76}, {40, 35}, {200, 13}, {1000, 1}}},
   };
   for (const auto& c : cases) {
     const auto config = halving(

@@ -176,6 +176,10 @@ Result<void> PopulationBased::restore(const json::value& snapshot) {
   DET_TRY(auto saved, json::from_json<Saved>(snapshot));
   if (saved.search_method_type != "pbt")
     return invalid_argument("search_method_type is \"{}\"; must be \"pbt\"", saved.search_method_type);
+  if (saved.members.empty() && saved.rounds_completed > 0 && saved.rounds_completed < options_.rounds)
+    return failed_precondition(
+        "the {} rounds of the search are over and its population is closed: it cannot have more",
+        saved.rounds_completed);
   members_ = std::move(saved.members);
   rounds_completed_ = saved.rounds_completed;
   return {};

@@ -1,7 +1,9 @@
 #include "det/search/preview.h"
 
+#include <algorithm>
 #include <map>
 
+#include "det/search/adaptive.h"
 #include "det/search/searcher.h"
 #include "det/search/trial_map.h"
 
@@ -125,12 +127,42 @@ class Simulation {
   bool shutdown_ = false;
 };
 
+/// If of each rung one in `divisor` goes on, and always one.
+Preview expected(const std::vector<AsyncBracket>& brackets, double divisor) {
+  std::map<std::int64_t, std::int64_t> stop_at;
+  for (const auto& bracket : brackets) {
+    auto left = bracket.trials;
+    for (const auto length : bracket.lengths) {
+      const bool top = length == bracket.lengths.back();
+      const auto go_on =
+          top ? 0 : std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(left) / divisor));
+      stop_at[length] += left - go_on;
+      left = go_on;
+      if (top) break;
+    }
+  }
+  Preview preview;
+  for (const auto& [length, trials] : stop_at) {
+    if (trials == 0) continue;
+    preview.rows.push_back({.trials = trials, .lengths = {length}});
+    preview.trials += trials;
+    preview.length += trials * length;
+  }
+  return preview;
+}
+
 }  // namespace
 
 Result<Preview> preview(const config::ExperimentConfig& config, std::uint32_t world_seed) {
   if (config.searcher.name == "custom")
     return invalid_argument(
         "searcher.name is custom: what it does is decided outside, and cannot be foreseen");
+  const auto& name = config.searcher.name;
+  if (config.generation == config::Generation::Time && (name == "adaptive_asha" || name == "async_halving")) {
+    DET_TRY(const auto brackets, async_brackets(config));
+    const auto* divisor = config.searcher.fields.if_contains("divisor");
+    return expected(brackets, divisor == nullptr ? 4 : json::to_double(*divisor).value_or(4));
+  }
   auto seeded = config;
   seeded.experiment_seed = 0;
   DET_TRY(auto searcher, Searcher::make(seeded));

@@ -25,6 +25,10 @@ BOOST_DESCRIBE_STRUCT(Preview, (), (rows, trials, length))
 /// Plays the search with random metrics, from the searcher's seed 0; `world_seed` decides
 /// the metrics and which trial goes on next. Nothing runs. Checks on the way what every
 /// search promises, and answers Internal with the promise that was broken.
+///
+/// Halving with `max_time` stops a trial by what came before it, so that a world of random metrics says
+/// little; as in the original, the answer is what remains if of each rung one in `divisor` goes on: no world,
+/// and a row for each length.
 Result<Preview> preview(const config::ExperimentConfig& config, std::uint32_t world_seed = 0);
 
 }  // namespace det::search

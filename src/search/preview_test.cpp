@@ -35,6 +35,38 @@ TEST(Preview, DoesNotDependOnTheWorldWhereResultsDoNotMatter) {
     EXPECT_EQ(*preview(search_config("random", 20, 3), world), *preview(search_config("random", 20, 3)));
 }
 
+TEST(Preview, OfHalvingWithMaxTimeIsTheDocumentedTable) {
+  struct Case {
+    std::int64_t max_time;
+    int trials;
+    const char* mode;
+    int divisor, max_rungs;
+    std::map<std::int64_t, std::int64_t> stops;
+  };
+  const Case cases[] = {
+      {900, 10, "standard", 3, 10, {{100, 5}, {300, 3}, {900, 2}}},
+      {1000, 16, "standard", 4, 5, {{62, 9}, {250, 5}, {1000, 2}}},
+      {937, 100, "standard", 4, 5, {{14, 53}, {58, 30}, {234, 13}, {937, 4}}},
+      {937, 100, "aggressive", 4, 5, {{14, 75}, {58, 19}, {234, 5}, {937, 1}}},
+      {937, 100, "conservative", 4, 5, {{14, 51}, {58, 28}, {234, 13}, {937, 8}}},
+      {16000, 500, "conservative", 4, 5, {{62, 256}, {250, 143}, {1000, 63}, {4000, 25}, {16000, 13}}}};
+  for (const auto& c : cases) {
+    auto config = search_config("adaptive_asha", c.trials, 5);
+    config.generation = config::Generation::Time;
+    config.searcher.max_length.count = c.max_time;
+    config.searcher.fields = {{"name", "adaptive_asha"},  {"mode", c.mode},
+                              {"divisor", c.divisor},     {"max_rungs", c.max_rungs},
+                              {"max_trials", c.trials},   {"max_concurrent_trials", 5},
+                              {"time_metric", "batches"}, {"max_time", c.max_time}};
+    const auto played = preview(config, 7);
+    ASSERT_TRUE(played) << played.error().message();
+    std::map<std::int64_t, std::int64_t> stops;
+    for (const auto& row : played->rows) stops[row.lengths.at(0)] = row.trials;
+    EXPECT_EQ(stops, c.stops) << c.max_time << " " << c.mode;
+    EXPECT_EQ(played->trials, c.trials);
+  }
+}
+
 TEST(Preview, OfABadConfigurationSaysWhatIsWrong) {
   EXPECT_EQ(preview(search_config("random", 0)).error().message(),
             "searcher.max_trials is 0; must be from 1 to 4294967295");

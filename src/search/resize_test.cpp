@@ -221,5 +221,49 @@ TEST(Resize, RungsThatTheDivisorMakesEqualAreAUnitApart) {
   }
 }
 
+config::ExperimentConfig population(std::int64_t rounds) {
+  auto config = testing::search_config("pbt");
+  config.hyperparameters = testing::documented_space();
+  config.searcher.fields = {{"name", "pbt"},
+                            {"population_size", 6},
+                            {"num_rounds", rounds},
+                            {"length_per_round", {{"batches", 50}}},
+                            {"replace_function", {{"truncate_fraction", 0.34}}},
+                            {"explore_function", {{"resample_probability", 0.2}, {"perturb_factor", 0.2}}}};
+  return config;
+}
+
+TEST(Resize, MoreRoundsOfAPopulationAreThoseThatItWouldHaveHadFromTheBeginning) {
+  Player whole(population(5));
+  whole.finish();
+  for (int steps = 0; steps < 12; ++steps) {  // six report in each of the two rounds
+    Player grown(population(2));
+    for (int i = 0; i < steps; ++i) grown.step();
+    ASSERT_TRUE(grown.reconfigure(population(5))) << "after " << steps << " reports";
+    EXPECT_LE(grown.searcher.progress(), 2.0 / 5);
+    const auto restored = Searcher::restore(population(5), grown.searcher.snapshot());
+    ASSERT_TRUE(restored) << restored.error().message();
+    grown.finish();
+    EXPECT_EQ(grown.hparams, whole.hparams);
+    EXPECT_EQ(grown.reached, whole.reached);
+    EXPECT_EQ(grown.shutdowns, 1);
+    EXPECT_EQ(grown.searcher.progress(), 1);
+  }
+}
+
+TEST(Resize, APopulationThatHasHadItsLastRoundHasNoMore) {
+  Player player(population(2));
+  for (int i = 0; i < 12; ++i) player.step();
+  EXPECT_FALSE(player.closing.empty()) << "the search lives still";
+  for (int i = 0; i < 2; ++i, player.finish()) {
+    const auto before = json::serialize(player.searcher.snapshot());
+    const auto refused = player.reconfigure(population(3));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message(),
+              "the 2 rounds of the search are over and its population is closed: it cannot have more");
+    EXPECT_EQ(json::serialize(player.searcher.snapshot()), before);
+  }
+}
+
 }  // namespace
 }  // namespace det::search

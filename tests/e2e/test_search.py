@@ -77,6 +77,22 @@ def lengths_of(cluster, id):
     return sorted(t["totalBatchesProcessed"] for t in trials)
 
 
+def test_a_population_trains_more_rounds_while_it_lives(start, definition):
+    folder, write = definition
+    cluster = start(options=["--slots", "2"])
+    population = dict(name="pbt", population_size=2, num_rounds=1, length_per_round={"batches": 40})
+    population["replace_function"] = {"truncate_fraction": 0.0}
+    population["explore_function"] = {"resample_probability": 0.0, "perturb_factor": 0.0}
+    id = cluster.create(folder, "--paused", config=write("pbt.yaml", **population))
+    assert "Set `num_rounds` of experiment" in cluster.run("experiment", "set", "num-rounds", id, 2)
+    refused = cluster.run("experiment", "set", "num-rounds", id, 1, code=1)
+    assert "searcher.num_rounds is 1; it is 2 now, and can only grow" in refused
+    cluster.run("experiment", "activate", id)
+    cluster.wait_for_state(id, "COMPLETED")
+    assert lengths_of(cluster, id) == [80, 80]
+    assert cluster.experiment(id)["config"]["searcher"]["num_rounds"] == 2
+
+
 def test_a_search_is_edited_while_it_lives_and_extended_after_it_ended(start, definition):
     folder, write = definition
     cluster = start(options=["--slots", "2"])

@@ -225,6 +225,10 @@ void World::plan_patches() {
       if (chance(0.3)) change.max_trials = between(3, 9);
       if (chance(0.2)) change.max_length = between(100, 500);
       if (chance(0.2)) change.max_concurrent_trials = between(0, 4);
+      if (it->second.config().searcher.name == "pbt") {
+        change.num_rounds = std::exchange(change.max_trials, std::nullopt);
+        change.max_length = change.max_concurrent_trials = std::nullopt;
+      }
       cluster::ExperimentPatched patched{it->first, {}, {}, {}, {}};
       patched.config = change;
       note(fmt::format("patch of {}", it->first));

@@ -13,6 +13,7 @@ test.each([
   ["a canceled one not", config, "STATE_CANCELED", []],
   ["halving, whose top moves", { ...config, searcher: { ...config.searcher, name: "adaptive_asha" } }, "STATE_PAUSED", ["maxTrials", "maxLength", "maxConcurrentTrials", "maxSlots", "priority", "weight"]],
   ["halving by a budget", { ...config, searcher: { ...config.searcher, name: "adaptive_simple" } }, "STATE_PAUSED", ["maxLength", "maxSlots", "priority", "weight"]],
+  ["a population, whose rounds", { ...config, searcher: { name: "pbt", num_rounds: 4 } }, "STATE_ACTIVE", ["numRounds", "maxSlots", "priority", "weight"]],
   ["a searcher of somebody's own", { ...config, searcher: { name: "custom" } }, "STATE_ACTIVE", ["maxSlots", "priority", "weight"]],
   ["one trial, which is over when it is over", { searcher: { name: "single", max_length: 5 } }, "STATE_COMPLETED", []],
 ])("%s", (_, of, state, expected) => {

@@ -29,6 +29,7 @@ const changeable: Readonly<Record<string, readonly string[]>> = {
   sync_halving: ["max_length"],
   adaptive: ["max_length"],
   adaptive_simple: ["max_length"],
+  pbt: ["num_rounds"],
 };
 
 function member(value: unknown, name: string): unknown {
@@ -69,6 +70,9 @@ export function sizeFields(config: unknown, state: string): Field[] {
         min: length,
         whole: true,
       });
+    const rounds = numberOf(member(searcher, "num_rounds"));
+    if (names.includes("num_rounds"))
+      fields.push({ section: "searcher", name: "numRounds", label: "Rounds of the population (can only grow)", now: rounds, min: rounds ?? 1, whole: true });
     if (names.includes("max_concurrent_trials"))
       fields.push({
         section: "searcher",
