@@ -71,6 +71,11 @@ BOOST_DESCRIBE_STRUCT(MetadataRequest, (), (uuid, checkpoint))
 
 template <class In>
 Result<CheckpointsReply> page(store::Store& store, std::vector<CheckpointRecord> records, const In& in) {
+  if (const auto known = check_order(in.sort_by_attr, in.order_by); !known)
+    return tl::unexpected(known.error());
+  for (const auto& name : in.states)
+    if (!name.starts_with("STATE_"))
+      return invalid_argument("'{}' is not a state; use names like STATE_COMPLETED", name);
   std::vector<api::Checkpoint> all;
   for (const auto& record : records) {
     const auto state = state_name(record.state);

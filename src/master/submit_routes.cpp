@@ -287,6 +287,17 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   co_return reply;
 }
 
+/// A search is played without a trial: a configuration that names none gets one.
+template <class Parsed>
+std::string searchable(const std::string& text, const Parsed& parsed) {
+  if (!parsed || !parsed->value.is_object()) return text;
+  const auto& document = parsed->value.get_object();
+  if (document.contains("entrypoint") || document.contains("internal")) return text;
+  auto with_trial = document;
+  with_trial["entrypoint"] = "preview:Trial";
+  return json::serialize(with_trial);
+}
+
 asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, PreviewRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   const auto text =
@@ -295,7 +306,7 @@ asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, Prev
   if (has_searcher &&
       (!has_searcher->value.is_object() || !has_searcher->value.get_object().contains("searcher")))
     co_return invalid_argument("invalid experiment configuration; missing searcher");
-  auto resolved = resolve(s, text, "");
+  auto resolved = resolve(s, searchable(text, has_searcher), "");
   if (!resolved) co_return tl::unexpected(resolved.error());
   const auto config = resolved->config;
   auto play = [config, seed = request.seed] {

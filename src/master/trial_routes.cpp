@@ -99,6 +99,8 @@ asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
   auto states = parse_states(in.states);
   if (!states) co_return tl::unexpected(states.error());
   store::TrialQuery query{.experiment = in.experiment_id, .states = *std::move(states)};
+  if (const auto known = check_order(in.sort_by, in.order_by); !known)
+    co_return tl::unexpected(known.error());
   if (const auto found = kSorts.find(in.sort_by); found != kSorts.end()) query.sort = found->second;
   query.page = {.offset = std::max(in.offset, 0),
                 .limit = std::max(in.limit, 0),
@@ -106,6 +108,15 @@ asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
   auto read = [&s, id = in.experiment_id] { return s.store.experiment(id).has_value(); };
   const auto known = co_await blocking(s, std::move(read));
   if (!known) co_return not_found("experiment '{}' not found", in.experiment_id);
+  if (in.offset < 0) {  // counts from the end
+    auto read_count = [&s, query] {
+      auto only_count = query;
+      only_count.page = {.offset = 0, .limit = 1};
+      return s.store.list_trials(only_count).total;
+    };
+    const auto total = co_await blocking(s, std::move(read_count));
+    query.page.offset = std::max<std::int64_t>(0, total + in.offset);
+  }
   auto read_2 = [&s, query] { return s.store.list_trials(query); };
   auto found = co_await blocking(s, std::move(read_2));
   TrialsReply reply;
