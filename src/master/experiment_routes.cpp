@@ -7,6 +7,7 @@
 #include "det/master/collector.h"
 #include "det/master/experiment_actions.h"
 #include "det/master/experiment_patch.h"
+#include "det/master/list_order.h"
 #include "det/master/objects.h"
 #include "det/master/rights.h"
 #include "det/master/services.h"
@@ -174,7 +175,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
     co_return tl::unexpected(known.error());
   query.sort = sort_of(in.sort_by);
   bound_ids(query, in);
-  query.page.descending = in.order_by == "ORDER_BY_DESC";
+  query.page.descending = is_descending(in.order_by);
   query.page.offset = in.offset;
   query.page.limit = std::max(in.limit, 0);
   if (in.offset < 0) {  // counts from the end

@@ -43,8 +43,9 @@ TEST_F(ListTest, IdsHaveBoundsAndMayBeNamed) {
 
 TEST_F(ListTest, WhatIsNoNameOfAnEnumerationIsRefusedAndNamed) {
   const auto id = submit("");
-  for (const auto& path : {std::string("/api/v1/experiments"), fmt::format("/api/v1/experiments/{}/trials", id),
-                           fmt::format("/api/v1/experiments/{}/checkpoints", id)}) {
+  for (const auto& path :
+       {std::string("/api/v1/experiments"), fmt::format("/api/v1/experiments/{}/trials", id),
+        fmt::format("/api/v1/experiments/{}/checkpoints", id)}) {
     const auto order = call(user_, "GET", path + "?orderBy=DOWN");
     EXPECT_EQ(order.status, 400) << path;
     EXPECT_NE(order.text.find("'DOWN' is not an order"), std::string::npos) << order.text;
@@ -52,6 +53,11 @@ TEST_F(ListTest, WhatIsNoNameOfAnEnumerationIsRefusedAndNamed) {
     EXPECT_EQ(sort.status, 400) << path;
     EXPECT_NE(sort.text.find("'TIME' is nothing to sort by"), std::string::npos) << sort.text;
   }
+  const auto state = call(user_, "GET", fmt::format("/api/v1/experiments/{}/checkpoints?states=DONE", id));
+  EXPECT_NE(state.text.find("'DONE' is not a state"), std::string::npos) << state.text;
+  const auto old =
+      call(user_, "GET", fmt::format("/api/v1/experiments/{}/checkpoints?states=2&order_by=2", id));
+  EXPECT_EQ(old.status, 200) << "numbers of names, which clients of 2020 send";
   EXPECT_EQ(found("sortBy=SORT_BY_WHAT_A_LATER_VERSION_KNOWS&orderBy=ORDER_BY_UNSPECIFIED"), Ids{id});
 }
 

@@ -36,7 +36,8 @@ TEST_F(LogPoliciesTest, ALogIsSearchedForATextOrARegularExpression) {
   EXPECT_THAT(found("searchText=%28best"), HasSubstr("0.25 (best)"));
   EXPECT_THAT(found("searchText=loss.*5"), ::testing::IsEmpty()) << "a text is no expression";
   const auto both = found("searchText=loss.*5&enableRegex=true");
-  EXPECT_THAT(both, ::testing::AllOf(HasSubstr("loss 0.5"), HasSubstr("loss 0.25"), ::testing::Not(HasSubstr("done"))));
+  EXPECT_THAT(both, ::testing::AllOf(HasSubstr("loss 0.5"), HasSubstr("loss 0.25"),
+                                     ::testing::Not(HasSubstr("done"))));
   const auto last = found("searchText=^loss&enable_regex=true&limit=1&orderBy=ORDER_BY_DESC");
   EXPECT_THAT(last, ::testing::AllOf(HasSubstr("loss 0.25"), ::testing::Not(HasSubstr("loss 0.5"))));
   EXPECT_THAT(found("searchText=%28best&enableRegex=true"), HasSubstr("(best\\\" is no regular expression"));

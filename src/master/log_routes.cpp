@@ -5,6 +5,7 @@
 #include <array>
 
 #include "det/base/text.h"
+#include "det/master/list_order.h"
 #include "det/master/log_ring.h"
 #include "det/master/log_text.h"
 #include "det/master/objects.h"
@@ -113,7 +114,7 @@ Result<store::LogQuery> to_query(const Filter& filter, const std::string& task) 
   if (const auto known = check_order("", filter.order_by); !known) return tl::unexpected(known.error());
   store::LogQuery query{.task_id = task};
   query.limit = filter.limit;
-  query.descending = filter.order_by == "ORDER_BY_DESC";
+  query.descending = is_descending(filter.order_by);
   query.agent_ids = filter.agent_ids;
   query.container_ids = filter.container_ids;
   query.sources = filter.sources;
@@ -224,9 +225,11 @@ api::LogLine to_api(const experiment::LogRecord& r, std::optional<TrialId> trial
   line.agent_id = r.agent_id;
   line.container_id = r.container_id;
   line.rank_id = r.rank;
-  // A process without a container has the first letters of its task: "12.<uuid>" of a trial, "<uuid>" of others.
-  const auto container = fmt::format("{:8}", r.container_id.empty() ? r.task_id.substr(r.task_id.find('.') + 1, 8)
-                                                                    : r.container_id.substr(0, 8));
+  // A process without a container has the first letters of its task: "12.<uuid>" of a trial, "<uuid>" of
+  // others.
+  const auto container =
+      fmt::format("{:8}", r.container_id.empty() ? r.task_id.substr(r.task_id.find('.') + 1, 8)
+                                                 : r.container_id.substr(0, 8));
   const auto rank = r.rank ? fmt::format(" [rank={}]", *r.rank) : "";
   const auto prefix = r.level + ": ";
   const auto level = r.level.empty() || line.log.starts_with(prefix) ? "" : prefix;

@@ -4,6 +4,7 @@
 
 #include "det/master/curves.h"
 #include "det/master/experiment_actions.h"
+#include "det/master/list_order.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
@@ -104,7 +105,7 @@ asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
   if (const auto found = kSorts.find(in.sort_by); found != kSorts.end()) query.sort = found->second;
   query.page = {.offset = std::max(in.offset, 0),
                 .limit = std::max(in.limit, 0),
-                .descending = in.order_by == "ORDER_BY_DESC"};
+                .descending = is_descending(in.order_by)};
   auto read = [&s, id = in.experiment_id] { return s.store.experiment(id).has_value(); };
   const auto known = co_await blocking(s, std::move(read));
   if (!known) co_return not_found("experiment '{}' not found", in.experiment_id);
@@ -157,7 +158,7 @@ std::vector<api::Workload> read_workloads(store::Store& store, const WorkloadsQu
       rows.emplace_back(std::tuple(checkpoint.batches, 2), std::move(workload));
     }
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (in.order_by == "ORDER_BY_DESC") std::reverse(rows.begin(), rows.end());
+  if (is_descending(in.order_by)) std::reverse(rows.begin(), rows.end());
   std::vector<api::Workload> workloads;
   for (auto& [key, workload] : rows) workloads.push_back(std::move(workload));
   return workloads;
