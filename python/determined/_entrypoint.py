@@ -19,14 +19,30 @@ from determined._trial import Trial
 from determined.common import check
 
 _FORM = re.compile(r"([A-Za-z0-9_.]*):([A-Za-z0-9_.]+)")
+_PYTHON = re.compile(r"(\S*/)?python(3(\.\d+)?)?")
+
+
+def class_in(entrypoint: object) -> str | None:
+    """The ``module:Name`` of an entrypoint; None where it is a command to run.
+
+    ``python3 -m determined.launch.horovod --autohorovod --trial module:Name`` is such a class too: the platform starts
+    a process for each slot by itself.
+    """
+    if isinstance(entrypoint, str) and _FORM.fullmatch(entrypoint):
+        return entrypoint
+    words = entrypoint.split() if isinstance(entrypoint, str) else entrypoint
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        return None
+    layered = words[1:3] == ["-m", "determined.launch.horovod"] and _PYTHON.fullmatch(words[0]) is not None
+    return words[-1] if layered and words[-2] == "--trial" and _FORM.fullmatch(words[-1]) else None
 
 
 def is_trial_entrypoint(entrypoint: object) -> bool:
     """Whether an entrypoint names a class, rather than a command to run."""
-    return entrypoint is None or (isinstance(entrypoint, str) and _FORM.fullmatch(entrypoint) is not None)
+    return entrypoint is None or class_in(entrypoint) is not None
 
 
-def load_trial_class(entrypoint: str | None, directory: str) -> type[Trial]:
+def load_trial_class(entrypoint: str | list[str] | None, directory: str) -> type[Trial]:
     """The class behind ``module:Name``; ``directory`` is the model definition and must be importable from.
 
     ``:Name`` and an absent entrypoint mean the directory itself as a package, through its ``__init__.py``; without a
@@ -38,12 +54,13 @@ def load_trial_class(entrypoint: str | None, directory: str) -> type[Trial]:
     _removed_names.restore()
     if entrypoint is None:
         return _only_trial(import_directory(directory), directory)
-    match = _FORM.fullmatch(entrypoint)
+    spec = class_in(entrypoint)
+    match = _FORM.fullmatch(spec) if spec is not None else None
     if match is None:
         check.fail(f"entrypoint {entrypoint!r}", "module:Name, such as model_def:MyTrial")
         raise AssertionError  # fail() never returns
     module_name, path = match.groups()
-    module = _import(module_name, entrypoint, directory) if module_name else import_directory(directory)
+    module = _import(module_name, spec or "", directory) if module_name else import_directory(directory)
     found: Any = module
     for name in path.split("."):
         if not hasattr(found, name):

@@ -7,6 +7,8 @@ import json
 import os
 from typing import Any
 
+_PATIENCE_SECONDS = 600.0
+
 
 @dataclasses.dataclass(frozen=True)
 class TrialInfo:
@@ -44,6 +46,41 @@ class ClusterInfo:
     def user_data(self) -> dict[str, Any]:
         """The ``data`` section of the experiment configuration."""
         return dict(self.trial.experiment_config.get("data") or {})
+
+    @property
+    def container_rank(self) -> int:
+        """Which of the trial's machines this is, from 0."""
+        return int(os.environ.get("DET_CROSS_RANK") or 0)
+
+    @property
+    def container_addrs(self) -> list[str]:
+        """The addresses of the trial's machines, by their ranks. With several it waits until all have arrived."""
+        return [str(address) for address in self.machines()["addresses"]]
+
+    @property
+    def container_slot_counts(self) -> list[int]:
+        """How many slots the trial has on each of its machines, by their ranks."""
+        return [int(slots) for slots in self.machines()["slots"]]
+
+    @property
+    def gpu_uuids(self) -> list[str]:
+        """The GPUs of this machine's slots; none where they are CPUs."""
+        return [device for device in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if device.startswith("GPU-")]
+
+    def machines(self) -> dict[str, Any]:
+        """``addresses`` and ``slots`` of the trial's machines, and which ``rank`` of them this one has."""
+        from determined.core._connection import Master
+
+        size, here = (int(os.environ.get(name) or 1) for name in ("DET_SIZE", "DET_LOCAL_SIZE"))
+        if size == here:
+            return {"addresses": ["127.0.0.1"], "slots": [here], "rank": 0}
+        master = Master(self.master_url, self.session_token)
+        try:
+            resources = os.environ.get("DET_RESOURCES_ID", "")
+            path = f"/api/v1/allocations/{self.allocation_id}/resources/{resources}/rendezvous"
+            return dict(master.get(path, timeout=_PATIENCE_SECONDS)["rendezvousInfo"])
+        finally:
+            master.close()
 
 
 def get_cluster_info() -> ClusterInfo | None:

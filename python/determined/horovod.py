@@ -16,6 +16,11 @@ from determined._env import integer
 __all__ = ["HorovodContext", "hvd"]
 
 
+def _in_torchrun() -> bool:
+    """Whether a launch layer started this process: then the agent speaks of its machine, and torchrun of the rank."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
 class _Hvd:
     """The ranks of this trial, by Horovod's names. Outside a trial: one rank."""
 
@@ -29,13 +34,13 @@ class _Hvd:
         """Does nothing: the platform ends its ranks."""
 
     def rank(self) -> int:
-        return integer(os.environ, "DET_RANK", 0)
+        return integer(os.environ, "RANK" if _in_torchrun() else "DET_RANK", 0)
 
     def size(self) -> int:
-        return integer(os.environ, "DET_SIZE", 1)
+        return integer(os.environ, "WORLD_SIZE" if _in_torchrun() else "DET_SIZE", 1)
 
     def local_rank(self) -> int:
-        return integer(os.environ, "DET_LOCAL_RANK", 0)
+        return integer(os.environ, "LOCAL_RANK" if _in_torchrun() else "DET_LOCAL_RANK", 0)
 
     def local_size(self) -> int:
         return integer(os.environ, "DET_LOCAL_SIZE", self.size())

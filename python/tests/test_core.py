@@ -57,6 +57,23 @@ def test_on_the_cluster_a_process_knows_its_trial(master: SmallMaster) -> None:
     assert info is not None
     assert (info.trial.trial_id, info.trial.experiment_id, info.trial.hparams) == (7, 3, {"lr": 0.5})
     assert info.latest_checkpoint is None
+    assert (info.container_rank, info.container_addrs, info.container_slot_counts) == (0, ["127.0.0.1"], [1])
+    assert info.gpu_uuids == []
+
+
+def test_a_process_knows_the_machines_of_its_trial(master: SmallMaster, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "DET_SIZE": "2",
+        "DET_LOCAL_SIZE": "1",
+        "DET_CROSS_RANK": "1",
+        "DET_RESOURCES_ID": "1",
+        "CUDA_VISIBLE_DEVICES": "GPU-5",
+    }.items():
+        monkeypatch.setenv(name, value)
+    info = det.get_cluster_info()
+    assert info is not None
+    assert (info.container_rank, len(info.container_addrs), info.container_slot_counts) == (1, 2, [1, 1])
+    assert info.gpu_uuids == ["GPU-5"]
 
 
 def test_off_the_cluster_a_loop_runs_once_and_keeps_its_checkpoints(tmp_path: pathlib.Path) -> None:

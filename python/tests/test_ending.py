@@ -26,3 +26,25 @@ os._exit(0)
 def test_what_users_want_at_the_end_is_done_and_pytorch_is_not_taken_apart():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
     assert done.stdout.splitlines() == ["a thread", "registered", "what the user wants at the end"], done.stderr
+
+
+STUCK = """
+import concurrent.futures, threading, time
+from determined.exec import _ending
+
+pool = concurrent.futures.ThreadPoolExecutor(1)
+pool.submit(print, "in a pool")
+begun = time.monotonic()
+_ending.wind_up()
+assert time.monotonic() - begun < 30, "an idle pool is waited for"
+threading.Thread(target=time.sleep, args=(600,), name="endless").start()
+_ending.wind_up(0.2)
+import os
+os._exit(0)
+"""
+
+
+def test_a_thread_that_does_not_end_is_named_and_not_waited_for_long():
+    done = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "in a pool\n"), done.stderr
+    assert done.stderr.splitlines() == ["determined: the trial ends; these threads still ran after 0 s: endless"]

@@ -102,9 +102,30 @@ def test_importing_from_a_directory_leaves_nothing_in_it(folder: pathlib.Path, m
     assert sys.dont_write_bytecode is False
 
 
+HOROVOD = "python3 -m determined.launch.horovod"
+
+
+@pytest.mark.parametrize("layer", [HOROVOD, f"{HOROVOD} --autohorovod", f"{HOROVOD} --fusion-threshold-mb 1 --"])
+def test_a_class_behind_the_launch_layer_of_horovod_is_a_class(layer: str, folder: pathlib.Path) -> None:
+    for entrypoint in (f"{layer} --trial model_def:One", [*layer.split(), "--trial", "model_def:One"]):
+        assert _entrypoint.is_trial_entrypoint(entrypoint)
+        assert _entrypoint.load_trial_class(entrypoint, str(folder)).__name__ == "One"
+
+
 @pytest.mark.parametrize(
     ("entrypoint", "names_a_class"),
-    [("a.b:C.D", True), (":C", True), (None, True), ("python train.py", False), (["python", "x"], False)],
+    [
+        ("a.b:C.D", True),
+        (":C", True),
+        (None, True),
+        ("python train.py", False),
+        (["python", "x"], False),
+        ([], False),
+        ("", False),
+        (f"{HOROVOD} train.py", False),
+        (f"{HOROVOD} --trial", False),
+        (f"echo {HOROVOD} --trial a:B", False),
+    ],
 )
 def test_a_command_is_no_class(entrypoint: object, names_a_class: bool) -> None:
     assert _entrypoint.is_trial_entrypoint(entrypoint) is names_a_class

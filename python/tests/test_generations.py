@@ -318,6 +318,31 @@ def test_another_loader_is_refused_unless_the_trial_takes_care_of_it(tmp_path: p
     assert ("training", 5) in train(Knowing, tmp_path, 5).numbers()
 
 
+def test_a_stream_without_a_length_is_one_epoch_that_is_begun_anew_at_its_end(tmp_path: pathlib.Path) -> None:
+    class Stream(torch.utils.data.IterableDataset[Any]):
+        def __iter__(self) -> Any:
+            points = Points(8)
+            return iter([points[index] for index in range(8)])
+
+    ends: list[bool] = []
+
+    class Streaming(ContextTrial):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            context.experimental.disable_dataset_reproducibility_checks()
+
+        def build_training_data_loader(self) -> DataLoader:
+            return torch.utils.data.DataLoader(Stream(), batch_size=4)  # type: ignore[return-value]
+
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            ends.append(self.context.is_epoch_end())
+            assert epoch_idx == 0
+            return super().train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
+
+    assert ("training", 5) in train(Streaming, tmp_path, 5).numbers()
+    assert ends == [False] * 5
+
+
 def test_mixed_precision_needs_a_gpu_and_says_so(tmp_path: pathlib.Path) -> None:
     class Amp(ContextTrial):
         def __init__(self, context: Any) -> None:

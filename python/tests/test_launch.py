@@ -12,7 +12,7 @@ import pytest
 from small_master import SmallMaster
 from test_exec import environment
 
-from determined.launch import torch_distributed
+from determined.launch import horovod, torch_distributed
 
 pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
 
@@ -37,9 +37,9 @@ def place(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path
 
 
-def start(values: dict[str, str], *words: str) -> subprocess.Popen[str]:
+def start(values: dict[str, str], *words: str, layer: str = "torch_distributed") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "determined.launch.torch_distributed", *words],
+        [sys.executable, "-m", f"determined.launch.{layer}", *words],
         env=values,
         cwd=values["DET_WORKDIR"],
         stdout=subprocess.PIPE,
@@ -74,6 +74,32 @@ def test_the_words_after_the_launcher_are_a_script_or_a_trial(words: list[str], 
             "place",
             *rest,
         ]
+
+
+@pytest.mark.parametrize(
+    ("words", "script", "unused"),
+    [
+        (["--autohorovod", "python3", "train.py", "-x"], ["python3", "train.py", "-x"], []),
+        (["--autohorovod", "-v", "--", "train.py", "-x"], ["train.py", "-x"], ["-v"]),
+        (["train.py", "--autohorovod"], ["train.py", "--autohorovod"], []),
+    ],
+)
+def test_a_script_of_horovods_launch_layer_is_told_from_its_options(
+    words: list[str], script: list[str], unused: list[str]
+) -> None:
+    assert horovod.script_of(words) == (script, unused)
+
+
+def test_a_script_started_by_horovods_launch_layer_knows_its_rank(master: SmallMaster, place: pathlib.Path) -> None:
+    (place / "definition" / "train.py").write_text(
+        "from determined.horovod import hvd\nprint('rank', hvd.rank(), hvd.local_rank(), 'of', hvd.size(), flush=True)"
+    )
+    values = environment(master, place, DET_SIZE=2, DET_LOCAL_SIZE=2)
+    process = start(values, "--autohorovod", "-v", "--", "python3", "train.py", layer="horovod")
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert sorted(line for line in out.splitlines() if line.startswith("rank")) == ["rank 0 0 of 2", "rank 1 1 of 2"]
+    assert "there is no horovodrun here: -v" in errors
 
 
 def test_a_script_runs_once_for_each_slot_on_every_machine(master: SmallMaster, place: pathlib.Path) -> None:

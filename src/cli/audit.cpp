@@ -53,11 +53,12 @@ Action define_audit_list(CLI::App& app) {
 }  // namespace
 
 Command audit_commands() {
-  return {.names = {"audit"},
-          .help = "see who changed what (administrators)",
-          .example = "det -u admin audit list --username ann --refused",
-          .children = {{{"list", "ls"}, "list what was called", "det -u admin audit list", define_audit_list}},
-          .default_child = "list"};
+  return {
+      .names = {"audit"},
+      .help = "see who changed what (administrators)",
+      .example = "det -u admin audit list --username ann --refused",
+      .children = {{{"list", "ls"}, "list what was called", "det -u admin audit list", define_audit_list}},
+      .default_child = "list"};
 }
 
 }  // namespace det::cli

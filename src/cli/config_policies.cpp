@@ -100,14 +100,16 @@ Action define_policies_delete(CLI::App& app) {
 
 Command config_policies_commands() {
   const std::string set = "det config-policies set experiment policy.yaml -w vision";
-  return {
-      .names = {"config-policies", "cp"},
-      .help = "manage what administrators fix and limit in configurations",
-      .example = set,
-      .children = {{{"describe"}, "describe policy", "det config-policies describe tasks", define_policies_describe},
-                   {{"set"}, "set policy", set, define_set},
-                   {{"delete"}, "delete policy", "", define_policies_delete}},
-      .default_child = "describe"};
+  return {.names = {"config-policies", "cp"},
+          .help = "manage what administrators fix and limit in configurations",
+          .example = set,
+          .children = {{{"describe"},
+                        "describe policy",
+                        "det config-policies describe tasks",
+                        define_policies_describe},
+                       {{"set"}, "set policy", set, define_set},
+                       {{"delete"}, "delete policy", "", define_policies_delete}},
+          .default_child = "describe"};
 }
 
 }  // namespace det::cli

@@ -37,22 +37,51 @@ std::string_view Subject::text(std::initializer_list<std::string_view> path) con
   return found != nullptr && found->is_string() ? std::string_view(found->get_string()) : std::string_view{};
 }
 
-EntrypointKind entrypoint_kind(const json::value* entrypoint) {
-  if (entrypoint == nullptr || entrypoint->is_null()) return EntrypointKind::Absent;
-  if (const auto* words = entrypoint->if_array())
-    return words->empty() ? EntrypointKind::Absent : EntrypointKind::Command;
-  if (!entrypoint->is_string() || trim(entrypoint->get_string()).empty()) return EntrypointKind::Absent;
-  const auto text = trim(entrypoint->get_string());
-  const auto is_name = [](std::string_view name, std::string_view also) {
-    return !name.empty() && std::all_of(name.begin(), name.end(), [&](char c) {
+namespace {
+
+bool is_trial_class(std::string_view text) {
+  const auto is_dotted = [](std::string_view name) {
+    return std::all_of(name.begin(), name.end(), [&](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-             also.find(c) != std::string_view::npos;
+             c == '.';
     });
   };
   const auto colon = text.find(':');
-  const bool trial_class = colon != std::string_view::npos && is_name(text.substr(0, colon), ".") &&
-                           is_name(text.substr(colon + 1), "");
-  return trial_class ? EntrypointKind::TrialClass : EntrypointKind::Command;
+  if (colon == std::string_view::npos || colon + 1 == text.size()) return false;
+  return is_dotted(text.substr(0, colon)) && is_dotted(text.substr(colon + 1));
+}
+
+/// "python3 -m determined.launch.horovod --autohorovod --trial module:Class": the platform starts a process
+/// for each slot by itself.
+bool is_trial_of_horovod(const std::vector<std::string_view>& words) {
+  return words.size() >= 5 && words[0].substr(words[0].rfind('/') + 1).starts_with("python") &&
+         words[1] == "-m" && words[2] == "determined.launch.horovod" &&
+         words[words.size() - 2] == "--trial" && is_trial_class(words.back());
+}
+
+std::vector<std::string_view> words_of(const json::value& entrypoint) {
+  std::vector<std::string_view> words;
+  if (const auto* list = entrypoint.if_array()) {
+    for (const auto& word : *list) words.push_back(word.is_string() ? word.get_string() : std::string_view());
+    return words;
+  }
+  const std::string_view text = entrypoint.get_string();
+  for (std::size_t at = 0; (at = text.find_first_not_of(" \t\n", at)) != std::string_view::npos;) {
+    words.push_back(text.substr(at, text.find_first_of(" \t\n", at) - at));
+    at += words.back().size();
+  }
+  return words;
+}
+
+}  // namespace
+
+EntrypointKind entrypoint_kind(const json::value* entrypoint) {
+  if (entrypoint == nullptr || !(entrypoint->is_string() || entrypoint->is_array()))
+    return EntrypointKind::Absent;
+  const auto words = words_of(*entrypoint);
+  if (words.empty()) return EntrypointKind::Absent;
+  const bool one = entrypoint->is_string() && words.size() == 1 && is_trial_class(words[0]);
+  return one || is_trial_of_horovod(words) ? EntrypointKind::TrialClass : EntrypointKind::Command;
 }
 
 namespace {

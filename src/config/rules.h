@@ -34,7 +34,8 @@ void check_storage(const Subject& subject);
 void check_environment(const Subject& subject);
 
 enum class EntrypointKind { Absent, TrialClass, Command };
-/// "module.submodule:ClassName" is a trial class, anything else a command.
+/// "module.submodule:ClassName" is a trial class, with parts of either left out or added as in ":Class" and
+/// "module:Outer.Class", and so is the launch layer of Horovod with one; anything else is a command.
 EntrypointKind entrypoint_kind(const json::value* entrypoint);
 
 /// How many steps a grid takes through this hyperparameter; 0 where `count` is missing.

@@ -4,11 +4,13 @@
 #include <archive_entry.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 
 #include "det/checkpoint/storage.h"
 #include "det/master/collector.h"
+#include "det/master/list_order.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
 
@@ -71,10 +73,21 @@ BOOST_DESCRIBE_STRUCT(MetadataRequest, (), (uuid, checkpoint))
 
 template <class In>
 Result<CheckpointsReply> page(store::Store& store, std::vector<CheckpointRecord> records, const In& in) {
+  if (const auto known = check_order(in.sort_by_attr, in.order_by); !known)
+    return tl::unexpected(known.error());
+  static constexpr std::array kStates = {"STATE_UNSPECIFIED", "STATE_ACTIVE",  "STATE_COMPLETED",
+                                         "STATE_ERROR",       "STATE_DELETED", "STATE_PARTIALLY_DELETED"};
+  std::vector<std::string> states;
+  for (const auto& name : in.states) {
+    const bool is_number = name.size() == 1 && name[0] >= '0' && name[0] < '6';  // of old clients
+    states.push_back(is_number ? kStates[static_cast<std::size_t>(name[0] - '0')] : name);
+    if (std::find(kStates.begin(), kStates.end(), states.back()) == kStates.end())
+      return invalid_argument("'{}' is not a state; use names like STATE_COMPLETED", name);
+  }
   std::vector<api::Checkpoint> all;
   for (const auto& record : records) {
     const auto state = state_name(record.state);
-    if (in.states.empty() || std::find(in.states.begin(), in.states.end(), state) != in.states.end())
+    if (states.empty() || std::find(states.begin(), states.end(), state) != states.end())
       all.push_back(read_checkpoint(store, record));
   }
   const auto batches = [](const api::Checkpoint& c) {
@@ -97,7 +110,7 @@ Result<CheckpointsReply> page(store::Store& store, std::vector<CheckpointRecord>
     if (in.sort_by_attr == "SORT_BY_TRIAL_ID") return a.training.trial_id < b.training.trial_id;
     return a.report_time < b.report_time;
   });
-  if (in.order_by == "ORDER_BY_DESC") {
+  if (is_descending(in.order_by)) {
     const auto last = std::find_if(all.begin(), all.end(),
                                    [&](const auto& c) { return by_metric && std::isinf(metric(c)); });
     std::reverse(all.begin(), last);

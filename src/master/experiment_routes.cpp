@@ -7,6 +7,7 @@
 #include "det/master/collector.h"
 #include "det/master/experiment_actions.h"
 #include "det/master/experiment_patch.h"
+#include "det/master/list_order.h"
 #include "det/master/objects.h"
 #include "det/master/rights.h"
 #include "det/master/services.h"
@@ -27,11 +28,16 @@ struct ListQuery {
   std::optional<bool> archived;
   std::string name, description, search, sort_by, order_by;
   std::optional<std::int32_t> project_id;
+  std::optional<std::int64_t> experiment_id_filter_gt, experiment_id_filter_gte, experiment_id_filter_lt,
+      experiment_id_filter_lte;
+  std::vector<ExperimentId> experiment_id_filter_incl, experiment_id_filter_not_in;
   std::int32_t offset = 0, limit = 0;
 };
 BOOST_DESCRIBE_STRUCT(ListQuery, (),
                       (states, users, labels, user_ids, archived, name, description, search, sort_by,
-                       order_by, project_id, offset, limit))
+                       order_by, project_id, experiment_id_filter_gt, experiment_id_filter_gte,
+                       experiment_id_filter_lt, experiment_id_filter_lte, experiment_id_filter_incl,
+                       experiment_id_filter_not_in, offset, limit))
 struct ListReply {
   std::vector<api::Experiment> experiments;
   api::Pagination pagination;
@@ -109,6 +115,23 @@ store::ExperimentSort sort_of(const std::string& name) {
   return found == kSorts.end() ? S::Id : found->second;
 }
 
+/// Both bounds of both kinds count; of two the narrower.
+void bound_ids(store::ExperimentQuery& query, const ListQuery& in) {
+  const auto at_least = [&](std::int64_t id) {
+    query.min_id = ExperimentId(std::max(query.min_id.value_or(ExperimentId(id)).value(), id));
+  };
+  const auto at_most = [&](std::int64_t id) {
+    query.max_id = ExperimentId(std::min(query.max_id.value_or(ExperimentId(id)).value(), id));
+  };
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  if (in.experiment_id_filter_gte) at_least(*in.experiment_id_filter_gte);
+  if (in.experiment_id_filter_gt) at_least(std::min(*in.experiment_id_filter_gt, kMost - 1) + 1);
+  if (in.experiment_id_filter_lte) at_most(*in.experiment_id_filter_lte);
+  if (in.experiment_id_filter_lt) at_most(std::max(*in.experiment_id_filter_lt, -kMost) - 1);
+  query.ids = in.experiment_id_filter_incl;
+  query.not_ids = in.experiment_id_filter_not_in;
+}
+
 /// The words of a search; `#12` and `12` are also a number, and part of a user's name is whoever has it.
 std::vector<store::SearchWord> words_of(Services& s, const std::string& search) {
   std::vector<store::SearchWord> words;
@@ -148,8 +171,11 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
   }
   if (in.project_id) query.project_id = *in.project_id;
   query.projects = Sight(s, context.principal, access::Permission::ViewExperimentMetadata).projects();
+  if (const auto known = check_order(in.sort_by, in.order_by); !known)
+    co_return tl::unexpected(known.error());
   query.sort = sort_of(in.sort_by);
-  query.page.descending = in.order_by == "ORDER_BY_DESC";
+  bound_ids(query, in);
+  query.page.descending = is_descending(in.order_by);
   query.page.offset = in.offset;
   query.page.limit = std::max(in.limit, 0);
   if (in.offset < 0) {  // counts from the end

@@ -32,5 +32,45 @@ TEST_F(ListTest, AnExperimentIsFoundByItsNumberNameDescriptionLabelAndUser) {
   EXPECT_EQ(found("search=admin"), Ids{});
 }
 
+TEST_F(ListTest, IdsHaveBoundsAndMayBeNamed) {
+  const auto a = submit(""), b = submit(""), c = submit("");
+  EXPECT_EQ(found(fmt::format("experimentIdFilter.gte={}&experimentIdFilter.lt={}", a, c)), (Ids{a, b}));
+  EXPECT_EQ(found(fmt::format("experiment_id_filter.gt={}&experiment_id_filter.lte={}", a, c)), (Ids{b, c}));
+  EXPECT_EQ(found(fmt::format("experimentIdFilter.incl={}&experimentIdFilter.incl={}", a, c)), (Ids{a, c}));
+  EXPECT_EQ(found(fmt::format("experimentIdFilter.notIn={}&experimentIdFilter.gt={}", b, a)), Ids{c});
+  EXPECT_EQ(found("experimentIdFilter.gt=9223372036854775807"), Ids{});
+}
+
+TEST_F(ListTest, WhatIsNoNameOfAnEnumerationIsRefusedAndNamed) {
+  const auto id = submit("");
+  for (const auto& path :
+       {std::string("/api/v1/experiments"), fmt::format("/api/v1/experiments/{}/trials", id),
+        fmt::format("/api/v1/experiments/{}/checkpoints", id)}) {
+    const auto order = call(user_, "GET", path + "?orderBy=DOWN");
+    EXPECT_EQ(order.status, 400) << path;
+    EXPECT_NE(order.text.find("'DOWN' is not an order"), std::string::npos) << order.text;
+    const auto sort = call(user_, "GET", path + "?sortBy=TIME&sortByAttr=TIME");
+    EXPECT_EQ(sort.status, 400) << path;
+    EXPECT_NE(sort.text.find("'TIME' is nothing to sort by"), std::string::npos) << sort.text;
+  }
+  const auto state = call(user_, "GET", fmt::format("/api/v1/experiments/{}/checkpoints?states=DONE", id));
+  EXPECT_NE(state.text.find("'DONE' is not a state"), std::string::npos) << state.text;
+  const auto old =
+      call(user_, "GET", fmt::format("/api/v1/experiments/{}/checkpoints?states=2&order_by=2", id));
+  EXPECT_EQ(old.status, 200) << "numbers of names, which clients of 2020 send";
+  EXPECT_EQ(found("sortBy=SORT_BY_WHAT_A_LATER_VERSION_KNOWS&orderBy=ORDER_BY_UNSPECIFIED"), Ids{id});
+}
+
+TEST_F(ListTest, TrialsAreCountedFromTheEndToo) {
+  const auto id = submit("searcher: {name: random, metric: m, max_length: {batches: 5}, max_trials: 3}\n");
+  const auto answer = call(user_, "GET", fmt::format("/api/v1/experiments/{}/trials?offset=-2&limit=1", id));
+  const auto& page = answer.body.at("pagination");
+  EXPECT_EQ(answer.body.at("trials").get_array().size(), 1u);
+  EXPECT_EQ(page.at("offset"), -2);
+  EXPECT_EQ(page.at("startIndex"), 1);
+  EXPECT_EQ(page.at("endIndex"), 2);
+  EXPECT_EQ(page.at("total"), 3);
+}
+
 }  // namespace
 }  // namespace det::master

@@ -27,6 +27,23 @@ class LogPoliciesTest : public testing::MasterTest {
   std::int64_t lines_ = 0;
 };
 
+TEST_F(LogPoliciesTest, ALogIsSearchedForATextOrARegularExpression) {
+  submit();
+  const auto task = sync("a", 1).desired.at(0);
+  for (const auto* line : {"loss 0.5", "loss 0.25 (best)", "done"}) print(task, line);
+  const auto path = fmt::format("/api/v1/trials/{}/logs?", task.trial_id);
+  const auto found = [&](const std::string& query) { return call(user_, "GET", path + query).text; };
+  EXPECT_THAT(found("searchText=%28best"), HasSubstr("0.25 (best)"));
+  EXPECT_THAT(found("searchText=loss.*5"), ::testing::IsEmpty()) << "a text is no expression";
+  const auto both = found("searchText=loss.*5&enableRegex=true");
+  EXPECT_THAT(both, ::testing::AllOf(HasSubstr("loss 0.5"), HasSubstr("loss 0.25"),
+                                     ::testing::Not(HasSubstr("done"))));
+  const auto last = found("searchText=^loss&enable_regex=true&limit=1&orderBy=ORDER_BY_DESC");
+  EXPECT_THAT(last, ::testing::AllOf(HasSubstr("loss 0.25"), ::testing::Not(HasSubstr("loss 0.5"))));
+  EXPECT_THAT(found("searchText=%28best&enableRegex=true"), HasSubstr("(best\\\" is no regular expression"));
+  EXPECT_THAT(found("levels=LOUD"), HasSubstr("'LOUD' is not a level"));
+}
+
 TEST_F(LogPoliciesTest, AFailureAfterSuchALineIsTheTrialsLastAlsoOverARestartOfTheMaster) {
   const auto id = submit(
       "max_restarts: 5\nlog_policies: [{name: full, pattern: 'No space left (on|in) device', action: "

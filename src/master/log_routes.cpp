@@ -1,6 +1,11 @@
 // Logs of trials and tasks, stored and live.
 
+#include <re2/re2.h>
+
+#include <array>
+
 #include "det/base/text.h"
+#include "det/master/list_order.h"
 #include "det/master/log_ring.h"
 #include "det/master/log_text.h"
 #include "det/master/objects.h"
@@ -24,11 +29,13 @@ struct Filter {
   std::vector<std::string> agent_ids, container_ids, sources, stdtypes, levels;
   std::vector<int> rank_ids;
   std::optional<Time> timestamp_before, timestamp_after;
+  bool enable_regex = false;                 ///< `search_text` is a regular expression
   std::int64_t after_id = 0, before_id = 0;  ///< ours: only lines between these two; 0: no bound
 };
 BOOST_DESCRIBE_STRUCT(Filter, (),
                       (limit, follow, order_by, search_text, agent_ids, container_ids, sources, stdtypes,
-                       levels, rank_ids, timestamp_before, timestamp_after, after_id, before_id))
+                       levels, rank_ids, timestamp_before, timestamp_after, enable_regex, after_id,
+                       before_id))
 struct TrialLogs : Filter {
   TrialId trial_id;
 };
@@ -101,23 +108,59 @@ std::string replace_invalid(std::string_view bytes) {
   return text;
 }
 
-store::LogQuery to_query(const Filter& filter, const std::string& task) {
+Result<store::LogQuery> to_query(const Filter& filter, const std::string& task) {
+  static constexpr std::array kLevels = {"UNSPECIFIED", "TRACE", "DEBUG",   "INFO",
+                                         "WARNING",     "ERROR", "CRITICAL"};
+  if (const auto known = check_order("", filter.order_by); !known) return tl::unexpected(known.error());
   store::LogQuery query{.task_id = task};
   query.limit = filter.limit;
-  query.descending = filter.order_by == "ORDER_BY_DESC";
+  query.descending = is_descending(filter.order_by);
   query.agent_ids = filter.agent_ids;
   query.container_ids = filter.container_ids;
   query.sources = filter.sources;
   query.stdtypes = filter.stdtypes;
-  for (const auto& level : filter.levels)
+  for (const auto& level : filter.levels) {
     query.levels.push_back(level.starts_with("LOG_LEVEL_") ? level.substr(10) : level);
+    if (std::find(kLevels.begin(), kLevels.end(), query.levels.back()) == kLevels.end())
+      return invalid_argument("levels: '{}' is not a level; use names like LOG_LEVEL_INFO", level);
+  }
   query.rank_ids = filter.rank_ids;
   query.before = filter.timestamp_before;
   query.after = filter.timestamp_after;
-  query.search = filter.search_text;
+  if (!filter.enable_regex) query.search = filter.search_text;
   query.after_id = filter.after_id;
   if (filter.before_id > 0) query.before_id = filter.before_id;
   return query;
+}
+
+/// The filter's regular expression; null where it has none.
+Result<std::shared_ptr<const re2::RE2>> pattern_of(const Filter& filter) {
+  if (!filter.enable_regex || filter.search_text.empty()) return nullptr;
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  auto pattern = std::make_shared<const re2::RE2>(filter.search_text, options);
+  if (!pattern->ok())
+    return invalid_argument("searchText: \"{}\" is no regular expression: {}", filter.search_text,
+                            pattern->error());
+  return pattern;
+}
+
+/// What one read found: `seen` lines, up to the one with the id `last`, of which these match.
+struct Found {
+  std::vector<experiment::LogRecord> lines;
+  std::int64_t seen = 0, last = 0;
+};
+
+Found read_lines(store::Store& store, const store::LogQuery& query, const re2::RE2* pattern,
+                 std::int64_t most) {
+  Found found{.lines = store.logs(query)};
+  found.seen = static_cast<std::int64_t>(found.lines.size());
+  if (found.seen > 0) found.last = found.lines.back().id;
+  if (pattern == nullptr) return found;
+  std::erase_if(found.lines, [&](const auto& line) { return !re2::RE2::PartialMatch(line.log, *pattern); });
+  if (static_cast<std::int64_t>(found.lines.size()) > most)
+    found.lines.resize(static_cast<std::size_t>(most));
+  return found;
 }
 
 /// Whether nothing more will be written to the log: the task, or its trial, is over.
@@ -130,23 +173,34 @@ bool ended(const Services& s, const std::string& task, std::optional<TrialId> id
 
 asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::string task,
                                    std::optional<TrialId> trial, ItemWriter<api::LogLine>& out) {
-  auto query = to_query(filter, task);
+  auto wanted = to_query(filter, task);
+  if (!wanted) co_return tl::unexpected(wanted.error());
+  const auto pattern = pattern_of(filter);
+  if (!pattern) co_return tl::unexpected(pattern.error());
+  auto query = *std::move(wanted);
   std::int64_t left = filter.limit > 0 ? filter.limit : std::numeric_limits<std::int64_t>::max();
   Watch watch(s.ledger, Ledger::task_log_key(task));  // before the read: what comes during it rings
   while (true) {
     // Asked before the read, and remembered: what was written before the end is then read for sure.
     const bool last = !filter.follow || ended(s, task, trial);
     if (last) co_await s.ledger.durable();
-    query.limit = query.descending ? filter.limit : std::min(left, kLinesPerRead);
-    auto read = [&s, query] { return s.store.logs(query); };
-    const auto lines = co_await blocking(s, std::move(read));
+    // What a pattern leaves out is read all the same, so a read then ends at no other limit than its own.
+    if (*pattern != nullptr)
+      query.limit = kLinesPerRead;
+    else
+      query.limit = query.descending ? filter.limit : std::min(left, kLinesPerRead);
+    auto read = [&s, query, pattern = *pattern, left] {
+      return read_lines(s.store, query, pattern.get(), left);
+    };
+    const auto found = co_await blocking(s, std::move(read));
     const auto to_item = [&trial](const auto& line) { return to_api(line, trial); };
-    const bool taken = co_await out.write_all(lines, to_item);
+    const bool taken = co_await out.write_all(found.lines, to_item);
     if (!taken) co_return Result<void>{};
-    for (const auto& line : lines) query.after_id = std::max(query.after_id, line.id);
-    left -= static_cast<std::int64_t>(lines.size());
-    const bool more = !query.descending && static_cast<std::int64_t>(lines.size()) == kLinesPerRead;
-    if (left <= 0 || query.descending) co_return Result<void>{};
+    left -= static_cast<std::int64_t>(found.lines.size());
+    const bool more = found.seen == kLinesPerRead && (!query.descending || *pattern != nullptr);
+    if (left <= 0 || (query.descending && !more)) co_return Result<void>{};
+    if (found.seen > 0 && query.descending) query.before_id = found.last;
+    if (found.seen > 0 && !query.descending) query.after_id = std::max(query.after_id, found.last);
     if (more) continue;
     if (last) co_return Result<void>{};
     co_await watch.wait(std::chrono::milliseconds(15'000));  // in which one who hung up is noticed
@@ -171,8 +225,10 @@ api::LogLine to_api(const experiment::LogRecord& r, std::optional<TrialId> trial
   line.agent_id = r.agent_id;
   line.container_id = r.container_id;
   line.rank_id = r.rank;
+  // A process without a container has the first letters of its task: "12.<uuid>" of a trial, "<uuid>" of
+  // others.
   const auto container =
-      fmt::format("{:8}", r.container_id.empty() ? r.allocation_id.substr(r.allocation_id.find('.') + 1, 8)
+      fmt::format("{:8}", r.container_id.empty() ? r.task_id.substr(r.task_id.find('.') + 1, 8)
                                                  : r.container_id.substr(0, 8));
   const auto rank = r.rank ? fmt::format(" [rank={}]", *r.rank) : "";
   const auto prefix = r.level + ": ";

@@ -426,8 +426,16 @@ void add_report_routes(http::Router& router, Services& s) {
           co_return BestReply{**best};
         }
         const auto* experiment = s.ledger.cluster().experiment(q.experiment_id);
-        if (experiment == nullptr) co_return not_found("experiment {} not found", q.experiment_id);
         std::optional<double> best;
+        if (experiment == nullptr) {  // it has ended
+          const store::ExperimentQuery query{.ids = {q.experiment_id}};
+          auto read = [&s, query] { return s.store.list_experiments(query).experiments; };
+          const auto found = co_await blocking(s, std::move(read));
+          if (found.empty()) co_return not_found("experiment '{}' not found", q.experiment_id);
+          best = found.front().best_metric;
+          if (!best) co_return not_found("experiment {} has no validation", q.experiment_id);
+          co_return BestReply{*best};
+        }
         const bool smaller = experiment->config().searcher.smaller_is_better;
         for (const auto& [id, trial] : experiment->trials()) {
           const auto& metric = trial.record.best_metric;

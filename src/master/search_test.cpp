@@ -70,6 +70,30 @@ TEST_F(SearchTest, WhatASearchWouldDoIsToldWithoutAnEntrypoint) {
   EXPECT_EQ(costs.status, 200) << costs.text;
 }
 
+TEST_F(SearchTest, TheBestMetricIsToldAfterTheEndToo) {
+  const auto id = submit();
+  const auto path = fmt::format("/api/v1/experiments/{}/searcher/best_searcher_validation_metric", id);
+  EXPECT_EQ(call(user_, "GET", path).status, 404) << "nothing has been validated";
+  sync("a", 1);
+  const auto task = sync("a", 1).desired.at(0);
+  ASSERT_EQ(report(task, "validation", 1000, 0.25).status, 200);
+  finish();
+  wait_for(id, "STATE_COMPLETED");
+  const auto told = call(user_, "GET", path);
+  EXPECT_EQ(told.body.at("metric"), 0.25) << told.text;
+  const auto unknown = call(user_, "GET", "/api/v1/experiments/99/searcher/best_searcher_validation_metric");
+  EXPECT_EQ(unknown.status, 404);
+}
+
+TEST_F(SearchTest, ASearchIsPreviewedWithoutATrial) {
+  const json::object searcher{
+      {"name", "random"}, {"metric", "loss"}, {"max_trials", 3}, {"max_length", {{"batches", 5}}}};
+  const auto answer = call(user_, "POST", "/api/v1/preview-hp-search",
+                           json::object{{"config", {{"searcher", searcher}}}, {"seed", 1}});
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body.at("summary").at("trials").at(0).at("count"), 3);
+}
+
 TEST_F(SearchTest, AProgramOutsideDrivesASearchOverARestartOfTheMaster) {
   const auto id = submit("searcher: {name: custom, metric: loss, unit: batches}\n");
   auto first = events(id);

@@ -4,6 +4,7 @@
 
 #include "det/master/curves.h"
 #include "det/master/experiment_actions.h"
+#include "det/master/list_order.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
@@ -99,13 +100,24 @@ asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
   auto states = parse_states(in.states);
   if (!states) co_return tl::unexpected(states.error());
   store::TrialQuery query{.experiment = in.experiment_id, .states = *std::move(states)};
+  if (const auto known = check_order(in.sort_by, in.order_by); !known)
+    co_return tl::unexpected(known.error());
   if (const auto found = kSorts.find(in.sort_by); found != kSorts.end()) query.sort = found->second;
   query.page = {.offset = std::max(in.offset, 0),
                 .limit = std::max(in.limit, 0),
-                .descending = in.order_by == "ORDER_BY_DESC"};
+                .descending = is_descending(in.order_by)};
   auto read = [&s, id = in.experiment_id] { return s.store.experiment(id).has_value(); };
   const auto known = co_await blocking(s, std::move(read));
   if (!known) co_return not_found("experiment '{}' not found", in.experiment_id);
+  if (in.offset < 0) {  // counts from the end
+    auto read_count = [&s, query] {
+      auto only_count = query;
+      only_count.page = {.offset = 0, .limit = 1};
+      return s.store.list_trials(only_count).total;
+    };
+    const auto total = co_await blocking(s, std::move(read_count));
+    query.page.offset = std::max<std::int64_t>(0, total + in.offset);
+  }
   auto read_2 = [&s, query] { return s.store.list_trials(query); };
   auto found = co_await blocking(s, std::move(read_2));
   TrialsReply reply;
@@ -146,7 +158,7 @@ std::vector<api::Workload> read_workloads(store::Store& store, const WorkloadsQu
       rows.emplace_back(std::tuple(checkpoint.batches, 2), std::move(workload));
     }
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (in.order_by == "ORDER_BY_DESC") std::reverse(rows.begin(), rows.end());
+  if (is_descending(in.order_by)) std::reverse(rows.begin(), rows.end());
   std::vector<api::Workload> workloads;
   for (auto& [key, workload] : rows) workloads.push_back(std::move(workload));
   return workloads;

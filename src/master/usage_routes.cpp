@@ -78,11 +78,12 @@ std::string raw_csv(const std::vector<cluster::Usage>& all, Time now) {
 
 std::string allocations_csv(const std::vector<cluster::Usage>& all, Time now) {
   std::string csv =
-      "allocation_id,task_type,username,workspace_name,experiment_id,slots,start_time,end_time,slot_hours,"
-      "resource_pool\n";
+      "allocation_id,task_type,username,workspace_name,experiment_id,slots,start_time,end_time,"
+      "imagepulling_time,slot_hours,resource_pool\n";
   for (const auto& usage : all) {
     const auto& a = usage.allocation;
-    csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", a.id, to_upper(usage.kind), cell(usage.username),
+    // No image is pulled before an allocation is counted: its 0 is for readers that want the column.
+    csv += fmt::format("{},{},{},{},{},{},{},{},0,{},{}\n", a.id, to_upper(usage.kind), cell(usage.username),
                        cell(usage.workspace), experiment_cell(a), cluster::slots_of(a),
                        seconds_text(*a.start_time), a.end_time ? seconds_text(*a.end_time) : "",
                        static_cast<double>(experiment::slot_microseconds(a, now)) / kSecond / 3600,

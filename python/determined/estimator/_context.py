@@ -10,6 +10,7 @@ from determined._tensorflow import _aggregation
 from determined._tensorflow._framework import tf, v1
 from determined._train_context import TrialContext
 from determined.common import check
+from determined.estimator import _premade
 from determined.estimator._experimental import EstimatorExperimentalContext
 
 
@@ -21,6 +22,7 @@ class EstimatorContext(TrialContext):
 
     def __init__(self, env: EnvContext, distributed: DistributedContext | None = None) -> None:
         v1.disable_v2_behavior()
+        _premade.take_both_generations()
         super().__init__(env, distributed)
         self.experimental = EstimatorExperimentalContext(self)
         self.optimizer_wrapped = False

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import pathlib
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from determined import _native
+from determined import _entrypoint, _native
 
 _TENSORFLOW = frozenset(
     {
@@ -19,7 +18,6 @@ _TENSORFLOW = frozenset(
         "determined.experimental.keras",
     }
 )
-_FORM = re.compile(r"([A-Za-z0-9_.]*):[A-Za-z0-9_.]+")
 
 
 def needs_tensorflow(directory: pathlib.Path, config: Mapping[str, Any]) -> bool:
@@ -46,8 +44,8 @@ def _entry(directory: pathlib.Path, config: Mapping[str, Any]) -> pathlib.Path |
     entrypoint = config.get("entrypoint")
     if entrypoint is None:
         return _module(directory, "")
-    match = _FORM.fullmatch(entrypoint) if isinstance(entrypoint, str) else None
-    return _module(directory, match.group(1)) if match else None
+    spec = _entrypoint.class_in(entrypoint)
+    return _module(directory, spec.partition(":")[0]) if spec is not None else None
 
 
 def _module(root: pathlib.Path, dotted: str) -> pathlib.Path | None:

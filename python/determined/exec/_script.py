@@ -22,12 +22,10 @@ def _entrypoint_of(environment: Mapping[str, str]) -> Any:
 def command_of(environment: Mapping[str, str]) -> list[str] | None:
     """The command that the experiment configuration names; None where it names a trial class."""
     entrypoint = _entrypoint_of(environment)
-    if entrypoint is None:
+    if _entrypoint.is_trial_entrypoint(entrypoint):
         return None
     if isinstance(entrypoint, list):
         return [str(word) for word in entrypoint]
-    if _entrypoint.is_trial_entrypoint(entrypoint):
-        return None
     return ["/bin/sh", "-c", str(entrypoint)]
 
 

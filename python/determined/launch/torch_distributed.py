@@ -52,9 +52,8 @@ def place_of(info: ClusterInfo | None) -> list[str]:
     if info is None or size == here:
         return ["--nproc-per-node", str(here if info is not None else 1), "--master-addr", "127.0.0.1", *_port()]
     master = Master(info.master_url, info.session_token)
-    resources = os.environ.get("DET_RESOURCES_ID", "")
     path = f"/api/v1/allocations/{info.allocation_id}"
-    told = master.get(f"{path}/resources/{resources}/rendezvous", timeout=_PATIENCE_SECONDS)["rendezvousInfo"]
+    told = info.machines()
     addresses, rank = told["addresses"], int(told["rank"])
     if rank == 0:
         port = _port()

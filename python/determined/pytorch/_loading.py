@@ -7,6 +7,7 @@ matter where it was started. Elsewhere a batch is made when it is asked for, wit
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
@@ -19,10 +20,15 @@ from determined.pytorch._data import DataLoader
 
 Key = tuple[int, list[Any]]
 
+UNKNOWN = sys.maxsize  # batches of an epoch that nobody can count: it never ends
+
 
 def training_length(loader: Any, *, replicas: int, rank: int) -> int:
-    """Batches of this rank in one epoch."""
-    batches = len(loader)
+    """Batches of this rank in one epoch; ``UNKNOWN`` of an ``IterableDataset`` that has no length."""
+    try:
+        batches = len(loader)
+    except TypeError:
+        return UNKNOWN
     check.gt(batches, 0, "the training data loader has no batches")
     return samplers.sharded_length(batches, replicas, rank) if isinstance(loader, DataLoader) else batches
 

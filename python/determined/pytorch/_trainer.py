@@ -20,6 +20,7 @@ from determined._runtime_api import LoopState
 from determined._source import SourceSnapshot
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
+from determined.pytorch._loading import UNKNOWN
 from determined.pytorch._trainer_context import client_of, wants_tensorboard
 from determined.pytorch._trial import PyTorchTrial
 from determined.tensorboard._board import Board, storage_place
@@ -78,6 +79,8 @@ class Epoch(TrainUnit):
     """So many passes over the training data."""
 
     def batches_in(self, epoch_length: int) -> int:
+        if epoch_length == UNKNOWN:
+            raise ValueError(f"{self}: the training data loader has no length, so nobody knows its epochs; use Batch()")
         return epoch_length
 
 
@@ -281,7 +284,7 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
             assert plan.max_length is not None
             return plan.max_length.to_batches(epoch_length)
         if isinstance(given, dict) and "epochs" in given:
-            return length * epoch_length
+            return Epoch(length).to_batches(epoch_length)
         if isinstance(given, dict) and "records" in given:
             return length // context.get_global_batch_size()
         return length

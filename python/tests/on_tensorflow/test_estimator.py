@@ -61,6 +61,34 @@ def test_a_premade_estimator_trains_and_goes_on_with_the_same_bits(tmp_path: pat
     assert_same_end(straight, interrupted(PremadeTrial, tmp_path, [7]), variables)
 
 
+@pytest.mark.parametrize("kind", ["linear", "both"])
+def test_a_premade_estimator_of_either_generation_takes_an_optimizer_of_the_first(
+    kind: str, tmp_path: pathlib.Path
+) -> None:
+    class Mixed(PremadeTrial):
+        def build_estimator(self) -> Any:
+            columns = [tf.feature_column.numeric_column("x", shape=(6,))]
+            optimizer = self.context.wrap_optimizer(v1.train.AdagradOptimizer(0.1))
+            if kind == "linear":
+                return tf.estimator.LinearClassifier(columns, optimizer=lambda: optimizer)
+            return tf.estimator.DNNLinearCombinedClassifier(
+                columns,
+                linear_optimizer=self.context.wrap_optimizer(v1.train.FtrlOptimizer(0.1)),
+                dnn_feature_columns=columns,
+                dnn_hidden_units=[4],
+                dnn_optimizer=optimizer,
+            )
+
+    straight = run(Mixed, tmp_path)
+    steps = [value for name, value in variables(straight).items() if name.startswith("global_step")]
+    assert steps == [20]
+    losses = [
+        metrics["avg_metrics"]["loss"] for (group, _), metrics in straight.numbers().items() if group == "training"
+    ]
+    assert losses[-1] < losses[0]
+    assert_same_end(straight, interrupted(Mixed, tmp_path, [7]), variables)
+
+
 def test_scalar_summaries_are_the_metrics_of_training(tmp_path: pathlib.Path) -> None:
     reported = run(ChanceTrial, tmp_path, 5).numbers()["training", 5]
     assert set(reported["avg_metrics"]) == {"loss", "hits"}
