@@ -212,8 +212,8 @@ class Determined:
     ) -> list[Model]:
         """Models with ``name`` and ``description`` in theirs, and with all the labels."""
         params = {
-            "sortBy": None if sort_by is ModelSortBy.UNSPECIFIED else sort_by.value,
-            "orderBy": order_by.value,
+            "sortBy": None if sort_by is ModelSortBy.UNSPECIFIED else f"SORT_BY_{sort_by.name}",
+            "orderBy": f"ORDER_BY_{order_by.name}",
             "name": name or None,
             "description": description or None,
             "id": model_id,

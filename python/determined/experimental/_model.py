@@ -10,17 +10,22 @@ from typing import Any
 
 from determined.common.api import Session
 from determined.experimental._checkpoint import Checkpoint
-from determined.experimental._resource import OrderBy, time_of
-
-ModelOrderBy = OrderBy
+from determined.experimental._resource import time_of
 
 
 class ModelSortBy(enum.Enum):
-    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
-    NAME = "SORT_BY_NAME"
-    DESCRIPTION = "SORT_BY_DESCRIPTION"
-    CREATION_TIME = "SORT_BY_CREATION_TIME"
-    LAST_UPDATED_TIME = "SORT_BY_LAST_UPDATED_TIME"
+    UNSPECIFIED = 0
+    NAME = 1
+    DESCRIPTION = 2
+    CREATION_TIME = 4
+    LAST_UPDATED_TIME = 5
+
+
+class ModelOrderBy(enum.Enum):
+    ASC = 1
+    ASCENDING = 1
+    DESC = 2
+    DESCENDING = 2
 
 
 def model_path(name: str) -> str:
@@ -143,7 +148,7 @@ class Model:
     list_versions = get_versions
 
     def _versions(self, order_by: ModelOrderBy, limit: int | None = None) -> list[ModelVersion]:
-        params = {"orderBy": order_by.value}
+        params = {"orderBy": f"ORDER_BY_{order_by.name}"}
         path = f"{self._path()}/versions"
         if limit is not None:
             answers = self._session.get(path, {**params, "limit": limit})["modelVersions"]

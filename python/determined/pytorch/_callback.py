@@ -115,7 +115,7 @@ def overrides(callback: object, hook: str) -> bool:
 _FORMER = {
     "on_validation_step_start": "on_validation_start",
     "on_validation_step_end": "on_validation_end",
-    "on_train_step_start": "on_training_epoch_start",
+    "on_train_step_start": None,  # no newer hook is called before each workload
     "on_train_step_end": "on_training_workload_end",
 }
 
@@ -133,7 +133,8 @@ class Callbacks:
         ]
         for former, name in _FORMER.items():
             if self._hooks[former]:
-                logger.warning("callback hook %s still works; its newer name is %s", former, name)
+                newer = f"; its newer name is {name}" if name else ""
+                logger.warning("callback hook %s still works%s", former, newer)
 
     def __len__(self) -> int:
         return len(self.by_name)
