@@ -159,7 +159,7 @@ class Loop:
             kind = self._controller.save(
                 str(directory), {"state": state.to_dict(), "searcher_metric": self._searcher_metric}
             )
-            reported = {"steps_completed": state.batches_trained, **kind}
+            reported = {"steps_completed": state.batches_trained, "determined_version": __version__, **kind}
             described = _metrics.to_json(self._describe(reported))
             (directory / "metadata.json").write_text(described + "\n")
             self._client.begin_checkpoint(uuid)
@@ -175,7 +175,6 @@ class Loop:
         """What ``metadata.json`` says, so that the files alone tell what they are."""
         env = self._context.env
         return {
-            "determined_version": __version__,
             "experiment_id": env.experiment_id,
             "trial_id": env.trial_id,
             "hparams": env.hparams,

@@ -24,6 +24,7 @@ Result<int> list(Session& session, const ListOptions& options) {
     DET_TRY(const auto user, session.user());
     query = {{"archived", "false"}, {"users", user}};
   }
+  if (!options.form.json && !options.form.yaml) query.emplace_back("omitConfig", "true");
   DET_TRY(const auto experiments,
           fetch(session, "/api/v1/experiments", query, "experiments", options.paging));
   show_experiments(session.console(), options.form, experiments, options.show_project, options.all);

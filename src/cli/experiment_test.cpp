@@ -255,11 +255,12 @@ TEST(ListExperiments, ShowsOnesOwnThatAreNotArchived) {
             "2026-01-02 03:05:05+0000 | default\n"
             "    1 | determined | gen1   |             | RUNNING   |            | 2026-01-02 03:04:05+0000 | "
             "                         |\n");
-  EXPECT_EQ(master.asked()[0], "GET /api/v1/experiments?archived=false&users=determined&limit=200&offset=0");
+  EXPECT_EQ(master.asked()[0],
+            "GET /api/v1/experiments?archived=false&users=determined&omitConfig=true&limit=200&offset=0");
   EXPECT_THAT(det("e ls -a --csv", master).out,
               HasSubstr("2,determined,n,,COMPLETED,100.0%,2026-01-02 03:04:05+0000,2026-01-02 "
                         "03:05:05+0000,default,False\r\n"));
-  EXPECT_EQ(master.asked()[1], "GET /api/v1/experiments?limit=200&offset=0");
+  EXPECT_EQ(master.asked()[1], "GET /api/v1/experiments?omitConfig=true&limit=200&offset=0");
 }
 
 TEST(ListCheckpoints, CanShowTheBestOnly) {

@@ -32,12 +32,13 @@ struct ListQuery {
       experiment_id_filter_lte;
   std::vector<ExperimentId> experiment_id_filter_incl, experiment_id_filter_not_in;
   std::int32_t offset = 0, limit = 0;
+  bool omit_config = false;
 };
 BOOST_DESCRIBE_STRUCT(ListQuery, (),
                       (states, users, labels, user_ids, archived, name, description, search, sort_by,
                        order_by, project_id, experiment_id_filter_gt, experiment_id_filter_gte,
                        experiment_id_filter_lt, experiment_id_filter_lte, experiment_id_filter_incl,
-                       experiment_id_filter_not_in, offset, limit))
+                       experiment_id_filter_not_in, offset, limit, omit_config))
 struct ListReply {
   std::vector<api::Experiment> experiments;
   api::Pagination pagination;
@@ -187,10 +188,23 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
     const auto total = (co_await blocking(s, std::move(read))).total;
     query.page.offset = std::max<std::int64_t>(0, total + in.offset);
   }
-  auto read_2 = [&s, query] { return s.store.list_experiments(query); };
-  const auto found = co_await blocking(s, std::move(read_2));
+  auto read_2 = [&s, query, with_config = !in.omit_config] {
+    auto page = s.store.list_experiments(query);
+    std::vector<std::optional<ExperimentRecord>> whole;
+    if (with_config)
+      for (const auto& summary : page.experiments) whole.push_back(s.store.experiment(summary.id));
+    return std::pair(std::move(page), std::move(whole));
+  };
+  const auto [found, whole] = co_await blocking(s, std::move(read_2));
   ListReply reply;
-  for (const auto& record : found.experiments) reply.experiments.push_back(to_api(s, record));
+  for (const auto& summary : found.experiments) reply.experiments.push_back(to_api(s, summary));
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (!whole[i]) continue;
+    auto full = to_api(s, *whole[i]);
+    reply.experiments[i].config = std::move(full.config);
+    reply.experiments[i].original_config = std::move(full.original_config);
+    reply.experiments[i].hyperparameters = std::move(full.hyperparameters);
+  }
   const auto begin = std::min(query.page.offset, found.total);
   reply.pagination = {
       .offset = in.offset,

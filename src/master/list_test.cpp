@@ -61,6 +61,17 @@ TEST_F(ListTest, WhatIsNoNameOfAnEnumerationIsRefusedAndNamed) {
   EXPECT_EQ(found("sortBy=SORT_BY_WHAT_A_LATER_VERSION_KNOWS&orderBy=ORDER_BY_UNSPECIFIED"), Ids{id});
 }
 
+TEST_F(ListTest, AnEntryHasItsConfigurationUnlessItIsOmitted) {
+  const auto id = submit("description: whole\n");
+  const auto one = call(user_, "GET", fmt::format("/api/v1/experiments/{}", id)).body.at("experiment");
+  const auto whole = call(user_, "GET", "/api/v1/experiments").body.at("experiments").at(0);
+  for (const auto* name : {"config", "originalConfig", "hyperparameters"})
+    EXPECT_EQ(whole.at(name), one.at(name)) << name;
+  EXPECT_EQ(whole.at("config").at("description"), "whole");
+  const auto omitted = call(user_, "GET", "/api/v1/experiments?omitConfig=true").body.at("experiments").at(0);
+  EXPECT_TRUE(omitted.at("config").is_null()) << json::serialize(omitted);
+}
+
 TEST_F(ListTest, TrialsAreCountedFromTheEndToo) {
   const auto id = submit("searcher: {name: random, metric: m, max_length: {batches: 5}, max_trials: 3}\n");
   const auto answer = call(user_, "GET", fmt::format("/api/v1/experiments/{}/trials?offset=-2&limit=1", id));

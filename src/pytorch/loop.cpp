@@ -154,6 +154,7 @@ void Loop::save(trial::CheckpointReason reason) {
   reported["steps_completed"] = state_.batches_trained;
   reported["framework"] = std::string("torch-") + torch_version();
   reported["format"] = "pickle";
+  reported["determined_version"] = DET_VERSION;
   checkpoint::Resources resources;
   {
     const Scratch scratch("checkpoint");
@@ -179,7 +180,6 @@ void Loop::save(trial::CheckpointReason reason) {
 
 json::object Loop::described(json::object reported) const {
   json::object text;
-  text["determined_version"] = DET_VERSION;
   text["experiment_id"] = p_.job.environment.experiment_id;
   text["trial_id"] = p_.job.environment.trial_id;
   text["hparams"] = *json::parse(p_.job.environment.hparams.json());

@@ -27,7 +27,7 @@ const endedStates = ["STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR"];
 
 async function load(username: string, signal: AbortSignal): Promise<Everything> {
   const list = (parameters: Readonly<Record<string, string | readonly string[]>>) =>
-    get<List>("experiments", { archived: false, limit: shown, orderBy: "ORDER_BY_DESC", ...parameters }, signal);
+    get<List>("experiments", { archived: false, limit: shown, orderBy: "ORDER_BY_DESC", omitConfig: true, ...parameters }, signal);
   const [running, ended, mine, { resourcePools }] = await Promise.all([
     list({ states: activeStates, sortBy: "SORT_BY_START_TIME" }),
     list({ states: endedStates, sortBy: "SORT_BY_END_TIME" }),

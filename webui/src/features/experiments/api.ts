@@ -10,7 +10,7 @@ export interface ExperimentPageReply {
 }
 
 export const listExperiments = (query: Query, signal: AbortSignal): Promise<ExperimentPageReply> =>
-  get<ExperimentPageReply>("experiments", listParameters(query), signal);
+  get<ExperimentPageReply>("experiments", { ...listParameters(query), omitConfig: true }, signal);
 
 export async function getExperiment(id: number, signal?: AbortSignal): Promise<Experiment> {
   return (await get<{ experiment: Experiment }>(`experiments/${id}`, {}, signal)).experiment;
