@@ -355,6 +355,8 @@ std::vector<Rule> of_the_cluster() {
       cluster("GET /debug/prom/metrics", ViewClusterUsage),
       cluster("GET /prom/det-state-metrics", ViewClusterUsage),
       cluster("GET /prom/det-http-sd-config", ViewClusterUsage),
+      cluster("GET /api/v1/resources/allocation/raw", ViewClusterUsage),
+      cluster("GET /api/v1/resources/allocation/aggregated", ViewClusterUsage),
       cluster("GET /resources/allocation/raw", ViewClusterUsage),
       cluster("GET /resources/allocation/allocations-csv", ViewClusterUsage),
       cluster("GET /resources/allocation/aggregated", ViewClusterUsage),

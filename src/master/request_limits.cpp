@@ -12,6 +12,8 @@ double cost_of(const std::string& operation) {
   static const std::map<std::string_view, double> kCosts{
       {"POST /api/v1/simulate", 200},
       {"POST /api/v1/preview-hp-search", 50},
+      {"GET /api/v1/resources/allocation/raw", 100},
+      {"GET /api/v1/resources/allocation/aggregated", 100},
       {"GET /resources/allocation/raw", 100},
       {"GET /resources/allocation/allocations-csv", 100},
       {"GET /resources/allocation/aggregated", 100},

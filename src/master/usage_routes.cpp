@@ -1,4 +1,4 @@
-// Who used how many slots for how long, as CSV for accounting.
+// Who used how many slots for how long, for accounting: as CSV, and as JSON.
 
 #include "det/cluster/usage.h"
 #include "det/master/services.h"
@@ -9,17 +9,78 @@ namespace {
 
 using http::Verb;
 
+struct RawQuery {
+  std::string timestamp_after, timestamp_before;
+};
+BOOST_DESCRIBE_STRUCT(RawQuery, (), (timestamp_after, timestamp_before))
+struct RawEntry {
+  std::string kind;
+  Time start_time;
+  std::optional<Time> end_time;
+  std::int32_t experiment_id = 0;  ///< 0: of what is no trial
+  std::string username;
+  std::vector<std::string> labels;
+  double seconds = 0;
+  std::int32_t slots = 0;
+};
+BOOST_DESCRIBE_STRUCT(RawEntry, (),
+                      (kind, start_time, end_time, experiment_id, username, labels, seconds, slots))
+struct RawReply {
+  std::vector<RawEntry> resource_entries;
+};
+BOOST_DESCRIBE_STRUCT(RawReply, (), (resource_entries))
+
+struct AggregatedQuery {
+  std::string start_date, end_date, period;
+};
+BOOST_DESCRIBE_STRUCT(AggregatedQuery, (), (start_date, end_date, period))
+struct AggregatedEntry {
+  std::string period_start;  ///< "2026-11-22" or "2026-11"
+  std::string period;
+  double seconds = 0;
+  json::object by_username, by_experiment_label, by_resource_pool, by_agent_label;
+};
+BOOST_DESCRIBE_STRUCT(AggregatedEntry, (),
+                      (period_start, period, seconds, by_username, by_experiment_label, by_resource_pool,
+                       by_agent_label))
+struct AggregatedReply {
+  std::vector<AggregatedEntry> resource_entries;
+};
+BOOST_DESCRIBE_STRUCT(AggregatedReply, (), (resource_entries))
+
 /// "2026-11-22" (its first moment), "2026-11" or RFC 3339.
-Result<Time> time_of(const http::Request& request, const char* name) {
-  const auto* text = request.query.find(http::camel_case(name));
-  if (text == nullptr || text->empty()) return invalid_argument("{} is missing; give a time or a date", name);
-  auto whole = *text;
+Result<Time> time_of(const std::string& text, const char* name) {
+  if (text.empty()) return invalid_argument("{} is missing; give a time or a date", name);
+  auto whole = text;
   if (whole.size() == 7) whole += "-01";
   if (whole.size() == 10) whole += "T00:00:00Z";
   auto time = parse_rfc3339(whole);
   if (!time)
-    return invalid_argument("{} is '{}'; it must be like 2026-11-22 or 2026-11-22T18:00:00Z", name, *text);
+    return invalid_argument("{} is '{}'; it must be like 2026-11-22 or 2026-11-22T18:00:00Z", name, text);
   return time;
+}
+
+Result<Time> time_of(const http::Request& request, const char* name) {
+  const auto* text = request.query.find(http::camel_case(name));
+  return time_of(text == nullptr ? std::string() : *text, name);
+}
+
+struct Span {
+  Time begin, end;
+};
+Result<Span> span_of(const Result<Time>& begin, const Result<Time>& end, const char* begin_name,
+                     const char* end_name) {
+  if (!begin) return tl::unexpected(begin.error());
+  if (!end) return tl::unexpected(end.error());
+  if (*end < *begin) return invalid_argument("{} is before {}", end_name, begin_name);
+  return Span{*begin, *end};
+}
+
+Result<cluster::Period> period_of(const std::string& text) {
+  if (text.find("MONTH") != std::string::npos) return cluster::Period::Month;
+  if (text.empty() || text.find("DAI") != std::string::npos) return cluster::Period::Day;
+  return invalid_argument(
+      "period is '{}'; it must be RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY or …_MONTHLY", text);
 }
 
 std::string cell(const std::string& text) {
@@ -105,13 +166,9 @@ template <class Make>
 asio::awaitable<http::Response> answer(http::Request request, std::any principal, const char* begin_name,
                                        const char* end_name, const char* file, Make make) {
   if (const auto user = require_user(principal); !user) co_return http::error_response(user.error());
-  const auto begin = time_of(request, begin_name), end = time_of(request, end_name);
-  if (!begin) co_return http::error_response(begin.error());
-  if (!end) co_return http::error_response(end.error());
-  if (*end < *begin)
-    co_return http::error_response(
-        Error(ErrorCode::InvalidArgument, fmt::format("{} is before {}", end_name, begin_name)));
-  co_return co_await make(*begin, *end, file);
+  const auto span = span_of(time_of(request, begin_name), time_of(request, end_name), begin_name, end_name);
+  if (!span) co_return http::error_response(span.error());
+  co_return co_await make(span->begin, span->end, file);
 }
 
 asio::awaitable<http::Response> raw(Services& s, http::Request request, std::any principal, const char* file,
@@ -126,14 +183,10 @@ asio::awaitable<http::Response> raw(Services& s, http::Request request, std::any
 
 asio::awaitable<http::Response> aggregated(Services& s, http::Request request, std::any principal) {
   const auto* wanted = request.query.find("period");
-  const bool monthly = wanted != nullptr && wanted->find("MONTH") != std::string::npos;
-  if (wanted != nullptr && !monthly && wanted->find("DAI") == std::string::npos)
-    co_return http::error_response(Error(
-        ErrorCode::InvalidArgument,
-        fmt::format("period is '{}'; it must be RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY or …_MONTHLY",
-                    *wanted)));
-  const auto period = monthly ? cluster::Period::Month : cluster::Period::Day;
-  auto make = [&s, period](Time begin, Time last, const char* name) -> asio::awaitable<http::Response> {
+  const auto known = period_of(wanted == nullptr ? std::string() : *wanted);
+  if (!known) co_return http::error_response(known.error());
+  auto make = [&s, period = *known](Time begin, Time last,
+                                    const char* name) -> asio::awaitable<http::Response> {
     // The last day or month is wholly in it.
     const auto end = cluster::end_of_period(last, period);
     const auto all = co_await usages(s, begin, end);
@@ -147,6 +200,57 @@ asio::awaitable<http::Response> aggregated(Services& s, http::Request request, s
                             make);
 }
 
+asio::awaitable<Result<RawReply>> raw_entries(Services& s, RawQuery q) {
+  const auto span =
+      span_of(time_of(q.timestamp_after, "timestamp_after"), time_of(q.timestamp_before, "timestamp_before"),
+              "timestamp_after", "timestamp_before");
+  if (!span) co_return tl::unexpected(span.error());
+  const auto all = co_await usages(s, span->begin, span->end);
+  const auto now = s.ledger.now();
+  RawReply reply;
+  for (const auto& usage : all) {
+    const auto& a = usage.allocation;
+    reply.resource_entries.push_back(
+        {.kind = usage.kind,
+         .start_time = *a.start_time,
+         .end_time = a.end_time,
+         .experiment_id = a.experiment_id ? static_cast<std::int32_t>(a.experiment_id.value()) : 0,
+         .username = usage.username,
+         .labels = usage.labels,
+         .seconds = static_cast<double>(a.end_time.value_or(now) - *a.start_time) / kSecond,
+         .slots = static_cast<std::int32_t>(cluster::slots_of(a))});
+  }
+  co_return reply;
+}
+
+asio::awaitable<Result<AggregatedReply>> aggregated_entries(Services& s, AggregatedQuery q) {
+  const auto span =
+      span_of(time_of(q.start_date, "start_date"), time_of(q.end_date, "end_date"), "start_date", "end_date");
+  if (!span) co_return tl::unexpected(span.error());
+  const auto period = period_of(q.period);
+  if (!period) co_return tl::unexpected(period.error());
+  const auto end = cluster::end_of_period(span->end, *period);
+  const auto all = co_await usages(s, span->begin, end);
+  std::map<std::string, AggregatedEntry> by_date;
+  for (const auto& row : cluster::aggregate(all, span->begin, end, s.ledger.now(), *period)) {
+    auto& entry = by_date[row.date];
+    if (row.aggregation_type == "total") entry.seconds = row.seconds;
+    if (row.aggregation_type == "username") entry.by_username[row.aggregation_key] = row.seconds;
+    if (row.aggregation_type == "experiment_label")
+      entry.by_experiment_label[row.aggregation_key] = row.seconds;
+    if (row.aggregation_type == "resource_pool") entry.by_resource_pool[row.aggregation_key] = row.seconds;
+    if (row.aggregation_type == "agent") entry.by_agent_label[row.aggregation_key] = row.seconds;
+  }
+  AggregatedReply reply;
+  for (auto& [date, entry] : by_date) {
+    entry.period_start = date;
+    entry.period = *period == cluster::Period::Month ? "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
+                                                     : "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY";
+    reply.resource_entries.push_back(std::move(entry));
+  }
+  co_return reply;
+}
+
 }  // namespace
 
 void add_usage_routes(http::Router& router, Services& s) {
@@ -158,6 +262,14 @@ void add_usage_routes(http::Router& router, Services& s) {
   router.add_closed_raw(Verb::Get, "/resources/allocation/raw", as_csv("usage-raw", raw_csv));
   router.add_closed_raw(Verb::Get, "/resources/allocation/allocations-csv",
                         as_csv("allocations", allocations_csv));
+  router.add<RawQuery, RawReply>(
+      Verb::Get, "/api/v1/resources/allocation/raw",
+      [&s](http::Context, RawQuery q) { return raw_entries(s, std::move(q)); },
+      http::Doc{.summary = "Allocations between two times", .tag = "Cluster"});
+  router.add<AggregatedQuery, AggregatedReply>(
+      Verb::Get, "/api/v1/resources/allocation/aggregated",
+      [&s](http::Context, AggregatedQuery q) { return aggregated_entries(s, std::move(q)); },
+      http::Doc{.summary = "Slot-seconds of each day or month", .tag = "Cluster"});
   router.add_closed_raw(
       Verb::Get, "/resources/allocation/aggregated",
       [&s](http::Request r, std::any caller) { return aggregated(s, std::move(r), std::move(caller)); });
