@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kRetryMin{200};
-constexpr milliseconds kRetryMax{5'000};
+constexpr milliseconds kReportRetryMin{200};
+constexpr milliseconds kReportRetryMax{5'000};
 constexpr int kBeginLooks = 400;  // Of 10 ms: how long a shim may take to say who it is.
 constexpr int kEndLooks = 500;    // Of 10 ms: how long the kernel may take to end a killed task.
 
@@ -80,7 +80,7 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
 
 asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocation wanted) {
   // The master may be away just now, or the disk full: neither is the trial's fault.
-  for (auto pause = kRetryMin;; pause = std::min(pause * 2, kRetryMax)) {
+  for (auto pause = kReportRetryMin;; pause = std::min(pause * 2, kReportRetryMax)) {
     if (task->stopping) co_return Result<void>();
     Result<void> result;
     if (!wanted.model_definition.empty() && !tasks_.model(wanted.model_definition))

@@ -20,7 +20,7 @@ constexpr std::size_t kNameBytesMax = 256;
 /// and whatever method the searcher names, nobody runs it here.
 Result<config::Resolved> resolve_unmanaged(Services& s, const std::string& yaml) {
   const auto parsed = config::parse_yaml(yaml);
-  if (!parsed || !parsed->value.is_object()) return resolve(s, yaml, "");  // which says what is wrong
+  if (!parsed || !parsed->value.is_object()) return resolve_search(s, yaml);  // which says what is wrong
   auto document = parsed->value.get_object();
   json::object searcher;
   if (const auto* given = document.if_contains("searcher"); given != nullptr && given->is_object())
@@ -32,7 +32,7 @@ Result<config::Resolved> resolve_unmanaged(Services& s, const std::string& yaml)
   document["entrypoint"] = "runs outside the cluster";
   if (const auto* hparams = document.if_contains("hyperparameters"); hparams != nullptr && hparams->is_null())
     document.erase("hyperparameters");
-  DET_TRY(auto resolved, resolve(s, json::serialize(document), ""));
+  DET_TRY(auto resolved, resolve_search(s, json::serialize(document)));
   auto& whole = resolved.config.document;
   whole["entrypoint"] = nullptr;
   auto& shown = whole["searcher"].as_object();

@@ -103,13 +103,13 @@ struct Observation {
   double metric = 0;
 };
 BOOST_DESCRIBE_STRUCT(Observation, (), (numbers, metric))
-struct Saved {
+struct SavedTpe {
   std::string search_method_type = "tpe";
   json::value trials;
   std::vector<Observation> observations;
   std::map<RequestId, std::vector<double>> open;
 };
-BOOST_DESCRIBE_STRUCT(Saved, (), (search_method_type, trials, observations, open))
+BOOST_DESCRIBE_STRUCT(SavedTpe, (), (search_method_type, trials, observations, open))
 
 class TpeSearch final : public WholeTrials {
  public:
@@ -154,11 +154,11 @@ class TpeSearch final : public WholeTrials {
   }
 
   json::value snapshot() const override {
-    Saved saved{.trials = WholeTrials::snapshot(), .observations = observations_, .open = open_};
+    SavedTpe saved{.trials = WholeTrials::snapshot(), .observations = observations_, .open = open_};
     return json::to_json(saved);
   }
   Result<void> restore(const json::value& snapshot) override {
-    DET_TRY(auto saved, json::from_json<Saved>(snapshot));
+    DET_TRY(auto saved, json::from_json<SavedTpe>(snapshot));
     if (saved.search_method_type != "tpe")
       return invalid_argument("search_method_type is \"{}\"; must be \"tpe\"", saved.search_method_type);
     for (const auto& each : saved.observations)
