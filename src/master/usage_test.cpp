@@ -24,7 +24,7 @@ TEST_F(UsageTest, IsToldAsEntriesToo) {
   EXPECT_EQ(entry.at("kind"), "trial");
   EXPECT_EQ(entry.at("experimentId"), id);
   EXPECT_EQ(entry.at("username"), "determined");
-  EXPECT_EQ(entry.at("labels"), (json::array{"vision", "small"}));
+  EXPECT_EQ(entry.at("labels"), (json::array{"small", "vision"}));
   EXPECT_EQ(entry.at("slots"), 1);
   EXPECT_GT(entry.at("seconds").as_double(), 0);
 
