@@ -37,7 +37,7 @@ python_tests() {
 
 run "rules of the house (tools/tidy.py)"     python tools/tidy.py
 run "formatting, lint and types"              tools/format.sh --check
-run "unit tests and simulation"              ctest --test-dir build/release --output-on-failure --no-tests=error -j 2 --progress
+run "unit tests and simulation"              ctest --test-dir build/release --output-on-failure --no-tests=error -j "$processes" --progress
 run "the web page's functions"               npm --prefix webui test --silent
 run "the Python package"                     python_tests python/tests
 run "whole experiments on the real program"  python_tests tests/e2e tools
