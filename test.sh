@@ -24,11 +24,18 @@ processes=$(( $(nproc) < 8 ? $(nproc) + 1 : 8 ))
 # Tests that failed beside others, if they are few, are run once more alone: those that pass then are named, since what
 # they say is that the machine was too busy, or that two of them are in each other's way.
 alone=()
+# The names of the tests that failed, as they are when they run alone: the group that a test was in is not in its name.
+without_groups='
+import json, re, sys
+names = [re.sub("@[^@\\]]*$", "", name) for name in json.load(open(sys.argv[1]))]
+json.dump(dict.fromkeys(names, True), open(sys.argv[1], "w"))
+print("\n".join(names))
+'
 python_tests() {
   local kept; kept="$(mktemp -d)"
   local options=(-q -o cache_dir="$kept" -o tmp_path_retention_policy=failed -o tmp_path_retention_count=1)
   python -m pytest "${options[@]}" -n "$processes" --dist loadgroup --no-loadscope-reorder "$@" && return
-  local failures; failures="$(python -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$kept/v/cache/lastfailed")" || return 1
+  local failures; failures="$(python -c "$without_groups" "$kept/v/cache/lastfailed")" || return 1
   if [ "$(wc -l <<<"$failures")" -gt 5 ]; then return 1; fi
   say "once more, alone: $failures"
   python -m pytest "${options[@]}" -v --last-failed --last-failed-no-failures none "$@" || return 1

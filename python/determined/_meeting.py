@@ -150,7 +150,12 @@ def _as_other(env: EnvContext, client: Finder, name: str, seconds: float) -> Mee
             except OSError as error:
                 tried[f"{host}:{port}"] = str(error)
                 continue
-            return _come(env, store, host, port, seconds)
+            try:
+                return _come(env, store, host, port, seconds)
+            except ChiefLost:
+                if client.preempt_requested():  # it gave way when this rank was about to come
+                    raise PreemptedEarly from None
+                raise
         if client.preempt_requested():
             raise PreemptedEarly
         if time.monotonic() > end:

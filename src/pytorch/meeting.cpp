@@ -194,7 +194,14 @@ Meeting follow(const MeetingOptions& options, trial::Client& client) {
       const auto address = must(parse_address(text));
       if (!address.here) continue;
       auto store = reach(address, options.name);
-      if (store) return come(options, *std::move(store), address);
+      if (store) {
+        try {
+          return come(options, *std::move(store), address);
+        } catch (const ChiefLost&) {  // it may have given way when this rank was about to come
+          if (must(client.preempt_requested())) throw PreemptedEarly();
+          throw;
+        }
+      }
       tried[text] = store.error().message();
     }
     if (must(client.preempt_requested())) throw PreemptedEarly();

@@ -25,6 +25,7 @@ from determined.common import check
 from determined.estimator import _evaluation
 from determined.estimator._context import EstimatorTrialContext
 from determined.estimator._hooks import ControlHook, RunHook, StopCatcher
+from determined.estimator._ordering import before_updates
 from determined.estimator._trial import EstimatorTrial
 
 logger = logging.getLogger("determined.estimator")
@@ -140,7 +141,8 @@ class EstimatorTrialController(TensorFlowController):
             saver = v1.train.Saver(sharded=True, max_to_keep=1, defer_build=True, save_relative_paths=True)
             v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
         self._spec, self._scaffold = spec, scaffold
-        self._fetches = {"train": spec.train_op, "metrics": _summaries(graph, spec.loss)}
+        metrics = _summaries(graph, spec.loss)
+        self._fetches = {"train": spec.train_op, "metrics": before_updates(metrics, spec.train_op)}
         control = ControlHook(
             batch=lambda: self._trained,
             placeholder=placeholder,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import time
 from typing import Any
 
 import aggregation
@@ -94,6 +95,35 @@ def test_scalar_summaries_are_the_metrics_of_training(tmp_path: pathlib.Path) ->
     assert set(reported["avg_metrics"]) == {"loss", "hits"}
     assert [set(row) for row in reported["batch_metrics"]] == [{"loss", "hits"}] * 5
     assert reported["avg_metrics"]["hits"] == np.mean([row["hits"] for row in reported["batch_metrics"]])
+
+
+class SlowSummaryTrial(ChanceTrial):
+    """Reports a weight that falls by one in each batch: late, after all that waits for nothing."""
+
+    def model_fn(self, features: Any, labels: Any, mode: Any, params: Any) -> Any:
+        weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer(), use_resource=params["resource"])
+        loss = weight * tf.cast(tf.reduce_sum(labels) >= 0, tf.float32)
+        if mode == tf.estimator.ModeKeys.TRAIN:
+            with tf.control_dependencies([tf.numpy_function(lambda: time.sleep(0.02), [], [])]):
+                before = tf.cond(loss < 1e9, weight.read_value, lambda: 0.0)
+            v1.summary.scalar("before", before)
+            optimizer = self.context.wrap_optimizer(v1.train.GradientDescentOptimizer(1.0))
+            step = optimizer.minimize(loss, v1.train.get_global_step())
+            with tf.control_dependencies([step]):
+                v1.summary.scalar("after", weight.read_value())
+            return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)
+        return tf.estimator.EstimatorSpec(mode, loss=loss)
+
+
+@pytest.mark.parametrize("resource", [True, False])
+def test_a_summary_of_a_variable_is_of_the_batch_before_its_update(resource: bool, tmp_path: pathlib.Path) -> None:
+    class Trial(SlowSummaryTrial):
+        def build_estimator(self) -> Any:
+            return tf.estimator.Estimator(self.model_fn, params={"resource": resource})
+
+    batches = run(Trial, tmp_path, 5).numbers()["training", 5]["batch_metrics"]
+    assert [row["before"] for row in batches] == [0, -1, -2, -3, -4]
+    assert [row["after"] for row in batches] == [-1, -2, -3, -4, -5]  # where its author put it
 
 
 def test_metrics_with_reducers_agree_with_tensorflows(tmp_path: pathlib.Path) -> None:
