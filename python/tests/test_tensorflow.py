@@ -27,7 +27,7 @@ def tensorflow() -> pathlib.Path:
 def test_what_is_said_of_trials_on_tensorflow_holds(name: str, tensorflow: pathlib.Path) -> None:
     """A process for each file: Keras wants the behaviour of TensorFlow 2, the others switch it off."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    few = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}  # models this small gain nothing by more
+    few = {"TF_NUM_INTRAOP_THREADS": "1"}  # models this small gain nothing by more
     environment = {**kept, **few, "PYTHONPATH": str(HERE.parent), "TF_CPP_MIN_LOG_LEVEL": "2"}
     command = [str(tensorflow), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations", "5"]
     command.append(str(HERE / "on_tensorflow" / name))
