@@ -66,7 +66,7 @@ void Cluster::request(experiment::Experiment& experiment, const experiment::Requ
                        .requested = step.now};
   allocation.slots = static_cast<int>(experiment.config().resources.slots_per_trial);
   step.effects.push_back(PutAllocation{allocation.record});
-  allocations_.insert_or_assign(wanted.allocation_id, std::move(allocation));
+  allocations_.put(wanted.allocation_id, std::move(allocation));
   step.place = true;
 }
 
@@ -108,7 +108,7 @@ void Cluster::wake_agents(const Allocation& allocation, Step& step) {
 
 // The allocation is over: its token is dead from here on, and its id is never used again.
 void Cluster::end(Allocation& ended, const Exit& exit, Step& step) {
-  const auto allocation = std::move(allocations_.extract(ended.record.id).mapped());
+  const auto allocation = allocations_.take(std::string(ended.record.id));
   auto record = allocation.record;
   record.state = AllocationState::Terminated;
   record.end_time = step.now;
@@ -118,7 +118,7 @@ void Cluster::end(Allocation& ended, const Exit& exit, Step& step) {
   wake_agents(allocation, step);
   step.place = true;
   if (!allocation.of_trial()) {
-    const auto wish = tasks_.at(record.task_id).ended(task_exit(allocation, exit), step.now);
+    const auto wish = tasks_.change(record.task_id)->ended(task_exit(allocation, exit), step.now);
     return settle(record.task_id, wish, step);
   }
   live(record.experiment_id)->allocation_ended(record.trial_id, exit, step.context());
@@ -149,7 +149,7 @@ Outcome Cluster::on(const AllocationStarted& event, Step& step) {
     allocation->record.state = AllocationState::Running;
     step.effects.push_back(PutAllocation{allocation->record});
     if (!allocation->of_trial()) {
-      tasks_.at(allocation->record.task_id).running();
+      tasks_.change(allocation->record.task_id)->running();
       settle(allocation->record.task_id, task::Wish::Nothing, step);
     }
   }
@@ -204,9 +204,8 @@ Outcome Cluster::on(const PreemptionExpired& event, Step& step) {
 // ---- agents ----------------------------------------------------------------
 
 Outcome Cluster::on(const AgentJoined& event, Step& step) {
-  auto [found, fresh] = agents_.try_emplace(event.agent);
-  auto& agent = found->second;
-  if (fresh) agent.registered = step.now;
+  if (!agents_.contains(event.agent)) agents_.put(event.agent, {.registered = step.now});
+  auto& agent = *agents_.change(event.agent);
   agent.id = event.agent;
   agent.resource_pool = event.resource_pool;
   agent.hostname = event.hostname;
@@ -220,15 +219,14 @@ Outcome Cluster::on(const AgentJoined& event, Step& step) {
 }
 
 Outcome Cluster::on(const AgentLost& event, Step& step) {
-  const auto found = agents_.find(event.agent);
-  if (found == agents_.end() || !found->second.connected) return {};
-  found->second.connected = false;
+  if (!agents_.contains(event.agent) || !agents_.at(event.agent).connected) return {};
+  agents_.change(event.agent)->connected = false;
   step.place = true;
   std::vector<std::string> hit;
-  for (const auto& [id, allocation] : allocations_)
-    if (holds_slots(allocation, event.agent)) hit.push_back(id);
+  for (const auto& id : planner_.allocations_on(event.agent))
+    if (holds_slots(allocations_.at(id), event.agent)) hit.push_back(id);
   for (const auto& id : hit) {
-    auto& allocation = allocations_.at(id);
+    auto& allocation = *live_allocation(id);
     free_share(allocation, event.agent, step.now);
     allocation.lost = true;
     allocation.failure = fmt::format("agent {} was lost", event.agent);
@@ -252,14 +250,13 @@ void Cluster::forget_lost_agents() {
   if (lost.size() <= kLostAgentsMax) return;
   std::ranges::sort(lost);
   lost.resize(lost.size() - kLostAgentsMax);
-  for (const auto& [registered, id] : lost) agents_.erase(id);
+  for (const auto& [registered, id] : lost) agents_.take(id);
 }
 
 Outcome Cluster::on(const AgentSet& event, Step& step) {
-  const auto found = agents_.find(event.agent);
-  if (found == agents_.end())
+  if (!agents_.contains(event.agent))
     return refuse(Error(ErrorCode::NotFound, fmt::format("agent '{}' not found", event.agent)));
-  auto& agent = found->second;
+  auto& agent = *agents_.change(event.agent);
   if (event.slot) {
     if (std::none_of(agent.slots.begin(), agent.slots.end(),
                      [&](const auto& slot) { return slot.id == *event.slot; }))
@@ -278,14 +275,16 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
   // What runs on what was disabled gives way; it resumes elsewhere. Where it may finish, only what has
   // nothing to do gives way.
   std::vector<std::string> hit;
-  for (const auto& [id, allocation] : allocations_)
+  for (const auto& id : planner_.allocations_on(event.agent)) {
+    const auto& allocation = allocations_.at(id);
     for (const auto& share : allocation.record.shares)
       if ((!event.drain || allocation.idle()) && share.agent == event.agent &&
           (!event.slot ||
            std::find(share.slots.begin(), share.slots.end(), *event.slot) != share.slots.end()))
         hit.push_back(id);
+  }
   for (const auto& id : hit) {
-    const auto* allocation = live_allocation(id);
+    const auto* allocation = this->allocation(id);
     if (allocation == nullptr) continue;
     if (allocation->of_trial())
       preempt(id, false, step);
@@ -302,7 +301,8 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
 
 std::vector<api::DesiredAllocation> Cluster::desired(const std::string& agent) const {
   std::vector<api::DesiredAllocation> all;
-  for (const auto& [id, allocation] : allocations_) {
+  for (const auto& id : planner_.allocations_on(agent)) {
+    const auto& allocation = allocations_.at(id);
     if (!holds_slots(allocation, agent)) continue;
     api::DesiredAllocation entry{.allocation_id = id,
                                  .task_id = allocation.record.task_id,

@@ -42,16 +42,16 @@ Result<Cluster> Cluster::restore(const json::value& snapshot) {
   cluster.next_trial_ = saved.next_trial;
   cluster.pools_ = saved.pools;
   for (const auto& [id, position] : saved.positions) cluster.positions_.emplace(id, position);
-  for (const auto& agent : saved.agents) cluster.agents_.emplace(agent.id, agent);
-  for (const auto& allocation : saved.allocations)
-    cluster.allocations_.emplace(allocation.record.id, allocation);
-  for (const auto& task : saved.tasks) cluster.tasks_.emplace(task.record.id, task::load(task));
+  for (const auto& agent : saved.agents) cluster.agents_.put(agent.id, agent);
+  for (const auto& allocation : saved.allocations) cluster.allocations_.put(allocation.record.id, allocation);
+  for (const auto& task : saved.tasks) cluster.tasks_.put(task.record.id, task::load(task));
   for (const auto& value : saved.experiments) {
     DET_TRY(auto experiment, experiment::Experiment::restore(value));
     const auto id = experiment.record().id;
     for (const auto& [trial, _] : experiment.trials()) cluster.experiment_of_.emplace(trial, id);
-    cluster.experiments_.emplace(id, std::move(experiment));
+    cluster.experiments_.put(id, std::move(experiment));
   }
+  cluster.refresh();
   return cluster;
 }
 
@@ -71,6 +71,7 @@ Outcome Cluster::handle(const Event& event, Time now) {
   auto outcome = std::visit([&](const auto& e) { return on(e, step); }, event);
   if (outcome.refused) return outcome;
   while (step.place) place(step);
+  refresh();
   for (const auto id : step.touched) {
     const auto* experiment = this->experiment(id);
     if (experiment == nullptr) continue;
@@ -112,13 +113,11 @@ const experiment::Trial* Cluster::trial(TrialId id) const {
 }
 
 experiment::Experiment* Cluster::live(ExperimentId id) {
-  const auto found = experiments_.find(id);
-  return found == experiments_.end() ? nullptr : &found->second;
+  return experiments_.change(id);
 }
 
 Allocation* Cluster::live_allocation(const std::string& id) {
-  const auto found = allocations_.find(id);
-  return found == allocations_.end() ? nullptr : &found->second;
+  return allocations_.change(id);
 }
 
 Outcome Cluster::refuse(Error error) const {
@@ -130,6 +129,11 @@ Outcome Cluster::refuse(Error error) const {
 Outcome Cluster::on(const MasterStarted& event, Step& step) {
   epoch_ = event.epoch;
   pools_ = event.pools;
+  agents_.all_changed();
+  allocations_.all_changed();
+  experiments_.all_changed();
+  tasks_.all_changed();
+  planner_.all_stale();
   step.place = true;
   return {};
 }
@@ -142,7 +146,7 @@ Outcome Cluster::on(const ExperimentSubmitted& event, Step& step) {
   auto experiment = experiment::Experiment::create(std::move(record), *std::move(config));
   if (!experiment) return refuse(experiment.error());
   const ExperimentId id{next_experiment_++};
-  experiments_.emplace(id, *std::move(experiment)).first->second.start(event.activate, step.context());
+  experiments_.put(id, *std::move(experiment)).start(event.activate, step.context());
   settle(id, step);
   return {.refused = {}, .experiment = id, .effects = {}};
 }
@@ -194,35 +198,35 @@ Outcome Cluster::on(const ExperimentPatched& event, Step& step) {
 
 Outcome Cluster::on(const ExperimentExtended& event, Step& step) {
   const auto id = event.record.id;
-  if (live(id) != nullptr)
+  if (experiments_.contains(id))
     return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} is not over", id)));
   auto extended = experiment::Experiment::extend(event.record, event.search, event.change, step.context());
   if (!extended) return refuse(extended.error());
-  experiments_.emplace(id, *std::move(extended));
+  experiments_.put(id, *std::move(extended));
   settle(id, step);
   return {};
 }
 
 Outcome Cluster::on(const ExperimentContinued& event, Step& step) {
   const auto id = event.record.id;
-  if (live(id) != nullptr)
+  if (experiments_.contains(id))
     return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} is not over", id)));
   auto again = experiment::Experiment::go_on(event.record, event.trial, event.checkpoint_batches, event.done,
                                              step.context());
   if (!again) return refuse(again.error());
-  experiments_.emplace(id, *std::move(again));
+  experiments_.put(id, *std::move(again));
   settle(id, step);
   return {};
 }
 
 Outcome Cluster::on(const SearchContinued& event, Step& step) {
   const auto id = event.record.id;
-  if (live(id) != nullptr)
+  if (experiments_.contains(id))
     return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} is not over", id)));
   auto again =
       experiment::Experiment::go_on_searching(event.record, event.at_end, event.checkpoints, step.context());
   if (!again) return refuse(again.error());
-  experiments_.emplace(id, *std::move(again));
+  experiments_.put(id, *std::move(again));
   settle(id, step);
   return {};
 }
@@ -268,7 +272,7 @@ Outcome Cluster::on(const CheckpointsCollected& event, Step&) {
   auto* experiment = live(event.id);
   if (experiment == nullptr || !experiment->finished()) return {};
   for (const auto& [trial, _] : experiment->trials()) experiment_of_.erase(trial);
-  experiments_.erase(event.id);
+  experiments_.take(event.id);
   positions_.erase(event.id);
   written_.erase(event.id);
   return {};

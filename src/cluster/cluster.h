@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "det/cluster/events.h"
+#include "det/cluster/job.h"
+#include "det/cluster/planner.h"
+#include "det/cluster/tracked.h"
 #include "det/scheduler/scheduler.h"
 
 namespace det::cluster {
@@ -27,17 +30,6 @@ BOOST_DESCRIBE_STRUCT(Agent, (),
                       (id, resource_pool, hostname, version, slots, disabled_slots, enabled, draining,
                        connected, registered, label, attributes))
 
-/// Who stands in the queue of a pool: an experiment, or a task that is no trial.
-struct Job {
-  ExperimentId experiment{};
-  std::string task{};  ///< its id, where it is no experiment
-
-  Job(ExperimentId id) : experiment(id) {}  // NOLINT: either is a job
-  explicit Job(std::string id) : task(std::move(id)) {}
-  friend auto operator<=>(const Job&, const Job&) = default;
-  friend bool operator==(const Job&, const Job&) = default;
-};
-
 /// One run of a task on slots, wanted or granted. Gone from memory once it ended.
 struct Allocation {
   experiment::AllocationRecord record;
@@ -53,9 +45,6 @@ struct Allocation {
   bool lost = false;             ///< a machine that it ran on is lost
   std::string failure;           ///< of the rank that failed first, in words
   std::optional<Time> preempt_deadline;
-  // As the last plan said; derived, and so in no snapshot.
-  std::optional<scheduler::Why> waiting{};
-  std::string behind{};  ///< the allocation that is first in its line; empty if it is the first
   std::optional<api::RankExit> exit{};  ///< of a task that is no trial
   /// Since when its processes only wait, with everything saved: who needs the slots gets them. To the
   /// scheduler they are free, also while the processes leave.
@@ -113,19 +102,23 @@ class Cluster {
   std::int64_t epoch() const { return epoch_; }
   /// Those that are connected, and the newest kLostAgentsMax of those that are not, or that somebody
   /// disabled.
-  const std::map<std::string, Agent>& agents() const { return agents_; }
+  const std::map<std::string, Agent>& agents() const { return agents_.all(); }
   static constexpr std::size_t kLostAgentsMax = 1'000;
-  const std::map<std::string, Allocation>& allocations() const { return allocations_; }
-  const std::map<ExperimentId, experiment::Experiment>& experiments() const { return experiments_; }
+  const std::map<std::string, Allocation>& allocations() const { return allocations_.all(); }
+  const std::map<ExperimentId, experiment::Experiment>& experiments() const { return experiments_.all(); }
 
   const Allocation* allocation(const std::string& id) const;
   /// Tasks that are no trials and are not over.
-  const std::map<std::string, task::Task>& tasks() const { return tasks_; }
+  const std::map<std::string, task::Task>& tasks() const { return tasks_.all(); }
   const task::Task* task(const std::string& id) const;
   const experiment::Experiment* experiment(ExperimentId id) const;
   const experiment::Trial* trial(TrialId id) const;
   /// Why the allocation waits, in words; empty when it does not.
   std::string waiting_reason(const std::string& allocation_id) const;
+  /// Whether it waits and could not run even if nothing else did.
+  bool can_never_run(const std::string& allocation_id) const;
+  /// The allocation that is first in its line; empty if it is the first, or in none.
+  std::string behind(const std::string& allocation_id) const { return planner_.behind(allocation_id); }
   /// Pools that agents ever joined or the configuration names, and "default".
   std::set<std::string> resource_pools() const;
   const PoolSettings& pool(const std::string& name) const;
@@ -143,8 +136,10 @@ class Cluster {
   static Job job_of(const Allocation& allocation);
   /// Jobs of the pool that are not over, in the order of its queue.
   std::vector<Job> queue(const std::string& pool) const;
-  /// Agents of a pool as the scheduler sees them.
-  std::vector<scheduler::Agent> scheduler_agents(const std::string& pool) const;
+  /// Agents of a pool as the scheduler sees them, by id.
+  const std::vector<scheduler::Agent>& scheduler_agents(const std::string& pool) const;
+  /// What the schedulers are asked, and what they have said last. Derived, and so in no snapshot.
+  const Planner& planner() const { return planner_; }
 
   /// All that shall run on `agent`, without tokens. Pure: same state, same answer.
   std::vector<api::DesiredAllocation> desired(const std::string& agent) const;
@@ -217,6 +212,11 @@ class Cluster {
   void end_if_all_ended(Allocation& allocation, Step& step);
   void place(Step& step);
   void place_pool(const std::string& pool, Step& step);
+  void refresh();
+  void refresh_jobs(std::set<std::string>& allocations);
+  void refresh_allocation(const std::string& id);
+  void refresh_agent(const std::string& id);
+  scheduler::Request terms_of(const Job& job) const;
   void start(const scheduler::Placement& placement, Step& step);
   std::string pool_where(const Allocation& allocation) const;
   std::int64_t position_of(const Job& job) const;
@@ -231,10 +231,11 @@ class Cluster {
   std::int64_t epoch_ = 0;
   std::int64_t next_experiment_ = 1;
   std::int64_t next_trial_ = 1;
-  std::map<std::string, Agent> agents_;
-  std::map<std::string, Allocation> allocations_;
-  std::map<ExperimentId, experiment::Experiment> experiments_;
-  std::map<std::string, task::Task> tasks_;
+  Tracked<std::string, Agent> agents_;
+  Tracked<std::string, Allocation> allocations_;
+  Tracked<ExperimentId, experiment::Experiment> experiments_;
+  Tracked<std::string, task::Task> tasks_;
+  Planner planner_;                                // derived from those
   std::map<TrialId, ExperimentId> experiment_of_;  // derived from experiments_
   std::map<ExperimentId, std::string>
       written_;  // what PutExperiment last said, to say it no oftener than needed

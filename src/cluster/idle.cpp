@@ -93,7 +93,7 @@ Outcome Cluster::on(const PreemptionAcknowledged& event, Step& step) {
 }
 
 Outcome Cluster::on(const IdleExpired& event, Step& step) {
-  const auto* allocation = live_allocation(event.allocation_id);
+  const auto* allocation = this->allocation(event.allocation_id);
   if (allocation != nullptr && allocation->idle()) preempt(event.allocation_id, false, step);
   return {};
 }
@@ -101,8 +101,8 @@ Outcome Cluster::on(const IdleExpired& event, Step& step) {
 /// By agent, the slots that others only wait on.
 std::map<std::string, std::map<int, std::string>> Cluster::waited_on() const {
   std::map<std::string, std::map<int, std::string>> slots;
-  for (const auto& [id, allocation] : allocations_) {
-    if (!allocation.idle()) continue;
+  for (const auto& id : planner_.idle()) {
+    const auto& allocation = allocations_.at(id);
     for (const auto& share : allocation.record.shares)
       if (!allocation.agents_ended.contains(share.agent))
         for (const int slot : share.slots) slots[share.agent].emplace(slot, id);
@@ -150,10 +150,9 @@ void Cluster::carry_out(std::vector<scheduler::Placement> placements, const std:
       continue;
     }
     for (const auto& id : leave) preempt(id, false, step);
-    auto& allocation = allocations_.at(placement.allocation_id);
-    allocation.waiting = scheduler::Why{.reason = scheduler::Why::Reason::BeingFreed,
-                                        .slots = allocation.slots,
-                                        .giving_way = static_cast<int>(leave.size())};
+    planner_.being_freed(placement.allocation_id, {.reason = scheduler::Why::Reason::BeingFreed,
+                                                   .slots = allocations_.at(placement.allocation_id).slots,
+                                                   .giving_way = static_cast<int>(leave.size())});
   }
 }
 

@@ -92,10 +92,12 @@ std::int64_t Cluster::position_of(const Job& job) const {
 }
 
 void Cluster::set_position(const Job& job, std::int64_t position) {
-  if (job.task.empty())
+  if (job.task.empty()) {
     positions_[job.experiment] = position;
-  else
-    tasks_.at(job.task).move_to(position);
+    experiments_.change(job.experiment);
+  } else {
+    tasks_.change(job.task)->move_to(position);
+  }
 }
 
 bool Cluster::in_queue(const Job& job) const {
@@ -148,7 +150,7 @@ Outcome Cluster::on(const JobMoved& event, Step& step) {
   const auto priority = priority_of(anchor);
   if (settings.policy == scheduler::Policy::Priority && priority_of(moved) != priority) {
     if (!moved.task.empty()) {
-      tasks_.at(moved.task).set_priority(priority);
+      tasks_.change(moved.task)->set_priority(priority);
       settle(moved.task, task::Wish::Nothing, step);
     } else {
       auto& experiment = *live(moved.experiment);
@@ -178,10 +180,11 @@ Outcome Cluster::on(const JobMoved& event, Step& step) {
 
 // Trials that run elsewhere than their experiment says by now give way, and ask again where it says.
 void Cluster::move_where_it_belongs(ExperimentId id, Step& step) {
-  const auto& owner = *live(id);
+  const auto& owner = *experiment(id);
   std::vector<std::string> astray;
-  for (const auto& [allocation_id, allocation] : allocations_) {
-    if (allocation.record.experiment_id != id || allocation.record.shares.empty()) continue;
+  for (const auto& allocation_id : planner_.allocations_of(id)) {
+    const auto& allocation = allocations_.at(allocation_id);
+    if (allocation.record.shares.empty()) continue;
     const auto agent = agents_.find(allocation.record.shares.front().agent);
     if (agent != agents_.end() && (agent->second.resource_pool != pool_of(owner) ||
                                    agent->second.label != owner.config().resources.agent_label))

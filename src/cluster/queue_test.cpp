@@ -135,7 +135,7 @@ TEST(Queue, AnImportantExperimentTakesTheSlotsOfAnotherWhichGoesOnLater) {
   EXPECT_TRUE(bench.runs(high));
   EXPECT_FALSE(bench.runs(low));
   EXPECT_EQ(bench.cluster.experiment(low)->trials().begin()->second.record.restarts, 0);
-  EXPECT_EQ(bench.allocation(low).behind, "") << "it is first in the line";
+  EXPECT_EQ(bench.cluster.behind(bench.allocation(low).record.id), "") << "it is first in the line";
   bench.handle(OperationCompleted{bench.allocation(high).record.id, 100, 0.5});
   bench.exits(high);
   EXPECT_TRUE(bench.runs(low));

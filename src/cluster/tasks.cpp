@@ -20,7 +20,7 @@ Error no_task(const std::string& id) {
 }  // namespace
 
 void Cluster::settle(const std::string& task_id, task::Wish wish, Step& step) {
-  auto& task = tasks_.at(task_id);
+  auto& task = *tasks_.change(task_id);
   step.effects.push_back(PutTask{task.record()});
   if (wish == task::Wish::Start) {
     Allocation allocation;
@@ -28,7 +28,8 @@ void Cluster::settle(const std::string& task_id, task::Wish wish, Step& step) {
         .id = task.allocation(), .task_id = task_id, .run_id = task.record().run_id, .requested = step.now};
     allocation.slots = task.record().slots;
     step.effects.push_back(PutAllocation{allocation.record});
-    allocations_.insert_or_assign(allocation.record.id, std::move(allocation));
+    const auto id = allocation.record.id;
+    allocations_.put(id, std::move(allocation));
     step.place = true;
   } else if (wish == task::Wish::Stop) {
     const auto id = task.allocation();
@@ -41,12 +42,12 @@ void Cluster::settle(const std::string& task_id, task::Wish wish, Step& step) {
     step.effects.push_back(LogNote{task_id, fmt::format("{}.{}", task_id, task.record().run_id),
                                    fmt::format("{} {} is over: {}", task::type_word(task.record().type),
                                                task_id, task.record().exit_status)});
-    tasks_.erase(task_id);
+    tasks_.take(task_id);
   }
 }
 
 void Cluster::stop_task(const std::string& task_id, std::string why, Step& step) {
-  const auto wish = tasks_.at(task_id).kill(std::move(why));
+  const auto wish = tasks_.change(task_id)->kill(std::move(why));
   if (wish != task::Wish::Nothing) settle(task_id, wish, step);
 }
 
@@ -54,7 +55,7 @@ Outcome Cluster::on(const TaskSubmitted& event, Step& step) {
   const auto& id = event.record.id;
   if (tasks_.contains(id))
     return refuse(Error(ErrorCode::AlreadyExists, fmt::format("task '{}' exists already", id)));
-  auto& task = tasks_.emplace(id, task::Task(event.record)).first->second;
+  auto& task = tasks_.put(id, task::Task(event.record));
   settle(id, task.submitted(), step);
   return {};
 }
@@ -71,7 +72,7 @@ Outcome Cluster::on(const TaskPrioritySet& event, Step& step) {
     return refuse(
         Error(ErrorCode::InvalidArgument,
               fmt::format("priority of task {} is {}; it must be 1 to 99", event.task_id, event.priority)));
-  tasks_.at(event.task_id).set_priority(event.priority);
+  tasks_.change(event.task_id)->set_priority(event.priority);
   settle(event.task_id, task::Wish::Nothing, step);
   step.place = true;
   return {};
@@ -90,7 +91,7 @@ Result<std::string> Cluster::task_that_reports(const std::string& allocation_id)
 Outcome Cluster::on(const TaskReady& event, Step& step) {
   const auto id = task_that_reports(event.allocation_id);
   if (!id) return refuse(id.error());
-  if (const auto done = tasks_.at(*id).ready(event.address); !done) return refuse(done.error());
+  if (const auto done = tasks_.change(*id)->ready(event.address); !done) return refuse(done.error());
   settle(*id, task::Wish::Nothing, step);
   return {};
 }
@@ -98,7 +99,7 @@ Outcome Cluster::on(const TaskReady& event, Step& step) {
 Outcome Cluster::on(const TaskIdled& event, Step& step) {
   const auto id = task_that_reports(event.allocation_id);
   if (!id) return refuse(id.error());
-  tasks_.at(*id).report_idle(event.since, step.now);
+  tasks_.change(*id)->report_idle(event.since, step.now);
   return {};
 }
 

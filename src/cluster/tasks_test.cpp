@@ -90,7 +90,7 @@ TEST(ClusterTasks, NeedsItsSlotsOnOneAgent) {
   bench.join("b", 2);
   bench.submit("t", 4);
   EXPECT_EQ(bench.state("t"), task::State::Queued);
-  EXPECT_TRUE(bench.cluster.allocation("t.1")->waiting->never());
+  EXPECT_TRUE(bench.cluster.can_never_run("t.1"));
 }
 
 TEST(ClusterTasks, KilledInTheQueueItEndsAtOnceAndRunningWhenItsProcessEnds) {

@@ -353,10 +353,10 @@ Result<WhyReply> why(Services& s, const std::string& name) {
                    .slots = allocation->slots,
                    .agents = {},
                    .reason = cluster.waiting_reason(allocation->record.id),
-                   .can_never_run = allocation->waiting && allocation->waiting->never(),
+                   .can_never_run = cluster.can_never_run(allocation->record.id),
                    .behind_job_id = {}};
     for (const auto& share : allocation->record.shares) entry.agents.push_back(share.agent);
-    if (const auto* before = cluster.allocation(allocation->behind))
+    if (const auto* before = cluster.allocation(cluster.behind(allocation->record.id)))
       entry.behind_job_id = cluster.job_id_of(cluster::Cluster::job_of(*before));
     ++(entry.agents.empty() ? waiting : running);
     reply.trials.push_back(std::move(entry));

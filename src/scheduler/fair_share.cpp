@@ -11,63 +11,86 @@ namespace det::scheduler {
 
 namespace {
 
+/// Requests by group, those of a group in the order given, and all in one piece of memory.
+class Lines {
+ public:
+  Lines(const Groups& groups, std::span<const Queued> requests)
+      : ends_(groups.size() + 1), requests_(requests.begin(), requests.end()) {
+    for (const auto& request : requests) ++ends_[groups.of(request) + 1];
+    for (std::size_t group = 1; group < ends_.size(); ++group) ends_[group] += ends_[group - 1];
+    auto next = ends_;
+    for (const auto& request : requests) requests_[next[groups.of(request)]++] = request;
+  }
+  std::span<Queued> of(std::size_t group) {
+    return std::span(requests_).subspan(ends_[group], ends_[group + 1] - ends_[group]);
+  }
+
+ private:
+  std::vector<std::size_t> ends_;  ///< of the group before: where each begins
+  std::vector<Queued> requests_;
+};
+
 struct Member {
-  std::vector<Queued> waiting, running;  ///< in order
-  std::int64_t active = 0;               ///< slots in use
-  std::int64_t staying = 0;              ///< of them those that are not given back already
+  std::span<Queued> waiting, running;  ///< in order
+  std::int64_t active = 0;             ///< slots in use
+  std::int64_t staying = 0;            ///< of them those that are not given back already
   Claim claim;
 };
 
-/// Groups by age, with what each asks for. Requests that the group's limit or the pool never allows ask for
-/// nothing.
-std::vector<Member> members_of(Draft& draft, std::span<const Request> requests,
-                               std::span<const Queued> queue) {
-  const Groups groups(requests);
-  std::vector<Member> members(groups.size());
-  const auto add = [&](const Queued& request, std::vector<Queued> Member::* line) -> Member& {
-    auto& member = members[groups.of(request)];
-    auto& claim = member.claim;
-    const bool is_new = member.waiting.empty() && member.running.empty();
-    if (is_new) {
-      claim.group = request->group;
-      claim.weight = request->weight;
-      if (request->slots_max) claim.demand_max = *request->slots_max;
-    }
-    if ((member.*line).empty()) {  // the oldest of them
-      const auto age = std::pair(position(*request.request), request->submitted.microseconds);
-      claim.age = is_new ? age : std::min(claim.age, age);
-    }
-    claim.demand += request.slots;
-    (member.*line).push_back(request);
-    return member;
+/// What the requests of a group ask for together.
+Member member_of(std::span<Queued> waiting, std::span<Queued> running) {
+  Member member{.waiting = waiting, .running = running};
+  auto& claim = member.claim;
+  const auto age = [](const Queued& request) {
+    return std::pair(position(*request.request), request->submitted.microseconds);
   };
-  for (const auto& request : running_of(requests)) {
-    if (request.slots == 0) continue;
-    auto& member = add(request, &Member::running);
+  const auto& first = running.empty() ? waiting.front() : running.front();
+  claim.group = first->group;
+  claim.weight = first->weight;
+  if (first->slots_max) claim.demand_max = *first->slots_max;
+  claim.age = age(first);
+  if (!waiting.empty()) claim.age = std::min(claim.age, age(waiting.front()));
+  for (const auto& request : running) {
+    claim.demand += request.slots;
     member.active += request.slots;
     if (!request->releasing) member.staying += request.slots;
     if (request.preemptible)
-      member.claim.smallest = std::min<std::int64_t>(member.claim.smallest, request.slots);
+      claim.smallest = std::min<std::int64_t>(claim.smallest, request.slots);
     else
-      member.claim.held += request.slots;
+      claim.held += request.slots;
   }
+  for (const auto& request : waiting) {
+    claim.demand += request.slots;
+    claim.smallest = std::min<std::int64_t>(claim.smallest, request.slots);
+  }
+  claim.demand = std::max(std::min(claim.demand, claim.demand_max), claim.held);
+  return member;
+}
+
+/// Groups by age, with what each asks for.
+std::vector<Member> members_of(const Groups& groups, Lines& waiting, Lines& running) {
+  std::vector<Member> members;
+  members.reserve(groups.size());
+  for (std::size_t group = 0; group < groups.size(); ++group)
+    if (!waiting.of(group).empty() || !running.of(group).empty())
+      members.push_back(member_of(waiting.of(group), running.of(group)));
+  std::ranges::sort(members, {}, [](const Member& m) { return std::tie(m.claim.age, m.claim.group); });
+  return members;
+}
+
+/// Those that take part. Requests that the group's limit or the pool never allows ask for nothing.
+std::vector<Queued> those_that_ask(Draft& draft, std::span<const Queued> queue) {
+  std::vector<Queued> asking;
+  asking.reserve(queue.size());
   for (const auto& request : queue) {
     if (request.slots == 0) continue;
     if (draft.never_fits(request) ||
-        (!request.plain && request->slots_max && request.slots > *request->slots_max)) {
+        (!request.plain && request->slots_max && request.slots > *request->slots_max))
       draft.settled(request);
-      continue;
-    }
-    auto& member = add(request, &Member::waiting);
-    member.claim.smallest = std::min<std::int64_t>(member.claim.smallest, request.slots);
+    else
+      asking.push_back(request);
   }
-  std::erase_if(members, [](const Member& m) { return m.waiting.empty() && m.running.empty(); });
-  for (auto& member : members) {
-    auto& claim = member.claim;
-    claim.demand = std::max(std::min(claim.demand, claim.demand_max), claim.held);
-  }
-  std::ranges::sort(members, {}, [](const Member& m) { return std::tie(m.claim.age, m.claim.group); });
-  return members;
+  return asking;
 }
 
 /// Of a group above its share the first give way until it is not. How many do so now, or did before.
@@ -89,16 +112,17 @@ class Starts {
   explicit Starts(Draft& draft) : draft_(draft) {}
 
   void pass(Member& member) {
-    const auto waiting = std::exchange(member.waiting, {});
-    for (const auto& request : waiting) {
+    std::size_t stay = 0;
+    for (const auto& request : member.waiting) {
       const bool allowed = request.slots <= member.claim.offered - member.active;
       if (allowed && draft_.start(request) != nullptr) {
         member.active += request.slots;
         continue;
       }
       if (allowed) hold_for(request);
-      member.waiting.push_back(request);
+      member.waiting[stay++] = request;
     }
+    member.waiting = member.waiting.first(stay);
   }
 
   void explain(const Member& member, int giving_way) {
@@ -121,7 +145,7 @@ class Starts {
           why.reason = Why::Reason::BehindHold;
         }
       }
-      draft_.wait(request, why);
+      draft_.wait(request, std::move(why));
     }
   }
 
@@ -148,7 +172,11 @@ Plan plan_fair_share(std::span<const Agent> agents, std::span<const Request> req
   Draft draft(agents, requests, options);
   const auto queue = queue_of(requests);
   draft.start_those_without_slots(queue);
-  auto members = members_of(draft, requests, queue);
+  const Groups groups(requests);
+  auto running = running_of(requests);
+  std::erase_if(running, [](const Queued& request) { return request.slots == 0; });
+  Lines running_lines(groups, running), waiting_lines(groups, those_that_ask(draft, queue));
+  auto members = members_of(groups, waiting_lines, running_lines);
   std::vector<Claim*> claims;
   for (auto& member : members) claims.push_back(&member.claim);
   const auto slots = draft.pool().slots() + draft.pool().slots_leaving();

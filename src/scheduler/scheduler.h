@@ -68,6 +68,7 @@ struct Request {
   bool releasing = false;     ///< already asked to give them back, or ending
   bool asked = false;         ///< … by an earlier plan, for others
   std::vector<Share> held{};  ///< what it holds while it runs; only policies that preempt look at it
+  friend bool operator==(const Request&, const Request&) = default;
 };
 
 struct Placement {
