@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "det/config/layer.h"
 #include "det/config/yaml.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
@@ -60,6 +61,11 @@ asio::awaitable<Result<json::object>> put(Services& s, Context context, PutReque
     co_return invalid_argument("template '{}': {}", request.template_name, document.error().front().text);
   if (!document->value.is_object())
     co_return invalid_argument("template '{}' is not a map of configuration fields", request.template_name);
+  if (const auto problems = config::check_template(text, s.defaults); !problems.empty()) {
+    std::string all;
+    for (const auto& problem : problems) all += "\n" + problem.message();
+    co_return invalid_argument("template '{}' is part of no configuration:{}", request.template_name, all);
+  }
   std::vector<store::Change> changes;
   const store::TemplateRecord record{request.template_name, text};
   changes.push_back(store::PutTemplate{record});
