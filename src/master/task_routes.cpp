@@ -209,7 +209,8 @@ asio::awaitable<Result<OneReply>> get(Services& s, ById query) {
 }
 
 asio::awaitable<Result<AllocationReply>> get_allocation(Services& s, ByAllocation query) {
-  const auto answer = co_await get(s, ById{task_of(query.allocation_id)});
+  ById task{task_of(query.allocation_id)};
+  const auto answer = co_await get(s, std::move(task));
   if (answer)
     for (const auto& one : answer->task.allocations)
       if (one.allocation_id == query.allocation_id) co_return AllocationReply{one};
