@@ -54,6 +54,8 @@ Template to_api(const store::TemplateRecord& record) {
 
 asio::awaitable<Result<json::object>> put(Services& s, Context context, PutRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  if (request.template_name.find_first_not_of(" \t\r\n") == std::string::npos)
+    co_return invalid_argument("name is '{}'; a template needs a name", request.template_name);
   const auto text =
       request.config.is_string() ? std::string(request.config.get_string()) : json::serialize(request.config);
   const auto document = config::parse_yaml(text);

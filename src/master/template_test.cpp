@@ -36,6 +36,7 @@ TEST_F(TemplateTest, WhatNoConfigurationHasIsRefusedWithItsLine) {
   EXPECT_NE(wrong.text.find("<template>.resources (line 3)"), std::string::npos) << wrong.text;
   EXPECT_NE(wrong.text.find("did you mean"), std::string::npos) << wrong.text;
   EXPECT_EQ(call(user_, "GET", "/api/v1/templates/small").status, 404);
+  EXPECT_EQ(call(user_, "PUT", "/api/v1/templates/%20", json::object{{"config", "{}"}}).status, 400);
   EXPECT_EQ(put("resources: {slots: 2}\nidle_timeout: 10m\n").status, 200) << "of a notebook";
   EXPECT_EQ(put("checkpoint_storage: {save_trial_best: 2}\n").status, 200) << "its type is the master's";
 }
