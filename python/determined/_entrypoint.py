@@ -67,7 +67,7 @@ def load_trial_class(entrypoint: str | list[str] | None, directory: str) -> type
             check.fail(
                 f"entrypoint {entrypoint!r}, but {module.__name__} has no {path}",
                 "the name of a trial class",
-                _known(module),
+                _elsewhere(path, module_name, directory) or _known(module),
             )
         found = getattr(found, name)
     if not (isinstance(found, type) and issubclass(found, Trial)):
@@ -138,6 +138,19 @@ def _trials(module: ModuleType) -> dict[str, type[Trial]]:
 def _known(module: ModuleType) -> str:
     names = ", ".join(sorted(_trials(module))) or "none"
     return f"trial classes in {module.__name__}: {names}"
+
+
+def _elsewhere(name: str, package: str, directory: str) -> str:
+    """Where the model definition does define a class of this name, told from its text; empty where nowhere."""
+    root = pathlib.Path(directory)
+    own = root.joinpath(*package.split("."))
+    defined = re.compile(rf"^class {re.escape(name)}\b", re.MULTILINE)
+    for file in sorted(root.rglob("*.py"), key=lambda file: (own not in file.parents, len(file.parts), file)):
+        if defined.search(file.read_text(errors="replace")):
+            parts = file.relative_to(root).with_suffix("").parts
+            module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            return f"{file.relative_to(root)} has that class; say entrypoint: {module}:{name}"
+    return ""
 
 
 def _only_trial(module: ModuleType, directory: str) -> type[Trial]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 _PATIENCE_SECONDS = 600.0
@@ -40,12 +41,25 @@ class ClusterInfo:
     task_type: str
     latest_checkpoint: str | None
     warm_start: bool
-    trial: TrialInfo
+    trial_info: TrialInfo | None
+    task_config: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def trial(self) -> TrialInfo:
+        """The trial whose process this is.
+
+        Raises:
+            RuntimeError: the task is no trial but a command, a notebook, a shell or a TensorBoard.
+        """
+        if self.trial_info is None:
+            raise RuntimeError(f"task {self.task_id} is a {self.task_type}; only a TRIAL has get_cluster_info().trial")
+        return self.trial_info
 
     @property
     def user_data(self) -> dict[str, Any]:
-        """The ``data`` section of the experiment configuration."""
-        return dict(self.trial.experiment_config.get("data") or {})
+        """The ``data`` section of the configuration of the experiment, or of the task."""
+        config = self.trial_info.experiment_config if self.trial_info is not None else self.task_config
+        return dict(config.get("data") or {})
 
     @property
     def container_rank(self) -> int:
@@ -92,7 +106,7 @@ def get_cluster_info() -> ClusterInfo | None:
         learning_rate = info.trial.hparams["learning_rate"] if info else 0.1
     """
     environment = os.environ
-    if not environment.get("DET_SESSION_TOKEN") or not environment.get("DET_TRIAL_ID"):
+    if not environment.get("DET_SESSION_TOKEN") or not environment.get("DET_ALLOCATION_ID"):
         return None
     return ClusterInfo(
         master_url=environment["DET_MASTER"],
@@ -105,13 +119,24 @@ def get_cluster_info() -> ClusterInfo | None:
         task_type=environment.get("DET_TASK_TYPE", "TRIAL"),
         latest_checkpoint=environment.get("DET_LATEST_CHECKPOINT") or None,
         warm_start=environment.get("DET_WARM_START", "") == "1",
-        trial=TrialInfo(
-            trial_id=int(environment["DET_TRIAL_ID"]),
-            experiment_id=int(environment["DET_EXPERIMENT_ID"]),
-            trial_seed=int(environment["DET_TRIAL_SEED"]),
-            hparams=json.loads(environment["DET_HPARAMS"]),
-            experiment_config=json.loads(environment["DET_EXPERIMENT_CONFIG"]),
-            trial_run_id=int(environment.get("DET_TRIAL_RUN_ID") or 1),
-            steps_completed=int(environment.get("DET_STEPS_COMPLETED") or 0),
-        ),
+        trial_info=_trial_info(environment) if environment.get("DET_TRIAL_ID") else None,
+        task_config=json.loads(environment.get("DET_TASK_CONFIG") or "{}"),
+    )
+
+
+def get_trial_cluster_info() -> ClusterInfo | None:
+    """The same in a trial; None in every other task too, where nothing is trained for an experiment."""
+    info = get_cluster_info()
+    return info if info is not None and info.trial_info is not None else None
+
+
+def _trial_info(environment: Mapping[str, str]) -> TrialInfo:
+    return TrialInfo(
+        trial_id=int(environment["DET_TRIAL_ID"]),
+        experiment_id=int(environment["DET_EXPERIMENT_ID"]),
+        trial_seed=int(environment["DET_TRIAL_SEED"]),
+        hparams=json.loads(environment["DET_HPARAMS"]),
+        experiment_config=json.loads(environment["DET_EXPERIMENT_CONFIG"]),
+        trial_run_id=int(environment.get("DET_TRIAL_RUN_ID") or 1),
+        steps_completed=int(environment.get("DET_STEPS_COMPLETED") or 0),
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
 import pathlib
 import sys
 from typing import Any
@@ -28,6 +30,14 @@ def write_definition(
     (directory / "load_data.json").write_text(json.dumps(described, indent=2) + "\n")
     if source is not None:
         source.write(directory / "code")
+
+
+def add_older_name(directory: pathlib.Path) -> None:
+    """Makes ``state-dict.pth`` readable as ``state_dict.pth`` too, where the file system can without a copy."""
+    state = directory / "state-dict.pth"
+    if state.is_file() and not (directory / "state_dict.pth").exists():
+        with contextlib.suppress(OSError):
+            os.link(state, directory / "state_dict.pth")
 
 
 def module_of(trial_class: type) -> str:

@@ -240,6 +240,28 @@ class OddTrial(RankTrial):
         return {"loss": first}
 
 
+class ClosureTrial(RankTrial):
+    """An optimizer that asks for loss and gradients several times a step, and decides by them."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        parameters = self.model.parameters()
+        self.lbfgs = context.wrap_optimizer(torch.optim.LBFGS(parameters, max_iter=4, line_search_fn="strong_wolfe"))
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+        inputs, labels = batch
+
+        def closure() -> torch.Tensor:
+            self.lbfgs.zero_grad()
+            loss = nn.functional.cross_entropy(self.model(inputs), labels)
+            self.context.backward(loss)
+            return loss
+
+        loss = self.lbfgs.step(closure)
+        assert len(set(self.context.distributed.allgather(float(loss)))) == 1
+        return {"loss": loss}
+
+
 class ScalerTrial(RankTrial):
     """Scales by hand; at one batch the gradients of one rank overflow."""
 

@@ -11,9 +11,9 @@ import torch
 from harness import CONFIG, Run, train
 from trials import ClassicTrial, ContextTrial, EverythingTrial
 
-from determined import _launch, _local_run, _source
+from determined import _launch, _local_run, _source, _trial_files
 from determined.common.check import CheckFailedError
-from determined.pytorch import _state, load_trial_from_checkpoint_path
+from determined.pytorch import CheckpointLoadContext, _state, load_trial_from_checkpoint_path
 
 MODEL = """
 import torch
@@ -55,6 +55,10 @@ def definition(tmp_path: pathlib.Path) -> pathlib.Path:
     return folder
 
 
+def context() -> CheckpointLoadContext:
+    return CheckpointLoadContext(hparams={"global_batch_size": 4})
+
+
 def saved(run: Run) -> pathlib.Path:
     uuid = run.newest_checkpoint()
     assert uuid
@@ -68,6 +72,16 @@ def test_the_state_file_has_the_four_documented_keys(tmp_path: pathlib.Path) -> 
     assert list(state["callbacks"]) == ["plateau"]
     plain = torch.load(saved(train(ContextTrial, tmp_path, 1)) / "state-dict.pth", weights_only=False)
     assert plain["callbacks"] == {}
+
+
+def test_the_state_file_has_the_originals_name_too_and_is_written_once(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "state-dict.pth").write_bytes(b"")
+    _trial_files.add_older_name(tmp_path)
+    _trial_files.add_older_name(tmp_path)
+    assert (tmp_path / "state_dict.pth").samefile(tmp_path / "state-dict.pth")
+    directory = saved(train(ContextTrial, tmp_path, 1))
+    state = torch.load(directory / "state_dict.pth", weights_only=False)
+    assert list(state["models_state_dict"][0]) == list(ContextTrial(context()).model.state_dict())
 
 
 def test_a_checkpoint_describes_itself(tmp_path: pathlib.Path) -> None:

@@ -61,6 +61,23 @@ def test_on_the_cluster_a_process_knows_its_trial(master: SmallMaster) -> None:
     assert info.gpu_uuids == []
 
 
+def test_a_command_or_a_notebook_knows_where_it_runs_and_that_it_is_no_trial(
+    master: SmallMaster, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    for name in ("DET_TRIAL_ID", "DET_EXPERIMENT_ID", "DET_TRIAL_SEED", "DET_HPARAMS", "DET_EXPERIMENT_CONFIG"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("DET_TASK_TYPE", "NOTEBOOK")
+    monkeypatch.setenv("DET_TASK_CONFIG", '{"data": {"path": "/d"}}')
+    info = det.get_cluster_info()
+    assert info is not None
+    assert (info.task_type, info.user_data, info.latest_checkpoint) == ("NOTEBOOK", {"path": "/d"}, None)
+    with pytest.raises(RuntimeError, match=r"is a NOTEBOOK; only a TRIAL has get_cluster_info\(\).trial"):
+        _ = info.trial
+    with alone(tmp_path) as context:  # as outside: there is no experiment to report to
+        context.train.report_training_metrics(1, {"loss": 1})
+    assert master.told == []
+
+
 def test_a_process_knows_the_machines_of_its_trial(master: SmallMaster, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "DET_SIZE": "2",

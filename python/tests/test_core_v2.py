@@ -47,7 +47,7 @@ def info_of(master: SmallMaster) -> ClusterInfo:
         task_type="TRIAL",
         latest_checkpoint=None,
         warm_start=False,
-        trial=trial,
+        trial_info=trial,
     )
 
 

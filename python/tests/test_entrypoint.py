@@ -52,6 +52,7 @@ def test_every_form_finds_its_class(entrypoint: str | None, folder: pathlib.Path
         ("modl_def:One", r"no module modl_def.*it has: broken, model_def"),
         ("model_def:number", r"which is a int, expected a subclass of det.Trial"),
         ("pkg.other:One", r"no module pkg.other"),
+        ("pkg:One", r"pkg has no One.*pkg/sub.py has that class; say entrypoint: pkg.sub:One"),
     ],
 )
 def test_a_wrong_name_is_told_the_right_ones(entrypoint: str, text: str, folder: pathlib.Path) -> None:

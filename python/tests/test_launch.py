@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from small_master import SmallMaster
 from test_exec import environment
 
-from determined.launch import horovod, torch_distributed
+from determined.launch import horovod, tensorflow, torch_distributed
 
 pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
 
@@ -100,6 +101,49 @@ def test_a_script_started_by_horovods_launch_layer_knows_its_rank(master: SmallM
     assert process.returncode == 0, errors
     assert sorted(line for line in out.splitlines() if line.startswith("rank")) == ["rank 0 0 of 2", "rank 1 1 of 2"]
     assert "there is no horovodrun here: -v" in errors
+
+
+def test_a_script_of_deepspeeds_launch_layer_is_started_by_torchrun(master: SmallMaster, place: pathlib.Path) -> None:
+    values = environment(master, place, DET_SIZE=2, DET_LOCAL_SIZE=2)
+    process = start(values, "--hostfile", "h", "--", "python3", "train.py", "-x", layer="deepspeed")
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    said = sorted(line for line in out.splitlines() if line.startswith("rank"))
+    assert said == ["rank 0 of 2 on machine 0 -x", "rank 1 of 2 on machine 0 -x"]
+    assert "DeepSpeed's launcher is not here: --hostfile h" in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["python3", "train.py", "-x"], [sys.executable, "train.py", "-x"]),
+        (["--", "train.py"], [sys.executable, "train.py"]),
+        (["./run.sh", "a"], ["./run.sh", "a"]),
+        ([], "no script to start; usage: python3 -m determined.launch.tensorflow"),
+        (["--trial", "m:C"], "a trial class needs no launch layer; use entrypoint: m:C"),
+    ],
+)
+def test_a_script_of_tensorflows_launch_layer_is_run_as_it_is(words: list[str], command: list[str] | str) -> None:
+    if isinstance(command, str):
+        with pytest.raises(ValueError, match=command):
+            tensorflow.command(words)
+    else:
+        assert tensorflow.command(words) == command
+
+
+def test_tensorflow_learns_of_several_machines_from_tf_config(master: SmallMaster, place: pathlib.Path) -> None:
+    (place / "definition" / "train.py").write_text("import os\nprint(os.environ.get('TF_CONFIG', 'alone'))")
+    alone = start(environment(master, place, DET_SIZE=2, DET_LOCAL_SIZE=2), "train.py", layer="tensorflow")
+    assert alone.communicate(timeout=120)[0] == "alone\n"
+    processes = []
+    for machine in range(2):
+        own: dict[str, Any] = {"DET_SIZE": 2, "DET_LOCAL_SIZE": 1, "DET_RESOURCES_ID": machine}
+        processes.append(start(environment(master, place, **own), "python3", "train.py", layer="tensorflow"))
+    told = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
+    assert [one["task"] for one in told] == [{"type": "worker", "index": 0}, {"type": "worker", "index": 1}]
+    (first, second) = told[0]["cluster"]["worker"]
+    assert told[1]["cluster"] == told[0]["cluster"]
+    assert int(second.rpartition(":")[2]) == int(first.rpartition(":")[2]) + 1
 
 
 def test_a_script_runs_once_for_each_slot_on_every_machine(master: SmallMaster, place: pathlib.Path) -> None:

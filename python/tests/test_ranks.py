@@ -260,6 +260,11 @@ def test_gradients_are_exchanged_whatever_the_trial_does_with_its_models(trial: 
     assert master.numbers()["validation", 6]["avgMetrics"]["ranks_agree"] == 1.0
 
 
+def test_an_optimizer_that_takes_a_closure_decides_by_the_loss_and_gradients_of_all_ranks(trial: Any) -> None:
+    master = trial([6]).finish(2, config={"entrypoint": "model_def:ClosureTrial"})
+    assert master.numbers()["validation", 6]["avgMetrics"]["ranks_agree"] == 1.0
+
+
 def test_ranks_whose_epochs_differ_by_a_batch_change_the_learning_rate_together(trial: Any) -> None:
     master = trial([5]).finish(2, config={"entrypoint": "model_def:EpochTrial"})
     assert master.numbers()["validation", 5]["avgMetrics"]["ranks_agree"] == 1.0

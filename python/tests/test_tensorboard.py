@@ -168,12 +168,23 @@ def test_a_script_keeps_its_files_by_itself_or_by_hand(tmp_path: pathlib.Path, m
         master.close()
 
 
-def test_torch_writer_names_the_package_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_package_torch_writer_writes_scalars_and_says_what_it_leaves_out(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     from determined.tensorboard.metric_writers.pytorch import TorchWriter
 
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(ModuleNotFoundError, match=r"needs the package tensorboard; add it to requirements\.txt"):
-        TorchWriter()
+    monkeypatch.setattr(_board, "_base", tmp_path)
+    writer = TorchWriter()
+    writer.add_scalar("mine", 1.5, 5)
+    writer.writer.add_scalars("both", {"a": 2, "b": 3.0}, global_step=6)
+    for _ in range(2):
+        writer.writer.add_image("picture", object(), 5)
+    writer.reset()
+    assert points(tmp_path) == {("mine", 5): 1.5, ("both/a", 6): 2.0, ("both/b", 6): 3.0}
+    assert [r.getMessage().split(" is left out")[0] for r in caplog.records] == ["TorchWriter: add_image()"]
+    with pytest.raises(AttributeError, match="needs the package tensorboard"):
+        _ = writer.writer.log_dir
 
 
 def test_what_torch_writer_buffers_is_written_before_each_copy(

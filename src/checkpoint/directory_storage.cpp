@@ -1,6 +1,7 @@
 #include "det/checkpoint/directory_storage.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <map>
+#include <utility>
 
 #include "det/checkpoint/guarded.h"
 
@@ -41,6 +44,26 @@ bool is_leftover_of(const std::string& uuid, const std::string& name) {
   const auto partial = "." + uuid + ".partial-";
   return name == "." + uuid + ".deleted" || name == ".draft-" + uuid ||
          (name.starts_with(partial) && name.find('.', partial.size()) == std::string::npos);
+}
+
+/// Files of one tree that are hard links to one another, so that a copy of the tree has them as links, too.
+class Links {
+ public:
+  /// The earlier member that is the same file as `name`, opened as `file`; null where there is none.
+  const std::string* earlier(int file, const std::string& name) {
+    struct stat status{};
+    if (::fstat(file, &status) != 0 || status.st_nlink < 2) return nullptr;
+    const auto [place, added] = seen_.try_emplace({status.st_dev, status.st_ino}, name);
+    return added ? nullptr : &place->second;
+  }
+
+ private:
+  std::map<std::pair<dev_t, ino_t>, std::string> seen_;
+};
+
+/// Whether `name` is now a link to `earlier`; not so where the file system has no hard links.
+bool link_within(int directory, const std::string& earlier, const std::string& name) {
+  return ::linkat(directory, earlier.c_str(), directory, name.c_str(), 0) == 0;
 }
 
 }  // namespace
@@ -95,6 +118,7 @@ void DirectoryStorage::write_partial(int root, const std::string& partial, const
   try {
     create_directory(root, partial, shown(partial));
     const Fd target = open_directory_beneath(root, partial, shown(partial));
+    Links links;
     for (const auto& member : members) {
       if (member.name == kManifestName) continue;  // came along with files copied out of another checkpoint
       const auto shown_target = shown(partial + "/" + member.name);
@@ -105,6 +129,11 @@ void DirectoryStorage::write_partial(int root, const std::string& partial, const
       }
       const auto from = (source / member.name).string();
       const Fd in = open_source(from);
+      const auto* earlier = links.earlier(in.get(), member.name);
+      if (earlier != nullptr && link_within(target.get(), *earlier, member.name)) {
+        manifest.files[member.name] = manifest.files.at(*earlier);
+        continue;
+      }
       const Fd out = create_file(target.get(), member.name, shown_target);
       const auto copied = copy_and_hash(in.get(), out.get(), from, shown_target);
       sync(out.get(), shown_target);
@@ -174,6 +203,7 @@ Manifest DirectoryStorage::read_checkpoint(const std::string& uuid, const fs::pa
     for (const auto& name : manifest.directories)  // sorted: parents come first
       create_directory(out.get(), name, (target / name).string());
   }
+  Links links;
   for (const auto& [name, expected] : manifest.files) {
     const auto from = shown(uuid + "/" + name);
     const auto to = (target / name).string();
@@ -185,6 +215,10 @@ Manifest DirectoryStorage::read_checkpoint(const std::string& uuid, const fs::pa
         throw_missing(from);
       }
     }();
+    const auto* earlier = links.earlier(in.get(), name);
+    if (earlier != nullptr && manifest.files.at(*earlier) == expected &&
+        (!out || link_within(out.get(), *earlier, name)))
+      continue;  // its content is checked already
     const Fd file = out ? create_file(out.get(), name, to) : Fd();
     const auto copied = copy_and_hash(in.get(), file.get(), from, to);
     check_content(from, expected, copied.bytes, copied.sha256);

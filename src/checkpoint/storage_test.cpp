@@ -62,6 +62,15 @@ TEST_F(StorageTest, RestoresWhatWasSaved) {
   EXPECT_FALSE(fs::exists(target.path() / kManifestName)) << "the manifest is not the user's";
 }
 
+TEST_F(StorageTest, OneFileUnderTwoNamesIsOneFileInStorageAndAfterwards) {
+  fs::create_hard_link(source.path() / "model.pth", source.path() / "same.pth");
+  ASSERT_TRUE(storage->save(source.path(), kUuid));
+  EXPECT_TRUE(fs::equivalent(stored("same.pth"), stored("model.pth")));
+  EXPECT_EQ(storage->restore(kUuid, target.path())->at("same.pth"), 7);
+  EXPECT_TRUE(fs::equivalent(target.path() / "same.pth", target.path() / "model.pth"));
+  EXPECT_EQ(target.read("same.pth"), "weights");
+}
+
 TEST_F(StorageTest, SavingARestoredOrCopiedCheckpointAgainIsFine) {
   ASSERT_TRUE(storage->save(source.path(), kUuid));
   EXPECT_EQ(*storage->save(storage->path(kUuid), "second"), expected);

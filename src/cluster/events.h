@@ -327,11 +327,12 @@ struct PutUnmanaged {
   TrialId trial;
   std::string external_id;
 };
-/// The next run of the trial starts at `batches`: reports beyond are of runs that did not last.
+/// The next run of the trial starts at `batches`: reports beyond are of runs that did not last. Nothing: it
+/// has no checkpoint of the platform's, and only its own reports will say where it is.
 struct RewindTrial {
   TrialId trial;
   std::int64_t run_id = 0;
-  std::int64_t batches = 0;
+  std::optional<std::int64_t> batches = 0;
 };
 struct PutTask {
   task::TaskRecord record;

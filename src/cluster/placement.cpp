@@ -53,7 +53,9 @@ void Cluster::start(const scheduler::Placement& placement, Step& step) {
   const auto& agent = placement.shares.front().agent;
   if (allocation.of_trial()) {
     const auto& trial = *experiment(allocation.record.experiment_id)->trial(allocation.record.trial_id);
-    step.effects.push_back(RewindTrial{trial.record.id, allocation.record.run_id, trial.checkpoint_batches});
+    RewindTrial rewind{trial.record.id, allocation.record.run_id, trial.checkpoint_batches};
+    if (trial.record.latest_checkpoint.empty()) rewind.batches = std::nullopt;
+    step.effects.push_back(std::move(rewind));
     step.effects.push_back(LogNote{allocation.record.task_id, placement.allocation_id,
                                    fmt::format("trial {} (run {}) starts on agent {}", trial.record.id,
                                                allocation.record.run_id, agent)});

@@ -33,4 +33,18 @@ void check(const schema::Type& type, const Layer& layer, const json::value& belo
   all.absorb(report);
 }
 
+std::vector<Error> check_template(std::string_view yaml, const json::object& master) {
+  const auto problems_as = [&](const schema::Type& type, const json::value& below) {
+    const Document nothing;
+    Report all({{"<template>", &nothing}});
+    const auto layer = read_layer("<template>", yaml, all);
+    if (layer.usable) check(type, layer, below, all);
+    return all.errors();
+  };
+  auto problems = problems_as(schema::experiment(), master);
+  for (const auto* kind : {"command", "notebook", "shell", "tensorboard"})
+    if (problems.empty() || problems_as(schema::task(kind), json::object{}).empty()) return {};
+  return problems;
+}
+
 }  // namespace det::config

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "det/config/report.h"
 #include "det/config/schema.h"
@@ -19,5 +20,9 @@ Layer read_layer(std::string_view name, std::string_view yaml, Report& all);
 
 /// Reports to `all` what of the layer is not as `type` says; `below` is what lies under it.
 void check(const schema::Type& type, const Layer& layer, const json::value& below, Report& all);
+
+/// Every problem of a template, part of a configuration; none where it is one of an experiment or of any task
+/// that is no trial. `master` is what lies under it.
+std::vector<Error> check_template(std::string_view yaml, const json::object& master);
 
 }  // namespace det::config

@@ -95,6 +95,7 @@ class AccessMatrix : public testing::MasterTest {
                                                           {"{projectId}", std::to_string(t.project)},
                                                           {"{workspaceId}", std::to_string(t.workspace)},
                                                           {"{taskId}", of_task ? t.trial_task : t.task},
+                                                          {"{allocationId}", t.trial_task + ".1"},
                                                           {"{uuid}", t.checkpoint},
                                                           {"{checkpointUuid}", t.checkpoint},
                                                           {"{jobId}", std::to_string(t.experiment)},

@@ -144,6 +144,8 @@ asio::awaitable<Result<void>> extend(Services& s, PatchRequest request, Reconfig
 }  // namespace
 
 asio::awaitable<Result<void>> patch_experiment(Services& s, PatchRequest request, std::string by) {
+  if (request.name && request.name->find_first_not_of(" \t\r\n") == std::string::npos)
+    co_return invalid_argument("name is '{}'; an experiment needs a name", *request.name);
   const auto change = read_change(request);
   if (!change) co_return tl::unexpected(change.error());
   if (s.unmanaged.has(request.id) && (change->of_resources() || change->of_search()))

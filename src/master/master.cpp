@@ -283,6 +283,7 @@ class Server final : public Master {
     add_bulk_routes(router_, services_);
     add_find_routes(router_, services_);
     add_empty_routes(router_, services_);
+    add_profiler_routes(router_, services_);
     add_token_routes(router_, services_);
     add_usage_routes(router_, services_);
     add_job_routes(router_, services_);

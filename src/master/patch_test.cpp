@@ -36,6 +36,13 @@ TEST_F(PatchTest, MoreMaxSlotsStartMoreTrialsAtOnceAndStayAfterARestart) {
   EXPECT_EQ(sync("a", 4).desired.size(), 4u);
 }
 
+TEST_F(PatchTest, AnExperimentKeepsAName) {
+  const auto id = submit();
+  for (const char* name : {"", " \t"}) EXPECT_EQ(patch(id, {{"name", name}}).status, 400);
+  EXPECT_EQ(patch(id, {{"name", "mine"}}).status, 200);
+  EXPECT_EQ(experiment(id).at("name"), "mine");
+}
+
 TEST_F(PatchTest, TheCheckpointPolicyOfALiveExperimentIsShownAtOnceAndReplayed) {
   const auto id = submit();
   const json::object policy{{"saveExperimentBest", 3}, {"saveTrialBest", 2}, {"saveTrialLatest", 0}};

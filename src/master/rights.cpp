@@ -4,6 +4,7 @@
 
 #include "det/master/registry.h"
 #include "det/master/role_book.h"
+#include "det/master/task_objects.h"
 #include "det/master/unmanaged.h"
 #include "det/master/webhooks.h"
 #include "det/master/workspaces.h"
@@ -181,7 +182,7 @@ asio::awaitable<Found> find(Services& s, Permission permission, Kind kind, json:
       break;
     }
     case Kind::Checkpoint: object = co_await of_checkpoint(s, text_of(id)); break;
-    case Kind::Task: co_return co_await of_task(s, text_of(id), permission);
+    case Kind::Task: co_return co_await of_task(s, task_of(text_of(id)), permission);
     case Kind::Job: co_return co_await of_job(s, text_of(id), permission);
     case Kind::Workspace:
       if (const auto workspace = id_of<WorkspaceId>(id))

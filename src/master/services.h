@@ -116,6 +116,7 @@ void add_rendezvous_routes(http::Router& router, Services& s);
 void add_experiment_routes(http::Router& router, Services& s);
 void add_submit_routes(http::Router& router, Services& s);
 void add_trial_routes(http::Router& router, Services& s);
+void add_profiler_routes(http::Router& router, Services& s);
 void add_task_log_routes(http::Router& router, Services& s);  ///< for the same
 void add_unmanaged_submit_routes(http::Router& router, Services& s);
 void add_unmanaged_routes(http::Router& router, Services& s);  ///< for processes outside the cluster

@@ -78,4 +78,12 @@ asio::awaitable<Result<void>> kill_task(Services& s, std::any principal, task::T
   co_return Result<void>{};
 }
 
+std::string task_of(const std::string& allocation_id) {
+  const auto dot = allocation_id.rfind('.');
+  if (dot == std::string::npos || dot + 1 == allocation_id.size() ||
+      allocation_id.find_first_not_of("0123456789", dot + 1) != std::string::npos)
+    return allocation_id;
+  return allocation_id.substr(0, dot);
+}
+
 }  // namespace det::master

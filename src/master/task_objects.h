@@ -37,6 +37,9 @@ BOOST_DESCRIBE_STRUCT(Task, (),
 
 namespace det::master {
 
+/// The task whose run this is: "<task>.<run>". A name that is no run's: itself.
+std::string task_of(const std::string& allocation_id);
+
 /// One of the four kinds: its type, and its words in paths and replies.
 struct TaskKind {
   task::Type type;

@@ -1,5 +1,6 @@
 // Tasks of all types, trials too: what runs, their files; and what the programs of tasks say.
 
+#include <algorithm>
 #include <boost/asio/ip/address.hpp>
 
 #include "det/base/text.h"
@@ -78,6 +79,27 @@ struct ConfigReply {
   std::string config;  ///< JSON
 };
 BOOST_DESCRIBE_STRUCT(ConfigReply, (), (config))
+
+struct ByAllocation {
+  std::string allocation_id;
+};
+BOOST_DESCRIBE_STRUCT(ByAllocation, (), (allocation_id))
+struct AllocationReply {
+  Allocation allocation;
+};
+BOOST_DESCRIBE_STRUCT(AllocationReply, (), (allocation))
+/// The devices of a run on one machine.
+struct Accelerators {
+  std::string container_id, allocation_id, node_name, task_id;
+  std::string accelerator_type;  ///< "cpu", or the GPU's name; empty: its agent is not connected
+  std::vector<std::string> accelerator_uuids;
+};
+BOOST_DESCRIBE_STRUCT(Accelerators, (),
+                      (container_id, allocation_id, node_name, task_id, accelerator_type, accelerator_uuids))
+struct AcceleratorsReply {
+  std::vector<Accelerators> accelerator_data;
+};
+BOOST_DESCRIBE_STRUCT(AcceleratorsReply, (), (accelerator_data))
 
 struct ReadyRequest {
   std::string task_id;
@@ -183,6 +205,41 @@ asio::awaitable<Result<OneReply>> get(Services& s, ById query) {
     }
     reply.task.allocations.push_back(std::move(shown));
   }
+  co_return reply;
+}
+
+asio::awaitable<Result<AllocationReply>> get_allocation(Services& s, ByAllocation query) {
+  ById task{task_of(query.allocation_id)};
+  const auto answer = co_await get(s, std::move(task));
+  if (answer)
+    for (const auto& one : answer->task.allocations)
+      if (one.allocation_id == query.allocation_id) co_return AllocationReply{one};
+  co_return not_found("allocation '{}' not found", query.allocation_id);
+}
+
+asio::awaitable<Result<AcceleratorsReply>> accelerators(Services& s, ById query) {
+  const auto found = co_await find(s, query.task_id);
+  if (!found) co_return tl::unexpected(found.error());
+  auto read = [&s, id = query.task_id] { return s.store.allocations(id); };
+  const auto allocations = co_await blocking(s, std::move(read));
+  AcceleratorsReply reply;
+  for (const auto& record : allocations)
+    for (const auto& share : record.shares) {
+      Accelerators one{.container_id = record.id,
+                       .allocation_id = record.id,
+                       .node_name = share.agent,
+                       .task_id = query.task_id,
+                       .accelerator_type = "",
+                       .accelerator_uuids = {}};
+      const auto& agents = s.ledger.cluster().agents();
+      if (const auto agent = agents.find(share.agent); agent != agents.end())
+        for (const auto& slot : agent->second.slots) {
+          if (std::ranges::find(share.slots, slot.id) == share.slots.end()) continue;
+          one.accelerator_type = slot.type == "cpu" ? slot.type : slot.brand;
+          one.accelerator_uuids.push_back(slot.uuid);
+        }
+      reply.accelerator_data.push_back(std::move(one));
+    }
   co_return reply;
 }
 
@@ -317,6 +374,14 @@ void add_task_routes(http::Router& router, Services& s) {
   router.add<ById, OneReply>(
       Verb::Get, "/api/v1/tasks/{taskId}", [&s](Context, ById q) { return get(s, std::move(q)); },
       Doc{.summary = "A task of any type with its runs", .tag = tag, .errors = missing});
+  router.add<ById, AcceleratorsReply>(
+      Verb::Get, "/api/v1/tasks/{taskId}/acceleratorData",
+      [&s](Context, ById q) { return accelerators(s, std::move(q)); },
+      Doc{.summary = "The devices that the runs of a task have or had", .tag = tag, .errors = missing});
+  router.add<ByAllocation, AllocationReply>(
+      Verb::Get, "/api/v1/allocations/{allocationId}",
+      [&s](Context, ByAllocation q) { return get_allocation(s, std::move(q)); },
+      Doc{.summary = "One run of a task", .tag = tag, .errors = missing});
   router.add<ById, ContextReply>(
       Verb::Get, "/api/v1/tasks/{taskId}/context_directory",
       [&s](Context, ById q) { return context_directory(s, std::move(q)); },

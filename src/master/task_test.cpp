@@ -62,6 +62,9 @@ TEST_F(TaskTest, ACommandGoesToAnAgentWithItsEnvironmentAndEndsWithItsStatus) {
   EXPECT_EQ(text(task, "taskType"), "TASK_TYPE_COMMAND");
   EXPECT_EQ(task.at("allocations").at(0).at("statusCode").to_number<int>(), 3);
   EXPECT_EQ(text(task.at("allocations").at(0), "state"), "STATE_TERMINATED");
+  const auto run = call(user_, "GET", "/api/v1/allocations/" + wanted.allocation_id);
+  EXPECT_EQ(run.body.at("allocation"), task.at("allocations").at(0));
+  EXPECT_EQ(call(user_, "GET", fmt::format("/api/v1/allocations/{}9", wanted.allocation_id)).status, 404);
   const auto log = call(user_, "GET", fmt::format("/api/v1/tasks/{}/logs?limit=1", id)).text;
   EXPECT_THAT(log,
               ::testing::HasSubstr(fmt::format("Z] {} || INFO: command {} starts", id.substr(0, 8), id)));

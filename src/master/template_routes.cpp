@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "det/config/layer.h"
 #include "det/config/yaml.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
@@ -53,6 +54,8 @@ Template to_api(const store::TemplateRecord& record) {
 
 asio::awaitable<Result<json::object>> put(Services& s, Context context, PutRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  if (request.template_name.find_first_not_of(" \t\r\n") == std::string::npos)
+    co_return invalid_argument("name is '{}'; a template needs a name", request.template_name);
   const auto text =
       request.config.is_string() ? std::string(request.config.get_string()) : json::serialize(request.config);
   const auto document = config::parse_yaml(text);
@@ -60,6 +63,11 @@ asio::awaitable<Result<json::object>> put(Services& s, Context context, PutReque
     co_return invalid_argument("template '{}': {}", request.template_name, document.error().front().text);
   if (!document->value.is_object())
     co_return invalid_argument("template '{}' is not a map of configuration fields", request.template_name);
+  if (const auto problems = config::check_template(text, s.defaults); !problems.empty()) {
+    std::string all;
+    for (const auto& problem : problems) all += "\n" + problem.message();
+    co_return invalid_argument("template '{}' is part of no configuration:{}", request.template_name, all);
+  }
   std::vector<store::Change> changes;
   const store::TemplateRecord record{request.template_name, text};
   changes.push_back(store::PutTemplate{record});

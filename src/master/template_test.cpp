@@ -27,5 +27,19 @@ TEST_F(TemplateTest, AnObjectComesBackAsYamlThatMeansTheSame) {
             "hyperparameters:\n  layers: 1\n  lr: 1.0\n");
 }
 
+TEST_F(TemplateTest, WhatNoConfigurationHasIsRefusedWithItsLine) {
+  const auto put = [&](const char* text) {
+    return call(user_, "PUT", "/api/v1/templates/small", json::object{{"config", text}});
+  };
+  const auto wrong = put("max_restarts: 2\nresources:\n  slots_per_trail: 1\n");
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_NE(wrong.text.find("<template>.resources (line 3)"), std::string::npos) << wrong.text;
+  EXPECT_NE(wrong.text.find("did you mean"), std::string::npos) << wrong.text;
+  EXPECT_EQ(call(user_, "GET", "/api/v1/templates/small").status, 404);
+  EXPECT_EQ(call(user_, "PUT", "/api/v1/templates/%20", json::object{{"config", "{}"}}).status, 400);
+  EXPECT_EQ(put("resources: {slots: 2}\nidle_timeout: 10m\n").status, 200) << "of a notebook";
+  EXPECT_EQ(put("checkpoint_storage: {save_trial_best: 2}\n").status, 200) << "its type is the master's";
+}
+
 }  // namespace
 }  // namespace det::master

@@ -258,12 +258,24 @@ asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, std::int32
 
 }  // namespace
 
+namespace {
+
+/// A number for a report, always the same for the same one: FNV-1a of what names it.
+std::int32_t number_of(const experiment::MetricRecord& r) {
+  std::uint32_t hash = 2166136261u;
+  for (const char c : fmt::format("{}/{}/{}", r.trial_id, r.group, r.batches))
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return static_cast<std::int32_t>(hash & 0x7fffffffu);
+}
+
+}  // namespace
+
 api::MetricsReport to_report(const experiment::MetricRecord& r) {
   api::MetricsReport report{.trial_id = r.trial_id,
                             .end_time = r.report_time,
                             .trial_run_id = static_cast<std::int32_t>(r.run_id),
                             .total_batches = static_cast<std::int32_t>(r.batches),
-                            .id = 0,
+                            .id = number_of(r),
                             .archived = false,
                             .group = r.group,
                             .metrics = {},

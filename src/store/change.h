@@ -132,12 +132,13 @@ struct AddMetrics {
   MetricRecord record;
   std::function<void(const Error&)> refused = nullptr;
 };
-/// A new run of the trial starts at `batches`: what earlier runs reported beyond it
-/// vanishes from all reads (it is archived), and what they report from now on is refused.
+/// A new run of the trial starts: what earlier runs report from now on is refused. What they reported beyond
+/// `batches` vanishes from all reads (it is archived). Nothing: where the run starts is not known, and what
+/// vanishes is, group by group, what lies beyond a report of its own.
 struct RewindTrial {
   TrialId trial;
   std::int64_t run_id = 0;
-  std::int64_t batches = 0;
+  std::optional<std::int64_t> batches = 0;
 };
 /// Lines of one stream, all of one task; those whose sequence is stored already are
 /// dropped (I-5). A gap is accepted: what is missing can never come.

@@ -134,6 +134,20 @@ TEST_P(MetricContract, RewindHidesWhatEarlierRunsReportedBeyondIt) {
   EXPECT_EQ(shown(1), R"(training/10/1:{"n":10} training/20/1:{"n":20} training/30/2:{"n":-30} )");
 }
 
+TEST_P(MetricContract, WhereTheNewRunsStartIsNotKnownItsOwnReportsSayWhatVanishes) {
+  for (int batches = 10; batches <= 40; batches += 10)
+    commit(AddMetrics{report(1, 1, "training", batches, {{"n", batches}})});
+  commit(AddMetrics{report(1, 1, "validation", 40, {{"n", 40}})});
+  commit(RewindTrial{TrialId(1), 2, std::nullopt});
+  reopen();
+  EXPECT_EQ(store->metrics({.trial = TrialId(1)}).size(), 5u) << "it has not reported";
+  EXPECT_NE(add(report(1, 1, "training", 50, {{"n", 50}})), "") << "late";
+  EXPECT_EQ(add(report(1, 2, "training", 20, {{"n", -20}})), "");
+  EXPECT_EQ(shown(1), R"(training/10/1:{"n":10} training/20/2:{"n":-20} validation/40/1:{"n":40} )");
+  EXPECT_EQ(add(report(1, 2, "training", 30, {{"n", -30}})), "");
+  EXPECT_EQ(store->metrics({.trial = TrialId(1)}).size(), 4u);
+}
+
 TEST_P(MetricContract, LateReportsOfAnEarlierRunAreRefusedAfterARewind) {
   commit(RewindTrial{TrialId(1), 2, 0});
   const auto late = report(1, 1, "training", 10, {{"n", 1}});

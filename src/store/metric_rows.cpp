@@ -148,6 +148,12 @@ Result<MergedReport> merge_reports(const MetricRecord& stored, const MetricRecor
 
 Result<void> MetricWriter::add(const MetricRecord& report) {
   if (const auto run = current_run(report.trial_id); report.run_id < run) return late(report, run);
+  if (report.run_id > 1) {
+    if (begun_.size() >= kRemembered) begun_.clear();
+    auto& begun = begun_[{report.trial_id, report.group}];
+    if (begun < report.run_id) archive(report.trial_id, report.group, report.batches, report.run_id);
+    begun = report.run_id;
+  }
   const auto body = encode_body(report);
   Query(connection_, R"sql(
 INSERT INTO metrics (trial_id, metric_group, batches, run_id, report_time, body)
@@ -220,26 +226,32 @@ ON CONFLICT (trial_id) DO UPDATE SET run_id = MAX(run_id, excluded.run_id)
       .bind(rewind.trial, rewind.run_id)
       .run();
   runs_.erase(rewind.trial.value());
-  for (const auto& group : read_metric_groups(connection_, rewind.trial)) {
-    Query(connection_, R"sql(
+  if (!rewind.batches) return;
+  for (const auto& group : read_metric_groups(connection_, rewind.trial))
+    archive(rewind.trial, group, *rewind.batches, rewind.run_id);
+}
+
+void MetricWriter::archive(TrialId trial, const std::string& group, std::int64_t beyond,
+                           std::int64_t runs_before) {
+  Query(connection_, R"sql(
 INSERT INTO archived_metrics (trial_id, metric_group, batches, run_id, report_time, body)
 SELECT trial_id, metric_group, batches, run_id, report_time, body
 FROM metrics
 WHERE trial_id = ? AND metric_group = ? AND batches > ? AND run_id < ?
 )sql")
-        .bind(rewind.trial, group, rewind.batches, rewind.run_id)
-        .run();
-    Query(connection_,
-          "DELETE FROM metrics WHERE trial_id = ? AND metric_group = ? AND batches > ? AND run_id < ?")
-        .bind(rewind.trial, group, rewind.batches, rewind.run_id)
-        .run();
-    if (connection_.changes() != 0) rows_went(connection_, rewind.trial, group, rewind.batches + 1);
-  }
+      .bind(trial, group, beyond, runs_before)
+      .run();
+  Query(connection_,
+        "DELETE FROM metrics WHERE trial_id = ? AND metric_group = ? AND batches > ? AND run_id < ?")
+      .bind(trial, group, beyond, runs_before)
+      .run();
+  if (connection_.changes() != 0) rows_went(connection_, trial, group, beyond + 1);
 }
 
 void MetricWriter::forget() {
   runs_.clear();
   unsummed_.clear();
+  begun_.clear();
 }
 
 std::int64_t MetricWriter::current_run(TrialId trial) {

@@ -38,6 +38,7 @@ class MetricWriter {
   std::int64_t current_run(TrialId trial);
   void replace(const MetricRecord& stored, const MetricRecord& report);
   void note_new_row(const MetricRecord& report);
+  void archive(TrialId trial, const std::string& group, std::int64_t beyond, std::int64_t runs_before);
 
   struct Curve {
     TrialId trial;
@@ -46,6 +47,8 @@ class MetricWriter {
   };
   Connection& connection_;
   std::unordered_map<std::int64_t, std::int64_t> runs_;  // of trials, as in metric_runs
+  std::map<Curve, std::int64_t>
+      begun_;  // the run before whose first report nothing of earlier runs is left beyond
   struct Unsummed {
     int rows = 0;  ///< since the sums of the curve were advanced
     std::int64_t up_to_batches =

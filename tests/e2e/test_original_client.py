@@ -285,8 +285,6 @@ for name, function in sorted(inspect.getmembers(bindings, inspect.isfunction)):
 # What the client could ask for and our master does not have (README, "Limits").
 ABSENT = {
     "get_GetKubernetesResourceQuotas",
-    "get_GetTaskAcceleratorData",
-    "get_GetTrialProfilerAvailableSeries",
     "get_GetWorkspacesWithDefaultNamespaceBindings",
     "get_ListWorkspaceNamespaceBindings",
 }

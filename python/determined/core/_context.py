@@ -14,7 +14,7 @@ from typing import Any
 
 from determined import _environment
 from determined._bucket import bucket_of
-from determined._info import ClusterInfo, get_cluster_info
+from determined._info import ClusterInfo, get_trial_cluster_info
 from determined._local import DirectoryStorage
 from determined.common.api import errors
 from determined.core._checkpoint import CheckpointContext, Storage
@@ -160,7 +160,7 @@ def init(
     Raises:
         ValueError: the trial has several slots, and ``distributed`` is not given.
     """
-    info = get_cluster_info()
+    info = get_trial_cluster_info()
     if distributed is None:
         slots = int(os.environ.get("DET_SIZE") or 1) if info is not None else 1
         if slots > 1:

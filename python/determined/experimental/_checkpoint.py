@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from determined import _trial_files
 from determined.common.api import Session
 from determined.experimental._metrics import TrialMetrics
 from determined.experimental._resource import comparable, numbers, time_of
@@ -177,6 +178,7 @@ class Checkpoint:
             self._fill(draft, mode)
             if not (draft / "metadata.json").exists():
                 self.write_metadata_file(str(draft / "metadata.json"))
+            _trial_files.add_older_name(draft)
             draft.chmod(0o755)
             if target.exists():
                 target.rmdir()

@@ -19,12 +19,8 @@ from determined.launch import torch_distributed
 
 def script_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The script with its arguments, and the options of ``horovodrun`` before it."""
-    options: list[str] = []
-    script = list(words)
-    if "--" in script:
-        at = script.index("--")
-        options, script = script[:at], script[at + 1 :]
-    elif script[:1] == ["--autohorovod"]:
+    script, options = torch_distributed.split(words)
+    if not options and script[:1] == ["--autohorovod"]:
         script = script[1:]
     return script, [option for option in options if option != "--autohorovod"]
 

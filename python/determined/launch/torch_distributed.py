@@ -11,6 +11,7 @@ Outside the cluster there is one process.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import sys
@@ -30,11 +31,7 @@ def command(words: Sequence[str], place: Sequence[str]) -> list[str]:
     Raises:
         ValueError: the arguments name neither a trial nor a script.
     """
-    options: list[str] = []
-    script = list(words)
-    if "--" in script:
-        at = script.index("--")
-        options, script = script[:at], script[at + 1 :]
+    script, options = split(words)
     if len(script) == 2 and script[0] == "--trial":
         script = ["-m", "determined.launch.trial", script[1]]
     elif script and script[0] in ("python", "python3", sys.executable):
@@ -46,38 +43,66 @@ def command(words: Sequence[str], place: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "torch.distributed.run", *place, *options, *script]
 
 
+def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What to start, and the launcher's options, which a ``--`` ends."""
+    if "--" not in words:
+        return list(words), []
+    at = list(words).index("--")
+    return list(words[at + 1 :]), list(words[:at])
+
+
+@dataclasses.dataclass(frozen=True)
+class Meeting:
+    """The machines of a trial, which of them this is, and the port of the first that all know."""
+
+    addresses: list[str]
+    rank: int
+    port: int
+
+
+def meet(info: ClusterInfo) -> Meeting | None:
+    """Where the machines of the trial meet; waits until all have arrived. None where there is one alone."""
+    size, here = (int(os.environ.get(name) or 1) for name in ("DET_SIZE", "DET_LOCAL_SIZE"))
+    if size == here:
+        return None
+    master = Master(info.master_url, info.session_token)
+    try:
+        path = f"/api/v1/allocations/{info.allocation_id}"
+        told = info.machines()
+        addresses, rank = told["addresses"], int(told["rank"])
+        port = _free_port() if rank == 0 else _port_of_the_first(master, path)
+        if rank == 0:
+            master.post(f"{path}/rendezvous", {"addresses": [f"{addresses[0]}:{port}"]})
+        return Meeting(addresses, rank, port)
+    finally:
+        master.close()
+
+
 def place_of(info: ClusterInfo | None) -> list[str]:
     """Options of torchrun: how many processes here, and where all machines meet."""
-    size, here = (int(os.environ.get(name) or 1) for name in ("DET_SIZE", "DET_LOCAL_SIZE"))
-    if info is None or size == here:
-        return ["--nproc-per-node", str(here if info is not None else 1), "--master-addr", "127.0.0.1", *_port()]
-    master = Master(info.master_url, info.session_token)
-    path = f"/api/v1/allocations/{info.allocation_id}"
-    told = info.machines()
-    addresses, rank = told["addresses"], int(told["rank"])
-    if rank == 0:
-        port = _port()
-        master.post(f"{path}/rendezvous", {"addresses": [f"{addresses[0]}:{port[1]}"]})
-    else:
-        port = ["--master-port", _port_of_the_first(master, path)]
-    master.close()
-    words = ["--nproc-per-node", str(here), "--nnodes", str(len(addresses)), "--node-rank", str(rank)]
-    return [*words, "--master-addr", addresses[0], *port]
+    here = int(os.environ.get("DET_LOCAL_SIZE") or 1) if info is not None else 1
+    if info is not None and info.trial_info is None:
+        here = max(1, len(info.slot_ids))  # a command is one process, whatever number of slots it has
+    met = meet(info) if info is not None else None
+    if met is None:
+        return ["--nproc-per-node", str(here), "--master-addr", "127.0.0.1", "--master-port", str(_free_port())]
+    words = ["--nproc-per-node", str(here), "--nnodes", str(len(met.addresses)), "--node-rank", str(met.rank)]
+    return [*words, "--master-addr", met.addresses[0], "--master-port", str(met.port)]
 
 
-def _port_of_the_first(master: Master, path: str) -> str:
+def _port_of_the_first(master: Master, path: str) -> int:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < deadline:
         found = master.get(f"{path}/rendezvous", {"timeout_seconds": 5})["addresses"]
         if found:
-            return str(found[0]).rpartition(":")[2]
+            return int(str(found[0]).rpartition(":")[2])
     raise TimeoutError(f"the first machine did not say within {_PATIENCE_SECONDS:.0f} s where it is met")
 
 
-def _port() -> list[str]:
+def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("", 0))
-        return ["--master-port", str(probe.getsockname()[1])]
+        return int(probe.getsockname()[1])
 
 
 def main() -> int:

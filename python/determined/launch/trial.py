@@ -6,7 +6,7 @@ import os
 import sys
 
 from determined import _entrypoint
-from determined._info import get_cluster_info
+from determined._info import get_trial_cluster_info
 from determined.common import check
 from determined.exec import _output
 
@@ -20,7 +20,7 @@ def main(spec: str) -> None:
     from determined import pytorch
 
     _output.set_up()
-    info = get_cluster_info()
+    info = get_trial_cluster_info()
     trial_class = _entrypoint.load_trial_class(spec, os.getcwd())
     if not issubclass(trial_class, pytorch.PyTorchTrial):
         check.fail(f"the class {trial_class.__name__}", "a PyTorchTrial", f"--trial {spec}")

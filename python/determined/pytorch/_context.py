@@ -108,9 +108,13 @@ class PyTorchTrialContext(TrialContext):
         self._exchanges[id(optimizer)] = exchange
 
         # A trial that steps the optimizer itself gets the gradients of all ranks, too.
-        def before(*_: Any) -> None:
+        def before(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            closure = kwargs.get("closure", args[1] if len(args) > 1 else None)  # args[0] is the optimizer
+            if closure is not None:
+                return args[:1], {**kwargs, "closure": exchange.with_all_ranks(closure)}
             if not exchange.done:
                 exchange.run()
+            return None
 
         def after(*_: Any) -> None:
             exchange.done = False

@@ -278,7 +278,8 @@ class PyTorchTrialController(TrialController):
                 rest["scaler_state_dict"] = context.scaler.state_dict()
             state = _state.user_state(context, callbacks.state_dict())
             callbacks.call("on_checkpoint_save_start", state)
-            _state.write(directory, state, rest)
+            storage = context.env.experiment_config.get("checkpoint_storage") or {}
+            _state.write(directory, state, rest, both_names=storage.get("type") not in ("s3", "gcs"))
             _trial_files.write_definition(
                 pathlib.Path(directory), "PyTorchTrial", type(self._trial), context.env, self._source
             )

@@ -8,7 +8,7 @@ a process: docs/decisions/0015.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -181,6 +181,24 @@ class GradientExchange:
         self._write_back(absent)
         self._next, self._dirty = 0, False
         self.done = True
+
+    def with_all_ranks(self, closure: Callable[[], Any]) -> Callable[[], Any]:
+        """A closure for ``optimizer.step``: each call leaves the mean gradients of all ranks and returns their mean
+        loss, so that an optimizer which asks several times decides the same everywhere."""
+
+        def together() -> Any:
+            loss = closure()
+            self.run()
+            if loss is None:
+                return None
+            mean = torch.as_tensor(loss).detach().clone()
+            self._watch.begin("the exchange of a loss")
+            dist.all_reduce(mean)
+            self._watch.end()
+            mean /= self._size
+            return mean if isinstance(loss, torch.Tensor) else mean.item()
+
+        return together
 
     def _write_back(self, absent: list[bool]) -> None:
         views = [view for bucket in self._buckets for view in bucket.views]

@@ -4,6 +4,9 @@
 ``lr_schedulers_state_dict`` (lists in the order of wrapping) and ``callbacks``. ``trial-state.pth`` holds what else a
 trial needs to go on as if it had never stopped: random generators, gradients that are not yet applied, the gradient
 scaler, the loop. Older checkpoints, with one file and other names, can be read.
+
+``state_dict.pth``, the original's name, is the same file as ``state-dict.pth``: a hard link. It is not written for
+buckets, where it would be sent twice; a download by :class:`~determined.experimental.Checkpoint` has it all the same.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import Any
 
 import torch
 
+from determined import _trial_files
 from determined.common import check
 from determined.pytorch._context import PyTorchTrialContext
 
@@ -54,10 +58,12 @@ def read(directory: str, **options: Any) -> tuple[dict[str, Any], dict[str, Any]
     return state, rest
 
 
-def write(directory: str, state: dict[str, Any], rest: dict[str, Any]) -> None:
+def write(directory: str, state: dict[str, Any], rest: dict[str, Any], *, both_names: bool = True) -> None:
     root = pathlib.Path(directory)
     torch.save(state, root / STATE_FILE)
     torch.save(rest, root / TRIAL_FILE)
+    if both_names:
+        _trial_files.add_older_name(root)
 
 
 def _load(path: pathlib.Path, options: dict[str, Any]) -> dict[str, Any]:

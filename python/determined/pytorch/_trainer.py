@@ -13,7 +13,7 @@ from typing import Any
 
 from determined import _environment
 from determined._experiment_config import ExperimentConfig
-from determined._info import get_cluster_info
+from determined._info import get_trial_cluster_info
 from determined._local import DirectoryStorage, LocalClient, LocalOperations, new_uuid
 from determined._loop import Follower, Loop
 from determined._runtime_api import LoopState
@@ -173,7 +173,7 @@ class Trainer:
             raise TypeError(f"max_length is {max_length!r}; must be one whole number")
         if checkpoint_policy not in _POLICIES:
             raise ValueError(f"checkpoint_policy is {checkpoint_policy!r}; must be one of {', '.join(_POLICIES)}")
-        on_cluster = get_cluster_info() is not None
+        on_cluster = get_trial_cluster_info() is not None
         if test_mode and on_cluster:
             raise ValueError("test_mode is for runs off the cluster; on it use `det experiment create --test`")
         if test_mode:

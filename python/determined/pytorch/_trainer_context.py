@@ -15,7 +15,7 @@ from determined import _end, _launch, _torchrun, _watch
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
-from determined._info import get_cluster_info
+from determined._info import get_trial_cluster_info
 from determined._runtime_api import EXIT_GONE, RankClient
 from determined.errors import InvalidHP
 from determined.pytorch._context import PyTorchTrialContext
@@ -136,7 +136,7 @@ def init(
     Raises:
         ValueError: the trial has another number of slots than the script has processes, or these cannot meet.
     """
-    info = get_cluster_info()
+    info = get_trial_cluster_info()
     slots = int(os.environ.get("DET_SIZE") or 1) if info is not None else None
     place = dataclasses.asdict(_torchrun.place(os.environ, distributed, slots))
     config = dict(exp_conf if exp_conf is not None else info.trial.experiment_config if info else {})

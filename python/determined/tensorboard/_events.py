@@ -27,9 +27,9 @@ _TABLE = _table()
 class EventFile:
     """One file; every call of :meth:`scalars` is in it when it returns."""
 
-    def __init__(self, directory: pathlib.Path) -> None:
+    def __init__(self, directory: pathlib.Path, suffix: str = "determined") -> None:
         now = time.time()
-        name = f"events.out.tfevents.{int(now)}.{socket.gethostname()}.{os.getpid()}.determined"
+        name = f"events.out.tfevents.{int(now)}.{socket.gethostname()}.{os.getpid()}.{suffix}"
         self._file = open(directory / name, "ab", buffering=0)  # noqa: SIM115
         self._write(_double(1, now) + _bytes(3, b"brain.Event:2"))
 

@@ -23,6 +23,8 @@ from determined.tensorpack._flow import EndlessFrom, Inference, Means, Trainer
 from determined.tensorpack._framework import tp, v1
 from determined.tensorpack._trial import TensorpackTrial
 
+_EPOCHS_MAX = 10**8  # no end; but callbacks that say when it is reached must have a date for it
+
 
 class TensorpackTrialController(TensorFlowController):
     """One for each trial and process."""
@@ -83,7 +85,7 @@ class TensorpackTrialController(TensorFlowController):
         _exchange.spread(self._trainer.sess, variables, ranks)
         self._restore_locals(own.get("local_variables", {}))
         with self._graph.as_default(), self._trainer.sess.as_default():
-            self._trainer.loop.config(0, self._workloads + 1, sys.maxsize)
+            self._trainer.loop.config(0, self._workloads + 1, _EPOCHS_MAX)
             self._trainer.loop.update_global_step()
             self._trainer._callbacks.before_train()
             self._input._reset_state()  # runs it up to its place

@@ -141,6 +141,11 @@ def test_a_monitor_hears_of_summaries(tmp_path: pathlib.Path) -> None:
     assert "accuracy" in heard
 
 
+def test_a_callback_that_estimates_the_time_left_has_a_date_for_the_end(tmp_path: pathlib.Path) -> None:
+    estimate = {"tensorpack_callbacks": lambda self: [tp.callbacks.EstimatedTimeLeft()]}
+    run(type("Estimating", (NewTrial,), estimate), tmp_path, 5)
+
+
 def test_named_tensors_can_be_evaluated_without_input(tmp_path: pathlib.Path) -> None:
     evaluator = {"validation_metrics": lambda self: NamedTensorsEvaluator(["learning_rate:0"])}
     kind = type("Named", (NewTrial,), evaluator)

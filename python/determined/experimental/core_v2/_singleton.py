@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from determined import core
-from determined._info import get_cluster_info
+from determined._info import get_trial_cluster_info
 from determined.core import DistributedContext, PreemptMode, TensorboardMode
 from determined.core._context import Context, make_storage
 from determined.experimental._determined import Determined
@@ -44,7 +44,7 @@ def init_context(
         UnauthenticatedException: nobody is logged in.
         MasterNotFoundException: nothing answers at the master's address.
     """
-    on_cluster = get_cluster_info() is not None
+    on_cluster = get_trial_cluster_info() is not None
     config = merged(config, defaults, unmanaged, on_cluster=on_cluster)
     if on_cluster:
         return core.init(

@@ -70,7 +70,7 @@ def _begin(client: Determined, config: Config, experiment_config: dict[str, Any]
             task_type="TRIAL",
             latest_checkpoint=run.get("latestCheckpoint") or None,
             warm_start=False,
-            trial=TrialInfo(
+            trial_info=TrialInfo(
                 trial_id=int(trial["id"]),
                 experiment_id=experiment,
                 trial_seed=0,
