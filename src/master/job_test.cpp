@@ -76,7 +76,8 @@ TEST_F(Jobs, SayWhyTheyWait) {
 TEST_F(Jobs, DoNotStandInTheQueueWhileTheyArePaused) {
   const auto listed = [&] {
     std::string ids;
-    for (const auto& job : call(user_, "GET", "/api/v1/job-queues-v2").body.at("jobs").as_array())
+    const auto answer = call(user_, "GET", "/api/v1/job-queues-v2");
+    for (const auto& job : answer.body.at("jobs").as_array())
       ids += std::string(job.at("full").at("entityId").get_string());
     return ids;
   };

@@ -123,7 +123,8 @@ void add_pool_binding_routes(http::Router& router, Services& s) {
         [&s, change = call.change](Context, BindRequest r) { return rebind(s, std::move(r), change); },
         Doc{.summary = call.summary,
             .tag = "Cluster",
-            .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition, ErrorCode::PermissionDenied}});
+            .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition, ErrorCode::PermissionDenied},
+            .takes_body = call.verb == Verb::Delete});
 }
 
 }  // namespace det::master
