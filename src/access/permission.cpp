@@ -54,6 +54,8 @@ constexpr auto kPermissions = std::to_array<PermissionInfo>({
     {ViewMasterConfig, "PERMISSION_TYPE_VIEW_MASTER_CONFIG", "read the configuration of", Admin, true},
     {UpdateMasterConfig, "PERMISSION_TYPE_UPDATE_MASTER_CONFIG", "change settings or the message of", Admin,
      true},
+    {ModifyPoolBindings, "PERMISSION_TYPE_MODIFY_RP_WORKSPACE_BINDINGS", "bind resource pools of", Admin,
+     true},
     {CreateToken, "PERMISSION_TYPE_CREATE_TOKEN", "make access tokens in", Anyone, true},
     {AdministrateToken, "PERMISSION_TYPE_ADMINISTRATE_TOKEN", "administrate access tokens of others in",
      Admin, true},

@@ -47,6 +47,7 @@ enum class Permission {
   UpdateAgents,
   ViewMasterConfig,
   UpdateMasterConfig,
+  ModifyPoolBindings,  ///< of resource pools to workspaces
   CreateToken,
   AdministrateToken,  ///< tokens of others
   ViewAuditLog,       ///< ours; the API, whose clients know a fixed list, says ViewMasterConfig

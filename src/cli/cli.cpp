@@ -203,7 +203,9 @@ int dispatch(const Command& root, Words words, Console& console, const Variables
 int run(const Words& arguments, Console& console, const Variables& variables,
         const std::vector<ExtraCommand>& extra) {
   if (!arguments.empty() && arguments[0] == kCompleteWords) {
-    for (const auto& [word, help] : complete(root_command(), extra, {arguments.begin() + 1, arguments.end()}))
+    const Words typed(arguments.begin() + 1, arguments.end());
+    const auto ask = ask_over_http(variables, master_address(variables), typed);
+    for (const auto& [word, help] : complete(root_command(), extra, typed, ask))
       console.line("{}\t{}", word, help);
     console.flush();
     return 0;

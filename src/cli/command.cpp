@@ -1,5 +1,6 @@
 #include "det/cli/command.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "det/base/text.h"
@@ -55,6 +56,17 @@ std::string group_help(const Command& group, const std::string& path) {
   return text;
 }
 
+void add_refused(CLI::App& app, const std::string& names, const std::string& why, bool has_value) {
+  const auto refuse = [name = names.substr(names.rfind(',') + 1), why](const std::string&) -> std::string {
+    throw CLI::ValidationError(name, why);
+  };
+  if (has_value)
+    app.add_option_function<std::string>(names, [refuse](const std::string& value) { refuse(value); })
+        ->group("");
+  else
+    app.add_flag_callback(names, [refuse] { refuse(""); })->group("");
+}
+
 Command root_command() {
   return {
       .names = {"det"},
@@ -64,14 +76,14 @@ Command root_command() {
           "det experiment create const.yaml . -f  train, and watch\n"
           "det experiment list",
       .children = {
-          experiment_commands(), trial_commands(),       checkpoint_commands(), model_commands(),
-          agent_commands(),      slot_commands(),        master_commands(),     user_commands(),
-          template_commands(),   workspace_commands(),   project_commands(),    token_commands(),
-          rbac_commands(),       audit_commands(),       webhook_commands(),    resources_commands(),
-          job_commands(),        task_commands(),        command_commands(),    notebook_commands(),
-          shell_commands(),      tensorboard_commands(), dev_commands(),        preview_search_command(),
-          simulate_command(),    version_command(),      user_group_commands(), config_policies_commands(),
-          completion_command()}};
+          experiment_commands(),    trial_commands(),       checkpoint_commands(), model_commands(),
+          agent_commands(),         slot_commands(),        master_commands(),     user_commands(),
+          template_commands(),      workspace_commands(),   project_commands(),    token_commands(),
+          rbac_commands(),          audit_commands(),       webhook_commands(),    resources_commands(),
+          job_commands(),           task_commands(),        command_commands(),    notebook_commands(),
+          shell_commands(),         tensorboard_commands(), dev_commands(),        preview_search_command(),
+          simulate_command(),       version_command(),      user_group_commands(), config_policies_commands(),
+          resource_pool_commands(), completion_command()}};
 }
 
 }  // namespace det::cli

@@ -53,6 +53,7 @@ Command token_commands();
 Command rbac_commands();
 Command audit_commands();
 Command webhook_commands();
+Command resource_pool_commands();
 Command resources_commands();
 Command project_commands();
 Command job_commands();
@@ -69,6 +70,10 @@ Command completion_command();
 
 /// Who has a role in a workspace: one of the commands of `det workspace`.
 Action define_list_members(CLI::App& app);
+
+/// An option of the original that could do nothing here: whoever gives it is told why, and nothing is done.
+/// Not among the options of the help.
+void add_refused(CLI::App& app, const std::string& names, const std::string& why, bool has_value);
 
 /// The child of that name or alias, or null.
 const Command* find_child(const Command& group, std::string_view name);

@@ -36,10 +36,7 @@ void add(Candidates& candidates, const std::string& prefix, const std::string& w
   if (word.starts_with(prefix)) candidates.push_back({word, help});
 }
 
-Candidates options_of(const Command& command, const std::string& prefix) {
-  CLI::App app;
-  app.set_help_flag("-h,--help", "print this help and exit");
-  const auto action = command.define(app);
+Candidates options_of(const CLI::App& app, const std::string& prefix) {
   Candidates candidates;
   for (const auto* option : app.get_options()) {
     if (option->get_positional() || option->get_group().empty()) continue;
@@ -50,6 +47,48 @@ Candidates options_of(const Command& command, const std::string& prefix) {
         add(candidates, prefix, "-" + name, option->get_description());
   }
   return candidates;
+}
+
+/// The option whose value the next word is; null: it is another option or an argument.
+const CLI::Option* option_before(const CLI::App& app, const std::string& word) {
+  if (word.size() < 2 || !word.starts_with('-') || word.find('=') != std::string::npos) return nullptr;
+  const auto* option = app.get_option_no_throw(word);
+  return option != nullptr && option->get_items_expected_max() > 0 ? option : nullptr;
+}
+
+/// What the next word is for: an option's value, or the next of the arguments.
+const CLI::Option* expected(const CLI::App& app, const std::vector<std::string>& typed) {
+  std::size_t arguments = 0;
+  for (std::size_t i = 0; i < typed.size(); ++i) {
+    if (const auto* option = option_before(app, typed[i])) {
+      if (i + 1 == typed.size()) return option;
+      ++i;
+    } else if (!typed[i].starts_with('-')) {
+      ++arguments;
+    }
+  }
+  const auto positional = app.get_options([](const CLI::Option* o) { return o->get_positional(); });
+  for (const auto* option : positional) {
+    const auto most = static_cast<std::size_t>(std::max(option->get_items_expected_max(), 1));
+    if (arguments < most) return option;
+    arguments -= most;
+  }
+  return nullptr;
+}
+
+/// What a command's own words may become.
+Candidates of_command(const Command& group, const Command& command, const std::vector<std::string>& typed,
+                      const std::string& prefix, const AskMaster& ask) {
+  CLI::App app;
+  app.set_help_flag("-h,--help", "print this help and exit");
+  const auto action = command.define(app);
+  if (prefix.starts_with('-')) return options_of(app, prefix);
+  const auto* option = expected(app, typed);
+  // What is being made has no name yet.
+  if (option == nullptr || !ask || (option->get_positional() && command.names[0] == "create")) return {};
+  auto kind = option->get_type_name();
+  if (kind == "NAME" || kind == "ID") kind = group.names[0] + ' ' + kind;
+  return ask(kind, prefix);
 }
 
 Candidates children_of(const Command& group, const std::string& prefix) {
@@ -79,7 +118,7 @@ bool takes_value(const std::string& word) {
 }  // namespace
 
 std::vector<Candidate> complete(const Command& root, const std::vector<ExtraCommand>& extra,
-                                std::vector<std::string> words) {
+                                std::vector<std::string> words, const AskMaster& ask) {
   const auto prefix = words.empty() ? std::string() : words.back();
   if (!words.empty()) words.pop_back();
   auto word = words.begin();
@@ -87,17 +126,19 @@ std::vector<Candidate> complete(const Command& root, const std::vector<ExtraComm
     if (takes_value(*word) && std::next(word) == words.end()) return {};
     word += takes_value(*word) ? 2 : 1;
   }
-  const auto* here = &root;
+  const auto *here = &root, *group = &root;
   for (; word != words.end() && here->define == nullptr; ++word) {
     const auto* child = find_child(*here, *word);
     if (child == nullptr) return {};
+    group = here;
     here = child;
   }
-  if (here->define != nullptr) return prefix.starts_with('-') ? options_of(*here, prefix) : Candidates{};
+  if (here->define != nullptr) return of_command(*group, *here, {word, words.end()}, prefix, ask);
   if (prefix.starts_with('-')) {
     if (here == &root) return globals(prefix);
     const auto* child = find_child(*here, here->default_child);
-    return child == nullptr || child->define == nullptr ? Candidates{} : options_of(*child, prefix);
+    return child == nullptr || child->define == nullptr ? Candidates{}
+                                                        : of_command(*here, *child, {}, prefix, ask);
   }
   auto candidates = children_of(*here, prefix);
   if (here == &root)
@@ -132,7 +173,7 @@ Action define_completion(CLI::App& app) {
 
 Command completion_command() {
   return {.names = {"completion"},
-          .help = "print a script that completes commands and options in a shell",
+          .help = "print a script that completes commands, options and ids in a shell",
           .example =
               "source <(det completion bash)      in ~/.bashrc\n"
               "source <(det completion zsh)       in ~/.zshrc\n"

@@ -196,6 +196,10 @@ Action define_create(CLI::App& app) {
       ->type_name("NAME");
   app.add_option("--project_id,--project-id", options->project_id, "put the experiment into this project")
       ->type_name("N");
+  add_refused(app, "-p,--publish",
+              "the master forwards nothing to the ports of trials; what shall be reached from here runs as a "
+              "notebook, a shell or a TensorBoard",
+              true);
   app.add_flag("-g,--git", options->git, "refuse files that differ from a pushed git commit");
   follow->excludes(paused)->excludes(test);
   return [options](Session& session) { return create(session, *options); };

@@ -252,6 +252,10 @@ Action define_notebook_start(CLI::App& app) {
 }
 
 Action define_shell_start(CLI::App& app) {
+  constexpr const char* kNoKey =
+      "a shell is a terminal in this connection to the master, without SSH and its keys";
+  add_refused(app, "-p,--passphrase", kNoKey, false);
+  add_refused(app, "--show-ssh-command", kNoKey, false);
   return start_and_open(kShellKind, interactive_flags(app, &kShellKind));
 }
 

@@ -18,6 +18,12 @@ Result<json::value> anonymous_get(Session& session, const std::string& path) {
   return json::parse(reply.body);
 }
 
+std::string upper(std::string word) {
+  for (auto& c : word)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return word;
+}
+
 Action define_info(CLI::App& app) {
   const auto form = std::make_shared<OutputForm>();
   add_document_flags(app, *form);
@@ -36,6 +42,36 @@ Action define_master_config(CLI::App& app) {
     show_document(session.console(), *form, at(answer, "config"));
     return 0;
   };
+}
+
+Action define_master_config_set(CLI::App& app) {
+  const auto level = std::make_shared<std::string>();
+  app.add_option("--log.level", *level,
+                 "trace, debug, info, warning, error or critical, until the master ends")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical"}))
+      ->required();
+  add_refused(app, "--log.color", "the master's log has colours where it goes to a terminal", true);
+  return [level](Session& session) -> Result<int> {
+    json::object body;
+    body["config"] = {{"log", {{"level", "LOG_LEVEL_" + upper(*level)}}}};
+    body["fieldMask"] = {{"paths", json::array{"log.level"}}};
+    DET_TRY(const auto answer, session.patch("/api/v1/master/config", body));
+    session.console().line("The master logs from level {} on", *level);
+    return 0;
+  };
+}
+
+Command config_commands() {
+  return {.names = {"config"},
+          .help = "show configuration of the master, or change what can be changed while it runs",
+          .example = "det -u admin master config --json\ndet -u admin master config set --log.level debug",
+          .children = {{{"show"}, "show configuration of the master", "", define_master_config},
+                       {{"set"},
+                        "change configuration of the master",
+                        "det -u admin master config set --log.level debug",
+                        define_master_config_set}},
+          .default_child = "show"};
 }
 
 // "2026-01-02T03:04:05.123456Z [INFO]: text"
@@ -151,11 +187,10 @@ Command master_commands() {
       .names = {"master"},
       .help = "ask the master about itself",
       .example = "det master info\ndet master logs -f",
-      .children = {
-          {{"info"}, "show information about the master", "", define_info},
-          {{"config"}, "show configuration of the master", "det master config --json", define_master_config},
-          {{"logs"}, "show logs of the master", "det master logs -f --tail 20", define_master_logs},
-          message_commands()}};
+      .children = {{{"info"}, "show information about the master", "", define_info},
+                   config_commands(),
+                   {{"logs"}, "show logs of the master", "det master logs -f --tail 20", define_master_logs},
+                   message_commands()}};
 }
 
 Command version_command() {

@@ -3,6 +3,7 @@
 
 #include "det/cli/command.h"
 #include "det/cli/format.h"
+#include "det/cli/lookup.h"
 #include "det/cli/output.h"
 
 namespace det::cli {
@@ -32,10 +33,10 @@ json::value joined(const json::value& labels) {
 }
 
 Table model_table(const json::array& models) {
-  Table table({"ID", "Name", "Description", "Creation Time", "Last Updated Time", "Versions", "Labels",
-               "Archived", "Metadata"});
+  Table table({"ID", "Workspace ID", "Name", "Description", "Creation Time", "Last Updated Time", "Versions",
+               "Labels", "Archived", "Metadata"});
   for (const auto& model : models)
-    table.add({at(model, "id"), at(model, "name"), at(model, "description"),
+    table.add({at(model, "id"), at(model, "workspaceId"), at(model, "name"), at(model, "description"),
                time_cell(at(model, "creationTime")), time_cell(at(model, "lastUpdatedTime")),
                at(model, "numVersions"), joined(at(model, "labels")), at(model, "archived"),
                lines(at(model, "metadata"))});
@@ -68,6 +69,7 @@ void show_versions(Console& console, const json::value& model, const json::array
 Action define_list_models(CLI::App& app) {
   struct Options {
     std::string sort_by = "last_updated_time", order_by = "desc", name;
+    std::vector<std::string> workspaces;
     bool all = false;
     OutputForm form;
   };
@@ -79,12 +81,18 @@ Action define_list_models(CLI::App& app) {
       ->check(CLI::IsMember({"asc", "desc"}))
       ->capture_default_str();
   app.add_option("--name", options->name, "only those with this in their name")->type_name("TEXT");
+  app.add_option("-w,--workspace-names", options->workspaces,
+                 "only those of these workspaces, separated by commas")
+      ->type_name("WORKSPACE")
+      ->delimiter(',')
+      ->take_all();
   app.add_flag("-a,--all", options->all, "archived ones, too");
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     QueryItems query = {{"sortBy", constant("SORT_BY_", options->sort_by)},
                         {"orderBy", constant("ORDER_BY_", options->order_by)}};
     if (!options->name.empty()) query.emplace_back("name", options->name);
+    for (const auto& workspace : options->workspaces) query.emplace_back("workspaceNames", workspace);
     if (!options->all) query.emplace_back("archived", "false");
     DET_TRY(const auto models, session.pages("/api/v1/models", query, "models"));
     show(session.console(), options->form, models, model_table(models));
@@ -94,17 +102,20 @@ Action define_list_models(CLI::App& app) {
 
 Action define_create_model(CLI::App& app) {
   struct Options {
-    std::string name, description;
+    std::string name, description, workspace;
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("name", options->name, "unique in the cluster")->type_name("NAME")->required();
   app.add_option("--description", options->description, "what it is");
+  app.add_option("-w,--workspace-name", options->workspace, "in which workspace (Uncategorized)")
+      ->type_name("WORKSPACE");
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     json::object body;
     body["name"] = options->name;
     body["description"] = options->description;
+    if (!options->workspace.empty()) body["workspaceName"] = options->workspace;
     DET_TRY(const auto answer, session.post("/api/v1/models", body));
     const auto& model = at(answer, "model");
     show(session.console(), options->form, model, model_table(one(model)));
@@ -212,6 +223,22 @@ Action define_unarchive_model(CLI::App& app) {
   };
 }
 
+Action define_move_model(CLI::App& app) {
+  struct Options {
+    std::string name, workspace;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("name", options->name, "which model, by name or id")->type_name("NAME")->required();
+  app.add_option("workspace_name", options->workspace, "where it goes")->type_name("WORKSPACE")->required();
+  return [options](Session& session) -> Result<int> {
+    DET_TRY(const auto workspace, find_workspace(session, options->workspace));
+    const json::object body{{"destinationWorkspaceId", at(workspace, "id")}};
+    DET_TRY(const auto answer, session.post(model_path(options->name) + "/move", body));
+    session.console().good(fmt::format("Moved model {} to workspace {}", options->name, options->workspace));
+    return 0;
+  };
+}
+
 Action define_delete_model(CLI::App& app) {
   struct Options {
     std::string name;
@@ -254,6 +281,7 @@ Command model_commands() {
                        {{"list-versions"}, "list versions of model", "", define_list_versions},
                        {{"archive"}, "archive model", "", define_archive_model},
                        {{"unarchive"}, "unarchive model", "", define_unarchive_model},
+                       {{"move"}, "move model", "det model move fashion vision", define_move_model},
                        {{"delete"}, "delete model", "det model delete fashion --yes", define_delete_model}},
           .default_child = "list"};
 }

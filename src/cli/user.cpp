@@ -96,6 +96,9 @@ Action define_user_create(CLI::App& app) {
   app.add_flag("--admin", options->admin, "may change everything");
   app.add_option("--password", options->password, "password; without this flag it is empty")
       ->type_name("PASSWORD");
+  add_refused(app, "--remote",
+              "there is no single sign-on: a user whom another service lets in could never log in here",
+              false);
   return [options](Session& session) -> Result<int> {
     json::object user;
     user["username"] = options->name;

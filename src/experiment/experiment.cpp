@@ -389,17 +389,17 @@ void Experiment::failed(Trial& trial, const std::string& allocation_id, const Ex
   const std::string reason = exit.kind == Exit::Kind::Clean
                                  ? "the trial's process ended although its training was not complete"
                                  : exit.reason;
-  ++trial.record.restarts;
-  if (trial.record.restarts > config_.max_restarts || !trial.no_restart.empty()) {
+  if (trial.record.restarts >= config_.max_restarts || !trial.no_restart.empty()) {
     trial.record.error =
         trial.no_restart.empty()
-            ? fmt::format("{}; it was restarted {} times (max_restarts)", reason, config_.max_restarts)
+            ? fmt::format("{}; it was restarted {} times (max_restarts)", reason, trial.record.restarts)
             : fmt::format("{}; it is not restarted, since {}", reason, trial.no_restart);
     effects_.push_back(Note{trial.record.id, allocation_id,
                             fmt::format("trial {} failed: {}", trial.record.id, trial.record.error)});
     exit_early(trial, search::ExitedReason::Errored, State::Error, context);
     return;
   }
+  ++trial.record.restarts;
   effects_.push_back(Note{
       trial.record.id, allocation_id,
       fmt::format("trial {} failed: {}; restarting it from {} (restart {} of {})", trial.record.id, reason,

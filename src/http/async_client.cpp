@@ -20,7 +20,6 @@ namespace {
 
 using tcp = asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
-constexpr auto kToResult = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kReadBytes = 16 * 1024;
 
 bool idempotent(std::string_view method) {

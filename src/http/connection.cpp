@@ -16,12 +16,12 @@
 #include "det/http/body_reader.h"
 #include "det/http/connection_side.h"
 #include "det/http/status.h"
+#include "det/http/tcp_stream.h"
 
 namespace det::http {
 
 namespace {
 
-constexpr auto kToResult = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kReadBytes = 4 * 1024;
 constexpr std::size_t kBodyReadBytes = 64 * 1024;
 constexpr std::size_t kLingerBytesMax = 32 * 1024 * 1024;

@@ -14,6 +14,7 @@
 #include "det/base/text.h"
 #include "det/http/part_reader.h"
 #include "det/http/status.h"
+#include "det/http/tcp_stream.h"
 
 namespace det::http {
 
@@ -21,7 +22,6 @@ namespace {
 
 using tcp = asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
-constexpr auto kToResult = asio::as_tuple(asio::use_awaitable);
 constexpr auto kNever = Clock::time_point::max();
 constexpr std::size_t kReadBytes = 8 * 1024;       // of a quiet connection
 constexpr std::size_t kBusyReadBytes = 64 * 1024;  // of one that fills it

@@ -15,12 +15,12 @@
 #include <set>
 
 #include "det/http/connection.h"
+#include "det/http/tcp_stream.h"
 
 namespace det::http {
 
 namespace {
 
-constexpr auto kToResult = asio::as_tuple(asio::use_awaitable);
 constexpr auto kSweep = std::chrono::milliseconds(250);
 constexpr auto kAfterCancel = std::chrono::milliseconds(1'500);
 constexpr rlim_t kDescriptorsKept = 128;  // for databases, files and our own connections

@@ -9,7 +9,6 @@ namespace det::http {
 
 namespace {
 
-constexpr auto kToResult = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kArrivingBytes = 64 * 1024;
 constexpr unsigned char kHandshakeRecord = 0x16;
 

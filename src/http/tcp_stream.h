@@ -14,6 +14,9 @@
 
 namespace det::http {
 
+/// For calls of asio whose errors are awaited as values, not thrown.
+inline constexpr auto kToResult = asio::as_tuple(asio::use_awaitable);
+
 /// One TCP connection, encrypted or not: what is read and written is the same.
 ///
 /// One coroutine may read while another writes. Not encrypted, each call is the socket's own.

@@ -21,8 +21,7 @@ enum class Kind {
   ProjectKey,
   Model,
   ModelVersion,
-  Registry,   ///< all models: they are in the workspace "Uncategorized"
-  Templates,  ///< all templates: the same
+  Templates,  ///< all templates: they are in the workspace "Uncategorized"
   Webhook,    ///< of its workspace, which the workspace's owner owns, or of the cluster
 };
 

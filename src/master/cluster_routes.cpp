@@ -24,10 +24,6 @@ struct MasterReply {
 BOOST_DESCRIBE_STRUCT(MasterReply, (),
                       (version, master_id, cluster_id, cluster_name, product, telemetry_enabled, rbac_enabled,
                        strict_job_queue_control, has_custom_logo, user_management_enabled, feature_switches))
-struct ConfigReply {
-  json::value config;
-};
-BOOST_DESCRIBE_STRUCT(ConfigReply, (), (config))
 struct AgentsReply {
   std::vector<api::Agent> agents;
 };
@@ -162,13 +158,6 @@ void add_cluster_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "This master", .tag = tag, .open = true});
-  router.add<Empty, ConfigReply>(
-      Verb::Get, "/api/v1/master/config",
-      [&s](Context c, Empty) -> asio::awaitable<Result<ConfigReply>> {
-        if (const auto admin = require_admin(c.principal); !admin) co_return tl::unexpected(admin.error());
-        co_return ConfigReply{config::masked(s.defaults)};
-      },
-      Doc{.summary = "What lies under every experiment's configuration", .tag = tag});
   router.add<Empty, AgentsReply>(
       Verb::Get, "/api/v1/agents",
       [&s](Context, Empty) -> asio::awaitable<Result<AgentsReply>> {

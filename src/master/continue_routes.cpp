@@ -8,6 +8,7 @@
 #include "det/master/experiment_actions.h"
 #include "det/master/objects.h"
 #include "det/master/policy_book.h"
+#include "det/master/pool_bindings.h"
 #include "det/master/unmanaged.h"
 
 namespace det::master {
@@ -195,7 +196,9 @@ asio::awaitable<Result<ContinueReply>> go_on(Services& s, Context context, Conti
   const auto* named = record.config.if_contains("name");
   if (named == nullptr || *named != json::value(config->name)) record.name = config->name;
   record.config = std::move(config->document);
-  record.resource_pool = s.ledger.cluster().pool_for(*config);
+  record.resource_pool = pool_in(s, ProjectId(record.project_id), *config);
+  if (const auto open = check_pool(s, ProjectId(record.project_id), record.resource_pool); !open)
+    co_return tl::unexpected(open.error());
   Result<cluster::Event> event =
       single ? one_goes_on(std::move(stored), *std::move(done), checkpoints)
              : Result<cluster::Event>(cluster::SearchContinued{std::move(record), *std::move(stored.search),

@@ -3,6 +3,7 @@
 #include "det/master/collector.h"
 #include "det/master/objects.h"
 #include "det/master/policy_book.h"
+#include "det/master/pool_bindings.h"
 #include "det/master/unmanaged.h"
 
 namespace det::master {
@@ -164,6 +165,9 @@ asio::awaitable<Result<void>> patch_experiment(Services& s, PatchRequest request
   if (live == nullptr) co_return co_await patch_stored(s, std::move(request), *change);
   if (const auto fine = check_policies(s, ProjectId(live->record().project_id), *change); !fine)
     co_return tl::unexpected(fine.error());
+  if (change->resource_pool)
+    if (const auto open = check_pool(s, ProjectId(live->record().project_id), *change->resource_pool); !open)
+      co_return tl::unexpected(open.error());
   cluster::ExperimentPatched patched{request.id, request.name, request.description, request.notes,
                                      request.labels};
   if (change->of_resources() || change->of_checkpoints() || change->of_search()) patched.config = *change;

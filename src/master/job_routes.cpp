@@ -6,6 +6,7 @@
 #include "det/master/experiment_patch.h"
 #include "det/master/objects.h"
 #include "det/master/policy_book.h"
+#include "det/master/pool_bindings.h"
 #include "det/master/rights.h"
 #include "det/master/workspaces.h"
 
@@ -179,13 +180,20 @@ Job job_of(Services& s, const cluster::Job& of) {
   return job;
 }
 
-/// Jobs that are not over, in the order in which their queues serve them, a pool after the other.
+/// Whether it has slots or waits for some: what is paused waits for nothing once its trials have left.
+bool takes_part(Services& s, const cluster::Job& job) {
+  if (!job.task.empty() || !allocations_of(s, job).empty()) return true;
+  return s.ledger.cluster().experiment(job.experiment)->record().state != experiment::State::Paused;
+}
+
+/// Jobs that run or wait, in the order in which their queues serve them, a pool after the other.
 std::vector<Job> jobs(Services& s, const std::string& only) {
   std::vector<Job> all;
   for (const auto& pool : s.ledger.cluster().resource_pools()) {
     if (!only.empty() && pool != only) continue;
     std::int32_t ahead = 0;
     for (const auto& job : s.ledger.cluster().queue(pool)) {
+      if (!takes_part(s, job)) continue;
       all.push_back(job_of(s, job));
       all.back().summary.jobs_ahead = has_order(s, pool) ? ahead++ : -1;
     }
@@ -279,6 +287,12 @@ Result<cluster::Event> to_event(Services& s, const QueueControl& update) {
   change.weight = update.weight;
   change.resource_pool = update.resource_pool;
   if (auto fine = check_policies(s, job, change); !fine) return tl::unexpected(std::move(fine).error());
+  if (change.resource_pool && job.task.empty())
+    if (auto open =
+            check_pool(s, ProjectId(s.ledger.cluster().experiment(job.experiment)->record().project_id),
+                       *change.resource_pool);
+        !open)
+      return tl::unexpected(std::move(open).error());
   if (!job.task.empty()) {
     if (update.priority) return cluster::TaskPrioritySet{job.task, *update.priority};
     return failed_precondition("job '{}' is a {}: its priority and its place can be changed, its {} cannot",
@@ -342,6 +356,8 @@ Result<WhyReply> why(Services& s, const std::string& name) {
   DET_TRY(const auto of, find_job(s, name));
   const auto& cluster = s.ledger.cluster();
   WhyReply reply;
+  reply.job = job_of(s, of);  // what is paused is in no list
+  reply.job.summary.jobs_ahead = -1;
   for (auto& job : jobs(s, cluster.pool_of(of)))
     if (job.job_id == cluster.job_id_of(of)) reply.job = std::move(job);
   reply.scheduler = cluster::policy_name(cluster.pool(reply.job.resource_pool).policy);

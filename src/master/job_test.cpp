@@ -73,6 +73,31 @@ TEST_F(Jobs, SayWhyTheyWait) {
   EXPECT_THAT(std::string(why(4).at("explanation").get_string()), HasSubstr("is paused"));
 }
 
+TEST_F(Jobs, DoNotStandInTheQueueWhileTheyArePaused) {
+  const auto listed = [&] {
+    std::string ids;
+    const auto answer = call(user_, "GET", "/api/v1/job-queues-v2");
+    for (const auto& job : answer.body.at("jobs").as_array())
+      ids += std::string(job.at("full").at("entityId").get_string());
+    return ids;
+  };
+  submit();
+  submit();
+  submit();
+  const auto task = sync("a", 1).desired.at(0);
+  EXPECT_EQ(listed(), "123");
+  call(user_, "POST", "/api/v1/experiments/1/pause");
+  call(user_, "POST", "/api/v1/experiments/2/pause");
+  EXPECT_EQ(listed(), "13") << "the first still has its slot";
+  exit("a", 1, task.allocation_id, 0);
+  EXPECT_EQ(listed(), "3");
+  const auto stats = call(user_, "GET", "/api/v1/job-queues/stats").body.at("results").at(0).at("stats");
+  EXPECT_EQ(stats.at("scheduledCount"), 1);
+  EXPECT_EQ(stats.at("queuedCount"), 0);
+  call(user_, "POST", "/api/v1/experiments/2/activate");
+  EXPECT_EQ(listed(), "23") << "its place in the queue is kept";
+}
+
 TEST_F(Jobs, AreCounted) {
   submit();
   submit();

@@ -23,6 +23,7 @@
 #include "det/master/log_ring.h"
 #include "det/master/measurements.h"
 #include "det/master/policy_book.h"
+#include "det/master/pool_bindings.h"
 #include "det/master/proxy_routes.h"
 #include "det/master/registry.h"
 #include "det/master/request_limits.h"
@@ -99,12 +100,13 @@ class Server final : public Master {
         workspaces_(*store_),
         roles_(*store_, options_.authz),
         policies_(*store_),
+        bindings_(*store_),
         unmanaged_(ledger_, *store_, pool_),
         webhooks_(strand, ledger_, *store_, workspaces_, unmanaged_, options_.webhooks),
         collector_(strand, ledger_, *store_, registry_, pool_),
         liveness_(wall_clock()),
-        services_{ledger_,   *store_,    auth_,     collector_,    registry_, workspaces_, roles_,
-                  policies_, unmanaged_, webhooks_, measurements_, liveness_, pool_},
+        services_{ledger_,   *store_,   auth_,      collector_, registry_,     workspaces_, roles_,
+                  policies_, bindings_, unmanaged_, webhooks_,  measurements_, liveness_,   pool_},
         limits_(options_.rate_limit),
         router_("Determined", DET_VERSION),
         server_(
@@ -273,6 +275,8 @@ class Server final : public Master {
     add_user_routes(router_, services_);
     add_cluster_routes(router_, services_);
     add_pool_routes(router_, services_);
+    add_pool_binding_routes(router_, services_);
+    add_master_config_routes(router_, services_);
     add_cluster_message_routes(router_, services_);
     add_account_routes(router_, services_);
     add_source_routes(router_, services_);
@@ -357,6 +361,7 @@ class Server final : public Master {
   Workspaces workspaces_;
   RoleBook roles_;
   PolicyBook policies_;
+  PoolBindings bindings_;
   Unmanaged unmanaged_;
   Webhooks webhooks_;
   Measurements measurements_;

@@ -20,7 +20,7 @@ struct ModelObject {
   Time creation_time, last_updated_time;
   UserId user_id;
   std::string username;
-  std::int32_t workspace_id = 1;
+  store::WorkspaceId workspace_id;
 };
 BOOST_DESCRIBE_STRUCT(ModelObject, (),
                       (id, name, description, notes, labels, metadata, archived, num_versions, creation_time,

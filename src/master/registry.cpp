@@ -1,5 +1,6 @@
 #include "det/master/registry.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "det/base/text.h"
@@ -52,6 +53,12 @@ const ModelVersionRecord* Registry::version(ModelId model, std::int64_t number) 
 std::int64_t Registry::version_count(ModelId model) const {
   const auto begin = versions_.lower_bound({model, 0});
   return std::distance(begin, versions_.lower_bound({model, std::numeric_limits<std::int64_t>::max()}));
+}
+
+std::size_t Registry::count_in(store::WorkspaceId workspace) const {
+  return static_cast<std::size_t>(std::count_if(models_.begin(), models_.end(), [&](const auto& entry) {
+    return entry.second.workspace == workspace;
+  }));
 }
 
 std::optional<std::string> Registry::use_of(const std::string& checkpoint) const {

@@ -35,6 +35,8 @@ class Registry {
   std::vector<ModelVersionRecord> versions(ModelId model) const;
   const ModelVersionRecord* version(ModelId model, std::int64_t number) const;
   std::int64_t version_count(ModelId model) const;
+  /// How many models are in the workspace.
+  std::size_t count_in(store::WorkspaceId workspace) const;
 
   /// "version 2 of model 'x'" for a checkpoint that a version names.
   std::optional<std::string> use_of(const std::string& checkpoint) const;

@@ -50,8 +50,8 @@ Object in_workspace(Services& s, std::int64_t id, std::string what, std::vector<
 }
 
 /// What all may look for, in the workspace that everything without one is in.
-Object of_all(Services& s, std::string what, std::vector<UserId> owners = {}) {
-  auto object = in_workspace(s, store::kUncategorizedWorkspace.value(), std::move(what), std::move(owners));
+Object of_all(Services& s, std::string what) {
+  auto object = in_workspace(s, store::kUncategorizedWorkspace.value(), std::move(what), {});
   object.is_secret = false;
   return object;
 }
@@ -196,14 +196,17 @@ asio::awaitable<Found> find(Services& s, Permission permission, Kind kind, json:
     case Kind::ProjectKey: object = of_project(s, s.workspaces.project_with_key(text_of(id))); break;
     case Kind::Model:
       if (const auto* model = s.registry.find(text_of(id)))
-        object = of_all(s, fmt::format("model '{}'", model->name), {model->owner});
+        object =
+            in_workspace(s, model->workspace.value(), fmt::format("model '{}'", model->name), {model->owner});
       break;
     case Kind::ModelVersion: {
       const auto* model = s.registry.find(text_of(id));
       const auto number = id_of<std::int64_t>(json::value(parameter("modelVersionNum")));
       if (model == nullptr || !number) break;
       if (const auto* version = s.registry.version(model->id, *number))
-        object = of_all(s, fmt::format("version {} of model '{}'", *number, model->name), {version->owner});
+        object =
+            in_workspace(s, model->workspace.value(),
+                         fmt::format("version {} of model '{}'", *number, model->name), {version->owner});
       break;
     }
     case Kind::Webhook: {
@@ -213,7 +216,6 @@ asio::awaitable<Found> find(Services& s, Permission permission, Kind kind, json:
       if (!record->workspace) co_return co_await find(s, permission, Kind::Cluster, id, request);
       co_return co_await find(s, permission, Kind::Workspace, record->workspace.value(), request);
     }
-    case Kind::Registry: object = of_all(s, "the model registry"); break;
     case Kind::Templates: object = of_all(s, "templates"); break;
   }
   co_return with(std::move(object), permission);
@@ -231,6 +233,8 @@ Error absent(Kind kind, const json::value& id) {
     case Kind::Workspace: return not_there(fmt::format("workspace {} not found", text));
     case Kind::Project: return not_there(fmt::format("project {} not found", text));
     case Kind::ProjectKey: return not_there(fmt::format("project with the key '{}' not found", text));
+    case Kind::Model:
+    case Kind::ModelVersion: return not_there(fmt::format("model '{}' not found", text));
     case Kind::Webhook: return not_there(fmt::format("webhook '{}' not found", text));
     case Kind::Job: return not_there(fmt::format("job '{}' not found in any queue", text));
     default: return not_there(fmt::format("task '{}' not found", text));

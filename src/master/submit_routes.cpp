@@ -10,6 +10,7 @@
 #include "det/master/names.h"
 #include "det/master/objects.h"
 #include "det/master/policy_book.h"
+#include "det/master/pool_bindings.h"
 #include "det/master/rights.h"
 #include "det/master/submit.h"
 #include "det/master/warm_start.h"
@@ -131,9 +132,9 @@ asio::awaitable<Result<void>> may_start_from(Services& s, const std::any& princi
 }
 
 /// What the cluster as it is now could never run, in words.
-std::optional<std::string> never_fits(Services& s, const config::ExperimentConfig& config) {
+std::optional<std::string> never_fits(Services& s, const config::ExperimentConfig& config,
+                                      const std::string& pool) {
   const auto& cluster = s.ledger.cluster();
-  const auto pool = cluster.pool_for(config);
   auto agents = cluster.scheduler_agents(pool);
   if (agents.empty()) return std::nullopt;  // none has come yet
   for (auto& agent : agents) {              // what is disabled can be enabled again
@@ -233,6 +234,8 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   }
   auto resolved = resolve(s, *layers, *held);
   if (!resolved) co_return tl::unexpected(resolved.error());
+  const auto pool = pool_in(s, project, resolved->config);
+  if (const auto open = check_pool(s, project, pool); !open) co_return tl::unexpected(open.error());
   const auto policies = LogPolicies::of(resolved->config.document);
   if (!policies) co_return tl::unexpected(policies.error());
   const auto sources = co_await may_start_from(s, context.principal, request, resolved->config);
@@ -240,7 +243,7 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   const auto warm_start = co_await find_warm_start(s, *resolved);
   if (!warm_start) co_return tl::unexpected(warm_start.error());
   std::vector<std::string> warnings;
-  const auto reason = never_fits(s, resolved->config);
+  const auto reason = never_fits(s, resolved->config, pool);
   if (reason) {
     if (s.launch_error) co_return invalid_argument("slots requested exceeds cluster capacity: {}", *reason);
     warnings.emplace_back("LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED");
@@ -258,7 +261,7 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   record.model_definition_bytes = static_cast<std::int64_t>(packed->archive.size());
   record.owner = user->id;
   record.job_id = checkpoint::new_uuid();
-  record.resource_pool = s.ledger.cluster().pool_for(config);
+  record.resource_pool = pool;
   record.start_time = s.ledger.now();
   record.forked_from = request.parent_id;
   record.project_id = project.value();

@@ -5,6 +5,7 @@
 #include "det/master/model_definition.h"
 #include "det/master/names.h"
 #include "det/master/policy_book.h"
+#include "det/master/pool_bindings.h"
 #include "det/master/rights.h"
 #include "det/master/task_objects.h"
 #include "det/master/workspaces.h"
@@ -51,21 +52,23 @@ Result<config::Layers> layers_of(Services& s, const LaunchRequest& request,
   return layers;
 }
 
-/// Where it runs: the pool that it names, or the usual one.
-std::string pool_of(Services& s, const config::TaskConfig& config) {
+/// Where it runs: the pool that it names, its workspace's usual one, or the cluster's.
+std::string pool_of(Services& s, const WorkspaceRecord& workspace, const config::TaskConfig& config) {
   const auto& pools = s.ledger.cluster().pools();
   if (!config.resource_pool.empty()) return config.resource_pool;
+  const auto& usual = config.slots > 0 ? workspace.default_compute_pool : workspace.default_aux_pool;
+  if (s.ledger.cluster().resource_pools().contains(usual)) return usual;
   return config.slots > 0 ? pools.default_compute : pools.default_aux;
 }
 
-Result<config::TaskConfig> resolve(Services& s, const TaskKind& kind, const config::Layers& layers,
-                                   const config::Policies& policies) {
+Result<config::TaskConfig> resolve(Services& s, const TaskKind& kind, const WorkspaceRecord& workspace,
+                                   const config::Layers& layers, const config::Policies& policies) {
   const config::Circumstances circumstances{
       .now = s.ledger.now(), .pet_name = pet_name(), .resource_pools = s.ledger.cluster().resource_pools()};
   auto resolved = config::resolve_task(kind.word, layers, circumstances, policies);
   if (!resolved) return tl::unexpected(join_errors(resolved.error()));
   if (policies.empty()) return *std::move(resolved);
-  const auto usual = s.ledger.cluster().pool(pool_of(s, *resolved)).default_priority;
+  const auto usual = s.ledger.cluster().pool(pool_of(s, workspace, *resolved)).default_priority;
   if (const auto errors = config::limit(config::Workload::Task, resolved->document, policies, usual);
       !errors.empty())
     return tl::unexpected(join_errors(errors));
@@ -168,19 +171,21 @@ asio::awaitable<Result<LaunchReply>> launch(Services& s, TaskKind kind, Context 
   }
   const auto layers = layers_of(s, request, templates);
   if (!layers) co_return tl::unexpected(layers.error());
-  WorkspaceId workspace;
+  auto workspace = *s.workspaces.find(store::kUncategorizedWorkspace);
   Result<config::Policies> held;
   if (const auto place = config::place_of(*layers)) {
     const auto found = workspace_of(s, request, place->workspace);
     if (!found) co_return tl::unexpected(found.error());
-    workspace = (*found)->id;
-    held = s.policies.in(**found, config::Workload::Task);
+    workspace = **found;
+    held = s.policies.in(workspace, config::Workload::Task);
     if (!held) co_return tl::unexpected(held.error());
-    const auto allowed = co_await may_launch(s, context.principal, request, workspace.value());
+    const auto allowed = co_await may_launch(s, context.principal, request, workspace.id.value());
     if (!allowed) co_return tl::unexpected(allowed.error());
   }
-  auto resolved = resolve(s, kind, *layers, *held);
+  auto resolved = resolve(s, kind, workspace, *layers, *held);
   if (!resolved) co_return tl::unexpected(resolved.error());
+  const auto pool = pool_of(s, workspace, *resolved);
+  if (const auto open = check_pool(s, workspace.id, pool); !open) co_return tl::unexpected(open.error());
   if (kind.type == task::Type::Tensorboard) {
     const auto there = co_await check_shown(s, request);
     if (!there) co_return tl::unexpected(there.error());
@@ -203,8 +208,8 @@ asio::awaitable<Result<LaunchReply>> launch(Services& s, TaskKind kind, Context 
                           .context = packed.digest,
                           .context_bytes = static_cast<std::int64_t>(packed.archive.size()),
                           .job_id = checkpoint::new_uuid(),
-                          .resource_pool = pool_of(s, *resolved),
-                          .workspace_id = workspace.value(),
+                          .resource_pool = pool,
+                          .workspace_id = workspace.id.value(),
                           .slots = resolved->slots,
                           .priority = resolved->priority,
                           .idle_timeout_seconds = resolved->idle_timeout_seconds,

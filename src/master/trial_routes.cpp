@@ -138,41 +138,63 @@ asio::awaitable<Result<TrialReply>> one(Services& s, TrialId id) {
   co_return TrialReply{*std::move(trial)};
 }
 
-/// Everything that the trial did, ordered by batches: training, then validation, then checkpoint.
-std::vector<api::Workload> read_workloads(store::Store& store, const WorkloadsQuery& in) {
-  std::vector<std::pair<std::tuple<std::int64_t, int>, api::Workload>> rows;
-  for (const auto& report : store.metrics({.trial = in.trial_id})) {
-    const bool training = report.group == "training";
-    if (!training && report.group != "validation") continue;
-    if (!in.group.empty() && report.group != in.group) continue;
-    if (in.filter == "FILTER_OPTION_VALIDATION" && training) continue;
-    if (in.filter == "FILTER_OPTION_CHECKPOINT") continue;
-    api::Workload workload;
-    (training ? workload.training : workload.validation) = to_api(report, in.include_batch_metrics);
-    rows.emplace_back(std::tuple(report.batches, training ? 0 : 1), std::move(workload));
+/// What of the trial is asked for. InvalidArgument for a filter or a group that there is not.
+Result<store::WorkloadQuery> wanted_of(const WorkloadsQuery& in) {
+  static const std::map<std::string, store::WorkloadQuery> kFilters = {
+      {"", {}},
+      {"FILTER_OPTION_UNSPECIFIED", {}},
+      {"FILTER_OPTION_TRAINING", {.validation = false, .checkpoints = false}},
+      {"FILTER_OPTION_VALIDATION", {.training = false, .checkpoints = false}},
+      {"FILTER_OPTION_CHECKPOINT", {.training = false, .validation = false}},
+      {"FILTER_OPTION_CHECKPOINT_OR_VALIDATION", {.training = false}}};
+  const auto found = kFilters.find(in.filter);
+  if (found == kFilters.end())
+    return invalid_argument(
+        "filter is '{}'; it must be FILTER_OPTION_TRAINING, FILTER_OPTION_VALIDATION, "
+        "FILTER_OPTION_CHECKPOINT or FILTER_OPTION_CHECKPOINT_OR_VALIDATION",
+        in.filter);
+  auto query = found->second;
+  if (!in.group.empty()) {
+    query.training = query.training && in.group == "training";
+    query.validation = query.validation && in.group == "validation";
+    query.checkpoints = false;
   }
-  if (in.group.empty() && in.filter != "FILTER_OPTION_VALIDATION")
-    for (const auto& checkpoint : store.checkpoints_of_trial(in.trial_id)) {
-      api::Workload workload;
-      workload.checkpoint = to_workload(checkpoint);
-      rows.emplace_back(std::tuple(checkpoint.batches, 2), std::move(workload));
-    }
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (is_descending(in.order_by)) std::reverse(rows.begin(), rows.end());
-  std::vector<api::Workload> workloads;
-  for (auto& [key, workload] : rows) workloads.push_back(std::move(workload));
-  return workloads;
+  query.trial = in.trial_id;
+  query.offset = in.offset;
+  query.limit = std::max(in.limit, 0);
+  query.descending = is_descending(in.order_by);
+  return query;
+}
+
+api::Workload api_workload(const store::WorkloadRecord& record, bool with_batches) {
+  api::Workload workload;
+  if (const auto* checkpoint = std::get_if<experiment::CheckpointRecord>(&record)) {
+    workload.checkpoint = to_workload(*checkpoint);
+  } else {
+    const auto& report = std::get<experiment::MetricRecord>(record);
+    (report.group == "training" ? workload.training : workload.validation) = to_api(report, with_batches);
+  }
+  return workload;
 }
 
 asio::awaitable<Result<WorkloadsReply>> workloads(Services& s, WorkloadsQuery in) {
-  auto read = [&s, id = in.trial_id] { return s.store.trial(id).has_value(); };
-  const auto known = co_await blocking(s, std::move(read));
-  if (!known) co_return not_found("trial '{}' not found", in.trial_id);
-  auto read_2 = [&s, in] { return read_workloads(s.store, in); };
-  auto all = co_await blocking(s, std::move(read_2));
-  const auto span = page_of(all.size(), in.offset, in.limit);
-  WorkloadsReply reply{.workloads = {}, .pagination = span.pagination};
-  for (auto i = span.begin; i < span.end; ++i) reply.workloads.push_back(std::move(all[i]));
+  const auto query = wanted_of(in);
+  if (!query) co_return tl::unexpected(query.error());
+  auto read = [&s, query = *query]() -> std::optional<store::WorkloadPage> {
+    if (!s.store.trial(query.trial)) return std::nullopt;
+    return s.store.workloads(query);
+  };
+  const auto page = co_await blocking(s, std::move(read));
+  if (!page) co_return not_found("trial '{}' not found", in.trial_id);
+  WorkloadsReply reply;
+  for (const auto& record : page->workloads)
+    reply.workloads.push_back(api_workload(record, in.include_batch_metrics));
+  reply.pagination = {.offset = in.offset,
+                      .limit = in.limit,
+                      .start_index = static_cast<std::int32_t>(page->offset),
+                      .end_index = static_cast<std::int32_t>(
+                          page->offset + static_cast<std::int64_t>(page->workloads.size())),
+                      .total = static_cast<std::int32_t>(page->total)};
   co_return reply;
 }
 

@@ -5,6 +5,8 @@
 #include "det/base/text.h"
 #include "det/master/objects.h"
 #include "det/master/policy_book.h"
+#include "det/master/pool_bindings.h"
+#include "det/master/registry.h"
 #include "det/master/rights.h"
 #include "det/master/role_book.h"
 #include "det/master/workspace_objects.h"
@@ -126,6 +128,8 @@ asio::awaitable<Result<WorkspaceReply>> create(Services& s, Context context, Cre
   if (!user) co_return tl::unexpected(user.error());
   if (const auto known = check_pools(s, {request.default_compute_pool, request.default_aux_pool}); !known)
     co_return tl::unexpected(known.error());
+  for (const auto& name : {request.default_compute_pool, request.default_aux_pool})
+    if (const auto open = check_pool(s, WorkspaceId(0), name); !open) co_return tl::unexpected(open.error());
   WorkspaceRecord record{.name = std::move(request.name),
                          .owner = user->id,
                          .creation_time = s.ledger.now(),
@@ -163,6 +167,8 @@ asio::awaitable<Result<WorkspaceReply>> patch(Services& s, Context context, Patc
   const auto& aux = request.default_aux_pool ? request.default_aux_pool : request.default_aux_resource_pool;
   if (const auto known = check_pools(s, {compute.value_or(""), aux.value_or("")}); !known)
     co_return tl::unexpected(known.error());
+  for (const auto& name : {compute.value_or(""), aux.value_or("")})
+    if (const auto open = check_pool(s, request.id, name); !open) co_return tl::unexpected(open.error());
   auto edit = [&](WorkspaceRecord& record) {
     if (request.name) record.name = *request.name;
     if (compute) record.default_compute_pool = *compute;
@@ -184,9 +190,19 @@ asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, ById q
   if (!user) co_return tl::unexpected(user.error());
   const auto record = find_workspace(s, q.id);
   if (!record) co_return tl::unexpected(record.error());
+  if (const auto models = s.registry.count_in(q.id); models > 0)
+    co_return failed_precondition(
+        "workspace '{}' holds {} model{}; move or delete what it holds first ('det model list -w {}')",
+        record->name, models, models == 1 ? "" : "s", record->name);
+  if (const auto pool = s.bindings.only_of(q.id); !pool.empty())
+    co_return failed_precondition(
+        "resource pool '{}' is bound to workspace '{}' alone and would be open to all; bind it to another "
+        "first",
+        pool, record->name);
   auto changes = s.workspaces.remove(q.id);
   if (!changes) co_return tl::unexpected(changes.error());
   s.policies.forget(q.id);
+  for (auto& change : s.bindings.forget(q.id)) changes->push_back(std::move(change));
   for (auto& change : s.roles.forget_workspace(q.id.value())) changes->push_back(std::move(change));
   co_await s.ledger.write(*std::move(changes));
   co_return DeleteReply{};
@@ -207,8 +223,7 @@ asio::awaitable<Result<PoolsReply>> pools(Services& s, Context context, PoolsQue
   if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   const auto record = find_workspace(s, q.workspace_id);
   if (!record) co_return tl::unexpected(record.error());
-  const auto known = s.ledger.cluster().resource_pools();
-  const std::vector<std::string> all(known.begin(), known.end());
+  const auto all = pools_open_to(s, q.workspace_id);
   const auto span = page_of(all.size(), q.offset, q.limit);
   PoolsReply reply{.resource_pools = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) reply.resource_pools.push_back(all[i]);

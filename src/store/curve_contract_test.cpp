@@ -101,6 +101,18 @@ TEST_P(CurveContract, ALongCurveHasFewPointsAndEveryPeak) {
   }
 }
 
+TEST_P(CurveContract, HasAboutAsManyPointsAsAreWantedAlsoWhereBlocksWouldGiveFewer) {
+  add_reports(1, 1, kReports, 3);  // 312 blocks
+  for (const std::size_t wanted : {700, 1000, 4000}) {
+    const auto points =
+        store->curve({.trial = kTrial, .group = "training", .names = {"loss"}, .points = wanted});
+    EXPECT_EQ(strange(points), "");
+    EXPECT_LE(points.size(), wanted + 3);
+    EXPECT_GE(points.size(), wanted * 9 / 10);
+    EXPECT_EQ(records(points), std::int64_t{640} * kReports);
+  }
+}
+
 TEST_P(CurveContract, OtherGroupsAndOtherNamesHaveTheirOwnPoints) {
   add_reports(1, 1, kReports, 3);
   const auto points =

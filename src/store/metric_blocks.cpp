@@ -8,8 +8,16 @@
 namespace det::store {
 namespace {
 
-/// As many rows are read whole rather than in blocks.
+/// As many rows are read whole rather than in blocks, also where blocks would give the points that are
+/// wanted; and where they would not, so many.
 constexpr std::int64_t kRowsReadWhole = 8192;
+constexpr std::int64_t kRowsReadForPoints = 65'536;
+
+/// Whether so many blocks, which give two points each, are too few to be read instead of their rows.
+bool too_few(std::size_t blocks, std::size_t points) {
+  const auto rows = static_cast<std::int64_t>(blocks) * kRowsOfBlock;
+  return rows <= kRowsReadWhole || (2 * blocks < points && rows <= kRowsReadForPoints);
+}
 
 // In the table: {"rows":64,"from":1,"records":640,"names":{"loss":[b,v,t, b,v,t]}}, least, greatest, no
 // number.
@@ -114,7 +122,7 @@ std::vector<MetricRecord> read_one_curve(Connection& connection, const CurveQuer
   const auto add_rows = [&cells](const std::vector<MetricRecord>& rows) {
     for (const auto& row : rows) cells.emplace_back().add(row);
   };
-  if (static_cast<std::int64_t>(blocks.size()) * kRowsOfBlock <= kRowsReadWhole) {
+  if (too_few(blocks.size(), wanted.points)) {
     auto rows = whole();
     if (rows.size() <= wanted.points) return rows;
     add_rows(rows);

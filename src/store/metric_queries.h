@@ -4,6 +4,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "det/base/error.h"
 #include "det/experiment/records.h"
@@ -35,6 +37,22 @@ struct CurveQuery {
     if (names.empty() && ids.empty()) return true;
     return names.contains(std::string(name)) || ids.contains(fmt::format("{}.{}", of_group, name));
   }
+};
+
+/// One page of what a trial did, ascending by batches; of equal batches training, then validation, then
+/// checkpoints in the order of their reports.
+struct WorkloadQuery {
+  TrialId trial;
+  bool training = true, validation = true, checkpoints = true;  ///< which of it
+  std::int64_t offset = 0;                                      ///< negative: from the end
+  std::int64_t limit = 0;                                       ///< 0: all from `offset` on
+  bool descending = false;
+};
+using WorkloadRecord = std::variant<experiment::MetricRecord, experiment::CheckpointRecord>;
+struct WorkloadPage {
+  std::vector<WorkloadRecord> workloads;
+  std::int64_t offset = 0;  ///< of the first, from the beginning of the whole list
+  std::int64_t total = 0;   ///< of all pages
 };
 
 }  // namespace det::store

@@ -39,10 +39,7 @@ MetricRecord read_row(Query& query) {
 }
 
 std::optional<MetricRecord> read_one(Connection& connection, const MetricRecord& named) {
-  static const auto sql = std::string(kSelect) + "WHERE trial_id = ? AND metric_group = ? AND batches = ?";
-  Query query(connection, sql);
-  query.bind(named.trial_id, named.group, named.batches);
-  return first<MetricRecord>(query, read_row);
+  return read_metrics_at(connection, named.trial_id, named.group, named.batches);
 }
 
 std::optional<std::int64_t> read_run(Connection& connection, TrialId trial) {
@@ -297,6 +294,14 @@ std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery
     std::erase_if(records, [&](const auto& record) { return record.batches > last; });
   }
   return records;
+}
+
+std::optional<MetricRecord> read_metrics_at(Connection& connection, TrialId trial, const std::string& group,
+                                            std::int64_t batches) {
+  static const auto sql = std::string(kSelect) + "WHERE trial_id = ? AND metric_group = ? AND batches = ?";
+  Query query(connection, sql);
+  query.bind(trial, group, batches);
+  return first<MetricRecord>(query, read_row);
 }
 
 std::optional<MetricRecord> read_latest_metrics(Connection& connection, TrialId trial,

@@ -60,6 +60,9 @@ class MetricWriter {
 /// Ascending by name.
 std::vector<std::string> read_metric_groups(Connection& connection, TrialId trial);
 std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery& query);
+/// The report of this trial, group and batch count.
+std::optional<MetricRecord> read_metrics_at(Connection& connection, TrialId trial, const std::string& group,
+                                            std::int64_t batches);
 std::optional<MetricRecord> read_latest_metrics(Connection& connection, TrialId trial,
                                                 const std::string& group);
 /// See Store::check_metrics.

@@ -7,6 +7,7 @@
 #include "det/base/id.h"
 #include "det/base/json.h"
 #include "det/base/time.h"
+#include "det/store/workspace_records.h"
 
 /// The rows of the model registry.
 namespace det::store {
@@ -24,10 +25,11 @@ struct ModelRecord {
   UserId owner;
   Time creation_time, last_updated_time;
   std::int64_t last_version = 0;  ///< the highest number ever given; none is given again
+  WorkspaceId workspace = kUncategorizedWorkspace;
 };
 BOOST_DESCRIBE_STRUCT(ModelRecord, (),
                       (id, name, description, notes, labels, metadata, archived, owner, creation_time,
-                       last_updated_time, last_version))
+                       last_updated_time, last_version, workspace))
 
 /// A checkpoint in a model; it is kept as long as this row is.
 struct ModelVersionRecord {

@@ -5,15 +5,16 @@ namespace det::store {
 void put_model(Connection& connection, const ModelRecord& r) {
   Query(connection, R"sql(
 INSERT INTO models (id, name, description, notes, labels, metadata, archived, owner, creation_time,
-                    last_updated_time, last_version)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    last_updated_time, last_version, workspace_id)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE
 SET name = excluded.name, description = excluded.description, notes = excluded.notes, labels = excluded.labels,
     metadata = excluded.metadata, archived = excluded.archived, owner = excluded.owner,
-    last_updated_time = excluded.last_updated_time, last_version = excluded.last_version
+    last_updated_time = excluded.last_updated_time, last_version = excluded.last_version,
+    workspace_id = excluded.workspace_id
 )sql")
       .bind(r.id, r.name, r.description, r.notes, Document{r.labels}, Document{r.metadata}, r.archived,
-            r.owner, r.creation_time, r.last_updated_time, r.last_version)
+            r.owner, r.creation_time, r.last_updated_time, r.last_version, r.workspace)
       .run();
 }
 
@@ -45,14 +46,14 @@ void delete_model_version(Connection& connection, const DeleteModelVersion& whic
 std::vector<ModelRecord> read_models(Connection& connection) {
   Query query(connection, R"sql(
 SELECT id, name, description, notes, labels, metadata, archived, owner, creation_time, last_updated_time,
-       last_version
+       last_version, workspace_id
 FROM models
 ORDER BY id
 )sql");
   return collect<ModelRecord>(query, [](Query& row) {
     ModelRecord r;
     row.read(r.id, r.name, r.description, r.notes, Document{r.labels}, Document{r.metadata}, r.archived,
-             r.owner, r.creation_time, r.last_updated_time, r.last_version);
+             r.owner, r.creation_time, r.last_updated_time, r.last_version, r.workspace);
     return r;
   });
 }

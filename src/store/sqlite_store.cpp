@@ -18,6 +18,7 @@
 #include "det/store/unmanaged_rows.h"
 #include "det/store/user_rows.h"
 #include "det/store/webhook_rows.h"
+#include "det/store/workload_rows.h"
 #include "det/store/workspace_rows.h"
 
 namespace det::store {
@@ -70,6 +71,7 @@ class SqliteStore final : public Store {
   }
   std::vector<MetricRecord> metrics(const MetricQuery& query) override { return read(read_metrics, query); }
   std::vector<MetricRecord> curve(const CurveQuery& query) override { return read(read_curve, query); }
+  WorkloadPage workloads(const WorkloadQuery& query) override { return read(read_workloads, query); }
   std::optional<MetricRecord> latest_metrics(TrialId trial, const std::string& group) override {
     return read(read_latest_metrics, trial, group);
   }

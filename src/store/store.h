@@ -180,6 +180,8 @@ class Store {
   /// report has the metrics that are shown at its batches, numbers only, no `run_id`, and the records since
   /// the last one that is shown.
   virtual std::vector<MetricRecord> curve(const CurveQuery& query) = 0;
+  /// Decodes the reports of the page only, however many there are beside them.
+  virtual WorkloadPage workloads(const WorkloadQuery& query) = 0;
   virtual std::optional<MetricRecord> latest_metrics(TrialId trial, const std::string& group) = 0;
   /// What AddMetrics would refuse, as the answer to its sender: InvalidArgument for a name that is
   /// repeated with another value, AlreadyExists for a report of an earlier run that comes too late.

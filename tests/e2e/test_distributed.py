@@ -7,6 +7,7 @@ import time
 
 import pytest
 from cluster import Cluster, kill_process, wait_until
+from images import few_images
 from test_kill import weights_hash
 
 HERE = pathlib.Path(__file__).parent
@@ -232,7 +233,7 @@ def test_a_rank_lost_on_one_agent_ends_the_trial_on_both_and_it_runs_again(with_
 
 def test_the_tutorial_trains_on_two_slots(start):
     cluster = start(options=["--slots", "2"])
-    id = cluster.create(TUTORIAL, "--config", "searcher.max_steps=2", config="distributed.yaml")
+    id = cluster.create(TUTORIAL, "--config", "searcher.max_steps=2", *few_images(), config="distributed.yaml")
     cluster.wait_for_state(id, "COMPLETED", seconds=180)
     trial = cluster.trial_of(id)["id"]
     assert [batches for batches, _ in cluster.metrics(trial, "training")] == [100, 200]

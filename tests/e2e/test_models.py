@@ -105,6 +105,9 @@ try:
     raise SystemExit("twice")
 except errors.ConflictException as error:
     assert "'b'" in str(error)
+other.move_to_workspace("Uncategorized")
+assert other.workspace_id == 1 and "b" in [m.name for m in client.list_models(workspace_names=["Uncategorized"])]
+assert client.list_models(workspace_names=["nowhere"]) == []
 assert model.get_version() is None
 first = model.register_version(uuids[0], name="one", comment="c", metadata={{"m": 1}})
 second = model.register_version(uuids[1])

@@ -7,6 +7,7 @@ import re
 import pytest
 import torch
 from cluster import REPOSITORY, Cluster
+from images import few_images
 
 EXAMPLES = REPOSITORY / "examples"
 pytestmark = pytest.mark.skipif(
@@ -76,7 +77,8 @@ def test_a_checkpoint_is_listed_downloaded_and_loaded(cluster, tutorial, tmp_pat
 
 
 def test_the_context_generation_trains_with_a_shortened_length(cluster):
-    id = cluster.create(EXAMPLES / "mnist_pytorch_context", "--config", "searcher.max_length.batches=200")
+    shorter = ("--config", "searcher.max_length.batches=200", *few_images())
+    id = cluster.create(EXAMPLES / "mnist_pytorch_context", *shorter)
     cluster.wait_for_state(id, "COMPLETED", seconds=600)
     ((batches, metrics),) = cluster.metrics(cluster.trial_of(id)["id"], "validation")
     assert batches == 200

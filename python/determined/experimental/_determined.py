@@ -175,18 +175,21 @@ class Determined:
         description: str | None = "",
         metadata: dict[str, Any] | None = None,
         labels: Sequence[str] | None = None,
+        workspace_name: str | None = None,
     ) -> Model:
-        """A new entry of the registry.
+        """A new entry of the registry, in the workspace ``Uncategorized`` unless another is named.
 
         Raises:
             ConflictException: there is a model of that name.
         """
-        body = {
+        body: dict[str, Any] = {
             "name": name,
             "description": description or "",
             "metadata": metadata or {},
             "labels": list(labels or ()),
         }
+        if workspace_name is not None:
+            body["workspaceName"] = workspace_name
         return Model(self._session, self._session.post("/api/v1/models", body)["model"])
 
     def get_model(self, identifier: str | int) -> Model:
@@ -209,8 +212,9 @@ class Determined:
         model_id: int | None = None,
         labels: Sequence[str] | None = None,
         archived: bool | None = None,
+        workspace_names: Sequence[str] | None = None,
     ) -> list[Model]:
-        """Models with ``name`` and ``description`` in theirs, and with all the labels."""
+        """Models with ``name`` and ``description`` in theirs, with all the labels, in one of the workspaces."""
         params = {
             "sortBy": None if sort_by is ModelSortBy.UNSPECIFIED else f"SORT_BY_{sort_by.name}",
             "orderBy": f"ORDER_BY_{order_by.name}",
@@ -219,6 +223,7 @@ class Determined:
             "id": model_id,
             "labels": list(labels or ()),
             "archived": archived,
+            "workspaceNames": list(workspace_names or ()),
         }
         return [Model(self._session, answer) for answer in self._session.pages("/api/v1/models", "models", params)]
 

@@ -126,6 +126,7 @@ class Model:
         self.creation_time: datetime.datetime | None = time_of(answer.get("creationTime"))
         self.last_updated_time: datetime.datetime | None = time_of(answer.get("lastUpdatedTime"))
         self.num_versions: int = answer.get("numVersions") or 0
+        self.workspace_id: int = answer.get("workspaceId") or 1
 
     def __repr__(self) -> str:
         return f"Model(name={self.name!r}, metadata={self.metadata!r})"
@@ -209,6 +210,14 @@ class Model:
             ConflictException: another has the name.
         """
         self._read(self._session.patch(self._path(), {"name": name})["model"])
+
+    def move_to_workspace(self, workspace_name: str) -> None:
+        """Puts the model into another workspace.
+
+        Raises:
+            NotFoundException: there is none of that name.
+        """
+        self._patch(workspaceName=workspace_name)
 
     def archive(self) -> None:
         """Hides the model from lists; it takes no new versions."""

@@ -106,8 +106,9 @@ def create_model(
     description: str | None = "",
     metadata: dict[str, Any] | None = None,
     labels: Sequence[str] | None = None,
+    workspace_name: str | None = None,
 ) -> Model:
-    return _master().create_model(name, description, metadata, labels)
+    return _master().create_model(name, description, metadata, labels, workspace_name)
 
 
 def get_model(identifier: str | int) -> Model:

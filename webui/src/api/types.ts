@@ -281,6 +281,7 @@ export interface Model {
   readonly creationTime: string;
   readonly lastUpdatedTime: string;
   readonly username: string;
+  readonly workspaceId: number;
 }
 
 export interface ModelVersion {

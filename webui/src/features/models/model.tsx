@@ -8,6 +8,7 @@ import { flatten } from "../../components/format";
 import { Age, Labels, Loaded, Pairs, Panel, Problem, StateBadge } from "../../components/parts";
 import { go, Link } from "../../components/route";
 import { type Column, Table } from "../../components/table";
+import { useWorkspaceNames, WorkspaceChoice } from "./workspace_choice";
 
 interface Both {
   readonly model: Model;
@@ -51,6 +52,8 @@ export function ModelPage({ name }: { name: string }) {
 function Head({ model, reload }: { model: Model; reload: () => void }) {
   const { name } = model;
   const [deletes, setDeletes] = useState(false);
+  const [moves, setMoves] = useState(false);
+  const nameOf = useWorkspaceNames();
   const [problem, setProblem] = useState("");
   const save = (change: object) => patch(address(name), change).then(reload);
   const archive = () =>
@@ -73,6 +76,9 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
           <button type="button" onClick={() => void archive()}>
             {model.archived ? "unarchive" : "archive"}
           </button>
+          <button type="button" onClick={() => setMoves(true)}>
+            move
+          </button>
           <button type="button" onClick={() => setDeletes(true)}>
             delete
           </button>
@@ -86,6 +92,9 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
       <p className="quiet row">
         <span>{model.username}</span>
         <span>
+          in <Link to={{ page: "models" }} query={{ workspace: String(model.workspaceId) }}>{nameOf(model.workspaceId)}</Link>
+        </span>
+        <span>
           changed <Age time={model.lastUpdatedTime} />
         </span>
         <Editable
@@ -97,6 +106,7 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
         </Editable>
       </p>
       <Problem text={problem} />
+      {moves && <MoveModel model={model} onDone={reload} onClose={() => setMoves(false)} />}
       {deletes && (
         <Dialog
           title={`Delete model ${name}?`}
@@ -109,6 +119,16 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
         </Dialog>
       )}
     </header>
+  );
+}
+
+function MoveModel({ model, onDone, onClose }: { model: Model; onDone: () => void; onClose: () => void }) {
+  const [target, setTarget] = useState(model.workspaceId);
+  const move = () => post(`${address(model.name)}/move`, { destinationWorkspaceId: target }).then(onDone);
+  return (
+    <Dialog title={`Move model ${model.name}`} action="move" disabled={target === model.workspaceId} onAction={move} onClose={onClose}>
+      <WorkspaceChoice value={target} onChange={setTarget} />
+    </Dialog>
   );
 }
 

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { get, post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { Model, Pagination } from "../../api/types";
@@ -7,8 +7,9 @@ import { count } from "../../components/format";
 import { Age, Choice, Field, Labels, Loaded, PageHead } from "../../components/parts";
 import { go, Link, useParameter } from "../../components/route";
 import { type Column, Table } from "../../components/table";
+import { useWorkspaceNames, WorkspaceChoice } from "./workspace_choice";
 
-const columns: readonly Column<Model>[] = [
+const columnsWith = (nameOf: (workspace: number) => string): readonly Column<Model>[] => [
   {
     id: "name",
     title: "Name",
@@ -20,6 +21,7 @@ const columns: readonly Column<Model>[] = [
     ),
   },
   { id: "description", title: "Description", value: ({ description }) => description, cell: ({ description }) => <span className="ellipsis quiet">{description}</span> },
+  { id: "workspace", title: "Workspace", value: ({ workspaceId }) => nameOf(workspaceId), cell: ({ workspaceId }) => nameOf(workspaceId) },
   { id: "labels", title: "Labels", cell: ({ labels }) => <Labels labels={labels} /> },
   { id: "versions", title: "Versions", number: true, value: ({ numVersions }) => numVersions, cell: ({ numVersions }) => numVersions },
   {
@@ -35,10 +37,13 @@ const columns: readonly Column<Model>[] = [
 export function ModelList() {
   const [search, setSearch] = useParameter("search");
   const [archived, setArchived] = useParameter("archived");
+  const [workspace, setWorkspace] = useParameter("workspace");
   const [creates, setCreates] = useState(false);
-  const parameters = { name: search, ...(archived === "all" ? {} : { archived: archived === "yes" }) };
+  const nameOf = useWorkspaceNames();
+  const columns = useMemo(() => columnsWith(nameOf), [nameOf]);
+  const parameters = { name: search, ...(workspace === "" ? {} : { workspaceIds: [workspace] }), ...(archived === "all" ? {} : { archived: archived === "yes" }) };
   const [list] = usePolled(
-    `models ${search} ${archived}`,
+    `models ${search} ${archived} ${workspace}`,
     (signal) => get<{ models: readonly Model[]; pagination: Pagination }>("models", parameters, signal),
     5000,
   );
@@ -57,6 +62,11 @@ export function ModelList() {
       <search className="row filters">
         <input type="search" value={search} placeholder="Name" aria-label="Search by name" onChange={(event) => setSearch(event.target.value)} />
         <Choice label="Archived" value={archived} options={[["", "no"], ["yes", "yes"], ["all", "both"]]} onChange={setArchived} />
+        {workspace !== "" && (
+          <button type="button" onClick={() => setWorkspace("")} aria-label="Remove the filter by workspace">
+            {nameOf(Number(workspace))} ×
+          </button>
+        )}
       </search>
       <Loaded of={list} what="models">
         {({ models }) => (
@@ -78,8 +88,9 @@ export function ModelList() {
 function NewModel({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
+  const [workspace, setWorkspace] = useState(1);
   const create = async () => {
-    await post("models", { name: name.trim(), description });
+    await post("models", { name: name.trim(), description, workspaceId: workspace });
     go({ page: "model", name: name.trim() });
   };
   return (
@@ -90,6 +101,7 @@ function NewModel({ onClose }: { onClose: () => void }) {
       <Field label="Description">
         <input value={description} onChange={(event) => setDescription(event.target.value)} />
       </Field>
+      <WorkspaceChoice value={workspace} onChange={setWorkspace} />
     </Dialog>
   );
 }

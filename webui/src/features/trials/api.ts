@@ -22,8 +22,13 @@ export interface Workloads {
   readonly pagination: { readonly total?: number };
 }
 
-export const listWorkloads = (id: number, offset: number, limit: number, signal: AbortSignal): Promise<Workloads> =>
-  get<Workloads>(`trials/${id}/workloads`, { offset, limit, orderBy: "ORDER_BY_DESC" }, signal);
+export type WorkloadKind = "training" | "validation" | "checkpoint";
+
+/** A page of what a trial did, the newest first; `only` of one kind. */
+export function listWorkloads(id: number, only: WorkloadKind | undefined, offset: number, limit: number, signal: AbortSignal): Promise<Workloads> {
+  const filter = only === undefined ? {} : { filter: `FILTER_OPTION_${only.toUpperCase()}` };
+  return get<Workloads>(`trials/${id}/workloads`, { offset, limit, orderBy: "ORDER_BY_DESC", ...filter }, signal);
+}
 
 export async function killTrial(id: number): Promise<void> {
   await post(`trials/${id}/kill`);

@@ -4,28 +4,39 @@ import type { Workload } from "../../api/types";
 import { formatBytes, formatNumber, toNumber } from "../../components/format";
 import { Age, Loaded, StateBadge } from "../../components/parts";
 import { useParameter } from "../../components/route";
-import { listWorkloads } from "./api";
+import { listWorkloads, type WorkloadKind } from "./api";
 
 const pageSize = 200;
 
-const kindOf = ({ training, checkpoint }: Workload) => (training ? "training" : checkpoint ? "checkpoint" : "validation");
+const kinds: readonly WorkloadKind[] = ["training", "validation", "checkpoint"];
+
+const kindOf = ({ training, checkpoint }: Workload): WorkloadKind => (training ? "training" : checkpoint ? "checkpoint" : "validation");
 
 /** What the trial did, newest first. */
 export function WorkloadTable({ id, live }: { id: number; live: boolean }) {
   const [offset, setOffset] = useState(0);
-  const [only, setOnly] = useParameter("only");
-  const [loaded] = usePolled(`workloads ${id} ${offset}`, (signal) => listWorkloads(id, offset, pageSize, signal), 2000, () => live);
+  const [chosen, setChosen] = useParameter("only");
+  const only = kinds.find((kind) => kind === chosen);
+  const setOnly = (kind: string) => {
+    setOffset(0);
+    setChosen(kind);
+  };
+  const [loaded] = usePolled(
+    `workloads ${id} ${only} ${offset}`,
+    (signal) => listWorkloads(id, only, offset, pageSize, signal),
+    2000,
+    () => live,
+  );
   return (
     <Loaded of={loaded} what="workloads">
       {({ workloads, pagination }) => {
         const total = pagination.total ?? 0;
-        const shown = workloads.filter((workload) => only === "" || kindOf(workload) === only);
-        if (total === 0) return <p className="quiet">Nothing has been done yet.</p>;
+        if (total === 0 && only === undefined) return <p className="quiet">Nothing has been done yet.</p>;
         return (
           <>
             <div className="row filters">
-              {["", "training", "validation", "checkpoint"].map((kind) => (
-                <button key={kind} type="button" aria-pressed={only === kind} onClick={() => setOnly(kind)}>
+              {["", ...kinds].map((kind) => (
+                <button key={kind} type="button" aria-pressed={(only ?? "") === kind} onClick={() => setOnly(kind)}>
                   {kind || "all"}
                 </button>
               ))}
@@ -46,7 +57,7 @@ export function WorkloadTable({ id, live }: { id: number; live: boolean }) {
                   </tr>
                 </thead>
                 <tbody>
-                  {shown.map((workload) => (
+                  {workloads.map((workload) => (
                     <Row key={keyOf(workload)} workload={workload} />
                   ))}
                 </tbody>

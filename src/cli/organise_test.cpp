@@ -1,0 +1,97 @@
+// Models, resource pools and the master's settings on the command line, and what of the original makes no
+// sense.
+
+#include <gmock/gmock.h>
+
+#include "det/cli/test_master.h"
+
+namespace det::cli::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr const char* kVision = R"({"workspaces":[{"id":3,"name":"vision"}],"pagination":{"total":1}})";
+
+std::string sent(const TestMaster& master, const std::string& request) {
+  return json::serialize(master.last_body(request));
+}
+
+TEST(ModelCli, MoveNamesTheWorkspaceByItsId) {
+  TestMaster master;
+  master.answer("GET /api/v1/workspaces", kVision);
+  master.answer("POST /api/v1/models/fashion/move", "{}");
+  EXPECT_EQ(det("model move fashion vision", master).out, "Moved model fashion to workspace vision\n");
+  EXPECT_EQ(sent(master, "POST /api/v1/models/fashion/move"), R"({"destinationWorkspaceId":3})");
+  EXPECT_THAT(det("model move fashion nowhere", master).err, HasSubstr("nowhere"));
+}
+
+TEST(ModelCli, CreateAndListTakeWorkspaces) {
+  TestMaster master;
+  master.answer("POST /api/v1/models", R"({"model":{"id":1,"name":"fashion","workspaceId":3}})");
+  EXPECT_THAT(det("model create fashion -w vision", master).out, HasSubstr("Workspace ID"));
+  EXPECT_EQ(sent(master, "POST /api/v1/models"),
+            R"({"name":"fashion","description":"","workspaceName":"vision"})");
+  master.answer("GET /api/v1/models", R"({"models":[],"pagination":{"total":0}})");
+  EXPECT_EQ(det("model list -w vision,speech", master).code, 0);
+  EXPECT_THAT(master.asked(), Contains(HasSubstr("workspaceNames=vision&workspaceNames=speech")));
+}
+
+TEST(ResourcePoolCli, BindingsAreAddedRemovedAndReplaced) {
+  TestMaster master;
+  const std::string path = "/api/v1/resource-pools/gpu/workspace-bindings";
+  for (const auto* method : {"POST ", "DELETE ", "PUT "}) master.answer(method + path, "{}");
+  EXPECT_EQ(det("resource-pool bindings add gpu vision speech", master).out,
+            "Bound resource pool gpu to vision, speech\n");
+  EXPECT_EQ(sent(master, "POST " + path), R"({"workspaceNames":["vision","speech"]})");
+  EXPECT_EQ(det("rp bindings remove gpu vision", master).out,
+            "Resource pool gpu is bound to vision no longer\n");
+  EXPECT_EQ(det("rp bindings replace gpu vision", master).out,
+            "Resource pool gpu is bound to vision alone\n");
+  EXPECT_EQ(det("rp bindings replace gpu", master).out, "Resource pool gpu is open to all\n");
+  EXPECT_EQ(sent(master, "PUT " + path), R"({"workspaceNames":[]})");
+  EXPECT_EQ(det("rp bindings add gpu", master).code, 2);
+}
+
+TEST(ResourcePoolCli, BoundWorkspacesAreListedByName) {
+  TestMaster master;
+  master.answer("GET /api/v1/resource-pools/gpu/workspace-bindings",
+                R"({"workspaceIds":[3],"pagination":{"total":1}})");
+  master.answer("GET /api/v1/workspaces/3", R"({"workspace":{"id":3,"name":"vision"}})");
+  EXPECT_EQ(det("rp bindings list-workspaces gpu --csv", master).out, "ID,Name\r\n3,vision\r\n");
+  master.answer("GET /api/v1/resource-pools/cpu/workspace-bindings",
+                R"({"workspaceIds":[],"pagination":{"total":0}})");
+  EXPECT_EQ(det("rp bindings list-workspaces cpu", master).out, "Resource pool cpu is open to all.\n");
+}
+
+TEST(MasterCli, ConfigIsShownAndTheLevelOfTheLogIsSet) {
+  TestMaster master;
+  master.answer("GET /api/v1/master/config", R"({"config":{"log":{"level":"info"}}})");
+  EXPECT_EQ(det("master config", master).out, "log:\n  level: info\n");
+  EXPECT_EQ(det("master config --json", master).code, 0);
+  master.answer("PATCH /api/v1/master/config", "{}");
+  EXPECT_EQ(det("master config set --log.level debug", master).out, "The master logs from level debug on\n");
+  EXPECT_EQ(sent(master, "PATCH /api/v1/master/config"),
+            R"({"config":{"log":{"level":"LOG_LEVEL_DEBUG"}},"fieldMask":{"paths":["log.level"]}})");
+  EXPECT_EQ(det("master config set", master).code, 2);
+  EXPECT_EQ(det("master config set --log.level loud", master).code, 2);
+}
+
+TEST(Refused, OptionsOfTheOriginalSayWhyTheyDoNothingHere) {
+  const TestMaster master;
+  for (const auto& [words, why] :
+       {std::pair{"experiment create const.yaml -p 8080:8080",
+                  "the master forwards nothing to the ports of trials"},
+        {"user create ann --remote", "there is no single sign-on"},
+        {"shell start --show-ssh-command", "without SSH"},
+        {"shell start -p", "without SSH"},
+        {"master config set --log.level info --log.color true", "where it goes to a terminal"}}) {
+    const auto done = det(words, master);
+    EXPECT_EQ(done.code, 2) << words;
+    EXPECT_THAT(done.err, HasSubstr(why)) << words;
+  }
+  EXPECT_TRUE(master.asked().empty());
+}
+
+}  // namespace
+}  // namespace det::cli::test

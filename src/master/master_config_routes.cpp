@@ -1,0 +1,102 @@
+// The master's configuration: what lies under every experiment's, and what can be changed while it runs.
+
+#include <spdlog/spdlog.h>
+
+#include "det/base/text.h"
+#include "det/master/objects.h"
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+struct ConfigReply {
+  json::value config;
+};
+BOOST_DESCRIBE_STRUCT(ConfigReply, (), (config))
+struct LogSettings {
+  std::optional<std::string> level;
+  std::optional<bool> color;
+};
+BOOST_DESCRIBE_STRUCT(LogSettings, (), (level, color))
+struct LiveConfig {
+  LogSettings log;
+};
+BOOST_DESCRIBE_STRUCT(LiveConfig, (), (log))
+struct ConfigPatch {
+  LiveConfig config;
+  json::value field_mask;  ///< {"paths": ["log.level"]} or "log.level"; null: all that is there
+};
+BOOST_DESCRIBE_STRUCT(ConfigPatch, (), (config, field_mask))
+
+constexpr std::string_view kLevelPath = "log.level";
+
+/// "LOG_LEVEL_DEBUG" or "debug".
+Result<spdlog::level::level_enum> level_named(const std::string& text) {
+  static const std::map<std::string, spdlog::level::level_enum> kLevels = {
+      {"trace", spdlog::level::trace},      {"debug", spdlog::level::debug}, {"info", spdlog::level::info},
+      {"warning", spdlog::level::warn},     {"warn", spdlog::level::warn},   {"error", spdlog::level::err},
+      {"critical", spdlog::level::critical}};
+  auto word = to_lower(text);
+  if (word.starts_with("log_level_")) word.erase(0, std::string_view("log_level_").size());
+  const auto found = kLevels.find(word);
+  if (found == kLevels.end())
+    return invalid_argument("log.level is '{}'; it must be trace, debug, info, warning, error or critical",
+                            text);
+  return found->second;
+}
+
+/// All that the mask names can be changed.
+Result<void> check_mask(const json::value& mask) {
+  std::vector<std::string> paths;
+  if (mask.is_string()) paths.emplace_back(mask.get_string());
+  if (mask.is_object())
+    if (const auto* list = mask.get_object().if_contains("paths"); list != nullptr && list->is_array())
+      for (const auto& path : list->get_array())
+        if (path.is_string()) paths.emplace_back(path.get_string());
+  for (const auto& path : paths)
+    if (path != kLevelPath)
+      return invalid_argument("'{}' cannot be changed while the master runs; only {} can", path, kLevelPath);
+  return {};
+}
+
+asio::awaitable<Result<Empty>> patch_config(ConfigPatch request) {
+  if (const auto fine = check_mask(request.field_mask); !fine) co_return tl::unexpected(fine.error());
+  if (request.config.log.color)
+    co_return invalid_argument(
+        "log.color cannot be changed while the master runs: its log has colours where it goes to a terminal");
+  if (!request.config.log.level)
+    co_return invalid_argument("nothing to change; {} can be, as {{\"log\":{{\"level\":\"debug\"}}}}",
+                               kLevelPath);
+  const auto level = level_named(*request.config.log.level);
+  if (!level) co_return tl::unexpected(level.error());
+  spdlog::default_logger()->set_level(*level);
+  spdlog::log(*level, "the log's level is {} from now on", spdlog::level::to_string_view(*level));
+  co_return Empty{};
+}
+
+}  // namespace
+
+void add_master_config_routes(http::Router& router, Services& s) {
+  router.add<Empty, ConfigReply>(
+      Verb::Get, "/api/v1/master/config",
+      [&s](Context, Empty) -> asio::awaitable<Result<ConfigReply>> {
+        auto config = config::masked(s.defaults);
+        const auto level = spdlog::level::to_string_view(spdlog::default_logger()->level());
+        config["log"] = json::object{{"level", std::string_view(level.data(), level.size())}};
+        co_return ConfigReply{std::move(config)};
+      },
+      Doc{.summary = "What lies under every experiment's configuration, and the level of the master's log",
+          .tag = "Cluster"});
+  router.add<ConfigPatch, Empty>(
+      Verb::Patch, "/api/v1/master/config", [](Context, ConfigPatch r) { return patch_config(std::move(r)); },
+      Doc{.summary = "Change the level of the master's log until it ends",
+          .tag = "Cluster",
+          .errors = {ErrorCode::PermissionDenied}});
+}
+
+}  // namespace det::master

@@ -1,0 +1,50 @@
+// What of the master's configuration can be changed while it runs.
+
+#include <gmock/gmock.h>
+#include <spdlog/spdlog.h>
+
+#include "det/master/testing.h"
+
+namespace det::master {
+namespace {
+
+using ::testing::HasSubstr;
+
+class MasterConfigTest : public testing::MasterTest {
+ protected:
+  ~MasterConfigTest() override { spdlog::default_logger()->set_level(before_); }
+  testing::Answer set_level(const std::string& token, const std::string& level) {
+    return call(token, "PATCH", kConfig, {{"config", {{"log", {{"level", level}}}}}});
+  }
+  static constexpr const char* kConfig = "/api/v1/master/config";
+
+ private:
+  const spdlog::level::level_enum before_ = spdlog::default_logger()->level();
+};
+
+TEST_F(MasterConfigTest, TheLevelOfTheLogIsChangedAtOnceAndShown) {
+  EXPECT_EQ(set_level(admin_, "LOG_LEVEL_ERROR").status, 200);
+  EXPECT_EQ(spdlog::default_logger()->level(), spdlog::level::err);
+  EXPECT_EQ(call(admin_, "GET", kConfig).body.at("config").at("log").at("level"), "error");
+  EXPECT_EQ(set_level(admin_, "warning").status, 200);
+  EXPECT_EQ(spdlog::default_logger()->level(), spdlog::level::warn);
+}
+
+TEST_F(MasterConfigTest, NothingElseIsChangedAndByNobodyElse) {
+  const auto before = spdlog::default_logger()->level();
+  EXPECT_EQ(set_level(user_, "debug").status, 403);
+  EXPECT_THAT(set_level(admin_, "loud").text, HasSubstr("log.level is 'loud'; it must be trace"));
+  const json::object level{{"log", {{"level", "debug"}}}};
+  EXPECT_THAT(
+      call(admin_, "PATCH", kConfig, {{"config", level}, {"fieldMask", {{"paths", json::array{"port"}}}}})
+          .text,
+      HasSubstr("'port' cannot be changed while the master runs"));
+  EXPECT_THAT(call(admin_, "PATCH", kConfig, {{"config", {{"log", {{"color", true}}}}}}).text,
+              HasSubstr("log.color"));
+  EXPECT_THAT(call(admin_, "PATCH", kConfig, {{"config", json::object{}}}).text,
+              HasSubstr("nothing to change"));
+  EXPECT_EQ(spdlog::default_logger()->level(), before);
+}
+
+}  // namespace
+}  // namespace det::master

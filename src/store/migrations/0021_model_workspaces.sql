@@ -1,0 +1,2 @@
+-- Models belong to a workspace. Those that were there before stay in "Uncategorized".
+ALTER TABLE models ADD COLUMN workspace_id INTEGER NOT NULL DEFAULT 1;
