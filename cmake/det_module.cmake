@@ -47,9 +47,8 @@ function(det_module name)
   target_compile_options(det_${name} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers -Wno-mismatched-new-delete ${DET_NO_FALSE_ALARMS} -Werror)
   if(NOT ARG_SEPARATE)
     set_target_properties(det_${name} PROPERTIES UNITY_BUILD ${DET_UNITY} UNITY_BUILD_BATCH_SIZE 6)
-    if(ARG_PRECOMPILED STREQUAL asio)  # g++ 12 takes unnamed namespaces of files compiled together for those of headers
-      target_compile_options(det_${name} PRIVATE -Wno-subobject-linkage)
-    endif()
+    # g++ 12 takes unnamed namespaces of files that are compiled together for those of headers.
+    target_compile_options(det_${name} PRIVATE -Wno-subobject-linkage)
   endif()
   if(ARG_WAITS)
     target_compile_options(det_${name} PRIVATE -O1)

@@ -52,8 +52,8 @@ std::string fields_text(const Headers& headers) {
 }
 
 // A request on its way: the connection to the service, and what both directions must know.
-struct Way {
-  Way(const asio::any_io_executor& executor, std::shared_ptr<Exchange> e, Forward f)
+struct Passage {
+  Passage(const asio::any_io_executor& executor, std::shared_ptr<Exchange> e, Forward f)
       : exchange(std::move(e)), how(std::move(f)), service(executor), sent(executor, kNever) {}
 
   void close() {
@@ -104,7 +104,7 @@ struct Way {
   Clock::time_point half_closed_deadline = kNever;
 };
 
-std::string request_head(const Way& way, const std::string& upgrade) {
+std::string request_head(const Passage& way, const std::string& upgrade) {
   auto headers = way.how.headers;
   remove_hop_by_hop(headers, true);
   headers.erase("content-length");
@@ -128,7 +128,7 @@ struct ReplyFrame {
   bool keep_alive = false;
 };
 
-std::string reply_head(const Way& way, const PartReader& reply, ReplyFrame& frame) {
+std::string reply_head(const Passage& way, const PartReader& reply, ReplyFrame& frame) {
   auto headers = reply.headers();
   const auto* upgrade = headers.find("upgrade");
   const auto protocol = upgrade == nullptr ? std::string() : *upgrade;
@@ -156,7 +156,7 @@ std::string reply_head(const Way& way, const PartReader& reply, ReplyFrame& fram
 }
 
 // The client's direction of a request: its body.
-asio::awaitable<void> send_body(std::shared_ptr<Way> way) {
+asio::awaitable<void> send_body(std::shared_ptr<Passage> way) {
   const bool chunked = !way->exchange->body_length();
   bool more = true;
   while (more) {
@@ -176,7 +176,7 @@ asio::awaitable<void> send_body(std::shared_ptr<Way> way) {
 }
 
 // The client's direction of a tunnel.
-asio::awaitable<void> send_tunnel(std::shared_ptr<Way> way) {
+asio::awaitable<void> send_tunnel(std::shared_ptr<Passage> way) {
   bool more = true;
   while (more) {
     auto piece = co_await way->exchange->read();
@@ -194,7 +194,7 @@ asio::awaitable<void> send_tunnel(std::shared_ptr<Way> way) {
   way->close();
 }
 
-void start(const std::shared_ptr<Way>& way, asio::awaitable<void> direction) {
+void start(const std::shared_ptr<Passage>& way, asio::awaitable<void> direction) {
   way->sending = true;
   asio::co_spawn(way->service.get_executor(), std::move(direction), [way](std::exception_ptr failure) {
     way->sending = false;
@@ -203,7 +203,7 @@ void start(const std::shared_ptr<Way>& way, asio::awaitable<void> direction) {
   });
 }
 
-asio::awaitable<bool> fail_with(std::shared_ptr<Way> way, int status, std::string why) {
+asio::awaitable<bool> fail_with(std::shared_ptr<Passage> way, int status, std::string why) {
   way->over = true;
   way->close();
   Response response;
@@ -216,7 +216,7 @@ asio::awaitable<bool> fail_with(std::shared_ptr<Way> way, int status, std::strin
   co_return co_await way->exchange->respond(std::move(response));
 }
 
-asio::awaitable<bool> tunnel(std::shared_ptr<Way> way, std::string first) {
+asio::awaitable<bool> tunnel(std::shared_ptr<Passage> way, std::string first) {
   way->how.write_timeout = std::max(way->how.write_timeout, std::chrono::milliseconds(600'000));
   way->exchange->become_tunnel();
   boost::system::error_code ignored;
@@ -246,7 +246,7 @@ asio::awaitable<bool> tunnel(std::shared_ptr<Way> way, std::string first) {
 }
 
 // From the service's first byte to its last.
-asio::awaitable<bool> receive(std::shared_ptr<Way> way, bool may_upgrade) {
+asio::awaitable<bool> receive(std::shared_ptr<Passage> way, bool may_upgrade) {
   const auto kind =
       way->exchange->request().method == "HEAD" ? PartReader::Of::ReplyToHead : PartReader::Of::Reply;
   PartReader reply(kind);
@@ -326,9 +326,9 @@ void remove_hop_by_hop(Headers& headers, bool of_request) {
 
 asio::awaitable<bool> forward(std::shared_ptr<Exchange> exchange, Forward how) {
   const auto executor = co_await asio::this_coro::executor;
-  const auto way = std::make_shared<Way>(executor, exchange, std::move(how));
+  const auto way = std::make_shared<Passage>(executor, exchange, std::move(how));
   struct Guard {  // for a client that goes away: this coroutine is cancelled
-    std::shared_ptr<Way> way;
+    std::shared_ptr<Passage> way;
     ~Guard() {
       way->over = true;
       way->close();
