@@ -255,7 +255,9 @@ asio::awaitable<Result<Holds>> hold_sources(Services& s, std::any principal, Exp
 
 asio::awaitable<Result<Empty>> answer(Services& s, Context context, AnswerRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
-  if (s.ledger.cluster().experiment(request.experiment_id) == nullptr) {
+  const auto* live = s.ledger.cluster().experiment(request.experiment_id);
+  if (live == nullptr || live->finished()) {
+    co_await s.ledger.durable();
     auto record = co_await stored(s, request.experiment_id);
     if (!record) co_return tl::unexpected(record.error());
     co_return failed_precondition("experiment {} is {}; its search takes no more operations",

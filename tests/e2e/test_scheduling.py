@@ -41,7 +41,8 @@ def test_an_important_experiment_takes_the_slot_and_the_other_ends_with_the_same
 
 def test_the_order_of_the_queue_is_changed_from_the_command_line_and_survives_the_master(start, noisy):
     cluster = start(options=["--slots", "1"])
-    ids = [cluster.create(noisy, "--paused") for _ in range(3)]
+    large = ("--config", "resources.slots_per_trial=64", "--config", "hyperparameters.global_batch_size=64")
+    ids = [cluster.create(noisy, *large) for _ in range(3)]
     cluster.run("job", "update", ids[2], "--ahead-of", ids[0])
 
     def queue():
@@ -52,6 +53,8 @@ def test_the_order_of_the_queue_is_changed_from_the_command_line_and_survives_th
     cluster.master.kill()
     cluster.start_master()
     assert queue() == [ids[2], ids[0], ids[1]]
+    cluster.run("experiment", "pause", ids[1])
+    assert queue() == [ids[2], ids[0]], "who is paused waits for nothing"
     assert "is paused" in cluster.run("job", "why", ids[1])
 
 

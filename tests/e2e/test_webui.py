@@ -117,8 +117,9 @@ def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
         *("--config", "min_validation_period.batches=100"),
     )
     waiting = ["waits first", "waits second"]
+    large = ("--config", "resources.slots_per_trial=64", "--config", "hyperparameters.global_batch_size=64")
     for name in waiting:
-        cluster.create(noisy, "--paused", "--config", f"name={name}")
+        cluster.create(noisy, "--config", f"name={name}", *large)
     trials = cluster.get(f"experiments/{search}/trials")["trials"]
     facts = {
         "search": {
