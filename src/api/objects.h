@@ -119,6 +119,7 @@ struct Trial {
   std::optional<MetricsWorkload> best_validation, latest_validation;
   std::optional<CheckpointWorkload> best_checkpoint;
   std::string runner_state;
+  std::string log_policy_matched;  ///< names, with commas; empty: none
   double wall_clock_time = 0;
   std::string warm_start_checkpoint_uuid, task_id;
   std::vector<std::string> task_ids;
@@ -133,9 +134,9 @@ struct Trial {
 BOOST_DESCRIBE_STRUCT(Trial, (),
                       (id, experiment_id, start_time, end_time, state, restarts, hparams,
                        total_batches_processed, best_validation, latest_validation, best_checkpoint,
-                       runner_state, wall_clock_time, warm_start_checkpoint_uuid, task_id, task_ids,
-                       total_checkpoint_size, checkpoint_count, summary_metrics, searcher_metric_value, error,
-                       waiting_reason, target_batches))
+                       runner_state, log_policy_matched, wall_clock_time, warm_start_checkpoint_uuid, task_id,
+                       task_ids, total_checkpoint_size, checkpoint_count, summary_metrics,
+                       searcher_metric_value, error, waiting_reason, target_batches))
 
 struct Workload {
   std::optional<MetricsWorkload> training, validation;

@@ -195,7 +195,8 @@ std::vector<Command> set_commands() {
        "det experiment set max-trials 7 64",
        define_max_trials},
       {{"max-length"},
-       "set how far the trials train that are not over (of halving: the top rung), in the searcher's unit",
+       "set how far the trials train that are not over (of halving: the top rung), in the searcher's unit; "
+       "also max_time",
        "det experiment set max-length 7 2000",
        define_max_length},
       {{"max-concurrent-trials"},

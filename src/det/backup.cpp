@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int failed(const Error& error) {
+int backup_failed(const Error& error) {
   std::fprintf(stderr, "Failed to back up: %s\n", error.message().c_str());
   return 1;
 }
@@ -64,25 +64,26 @@ int backup(std::vector<std::string> arguments) {
                "Only the database, without the files of checkpoints");
   if (const auto code = parse(app, std::move(arguments))) return *code;
   if (fs::exists(target))
-    return failed(Error(ErrorCode::AlreadyExists,
-                        fmt::format("'{}' is there already; name a directory that is not", target.string())));
+    return backup_failed(
+        Error(ErrorCode::AlreadyExists,
+              fmt::format("'{}' is there already; name a directory that is not", target.string())));
   std::error_code code;
   fs::create_directories(target, code);
   if (code)
-    return failed(
+    return backup_failed(
         Error(ErrorCode::Unavailable, fmt::format("cannot make '{}': {}", target.string(), code.message())));
   fs::permissions(target, fs::perms::owner_all, code);
   const auto copied = store::back_up_sqlite(directory / "determined.db", target / "determined.db");
   if (!copied) {
     fs::remove(target, code);
-    return failed(copied.error());
+    return backup_failed(copied.error());
   }
   fs::copy_file(directory / "agent.token", target / "agent.token", code);
   std::printf("Copied the database, %.1f MB.\n",
               static_cast<double>(fs::file_size(target / "determined.db", code)) / 1e6);
   if (!without_checkpoints) {
     const auto files = copy_files(directory / "checkpoints", target / "checkpoints");
-    if (!files) return failed(files.error());
+    if (!files) return backup_failed(files.error());
     std::printf("Copied %ju files of checkpoints, %.1f MB%s.\n", files->files,
                 static_cast<double>(files->bytes) / 1e6,
                 files->gone > 0 ? ", without those that were deleted meanwhile" : "");

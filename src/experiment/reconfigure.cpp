@@ -84,9 +84,8 @@ Result<void> check_search(const Reconfiguration& change, const config::Experimen
     if (auto fine = check_field(field.name, *field.value, field.now, field.grows, searcher.name); !fine)
       return fine;
   }
-  if (change.max_length && config.generation != config::Generation::Length)
-    return failed_precondition("searcher.max_length cannot be changed: the configuration says {}",
-                               config.generation == config::Generation::Steps ? "max_steps" : "max_time");
+  if (change.max_length && config.generation == config::Generation::Steps)
+    return failed_precondition("searcher.max_length cannot be changed: the configuration says max_steps");
   if (change.max_length && searcher.max_length.count == 0)
     return failed_precondition(
         "searcher.max_length cannot be changed: the trial's script decides how long it trains");
@@ -121,7 +120,10 @@ Result<json::object> reconfigured(json::object document, const Reconfiguration& 
   if (change.of_search()) {
     auto& searcher = section(document, "searcher");
     if (change.max_concurrent_trials) searcher["max_concurrent_trials"] = *change.max_concurrent_trials;
-    if (change.max_length) set_length(searcher["max_length"], *change.max_length);
+    if (change.max_length && config.generation == config::Generation::Time)
+      searcher["max_time"] = *change.max_length;
+    else if (change.max_length)
+      set_length(searcher["max_length"], *change.max_length);
     if (change.max_trials) searcher["max_trials"] = *change.max_trials;
     if (change.num_rounds) searcher["num_rounds"] = *change.num_rounds;
     // More trials and longer ones would make other brackets; those that are there stay.

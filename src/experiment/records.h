@@ -82,14 +82,15 @@ struct TrialRecord {
   std::string warm_start_checkpoint;
   std::string runner_state;           ///< training, validating, …
   std::optional<double> best_metric;  ///< searcher metric, as reported
+  std::string log_policy_matched;     ///< names of log_policies that its log has matched, in their order
   std::string error;
   Time start_time;
   std::optional<Time> end_time;
 };
 BOOST_DESCRIBE_STRUCT(TrialRecord, (),
                       (id, experiment_id, request_id, task_id, state, hparams, seed, restarts, run_id,
-                       batches, latest_checkpoint, warm_start_checkpoint, runner_state, best_metric, error,
-                       start_time, end_time))
+                       batches, latest_checkpoint, warm_start_checkpoint, runner_state, best_metric,
+                       log_policy_matched, error, start_time, end_time))
 
 enum class AllocationState { Pending, Assigned, Starting, Running, Terminating, Terminated };
 BOOST_DESCRIBE_ENUM(AllocationState, Pending, Assigned, Starting, Running, Terminating, Terminated)

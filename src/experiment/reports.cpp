@@ -65,6 +65,9 @@ void Experiment::log_policy_matched(TrialId id, const std::string& policy, const
   auto* trial = find(id);
   if (trial == nullptr || is_terminal(trial->record.state) || !trial->log_policies.insert(policy).second)
     return;
+  auto& matched = trial->record.log_policy_matched;
+  matched += (matched.empty() ? "" : ", ") + policy;
+  changed_.insert(id);
   std::string follows;
   if (action == "cancel_retries") {
     trial->no_restart = fmt::format("its log has a line that log policy '{}' looks for: {}", policy, line);

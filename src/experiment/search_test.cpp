@@ -143,10 +143,13 @@ TEST(ExperimentSearch, MoreBracketsDoNotComeWithMoreTrials) {
 TEST(ExperimentSearch, ALongerMaximumOfAHalvingIsForThoseWhoComeToItsTop) {
   for (const auto* searcher :
        {"{name: async_halving, num_rungs: 2, divisor: 2, max_trials: 4, "
-        "max_concurrent_trials: 1, stop_once: true",
-        "{name: adaptive_simple, mode: aggressive, max_rungs: 2, divisor: 2, max_trials: 4"}) {
+        "max_concurrent_trials: 1, stop_once: true, max_length: {batches: 100}",
+        "{name: async_halving, num_rungs: 2, divisor: 2, max_trials: 4, "
+        "max_concurrent_trials: 1, max_time: 100, time_metric: batches",
+        "{name: adaptive_simple, mode: aggressive, max_rungs: 2, divisor: 2, max_trials: 4, "
+        "max_length: {batches: 100}"}) {
     SCOPED_TRACE(searcher);
-    Bench bench(fmt::format("searcher: {}, metric: loss, max_length: {{batches: 100}}}}\n", searcher));
+    Bench bench(fmt::format("searcher: {}, metric: loss}}\n", searcher));
     const auto goes_up = [&](const Trial& trial) { return trial.operations.back().batches > 50; };
     while (std::ranges::none_of(bench.experiment.trials(), [&](const auto& t) { return goes_up(t.second); }))
       for (const auto& [id, trial] : bench.experiment.trials())
@@ -160,6 +163,11 @@ TEST(ExperimentSearch, ALongerMaximumOfAHalvingIsForThoseWhoComeToItsTop) {
       const std::vector<TrialOperation> above = {{50, 50, true}, {100, 100, false}, {300, 300, false}};
       EXPECT_EQ(trial.operations, goes_up(trial) ? above : below);
     }
+    const auto& config = bench.experiment.record().config.at("searcher").as_object();
+    if (config.contains("max_time"))
+      EXPECT_EQ(config.at("max_time"), 300);
+    else
+      EXPECT_EQ(json::serialize(config.at("max_length")), R"({"batches":300})");
     const auto copy = Experiment::restore(bench.experiment.snapshot());
     ASSERT_TRUE(copy) << copy.error().message();
     EXPECT_EQ(json::serialize(copy->snapshot()), json::serialize(bench.experiment.snapshot()));
@@ -207,8 +215,8 @@ TEST(ExperimentSearch, SaysWhyItsSearchCannotBeChangedAndChangesNothing) {
        {.max_length = 400},
        "searcher.max_length cannot be changed: the configuration says max_steps"},
       {"searcher: {name: adaptive_asha, metric: loss, max_trials: 4, max_time: 64, time_metric: batches}\n",
-       {.max_length = 400},
-       "searcher.max_length cannot be changed: the configuration says max_time"},
+       {.max_length = 40},
+       "searcher.max_length is 40; it is 64 now, and can only grow"},
       {"searcher: {name: adaptive_asha, metric: loss, max_trials: 4, max_length: {batches: 64}}\n",
        {.max_length = 32},
        "searcher.max_length is 32; it is 64 now, and can only grow"},

@@ -56,6 +56,7 @@ TEST_F(LogPoliciesTest, AFailureAfterSuchALineIsTheTrialsLastAlsoOverARestartOfT
   exit("a", 1, task.allocation_id, 1);
   const auto told = experiment(id);
   EXPECT_EQ(told.at("state"), "STATE_ERROR");
+  EXPECT_EQ(call(user_, "GET", "/api/v1/trials/1").body.at("trial").at("logPolicyMatched"), "full");
   const auto log = log_of(task);
   EXPECT_THAT(log, HasSubstr("log policy 'full' has matched; when it fails it is not restarted"));
   EXPECT_THAT(log,
@@ -83,6 +84,7 @@ TEST_F(LogPoliciesTest, WithoutAnActionALineIsOnlyNotedAndWhatIsSwitchedOffIsNot
   print(task, "uncorrectable ECC error encountered");
   EXPECT_THAT(log_of(task), HasSubstr("log policy 'CUDA OOM' has matched"));
   EXPECT_THAT(log_of(task), ::testing::Not(HasSubstr("'ECC Error'")));
+  EXPECT_EQ(call(user_, "GET", "/api/v1/trials/1").body.at("trial").at("logPolicyMatched"), "CUDA OOM");
   exit("a", 1, task.allocation_id, 1);
   EXPECT_EQ(sync("a", 1).desired.size(), 1u) << "it is restarted";
 }

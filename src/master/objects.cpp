@@ -258,6 +258,7 @@ api::Trial read_trial(store::Store& store, const experiment::TrialRecord& r, con
   t.hparams = r.hparams;
   t.total_batches_processed = static_cast<std::int32_t>(r.batches);
   t.runner_state = r.runner_state;
+  t.log_policy_matched = r.log_policy_matched;
   t.warm_start_checkpoint_uuid = r.warm_start_checkpoint;
   t.task_id = r.task_id;
   t.task_ids = {r.task_id};
@@ -299,6 +300,7 @@ void complete_trial(Services& s, const experiment::TrialRecord& record, api::Tri
   if (live == nullptr) return;
   trial.total_batches_processed = static_cast<std::int32_t>(live->record.batches);
   trial.runner_state = live->record.runner_state;
+  trial.log_policy_matched = live->record.log_policy_matched;
   trial.waiting_reason = s.ledger.cluster().waiting_reason(live->allocation);
   if (!live->operations.empty())
     trial.target_batches = static_cast<std::int32_t>(live->operations.back().batches);

@@ -112,6 +112,7 @@ inline TrialRecord sample_trial(std::int64_t id, std::int64_t experiment) {
   r.latest_checkpoint = "checkpoint";
   r.warm_start_checkpoint = "warm";
   r.runner_state = "training";
+  r.log_policy_matched = "CUDA OOM, ECC Error";
   r.best_metric = 0.5;
   r.error = "none";
   r.start_time = Time{10};

@@ -10,20 +10,22 @@ namespace {
 // two indexes with every report of every trial.
 constexpr std::string_view kPutTrial = R"sql(
 INSERT INTO trials (id, experiment_id, request_id, task_id, state, hparams, seed, restarts, run_id, batches,
-                    latest_checkpoint, warm_start_checkpoint, runner_state, best_metric, error, start_time, end_time)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    latest_checkpoint, warm_start_checkpoint, runner_state, best_metric, log_policy_matched, error,
+                    start_time, end_time)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE
 SET request_id = excluded.request_id, state = excluded.state, hparams = excluded.hparams, seed = excluded.seed,
     restarts = excluded.restarts, run_id = excluded.run_id, batches = excluded.batches,
     latest_checkpoint = excluded.latest_checkpoint, warm_start_checkpoint = excluded.warm_start_checkpoint,
-    runner_state = excluded.runner_state, best_metric = excluded.best_metric, error = excluded.error,
+    runner_state = excluded.runner_state, best_metric = excluded.best_metric,
+    log_policy_matched = excluded.log_policy_matched, error = excluded.error,
     start_time = excluded.start_time, end_time = excluded.end_time
 WHERE experiment_id = excluded.experiment_id AND task_id = excluded.task_id
 )sql";
 
 constexpr std::string_view kSelectTrials = R"sql(
 SELECT id, experiment_id, request_id, task_id, state, hparams, seed, restarts, run_id, batches, latest_checkpoint,
-       warm_start_checkpoint, runner_state, best_metric, error, start_time, end_time
+       warm_start_checkpoint, runner_state, best_metric, log_policy_matched, error, start_time, end_time
 FROM trials
 )sql";
 
@@ -31,7 +33,7 @@ TrialRecord read_trial_row(Query& query) {
   TrialRecord r;
   query.read(r.id, r.experiment_id, r.request_id, r.task_id, r.state, Document{r.hparams}, r.seed, r.restarts,
              r.run_id, r.batches, r.latest_checkpoint, r.warm_start_checkpoint, r.runner_state, r.best_metric,
-             r.error, r.start_time, r.end_time);
+             r.log_policy_matched, r.error, r.start_time, r.end_time);
   return r;
 }
 
@@ -89,7 +91,7 @@ void put_trial(Connection& connection, const TrialRecord& r) {
     Query(connection, kPutTrial)
         .bind(r.id, r.experiment_id, r.request_id, r.task_id, r.state, Document{r.hparams}, r.seed,
               r.restarts, r.run_id, r.batches, r.latest_checkpoint, r.warm_start_checkpoint, r.runner_state,
-              r.best_metric, r.error, r.start_time, r.end_time)
+              r.best_metric, r.log_policy_matched, r.error, r.start_time, r.end_time)
         .run();
   };
   put();

@@ -4,7 +4,6 @@
 
 namespace det::simulation {
 
-constexpr std::int64_t kMillisecond = 1000;
 constexpr std::int64_t kShimMargin = 500 * kMillisecond;  // the agent, if it lives, comes first
 constexpr std::int64_t kGrace = 15 * kSecond;
 

@@ -3,12 +3,6 @@
 #include "world.h"
 
 namespace det::simulation {
-namespace {
-
-constexpr std::int64_t kMillisecond = 1000;
-
-}  // namespace
-
 // Replays what is on the disk, from the newest snapshot point and from the very
 // beginning, and holds the two against each other (I-9).
 void SimMaster::start() {

@@ -6,7 +6,6 @@
 namespace det::simulation {
 namespace {
 
-constexpr std::int64_t kMillisecond = 1000;
 using search::SearchEvent;
 using search::SearchWish;
 

@@ -5,8 +5,6 @@
 namespace det::simulation {
 namespace {
 
-constexpr std::int64_t kMillisecond = 1000;
-
 std::string key_of(const std::string& allocation, int rank) {
   return fmt::format("{}/{}", allocation, rank);
 }

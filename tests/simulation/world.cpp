@@ -8,7 +8,6 @@
 namespace det::simulation {
 namespace {
 
-constexpr std::int64_t kMillisecond = 1000;
 constexpr std::int64_t kMinute = 60 * kSecond;
 
 // Small experiments of every kind that this build searches.

@@ -24,6 +24,8 @@
 /// The invariants I-… are those of docs/reference/invariants.md.
 namespace det::simulation {
 
+inline constexpr std::int64_t kMillisecond = 1000;  ///< of virtual time
+
 /// A protocol bug planted on purpose: a simulation is trusted only for what it can find.
 enum class Mutant {
   None,

@@ -122,6 +122,7 @@ export interface Trial {
   readonly checkpointCount?: number;
   readonly totalCheckpointSize?: string;
   readonly runnerState?: string;
+  readonly logPolicyMatched?: string;
   readonly warmStartCheckpointUuid?: string;
   readonly taskId?: string;
   readonly error?: string;

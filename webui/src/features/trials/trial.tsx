@@ -96,6 +96,7 @@ function Head({ trial, experiment, reload }: TrialWithExperiment & { reload: () 
         </div>
       </div>
       {trial.error && <Problem text={trial.error} />}
+      {trial.logPolicyMatched && <p className="quiet">Its log has matched: {trial.logPolicyMatched}</p>}
       {!over && trial.waitingReason && <p className="quiet">Waits: {trial.waitingReason}</p>}
       {asks && (
         <Dialog
