@@ -171,18 +171,19 @@ def _as_other(env: EnvContext, client: Finder, name: str, seconds: float) -> Mee
 
 
 def _come(env: EnvContext, store: Any, host: str, port: int, seconds: float) -> Meeting:
-    store.set(f"come/{env.rank}", json.dumps({"host": host, "machine": env.cross_rank}))
     end = time.monotonic() + seconds + 60
+    come = json.dumps({"host": host, "machine": env.cross_rank})
     while True:
         try:
+            store.set(f"come/{env.rank}", come)
             store.wait(["go"], datetime.timedelta(seconds=5))
+            go = json.loads(store.get("go"))
             break
         except RuntimeError as error:
             if not is_timeout(error):
                 raise ChiefLost("rank 0 ended before all ranks had come") from None
             if time.monotonic() > end:
                 raise RanksMissing(f"rank 0 waited for others for more than {seconds:g} s and said nothing") from None
-    go = json.loads(store.get("go"))
     with contextlib.suppress(RuntimeError):
         store.add("left", 1)
     if go.get("preempted"):

@@ -113,6 +113,9 @@ def test_off_the_cluster_a_loop_runs_once_and_keeps_its_checkpoints(tmp_path: pa
         assert context.checkpoint.get_metadata(uuid) == {"steps_completed": 1, "extra": [1]}
         context.checkpoint.download(uuid, tmp_path / "in", selector=lambda name: name == "model")
         assert [path.name for path in (tmp_path / "in").iterdir()] == ["model"]
+        for name in ("", ".", "..", f"../{uuid}", f"{uuid}/.."):
+            with pytest.raises(ValueError, match="is no checkpoint's id"):
+                context.checkpoint.delete(name)
         context.checkpoint.delete(uuid)
         with pytest.raises(FileNotFoundError, match=uuid):
             context.checkpoint.download(uuid, tmp_path / "in2")

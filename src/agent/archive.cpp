@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "det/base/text.h"
+#include "det/base/utf8_names.h"
 
 namespace det::agent {
 
@@ -88,6 +89,7 @@ class Unpacker {
       : root_(root), limits_(limits), packed_(packed) {}
 
   Result<void> run(archive* reader) {
+    const Utf8Names names_are_utf8;
     archive_entry* entry = nullptr;
     while (true) {
       const int status = archive_read_next_header(reader, &entry);

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "det/base/utf8_names.h"
+
 namespace det::cli {
 namespace {
 
@@ -21,6 +23,7 @@ bool stays_inside(const fs::path& path) {
 }  // namespace
 
 Result<void> unpack(const fs::path& archive, const fs::path& directory) {
+  const Utf8Names names_are_utf8;
   const std::unique_ptr<::archive, int (*)(::archive*)> reader(::archive_read_new(), ::archive_read_free);
   const std::unique_ptr<::archive, int (*)(::archive*)> writer(::archive_write_disk_new(),
                                                                ::archive_write_free);
@@ -63,6 +66,7 @@ Result<void> unpack(const fs::path& archive, const fs::path& directory) {
 }
 
 Result<void> pack(const fs::path& path, const std::vector<PackedFile>& files) {
+  const Utf8Names names_are_utf8;
   const std::unique_ptr<::archive, int (*)(::archive*)> writer(::archive_write_new(), ::archive_write_free);
   ::archive_write_add_filter_gzip(writer.get());
   ::archive_write_set_format_pax_restricted(writer.get());

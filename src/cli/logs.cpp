@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "det/base/time.h"
@@ -20,11 +19,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kLevels[] = {"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
 constexpr std::size_t kQueueMax = 10'000;
-constexpr std::size_t kSeenMax = 20'000;
 constexpr auto kTick = 1s;
 constexpr auto kReconnectDelay = 300ms;
 constexpr auto kPatience = 5min;
-constexpr std::int64_t kOverlapMicroseconds = 5'000'000;
 
 void show_entry(Console& console, const json::value& entry, bool as_json) {
   if (as_json) return console.write_line(json::serialize(entry));
@@ -33,36 +30,26 @@ void show_entry(Console& console, const json::value& entry, bool as_json) {
   console.log_line(text);
 }
 
-// Recognises entries that a second stream brings again.
-class Seen {
+// How far a log was shown: the master numbers the lines of a log in their order.
+class Place {
  public:
-  // Whether the entry is new.
+  // Whether the entry is new. One without a number always is.
   bool add(const json::value& entry) {
-    const auto time = text_at(entry, "timestamp");
-    if (time > last_timestamp_) last_timestamp_ = time;
-    const auto id = json::serialize(at(entry, "id"));
-    if (id == "null" || id == "\"\"") return true;
-    if (!ids_.insert(id).second) return false;
-    order_.push_back(id);
-    if (order_.size() > kSeenMax) {
-      ids_.erase(order_.front());
-      order_.pop_front();
-    }
+    const auto id = integer_at(entry, "id");
+    if (id <= 0) return true;
+    if (id <= last_) return false;
+    last_ = id;
     return true;
   }
 
-  // From when a second stream should start: a little early, since entries of
-  // several ranks may arrive out of order.
-  std::optional<std::string> resume_after() const {
-    const auto time = parse_rfc3339(last_timestamp_);
-    if (!time) return std::nullopt;
-    return to_rfc3339(*time + -kOverlapMicroseconds);
+  // After which line another stream should start; nothing: from the beginning.
+  std::optional<std::string> last() const {
+    if (last_ == 0) return std::nullopt;
+    return std::to_string(last_);
   }
 
  private:
-  std::set<std::string> ids_;
-  std::deque<std::string> order_;
-  std::string last_timestamp_;
+  std::int64_t last_ = 0;
 };
 
 // Entries on their way from the thread that reads them to the one that shows them.
@@ -106,7 +93,8 @@ class Inbox {
 
 // One stream, from its start to its end, shown as it comes.
 Result<void> follow_once(Session& session, const std::string& path, const QueryItems& query, bool as_json,
-                         Seen& seen, bool& contact, const FollowHooks& hooks, Clock::time_point& next_tick) {
+                         Place& place, bool& contact, const FollowHooks& hooks,
+                         Clock::time_point& next_tick) {
   const auto twin = session.twin();
   Inbox inbox;
   std::thread reader([&] {
@@ -127,7 +115,7 @@ Result<void> follow_once(Session& session, const std::string& path, const QueryI
   while (!result) {
     const auto entries = inbox.take(next_tick, result);
     for (const auto& entry : entries)
-      if (seen.add(entry)) show_entry(session.console(), entry, as_json);
+      if (place.add(entry)) show_entry(session.console(), entry, as_json);
     contact = contact || !entries.empty();
     if (!entries.empty()) session.console().flush();
     if (Clock::now() >= next_tick) {
@@ -138,7 +126,7 @@ Result<void> follow_once(Session& session, const std::string& path, const QueryI
   return *std::move(result);
 }
 
-Result<void> follow(Session& session, const std::string& path, const LogOptions& options, Seen seen,
+Result<void> follow(Session& session, const std::string& path, const LogOptions& options, Place place,
                     const FollowHooks& hooks) {
   auto next_tick = Clock::now();
   auto last_contact = Clock::now();
@@ -146,12 +134,9 @@ Result<void> follow(Session& session, const std::string& path, const LogOptions&
   while (true) {
     auto items = log_query(options);
     items.emplace_back("follow", "true");
-    if (const auto after = seen.resume_after()) {
-      std::erase_if(items, [](const auto& item) { return item.first == "timestampAfter"; });
-      items.emplace_back("timestampAfter", *after);
-    }
+    if (const auto last = place.last()) items.emplace_back("afterId", *last);
     bool contact = false;
-    auto ended = follow_once(session, path, items, options.json, seen, contact, hooks, next_tick);
+    auto ended = follow_once(session, path, items, options.json, place, contact, hooks, next_tick);
     if (ended) {
       if (!hooks.is_over) return {};
       const auto over = hooks.is_over();
@@ -230,14 +215,15 @@ QueryItems log_query(const LogOptions& options) {
 
 Result<void> show_logs(Session& session, const std::string& path, const LogOptions& options,
                        FollowHooks hooks) {
-  Seen seen;
+  Place place;
   if (options.tail) {
     // Newest first is how the master counts from the end.
     auto items = log_query(options);
-    items.emplace_back("limit", std::to_string(*options.tail));
+    // To follow from the end on takes its place, which is its last line's.
+    items.emplace_back("limit", std::to_string(std::max<std::int64_t>(*options.tail, 1)));
     items.emplace_back("orderBy", "ORDER_BY_DESC");
     std::vector<json::value> entries;
-    if (*options.tail > 0) {
+    if (*options.tail > 0 || options.follow) {
       if (auto read = session.stream(path, items,
                                      [&](const json::value& entry) {
                                        entries.push_back(entry);
@@ -248,7 +234,7 @@ Result<void> show_logs(Session& session, const std::string& path, const LogOptio
     }
     std::reverse(entries.begin(), entries.end());
     for (const auto& entry : entries)
-      if (seen.add(entry)) show_entry(session.console(), entry, options.json);
+      if (place.add(entry) && *options.tail > 0) show_entry(session.console(), entry, options.json);
   } else if (!options.follow) {
     auto items = log_query(options);
     if (options.head) items.emplace_back("limit", std::to_string(*options.head));
@@ -261,7 +247,7 @@ Result<void> show_logs(Session& session, const std::string& path, const LogOptio
   if (!options.follow) return {};
   // Connects and logs in here, since the reading thread may not ask for a password.
   if (const auto me = session.get("/api/v1/me"); !me) return tl::unexpected(me.error());
-  return follow(session, path, options, std::move(seen), hooks);
+  return follow(session, path, options, place, hooks);
 }
 
 }  // namespace det::cli

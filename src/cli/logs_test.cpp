@@ -71,9 +71,22 @@ TEST(TrialLogs, GoOnWhereABrokenConnectionLeftOff) {
   master.answer("GET /api/v1/trials/12", R"({"trial":{"id":12,"state":"STATE_COMPLETED"}})");
   EXPECT_THAT(det("t logs -f 12", master).out,
               ::testing::StartsWith("one\ntwo\nthree\nTrial log stream ended."));
-  EXPECT_THAT(master.asked(),
-              ::testing::Contains(
-                  "GET /api/v1/trials/12/logs?follow=true&timestampAfter=2026-01-02T03%3A04%3A07.000000Z"));
+  EXPECT_THAT(master.asked(), ::testing::Contains("GET /api/v1/trials/12/logs?follow=true&afterId=12"));
+}
+
+TEST(TrialLogs, AreFollowedFromTheLinesOnThatTheEndIsOf) {
+  TestMaster master;
+  master.stream(kLogs, {entry(13, "three"), entry(12, "two")});
+  master.stream(kLogs, {entry(14, "four")});
+  master.answer("GET /api/v1/trials/12", R"({"trial":{"id":12,"state":"STATE_COMPLETED"}})");
+  EXPECT_THAT(det("t logs -f 12 --tail 2", master).out, ::testing::StartsWith("two\nthree\nfour\nTrial"));
+  EXPECT_THAT(master.asked(), ::testing::Contains("GET /api/v1/trials/12/logs?follow=true&afterId=13"));
+
+  TestMaster quiet;
+  quiet.stream(kLogs, {entry(13, "three")});
+  quiet.stream(kLogs, {entry(14, "four")});
+  quiet.answer("GET /api/v1/trials/12", R"({"trial":{"id":12,"state":"STATE_COMPLETED"}})");
+  EXPECT_THAT(det("t logs -f 12 --tail 0", quiet).out, ::testing::StartsWith("four\nTrial"));
 }
 
 TEST(TrialLogs, AreFollowedUntilTheTrialEndsAndNotTheStream) {

@@ -1,6 +1,9 @@
 #include "det/cli/table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "det/base/text.h"
 #include "det/cli/console.h"
@@ -60,6 +63,12 @@ std::string csv_field(const std::string& text) {
   return quoted + '"';
 }
 
+// Whole, for a program reads it: no digit is left out.
+std::string csv_text(const json::value& cell) {
+  if (cell.is_double() && std::isfinite(cell.get_double())) return fmt::format("{}", cell.get_double());
+  return cell_text(cell);
+}
+
 }  // namespace
 
 void Table::add(std::vector<json::value> cells) {
@@ -110,7 +119,7 @@ std::string Table::csv() const {
     out += "\r\n";
   };
   write(headers_, [](const std::string& header) { return header; });
-  for (const auto& row : rows_) write(row, [](const json::value& cell) { return cell_text(cell); });
+  for (const auto& row : rows_) write(row, csv_text);
   return out;
 }
 

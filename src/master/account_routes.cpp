@@ -55,6 +55,7 @@ asio::awaitable<Result<Settings>> get(Services& s, Context context) {
 asio::awaitable<Result<Empty>> put(Services& s, Context context, Settings request) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
+  const auto turn = co_await s.settings.take(user->id);
   auto read = [&s, id = user->id] { return read_settings(s.store, id); };
   auto settings = co_await blocking(s, std::move(read));
   for (auto& changed : request.settings) {

@@ -1,5 +1,7 @@
 // Checkpoints as their trials report them: begun, then complete in storage. docs/reference/protocols.md §2.
 
+#include <limits>
+
 #include "det/checkpoint/storage.h"
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
@@ -88,9 +90,13 @@ asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, Checkpoi
                         : known->allocation_id != *id))
     co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", request.uuid);
   const auto* steps = request.metadata.if_contains("steps_completed");
+  const auto batches = steps == nullptr ? 0 : json::to_int64(*steps).value_or(0);
+  if (batches < 0 || batches > std::numeric_limits<std::int32_t>::max())
+    co_return invalid_argument("metadata.steps_completed is {}; it must be from 0 to {}", batches,
+                               std::numeric_limits<std::int32_t>::max());
   experiment::CheckpointRecord record{.uuid = request.uuid,
                                       .allocation_id = *id,
-                                      .batches = steps == nullptr ? 0 : json::to_int64(*steps).value_or(0),
+                                      .batches = batches,
                                       .resources = std::move(request.resources),
                                       .metadata = std::move(request.metadata),
                                       .report_time = request.report_time.value_or(s.ledger.now())};

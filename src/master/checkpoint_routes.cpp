@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "det/base/utf8_names.h"
 #include "det/checkpoint/storage.h"
 #include "det/master/collector.h"
 #include "det/master/list_order.h"
@@ -126,6 +127,18 @@ la_ssize_t append(archive*, void* client, const void* buffer, std::size_t length
   return static_cast<la_ssize_t>(length);
 }
 
+/// The head of an entry; a directory has -1 bytes.
+void write_head(archive* out, const std::string& name, la_int64_t bytes) {
+  const Utf8Names names_are_utf8;
+  const std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(archive_entry_new(),
+                                                                       archive_entry_free);
+  archive_entry_set_pathname_utf8(entry.get(), name.c_str());
+  archive_entry_set_filetype(entry.get(), bytes < 0 ? AE_IFDIR : AE_IFREG);
+  archive_entry_set_perm(entry.get(), bytes < 0 ? 0755 : 0644);
+  if (bytes >= 0) archive_entry_set_size(entry.get(), bytes);
+  archive_write_header(out, entry.get());
+}
+
 /// Sends the checkpoint's files as tar.gz, a few MiB of memory whatever their size.
 asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, std::vector<std::string> names,
                                      http::StreamWriter& writer) {
@@ -138,13 +151,7 @@ asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, st
   archive_write_open(out.get(), &buffer, nullptr, append, nullptr);
   for (const auto& name : names) {
     const bool directory = name.ends_with('/');
-    std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(archive_entry_new(), archive_entry_free);
-    archive_entry_set_pathname_utf8(entry.get(), name.c_str());
-    archive_entry_set_filetype(entry.get(), directory ? AE_IFDIR : AE_IFREG);
-    archive_entry_set_perm(entry.get(), directory ? 0755 : 0644);
-    if (!directory)
-      archive_entry_set_size(entry.get(), static_cast<la_int64_t>(std::filesystem::file_size(root / name)));
-    archive_write_header(out.get(), entry.get());
+    write_head(out.get(), name, directory ? -1 : static_cast<la_int64_t>(file_size(root / name)));
     if (directory) continue;
     std::ifstream file(root / name, std::ios::binary);
     std::vector<char> block(1 << 20);

@@ -237,6 +237,7 @@ asio::awaitable<Result<api::Experiment>> one(Services& s, ExperimentId id) {
   co_return experiment;
 }
 
+/// In a turn of the caller's.
 asio::awaitable<Result<api::Experiment>> patch(Services& s, Context context, PatchRequest request) {
   const auto id = request.id;
   auto by = principal_name(context.principal);
@@ -280,6 +281,9 @@ asio::awaitable<Result<Empty>> archive_experiment(Services& s, Context context, 
     co_return failed_precondition("experiment {} is {}; only finished experiments can be archived", id,
                                   state_word(s, *record));
   if (s.ledger.cluster().experiment(id) != nullptr) co_await s.collector.finished(id);
+  const auto turn = co_await s.edits.take(id);
+  record = co_await find(s, id);
+  if (!record) co_return tl::unexpected(record.error());
   record->archived = archived;
   if (auto* open = s.unmanaged.open_record(id)) open->archived = archived;
   std::vector<store::Change> changes;
@@ -304,6 +308,9 @@ asio::awaitable<Result<Empty>> delete_experiment(Services& s, Context context, E
                                     checkpoint.uuid, id, *need);
   if (s.ledger.cluster().experiment(id) != nullptr)
     co_return failed_precondition("experiment {} was extended; cancel or kill it before you delete it", id);
+  const auto turn = co_await s.edits.take(id);
+  record = co_await find(s, id);
+  if (!record) co_return tl::unexpected(record.error());
   s.collector.announce_deletion(id);
   s.unmanaged.forget(id);
   record->state = experiment::State::Deleting;
@@ -383,6 +390,7 @@ void add_experiment_routes(http::Router& router, Services& s) {
       Verb::Patch, "/api/v1/experiments/{id}",
       [&s](Context c, PatchRequest r) -> asio::awaitable<Result<PatchReply>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
+        const auto turn = co_await s.edits.take(r.id);
         auto experiment = co_await patch(s, std::move(c), std::move(r));
         if (!experiment) co_return tl::unexpected(experiment.error());
         co_return PatchReply{*std::move(experiment)};
@@ -398,6 +406,7 @@ void add_experiment_routes(http::Router& router, Services& s) {
         put ? Verb::Put : Verb::Delete, "/api/v1/experiments/{id}/labels/{label}",
         [&s, put](Context c, LabelRequest r) -> asio::awaitable<Result<LabelReply>> {
           if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
+          const auto turn = co_await s.edits.take(r.id);
           const auto record = co_await find(s, r.id);
           if (!record) co_return tl::unexpected(record.error());
           std::set<std::string> labels(record->labels.begin(), record->labels.end());

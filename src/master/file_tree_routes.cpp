@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "det/base/text.h"
+#include "det/base/utf8_names.h"
 #include "det/master/services.h"
 
 namespace det::master {
@@ -45,6 +46,7 @@ struct Node {
 
 /// Calls `use` with each entry until it returns false.
 Result<void> each_entry(const std::string& packed, const std::function<bool(archive*, archive_entry*)>& use) {
+  const Utf8Names names_are_utf8;
   const std::unique_ptr<archive, int (*)(archive*)> reader(archive_read_new(), archive_read_free);
   archive_read_support_filter_all(reader.get());
   archive_read_support_format_tar(reader.get());

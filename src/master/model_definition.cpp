@@ -9,6 +9,7 @@
 #include <set>
 
 #include "det/base/text.h"
+#include "det/base/utf8_names.h"
 
 namespace det::master {
 namespace {
@@ -59,6 +60,7 @@ Result<ModelDefinition> pack(const std::vector<SubmittedFile>& files) {
     return invalid_argument("modelDefinition has {} entries; at most {} are allowed", files.size(),
                             kEntriesMax);
   ModelDefinition packed;
+  const Utf8Names names_are_utf8;
   std::unique_ptr<archive, int (*)(archive*)> out(archive_write_new(), archive_write_free);
   archive_write_add_filter_gzip(out.get());
   archive_write_set_options(out.get(), "gzip:!timestamp,gzip:compression-level=1");

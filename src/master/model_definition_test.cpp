@@ -1,11 +1,27 @@
 #include "det/master/model_definition.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <gtest/gtest.h>
 
 #include "det/base/text.h"
+#include "det/base/utf8_names.h"
 
 namespace det::master {
 namespace {
+
+std::vector<std::string> names_in(const std::string& packed) {
+  const Utf8Names names_are_utf8;
+  const std::unique_ptr<archive, int (*)(archive*)> reader(archive_read_new(), archive_read_free);
+  archive_read_support_filter_all(reader.get());
+  archive_read_support_format_tar(reader.get());
+  archive_read_open_memory(reader.get(), packed.data(), packed.size());
+  std::vector<std::string> names;
+  archive_entry* entry = nullptr;
+  while (archive_read_next_header(reader.get(), &entry) == ARCHIVE_OK)
+    names.emplace_back(archive_entry_pathname(entry));
+  return names;
+}
 
 SubmittedFile file(const std::string& path, const std::string& content) {
   return {.path = path, .content = base64_encode(content)};
@@ -19,6 +35,17 @@ TEST(ModelDefinition, TheSameFilesInAnyOrderHaveTheSameDigest) {
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->digest, second->digest);
   EXPECT_NE(first->digest, pack({file("model_def.py", "ab"), file("const.yaml", "")})->digest);
+}
+
+TEST(ModelDefinition, TakesNamesOfAnyLanguageWhateverTheLocale) {
+  const std::string odd =
+      "donn\xc3\xa9"
+      "es \xe6\x97\xa5\xe6\x9c\xac.txt";
+  for (const auto& name : {odd, std::string(120, 'x') + "/" + std::string(120, 'y') + odd}) {
+    const auto packed = pack({file(name, "a")});
+    ASSERT_TRUE(packed) << packed.error().message();
+    EXPECT_EQ(names_in(packed->archive), std::vector<std::string>{name});
+  }
 }
 
 struct BadEntry {

@@ -1,5 +1,7 @@
 // What of an experiment can be changed after its submission, over HTTP, and what the request must look like.
 
+#include <thread>
+
 #include "det/master/testing.h"
 
 namespace det::master {
@@ -34,6 +36,28 @@ TEST_F(PatchTest, MoreMaxSlotsStartMoreTrialsAtOnceAndStayAfterARestart) {
   EXPECT_EQ(jobs[0].at("full").at("weight"), 2.5);
   ASSERT_EQ(patch(id, {{"resources", {{"maxSlots", nullptr}}}}).status, 200);
   EXPECT_EQ(sync("a", 4).desired.size(), 4u);
+}
+
+TEST_F(PatchTest, OfManyChangesAtOnceNoneIsLostAlsoWhenTheExperimentIsOver) {
+  const auto id = submit();
+  call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id));
+  EXPECT_EQ(experiment(id).at("state"), "STATE_CANCELED");
+  const auto path = fmt::format("/api/v1/experiments/{}", id);
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 8; ++i)
+    writers.emplace_back([&, i] { call(user_, "PUT", fmt::format("{}/labels/label{}", path, i)); });
+  writers.emplace_back([&] { call(user_, "PATCH", path, json::object{{"name", "renamed"}}); });
+  writers.emplace_back([&] { call(user_, "PATCH", path, json::object{{"notes", "noted"}}); });
+  for (int i = 0; i < 8; ++i)
+    writers.emplace_back([&, i] {
+      const json::object setting{{"key", fmt::format("key{}", i)}, {"storagePath", "p"}, {"value", "1"}};
+      call(user_, "POST", "/api/v1/users/setting", json::object{{"settings", json::array{setting}}});
+    });
+  for (auto& writer : writers) writer.join();
+  EXPECT_EQ(experiment(id).at("labels").as_array().size(), 8u);
+  EXPECT_EQ(experiment(id).at("name"), "renamed");
+  EXPECT_EQ(experiment(id).at("notes"), "noted");
+  EXPECT_EQ(call(user_, "GET", "/api/v1/users/setting").body.at("settings").as_array().size(), 8u);
 }
 
 TEST_F(PatchTest, AnExperimentKeepsAName) {

@@ -219,6 +219,7 @@ asio::awaitable<Result<Empty>> move_experiment(Services& s, Context context, Exp
   PatchRequest change{.id = id};
   change.project_id = project.value();
   auto by = principal_name(context.principal);
+  const auto turn = co_await s.edits.take(id);
   const auto done = co_await patch_experiment(s, std::move(change), std::move(by));
   if (!done) co_return tl::unexpected(done.error());
   co_return Empty{};

@@ -1,6 +1,7 @@
 // What the processes of a trial call: docs/reference/protocols.md §2.
 
 #include <cmath>
+#include <limits>
 
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
@@ -179,6 +180,9 @@ Result<experiment::MetricRecord> read_report(MetricsRequest request, Time now) {
                             request.group);
   if (request.metrics.steps_completed < 0)
     return invalid_argument("stepsCompleted is {}; it cannot be negative", request.metrics.steps_completed);
+  if (request.metrics.steps_completed > std::numeric_limits<std::int32_t>::max())
+    return invalid_argument("stepsCompleted is {}; it can be at most {}", request.metrics.steps_completed,
+                            std::numeric_limits<std::int32_t>::max());
   if (const auto inputs = request.metrics.metrics.num_inputs;
       inputs < 0 || inputs > std::numeric_limits<std::int32_t>::max())
     return invalid_argument("numInputs is {}; a report is about 0 to 2147483647 records", inputs);

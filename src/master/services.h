@@ -54,8 +54,10 @@ struct Services {
   std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
   /// Where the ranks of each agent are reached by those of others, as the agents say.
   std::map<std::string, std::string> agent_addresses{};
-  access::Throttle throttle{};  ///< of log-ins
-  Turns logins{};               ///< one is checked at a time, so that none gets past the throttle
+  access::Throttle throttle{};    ///< of log-ins
+  Turns logins{};                 ///< one is checked at a time, so that none gets past the throttle
+  TurnsOf<ExperimentId> edits{};  ///< of the records of experiments
+  TurnsOf<UserId> settings{};     ///< of what users have set
   /// Where the programs of tasks answer; of live tasks only.
   Proxies proxies{};
   /// Batches of the newest report of each group, by allocation; of live allocations only.

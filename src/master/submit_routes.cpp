@@ -120,7 +120,13 @@ asio::awaitable<Result<void>> may_start_from(Services& s, const std::any& princi
                                              const config::ExperimentConfig& config) {
   using access::Permission;
   std::vector<std::pair<Kind, json::value>> sources;
-  if (request.parent_id) sources.emplace_back(Kind::Experiment, request.parent_id->value());
+  if (request.parent_id) {
+    auto read = [&s, id = *request.parent_id] { return s.store.experiment(id); };
+    const auto parent = co_await blocking(s, std::move(read));
+    if (!parent || parent->state == experiment::State::Deleted)
+      co_return not_found("experiment '{}' not found; parentId names it", *request.parent_id);
+    sources.emplace_back(Kind::Experiment, request.parent_id->value());
+  }
   if (config.searcher.source_trial_id) sources.emplace_back(Kind::Trial, *config.searcher.source_trial_id);
   if (config.searcher.source_checkpoint_uuid)
     sources.emplace_back(Kind::Checkpoint, *config.searcher.source_checkpoint_uuid);

@@ -1,5 +1,8 @@
 // Log lines that processes send themselves: those outside the cluster. On the cluster agents do it.
 
+#include <algorithm>
+#include <array>
+
 #include "det/base/text.h"
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
@@ -44,7 +47,8 @@ void append(const Entry& entry, Time now, std::vector<experiment::LogRecord>& li
   if (!line.rank)
     if (const auto rank = json::to_int64(entry.rank)) line.rank = static_cast<int>(*rank);
   line.level = entry.level.starts_with("LOG_LEVEL_") ? entry.level.substr(10) : entry.level;
-  if (line.level == "UNSPECIFIED") line.level.clear();
+  static constexpr std::array kLevels = {"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
+  if (std::ranges::find(kLevels, line.level) == kLevels.end()) line.level.clear();
   std::string_view rest = entry.log;
   while (!rest.empty()) {
     const auto end = rest.find('\n');

@@ -52,7 +52,15 @@ Template to_api(const store::TemplateRecord& record) {
           .yaml = document && is_object ? config::emit_yaml(document->value) : record.yaml};
 }
 
-asio::awaitable<Result<json::object>> put(Services& s, Context context, PutRequest request) {
+asio::awaitable<bool> exists(Services& s, const std::string& name) {
+  auto read = [&s] { return s.store.templates(); };
+  const auto all = co_await blocking(s, std::move(read));
+  co_return std::ranges::any_of(all, [&](const auto& record) { return record.name == name; });
+}
+
+enum class Wanted { New, There, Either };
+
+asio::awaitable<Result<json::object>> put(Services& s, Context context, PutRequest request, Wanted wanted) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (request.template_name.find_first_not_of(" \t\r\n") == std::string::npos)
     co_return invalid_argument("name is '{}'; a template needs a name", request.template_name);
@@ -68,6 +76,12 @@ asio::awaitable<Result<json::object>> put(Services& s, Context context, PutReque
     for (const auto& problem : problems) all += "\n" + problem.message();
     co_return invalid_argument("template '{}' is part of no configuration:{}", request.template_name, all);
   }
+  const bool there = co_await exists(s, request.template_name);
+  if (there && wanted == Wanted::New)
+    co_return fail(ErrorCode::AlreadyExists,
+                   "template '{}' exists already; change it, or choose another name", request.template_name);
+  if (!there && wanted == Wanted::There)
+    co_return not_found("template '{}' not found", request.template_name);
   std::vector<store::Change> changes;
   const store::TemplateRecord record{request.template_name, text};
   changes.push_back(store::PutTemplate{record});
@@ -103,25 +117,33 @@ void add_template_routes(http::Router& router, Services& s) {
         co_return not_found("template '{}' not found", q.template_name);
       },
       Doc{.summary = "One template", .tag = tag, .errors = {ErrorCode::NotFound}});
-  for (const auto verb : {Verb::Post, Verb::Put})
-    router.add<PutRequest, json::object>(
-        verb, "/api/v1/templates/{templateName}",
-        [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r)); },
-        Doc{.summary = "Create or replace a template", .tag = tag});
+  router.add<PutRequest, json::object>(
+      Verb::Post, "/api/v1/templates/{templateName}",
+      [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r), Wanted::New); },
+      Doc{.summary = "Create a template", .tag = tag, .errors = {ErrorCode::AlreadyExists}});
+  router.add<PutRequest, json::object>(
+      Verb::Put, "/api/v1/templates/{templateName}",
+      [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r), Wanted::Either); },
+      Doc{.summary = "Create or replace a template", .tag = tag});
   router.add<PutRequest, json::object>(
       Verb::Patch, "/api/v1/templates/{templateName}",
-      [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Replace a template's configuration", .tag = tag, .body_member = "config"});
+      [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r), Wanted::There); },
+      Doc{.summary = "Replace a template's configuration",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound},
+          .body_member = "config"});
   router.add<ByName, Empty>(
       Verb::Delete, "/api/v1/templates/{templateName}",
       [&s](Context c, ByName q) -> asio::awaitable<Result<Empty>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
+        const bool there = co_await exists(s, q.template_name);
+        if (!there) co_return not_found("template '{}' not found", q.template_name);
         std::vector<store::Change> changes;
         changes.push_back(store::DeleteTemplate{q.template_name});
         co_await s.ledger.write(std::move(changes));
         co_return Empty{};
       },
-      Doc{.summary = "Remove a template", .tag = tag});
+      Doc{.summary = "Remove a template", .tag = tag, .errors = {ErrorCode::NotFound}});
 }
 
 }  // namespace det::master

@@ -41,5 +41,17 @@ TEST_F(TemplateTest, WhatNoConfigurationHasIsRefusedWithItsLine) {
   EXPECT_EQ(put("checkpoint_storage: {save_trial_best: 2}\n").status, 200) << "its type is the master's";
 }
 
+TEST_F(TemplateTest, IsCreatedOnceChangedWhereItIsAndRemovedOnce) {
+  const json::object body{{"config", "max_restarts: 2\n"}};
+  EXPECT_EQ(call(user_, "PATCH", "/api/v1/templates/small", json::object{{"max_restarts", 3}}).status, 404);
+  EXPECT_EQ(call(user_, "POST", "/api/v1/templates/small", body).status, 200);
+  const auto again = call(user_, "POST", "/api/v1/templates/small", body);
+  EXPECT_EQ(again.status, 409);
+  EXPECT_NE(again.text.find("template 'small' exists already"), std::string::npos) << again.text;
+  EXPECT_EQ(call(user_, "PATCH", "/api/v1/templates/small", json::object{{"max_restarts", 3}}).status, 200);
+  EXPECT_EQ(call(user_, "DELETE", "/api/v1/templates/small").status, 200);
+  EXPECT_EQ(call(user_, "DELETE", "/api/v1/templates/small").status, 404);
+}
+
 }  // namespace
 }  // namespace det::master

@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <memory>
 
 namespace det::master {
@@ -31,6 +32,7 @@ class Turns {
   };
 
   std::size_t waiting() const { return state_->waiting.size(); }
+  bool idle() const { return !state_->taken; }
 
   /// Throws as Asio does where the caller is cancelled; then its turn passes on.
   boost::asio::awaitable<Turn> take() {
@@ -85,6 +87,22 @@ class Turns {
   };
 
   std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+/// Turns of many things: those of one do not hold up another's. For what is read, changed and written back
+/// whole, so that two changes at once are both there afterwards.
+template <class Key>
+class TurnsOf {
+ public:
+  boost::asio::awaitable<Turns::Turn> take(Key key) {
+    if (all_.size() >= kKeptMax) std::erase_if(all_, [](const auto& entry) { return entry.second.idle(); });
+    auto turns = all_[key];  // a copy has the same turns
+    co_return co_await turns.take();
+  }
+
+ private:
+  static constexpr std::size_t kKeptMax = 1'000;
+  std::map<Key, Turns> all_;
 };
 
 }  // namespace det::master

@@ -1,5 +1,8 @@
 // Users and log-in.
 
+#include <algorithm>
+
+#include "det/master/list_order.h"
 #include "det/master/objects.h"
 #include "det/master/role_book.h"
 #include "det/master/services.h"
@@ -30,9 +33,9 @@ BOOST_DESCRIBE_STRUCT(UserReply, (), (user))
 struct UsersQuery {
   std::int32_t offset = 0, limit = 0;
   std::optional<bool> active, admin;
-  std::string name;
+  std::string name, sort_by, order_by;
 };
-BOOST_DESCRIBE_STRUCT(UsersQuery, (), (offset, limit, active, admin, name))
+BOOST_DESCRIBE_STRUCT(UsersQuery, (), (offset, limit, active, admin, name, sort_by, order_by))
 struct UsersReply {
   std::vector<api::User> users;
   api::Pagination pagination;
@@ -67,6 +70,23 @@ struct PatchRequest {
 };
 BOOST_DESCRIBE_STRUCT(PatchRequest, (), (user_id, username, display_name, password, admin, active, is_hashed))
 
+/// By the id, or what is named; equal ones by their ids.
+void sort_users(std::vector<api::User>& users, std::string_view sort_by) {
+  const auto by = [&](auto member) { std::ranges::stable_sort(users, {}, member); };
+  if (sort_by == "SORT_BY_USER_NAME" || sort_by == "2") by(&api::User::username);
+  if (sort_by == "SORT_BY_ADMIN" || sort_by == "3") by(&api::User::admin);
+  if (sort_by == "SORT_BY_ACTIVE" || sort_by == "4") by(&api::User::active);
+  if (sort_by == "SORT_BY_MODIFIED_TIME" || sort_by == "5")
+    by([](const api::User& user) { return user.modified_at; });
+  if (sort_by == "SORT_BY_DISPLAY_NAME" || sort_by == "1") by(&api::User::display_name);
+  if (sort_by == "SORT_BY_NAME" || sort_by == "6")
+    by([](const api::User& user) { return user.display_name.empty() ? user.username : user.display_name; });
+}
+
+bool is_active_administrator(const store::UserRecord& user) {
+  return user.admin && user.active;
+}
+
 asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequest request) {
   const auto caller = require_person(context.principal);
   if (!caller) co_return tl::unexpected(caller.error());
@@ -76,6 +96,8 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequ
   const bool only_own_things = !request.username && !request.admin && !request.active;
   if (!caller->admin && !(own && only_own_things))
     co_return fail(ErrorCode::PermissionDenied, "user '{}' is not an administrator", caller->username);
+  if (request.username && trim(*request.username).empty())
+    co_return invalid_argument("the user name is empty");
   auto record = found->second;
   if (request.username) record.username = *request.username;
   if (request.display_name) record.display_name = *request.display_name;
@@ -88,6 +110,13 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequ
       co_return failed_precondition(
           "user '{}' is the last active ClusterAdmin; assign that role to another user first",
           record.username);
+  }
+  if (!s.roles.enforced() && is_active_administrator(found->second) && !is_active_administrator(record)) {
+    const auto others = std::ranges::count_if(
+        s.auth.users(), [&](const auto& user) { return is_active_administrator(user.second); });
+    if (others == 1)
+      co_return failed_precondition("user '{}' is the last active administrator; make another user one first",
+                                    found->second.username);
   }
   const auto changed = co_await s.auth.change_user(std::move(record), request.password, request.is_hashed);
   if (!changed) co_return tl::unexpected(changed.error());
@@ -176,6 +205,10 @@ void add_user_routes(http::Router& router, Services& s) {
           if (q.admin && user.admin != *q.admin) continue;
           if (user.username.find(q.name) != std::string::npos) all.push_back(to_api(user));
         }
+        if (const auto known = check_order(q.sort_by, q.order_by); !known)
+          co_return tl::unexpected(known.error());
+        sort_users(all, q.sort_by);
+        if (is_descending(q.order_by)) std::ranges::reverse(all);
         const auto span = page_of(all.size(), q.offset, q.limit);
         UsersReply reply{.users = {all.begin() + static_cast<std::ptrdiff_t>(span.begin),
                                    all.begin() + static_cast<std::ptrdiff_t>(span.end)},

@@ -79,8 +79,12 @@ Result<std::int64_t> budget_of(const Plan& plan) {
   return plan.budget;
 }
 
-std::unique_ptr<SearchMethod> sync_halving(const Plan& plan, std::vector<SyncHalving::Rung> rungs,
-                                           const config::ExperimentConfig& config) {
+/// All trials of the lowest rung train at once.
+Result<std::unique_ptr<SearchMethod>> sync_halving(const Plan& plan, std::vector<SyncHalving::Rung> rungs,
+                                                   const config::ExperimentConfig& config) {
+  if (rungs.front().start > kTrialsAtOnceMax)
+    return invalid_argument("searcher {} would train {} trials at once; it can be at most {}",
+                            config.searcher.name, rungs.front().start, kTrialsAtOnceMax);
   return std::make_unique<SyncHalving>(
       SyncHalving::Options{.rungs = std::move(rungs), .step = plan.step, .steps = plan.steps}, config);
 }
@@ -140,9 +144,12 @@ Result<std::unique_ptr<SearchMethod>> make_adaptive(const config::ExperimentConf
   const auto brackets = brackets_of(plan.section, limited(plan.section.max_rungs));
   const auto share = budget / static_cast<std::int64_t>(brackets.size());
   std::vector<std::unique_ptr<SearchMethod>> searches;
-  for (const int rungs : brackets)
-    searches.push_back(sync_halving(
-        plan, rungs_of_budget(plan.longest, share, plan.section.divisor, rungs, plan.steps), config));
+  for (const int rungs : brackets) {
+    DET_TRY(auto bracket,
+            sync_halving(plan, rungs_of_budget(plan.longest, share, plan.section.divisor, rungs, plan.steps),
+                         config));
+    searches.push_back(std::move(bracket));
+  }
   return std::make_unique<Tournament>(std::move(searches));
 }
 
@@ -152,11 +159,13 @@ Result<std::unique_ptr<SearchMethod>> make_adaptive_simple(const config::Experim
   const auto brackets = bracket_rungs(section.mode, limited(section.max_rungs));
   const auto trials = shared_out(section.max_trials, brackets.size());
   std::vector<std::unique_ptr<SearchMethod>> searches;
-  for (std::size_t i = 0; i < brackets.size(); ++i)
-    searches.push_back(sync_halving(plan,
-                                    rungs_of_trials(plan.longest, std::max<std::int64_t>(trials[i], 1),
-                                                    section.divisor, brackets[i], plan.steps),
-                                    config));
+  for (std::size_t i = 0; i < brackets.size(); ++i) {
+    DET_TRY(auto bracket, sync_halving(plan,
+                                       rungs_of_trials(plan.longest, std::max<std::int64_t>(trials[i], 1),
+                                                       section.divisor, brackets[i], plan.steps),
+                                       config));
+    searches.push_back(std::move(bracket));
+  }
   return std::make_unique<Tournament>(std::move(searches));
 }
 

@@ -40,7 +40,7 @@ std::int64_t AsyncHalving::concurrent_max() const {
     most =
         wanted < static_cast<double>(options_.trials) ? static_cast<std::int64_t>(wanted) : options_.trials;
   }
-  return std::clamp<std::int64_t>(most, 1, options_.trials);
+  return std::clamp<std::int64_t>(std::min(most, kTrialsAtOnceMax), 1, options_.trials);
 }
 
 /// Losers that were closed stay closed: they are promoted no more, and make no room for a promotion either.

@@ -215,6 +215,9 @@ Result<std::unique_ptr<SearchMethod>> make_population_based(const config::Experi
   std::int64_t length = section.steps_per_round.value_or(0) * config.scheduling_unit;
   if (section.length_per_round) length = length_count(*section.length_per_round).value_or(0);
   if (length < 1) return invalid_argument("searcher.length_per_round is {}; must be at least 1", length);
+  if (section.population_size > kTrialsAtOnceMax)
+    return invalid_argument("searcher.population_size is {}; it can be at most {}", section.population_size,
+                            kTrialsAtOnceMax);
   return std::make_unique<PopulationBased>(
       PopulationBased::Options{.population = section.population_size,
                                .rounds = section.num_rounds,

@@ -33,6 +33,8 @@ class Simulation {
   }
 
  private:
+  static constexpr std::int64_t kTrialsMax = 1'000'000;
+
   struct Trial {
     bool created = false;
     bool closing = false;
@@ -78,7 +80,8 @@ class Simulation {
       if (const auto* create = std::get_if<Create>(&operation)) {
         open_.insert(create->request_id);
         ready_.push_back(create->request_id);
-        ++created_;
+        if (++created_ > kTrialsMax)
+          return invalid_argument("the search has more than {} trials; a preview plays no more", kTrialsMax);
       } else if (const auto* after = std::get_if<ValidateAfter>(&operation)) {
         open_.at(after->request_id).lengths.push_back(after->length);
         wake(after->request_id);

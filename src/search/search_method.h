@@ -14,6 +14,10 @@
 
 namespace det::search {
 
+/// No search has more trials that want to train at once, whatever its max_concurrent_trials says: each takes
+/// time and memory of the master, and no cluster here has as many slots.
+inline constexpr std::int64_t kTrialsAtOnceMax = 10'000;
+
 /// Names a trial between its creation by the search and its row in the store:
 /// a UUID drawn from the search's own stream.
 using RequestId = std::string;

@@ -53,6 +53,17 @@ TEST(RandomSearch, WithoutALimitCreatesEveryTrialAtOnce) {
   EXPECT_EQ(all_of<Create>(make(search_config("random", 7, 16)).start()).size(), 7u);
 }
 
+TEST(Searches, HaveAtMostTenThousandTrialsAtOnce) {
+  EXPECT_EQ(all_of<Create>(make(search_config("random", 30'000, 0)).start()).size(), 10'000u);
+  EXPECT_EQ(all_of<Create>(make(search_config("random", 30'000, 20'000)).start()).size(), 10'000u);
+  auto config = search_config("adaptive_simple", 1'000'000'000, 0);
+  config.searcher.fields = {{"max_trials", 1'000'000'000}, {"mode", "aggressive"}};
+  const auto refused = Searcher::make(config);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(),
+            "searcher adaptive_simple would train 1000000000 trials at once; it can be at most 10000");
+}
+
 TEST(RandomSearch, WithMaxStepsCreatesEveryTrialAtOnce) {
   auto config = search_config("random", 7, 2);
   config.generation = Generation::Steps;

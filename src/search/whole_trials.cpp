@@ -160,10 +160,12 @@ Result<WholeTrials::Options> whole_trials_options(const config::ExperimentConfig
   if (auto checked = check_samplable(config.hyperparameters, config.generation); !checked)
     return tl::unexpected(std::move(checked).error());
   const bool steps = config.generation == config::Generation::Steps;
-  // Until `max_length` came there was no limit: all trials were created at once.
+  // Until `max_length` came there was no limit but ours.
+  const auto wanted =
+      steps || searcher.max_concurrent_trials == 0 ? kTrialsAtOnceMax : searcher.max_concurrent_trials;
   WholeTrials::Options options{.name = searcher.name,
                                .trials = 1,
-                               .concurrent_max = steps ? 0 : searcher.max_concurrent_trials,
+                               .concurrent_max = std::min(wanted, kTrialsAtOnceMax),
                                .length = searcher.max_length.count,
                                .step = steps ? config.scheduling_unit : 0,
                                .replaces_invalid = false};

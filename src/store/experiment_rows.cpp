@@ -122,6 +122,16 @@ WHERE task_id IN (SELECT task_id FROM trials WHERE experiment_id = ?1
                   UNION
                   SELECT task_id FROM allocations WHERE experiment_id = ?1)
 )sql",
+      R"sql(
+INSERT OR IGNORE INTO usage_of_deleted
+  (allocation_id, task_id, experiment_id, trial_id, run_id, state, shares, requested, start_time, end_time,
+   exit_reason, owner, resource_pool, labels, project_id)
+SELECT a.id, task_id, experiment_id, trial_id, run_id, a.state, shares, requested, a.start_time,
+       COALESCE(a.end_time, e.end_time, a.start_time), exit_reason, owner, resource_pool, labels, project_id
+FROM allocations AS a
+JOIN experiments AS e ON e.id = experiment_id
+WHERE experiment_id = ? AND a.start_time IS NOT NULL
+)sql",
       "DELETE FROM checkpoints WHERE experiment_id = ?",
       "DELETE FROM deletions WHERE experiment_id = ?",
       "DELETE FROM begun_checkpoints WHERE experiment_id = ?",

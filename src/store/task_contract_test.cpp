@@ -70,6 +70,32 @@ TEST_P(TaskContract, UsageCountsTasksBesideTrials) {
   EXPECT_TRUE(usage[0].labels.empty());
 }
 
+TEST_P(TaskContract, UsageOfADeletedExperimentStays) {
+  ExperimentRecord experiment{.id = ExperimentId(1), .labels = {"vision"}, .model_definition = "digest"};
+  experiment.owner = UserId(2);
+  experiment.resource_pool = "default";
+  commit(PutExperiment{experiment}, PutAllocation{{.id = "1.a.1",
+                                                   .task_id = "1.a",
+                                                   .experiment_id = ExperimentId(1),
+                                                   .run_id = 1,
+                                                   .shares = {{.agent = "a", .slots = {0, 1}}},
+                                                   .requested = Time{5},
+                                                   .start_time = Time{6},
+                                                   .end_time = Time{60}}});
+  const auto before = store->usage(Time{0}, Time{100});
+  ASSERT_EQ(before.size(), 1u);
+  commit(DeleteExperiment{ExperimentId(1)});
+  const auto after = store->usage(Time{0}, Time{100});
+  ASSERT_EQ(after.size(), 1u);
+  EXPECT_EQ(json::serialize(json::to_json(after[0].allocation)),
+            json::serialize(json::to_json(before[0].allocation)));
+  EXPECT_EQ(after[0].owner, UserId(2));
+  EXPECT_EQ(after[0].resource_pool, "default");
+  EXPECT_EQ(after[0].labels, std::vector<std::string>{"vision"});
+  EXPECT_FALSE(after[0].task_type);
+  EXPECT_TRUE(store->usage(Time{60}, Time{100}).empty());
+}
+
 TEST_P(TaskContract, FilesOfATaskOutliveTheExperimentThatHadThemToo) {
   ExperimentRecord experiment{.id = ExperimentId(1), .model_definition = "digest"};
   commit(PutModelDefinition{"digest", "archive"}, PutExperiment{experiment},

@@ -231,14 +231,20 @@ ORDER BY run_id, number
 std::vector<UsageRecord> read_usage(Connection& connection, Time begin, Time end) {
   Query query(connection, R"sql(
 SELECT allocations.id, task_id, experiment_id, trial_id, run_id, allocations.state, shares, requested,
-       allocations.start_time, allocations.end_time, exit_reason, COALESCE(experiments.owner, tasks.owner),
-       COALESCE(experiments.resource_pool, tasks.resource_pool), labels, COALESCE(project_id, 1), tasks.type,
-       COALESCE(tasks.workspace_id, 1)
+       allocations.start_time AS begun, allocations.end_time, exit_reason,
+       COALESCE(experiments.owner, tasks.owner), COALESCE(experiments.resource_pool, tasks.resource_pool), labels,
+       COALESCE(project_id, 1), tasks.type, COALESCE(tasks.workspace_id, 1), allocations.number AS place
 FROM allocations
 LEFT JOIN experiments ON experiments.id = experiment_id
 LEFT JOIN tasks ON tasks.id = task_id
-WHERE (experiments.id IS NOT NULL OR tasks.id IS NOT NULL) AND allocations.start_time < ? AND (allocations.end_time IS NULL OR allocations.end_time > ?)
-ORDER BY allocations.start_time, allocations.number
+WHERE (experiments.id IS NOT NULL OR tasks.id IS NOT NULL) AND allocations.start_time < ?1
+  AND (allocations.end_time IS NULL OR allocations.end_time > ?2)
+UNION ALL
+SELECT allocation_id, task_id, experiment_id, trial_id, run_id, state, shares, requested, start_time, end_time,
+       exit_reason, owner, resource_pool, labels, project_id, NULL, 1, 0
+FROM usage_of_deleted
+WHERE start_time < ?1 AND end_time > ?2
+ORDER BY begun, place
 )sql");
   query.bind(end, begin);
   return collect<UsageRecord>(query, [](Query& row) {

@@ -223,6 +223,7 @@ class CheckpointContext:
         selector: Selector | None = None,
     ) -> Iterator[pathlib.Path]:
         """The files of a checkpoint, to be read and not changed: in place where the storage is a file system."""
+        _check_storage_id(storage_id)
         place = self._storage.path(storage_id)
         if place is not None and selector is None:
             if not pathlib.Path(place).is_dir():
@@ -270,6 +271,7 @@ class CheckpointContext:
             raise FileNotFoundError(problem)
 
     def _fetch(self, storage_id: str, directory: str, selector: Selector | None) -> None:
+        _check_storage_id(storage_id)
         place = self._storage.path(storage_id)
         if place is not None:
             if not pathlib.Path(place).is_dir():
@@ -285,6 +287,7 @@ class CheckpointContext:
         if self._master is not None:
             answer = self._master.get(f"/api/v1/checkpoints/{storage_id}")
             return dict(answer["checkpoint"]["metadata"])
+        _check_storage_id(storage_id)
         place = self._storage.path(storage_id)
         file = pathlib.Path(place or "") / "metadata.json"
         if place is None or not file.is_file():
@@ -300,6 +303,7 @@ class CheckpointContext:
         if self._master is not None:
             self._master.delete("/api/v1/checkpoints", {"checkpointUuids": [storage_id]})
             return
+        _check_storage_id(storage_id)
         place = self._storage.path(storage_id)
         if place is None or not pathlib.Path(place).is_dir():
             raise FileNotFoundError(f"checkpoint {storage_id} is not in storage")
@@ -307,6 +311,12 @@ class CheckpointContext:
 
 
 _MANIFEST = ".det-manifest.json"  # the storage's own
+
+
+def _check_storage_id(storage_id: str) -> None:
+    """It names a directory of the storage, and nothing above or beside it."""
+    if not isinstance(storage_id, str) or storage_id in ("", ".", "..") or "/" in storage_id:
+        raise ValueError(f"{storage_id!r} is no checkpoint's id; it must be the UUID that saving it returned")
 
 
 def _check_metadata(metadata: dict[str, Any] | None) -> None:

@@ -46,7 +46,7 @@ class TrainUnit:
         for number in self.moments if self.moments is not None else [self.value]:
             if not isinstance(number, int) or isinstance(number, bool):
                 raise TypeError(f"{type(self).__name__}({self.value!r}): must be a whole number, or a list of such")
-            if number < 1:
+            if number < 1 and number == self.value:
                 raise ValueError(f"{type(self).__name__}({self.value!r}): must be at least 1")
 
     @property
@@ -54,7 +54,7 @@ class TrainUnit:
         """The numbers of a container, ascending; None for a single number."""
         if not isinstance(self.value, Collection) or isinstance(self.value, (str, bytes)):
             return None
-        return sorted(self.value)
+        return sorted(self.value)  # what is below 1 never comes: range(0, 100, 10) is 10, 20, …
 
     def batches_in(self, epoch_length: int) -> int:
         """How many batches one of this unit has."""

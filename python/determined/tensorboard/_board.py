@@ -85,7 +85,8 @@ class Board:
         self._scalars(step, {f"Determined/{name}": value for name, value in metrics.items()})
 
     def validation(self, step: int, metrics: Mapping[str, Any]) -> None:
-        prefixed = {name if name.startswith("val") else f"val_{name}": value for name, value in metrics.items()}
+        names = {name: str(name) for name in metrics}  # a class's number may be one
+        prefixed = {text if text.startswith("val") else f"val_{text}": metrics[name] for name, text in names.items()}
         self._scalars(step, {f"Determined/{name}": value for name, value in prefixed.items()})
 
     def _scalars(self, step: int, values: Mapping[str, Any]) -> None:

@@ -170,9 +170,12 @@ function Page({ view }: { view: View }) {
       return <SettingsPage />;
     case "unknown":
       return (
-        <p>
-          There is no page {view.path}. <Link to={{ page: "dashboard" }}>To the dashboard</Link>
-        </p>
+        <>
+          <h1>Not found</h1>
+          <p>
+            There is no page {view.path}. <Link to={{ page: "dashboard" }}>To the dashboard</Link>
+          </p>
+        </>
       );
   }
 }
