@@ -27,7 +27,11 @@ PyObject* exception_for(ErrorCode code) {
 }  // namespace
 
 void throw_error(const Error& error) {
-  PyErr_SetString(exception_for(error.code()), error.message().c_str());
+  const auto& text = error.message();  // may name a file whose name is no UTF-8
+  const auto message = py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+  if (!message) throw py::error_already_set();
+  PyErr_SetObject(exception_for(error.code()), message.ptr());
   throw py::error_already_set();
 }
 

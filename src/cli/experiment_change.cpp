@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "det/base/text.h"
 #include "det/cli/experiment.h"
 #include "det/cli/format.h"
 #include "det/cli/output.h"
@@ -28,6 +29,7 @@ Action define_label(CLI::App& app, bool add) {
   app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
   app.add_option("label", options->label, "which label")->type_name("LABEL")->required();
   return [options, add](Session& session) -> Result<int> {
+    if (trim(options->label).empty()) return invalid_argument("the label is empty");
     const auto path = experiment_path(options->id) + "/labels/" + url_encode(options->label);
     DET_TRY(const auto answer, add ? session.put(path) : session.del(path));
     if (add)

@@ -7,6 +7,7 @@
 #include "det/cli/download.h"
 #include "det/cli/experiment.h"
 #include "det/cli/format.h"
+#include "det/cli/numbers.h"
 
 namespace det::cli {
 namespace {
@@ -64,9 +65,7 @@ Action define_download(CLI::App& app) {
   app.add_option("-o,--output-dir", options->directory,
                  "one directory for each checkpoint goes there (checkpoints)")
       ->type_name("DIR");
-  app.add_option("--top-n", options->top, "how many of the best (1)")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--top-n", options->top, "how many of the best (1)")->type_name("N")->check(at_least(1));
   auto* sort = app.add_option("--sort-by", options->order.metric,
                               "best by this validation metric, not by the searcher's")
                    ->type_name("METRIC");

@@ -5,6 +5,7 @@
 #include "det/cli/experiment.h"
 #include "det/cli/format.h"
 #include "det/cli/log_retention.h"
+#include "det/cli/numbers.h"
 #include "det/cli/output.h"
 #include "det/config/yaml.h"
 
@@ -164,7 +165,7 @@ Action define_gc_policy(CLI::App& app) {
   const auto policy = std::make_shared<GcPolicy>();
   app.add_option("experiment_id", policy->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
   const auto add = [&](const char* flag, std::int64_t& value, const char* help) {
-    app.add_option(flag, value, help)->type_name("N")->required()->check(CLI::NonNegativeNumber);
+    app.add_option(flag, value, help)->type_name("N")->required()->check(at_least(0));
   };
   add("--save-experiment-best", policy->experiment_best,
       "how many of the experiment's best checkpoints to keep");

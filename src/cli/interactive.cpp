@@ -6,6 +6,7 @@
 #include "det/cli/format.h"
 #include "det/cli/logs.h"
 #include "det/cli/lookup.h"
+#include "det/cli/numbers.h"
 #include "det/cli/output.h"
 
 namespace det::cli {
@@ -51,12 +52,8 @@ Action define_task_list(CLI::App& app) {
       ->check(CLI::IsMember({"asc", "desc"}));
   app.add_option("-w,--workspace-name", options->workspace, "only those of this workspace")
       ->type_name("WORKSPACE");
-  app.add_option("--limit", options->limit, "at most so many (all)")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--offset", options->offset, "how many to skip")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--limit", options->limit, "at most so many (all)")->type_name("N")->check(at_least(1));
+  app.add_option("--offset", options->offset, "how many to skip")->type_name("N")->check(at_least(0));
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     QueryItems query;

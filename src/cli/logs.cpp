@@ -10,6 +10,7 @@
 
 #include "det/base/time.h"
 #include "det/cli/format.h"
+#include "det/cli/numbers.h"
 
 namespace det::cli {
 namespace {
@@ -163,12 +164,10 @@ Result<void> follow(Session& session, const std::string& path, const LogOptions&
 void add_log_flags(CLI::App& app, LogOptions& options) {
   auto* follow =
       app.add_flag("-f,--follow", options.follow, "show new lines as they come, until the task ends");
-  app.add_option("--tail", options.tail, "only the last N lines")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--tail", options.tail, "only the last N lines")->type_name("N")->check(at_least(0));
   app.add_option("--head", options.head, "only the first N lines")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->excludes(follow)
       ->excludes("--tail");
   app.add_option("--agent-id", options.agent_ids, "only lines from this agent")

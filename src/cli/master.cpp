@@ -1,8 +1,11 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "det/cli/command.h"
 #include "det/cli/format.h"
+#include "det/cli/numbers.h"
 #include "det/cli/output.h"
 #include "det/http/client.h"
 #include "det/http/status.h"
@@ -90,17 +93,17 @@ Action define_master_logs(CLI::App& app) {
   };
   const auto options = std::make_shared<Options>();
   app.add_flag("-f,--follow", options->follow, "show new lines as they come");
-  app.add_option("--tail", options->tail, "only the last N lines")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--tail", options->tail, "only the last N lines")->type_name("N")->check(at_least(0));
   app.add_flag("--json", options->json, "one JSON object a line");
   return [options](Session& session) -> Result<int> {
     QueryItems query;
-    if (options->tail) query.emplace_back("offset", std::to_string(-*options->tail));
+    if (options->tail == 0 && !options->follow) return 0;
+    bool hidden = options->tail == 0;  // to follow from the end on, its last line is read and not shown
+    if (options->tail) query.emplace_back("offset", std::to_string(-std::max(*options->tail, 1)));
     if (options->follow) query.emplace_back("follow", "true");
     auto& console = session.console();
     auto read = session.stream("/api/v1/master/logs", query, [&](const json::value& result) {
-      show_master_entry(console, at(result, "logEntry"), options->json);
+      if (!std::exchange(hidden, false)) show_master_entry(console, at(result, "logEntry"), options->json);
       if (options->follow) console.flush();
       return true;
     });

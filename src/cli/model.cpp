@@ -92,7 +92,10 @@ Action define_list_models(CLI::App& app) {
     QueryItems query = {{"sortBy", constant("SORT_BY_", options->sort_by)},
                         {"orderBy", constant("ORDER_BY_", options->order_by)}};
     if (!options->name.empty()) query.emplace_back("name", options->name);
-    for (const auto& workspace : options->workspaces) query.emplace_back("workspaceNames", workspace);
+    for (const auto& workspace : options->workspaces) {
+      DET_TRY([[maybe_unused]] const auto found, find_workspace(session, workspace));
+      query.emplace_back("workspaceNames", workspace);
+    }
     if (!options->all) query.emplace_back("archived", "false");
     DET_TRY(const auto models, session.pages("/api/v1/models", query, "models"));
     show(session.console(), options->form, models, model_table(models));

@@ -33,8 +33,10 @@ TEST(ModelCli, CreateAndListTakeWorkspaces) {
   EXPECT_EQ(sent(master, "POST /api/v1/models"),
             R"({"name":"fashion","description":"","workspaceName":"vision"})");
   master.answer("GET /api/v1/models", R"({"models":[],"pagination":{"total":0}})");
-  EXPECT_EQ(det("model list -w vision,speech", master).code, 0);
-  EXPECT_THAT(master.asked(), Contains(HasSubstr("workspaceNames=vision&workspaceNames=speech")));
+  for (int i = 0; i < 2; ++i) master.answer("GET /api/v1/workspaces", kVision);
+  EXPECT_EQ(det("model list -w vision", master).code, 0);
+  EXPECT_THAT(master.asked(), Contains(HasSubstr("workspaceNames=vision")));
+  EXPECT_THAT(det("model list -w nowhere", master).err, HasSubstr("nowhere"));
 }
 
 TEST(ResourcePoolCli, BindingsAreAddedRemovedAndReplaced) {

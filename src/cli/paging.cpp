@@ -3,16 +3,17 @@
 #include <CLI/CLI.hpp>
 
 #include "det/cli/format.h"
+#include "det/cli/numbers.h"
 
 namespace det::cli {
 
 void add_paging_flags(CLI::App& app, Paging& paging) {
   app.add_option("--limit", paging.limit, fmt::format("items a page ({})", paging.limit))
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   app.add_option("--offset", paging.offset, "with --pages 1: how many to skip")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   app.add_option("--pages", paging.pages, "one page or all (all)")
       ->type_name("{1,all}")
       ->check(CLI::IsMember({"1", "all"}));

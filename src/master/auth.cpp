@@ -2,6 +2,8 @@
 
 #include <sodium.h>
 
+#include <algorithm>
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -11,6 +13,8 @@
 
 namespace det::master {
 namespace {
+
+constexpr std::size_t kUserNameBytesMax = 256;
 
 constexpr std::int64_t kSessionSeconds = 7 * 24 * 3600;
 constexpr std::string_view kTaskPrefix = "det_task_";
@@ -240,10 +244,24 @@ asio::awaitable<store::AccessTokenRecord> Auth::change_access_token(store::Acces
   co_return changed;
 }
 
+/// Names that differ only in the case of their letters are one.
+Result<void> Auth::check_name(const std::string& name, UserId own) const {
+  if (trim(name).empty()) return invalid_argument("the user name is empty");
+  if (trim(name).size() != name.size())
+    return invalid_argument("the user name '{}' begins or ends with a space", name);
+  if (name.size() > kUserNameBytesMax)
+    return invalid_argument("the user name has {} bytes; it can have {}", name.size(), kUserNameBytesMax);
+  if (std::ranges::any_of(name, [](unsigned char c) { return c < ' ' || c == 0x7f; }))
+    return invalid_argument("the user name has a control character in it");
+  for (const auto& [id, user] : users_)
+    if (id != own && to_lower(user.username) == to_lower(name))
+      return invalid_argument("user '{}' already exists", user.username);
+  return {};
+}
+
 asio::awaitable<Result<store::UserRecord>> Auth::create_user(std::string username, bool admin, bool active,
                                                              std::string password, bool is_hashed) {
-  if (trim(username).empty()) co_return invalid_argument("the user name is empty");
-  if (user(username) != nullptr) co_return invalid_argument("user '{}' already exists", username);
+  if (const auto fine = check_name(username, {}); !fine) co_return tl::unexpected(fine.error());
   store::UserRecord record{.id = UserId{users_.rbegin()->first.value() + 1},
                            .username = username,
                            .admin = admin,
@@ -260,9 +278,10 @@ asio::awaitable<Result<store::UserRecord>> Auth::create_user(std::string usernam
 asio::awaitable<Result<store::UserRecord>> Auth::change_user(store::UserRecord record,
                                                              std::optional<std::string> password,
                                                              bool is_hashed) {
-  const auto* other = user(record.username);
-  if (other != nullptr && other->id != record.id)
-    co_return invalid_argument("user '{}' already exists", record.username);
+  const auto known = users_.find(record.id);
+  if (known == users_.end() || known->second.username != record.username)
+    if (const auto fine = check_name(record.username, record.id); !fine)
+      co_return tl::unexpected(fine.error());
   if (password) record.password_hash = stored_hash(prehashed(*password, is_hashed));
   record.modified_at = ledger_.now();
   users_.insert_or_assign(record.id, record);

@@ -85,6 +85,8 @@ class Auth {
 
   const std::map<UserId, store::UserRecord>& users() const { return users_; }
   const store::UserRecord* user(const std::string& username) const;
+  /// InvalidArgument: no user can be called that, or another than `own` is.
+  Result<void> check_name(const std::string& name, UserId own) const;
   asio::awaitable<Result<store::UserRecord>> create_user(std::string username, bool admin, bool active,
                                                          std::string password, bool is_hashed);
   asio::awaitable<Result<store::UserRecord>> change_user(store::UserRecord record,

@@ -1,5 +1,8 @@
 #include "det/master/experiment_patch.h"
 
+#include <set>
+
+#include "det/base/text.h"
 #include "det/master/collector.h"
 #include "det/master/objects.h"
 #include "det/master/policy_book.h"
@@ -147,6 +150,12 @@ asio::awaitable<Result<void>> extend(Services& s, PatchRequest request, Reconfig
 asio::awaitable<Result<void>> patch_experiment(Services& s, PatchRequest request, std::string by) {
   if (request.name && request.name->find_first_not_of(" \t\r\n") == std::string::npos)
     co_return invalid_argument("name is '{}'; an experiment needs a name", *request.name);
+  if (request.labels) {
+    for (const auto& label : *request.labels)
+      if (trim(label).empty()) co_return invalid_argument("labels has '{}'; a label needs a text", label);
+    const std::set<std::string> once(request.labels->begin(), request.labels->end());
+    request.labels->assign(once.begin(), once.end());
+  }
   const auto change = read_change(request);
   if (!change) co_return tl::unexpected(change.error());
   if (s.unmanaged.has(request.id) && (change->of_resources() || change->of_search()))

@@ -216,8 +216,13 @@ class Seen {
   Sight experiments_, tasks_;
 };
 
-std::pair<std::vector<Job>, api::Pagination> page(Services& s, const std::any& principal,
-                                                  const JobsQuery& q) {
+struct Page {
+  std::vector<Job> jobs;
+  api::Pagination pagination;
+};
+Result<Page> page(Services& s, const std::any& principal, const JobsQuery& q) {
+  if (!q.resource_pool.empty() && !s.ledger.cluster().resource_pools().contains(q.resource_pool))
+    return not_found("resource pool '{}' not found", q.resource_pool);
   auto all = jobs(s, q.resource_pool);
   const Seen seen(s, principal);
   std::erase_if(all, [&](const Job& job) { return !seen(job); });
@@ -225,9 +230,9 @@ std::pair<std::vector<Job>, api::Pagination> page(Services& s, const std::any& p
     std::erase_if(all, [&](const Job& job) { return std::ranges::count(q.states, job.summary.state) == 0; });
   if (q.order_by == "ORDER_BY_DESC") std::reverse(all.begin(), all.end());
   const auto span = page_of(all.size(), q.offset, q.limit);
-  return {{all.begin() + static_cast<std::ptrdiff_t>(span.begin),
-           all.begin() + static_cast<std::ptrdiff_t>(span.end)},
-          span.pagination};
+  return Page{{all.begin() + static_cast<std::ptrdiff_t>(span.begin),
+               all.begin() + static_cast<std::ptrdiff_t>(span.end)},
+              span.pagination};
 }
 
 /// By the job's id, the experiment's number, or the id of the task.
@@ -390,9 +395,10 @@ void add_job_routes(http::Router& router, Services& s) {
   router.add<JobsQuery, JobsReply>(
       Verb::Get, "/api/v1/job-queues-v2",
       [&s](Context c, JobsQuery q) -> asio::awaitable<Result<JobsReply>> {
-        auto [all, pagination] = page(s, c.principal, q);
-        JobsReply reply{.jobs = {}, .pagination = pagination};
-        for (auto& job : all) reply.jobs.push_back({std::move(job)});
+        auto found = page(s, c.principal, q);
+        if (!found) co_return tl::unexpected(found.error());
+        JobsReply reply{.jobs = {}, .pagination = found->pagination};
+        for (auto& job : found->jobs) reply.jobs.push_back({std::move(job)});
         co_await s.ledger.durable();
         co_return reply;
       },
@@ -400,8 +406,9 @@ void add_job_routes(http::Router& router, Services& s) {
   router.add<JobsQuery, OldJobsReply>(
       Verb::Get, "/api/v1/job-queues",
       [&s](Context c, JobsQuery q) -> asio::awaitable<Result<OldJobsReply>> {
-        auto [all, pagination] = page(s, c.principal, q);
-        OldJobsReply reply{.jobs = std::move(all), .pagination = pagination};
+        auto found = page(s, c.principal, q);
+        if (!found) co_return tl::unexpected(found.error());
+        OldJobsReply reply{.jobs = std::move(found->jobs), .pagination = found->pagination};
         co_await s.ledger.durable();
         co_return reply;
       },

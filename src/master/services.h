@@ -58,6 +58,7 @@ struct Services {
   Turns logins{};                 ///< one is checked at a time, so that none gets past the throttle
   TurnsOf<ExperimentId> edits{};  ///< of the records of experiments
   TurnsOf<UserId> settings{};     ///< of what users have set
+  Turns templates{};              ///< who writes one
   /// Where the programs of tasks answer; of live tasks only.
   Proxies proxies{};
   /// Batches of the newest report of each group, by allocation; of live allocations only.

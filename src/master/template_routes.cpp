@@ -76,6 +76,7 @@ asio::awaitable<Result<json::object>> put(Services& s, Context context, PutReque
     for (const auto& problem : problems) all += "\n" + problem.message();
     co_return invalid_argument("template '{}' is part of no configuration:{}", request.template_name, all);
   }
+  const auto turn = co_await s.templates.take();
   const bool there = co_await exists(s, request.template_name);
   if (there && wanted == Wanted::New)
     co_return fail(ErrorCode::AlreadyExists,
@@ -136,6 +137,7 @@ void add_template_routes(http::Router& router, Services& s) {
       Verb::Delete, "/api/v1/templates/{templateName}",
       [&s](Context c, ByName q) -> asio::awaitable<Result<Empty>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
+        const auto turn = co_await s.templates.take();
         const bool there = co_await exists(s, q.template_name);
         if (!there) co_return not_found("template '{}' not found", q.template_name);
         std::vector<store::Change> changes;

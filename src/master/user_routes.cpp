@@ -96,8 +96,6 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequ
   const bool only_own_things = !request.username && !request.admin && !request.active;
   if (!caller->admin && !(own && only_own_things))
     co_return fail(ErrorCode::PermissionDenied, "user '{}' is not an administrator", caller->username);
-  if (request.username && trim(*request.username).empty())
-    co_return invalid_argument("the user name is empty");
   auto record = found->second;
   if (request.username) record.username = *request.username;
   if (request.display_name) record.display_name = *request.display_name;

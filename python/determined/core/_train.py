@@ -126,6 +126,9 @@ class TrainContext:
     def report_early_exit(self, reason: EarlyExitReason) -> None:
         """Says that the trial is going to end before its time; end the process with status 0 after it."""
         self._require_chief("report an early exit")
+        if not isinstance(reason, EarlyExitReason):
+            names = ", ".join(f"EarlyExitReason.{each.name}" for each in EarlyExitReason)
+            raise TypeError(f"report_early_exit({reason!r}): must be one of {names}")
         if self._master is None or self._info is None:
             logger.info("the trial ends early: %s", reason.name)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,6 +40,8 @@ def test_one_batch(
     found = trial_class or former.get("trial_def")
     if found is None:
         raise TypeError("test_one_batch() needs trial_class")
+    if not logging.getLogger().handlers:  # a script that has set up no logging shall see how it goes, too
+        logging.basicConfig(level=logging.INFO, format="%(message)s")
     _local_run.test_one_batch(found, config or {}, rules=_runtime)
 
 

@@ -1,0 +1,62 @@
+// Users over HTTP.
+
+#include "det/master/testing.h"
+
+namespace det::master {
+namespace {
+
+class UserTest : public testing::MasterTest {
+ protected:
+  testing::Answer create(const std::string& name, bool admin = false) {
+    return call(admin_, "POST", "/api/v1/users",
+                json::object{{"user", {{"username", name}, {"admin", admin}, {"active", true}}}});
+  }
+  testing::Answer patch(std::int64_t id, const json::value& body) {
+    return call(admin_, "PATCH", fmt::format("/api/v1/users/{}", id), body);
+  }
+  std::string names(const std::string& query) {
+    std::string all;
+    const auto answer = call(admin_, "GET", "/api/v1/users?" + query);
+    if (answer.status != 200) return std::to_string(answer.status);
+    for (const auto& user : answer.body.at("users").as_array())
+      all += (all.empty() ? "" : " ") + std::string(user.at("username").get_string());
+    return all;
+  }
+};
+
+TEST_F(UserTest, TheLastActiveAdministratorStaysOne) {
+  const auto admin = call(admin_, "GET", "/api/v1/me").body.at("user").at("id").to_number<std::int64_t>();
+  for (const auto* change : {"active", "admin"}) {
+    const auto refused = patch(admin, json::object{{change, false}});
+    EXPECT_EQ(refused.status, 400) << change;
+    EXPECT_NE(refused.text.find("user 'admin' is the last active administrator"), std::string::npos)
+        << refused.text;
+  }
+  EXPECT_EQ(patch(admin, json::object{{"displayName", "the only one"}}).status, 200);
+  EXPECT_EQ(create("second", true).status, 200);
+  EXPECT_EQ(patch(admin, json::object{{"admin", false}}).status, 200);
+}
+
+TEST_F(UserTest, NamesAreOfOneUserEachAndCanBeWritten) {
+  ASSERT_EQ(create("Ann").status, 200);
+  for (const auto* name : {"ann", "Ann", " bob", "bob ", "", "  ", "a\nb"}) {
+    EXPECT_EQ(create(name).status, 400) << name;
+    EXPECT_EQ(patch(2, json::object{{"username", name}}).status, 400) << name;
+  }
+  EXPECT_EQ(create(std::string(257, 'x')).status, 400);
+  const auto ann = call(admin_, "GET", "/api/v1/users/Ann/by-username").body.at("user").at("id");
+  EXPECT_EQ(patch(ann.to_number<std::int64_t>(), json::object{{"username", "ANN"}}).status, 200) << "her own";
+}
+
+TEST_F(UserTest, AreListedInTheOrderThatIsAskedFor) {
+  create("zoe");
+  create("bob", true);
+  EXPECT_EQ(names(""), "admin determined zoe bob");
+  EXPECT_EQ(names("sortBy=SORT_BY_USER_NAME"), "admin bob determined zoe");
+  EXPECT_EQ(names("sortBy=SORT_BY_USER_NAME&orderBy=ORDER_BY_DESC"), "zoe determined bob admin");
+  EXPECT_EQ(names("sortBy=SORT_BY_ADMIN"), "determined zoe admin bob");
+  EXPECT_EQ(names("sortBy=name"), "400");
+}
+
+}  // namespace
+}  // namespace det::master
