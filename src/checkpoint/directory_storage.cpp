@@ -119,6 +119,7 @@ void DirectoryStorage::write_partial(int root, const std::string& partial, const
     create_directory(root, partial, shown(partial));
     const Fd target = open_directory_beneath(root, partial, shown(partial));
     Links links;
+    Unsynced unsynced;
     for (const auto& member : members) {
       if (member.name == kManifestName) continue;  // came along with files copied out of another checkpoint
       const auto shown_target = shown(partial + "/" + member.name);
@@ -134,11 +135,12 @@ void DirectoryStorage::write_partial(int root, const std::string& partial, const
         manifest.files[member.name] = manifest.files.at(*earlier);
         continue;
       }
-      const Fd out = create_file(target.get(), member.name, shown_target);
+      Fd out = create_file(target.get(), member.name, shown_target);
       const auto copied = copy_and_hash(in.get(), out.get(), from, shown_target);
-      sync(out.get(), shown_target);
+      unsynced.add(std::move(out), shown_target);
       manifest.files[member.name] = {.size = copied.bytes, .sha256 = copied.sha256};
     }
+    unsynced.sync_all();
     write_text(target.get(), kManifestName, encode(manifest), shown(partial + "/" + kManifestName));
     for (const auto& name : manifest.directories)
       sync(open_directory_beneath(target.get(), name, shown(partial + "/" + name)).get(),

@@ -144,6 +144,19 @@ void sync(int file, const std::string& shown) {
   if (::fsync(file) != 0) throw_errno("write " + shown + " to the disk", errno);
 }
 
+void Unsynced::add(Fd file, std::string shown) {
+  files_.emplace_back(std::move(file), std::move(shown));
+  if (files_.size() >= kOpenMax) sync_all();
+}
+
+void Unsynced::sync_all() {
+  // Begun for all of them first: then the first commit of the journal has what the others wait for.
+  if (files_.size() > 1)
+    for (const auto& [file, shown] : files_) ::sync_file_range(file.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+  for (const auto& [file, shown] : files_) sync(file.get(), shown);
+  files_.clear();
+}
+
 std::int64_t newest_change(int parent, const std::string& name, const std::string& shown) {
   struct stat status{};
   if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {

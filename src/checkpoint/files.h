@@ -79,6 +79,18 @@ void remove_tree(int parent, const std::string& name, const std::string& shown);
 /// Flushes a file or directory to the disk.
 void sync(int file, const std::string& shown);
 
+/// Files that are written and not yet on the disk. Many at once share the work of a journal, which is most of
+/// it where files are small.
+class Unsynced {
+ public:
+  void add(Fd file, std::string shown);
+  void sync_all();
+
+ private:
+  static constexpr std::size_t kOpenMax = 128;
+  std::vector<std::pair<Fd, std::string>> files_;
+};
+
 /// The newest modification in a tree, in seconds since 1970.
 std::int64_t newest_change(int parent, const std::string& name, const std::string& shown);
 

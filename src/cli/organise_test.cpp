@@ -26,6 +26,26 @@ TEST(ModelCli, MoveNamesTheWorkspaceByItsId) {
   EXPECT_THAT(det("model move fashion nowhere", master).err, HasSubstr("nowhere"));
 }
 
+TEST(WorkspaceCli, PoolsAndStorageAreSetWhenItIsMadeAndLater) {
+  TestMaster master;
+  master.answer("POST /api/v1/workspaces", R"({"workspace":{"id":3,"name":"vision"}})");
+  EXPECT_EQ(det("workspace create vision --default-compute-pool gpu --checkpoint-storage-config "
+                R"({"type":"directory","container_path":"/ckpt"})",
+                master)
+                .code,
+            0);
+  EXPECT_EQ(sent(master, "POST /api/v1/workspaces"),
+            R"({"name":"vision","defaultComputePool":"gpu",)"
+            R"("checkpointStorageConfig":{"type":"directory","container_path":"/ckpt"}})");
+  master.answer("GET /api/v1/workspaces", kVision);
+  master.answer("PATCH /api/v1/workspaces/3", R"({"workspace":{"id":3,"name":"vision"}})");
+  EXPECT_EQ(det("workspace edit vision --default-aux-pool cpu --checkpoint-storage-config null", master).out,
+            "Changed workspace 'vision'\n");
+  EXPECT_EQ(sent(master, "PATCH /api/v1/workspaces/3"),
+            R"({"defaultAuxPool":"cpu","checkpointStorageConfig":null})");
+  EXPECT_THAT(det("workspace edit vision", master).err, HasSubstr("nothing to change is named"));
+}
+
 TEST(ModelCli, CreateAndListTakeWorkspaces) {
   TestMaster master;
   master.answer("POST /api/v1/models", R"({"model":{"id":1,"name":"fashion","workspaceId":3}})");

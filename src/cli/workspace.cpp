@@ -1,13 +1,17 @@
 // Workspaces, their projects, and moving experiments between them. Users name both; the API wants numbers.
 
 #include <CLI/CLI.hpp>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <optional>
 
 #include "det/cli/command.h"
 #include "det/cli/experiment.h"
 #include "det/cli/format.h"
 #include "det/cli/lookup.h"
 #include "det/cli/output.h"
+#include "det/config/yaml.h"
 
 namespace det::cli {
 namespace {
@@ -95,12 +99,55 @@ Action define_list_projects(CLI::App& app) {
   };
 }
 
+/// What else of a workspace can be set.
+struct WorkspaceSettings {
+  std::optional<std::string> compute_pool, aux_pool;
+  std::string storage, storage_file;
+};
+
+void add_settings(CLI::App& app, WorkspaceSettings& settings) {
+  app.add_option("--default-compute-pool", settings.compute_pool,
+                 "of experiments with slots that name no pool")
+      ->type_name("POOL");
+  app.add_option("--default-aux-pool", settings.aux_pool, "of tasks without slots that name no pool")
+      ->type_name("POOL");
+  auto* text =
+      app.add_option("--checkpoint-storage-config", settings.storage,
+                     "where its experiments keep checkpoints: JSON, as {\"type\": …}; null: as the cluster's")
+          ->type_name("JSON");
+  app.add_option("--checkpoint-storage-config-file", settings.storage_file, "the same, from a file (YAML)")
+      ->type_name("FILE")
+      ->excludes(text);
+}
+
+Result<void> read_settings(const WorkspaceSettings& settings, json::object& body) {
+  if (settings.compute_pool) body["defaultComputePool"] = *settings.compute_pool;
+  if (settings.aux_pool) body["defaultAuxPool"] = *settings.aux_pool;
+  auto text = settings.storage;
+  if (!settings.storage_file.empty()) {
+    std::ifstream file(settings.storage_file, std::ios::binary);
+    if (!file) return not_found("cannot open {}", settings.storage_file);
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  if (settings.storage.empty() && settings.storage_file.empty()) return {};
+  const auto parsed = config::parse_yaml(text);  // which JSON is, too
+  if (!parsed)
+    return invalid_argument("the checkpoint storage is neither JSON nor YAML: {}",
+                            parsed.error().front().text);
+  body["checkpointStorageConfig"] = parsed->value;
+  return {};
+}
+
 Action define_create_workspace(CLI::App& app) {
   const auto names = std::make_shared<Names>();
+  const auto settings = std::make_shared<WorkspaceSettings>();
   app.add_option("name", names->workspace, "unique in the cluster")->type_name("NAME")->required();
+  add_settings(app, *settings);
   add_output_flags(app, names->form);
-  return [names](Session& session) -> Result<int> {
-    DET_TRY(const auto made, session.post("/api/v1/workspaces", json::object{{"name", names->workspace}}));
+  return [names, settings](Session& session) -> Result<int> {
+    json::object body{{"name", names->workspace}};
+    if (auto read = read_settings(*settings, body); !read) return tl::unexpected(read.error());
+    DET_TRY(const auto made, session.post("/api/v1/workspaces", body));
     show_one(session, names->form, at(made, "workspace"), workspace_table);
     return 0;
   };
@@ -120,12 +167,21 @@ Action define_describe_workspace(CLI::App& app) {
 Action define_edit_workspace(CLI::App& app) {
   const auto names = std::make_shared<Names>();
   add_workspace(app, *names);
-  app.add_option("new_name", names->new_name, "its new name")->type_name("NAME")->required();
-  return [names](Session& session) -> Result<int> {
+  const auto settings = std::make_shared<WorkspaceSettings>();
+  auto* new_name = app.add_option("new_name", names->new_name, "its new name")->type_name("NAME");
+  app.add_option("--name", names->new_name, "the same")->type_name("NAME")->excludes(new_name);
+  add_settings(app, *settings);
+  return [names, settings](Session& session) -> Result<int> {
+    json::object body;
+    if (!names->new_name.empty()) body["name"] = names->new_name;
+    if (auto read = read_settings(*settings, body); !read) return tl::unexpected(read.error());
+    if (body.empty()) return invalid_argument("nothing to change is named; give a new name, or an option");
     DET_TRY(const auto workspace, find_workspace(session, names->workspace));
-    DET_TRY(const auto changed,
-            session.patch(path_of("workspaces", workspace), json::object{{"name", names->new_name}}));
-    session.console().line("Renamed workspace '{}' to '{}'", names->workspace, names->new_name);
+    DET_TRY(const auto changed, session.patch(path_of("workspaces", workspace), body));
+    if (body.size() == 1 && body.contains("name"))
+      session.console().line("Renamed workspace '{}' to '{}'", names->workspace, names->new_name);
+    else
+      session.console().line("Changed workspace '{}'", text_at(changed, "workspace.name"));
     return 0;
   };
 }
@@ -276,7 +332,10 @@ Command workspace_commands() {
                    {{"list-members"}, "list who has a role in it", "", define_list_members},
                    {{"create"}, "create workspace", "det workspace create vision", define_create_workspace},
                    {{"describe"}, "describe workspace", "", define_describe_workspace},
-                   {{"edit"}, "rename workspace", "", define_edit_workspace},
+                   {{"edit"},
+                    "rename workspace, or change its pools and where it keeps checkpoints",
+                    "det workspace edit vision --default-compute-pool gpu",
+                    define_edit_workspace},
                    {{"delete"},
                     "delete workspace",
                     "",

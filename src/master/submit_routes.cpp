@@ -60,6 +60,22 @@ Result<config::Layers> layers_of(Services& s, const std::string& yaml, const std
   return layers;
 }
 
+/// The workspace's own storage lies over the cluster's, whose fields stay where both are of one type.
+void put_storage_of_workspace(Services& s, ProjectId id, config::Layers& layers) {
+  const auto* project = s.workspaces.project(id);
+  const auto* workspace = project == nullptr ? nullptr : s.workspaces.find(project->workspace);
+  if (workspace == nullptr || !workspace->checkpoint_storage.is_object()) return;
+  const auto& own = workspace->checkpoint_storage.get_object();
+  auto& storage = layers.master["checkpoint_storage"];
+  const auto type_of = [](const json::value& of) {
+    return of.is_object() ? json::text_member(of.get_object(), "type") : std::string();
+  };
+  const bool same =
+      storage.is_object() && (!own.contains("type") || type_of(storage) == json::text_member(own, "type"));
+  if (!same) storage = json::object();
+  for (const auto& [name, value] : own) storage.get_object()[name] = value;
+}
+
 /// What the policies allow; what the configuration leaves open is set to it.
 Result<void> keep_to_limits(Services& s, const config::Policies& policies, config::ExperimentConfig& config) {
   if (policies.empty()) return {};
@@ -227,7 +243,7 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
                                    json::value(""));
     if (!seen) co_return tl::unexpected(seen.error());
   }
-  const auto layers = layers_of(s, request.config, template_name);
+  auto layers = layers_of(s, request.config, template_name);
   if (!layers) co_return tl::unexpected(layers.error());
   ProjectId project;
   Result<config::Policies> held;
@@ -235,6 +251,7 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
     const auto found = co_await project_of(s, context.principal, request, *place);
     if (!found) co_return tl::unexpected(found.error());
     project = *found;
+    put_storage_of_workspace(s, project, *layers);
     held = policies_of(s, project);
     if (!held) co_return tl::unexpected(held.error());
   }
@@ -321,7 +338,8 @@ asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, Prev
     for (const auto value : row.lengths) summary.lengths.push_back(static_cast<std::int32_t>(value));
     const auto last = row.lengths.empty() ? 0 : row.lengths.back();
     static constexpr const char* kUnits[] = {"batches", "records", "epochs", ""};
-    summary.unit = {.name = kUnits[static_cast<int>(length.unit)],
+    const auto time_metric = json::text_member(config.searcher.fields, "time_metric");
+    summary.unit = {.name = time_metric.empty() ? kUnits[static_cast<int>(length.unit)] : time_metric,
                     .value = static_cast<std::int32_t>(last),
                     .max_length = row.lengths.empty()};
     reply.summary.trials.push_back(std::move(summary));

@@ -1,6 +1,7 @@
 #include "det/master/workspace_objects.h"
 
 #include "det/base/text.h"
+#include "det/config/experiment_config.h"
 
 namespace det::master {
 namespace {
@@ -8,6 +9,11 @@ namespace {
 std::string username(Services& s, UserId id) {
   const auto found = s.auth.users().find(id);
   return found == s.auth.users().end() ? "" : found->second.username;
+}
+
+json::value without_secrets(const json::value& storage) {
+  if (!storage.is_object()) return storage;
+  return config::masked(json::object{{"checkpoint_storage", storage}}).at("checkpoint_storage");
 }
 
 }  // namespace
@@ -25,7 +31,7 @@ WorkspaceObject to_object(Services& s, const WorkspaceRecord& r, const ProjectCo
                          .user_id = r.owner,
                          .default_compute_pool = r.default_compute_pool,
                          .default_aux_pool = r.default_aux_pool,
-                         .checkpoint_storage_config = r.checkpoint_storage,
+                         .checkpoint_storage_config = without_secrets(r.checkpoint_storage),
                          .pinned_at = pinned_at};
   for (const auto& [id, count] : counts) {
     const auto* project = s.workspaces.project(id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "det/base/text.h"
+#include "det/config/layer.h"
 #include "det/master/objects.h"
 #include "det/master/policy_book.h"
 #include "det/master/pool_bindings.h"
@@ -123,9 +124,24 @@ asio::awaitable<Result<WorkspaceReply>> show(Services& s, Context context, ById 
   co_return reply;
 }
 
+/// Part of a configuration, or null: the cluster's.
+Result<void> check_storage(Services& s, const json::value& storage) {
+  if (storage.is_null()) return {};
+  if (!storage.is_object())
+    return invalid_argument("checkpointStorageConfig must be a map of settings, or null for the cluster's");
+  const auto problems =
+      config::check_template(json::serialize(json::object{{"checkpoint_storage", storage}}), s.defaults);
+  if (problems.empty()) return {};
+  std::string all;
+  for (const auto& problem : problems) all += "\n" + problem.message();
+  return invalid_argument("checkpointStorageConfig is part of no configuration:{}", all);
+}
+
 asio::awaitable<Result<WorkspaceReply>> create(Services& s, Context context, CreateRequest request) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
+  if (const auto fine = check_storage(s, request.checkpoint_storage_config); !fine)
+    co_return tl::unexpected(fine.error());
   if (const auto known = check_pools(s, {request.default_compute_pool, request.default_aux_pool}); !known)
     co_return tl::unexpected(known.error());
   for (const auto& name : {request.default_compute_pool, request.default_aux_pool})
@@ -169,6 +185,9 @@ asio::awaitable<Result<WorkspaceReply>> patch(Services& s, Context context, Patc
     co_return tl::unexpected(known.error());
   for (const auto& name : {compute.value_or(""), aux.value_or("")})
     if (const auto open = check_pool(s, request.id, name); !open) co_return tl::unexpected(open.error());
+  if (request.checkpoint_storage_config)
+    if (const auto fine = check_storage(s, *request.checkpoint_storage_config); !fine)
+      co_return tl::unexpected(fine.error());
   auto edit = [&](WorkspaceRecord& record) {
     if (request.name) record.name = *request.name;
     if (compute) record.default_compute_pool = *compute;

@@ -57,6 +57,35 @@ TEST_F(WorkspacesTest, AnExperimentIsWhereItsConfigurationSaysAndMovesAliveAndFi
   EXPECT_EQ(shown.body.at("project").at("numRuns"), 1);
 }
 
+TEST_F(WorkspacesTest, TheStorageOfAWorkspaceIsThatOfItsExperimentsUnlessTheyNameTheirs) {
+  const auto storage = [&](std::int64_t id) { return experiment(id).at("config").at("checkpoint_storage"); };
+  const json::object own{{"type", "directory"}, {"container_path", "/vision"}, {"save_trial_best", 4}};
+  const auto made = call(user_, "POST", "/api/v1/workspaces",
+                         json::object{{"name", "vision"}, {"checkpointStorageConfig", own}});
+  ASSERT_EQ(made.status, 200) << made.text;
+  const auto id = *json::to_int64(made.body.at("workspace").at("id"));
+  make_project(id, "cats");
+  const auto there = storage(submit("workspace: vision\nproject: cats\n"));
+  EXPECT_EQ(there.at("container_path"), "/vision");
+  EXPECT_EQ(there.at("save_trial_best"), 4);
+  const auto named = storage(submit(
+      "workspace: vision\nproject: cats\ncheckpoint_storage: {type: directory, container_path: /mine}\n"));
+  EXPECT_EQ(named.at("container_path"), "/mine");
+  EXPECT_NE(storage(submit()).at("type"), "directory") << "elsewhere it is the cluster's";
+
+  const auto path = fmt::format("/api/v1/workspaces/{}", id);
+  const auto wrong =
+      call(user_, "PATCH", path, json::object{{"checkpointStorageConfig", {{"type", "tape"}}}});
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_NE(wrong.text.find("part of no configuration"), std::string::npos) << wrong.text;
+  const json::object secret{{"type", "s3"}, {"bucket", "b"}, {"secret_key", "hidden"}, {"access_key", "k"}};
+  const auto changed = call(user_, "PATCH", path, json::object{{"checkpointStorageConfig", secret}});
+  EXPECT_EQ(changed.status, 200) << changed.text;
+  EXPECT_EQ(changed.text.find("hidden"), std::string::npos);
+  call(user_, "PATCH", path, json::object{{"checkpointStorageConfig", nullptr}});
+  EXPECT_NE(storage(submit("workspace: vision\nproject: cats\n")).at("type"), "directory");
+}
+
 TEST_F(WorkspacesTest, WhatDoesNotExistOrIsArchivedTakesNoExperiments) {
   const auto team = make_workspace("team");
   const auto vision = make_project(team, "vision");

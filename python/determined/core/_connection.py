@@ -96,6 +96,10 @@ class Master:
         elif self._connection.sock is not None:
             self._connection.sock.settimeout(timeout + 15)
         try:
+            if self._connection.sock is None:
+                self._connection.connect()
+            if self._closed.is_set():  # close() may have come before there was a socket that it could end
+                raise ConnectionAbortedError("closed")
             self._connection.request(method, self._prefix + path, body, self._headers)
             response = self._connection.getresponse()
             text = response.read()
