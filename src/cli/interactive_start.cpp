@@ -200,8 +200,9 @@ Result<int> open_task(Session& session, const TaskKind& kind, const std::string&
     const auto state = text_at(task, "state");
     if (state == "STATE_TERMINATED" || state == "STATE_TERMINATING") {
       console.clear_status();
-      return failed_precondition("{} {} is over: {}. Its log: det {} logs {}", kind.title, id,
-                                 text_at(task, "exitStatus"), kind.word, id);
+      const auto how = text_at(task, "exitStatus");  // nothing yet while its processes end
+      return failed_precondition("{} {} is over{}{}. Its log: det {} logs {}", kind.title, id,
+                                 how.empty() ? "" : ": ", how, kind.word, id);
     }
     if (at(task, "isReady") == json::value(true)) {
       console.clear_status();
