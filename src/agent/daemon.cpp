@@ -64,7 +64,7 @@ Result<AgentOptions> complete(AgentOptions options) {
     return invalid_argument(
         "agent id \"{}\": only letters, digits, \".\", \"_\" and \"-\" are allowed, and no dot first",
         options.agent_id);
-  if (options.state_dir.empty()) return invalid_argument("the agent needs a state directory: --state-dir");
+  if (options.state_dir.empty()) return invalid_argument("the agent needs a state directory: --dir");
   std::error_code error;
   options.state_dir = std::filesystem::absolute(options.state_dir, error).lexically_normal();
   if (options.slots && *options.slots < 0)
@@ -290,7 +290,7 @@ asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
       if (reconciler_->last_dropped() == Dropped::ForeignCluster)
         spdlog::error(
             "the master is of another cluster than the allocations of this agent; it must end them first, or "
-            "use another --state-dir");
+            "use another --dir");
       if (reconciler_->last_dropped() == Dropped::OldEpoch)
         spdlog::warn("an answer of an older master was dropped");
       return actions;

@@ -71,7 +71,7 @@ Result<void> Tasks::open() {
     return fail(ErrorCode::Unavailable, "cannot open {}: {}", path.string(), std::strerror(errno));
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
     return failed_precondition(
-        "another agent uses the directory {}; stop it, or give this one its own with --state-dir",
+        "another agent uses the directory {}; stop it, or give this one its own with --dir",
         state_dir_.string());
   return {};
 }

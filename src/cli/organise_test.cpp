@@ -99,6 +99,20 @@ TEST(MasterCli, ConfigIsShownAndTheLevelOfTheLogIsSet) {
   EXPECT_EQ(det("master config set --log.level loud", master).code, 2);
 }
 
+TEST(ResourcesCli, UsageIsCsvAsTheMasterSaysItOrJson) {
+  const std::string csv =
+      "experiment_id,kind,username,labels,slots,seconds\n1,trial,ann,\"a,\"\"b\"\"\",2,1.5\n,shell,bob,,1,"
+      "3\n";
+  TestMaster master;
+  for (int i = 0; i < 2; ++i) master.answer("GET /resources/allocation/raw", csv);
+  EXPECT_EQ(det("resources raw 2026-11-01 2026-11-30", master).out, csv);
+  const auto told = json::parse(det("resources raw 2026-11-01 2026-11-30 --json", master).out).value();
+  EXPECT_EQ(told, json::parse(R"([
+    {"experiment_id": 1, "kind": "trial", "username": "ann", "labels": "a,\"b\"", "slots": 2, "seconds": 1.5},
+    {"experiment_id": "", "kind": "shell", "username": "bob", "labels": "", "slots": 1, "seconds": 3}])")
+                      .value());
+}
+
 TEST(Refused, OptionsOfTheOriginalSayWhyTheyDoNothingHere) {
   const TestMaster master;
   for (const auto& [words, why] :

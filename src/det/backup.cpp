@@ -78,7 +78,8 @@ int backup(std::vector<std::string> arguments) {
     fs::remove(target, code);
     return backup_failed(copied.error());
   }
-  fs::copy_file(directory / "agent.token", target / "agent.token", code);
+  for (const char* key : {"agent.token", "webhook.key"})
+    fs::copy_file(directory / key, target / key, code);  // with their rights; where they are
   std::printf("Copied the database, %.1f MB.\n",
               static_cast<double>(fs::file_size(target / "determined.db", code)) / 1e6);
   if (!without_checkpoints) {

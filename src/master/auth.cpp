@@ -3,6 +3,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <set>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -277,7 +278,7 @@ asio::awaitable<Result<store::UserRecord>> Auth::create_user(std::string usernam
 
 asio::awaitable<Result<store::UserRecord>> Auth::change_user(store::UserRecord record,
                                                              std::optional<std::string> password,
-                                                             bool is_hashed) {
+                                                             bool is_hashed, std::string kept_session) {
   const auto known = users_.find(record.id);
   if (known == users_.end() || known->second.username != record.username)
     if (const auto fine = check_name(record.username, record.id); !fine)
@@ -287,8 +288,20 @@ asio::awaitable<Result<store::UserRecord>> Auth::change_user(store::UserRecord r
   users_.insert_or_assign(record.id, record);
   std::vector<store::Change> changes;
   changes.push_back(store::PutUser{record});
+  if (password) {
+    changes.push_back(store::DeleteSessionsOf{record.id, kept_session});
+    forget_sessions(record.id, kept_session);
+  }
   co_await ledger_.write(std::move(changes));
+  if (password) forget_sessions(record.id, kept_session);  // one may have been read again meanwhile
   co_return record;
+}
+
+void Auth::forget_sessions(UserId user, const std::string& kept) {
+  std::set<std::string> stay = {kept};
+  for (const auto& [id, token] : tokens_) stay.insert(token.token_hash);
+  std::erase_if(sessions_,
+                [&](const auto& entry) { return entry.second.user == user && !stay.contains(entry.first); });
 }
 
 std::vector<std::string> Auth::users_without_password() const {

@@ -89,8 +89,10 @@ class Auth {
   Result<void> check_name(const std::string& name, UserId own) const;
   asio::awaitable<Result<store::UserRecord>> create_user(std::string username, bool admin, bool active,
                                                          std::string password, bool is_hashed);
+  /// A new password ends the user's log-ins, but for the one with that hash.
   asio::awaitable<Result<store::UserRecord>> change_user(store::UserRecord record,
-                                                         std::optional<std::string> password, bool is_hashed);
+                                                         std::optional<std::string> password, bool is_hashed,
+                                                         std::string kept_session = "");
   /// Names of active users whose password is empty.
   std::vector<std::string> users_without_password() const;
 
@@ -102,7 +104,8 @@ class Auth {
   std::map<UserId, store::UserRecord> users_;
   std::map<store::AccessTokenId, store::AccessTokenRecord> tokens_;
   Result<std::any> owner_of_task(const std::string& token) const;
-  void make_room();                                       // in sessions_
+  void make_room();  // in sessions_
+  void forget_sessions(UserId user, const std::string& kept);
   std::map<std::string, store::SessionRecord> sessions_;  // some of those seen since the start
 };
 

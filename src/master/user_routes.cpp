@@ -116,7 +116,8 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequ
       co_return failed_precondition("user '{}' is the last active administrator; make another user one first",
                                     found->second.username);
   }
-  const auto changed = co_await s.auth.change_user(std::move(record), request.password, request.is_hashed);
+  const auto changed =
+      co_await s.auth.change_user(std::move(record), request.password, request.is_hashed, caller->token_hash);
   if (!changed) co_return tl::unexpected(changed.error());
   co_return UserReply{to_api(*changed)};
 }

@@ -37,6 +37,24 @@ TEST_F(UserTest, TheLastActiveAdministratorStaysOne) {
   EXPECT_EQ(patch(admin, json::object{{"admin", false}}).status, 200);
 }
 
+TEST_F(UserTest, ANewPasswordEndsTheOtherLogIns) {
+  ASSERT_EQ(create("ann").status, 200);
+  const auto mine = log_in("ann"), elsewhere = log_in("ann");
+  const auto id = call(mine, "GET", "/api/v1/me").body.at("user").at("id").to_number<std::int64_t>();
+  const auto token = call(mine, "POST", "/api/v1/tokens", json::object{{"userId", id}});
+  ASSERT_EQ(token.status, 200) << token.text;
+  const auto of_a_program = std::string(token.body.at("token").get_string());
+  const auto path = fmt::format("/api/v1/users/{}", id);
+  EXPECT_EQ(call(mine, "PATCH", path, json::object{{"password", "new"}}).status, 200);
+  EXPECT_EQ(call(mine, "GET", "/api/v1/me").status, 200);
+  EXPECT_EQ(call(elsewhere, "GET", "/api/v1/me").status, 401);
+  EXPECT_EQ(call(of_a_program, "GET", "/api/v1/me").status, 200);
+  EXPECT_EQ(call(admin_, "PATCH", path, json::object{{"password", "newer"}}).status, 200);
+  EXPECT_EQ(call(mine, "GET", "/api/v1/me").status, 401);
+  restart();
+  EXPECT_EQ(call(mine, "GET", "/api/v1/me").status, 401);
+}
+
 TEST_F(UserTest, NamesAreOfOneUserEachAndCanBeWritten) {
   ASSERT_EQ(create("Ann").status, 200);
   for (const auto* name : {"ann", "Ann", " bob", "bob ", "", "  ", "a\nb"}) {

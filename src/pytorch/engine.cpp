@@ -22,6 +22,11 @@ Engine::~Engine() = default;
 std::optional<SavedLoop> Engine::start(const std::optional<std::filesystem::path>& checkpoint,
                                        const std::string& uuid, bool weights_only) {
   auto& p = *parts_;
+  if (p.own.models.empty() && p.callbacks.empty())
+    throw UsageError(
+        "the trial wraps no model and has no callbacks, so that nothing of it would be in its checkpoints: "
+        "call "
+        "context.wrap_model() in its constructor");
   CheckpointFiles files;
   if (checkpoint) files = read_checkpoint(*checkpoint);
   std::optional<SavedLoop> loop;

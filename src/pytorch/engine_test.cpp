@@ -224,6 +224,22 @@ TEST_F(EngineTest, WeightsOfAnotherModelAreRefusedByName) {
   EXPECT_NE(message.find("0.weight is [5, 3], must be [4, 3]"), std::string::npos) << message;
 }
 
+class EmptyTrial final : public PyTorchTrial<> {
+ public:
+  explicit EmptyTrial(TrialContext& trial_context) : PyTorchTrial(trial_context) {}
+  DataLoader<> build_training_data_loader() override {
+    return DataLoader<>(NoisyTrial::data(), {.batch_size = 4});
+  }
+  DataLoader<> build_validation_data_loader() override { return build_training_data_loader(); }
+  Metrics train_batch(const Batch&, std::int64_t, std::int64_t) override { return {{"loss", 0.0}}; }
+};
+
+TEST_F(EngineTest, ATrialOfWhichNothingWouldBeSavedIsRefused) {
+  auto one = engine<EmptyTrial>(environment());
+  const auto message = message_of([&] { one->start({}, "", false); });
+  EXPECT_NE(message.find("the trial wraps no model"), std::string::npos) << message;
+}
+
 TEST_F(EngineTest, ATrialThatEvaluatesNothingIsToldWhatItNeeds) {
   auto one = engine<OtherModelTrial>(environment());
   one->start({}, "", false);

@@ -31,6 +31,7 @@ template Change::Change(PutModelDefinition);
 template Change::Change(PutUser);
 template Change::Change(PutSession);
 template Change::Change(DeleteSession);
+template Change::Change(DeleteSessionsOf);
 template Change::Change(PutAccessToken);
 template Change::Change(PutTemplate);
 template Change::Change(DeleteTemplate);

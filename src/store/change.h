@@ -171,6 +171,11 @@ struct PutSession {
 struct DeleteSession {
   std::string token_hash;
 };
+/// Log-ins of the user, but for one; access tokens stay.
+struct DeleteSessionsOf {
+  UserId user;
+  std::string kept;  ///< hash of the token that stays; empty: none
+};
 struct PutAccessToken {
   AccessTokenRecord record;
 };
@@ -274,12 +279,12 @@ struct PutSetting {
 using AnyChange = std::variant<
     AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, PutTask, AddMetrics,
     RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition, PutUser, PutSession, DeleteSession,
-    PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel, PutModelVersion,
-    DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment, PutUnmanaged, PutTrialSource,
-    PutWorkspace, DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin, PutConfigPolicy,
-    DeleteConfigPolicy, PutWebhook, DeleteWebhook, PutDelivery, DeleteDelivery, PutLogHit, PutSetting,
-    PutRoleAssignment, DeleteRoleAssignment, PutGroup, DeleteGroup, AppendAudit, PruneAudit, SetLogRetention,
-    DropLogs, PutDeletion, EndDeletion, BeginCheckpoint, DropBegunCheckpoint>;
+    DeleteSessionsOf, PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel,
+    PutModelVersion, DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment,
+    PutUnmanaged, PutTrialSource, PutWorkspace, DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin,
+    PutConfigPolicy, DeleteConfigPolicy, PutWebhook, DeleteWebhook, PutDelivery, DeleteDelivery, PutLogHit,
+    PutSetting, PutRoleAssignment, DeleteRoleAssignment, PutGroup, DeleteGroup, AppendAudit, PruneAudit,
+    SetLogRetention, DropLogs, PutDeletion, EndDeletion, BeginCheckpoint, DropBegunCheckpoint>;
 
 template <class T, class Variant>
 constexpr bool kIsOneOf = false;

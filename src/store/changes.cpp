@@ -73,6 +73,7 @@ void ChangeWriter::apply(const Change& change) {
           [&](const PutUser& c) { put_user(connection_, c.record); },
           [&](const PutSession& c) { put_session(connection_, c.record); },
           [&](const DeleteSession& c) { delete_session(connection_, c.token_hash); },
+          [&](const DeleteSessionsOf& c) { delete_sessions(connection_, c); },
           [&](const PutAccessToken& c) { put_access_token(connection_, c.record); },
           [&](const PutTemplate& c) { put_template(connection_, c.record); },
           [&](const DeleteTemplate& c) { delete_template(connection_, c.name); },

@@ -207,6 +207,13 @@ TEST_P(StoreContract, UsersSessionsTemplatesAndSettings) {
   EXPECT_EQ(store->session("token")->user, UserId(1));
   EXPECT_EQ(store->templates().at(0).yaml, "a: 1");
   EXPECT_EQ(store->setting("k"), "v");
+  for (const auto* name : {"kept", "of a program", "old"}) commit(PutSession{{name, UserId(1), Time{99}}});
+  commit(PutSession{{"another's", UserId(2), Time{99}}},
+         PutAccessToken{{.id = AccessTokenId(7), .user = UserId(1), .token_hash = "of a program"}},
+         DeleteSessionsOf{UserId(1), "kept"});
+  EXPECT_FALSE(store->session("old"));
+  for (const auto* name : {"kept", "of a program", "another's"}) EXPECT_TRUE(store->session(name)) << name;
+  commit(PutSession{{"token", UserId(1), Time{99}}});
   commit(DeleteSession{"token"}, DeleteTemplate{"t"}, PutSetting{"k", "w"});
   EXPECT_FALSE(store->session("token"));
   EXPECT_TRUE(store->templates().empty());

@@ -26,7 +26,7 @@ bool write_zeros(int descriptor, std::int64_t from, std::int64_t to) {
 }  // namespace
 
 void reserve_log_space(const std::filesystem::path& log, std::int64_t bytes) {
-  const int descriptor = open(log.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int descriptor = open(log.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0) return;
   struct stat before{};
   if (fstat(descriptor, &before) == 0 && before.st_size < bytes &&

@@ -19,6 +19,20 @@ TEST(OpenSqlite, CreatesTheDirectory) {
   EXPECT_TRUE(std::filesystem::exists(directory.path() / "a" / "b" / "det.db"));
 }
 
+TEST(OpenSqlite, KeepsTheDatabaseToItsOwner) {
+  TemporaryDirectory directory;
+  const auto path = directory.path() / "det.db";
+  for (int times = 0; times < 2; ++times) {
+    const auto store = open_sqlite({.path = path, .on_stall = {}});
+    ASSERT_TRUE(store);
+    for (const auto* beside : {"", "-wal"})
+      EXPECT_EQ(std::filesystem::status(path.string() + beside).permissions(),
+                std::filesystem::perms::owner_read | std::filesystem::perms::owner_write)
+          << beside;
+    std::filesystem::permissions(path, std::filesystem::perms::all);
+  }
+}
+
 TEST(OpenSqlite, NamesTheProcessThatHasTheDatabase) {
   const TemporaryDirectory directory;
   const auto path = directory.path() / "det.db";

@@ -1,5 +1,9 @@
 #include "det/store/sqlite_store.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "det/store/access_rows.h"
 #include "det/store/config_policy_rows.h"
 #include "det/store/environment_rows.h"
@@ -180,11 +184,19 @@ void prepare_log(Connection& connection, const std::filesystem::path& path, int 
   reserve_log_space(path.string() + "-wal", bytes);
 }
 
+/// Hashes of passwords are in it. SQLite gives the files beside it the same rights.
+void keep_to_owner(const std::filesystem::path& path) {
+  const int made = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made >= 0) ::close(made);
+  for (const char* beside : {"", "-wal", "-shm"}) ::chmod((path.string() + beside).c_str(), 0600);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& path, WriterOptions options) {
   if (auto made = make_directory(path); !made) return tl::unexpected(std::move(made).error());
   DET_TRY(auto lock, FileLock::acquire(path));
+  keep_to_owner(path);
   try {
     auto connection = std::make_unique<Connection>(path, Connection::Mode::Write);
     if (auto migrated = migrate(*connection, built_in_migrations()); !migrated)

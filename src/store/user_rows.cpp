@@ -28,6 +28,15 @@ void delete_session(Connection& connection, const std::string& token_hash) {
   Query(connection, "DELETE FROM sessions WHERE token_hash = ?").bind(token_hash).run();
 }
 
+void delete_sessions(Connection& connection, const DeleteSessionsOf& which) {
+  Query(connection, R"sql(
+DELETE FROM sessions
+WHERE user_id = ? AND token_hash <> ? AND token_hash NOT IN (SELECT token_hash FROM access_tokens)
+)sql")
+      .bind(which.user, which.kept)
+      .run();
+}
+
 void put_access_token(Connection& connection, const AccessTokenRecord& r) {
   Query(connection, R"sql(
 INSERT INTO access_tokens (id, user_id, description, creation_time, expires, revoked, token_hash)

@@ -9,6 +9,7 @@ namespace det::store {
 void put_user(Connection& connection, const UserRecord& record);
 void put_session(Connection& connection, const SessionRecord& record);
 void delete_session(Connection& connection, const std::string& token_hash);
+void delete_sessions(Connection& connection, const DeleteSessionsOf& which);
 void put_access_token(Connection& connection, const AccessTokenRecord& record);
 void put_template(Connection& connection, const TemplateRecord& record);
 void delete_template(Connection& connection, const std::string& name);

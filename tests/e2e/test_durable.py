@@ -72,6 +72,9 @@ def test_a_backup_of_a_running_master_goes_on_where_it_was_put_back(start, noisy
     copy = tmp_path / "copy"
     said = cluster.run("backup", copy, "--dir", cluster.directory, master=False)
     assert "files of checkpoints" in said
+    for key in ("agent.token", "webhook.key"):
+        assert (copy / key).read_bytes() == (cluster.directory / key).read_bytes()
+        assert (copy / key).stat().st_mode & 0o077 == 0
     assert "is there already" in cluster.run("backup", copy, "--dir", cluster.directory, master=False, code=1)
     cluster.wait_for_state(id, "COMPLETED")
     expected = cluster.metrics(checkpointed, "validation")

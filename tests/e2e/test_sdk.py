@@ -306,6 +306,10 @@ said(errors.MasterNotFoundException, lambda: Determined("127.0.0.1:1"))
 client.login(user="determined", password="")
 said(ValueError, client.login)
 assert client.whoami() == "determined"
+client.logout()
+other = Determined(user="determined", password="")
+other.logout()
+said(errors.UnauthenticatedException, other.whoami)
 """,
         tmp_path,
     )
@@ -316,6 +320,7 @@ assert client.whoami() == "determined"
         "model 'no model' not found",
         "cannot be paused",
         "cannot log in at",
+        "logged out; a new client logs in again",
         "det user login someone",
         "no master answers at http://127.0.0.1:1",
         "logged in already",

@@ -57,6 +57,7 @@ class Session:
         self._user = user
         self._password = password
         self._token: str | None = None
+        self._over = False
         self._cached = False
         self.trust = trust_of(self.master, cert_path, cert_name, noverify)
         """Whom it believes to be the master; None where the address is a plain one."""
@@ -174,6 +175,7 @@ class Session:
             if self._cache.token(user) == self._token:
                 self._cache.forget(user)
             self._token = None
+        self._over = True
 
     def _json(self, method: str, path: str, params: Parameters | None, body: Any = None) -> Any:
         connection, response = self._authorized(method, _with_query(path, params), body, _TIMEOUT)
@@ -238,6 +240,8 @@ class Session:
         raise AssertionError
 
     def _obtain_token(self) -> str:
+        if self._over:
+            raise errors.UnauthenticatedException("logged out; a new client logs in again")
         if self._password is not None:
             return self._log_in(self.user, self._password)
         if self._user is None:
