@@ -2,13 +2,16 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 
 #include "det/base/utf8_names.h"
+#include "det/checkpoint/files.h"
 #include "det/checkpoint/storage.h"
 #include "det/master/collector.h"
 #include "det/master/list_order.h"
@@ -139,6 +142,15 @@ void write_head(archive* out, const std::string& name, la_int64_t bytes) {
   archive_write_header(out, entry.get());
 }
 
+/// A file of the checkpoint itself: trials write to the storage, and a link that one of them laid there could
+/// lead to whatever the master may read. Throws checkpoint::Failure.
+checkpoint::Fd open_member(const std::filesystem::path& root, const std::string& name) {
+  const checkpoint::Fd directory(::open(root.c_str(), O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory)
+    throw checkpoint::Failure(Error(ErrorCode::FailedPrecondition, root.string() + " is no directory"));
+  return checkpoint::open_file_beneath(directory.get(), name, (root / name).string());
+}
+
 /// Sends the checkpoint's files as tar.gz, a few MiB of memory whatever their size.
 asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, std::vector<std::string> names,
                                      http::StreamWriter& writer) {
@@ -151,17 +163,19 @@ asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, st
   archive_write_open(out.get(), &buffer, nullptr, append, nullptr);
   for (const auto& name : names) {
     const bool directory = name.ends_with('/');
-    write_head(out.get(), name, directory ? -1 : static_cast<la_int64_t>(file_size(root / name)));
+    const auto file = directory ? checkpoint::Fd() : open_member(root, name);
+    struct stat status{};
+    if (!directory && ::fstat(file.get(), &status) != 0) co_return;
+    write_head(out.get(), name, directory ? -1 : static_cast<la_int64_t>(status.st_size));
     if (directory) continue;
-    std::ifstream file(root / name, std::ios::binary);
     std::vector<char> block(1 << 20);
-    while (file) {
+    for (bool more = true; more;) {
       auto read = [&] {
-        file.read(block.data(), static_cast<std::streamsize>(block.size()));
-        archive_write_data(out.get(), block.data(), static_cast<std::size_t>(file.gcount()));
-        return 0;
+        const auto got = ::read(file.get(), block.data(), block.size());
+        if (got > 0) archive_write_data(out.get(), block.data(), static_cast<std::size_t>(got));
+        return got > 0;
       };
-      co_await blocking(s, std::move(read));
+      more = co_await blocking(s, std::move(read));
       if (buffer.size() < (std::size_t{1} << 18)) continue;
       auto piece = std::exchange(buffer, std::string());
       const bool taken = co_await writer.write(std::move(piece));
@@ -193,6 +207,17 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
   if (!files) co_return http::error_response(files.error());
   std::vector<std::string> names;
   for (const auto& [name, bytes] : record->resources) names.push_back(name);
+  auto look = [&]() -> Result<void> {
+    try {
+      for (const auto& name : names)
+        if (!name.ends_with('/')) open_member((*files)->path(), name);
+      return {};
+    } catch (const checkpoint::Failure& failure) {
+      return tl::unexpected(failure.error);
+    }
+  };
+  const auto whole = co_await blocking(s, std::move(look));
+  if (!whole) co_return http::error_response(whole.error());
   http::Response response;
   response.headers.set("Content-Type", "application/gzip");
   response.headers.set("Content-Disposition", fmt::format("attachment; filename=\"{}.tar.gz\"", uuid));

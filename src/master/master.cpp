@@ -169,7 +169,15 @@ class Server final : public Master {
 
   Result<void> reload_certificate() override {
     if (!identity_) return failed_precondition("the master was started without a TLS certificate");
-    DET_TRY(identity_, http::TlsIdentity::load(options_.tls_certificate, options_.tls_key));
+    DET_TRY(const auto renewed, http::TlsIdentity::load(options_.tls_certificate, options_.tls_key));
+    for (const auto& name : identity_->names())
+      if (std::ranges::find(renewed->names(), name) == renewed->names().end())
+        return failed_precondition(
+            "{} is not for {}, as the one in use is: who calls by that name would trust it no longer. Start "
+            "the "
+            "master again to change the names",
+            options_.tls_certificate, name);
+    identity_ = renewed;
     server_.use(identity_);
     return {};
   }

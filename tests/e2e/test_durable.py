@@ -64,6 +64,22 @@ def submit_until_killed(cluster):
     return answered
 
 
+def test_a_link_in_a_checkpoint_leads_nowhere(start, noisy, tmp_path):
+    cluster = start()
+    id = cluster.create(noisy)
+    cluster.wait_for_state(id, "COMPLETED")
+    saved = cluster.get(f"experiments/{id}/checkpoints")["checkpoints"]
+    uuid = max(saved, key=lambda one: one["metadata"]["steps_completed"])["uuid"]  # the last one stays
+    files = cluster.directory / "checkpoints" / uuid
+    whole = cluster.run("checkpoint", "download", uuid, "--mode", "master", "-o", tmp_path / "whole")
+    assert uuid in whole
+    (files / "metadata.json").unlink()
+    (files / "metadata.json").symlink_to(cluster.directory / "agent.token")
+    said = cluster.run("checkpoint", "download", uuid, "--mode", "master", "-o", tmp_path / "linked", code=1)
+    assert "metadata.json" in said
+    assert not (tmp_path / "linked" / "metadata.json").exists()
+
+
 def test_a_backup_of_a_running_master_goes_on_where_it_was_put_back(start, noisy, tmp_path):
     cluster = start()
     id = cluster.create(noisy)

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { type Parameters, stream } from "../api/client";
+import { follow as follows, type Parameters, stream } from "../api/client";
 import { toApiError } from "../api/loadable";
 import type { LogLine } from "../api/types";
 import { append, emptyWindow, type LogWindow, prepend } from "./log_window";
@@ -57,11 +57,14 @@ export function useLog(path: string, filter: Parameters, from: "end" | "start", 
       setWindow({ lines, moreBefore: from === "end" && more, moreAfter: from === "start" && more });
       if (!follow || from === "start") return setStatus("ended");
       setStatus("following");
-      const after = lines.at(-1)?.id ?? "0";
-      await stream<LogLine>(path, { ...filter, follow: true, afterId: after }, signal, (some) => {
+      let after = lines.at(-1)?.id ?? "0";
+      const fromThere = () => ({ ...filter, follow: true, afterId: after });
+      const take = (some: LogLine[]) => {
+        after = some.at(-1)?.id ?? after;
         waiting.push(...some);
         if (frame === 0) frame = requestAnimationFrame(flush);
-      });
+      };
+      await follows<LogLine>(path, fromThere, signal, take, setProblem);
       setStatus("ended");
     };
     setWindow(emptyWindow);

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { stream } from "../../api/client";
+import { follow } from "../../api/client";
 import { toApiError } from "../../api/loadable";
 import { printable } from "../../components/format";
 import { Problem } from "../../components/parts";
@@ -16,9 +16,13 @@ export function MasterLog() {
   const [problem, setProblem] = useState("");
   useEffect(() => {
     const abort = new AbortController();
-    stream<Entry>("master/logs", { offset: -linesMax, follow: true }, abort.signal, (items) =>
-      setLines((before) => [...before, ...items.map(({ logEntry }) => logEntry)].slice(-linesMax)),
-    ).catch((cause: unknown) => !abort.signal.aborted && setProblem(toApiError(cause).message));
+    const newest = () => {
+      setLines([]);
+      return { offset: -linesMax, follow: true };
+    };
+    const take = (items: Entry[]) =>
+      setLines((before) => [...before, ...items.map(({ logEntry }) => logEntry)].slice(-linesMax));
+    follow<Entry>("master/logs", newest, abort.signal, take, setProblem).catch((cause: unknown) => !abort.signal.aborted && setProblem(toApiError(cause).message));
     return () => abort.abort();
   }, []);
   return (
