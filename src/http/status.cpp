@@ -136,6 +136,8 @@ Response json_response(std::string body, int status) {
   Response response;
   response.status = status;
   response.headers.add("Content-Type", "application/json");
+  response.headers.add("Cache-Control", "no-store");  // a log-in's token is such an answer
+  response.headers.add("X-Content-Type-Options", "nosniff");
   response.body = std::move(body);
   return response;
 }

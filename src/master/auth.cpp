@@ -284,16 +284,17 @@ asio::awaitable<Result<store::UserRecord>> Auth::change_user(store::UserRecord r
     if (const auto fine = check_name(record.username, record.id); !fine)
       co_return tl::unexpected(fine.error());
   if (password) record.password_hash = stored_hash(prehashed(*password, is_hashed));
+  const bool ends = password || (known != users_.end() && known->second.active && !record.active);
   record.modified_at = ledger_.now();
   users_.insert_or_assign(record.id, record);
   std::vector<store::Change> changes;
   changes.push_back(store::PutUser{record});
-  if (password) {
+  if (ends) {
     changes.push_back(store::DeleteSessionsOf{record.id, kept_session});
     forget_sessions(record.id, kept_session);
   }
   co_await ledger_.write(std::move(changes));
-  if (password) forget_sessions(record.id, kept_session);  // one may have been read again meanwhile
+  if (ends) forget_sessions(record.id, kept_session);  // one may have been read again meanwhile
   co_return record;
 }
 

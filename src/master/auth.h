@@ -89,7 +89,7 @@ class Auth {
   Result<void> check_name(const std::string& name, UserId own) const;
   asio::awaitable<Result<store::UserRecord>> create_user(std::string username, bool admin, bool active,
                                                          std::string password, bool is_hashed);
-  /// A new password ends the user's log-ins, but for the one with that hash.
+  /// A new password ends the user's log-ins, but for the one with that hash; so does the end of being active.
   asio::awaitable<Result<store::UserRecord>> change_user(store::UserRecord record,
                                                          std::optional<std::string> password, bool is_hashed,
                                                          std::string kept_session = "");

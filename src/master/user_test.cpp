@@ -49,8 +49,12 @@ TEST_F(UserTest, ANewPasswordEndsTheOtherLogIns) {
   EXPECT_EQ(call(mine, "GET", "/api/v1/me").status, 200);
   EXPECT_EQ(call(elsewhere, "GET", "/api/v1/me").status, 401);
   EXPECT_EQ(call(of_a_program, "GET", "/api/v1/me").status, 200);
-  EXPECT_EQ(call(admin_, "PATCH", path, json::object{{"password", "newer"}}).status, 200);
+  EXPECT_EQ(call(admin_, "PATCH", path, json::object{{"password", ""}}).status, 200);
   EXPECT_EQ(call(mine, "GET", "/api/v1/me").status, 401);
+  const auto later = log_in("ann");
+  for (const bool active : {false, true})
+    EXPECT_EQ(call(admin_, "PATCH", path, json::object{{"active", active}}).status, 200);
+  EXPECT_EQ(call(later, "GET", "/api/v1/me").status, 401) << "she is active again, and logs in again";
   restart();
   EXPECT_EQ(call(mine, "GET", "/api/v1/me").status, 401);
 }

@@ -70,8 +70,9 @@ TEST(CustomSearch, EndsWhenItIsToldToAndNotBefore) {
   ASSERT_TRUE(searcher.answer(1, {create(a)}));
   searcher.trial_created(a);
   EXPECT_TRUE(searcher.trial_closed(a).empty()) << "there may be more";
-  const auto over = searcher.answer(2, {shutdown()});
-  ASSERT_TRUE(over);
+  const auto over = searcher.answer(2, {shutdown(), shutdown()});
+  ASSERT_TRUE(over) << "a method that answers two events at once may say it for both";
+  ASSERT_EQ(over->size(), 1u);
   EXPECT_TRUE(std::holds_alternative<Shutdown>(over->back()));
   const auto late = searcher.answer(3, {create(b)});
   ASSERT_FALSE(late);

@@ -98,6 +98,8 @@ Result<void> Searcher::check(const std::vector<SearchWish>& wishes) const {
         return invalid_argument("the progress is {}; it must be from 0 to 1", wish.progress);
       continue;
     }
+    if (shutdown && wish.kind == Kind::Shutdown)
+      continue;  // of two events answered at once: said once is enough
     if (shutdown) return failed_precondition("the search was shut down; it takes no more operations");
     if (const auto* known = book_.open.find(id)) touched.try_emplace(id, *known);
     if (wish.kind == Kind::Create) {
@@ -151,7 +153,7 @@ Result<Operations> Searcher::answer(std::int64_t event_id, const std::vector<Sea
         if (open != nullptr && !open->closing) one.emplace_back(Close{.request_id = wish.request_id});
         break;
       case SearchWish::Kind::Shutdown:
-        one.emplace_back(Shutdown{.cancel = wish.cancel, .failure = wish.failure});
+        if (!book_.shutdown) one.emplace_back(Shutdown{.cancel = wish.cancel, .failure = wish.failure});
         break;
       case SearchWish::Kind::Progress: custom->set_progress(wish.progress); break;
     }
