@@ -2,6 +2,7 @@
 
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <array>
 
 #include "det/base/text.h"
@@ -109,8 +110,6 @@ std::string replace_invalid(std::string_view bytes) {
 }
 
 Result<store::LogQuery> to_query(const Filter& filter, const std::string& task) {
-  static constexpr std::array kLevels = {"UNSPECIFIED", "TRACE", "DEBUG",   "INFO",
-                                         "WARNING",     "ERROR", "CRITICAL"};
   if (const auto known = check_order("", filter.order_by); !known) return tl::unexpected(known.error());
   store::LogQuery query{.task_id = task};
   query.limit = filter.limit;
@@ -121,7 +120,7 @@ Result<store::LogQuery> to_query(const Filter& filter, const std::string& task) 
   query.stdtypes = filter.stdtypes;
   for (const auto& level : filter.levels) {
     query.levels.push_back(level.starts_with("LOG_LEVEL_") ? level.substr(10) : level);
-    if (std::find(kLevels.begin(), kLevels.end(), query.levels.back()) == kLevels.end())
+    if (query.levels.back() != "UNSPECIFIED" && !is_log_level(query.levels.back()))
       return invalid_argument("levels: '{}' is not a level; use names like LOG_LEVEL_INFO", level);
   }
   query.rank_ids = filter.rank_ids;
@@ -210,6 +209,12 @@ asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::strin
 }
 
 }  // namespace
+
+bool is_log_level(std::string_view word) {
+  static constexpr std::array<std::string_view, 6> kLevels = {"TRACE",   "DEBUG", "INFO",
+                                                              "WARNING", "ERROR", "CRITICAL"};
+  return std::ranges::find(kLevels, word) != kLevels.end();
+}
 
 api::LogLine to_api(const experiment::LogRecord& r, std::optional<TrialId> trial) {
   api::LogLine line;

@@ -1,9 +1,7 @@
 // Log lines that processes send themselves: those outside the cluster. On the cluster agents do it.
 
-#include <algorithm>
-#include <array>
-
 #include "det/base/text.h"
+#include "det/master/log_text.h"
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
 
@@ -47,8 +45,7 @@ void append(const Entry& entry, Time now, std::vector<experiment::LogRecord>& li
   if (!line.rank)
     if (const auto rank = json::to_int64(entry.rank)) line.rank = static_cast<int>(*rank);
   line.level = entry.level.starts_with("LOG_LEVEL_") ? entry.level.substr(10) : entry.level;
-  static constexpr std::array kLevels = {"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
-  if (std::ranges::find(kLevels, line.level) == kLevels.end()) line.level.clear();
+  if (!is_log_level(line.level)) line.level.clear();
   std::string_view rest = entry.log;
   while (!rest.empty()) {
     const auto end = rest.find('\n');

@@ -71,11 +71,9 @@ asio::awaitable<Result<json::object>> put(Services& s, Context context, PutReque
     co_return invalid_argument("template '{}': {}", request.template_name, document.error().front().text);
   if (!document->value.is_object())
     co_return invalid_argument("template '{}' is not a map of configuration fields", request.template_name);
-  if (const auto problems = config::check_template(text, s.defaults); !problems.empty()) {
-    std::string all;
-    for (const auto& problem : problems) all += "\n" + problem.message();
-    co_return invalid_argument("template '{}' is part of no configuration:{}", request.template_name, all);
-  }
+  if (const auto problems = config::check_template(text, s.defaults); !problems.empty())
+    co_return invalid_argument("template '{}' is part of no configuration:\n{}", request.template_name,
+                               join_errors(problems).message());
   const auto turn = co_await s.templates.take();
   const bool there = co_await exists(s, request.template_name);
   if (there && wanted == Wanted::New)

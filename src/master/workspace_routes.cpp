@@ -132,9 +132,8 @@ Result<void> check_storage(Services& s, const json::value& storage) {
   const auto problems =
       config::check_template(json::serialize(json::object{{"checkpoint_storage", storage}}), s.defaults);
   if (problems.empty()) return {};
-  std::string all;
-  for (const auto& problem : problems) all += "\n" + problem.message();
-  return invalid_argument("checkpointStorageConfig is part of no configuration:{}", all);
+  return invalid_argument("checkpointStorageConfig is part of no configuration:\n{}",
+                          join_errors(problems).message());
 }
 
 asio::awaitable<Result<WorkspaceReply>> create(Services& s, Context context, CreateRequest request) {

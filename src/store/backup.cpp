@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "det/store/sqlite.h"
+#include "det/store/sqlite_store.h"
 
 namespace det::store {
 namespace {
@@ -14,8 +15,7 @@ constexpr int kPagesAtOnce = 4096;  // 16 MiB: the writer never waits for long
 void copy(Connection& from, const std::filesystem::path& target,
           const std::function<void(int, int)>& progress) {
   sqlite3* opened = nullptr;
-  const int made = ::open(target.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (made >= 0) ::close(made);
+  keep_to_owner(target);
   const int failed =
       sqlite3_open_v2(target.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   const std::unique_ptr<sqlite3, int (*)(sqlite3*)> to(opened, sqlite3_close_v2);

@@ -184,14 +184,13 @@ void prepare_log(Connection& connection, const std::filesystem::path& path, int 
   reserve_log_space(path.string() + "-wal", bytes);
 }
 
-/// Hashes of passwords are in it. SQLite gives the files beside it the same rights.
+}  // namespace
+
 void keep_to_owner(const std::filesystem::path& path) {
   const int made = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (made >= 0) ::close(made);
   for (const char* beside : {"", "-wal", "-shm"}) ::chmod((path.string() + beside).c_str(), 0600);
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& path, WriterOptions options) {
   if (auto made = make_directory(path); !made) return tl::unexpected(std::move(made).error());
