@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 tools/setup.sh det det_trial det_shim
-tools/build.sh release det det_python_runtime
+tools/build.sh release det det_python_runtime det_trial_program
 
 export PATH="$PWD/.venv/bin:$PATH"
 port="${DET_PORT:-8080}"

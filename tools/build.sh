@@ -31,4 +31,6 @@ rm -f "/tmp/det-configure.$$"
 ninja -C "build/$preset" "$@"
 if [ "$python" = ON ] && [ "$preset" != asan ] && [ "$preset" != tsan ] && [ -x "build/$preset/bin/det" ]; then
   install -s -m 755 "build/$preset/bin/det" .venv/bin/det
+  # Beside it, where an agent looks; by a link, since it finds library and headers from where it lies.
+  if [ -x "build/$preset/bin/det-trial" ]; then ln -sf "../../build/$preset/bin/det-trial" .venv/bin/det-trial; fi
 fi

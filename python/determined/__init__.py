@@ -12,16 +12,19 @@ from determined._entrypoint import importable as import_from_path
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined._hyperparameters import Categorical, Constant, Double, Integer, Log
-from determined._info import ClusterInfo, get_cluster_info
+from determined._info import ClusterInfo, TrialInfo, get_cluster_info
 from determined._train_context import NativeContext, TrialContext
 from determined._trial import Trial, TrialController
 from determined._version import __version__
 from determined.errors import InvalidHP
 
-LOG_FORMAT = "%(asctime)s %(levelname)s: %(name)s: %(message)s"
-"""For ``logging.basicConfig`` in a script: what happened, where, and how bad it is."""
+LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
+"""For ``logging.basicConfig`` in a script. The level comes first: there the master looks for it; the time it knows."""
 
 _PACKAGES = ("core", "estimator", "experimental", "keras", "pytorch", "tensorpack")
+
+LegacyTrial = Trial
+"""The name that some releases have for :class:`Trial`."""
 
 
 def __getattr__(name: str) -> Any:
@@ -42,11 +45,13 @@ __all__ = [
     "ExperimentConfig",
     "Integer",
     "InvalidHP",
+    "LegacyTrial",
     "Log",
     "NativeContext",
     "Trial",
     "TrialContext",
     "TrialController",
+    "TrialInfo",
     "__version__",
     "errors",
     "get_cluster_info",

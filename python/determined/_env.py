@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import logging
@@ -12,6 +13,26 @@ from determined import _hyperparameters
 from determined._experiment_config import ExperimentConfig
 
 logger = logging.getLogger("determined")
+
+_DEBUGGING_DEFAULTS: dict[str, Any] = {
+    "searcher": {"name": "single", "max_length": {"batches": 100}, "smaller_is_better": True},
+    "scheduling_unit": 100,
+    "records_per_epoch": 0,
+    "resources": {"slots_per_trial": 1, "native_parallel": False},
+    "optimizations": {
+        "aggregation_frequency": 1,
+        "average_aggregated_gradients": True,
+        "average_training_metrics": True,
+        "gradient_compression": False,
+        "mixed_precision": "O0",
+        "tensor_fusion_threshold": 64,
+        "tensor_fusion_cycle_time": 1,
+        "auto_tune_tensor_fusion": False,
+        "grad_updates_size_file": None,
+    },
+    "profiling": {"enabled": False},
+}
+"""What a configuration outside the platform has where it says nothing."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +55,7 @@ class EnvContext:
     use_gpu: bool = True
     latest_checkpoint: str | None = None
     warm_start: bool = False
+    steps_completed: int = 0  # by the checkpoint that the trial goes on from
     rank: int = 0
     local_rank: int = 0
     size: int = 1
@@ -69,6 +91,7 @@ class EnvContext:
             trial_run_id=integer(environment, "DET_TRIAL_RUN_ID", 1),
             latest_checkpoint=environment.get("DET_LATEST_CHECKPOINT") or None,
             warm_start=environment.get("DET_WARM_START", "") == "1",
+            steps_completed=integer(environment, "DET_STEPS_COMPLETED", 0),
             rank=integer(environment, "DET_RANK", 0),
             local_rank=integer(environment, "DET_LOCAL_RANK", 0),
             size=size,
@@ -80,10 +103,12 @@ class EnvContext:
     def for_debugging(config: Mapping[str, Any], *, managed: bool, hparams: dict[str, Any] | None = None) -> EnvContext:
         """An environment outside the platform: one slot, and values drawn from the ranges of the configuration.
 
-        What only a cluster gives a meaning to (``resources``, ``optimizations``, storage, mounts) is left out.
+        What only a cluster gives a meaning to (``resources``, ``optimizations``, storage, mounts) is not used: one slot
+        and the defaults take its place, so that a trial finds these sections as on a cluster.
         """
         ignored = ("bind_mounts", "checkpoint_storage", "environment", "resources", "optimizations")
-        kept = ExperimentConfig({key: value for key, value in config.items() if key not in ignored})
+        given = {key: value for key, value in config.items() if key not in ignored}
+        kept = ExperimentConfig({**copy.deepcopy(_DEBUGGING_DEFAULTS), **given})
         dropped = [key for key in ignored if key in config]
         if dropped:
             logger.info("not used outside a cluster: %s", ", ".join(dropped))

@@ -60,6 +60,9 @@ class ExperimentConfig(dict[str, Any]):
     def mixed_precision(self) -> str:
         return str(self._section("optimizations").get("mixed_precision", "O0"))
 
+    def profiling_enabled(self) -> bool:
+        return bool(self._section("profiling").get("enabled", False))
+
     def checkpoint_policy(self) -> str:
         return str(self.get("checkpoint_policy") or "best")
 

@@ -13,22 +13,28 @@ _PATIENCE_SECONDS = 600.0
 
 @dataclasses.dataclass(frozen=True)
 class TrialInfo:
-    """The trial whose process this is."""
+    """The trial whose process this is. Printed, it is without the configuration, which may have keys to a storage."""
 
     trial_id: int
     experiment_id: int
     trial_seed: int
     hparams: dict[str, Any]
-    experiment_config: dict[str, Any]
+    experiment_config: dict[str, Any] = dataclasses.field(repr=False)
     trial_run_id: int
     steps_completed: int
+
+    @property
+    def _config(self) -> dict[str, Any]:
+        """The name that older scripts know for ``experiment_config``."""
+        return self.experiment_config
 
 
 @dataclasses.dataclass(frozen=True)
 class ClusterInfo:
     """Where this process runs. ``latest_checkpoint`` is the uuid to go on from, None for a first run.
 
-    With ``warm_start`` that checkpoint is of another trial: load weights, and begin at step 0.
+    With ``warm_start`` that checkpoint is of another trial: load weights, and begin at step 0. Printed, it is without
+    the token and the configurations: many may read what a trial prints.
     """
 
     master_url: str
@@ -37,12 +43,12 @@ class ClusterInfo:
     slot_ids: list[int]
     task_id: str
     allocation_id: str
-    session_token: str
+    session_token: str = dataclasses.field(repr=False)
     task_type: str
     latest_checkpoint: str | None
     warm_start: bool
     trial_info: TrialInfo | None
-    task_config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    task_config: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
 
     @property
     def trial(self) -> TrialInfo:

@@ -97,6 +97,12 @@ def build(
 ) -> tuple[TrialContext, TrialController]:
     """Seeds, then builds context, trial and controller, in this order: initial weights follow from the seed alone."""
     kind = controller_class(trial_class)
+    if missing := sorted(getattr(trial_class, "__abstractmethods__", ())):
+        family = next(one.__name__ for one in trial_class.__mro__ if one.__module__.startswith("determined."))
+        check.fail(
+            f"{trial_class.__name__} without {', '.join(f'{name}()' for name in missing)}",
+            f"all methods that a {family} must have",
+        )
     kind.prepare_process(env, threads(dict(os.environ)))
     context = trial_class.trial_context_class(env, distributed)
     trial: Any = trial_class(context)

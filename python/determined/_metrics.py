@@ -42,7 +42,10 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, (bytes, bytearray)):
         return value.decode(errors="replace")
-    raise TypeError(f"metrics hold a {type(value).__name__}, which can't be reported; return numbers, tensors or text")
+    raise TypeError(
+        f"metrics hold a value of the type {type(value).__name__}, which can't be reported; return numbers, tensors "
+        "or text"
+    )
 
 
 def _finite(value: Any) -> Any:
@@ -76,8 +79,8 @@ def mean_over_ranks(by_rank: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict
         for mine, theirs in zip(by_rank[0], rows, strict=True):
             if mine.keys() != theirs.keys():
                 raise ValueError(
-                    f"train_batch() returned {sorted(theirs)} on rank {rank} and {sorted(mine)} on rank 0; must return "
-                    "the same metrics on every rank"
+                    f"a batch has the training metrics {sorted(theirs)} on rank {rank} and {sorted(mine)} on rank 0; "
+                    "must be the same on every rank"
                 )
     return [
         {name: _mean([rows[number][name] for rows in by_rank]) for name in row} for number, row in enumerate(by_rank[0])

@@ -29,7 +29,7 @@ class TrialContext:
             rank=env.rank, size=env.size, local_rank=env.local_rank, local_size=env.local_size
         )
         self._stop_requested = False
-        self._initial_batch = 0
+        self._initial_batch = 0 if env.warm_start else env.steps_completed
 
     @classmethod
     def from_config(cls: type[Self], config: Mapping[str, Any]) -> Self:

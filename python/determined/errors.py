@@ -29,6 +29,18 @@ class InvalidConfigurationException(InvalidExperimentException):
         self.configuration = configuration
 
 
+class InvalidModelException(InvalidExperimentException):
+    """A model that the framework's trial does not take."""
+
+
+class CheckpointStateException(Exception):
+    """The checkpoint's files are not there: it is deleted, or was never completed."""
+
+
+class NoDirectStorageAccess(FileNotFoundError):
+    """The storage of a checkpoint cannot be seen from here; its master may be asked for the files."""
+
+
 class InternalException(Exception):
     """The library was used out of order."""
 
@@ -61,11 +73,14 @@ class InvalidHP(Exception):
 
 __all__ = [
     "CheckFailedError",
+    "CheckpointStateException",
     "InternalException",
     "InvalidConfigurationException",
     "InvalidDataTypeException",
     "InvalidExperimentException",
     "InvalidHP",
+    "InvalidModelException",
+    "NoDirectStorageAccess",
     "SkipWorkloadException",
     "StopLoadingImplementation",
     "WorkerError",

@@ -2,9 +2,10 @@
 
 import sys
 
-from determined.common import api, check, experimental, util
+from determined.common import api, check, constants, experimental, util
 
-for _name, _module in (("api", api), ("check", check), ("experimental", experimental), ("util", util)):
-    sys.modules[f"{__name__}.{_name}"] = _module
+for _name, _module in list(sys.modules.items()):
+    if _name.startswith("determined.common."):
+        sys.modules[_name.replace("determined.common", __name__, 1)] = _module
 
-__all__ = ["api", "check", "experimental", "util"]
+__all__ = ["api", "check", "constants", "experimental", "util"]

@@ -13,6 +13,7 @@ from trials import ClassicTrial, ContextTrial, EverythingTrial
 
 from determined import _launch, _local_run, _source, _trial_files
 from determined.common.check import CheckFailedError
+from determined.experimental import Checkpoint
 from determined.pytorch import CheckpointLoadContext, _state, load_trial_from_checkpoint_path
 
 MODEL = """
@@ -223,3 +224,26 @@ def test_what_a_checkpoint_lacks_is_said(tmp_path: pathlib.Path, caplog: pytest.
     file.unlink()
     Run(ContextTrial, tmp_path, lengths=[2], checkpoint=run.newest_checkpoint()).start()
     assert "the checkpoint has no random generators" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("framework", "format", "files", "message"),
+    [
+        (
+            "tensorflow-2.15.1",
+            "saved_model",
+            ["model-20.index", "code/saved_model.pb"],
+            "c1 holds no SavedModel.*export",
+        ),
+        ("tensorflow-2.15.1", "saved_model", ["a/1/saved_model.pb", "b/1/saved_model.pb"], "2 SavedModels.*a/1, b/1"),
+        ("", "", ["weights.bin"], r"c1 is none of a trial class.*download\(\)"),
+    ],
+)
+def test_what_cannot_be_loaded_is_said_before_it_is_downloaded(
+    framework: str, format: str, files: list[str], message: str, tmp_path: pathlib.Path
+) -> None:
+    resources = dict.fromkeys(files, 1)
+    it = Checkpoint.from_json({"uuid": "c1", "framework": framework, "format": format, "resources": resources})
+    with pytest.raises(AssertionError, match=message):
+        it.load(tmp_path / "there")
+    assert not (tmp_path / "there").exists()

@@ -17,6 +17,7 @@ import determined as det
 from determined import _hyperparameters
 from determined._env import EnvContext, split_batch
 from determined._experiment_config import ExperimentConfig
+from determined.experimental import create_trial_instance
 from determined.pytorch import PyTorchTrialContext
 
 CONFIG: dict[str, Any] = {
@@ -85,6 +86,19 @@ def test_a_context_from_a_configuration_draws_hyperparameters_from_their_ranges(
     assert context.get_trial_seed() == 5
     assert (context.get_experiment_id(), context.get_trial_id()) == (1, 1)
     assert context.get_hparams() == PyTorchTrialContext.from_config(CONFIG).get_hparams()
+
+
+def test_outside_a_cluster_a_trial_finds_the_sections_that_a_cluster_fills_in() -> None:
+    given = {"resources": {"slots_per_trial": 4}, "optimizations": {"aggregation_frequency": 3}}
+    hparams = {"hyperparameters": {"global_batch_size": 4}, "scheduling_unit": 7, "searcher": {"metric": "loss"}}
+    debugged = create_trial_instance(ContextTrial, config={**hparams, **given})
+    contexts = [PyTorchTrialContext.from_config(hparams), debugged.context]  # type: ignore[attr-defined]
+    for config in [context.get_experiment_config() for context in contexts]:
+        assert config["resources"] == {"slots_per_trial": 1, "native_parallel": False}
+        assert config["optimizations"]["aggregation_frequency"] == 1
+        assert config["optimizations"]["average_aggregated_gradients"]
+        assert (config["scheduling_unit"], config["searcher"]) == (7, {"metric": "loss"})
+        config["resources"]["slots_per_trial"] = 9  # is this one's own
 
 
 def test_every_value_of_a_range_can_be_drawn() -> None:

@@ -36,7 +36,8 @@ def test_the_table_of_the_command_line_was_found() -> None:
 
 
 def test_compiled_files_and_what_detignore_names_are_left_out(tmp_path: pathlib.Path) -> None:
-    for name in ("a.py", "a.pyc", "sub/__pycache__/b", "data/big.bin", "sub/keep.log", "out.log", ".hidden"):
+    left_out = ("a.pyc", "sub/__pycache__/b", "data/big.bin", "out.log", ".git/config")
+    for name in ("a.py", "sub/keep.log", ".hidden", *left_out):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     (tmp_path / ".detignore").write_text("data/\n*.log\n!keep.log\n")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import math
+import os
 import pathlib
 import threading
 import time
@@ -59,6 +61,20 @@ def test_on_the_cluster_a_process_knows_its_trial(master: SmallMaster) -> None:
     assert info.latest_checkpoint is None
     assert (info.container_rank, info.container_addrs, info.container_slot_counts) == (0, ["127.0.0.1"], [1])
     assert info.gpu_uuids == []
+
+
+def test_what_is_printed_of_a_trial_has_no_secrets_in_it(master: SmallMaster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DET_SESSION_TOKEN", "the-token")
+    monkeypatch.setenv("DET_EXPERIMENT_CONFIG", '{"checkpoint_storage": {"secret_key": "the-key"}}')
+    monkeypatch.setenv("DET_TASK_CONFIG", '{"environment": {"environment_variables": ["PASSWORD=the-password"]}}')
+    info = det.get_cluster_info()
+    assert info is not None
+    assert info.session_token == "the-token" and info.task_config["environment"]
+    assert info.trial._config == info.trial.experiment_config == {"checkpoint_storage": {"secret_key": "the-key"}}
+    shown = f"{info} {info.trial} {info!r}"
+    assert "trial_id=7" in shown
+    for secret in ("the-token", "the-key", "the-password"):
+        assert secret not in shown
 
 
 def test_a_command_or_a_notebook_knows_where_it_runs_and_that_it_is_no_trial(
@@ -137,6 +153,21 @@ def test_a_block_that_fails_leaves_no_checkpoint(tmp_path: pathlib.Path) -> None
 def test_a_checkpoint_must_say_how_far_it_is(tmp_path: pathlib.Path, metadata: Any) -> None:
     with alone(tmp_path) as context, pytest.raises(ValueError, match="steps_completed"):
         context.checkpoint.upload(tmp_path, metadata)
+
+
+@pytest.mark.parametrize("level", ["WARNING", logging.ERROR])
+def test_a_log_line_and_an_alert_begin_with_their_level(level: Any, tmp_path: pathlib.Path) -> None:
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(logging.Formatter(det.LOG_FORMAT))
+    logging.getLogger("determined").addHandler(handler)
+    try:
+        with alone(tmp_path) as context:
+            context.alert("disk full", "on a", level=level)
+    finally:
+        logging.getLogger("determined").removeHandler(handler)
+    word = level if isinstance(level, str) else logging.getLevelName(level)
+    assert written.getvalue() == f"{word}: [{os.getpid()}] determined: alert: disk full: on a\n"
 
 
 def test_wrong_reports_are_refused_before_they_are_sent(tmp_path: pathlib.Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import pathlib
 import queue
@@ -204,6 +205,36 @@ def test_shards_that_contradict_one_another_are_refused_on_every_rank(tmp_path: 
     assert [str(error) for error in results] == [
         "the checkpoint was not saved: ranks 0 and 1 have different files model"
     ] * 2
+    assert not list((tmp_path / "storage").iterdir())
+
+
+def test_metadata_of_all_ranks_are_in_a_sharded_checkpoint(tmp_path: pathlib.Path) -> None:
+    def work(distributed: core.DistributedContext) -> Any:
+        with core.init(distributed=distributed, checkpoint_storage=tmp_path / "storage") as context:
+            rank = distributed.rank
+            own: dict[str, Any] = {"steps_completed": 5, "shards": {str(rank): [rank]}, f"only {rank}": math.nan}
+            uuid = context.checkpoint.upload(None, own if rank < 2 else None, shard=True)
+            with context.checkpoint.store_path({**own, "kind": "x"}, shard=True) as (_, second):
+                pass
+            return [context.checkpoint.get_metadata(each) for each in (uuid, second)]
+
+    first, second = ranks(3, work)[0]
+    assert first == {
+        "steps_completed": 5, "shards": {"0": [0], "1": [1]}, "only 0": "NaN", "only 1": "NaN"
+    }  # fmt: skip
+    assert second == {**first, "shards": {"0": [0], "1": [1], "2": [2]}, "only 2": "NaN", "kind": "x"}
+
+
+def test_metadata_that_contradict_one_another_are_refused_on_every_rank(tmp_path: pathlib.Path) -> None:
+    def work(distributed: core.DistributedContext) -> Any:
+        with core.init(distributed=distributed, checkpoint_storage=tmp_path / "storage") as context:
+            rank = distributed.rank
+            own = {"steps_completed": 5, "at": {"loss": 1} if rank == 0 else {"loss": rank + 1}}
+            context.checkpoint.upload(None, own if rank != 1 else None, shard=True)
+
+    assert [str(error) for error in ranks(3, work)] == [
+        "the checkpoint was not saved: ranks 0 and 2 have different metadata at.loss: 1 and 3"
+    ] * 3
     assert not list((tmp_path / "storage").iterdir())
 
 

@@ -18,6 +18,7 @@ from determined._local import DirectoryStorage
 from determined.core._connection import Master
 from determined.core._profiler import Machine, ProfilerContext, average
 from determined.experimental import core_v2
+from determined.experimental.core_v2 import _singleton
 from determined.experimental.core_v2._config import document, merged, storage_section
 from determined.experimental.core_v2._context import UnmanagedContext
 from determined.experimental.core_v2._heartbeat import Exit, describe
@@ -72,8 +73,9 @@ def test_the_older_way_to_configure_is_understood() -> None:
         defaults = core_v2.DefaultConfig(name="a", project="mine")
     with pytest.warns(FutureWarning):
         unmanaged = core_v2.UnmanagedConfig(project="theirs", external_experiment_id="x")
-    with pytest.warns(FutureWarning):
+    with pytest.warns(FutureWarning) as told:
         config = merged(None, defaults, unmanaged, on_cluster=False)
+    assert [str(each.message) for each in told] == ["pass config=Config(…) instead of defaults and unmanaged"]
     assert (config.name, config.project, config.external_experiment_id) == ("a", "mine", "x")
     with pytest.raises(ValueError, match=r"core_v2\.Config"):
         merged(None, None, None, on_cluster=False)
@@ -93,10 +95,54 @@ def test_a_trials_name_needs_that_of_its_experiment() -> None:
 
 
 def test_before_init_and_after_close_there_is_nothing() -> None:
-    assert core_v2.train is None and core_v2.info is None
+    assert not core_v2.train and core_v2.info is None
+    for call in (lambda: core_v2.train.report_training_metrics(1, {}), lambda: core_v2.checkpoint.store_path({})):
+        with pytest.raises(RuntimeError, match=r"there is no trial; call core_v2\.init\(\) first"):
+            call()
     core_v2.close()
+    assert not core_v2.preempt and "which is not there before core_v2.init()" in repr(core_v2.preempt)
     with pytest.raises(RuntimeError, match="init"):
         core_v2.url_reverse_webui_exp_view()
+
+
+class Told:
+    """Stands for a context: says when it begins and ends."""
+
+    info = None
+
+    def __init__(self, said: list[str], name: str | None) -> None:
+        self.said, self.name = said, name
+        self.train = self.checkpoint = self.distributed = self.preempt = self.searcher = name
+        said.append(f"{name} made")
+
+    def __enter__(self) -> None:
+        self.said.append(f"{self.name} begins")
+
+    def close(self) -> None:
+        self.said.append(f"{self.name} ends")
+
+
+def test_an_init_that_fails_leaves_the_trial_before_it_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    def made(config: core_v2.Config, **_: Any) -> Told:
+        if config.name == "wrong":
+            raise ValueError("the master refuses it")
+        return Told(said, config.name)
+
+    monkeypatch.setattr(_singleton, "init_context", made)
+    core_v2.init(config=core_v2.Config(name="one"))
+    with pytest.raises(ValueError, match="refuses"):
+        core_v2.init(config=core_v2.Config(name="wrong"))
+    assert core_v2.train == "one"
+    same = {"external_experiment_id": "x", "external_trial_id": "y"}
+    core_v2.init(config=core_v2.Config(name="two", **same))
+    core_v2.init(config=core_v2.Config(name="three", **same))
+    core_v2.close()
+    assert said == [
+        *("one made", "one begins", "two made", "one ends", "two begins"),
+        *("two ends", "three made", "three begins", "three ends"),  # a trial is run by one at a time
+    ]
 
 
 @pytest.mark.parametrize(

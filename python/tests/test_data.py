@@ -105,6 +105,21 @@ def test_an_epoch_holds_every_record_once_and_the_next_has_another_order() -> No
     assert training(LOADERS["shuffled"](), 0, 4, seed=2) != batches[:4]
 
 
+def test_loaders_of_pytorch_have_one_order_on_all_ranks_and_another_in_each_pass() -> None:
+    def batches(start: int, rank: int) -> list[Any]:
+        loader = torch.utils.data.DataLoader(Numbers(), batch_size=5, shuffle=True)
+        found = _loading.training_iterator(loader, seed=1, start=start, replicas=2, rank=rank)
+        return [next(found).tolist() for _ in range(4)]
+
+    torch.manual_seed(0)
+    state = torch.get_rng_state()
+    whole = batches(0, rank=0)
+    assert whole[:2] != whole[2:]
+    assert batches(0, rank=1) == whole  # sharing them out is a sampler's, which needs one order for that
+    assert batches(2, rank=0)[:2] == whole[2:]
+    assert torch.equal(torch.get_rng_state(), state)
+
+
 def test_the_order_draws_nothing_from_the_global_generators() -> None:
     for kind in LOADERS:
         before = (torch.get_rng_state(), random.getstate(), str(np.random.get_state()))
@@ -229,6 +244,7 @@ def test_what_cannot_be_moved_is_passed_on_with_one_warning(caplog: pytest.LogCa
     odd = Odd()
     assert move([odd, odd], "cpu") == [odd, odd]
     move(np.array(["text"]), "cpu")
+    assert caplog.messages[0].startswith("batches hold values of the type Odd, which can't be moved to a device; they")
     assert [r for r in caplog.messages if "Odd" in r] == [m for m in caplog.messages if "Odd" in m][:1]
 
 
@@ -250,9 +266,9 @@ def test_the_length_of_a_batch_is_that_of_its_first_tensor(batch: Any, length: i
 def test_a_batch_without_a_length_is_an_error() -> None:
     with pytest.raises(ValueError, match="empty dict"):
         length_of({})
-    with pytest.raises(TypeError, match=r"holds a str .* override get_batch_length"):
+    with pytest.raises(TypeError, match=r"holds a value of the type str .* override get_batch_length"):
         length_of("text")
-    with pytest.raises(TypeError, match="holds a Tensor where"):
+    with pytest.raises(TypeError, match="holds a value of the type Tensor where"):
         length_of([torch.tensor(1.0), torch.zeros(3)])
 
 

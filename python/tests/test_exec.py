@@ -114,6 +114,32 @@ def run_cold(values: dict[str, str]) -> subprocess.CompletedProcess[str]:
     )
 
 
+PROFILED = """
+import time
+from determined.core._profiler import ProfilerContext
+
+ProfilerContext.on.__defaults__ = (0.1, 1)  # nobody waits ten seconds for the first report
+
+class Slow(MyTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        if batch_idx == 0:
+            time.sleep(0.6)
+        return super().train_batch(batch, epoch_idx, batch_idx)
+"""
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_machine_of_a_trial_class_is_measured_where_the_configuration_says_so(
+    enabled: bool, run: Any, master: SmallMaster, place: pathlib.Path
+) -> None:
+    (place / "definition" / "model_def.py").write_text(MODEL + PROFILED)
+    config = {"profiling": {"enabled": enabled}, "entrypoint": "model_def:Slow"}
+    done = run(environment(master, place, config=config))
+    assert done.returncode == 0, done.stderr
+    assert bool(master.metrics("memory")) == enabled
+    assert list(master.completed) == [9, 16]
+
+
 def test_a_trial_trains_reports_and_saves(run: Any, master: SmallMaster, place: pathlib.Path) -> None:
     done = run(environment(master, place))
     assert done.returncode == 0, done.stderr

@@ -12,8 +12,10 @@ from torch import nn
 from trials import ClassicTrial, ContextTrial, Points
 
 from determined import errors
+from determined._env import EnvContext
+from determined._experiment_config import ExperimentConfig
 from determined.common.check import CheckFailedError
-from determined.pytorch import ClipGradsL2Norm, ClipGradsL2Value, DataLoader, PyTorchTrial
+from determined.pytorch import ClipGradsL2Norm, ClipGradsL2Value, DataLoader, PyTorchTrial, PyTorchTrialContext
 
 
 def test_both_generations_of_one_model_give_the_same_numbers(tmp_path: pathlib.Path) -> None:
@@ -51,12 +53,18 @@ def test_an_attribute_called_optimizer_does_not_make_a_trial_classic(tmp_path: p
     assert isinstance(run.trial.optimizer, torch.optim.Optimizer)
 
 
-def test_aggregation_averages_the_gradients_of_several_batches(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize(
+    ("average", "own", "step"), [(True, None, 1.0), (False, None, 3.0), (True, False, 3.0), (False, True, 1.0)]
+)
+def test_aggregation_averages_the_gradients_of_several_batches(
+    average: bool, own: bool | None, step: float, tmp_path: pathlib.Path
+) -> None:
     class Sum(ContextTrial):
         def __init__(self, context: Any) -> None:
             self.context = context
             self.model = context.wrap_model(nn.Linear(1, 1, bias=False))
-            self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=1.0))
+            sgd = torch.optim.SGD(self.model.parameters(), lr=1.0)
+            self.optimizer = context.wrap_optimizer(sgd, average_aggregated_gradients=own)
             self.model.weight.data.fill_(0.0)
 
         def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
@@ -64,11 +72,31 @@ def test_aggregation_averages_the_gradients_of_several_batches(tmp_path: pathlib
             self.context.step_optimizer(self.optimizer)
             return {"weight": self.model.weight.item()}
 
-    for average, step in ((True, (0 + 1 + 2) / 3), (False, 0 + 1 + 2)):
-        optimizations = {"aggregation_frequency": 3, "average_aggregated_gradients": average}
-        run = Run(Sum, tmp_path, lengths=[4], config={"optimizations": optimizations}).start()
-        _, rows = run.controller.train(4)
-        assert [row["weight"] for row in rows] == pytest.approx([0.0, 0.0, -step, -step])
+    optimizations = {"aggregation_frequency": 3, "average_aggregated_gradients": average}
+    run = Run(Sum, tmp_path, lengths=[4], config={"optimizations": optimizations}).start()
+    _, rows = run.controller.train(4)
+    assert [row["weight"] for row in rows] == pytest.approx([0.0, 0.0, -step, -step])
+
+
+@pytest.mark.parametrize(
+    ("configured", "own", "compressed"), [(False, True, True), (True, None, True), (True, False, False)]
+)
+def test_an_optimizer_may_say_itself_whether_its_gradients_travel_in_half_precision(
+    configured: bool, own: bool | None, compressed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = PyTorchTrialContext(
+        EnvContext(
+            experiment_config=ExperimentConfig({"optimizations": {"gradient_compression": configured}}),
+            hparams={"global_batch_size": 1}, trial_seed=1, use_gpu=False,
+        )
+    )  # fmt: skip
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        "determined.pytorch._gradients.GradientExchange", lambda *_, compress, **__: asked.append(compress)
+    )
+    context.distributed.watch = object()  # as where there are several ranks
+    context.wrap_optimizer(torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1), 1, own)
+    assert asked == [compressed]
 
 
 @pytest.mark.parametrize("result", [{"loss": torch.tensor(1.0)}, torch.tensor(1.0)])

@@ -13,7 +13,7 @@ import pytest
 from small_master import SmallMaster
 from test_exec import environment
 
-from determined.launch import horovod, tensorflow, torch_distributed
+from determined.launch import _ranked, horovod, tensorflow, torch_distributed
 
 pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
 
@@ -52,12 +52,16 @@ def start(values: dict[str, str], *words: str, layer: str = "torch_distributed")
 @pytest.mark.parametrize(
     ("words", "rest"),
     [
-        (["train.py", "-x"], ["train.py", "-x"]),
-        (["--", "train.py", "--", "-x"], ["train.py", "--", "-x"]),
-        (["--", "python3", "train.py"], ["train.py"]),
-        (["--max-restarts", "1", "--", "python", "-m", "train"], ["--max-restarts", "1", "-m", "train"]),
-        (["./run.sh", "a"], ["--no-python", "./run.sh", "a"]),
-        (["--trial", "model_def:MyTrial"], ["-m", "determined.launch.trial", "model_def:MyTrial"]),
+        (["train.py", "-x"], [sys.executable, "-u", "train.py", "-x"]),
+        (["--", "train.py", "--", "-x"], [sys.executable, "-u", "train.py", "--", "-x"]),
+        (["--", "python3", "train.py"], [sys.executable, "-u", "train.py"]),
+        (["--max-restarts", "1", "--", "python", "-m", "train"], [sys.executable, "-u", "-m", "train"]),
+        (["./run.sh", "a"], ["./run.sh", "a"]),
+        (["--no-python", "./run.sh", "a"], ["./run.sh", "a"]),
+        (
+            ["--trial", "model_def:MyTrial"],
+            [sys.executable, "-u", "-m", "determined.launch.trial", "model_def:MyTrial"],
+        ),
         ([], None),
         (["--trial"], None),
         (["-v", "train.py"], None),
@@ -68,13 +72,11 @@ def test_the_words_after_the_launcher_are_a_script_or_a_trial(words: list[str], 
         with pytest.raises(ValueError, match="no script to start; usage: python3 -m"):
             torch_distributed.command(words, ["place"])
     else:
-        assert torch_distributed.command(words, ["place"]) == [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "place",
-            *rest,
-        ]
+        command = torch_distributed.command(words, ["place"])
+        options = words[: words.index("--")] if "--" in words[:3] else []
+        start = [sys.executable, "-m", "torch.distributed.run", "place", *options, "--no-python"]
+        assert command[: len(start)] == start
+        assert command[len(start) :] == [sys.executable, "-I", "-S", _ranked.__file__, *rest]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,10 @@ def test_a_script_started_by_horovods_launch_layer_knows_its_rank(master: SmallM
     process = start(values, "--autohorovod", "-v", "--", "python3", "train.py", layer="horovod")
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    assert sorted(line for line in out.splitlines() if line.startswith("rank")) == ["rank 0 0 of 2", "rank 1 1 of 2"]
+    assert sorted(line for line in out.splitlines() if "rank " in line) == [
+        "[rank=0] rank 0 0 of 2",
+        "[rank=1] rank 1 1 of 2",
+    ]
     assert "there is no horovodrun here: -v" in errors
 
 
@@ -108,8 +113,8 @@ def test_a_script_of_deepspeeds_launch_layer_is_started_by_torchrun(master: Smal
     process = start(values, "--hostfile", "h", "--", "python3", "train.py", "-x", layer="deepspeed")
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    said = sorted(line for line in out.splitlines() if line.startswith("rank"))
-    assert said == ["rank 0 of 2 on machine 0 -x", "rank 1 of 2 on machine 0 -x"]
+    said = sorted(line for line in out.splitlines() if "rank " in line)
+    assert said == ["[rank=0] rank 0 of 2 on machine 0 -x", "[rank=1] rank 1 of 2 on machine 0 -x"]
     assert "DeepSpeed's launcher is not here: --hostfile h" in errors
 
 
@@ -153,8 +158,18 @@ def test_a_script_runs_once_for_each_slot_on_every_machine(master: SmallMaster, 
         processes.append(start(environment(master, place, **own), "python3", "train.py", "word"))
     ended = [process.communicate(timeout=120) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], ended
-    said = [line for out, _ in ended for line in out.splitlines() if line.startswith("rank")]
-    assert said == ["rank 0 of 2 on machine 0 word", "rank 1 of 2 on machine 1 word"]
+    said = [line for out, _ in ended for line in out.splitlines() if "rank " in line]
+    assert said == ["[rank=0] rank 0 of 2 on machine 0 word", "[rank=1] rank 1 of 2 on machine 1 word"]
+
+
+def test_a_rank_that_fails_ends_the_script_and_is_known_by_its_lines(master: SmallMaster, place: pathlib.Path) -> None:
+    (place / "definition" / "train.py").write_text(
+        "import os, sys, time\nif os.environ['RANK'] == '1': sys.exit('so it goes')\ntime.sleep(60)"
+    )
+    process = start(environment(master, place, DET_SIZE=2, DET_LOCAL_SIZE=2), "train.py")
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1, errors
+    assert "[rank=1] so it goes" in errors.splitlines()
 
 
 def test_a_trial_class_is_trained_by_all_slots(master: SmallMaster, place: pathlib.Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pathlib
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -99,6 +101,20 @@ def test_the_classic_generation_returns_a_wrapper(tmp_path: pathlib.Path) -> Non
     assert run.context.get_lr_scheduler() is run.trial.wrapper  # type: ignore[attr-defined]
     assert run.trial.wrapper.get_last_lr() == [0.05]
     assert run.trial.wrapper.get_lr() == [0.05 / 2] or run.trial.wrapper.get_lr() == [0.05]
+
+
+def test_asking_for_the_rate_neither_warns_nor_makes_other_warnings_come_again() -> None:
+    script = """
+import warnings, torch
+from determined.pytorch import LRScheduler
+optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1)
+wrapper = LRScheduler(torch.optim.lr_scheduler.StepLR(optimizer, 1), LRScheduler.StepMode.MANUAL_STEP)
+for _ in range(3):
+    warnings.warn("something else")
+    wrapper.get_lr()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stderr.count("UserWarning") == done.stderr.count("UserWarning: something else") == 1
 
 
 def test_what_is_no_scheduler_is_refused() -> None:

@@ -29,6 +29,12 @@ class Own:
         return {"own": 1}
 
 
+def test_ranks_with_other_metrics_are_named_whatever_trains_them() -> None:
+    words = r"a batch has the training metrics \['acc'\] on rank 1 and \['loss'\] on rank 0; must be the same on every"
+    with pytest.raises(ValueError, match=words):
+        _metrics.mean_over_ranks([[{"loss": 1}], [{"acc": 1}]])
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -58,7 +64,7 @@ def test_values_and_their_json(value: Any, text: Any) -> None:
 
 
 def test_what_has_no_json_is_named() -> None:
-    with pytest.raises(TypeError, match="metrics hold a object"):
+    with pytest.raises(TypeError, match="metrics hold a value of the type object, which"):
         _metrics.to_json({"m": object()})
 
 
@@ -181,7 +187,7 @@ def test_a_batch_without_a_number_of_records_says_what_to_do(tmp_path: pathlib.P
         def build_training_data_loader(self) -> Any:
             return DataLoader(Points(8), batch_size=4, collate_fn=lambda records: len(records))
 
-    with pytest.raises(TypeError, match=r"the batch holds a int .*; override get_batch_length\(\)"):
+    with pytest.raises(TypeError, match=r"the batch holds a value of the type int .*; override get_batch_length\(\)"):
         train(Single, tmp_path, 1)
 
 

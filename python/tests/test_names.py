@@ -12,23 +12,50 @@ import pytest
 import determined as det
 from determined import _core, core
 from determined.common import util
+from determined.exec import harness
 from determined.horovod import HorovodContext, hvd
+from determined.launch import torch_distributed
 
 NAMES = {
     "determined": "TrialContext NativeContext Trial TrialController ExperimentConfig EnvContext Constant Integer "
-    "Double Log Categorical InvalidHP errors util __version__ get_cluster_info import_from_path",
+    "Double Log Categorical InvalidHP errors util __version__ get_cluster_info import_from_path TrialInfo LegacyTrial",
     "determined.pytorch": "PyTorchTrial PyTorchTrialContext PyTorchExperimentalContext DataLoader TorchData "
     "LRScheduler Reducer MetricReducer PyTorchCallback ClipGradsL2Norm ClipGradsL2Value reset_parameters "
     "data_length to_device samplers RepeatBatchSampler DistributedBatchSampler SkipBatchSampler "
     "adapt_batch_sampler load_trial_from_checkpoint_path Trainer init",
     "determined.experimental": "create create_trial_instance test_one_batch Mode Determined Checkpoint "
-    "ExperimentReference TrialReference Model ModelSortBy ModelOrderBy client",
+    "ExperimentReference TrialReference Model ModelSortBy ModelOrderBy client Experiment ModelVersion OrderBy Project "
+    "Trial TrialOrderBy TrialSortBy",
+    "determined.experimental.client": "CheckpointOrderBy CheckpointSortBy CheckpointState DownloadMode "
+    "ExperimentOrderBy ExperimentSortBy "
+    "ExperimentState Project ResourcePool TrainingMetrics TrialMetrics TrialOrderBy TrialSortBy TrialState User "
+    "ValidationMetrics Workspace create_experiment create_model create_user create_workspace delete_workspace "
+    "get_checkpoint get_experiment get_model get_model_by_id get_model_labels get_models get_session_username "
+    "get_trial get_user_by_id get_user_by_name get_workspace iter_trials_metrics list_experiments list_models "
+    "list_users list_workspaces login logout stream_trials_metrics stream_trials_training_metrics "
+    "stream_trials_validation_metrics whoami",
+    "determined.errors": "CheckpointStateException InvalidModelException NoDirectStorageAccess",
     "determined.util": "download_gcs_blob_with_backoff",
     "determined.horovod": "hvd HorovodContext",
     "determined.tensorboard.metric_writers.pytorch": "TorchWriter",
-    "determined.common": "check api util experimental",
-    "determined_common": "check api util experimental",
-    "determined.core": "Context init",
+    "determined.common": "check api util experimental constants set_logger",
+    "determined.common.api.errors": "BadResponseException InvalidCredentialsException",
+    "determined.common.constants": "DEFAULT_CHECKPOINT_PATH DEFAULT_DETIGNORE MAX_CONTEXT_SIZE",
+    "determined.common.experimental.checkpoint": "Checkpoint CheckpointOrderBy CheckpointSortBy CheckpointState",
+    "determined.common.experimental.determined": "Determined",
+    "determined.common.experimental.experiment": "Experiment ExperimentReference ExperimentSortBy ExperimentState",
+    "determined.common.experimental.metrics": "TrainingMetrics TrialMetrics ValidationMetrics",
+    "determined.common.experimental.model": "Model ModelOrderBy ModelSortBy ModelVersion",
+    "determined.common.experimental.project": "Project",
+    "determined.common.experimental.resource_pool": "ResourcePool",
+    "determined.common.experimental.trial": "LogLevel Trial TrialReference TrialSortBy TrialState",
+    "determined.common.experimental.user": "User",
+    "determined.common.experimental.workspace": "Workspace",
+    "determined_common": "check api util experimental constants",
+    "determined_common.experimental.trial": "Trial",
+    "determined.core": "Context init DummyDistributedContext DummyPreemptContext DummyProfilerContext "
+    "DummySearcherContext DummyTrainContext",
+    "determined.exec.harness": "main",
     "determined._core": "Context init",
 }
 
@@ -49,6 +76,17 @@ def test_importing_the_package_imports_no_framework() -> None:
     program = "import sys, determined, determined.core; print({'torch', 'tensorflow'} & set(sys.modules))"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout == "set()\n"
+
+
+def test_the_parts_of_nobodys_trial_work_alone(tmp_path: pathlib.Path) -> None:
+    ranks = core.DummyDistributedContext()
+    for operation in core.DummySearcherContext(ranks, length=7).operations():
+        assert operation.length == 7
+        operation.report_completed(0.5)
+    assert core.DummyTrainContext(tmp_path).get_tensorboard_path() == tmp_path
+    core.DummyTrainContext().report_training_metrics(1, {"loss": 0.5})
+    assert not core.DummyPreemptContext(ranks).start().should_preempt()
+    core.DummyProfilerContext().off()
 
 
 def test_the_private_core_of_0_17_has_its_own_names_for_the_parts() -> None:
@@ -100,3 +138,18 @@ def test_a_list_is_cut_into_chunks() -> None:
 )
 def test_a_number_of_bytes_is_told_for_people(number: int, text: str) -> None:
     assert util.sizeof_fmt(number) == text
+
+
+@pytest.mark.parametrize("words", [["m:C"], ["--trial", "m:C"]])
+def test_the_harness_of_other_releases_is_the_same_launcher(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(torch_distributed, "main", lambda: asked.append(sys.argv[1:]) or 0)
+    monkeypatch.setattr(sys, "argv", ["harness", *words])
+    assert harness.main() == 0
+    assert torch_distributed.command(asked[0], [])[-3:] == ["-m", "determined.launch.trial", "m:C"]
+
+
+def test_the_harness_wants_one_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["harness"])
+    assert harness.main() == 2
+    assert "usage: python3 -m determined.exec.harness MODULE:CLASS" in capsys.readouterr().err

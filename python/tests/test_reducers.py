@@ -42,8 +42,24 @@ def test_arrays_are_reduced_over_all_elements(tmp_path: pathlib.Path) -> None:
     assert validation(Reducer.AVG, [np.array([1, 2]), torch.tensor([3, 4]), [5, 9]], tmp_path) == {"val_loss": 4.0}
 
 
+@pytest.mark.parametrize("reducer", list(Reducer))
+def test_text_in_a_validation_is_named_with_its_metric(reducer: Reducer, tmp_path: pathlib.Path) -> None:
+    class Talking(ContextTrial):
+        def evaluate_batch(self, batch: Any) -> Any:
+            return {**super().evaluate_batch(batch), "verdict": "good"}
+
+        def evaluation_reducer(self) -> Any:
+            return reducer
+
+    words = (
+        rf"Got 'good' for the metric 'verdict', expected numbers, which Reducer.{reducer.name} makes one of: result of"
+    )
+    with pytest.raises(CheckFailedError, match=words):
+        train(Talking, tmp_path, 1)
+
+
 def test_ragged_values_have_no_reduction(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(ValueError, match="inhomogeneous"):
+    with pytest.raises(CheckFailedError, match=r"\[1\] for the metric 'val_loss', expected numbers, .*inhomogeneous"):
         validation(Reducer.AVG, [[1], [1, 2], [3]], tmp_path)
 
 
@@ -90,6 +106,8 @@ def test_reducers_of_the_users_own_go_into_averages_and_validations(tmp_path: pa
             self.quiet = context.wrap_reducer(Largest(), "quiet", for_training=False)
 
         def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            if batch_idx == 4:
+                self.context.reset_reducers()  # forgets batch 3
             self.largest.update(float(batch_idx))
             self.all.update(batch_idx)
             return {}
@@ -102,7 +120,7 @@ def test_reducers_of_the_users_own_go_into_averages_and_validations(tmp_path: pa
     run = train(Own, tmp_path, 6, config={"scheduling_unit": 3, "searcher": {"metric": "largest"}})
     numbers = run.numbers()
     assert numbers[("training", 3)]["avg_metrics"] == {"largest": 2.0, "n": 3, "sum": 3}
-    assert numbers[("training", 6)]["avg_metrics"] == {"largest": 5.0, "n": 3, "sum": 12}
+    assert numbers[("training", 6)]["avg_metrics"] == {"largest": 5.0, "n": 2, "sum": 9}
     assert numbers[("training", 6)]["batch_metrics"] == [{}, {}, {}]
     assert numbers[("validation", 6)] == {"largest": 2.5, "n": 3, "sum": 3, "quiet": 0.0}
 

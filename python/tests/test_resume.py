@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 from harness import Run
-from trials import ClassicTrial, EverythingTrial, EverythingWithWorkersTrial
+from trials import (
+    ClassicTrial,
+    EverythingTrial,
+    EverythingWithWorkersTrial,
+    GeneratorLoaderTrial,
+    PlainLoaderTrial,
+    PlainLoaderWithWorkersTrial,
+    RepeatedLoaderTrial,
+    StreamTrial,
+)
 
 from determined._trial import Trial
 
@@ -88,6 +97,28 @@ def test_worker_processes_give_the_same_augmentations_after_a_jump(tmp_path: pat
     for batch in (5, 12):
         first = run(EverythingWithWorkersTrial, tmp_path, {}, preempt_after=batch).finish()
         second = run(EverythingWithWorkersTrial, tmp_path, {}, checkpoint=first.drop()).finish()
+        check_equal([first, second], undisturbed)
+
+
+LOADERS = [PlainLoaderTrial, RepeatedLoaderTrial, StreamTrial, GeneratorLoaderTrial]
+
+
+@pytest.mark.parametrize("kind", LOADERS)
+def test_with_a_loader_of_its_own_a_trial_goes_on_with_the_same_numbers(
+    kind: type[Trial], tmp_path: pathlib.Path
+) -> None:
+    _, undisturbed = count_actions(kind, tmp_path, {})
+    for batch in (5, 7, 10, 14):  # in the middle of a pass and at its end
+        first = run(kind, tmp_path, {}, preempt_after=batch).finish()
+        second = run(kind, tmp_path, {}, checkpoint=first.drop()).finish()
+        check_equal([first, second], undisturbed)
+
+
+def test_worker_processes_of_a_loader_of_its_own_leave_the_generators_alone(tmp_path: pathlib.Path) -> None:
+    _, undisturbed = count_actions(PlainLoaderWithWorkersTrial, tmp_path, {})
+    for batch in (5, 7):
+        first = run(PlainLoaderWithWorkersTrial, tmp_path, {}, preempt_after=batch).finish()
+        second = run(PlainLoaderWithWorkersTrial, tmp_path, {}, checkpoint=first.drop()).finish()
         check_equal([first, second], undisturbed)
 
 

@@ -216,6 +216,29 @@ def test_a_master_that_stays_away_is_an_error(events: Events, tmp_path: pathlib.
         lonely.run(CONFIG)
 
 
+@pytest.mark.parametrize("answer", [None, "Shutdown", searcher.Shutdown(), {}, [searcher.Shutdown], [[]], [None]])
+def test_a_method_that_returns_no_operations_is_named(events: Events, tmp_path: pathlib.Path, answer: Any) -> None:
+    class Odd(Counting):
+        def initial_operations(self, searcher_state: searcher.SearcherState) -> Any:
+            return answer
+
+    with pytest.raises(
+        TypeError, match=r"Odd\.initial_operations\(\) returned .*; must return a list of Create, Valid"
+    ):
+        searcher.LocalSearchRunner(Odd(), tmp_path, Determined(events.url, "determined", "")).run(CONFIG)
+    assert events.answers == {}
+
+
+@pytest.mark.parametrize("answer", [None, "half", "0.5", [0.5]])
+def test_progress_that_is_no_number_is_named(events: Events, tmp_path: pathlib.Path, answer: Any) -> None:
+    class Odd(Counting):
+        def progress(self, searcher_state: searcher.SearcherState) -> Any:
+            return answer
+
+    with pytest.raises(TypeError, match=r"Odd\.progress\(\) returned .*; must return a number from 0 to 1"):
+        searcher.LocalSearchRunner(Odd(), tmp_path, Determined(events.url, "determined", "")).run(CONFIG)
+
+
 def test_a_remote_runner_wants_to_be_the_first_process_of_a_trial(tmp_path: pathlib.Path) -> None:
     with (
         core.init(checkpoint_storage=tmp_path) as context,
@@ -228,7 +251,7 @@ def test_a_trial_may_start_from_a_checkpoint_or_its_uuid() -> None:
     assert searcher.Create(request_id=TRIAL, hparams={}, checkpoint=None) == searcher.Create(TRIAL, {})
     assert "checkpointUuid" not in searcher.Create(TRIAL, {}).to_json()["createTrial"]
     assert searcher.Create(TRIAL, {}, "c-1").to_json()["createTrial"]["checkpointUuid"] == "c-1"
-    saved = Checkpoint(None, {"uuid": "c-2"})
+    saved = Checkpoint(None, "c-2")
     assert searcher.Create(TRIAL, {}, saved).to_json()["createTrial"]["checkpointUuid"] == "c-2"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
 import struct
 import sys
@@ -72,6 +73,15 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
+def test_a_metric_that_no_float_holds_is_infinite_on_the_board(tmp_path: pathlib.Path) -> None:
+    file = _events.EventFile(tmp_path)
+    file.scalars(1, {"large": 1e300, "small": -1e300, "fits": 1e30})
+    file.close()
+    found = points(tmp_path)
+    assert (found["large", 1], found["small", 1]) == (math.inf, -math.inf)
+    assert found["fits", 1] == pytest.approx(1e30)
+
+
 def test_the_checksum_is_castagnolis() -> None:
     crc = 0xE3069283  # of "123456789", as RFC 3720 and others give it
     assert _events.masked_crc(b"123456789") == ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
@@ -115,13 +125,15 @@ def test_a_file_that_became_smaller_is_copied_anew(tmp_path: pathlib.Path) -> No
         assert board.target is not None and (board.target / "own").read_text() == text
 
 
-def test_a_trial_on_the_cluster_writes_its_curves(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_trial_on_the_cluster_writes_its_curves_if_it_wants_them(tmp_path: pathlib.Path, wanted: bool) -> None:
     (tmp_path / "definition").mkdir()
     (tmp_path / "definition" / "model_def.py").write_text(
         "from trials import EverythingTrial\n"
         "class MyTrial(EverythingTrial):\n"
         "    def __init__(self, context):\n"
         "        super().__init__(context)\n"
+        f"        context.set_enable_tensorboard_logging({wanted})\n"
         "        (context.get_tensorboard_path() / 'mine').write_text('own')\n"
     )
     master = SmallMaster([9, 16])
@@ -131,6 +143,9 @@ def test_a_trial_on_the_cluster_writes_its_curves(tmp_path: pathlib.Path) -> Non
         master.close()
     assert done.returncode == 0, done.stderr
     kept = tmp_path / "storage" / "c" / "tensorboard" / "experiment" / "1" / "trial" / "1"
+    if not wanted:
+        assert not kept.exists()
+        return
     found = points(kept)
     told = {("Determined/val_loss", m["stepsCompleted"]) for m in master.metrics("validation")}
     assert told <= found.keys()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -119,6 +121,11 @@ def test_the_test_mode_trains_one_batch(place: pathlib.Path, caplog: pytest.LogC
         ({"max_length": 100}, TypeError, r"use pytorch.Batch\(100\)"),
         ({"max_length": pytorch.Batch([1, 2])}, TypeError, "must be one whole number"),
         ({"max_length": pytorch.Batch(1), "checkpoint_policy": "some"}, ValueError, "must be one of best, all, none"),
+        (
+            {"max_length": pytorch.Batch(1), "latest_checkpoint": "/nope"},
+            FileNotFoundError,
+            "latest_checkpoint is '/nope'; there is no such directory, nor a checkpoint of that name in /",
+        ),
     ],
 )
 def test_what_fit_cannot_do_is_said(
@@ -126,6 +133,37 @@ def test_what_fit_cannot_do_is_said(
 ) -> None:
     with pytest.raises(error, match=words):
         fit(**options)
+
+
+@pytest.mark.parametrize("way", ["fit", "configure", "configuration", "nobody"])
+def test_the_machine_is_measured_while_fit_trains_where_somebody_asks_for_it(
+    place: pathlib.Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    @contextlib.contextmanager
+    def measured(wanted: bool, ranks: Any) -> Iterator[None]:
+        asked.append(wanted)
+        assert ranks.local_rank == 0
+        yield
+
+    monkeypatch.setattr("determined._profiling.measured", measured)
+    with pytorch.init(exp_conf={"profiling": {"enabled": way == "configuration"}}) as context:
+        trainer = pytorch.Trainer(LineTrial(context), context)
+        if way == "configure":
+            trainer.configure_profiler(enabled=True)
+        trainer.fit(max_length=pytorch.Batch(1), profiling_enabled=way == "fit")
+    assert asked == [way != "nobody"]
+
+
+def test_a_profiler_of_some_batches_is_said_to_measure_them_all(
+    place: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytorch.init() as context:
+        trainer = pytorch.Trainer(LineTrial(context), context)
+        trainer.configure_profiler(sync_timings=True, enabled=True, begin_on_batch=5, end_after_batch=None)
+        trainer.fit(max_length=pytorch.Batch(1))  # off the cluster it measures nothing
+    assert "measures the whole training, not the batches 5 to the last only" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -15,6 +16,7 @@ from determined.pytorch import (
     PyTorchCallback,
     PyTorchTrial,
     PyTorchTrialContext,
+    samplers,
 )
 
 
@@ -159,3 +161,91 @@ class EverythingTrial(ContextTrial):
 
 class EverythingWithWorkersTrial(EverythingTrial):
     workers = 2
+
+
+class SkipOnce(torch.utils.data.Sampler[Any]):
+    """A shuffled order whose first pass begins in its middle."""
+
+    def __init__(self, count: int, skip: int) -> None:
+        self.inner = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(range(count)), 4, False)
+        self.skip = skip
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __iter__(self) -> Any:
+        skip, self.skip = self.skip, 0
+        yield from itertools.islice(self.inner, skip, None)
+
+
+class PlainLoaderTrial(EverythingTrial):
+    """A loader of PyTorch, shuffled by the global generator, that finds its place by itself; noise in the data."""
+
+    noise = True
+
+    def __init__(self, context: PyTorchTrialContext) -> None:
+        super().__init__(context)
+        context.experimental.disable_dataset_reproducibility_checks()
+
+    def build_training_data_loader(self) -> Any:
+        points = Points(27, noise=self.noise)
+        sampler = SkipOnce(27, self.context.get_initial_batch() % 7)
+        return torch.utils.data.DataLoader(points, batch_sampler=sampler, num_workers=self.workers)
+
+
+class PlainLoaderWithWorkersTrial(PlainLoaderTrial):
+    noise, workers = False, 2
+
+
+class RepeatedLoaderTrial(PlainLoaderTrial):
+    """The same with the samplers of this package, in one pass without an end."""
+
+    def build_training_data_loader(self) -> Any:
+        shuffled = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(range(27)), 4, False)
+        sampler = samplers.SkipBatchSampler(
+            samplers.RepeatBatchSampler(shuffled), self.context.get_initial_batch(), same_length=True
+        )
+        return torch.utils.data.DataLoader(Points(27, noise=True), batch_sampler=sampler)
+
+
+class PointsInAStream(torch.utils.data.IterableDataset[Any]):
+    """Shuffled by the global generator; the first pass begins in its middle."""
+
+    def __init__(self, count: int, skip: int) -> None:
+        self.points, self.skip = Points(count), skip
+
+    def __iter__(self) -> Any:
+        order = torch.randperm(len(self.points)).tolist()
+        skip, self.skip = self.skip, 0
+        return (self.points[index] for index in order[skip:])
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+
+class StreamTrial(PlainLoaderTrial):
+    """An iterable data set that finds its place by itself."""
+
+    def build_training_data_loader(self) -> Any:
+        skip = self.context.get_initial_batch() % 7 * 4
+        return torch.utils.data.DataLoader(PointsInAStream(28, skip), batch_size=4)
+
+
+class GeneratorLoaderTrial(PlainLoaderTrial):
+    """A loader of somebody else's that wraps PyTorch's."""
+
+    noise = False
+
+    def build_training_data_loader(self) -> Any:
+        return _Wrapped(super().build_training_data_loader())
+
+
+class _Wrapped:
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Any:
+        yield from self.loader

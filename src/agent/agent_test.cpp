@@ -241,7 +241,8 @@ TEST_F(Agent, AStopDuringTheStartIsNotADeadlock) {  // V24
   EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "ended before it was started");
 }
 
-TEST_F(Agent, UnpacksTheModelDefinitionAndRunsItsStartupHook) {
+/// A model definition of two files, as the master has it.
+std::string model_archive() {
   testing::TemporaryDirectory directory;
   auto* writer = archive_write_new();
   archive_write_add_filter_gzip(writer);
@@ -259,7 +260,11 @@ TEST_F(Agent, UnpacksTheModelDefinitionAndRunsItsStartupHook) {
     archive_entry_free(entry);
   }
   archive_write_free(writer);
-  master.set_model("digest-1", read_small_file(directory / "m").value());
+  return read_small_file(directory / "m").value();
+}
+
+TEST_F(Agent, UnpacksTheModelDefinitionAndRunsItsStartupHook) {
+  master.set_model("digest-1", model_archive());
   start();
   auto a = wanted(
       "7.x.1",
@@ -272,6 +277,22 @@ TEST_F(Agent, UnpacksTheModelDefinitionAndRunsItsStartupHook) {
   master.want(a);
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.2"); }));
   EXPECT_EQ(master.log("7.x.2"), "from hook\nweights\nyes\nhome\n") << "each run has its own copy";
+}
+
+TEST_F(Agent, FetchesTheModelDefinitionOfTrialsThatBeginTogetherOnce) {
+  master.set_model("digest-1", model_archive());
+  start();
+  for (const int i : {0, 1}) {
+    auto a = wanted(fmt::format("7.{}.1", i), "cat model.txt", {i});
+    a.model_definition = "digest-1";
+    master.want(a);
+  }
+  for (const auto* id : {"7.0.1", "7.1.1"}) {
+    ASSERT_TRUE(eventually([&] { return master.exited(id); }));
+    EXPECT_EQ(master.report(id).exits.at(0).code, 0) << master.report(id).exits.at(0).reason;
+    EXPECT_EQ(master.log(id), "from hook\nweights\n");
+  }
+  EXPECT_EQ(master.model_requests(), 1);
 }
 
 TEST_F(Agent, AGracefulStopLeavesTrialsRunning) {

@@ -111,7 +111,7 @@ class Unpacker {
  private:
   Result<void> refused(const std::string& name, const char* what) const {
     if (errno == ENOSPC || errno == EDQUOT)
-      return fail(ErrorCode::ResourceExhausted, "{}: no space left on the disk", name);
+      return fail(ErrorCode::Unavailable, "{}: no space left on the disk", name);
     if (errno == ELOOP || errno == EXDEV) return invalid_argument("{}: leads through a symbolic link", name);
     return invalid_argument("{}: cannot {}: {}", name, what, std::strerror(errno));
   }

@@ -322,7 +322,7 @@ asio::awaitable<Result<http::Reply>> Daemon::call(http::Call call) {
   co_return co_await client_.request(std::move(call));
 }
 
-asio::awaitable<Result<void>> Daemon::fetch_model(std::string digest) {
+asio::awaitable<Result<void>> Daemon::download_model(std::string digest) {
   http::Call call;
   call.path = fmt::format("/api/v1/agents/{}/model_definitions/{}", percent_encode(options_.agent_id),
                           percent_encode(digest));

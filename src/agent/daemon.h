@@ -55,6 +55,7 @@ class Daemon {
   void heard(const std::string& trouble);
   asio::awaitable<Result<http::Reply>> call(http::Call call);
   asio::awaitable<Result<void>> fetch_model(std::string digest);
+  asio::awaitable<Result<void>> download_model(std::string digest);
   asio::awaitable<void> ship(TaskPtr task, std::vector<int> ranks);
   asio::awaitable<bool> deliver(const api::LogBatch& batch);
 
@@ -87,7 +88,8 @@ class Daemon {
 
   std::deque<Event> inbox_;
   bool deciding_ = false;
-  std::uint64_t remembered_ = 0;  ///< The memory revision on disk.
+  std::uint64_t remembered_ = 0;    ///< The memory revision on disk.
+  std::set<std::string> fetching_;  ///< digests of model definitions
   Bell inbox_bell_;
   Bell quiet_bell_;            ///< The inbox was emptied; a reply came or failed.
   Bell deadline_bell_;         ///< The next deadline may have changed.

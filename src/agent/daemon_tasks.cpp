@@ -97,6 +97,18 @@ asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocati
   }
 }
 
+/// Trials that begin together need the same one: it is fetched once.
+asio::awaitable<Result<void>> Daemon::fetch_model(std::string digest) {
+  while (!fetching_.insert(digest).second) co_await rest(milliseconds(10));
+  Result<void> result;
+  if (!tasks_.model(digest)) {
+    auto fetched = download_model(digest);
+    result = co_await std::move(fetched);
+  }
+  fetching_.erase(digest);
+  co_return result;
+}
+
 asio::awaitable<void> Daemon::give_up(TaskPtr task, int rank, int code, int signal, std::string reason) {
   ShimExit exit;
   exit.code = code;

@@ -15,9 +15,7 @@ namespace det::agent {
 namespace {
 
 Error system_error(const char* what, const std::filesystem::path& path, int error) {
-  const auto code = error == ENOENT                      ? ErrorCode::NotFound
-                    : error == ENOSPC || error == EDQUOT ? ErrorCode::ResourceExhausted
-                                                         : ErrorCode::Unavailable;
+  const auto code = error == ENOENT ? ErrorCode::NotFound : ErrorCode::Unavailable;
   return Error(code, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
 }
 

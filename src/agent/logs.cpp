@@ -94,40 +94,57 @@ void StreamTail::emit(std::vector<api::LogEntry>& entries, std::size_t& bytes, s
     bytes += kEntryOverhead + entry.log.size();
   }
   start_.line_open = partial;
-  begin_ += length + skipped;
+  leave_behind(length + skipped);
+}
+
+void StreamTail::leave_behind(std::size_t bytes) {
+  begin_ += bytes;
   scanned_ = std::max(scanned_, begin_);
-  if (begin_ > kCompactBytes) {
-    while (marks_.size() > 1 && marks_[1].at <= begin_) marks_.pop_front();
-    const auto gone = marks_.empty() ? begin_ : std::min(begin_, marks_.front().at);
-    buffer_.erase(0, gone);
-    begin_ -= gone;
-    scanned_ -= gone;
-    for (auto& mark : marks_) mark.at -= gone;
-  }
+  if (begin_ <= kCompactBytes) return;
+  while (marks_.size() > 1 && marks_[1].at <= begin_) marks_.pop_front();
+  const auto gone = marks_.empty() ? begin_ : std::min(begin_, marks_.front().at);
+  buffer_.erase(0, gone);
+  begin_ -= gone;
+  scanned_ -= gone;
+  for (auto& mark : marks_) mark.at -= gone;
+}
+
+/// A progress bar writes carriage returns alone: each of its states is a line, and an empty one is none.
+void StreamTail::end_line(std::vector<api::LogEntry>& entries, std::size_t& bytes, std::size_t length,
+                          bool returned) {
+  if (returned && length == 0 && !start_.line_open) return leave_behind(1);
+  emit(entries, bytes, length, 1, false);
 }
 
 void StreamTail::take(std::vector<api::LogEntry>& entries, std::size_t& bytes, const BatchLimits& limits,
                       bool ended, Time now) {
   while (entries.size() < limits.entries_max && bytes < limits.bytes_max) {
-    const auto newline = buffer_.find('\n', scanned_);
-    const auto available = buffer_.size() - begin_;
-    if (newline != std::string::npos && newline - begin_ <= api::kLogPieceBytesMax) {
-      const auto length = newline - begin_;
-      const bool windows = length > 0 && buffer_[newline - 1] == '\r';
-      emit(entries, bytes, length - (windows ? 1 : 0), windows ? 2 : 1, false);
+    const auto end = buffer_.find_first_of("\n\r", scanned_);
+    const bool returned = end != std::string::npos && buffer_[end] == '\r';
+    const bool unsure = returned && end + 1 == buffer_.size();  // whether a newline follows
+    if (end != std::string::npos && !unsure && end - begin_ <= api::kLogPieceBytesMax) {
+      if (returned && buffer_[end + 1] == '\n')
+        emit(entries, bytes, end - begin_, 2, false);
+      else
+        end_line(entries, bytes, end - begin_, returned);
       continue;
     }
+    const auto available = (unsure ? end : buffer_.size()) - begin_;
     if (available > api::kLogPieceBytesMax) {
       emit(entries, bytes, whole_characters(std::string_view(buffer_).substr(begin_), api::kLogPieceBytesMax),
            0, true);
       continue;
     }
-    scanned_ = buffer_.size();
+    scanned_ = unsure ? end : buffer_.size();
     if (fill()) continue;
     if (!damage_.empty()) {
       if (available > 0) emit(entries, bytes, available, 0, true);
       buffer_ += damage_ + "\n";
       damage_.clear();
+      continue;
+    }
+    if (unsure && (ended || start_.broken)) {
+      end_line(entries, bytes, available, true);
       continue;
     }
     if (available > 0 && (ended || start_.broken)) {

@@ -58,6 +58,8 @@ class StreamTail {
     Time time;
   };
   bool fill();
+  void leave_behind(std::size_t bytes);
+  void end_line(std::vector<api::LogEntry>& entries, std::size_t& bytes, std::size_t length, bool returned);
   void emit(std::vector<api::LogEntry>& entries, std::size_t& bytes, std::size_t length, std::size_t skipped,
             bool partial);
 

@@ -82,13 +82,22 @@ TEST_F(Logs, APartThatStaysTheLastIsClosed) {
   EXPECT_TRUE(shipper->finished(ended));
 }
 
-TEST_F(Logs, AProgressBarIsOneLine) {
+TEST_F(Logs, EachStateOfAProgressBarIsALine) {
   write("\r10%");
   write("\r20%");
+  EXPECT_EQ(ship(), "10%|");
   now = now + kSecond;
-  EXPECT_EQ(ship(), "\r10%\r20%~");
+  EXPECT_EQ(ship(), "20%~");
   write("\r100%\n");
-  EXPECT_EQ(ship(), "\r100%|");
+  EXPECT_EQ(ship(), "|100%|");
+  write("one\r");
+  EXPECT_EQ(ship(), "") << "a newline may follow";
+  write("\ntwo\r\rthree");
+  EXPECT_EQ(ship(), "one|two|");
+  write("\r");
+  ended = {0};
+  EXPECT_EQ(ship(), "three|");
+  EXPECT_TRUE(shipper->finished(ended));
 }
 
 TEST_F(Logs, ALongLineComesInPiecesCutBetweenCharacters) {

@@ -130,8 +130,12 @@ void Reconciler::start_wanted(Time now, Actions& actions) {
       remember_ended(wanted, 143, 15, "ended before it was started");
       continue;
     }
-    if (const auto reason = why_not(wanted); !reason.empty()) {
-      remember_ended(wanted, 1, 0, reason);
+    if (const auto error = api::problem(wanted)) {
+      remember_ended(wanted, 1, 0, error->message());
+      continue;
+    }
+    if (const auto reason = missing_slot(wanted); !reason.empty()) {
+      remember_ended(wanted, api::kLostStatus, 0, reason);  // The trial can do nothing for it.
       continue;
     }
     if (lapsed || !slots_free(wanted))
@@ -148,8 +152,7 @@ void Reconciler::start_wanted(Time now, Actions& actions) {
   }
 }
 
-std::string Reconciler::why_not(const api::DesiredAllocation& wanted) const {
-  if (const auto error = api::problem(wanted)) return error->message();
+std::string Reconciler::missing_slot(const api::DesiredAllocation& wanted) const {
   for (const auto slot : wanted.slot_ids)
     if (!options_.slots.contains(slot)) return fmt::format("slot {} does not exist on this agent", slot);
   return {};

@@ -139,7 +139,7 @@ class Reconciler {
   void stop(const std::string& id, const Remembered& entry, Time now, Actions& actions);
   void remember_ended(const api::DesiredAllocation& wanted, int code, int signal, const std::string& reason);
   bool slots_free(const api::DesiredAllocation& wanted) const;
-  std::string why_not(const api::DesiredAllocation& wanted) const;
+  std::string missing_slot(const api::DesiredAllocation& wanted) const;
 
   ReconcilerOptions options_;
   Memory memory_;

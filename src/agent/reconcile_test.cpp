@@ -202,6 +202,7 @@ TEST(Reconciler, WhatCannotBeStartedIsAnExitWithAReason) {
   World w;
   EXPECT_EQ(w.hears({wanted("a.1", {9})}), Actions{});
   EXPECT_EQ(w.report("a.1").exits.at(0).reason, "slot 9 does not exist on this agent");
+  EXPECT_EQ(w.report("a.1").exits.at(0).code, api::kLostStatus) << "not the trial's failure";
   auto twice = wanted("b.1", {0, 0});
   EXPECT_EQ(w.hears({twice}), Actions{});
   EXPECT_EQ(w.report("b.1").exits.size(), 2u);

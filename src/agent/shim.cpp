@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <deque>
 
 #include "det/agent/cgroup.h"
 #include "det/agent/files.h"
@@ -32,6 +33,7 @@ constexpr int kFailed = 1;
 constexpr int kNothingToDo = 3;
 constexpr int kStallLookMilliseconds = 50;
 constexpr int kExitWriteTries = 600;
+constexpr int kSayTries = 60;
 constexpr std::int64_t kLastWords = kSecond;  // How long a task that is ended by force may say where it is.
 constexpr std::int64_t kLeaseMargin = kSecond / 2;  // The agent, if it lives, comes first.
 constexpr std::int64_t kLeaseLook = 5 * kSecond;    // While nobody asks for a lease.
@@ -119,47 +121,45 @@ class Shim {
   }
 
   void supervise(int output, int error) {
+    // Until this process ends: what is to be said of them at last may have to wait for room on the disk.
     const int directory = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    {
-      Stream streams[2] = {Stream(output, directory, "stdout", spec_),
-                           Stream(error, directory, "stderr", spec_)};
-      std::int64_t drain_until = 0;
-      while (true) {
-        const bool over = ended_ || init_reaped_;
-        if (over && drain_until == 0)
-          drain_until = microseconds(CLOCK_MONOTONIC) + static_cast<std::int64_t>(spec_.drain_seconds * 1e6);
-        if (over && !streams[0].open() && !streams[1].open()) break;
-        const auto left = over ? (drain_until - microseconds(CLOCK_MONOTONIC)) / 1000 : -1;
-        if (over && left <= 0) break;
-        const bool stalled = streams[0].stalled() || streams[1].stalled();
-        auto wait = static_cast<int>(left);
-        if (force_at_ != 0 && !over) {
-          const auto rest = force_at_ - microseconds(CLOCK_MONOTONIC);
-          if (rest <= 0) {
-            ::kill(init_, SIGKILL);
-            force_at_ = 0;
-          } else {
-            wait = static_cast<int>(rest / 1000) + 1;
-          }
+    streams_.emplace_back(output, directory, "stdout", spec_);
+    streams_.emplace_back(error, directory, "stderr", spec_);
+    std::int64_t drain_until = 0;
+    while (true) {
+      const bool over = ended_ || init_reaped_;
+      if (over && drain_until == 0)
+        drain_until = microseconds(CLOCK_MONOTONIC) + static_cast<std::int64_t>(spec_.drain_seconds * 1e6);
+      if (over && !streams_[0].open() && !streams_[1].open()) break;
+      const auto left = over ? (drain_until - microseconds(CLOCK_MONOTONIC)) / 1000 : -1;
+      if (over && left <= 0) break;
+      const bool stalled = streams_[0].stalled() || streams_[1].stalled();
+      auto wait = static_cast<int>(left);
+      if (force_at_ != 0 && !over) {
+        const auto rest = force_at_ - microseconds(CLOCK_MONOTONIC);
+        if (rest <= 0) {
+          ::kill(init_, SIGKILL);
+          force_at_ = 0;
+        } else {
+          wait = static_cast<int>(rest / 1000) + 1;
         }
-        if (stalled) wait = wait >= 0 ? std::min(wait, kStallLookMilliseconds) : kStallLookMilliseconds;
-        pollfd polls[5] = {{signals_, POLLIN, 0},
-                           {socket_, POLLIN, 0},
-                           {-1, POLLIN, 0},
-                           {-1, POLLIN, 0},
-                           {over ? -1 : lease_timer_, POLLIN, 0}};
-        for (int i = 0; i < 2; ++i)
-          if (streams[i].open() && !(streams[i].stalled() && !over)) polls[2 + i].fd = streams[i].pipe();
-        if (::poll(polls, 5, wait) < 0 && errno != EINTR) break;
-        if (polls[0].revents != 0) handle_signals();
-        if (polls[1].revents != 0) listen();
-        if (polls[4].revents != 0) lease_rang();
-        for (int i = 0; i < 2; ++i)
-          if (streams[i].open() && (polls[2 + i].revents != 0 || streams[i].stalled())) streams[i].pump(over);
       }
-      for (auto& stream : streams) stream.finish();
+      if (stalled) wait = wait >= 0 ? std::min(wait, kStallLookMilliseconds) : kStallLookMilliseconds;
+      pollfd polls[5] = {{signals_, POLLIN, 0},
+                         {socket_, POLLIN, 0},
+                         {-1, POLLIN, 0},
+                         {-1, POLLIN, 0},
+                         {over ? -1 : lease_timer_, POLLIN, 0}};
+      for (int i = 0; i < 2; ++i)
+        if (streams_[i].open() && !(streams_[i].stalled() && !over)) polls[2 + i].fd = streams_[i].pipe();
+      if (::poll(polls, 5, wait) < 0 && errno != EINTR) break;
+      if (polls[0].revents != 0) handle_signals();
+      if (polls[1].revents != 0) listen();
+      if (polls[4].revents != 0) lease_rang();
+      for (int i = 0; i < 2; ++i)
+        if (streams_[i].open() && (polls[2 + i].revents != 0 || streams_[i].stalled()))
+          streams_[i].pump(over);
     }
-    ::close(directory);
   }
 
   void handle_signals() {
@@ -286,7 +286,10 @@ class Shim {
     exit.time = Time{microseconds(CLOCK_REALTIME)};
     const auto text = json::serialize(json::to_json(exit));
     for (int i = 0; i < kExitWriteTries; ++i) {
-      if (!replace_file(directory_ / "exit.json", text, true)) return 0;
+      // Whoever sees exit.json takes what the streams hold for all that there will be.
+      bool said = true;
+      for (auto& stream : streams_) said = stream.finish() && said;
+      if ((said || i >= kSayTries) && !replace_file(directory_ / "exit.json", text, true)) return 0;
       const timespec pause{1, 0};
       ::nanosleep(&pause, nullptr);
     }
@@ -296,6 +299,7 @@ class Shim {
   std::filesystem::path directory_;
   ShimSpec spec_;
   ShimState state_;
+  std::deque<Stream> streams_;
   int signals_ = -1;
   int socket_ = -1;
   pid_t init_ = -1;

@@ -1,7 +1,9 @@
 // How a shim ends a task: by force with last words, with the lease, at the limits of its control groups.
+#include <sys/mount.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "det/agent/cgroup.h"
 #include "det/agent/init.h"
@@ -240,6 +242,34 @@ TEST(AgentLimits, SizesAreSaidInTheLargestUnit) {
   EXPECT_EQ(bytes_text(2LL << 30), "2 GiB");
   EXPECT_EQ(bytes_text(1536 << 10), "1.5 MiB");
   EXPECT_EQ(bytes_text(100), "100 B");
+}
+
+TEST_P(ShimEnd, WhatAFullDiskDidNotTakeIsSaidOnceThereIsRoomAndBeforeItsExit) {
+  if (::mount("tmpfs", rank.directory.path().c_str(), "tmpfs", 0, "size=2m") != 0)
+    GTEST_SKIP() << "cannot mount a small tmpfs here: " << std::strerror(errno);
+  const testing::TemporaryDirectory elsewhere;
+  std::ofstream(rank.directory / "ballast") << std::string(1500 << 10, 'x');
+  rank.spec.stall_seconds = 0.1;
+  rank.start(fmt::format("yes | head -c 3000000; touch {}", (elsewhere / "ended").string()));
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(elsewhere / "ended"); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_FALSE(std::filesystem::exists(rank.directory / "exit.json"));
+  std::filesystem::remove(rank.directory / "ballast");
+  EXPECT_EQ(rank.exit().code, 0);
+  // Where a mark still fitted and no more, there is another one.
+  const std::string output = rank.output();
+  const std::regex mark(
+      "\\[determined\\] (\\d+) bytes of output were dropped here: the disk of the agent took no more\\n");
+  std::int64_t dropped = 0;
+  std::size_t marked = 0;
+  for (std::sregex_iterator at(output.begin(), output.end(), mark), none; at != none; ++at) {
+    dropped += std::stoll((*at)[1]);
+    marked += static_cast<std::size_t>(at->length());
+  }
+  EXPECT_GT(dropped, 0);
+  EXPECT_EQ(static_cast<std::int64_t>(output.size() - marked) + dropped, 3'000'000)
+      << "every byte is there or counted";
+  ::umount2(rank.directory.path().c_str(), MNT_DETACH);
 }
 
 }  // namespace

@@ -62,14 +62,15 @@ class Stream {
     if (stalled_since_ == 0) stalled_since_ = now;
     if (draining || dropping_ || now - stalled_since_ >= stall_) {
       dropping_ = true;
+      refused_ = true;
       drop();
     }
   }
 
-  /// Says at the very end what is still unsaid.
-  void finish() {
-    if (dropped_ > 0) mark();
+  /// At the very end: says what is still unsaid. False while the disk refuses even that.
+  bool finish() {
     close();
+    return dropped_ == 0 || mark();
   }
 
  private:
@@ -84,11 +85,12 @@ class Stream {
   }
   bool mark() {
     const auto text = fmt::format(
-        "{}[determined] {} bytes of output were dropped here: nobody had fetched the output before them\n",
-        at_line_start_ ? "" : "\n", dropped_);
+        "{}[determined] {} bytes of output were dropped here: {}\n", at_line_start_ ? "" : "\n", dropped_,
+        refused_ ? "the disk of the agent took no more" : "nobody had fetched the output before them");
     if (!writer_.append(Time{microseconds(CLOCK_REALTIME)}, text)) return false;
     at_line_start_ = true;
     dropped_ = 0;
+    refused_ = false;
     return true;
   }
   void drop() {
@@ -110,6 +112,7 @@ class Stream {
   std::int64_t stalled_since_ = 0;  ///< 0: not.
   std::int64_t dropped_ = 0;
   bool dropping_ = false;
+  bool refused_ = false;  ///< By the disk: why bytes were dropped.
   bool at_line_start_ = true;
 };
 

@@ -41,9 +41,7 @@ Result<void> make_directory(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error) return {};
-  const auto code =
-      error == std::errc::no_space_on_device ? ErrorCode::ResourceExhausted : ErrorCode::Unavailable;
-  return fail(code, "cannot make the directory {}: {}", path.string(), error.message());
+  return fail(ErrorCode::Unavailable, "cannot make the directory {}: {}", path.string(), error.message());
 }
 
 template <class T>
@@ -126,7 +124,8 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
   if (auto made = make_directory(work); !made) return made;
   if (!a.model_definition.empty()) {
     const auto archive = model(a.model_definition);
-    if (!archive) return not_found("model definition {} is not here", a.model_definition);
+    // Others that came meanwhile may have taken its place: it is fetched again.
+    if (!archive) return fail(ErrorCode::Unavailable, "model definition {} is not here", a.model_definition);
     if (auto unpacked = unpack(*archive, work); !unpacked)
       return tl::unexpected(std::move(unpacked.error()).within("model definition"));
   }

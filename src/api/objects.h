@@ -224,10 +224,11 @@ struct Agent {
   SlotStats slot_stats;
   std::string label{};
   std::map<std::string, std::string> attributes{};
+  bool silent = false;  ///< it has stopped calling, and is given nothing new
 };
 BOOST_DESCRIBE_STRUCT(Agent, (),
                       (id, registered_time, slots, containers, addresses, enabled, draining, version,
-                       resource_pools, slot_stats, label, attributes))
+                       resource_pools, slot_stats, label, attributes, silent))
 
 struct LogLine {
   std::int64_t id = 0;

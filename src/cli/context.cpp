@@ -18,7 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kDefaultIgnores = "__pycache__/\n*.py[co]\n*$py.class\n.detignore\n";
+/// What the interpreter and editors leave behind, and repositories: a remote's address may have a password in
+/// it.
+constexpr std::string_view kDefaultIgnores =
+    "__pycache__/\n*.py[co]\n*$py.class\n.detignore\n"
+    ".git\n.idea/\n.vscode/\n.mypy_cache/\n.terraform/\n*.tfstate\n*.tfstate.backup\n";
 
 std::int64_t encoded_size(std::int64_t bytes) {
   return (bytes + 2) / 3 * 4;

@@ -90,11 +90,12 @@ TEST(PackContext, CountsDirectoriesAndTheEncodedSize) {
 TEST(PackContext, LeavesOutWhatPythonCompilesAndWhatDetignoreSays) {
   const TemporaryDirectory directory;
   for (const auto* name : {"a.py", "a.pyc", "a.pyo", "x$py.class", "__pycache__/a.pyc", "sub/__pycache__/b",
-                           "data/big.bin", "sub/keep.log", "out.log", ".hidden", "sub/.detignore"})
+                           ".git/config", "sub/.git", ".idea/a.xml", "infra/a.tfstate", "data/big.bin",
+                           "sub/keep.log", "out.log", ".hidden", "sub/.detignore"})
     directory.write(name, "x");
   directory.write(".detignore", "data/\n*.log\n!keep.log\n");
   EXPECT_EQ(paths(pack_context(directory.path(), {}).value()),
-            (std::vector<std::string>{".hidden", "a.py", "sub/", "sub/keep.log"}));
+            (std::vector<std::string>{".hidden", "a.py", "infra/", "sub/", "sub/keep.log"}));
 }
 
 TEST(PackContext, TakesLinksForWhatTheyPointTo) {

@@ -214,6 +214,15 @@ Outcome Cluster::on(const AgentJoined& event, Step& step) {
   agent.attributes = event.attributes;
   agent.slots = event.slots;
   agent.connected = true;
+  agent.silent = false;
+  step.place = true;
+  return {};
+}
+
+Outcome Cluster::on(const AgentSilent& event, Step& step) {
+  const auto found = agents_.find(event.agent);
+  if (found == agents_.end() || !found->second.connected || found->second.silent) return {};
+  agents_.change(event.agent)->silent = true;
   step.place = true;
   return {};
 }
@@ -346,9 +355,10 @@ bool Cluster::exit_is_known(const std::string& id, const std::string& agent) con
 
 bool Cluster::joins(const std::string& agent, const api::SyncRequest& request) const {
   const auto found = agents_.find(agent);
-  return found == agents_.end() || !found->second.connected || found->second.slots != request.slots ||
-         found->second.resource_pool != request.resource_pool || found->second.version != request.version ||
-         found->second.label != request.label || found->second.attributes != request.attributes;
+  return found == agents_.end() || !found->second.connected || found->second.silent ||
+         found->second.slots != request.slots || found->second.resource_pool != request.resource_pool ||
+         found->second.version != request.version || found->second.label != request.label ||
+         found->second.attributes != request.attributes;
 }
 
 std::vector<Event> Cluster::news(const std::string& agent, const api::SyncRequest& request) const {

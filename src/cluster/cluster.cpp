@@ -355,7 +355,8 @@ Outcome Cluster::on(const ValidationReported& event, Step& step) {
   const auto reporter = trial_that_reports(event.allocation_id);
   if (!reporter) return refuse(reporter.error());
   const auto* allocation = *reporter;
-  live(allocation->record.experiment_id)->validated(allocation->record.trial_id, event.batches, event.metric);
+  live(allocation->record.experiment_id)
+      ->validated(allocation->record.trial_id, event.batches, event.metric, event.time, step.context());
   settle(allocation->record.experiment_id, step);
   return {};
 }

@@ -22,13 +22,14 @@ struct Agent {
   bool enabled = true;
   bool draining = false;
   bool connected = true;  ///< joined, and not lost since
+  bool silent = false;    ///< has not called as an agent that lives does: takes nothing new
   Time registered;
   std::string label{};                 ///< runs only what asks for it
   scheduler::Attributes attributes{};  ///< runs what asks for some of them
 };
 BOOST_DESCRIBE_STRUCT(Agent, (),
                       (id, resource_pool, hostname, version, slots, disabled_slots, enabled, draining,
-                       connected, registered, label, attributes))
+                       connected, silent, registered, label, attributes))
 
 /// One run of a task on slots, wanted or granted. Gone from memory once it ended.
 struct Allocation {
@@ -170,6 +171,7 @@ class Cluster {
   Outcome on(const TrialKilled&, Step&);
   Outcome on(const CheckpointsCollected&, Step&);
   Outcome on(const AgentJoined&, Step&);
+  Outcome on(const AgentSilent&, Step&);
   Outcome on(const AgentLost&, Step&);
   Outcome on(const AgentSet&, Step&);
   Outcome on(const AllocationStarted&, Step&);

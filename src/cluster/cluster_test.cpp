@@ -212,6 +212,26 @@ TEST(Cluster, ALostAgentsTrialsRunAgainElsewhereAndAreNotCharged) {
   EXPECT_EQ(bench.cluster.trial(TrialId{1})->record.restarts, 0);
 }
 
+TEST(Cluster, ASilentAgentIsGivenNothingNewUntilItCallsAgainAndKeepsWhatItRuns) {
+  Bench bench;
+  bench.join("a", 2);
+  bench.submit();
+  bench.handle(AgentSilent{"a"});
+  bench.submit();
+  EXPECT_EQ(bench.cluster.desired("a").size(), 1u);
+  EXPECT_EQ(
+      bench.cluster.waiting_reason(bench.allocation(2)),
+      "needs 1 slot; the resource pool has no slots on 0 agents; 1 agent is disabled, draining or silent");
+  api::SyncRequest same;
+  same.resource_pool = "default";
+  same.slots = bench.cluster.agents().at("a").slots;
+  same.version = bench.cluster.agents().at("a").version;
+  EXPECT_TRUE(bench.cluster.joins("a", same)) << "its next call is news";
+  bench.join("a", 2);
+  EXPECT_EQ(bench.cluster.desired("a").size(), 2u);
+  EXPECT_FALSE(bench.cluster.joins("a", same));
+}
+
 TEST(Cluster, AProcessThatTheMasterSentAwayIsNotCharged) {
   Bench bench;
   bench.join("a", 1);

@@ -183,6 +183,13 @@ struct AgentJoined {
 };
 BOOST_DESCRIBE_STRUCT(AgentJoined, (), (agent, resource_pool, hostname, version, slots, label, attributes))
 
+/// It has stopped calling: nothing new starts there until it joins again. What it runs may well go on.
+struct AgentSilent {
+  static constexpr const char* kName = "AgentSilent";
+  std::string agent;
+};
+BOOST_DESCRIBE_STRUCT(AgentSilent, (), (agent))
+
 /// No word of it for longer than its lease, and the time to kill, last.
 struct AgentLost {
   static constexpr const char* kName = "AgentLost";
@@ -260,8 +267,9 @@ struct ValidationReported {
   std::string allocation_id;
   std::int64_t batches = 0;
   double metric = 0;
+  std::optional<double> time{};  ///< where the search hears every validation: what its time metric says
 };
-BOOST_DESCRIBE_STRUCT(ValidationReported, (), (allocation_id, batches, metric))
+BOOST_DESCRIBE_STRUCT(ValidationReported, (), (allocation_id, batches, metric, time))
 
 struct CheckpointReported {
   static constexpr const char* kName = "CheckpointReported";
@@ -297,9 +305,9 @@ BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id, can_wait, pree
 using Event =
     std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
                  ExperimentExtended, ExperimentContinued, SearchContinued, ExperimentTracked, TrialTracked,
-                 SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentLost,
-                 AgentSet, AllocationStarted, RankFailed, AllocationExited, PreemptionExpired, IdleExpired,
-                 OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
+                 SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentSilent,
+                 AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited, PreemptionExpired,
+                 IdleExpired, OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
                  EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, TaskSubmitted, TaskKilled,
                  TaskPrioritySet, TaskReady, TaskIdled>;
 

@@ -36,6 +36,8 @@ struct Searcher {
   std::optional<std::string> source_checkpoint_uuid;
   /// Gen1 `max_steps: n` is {Batches, n * scheduling_unit}: the shim of experiment-config.md §16.
   Length max_length;
+  std::string
+      time_metric;  ///< with `max_time`: the metric that it counts; batches, records, epochs or another
   std::int64_t max_trials = 1;
   std::int64_t max_concurrent_trials = 0;  ///< 0: no limit.
   json::object fields;                     ///< The whole section, defaulted, for the other methods.

@@ -178,6 +178,8 @@ INSTANTIATE_TEST_SUITE_P(Places, MustCatch, ::testing::Values(  // 15, 16, 17, 1
     Case{"entrypoint_empty",        2, {"entrypoint=''"},                          "must specify an entrypoint that references the trial class"},
     Case{"entrypoint_malformed",    1, {"entrypoint=model_def.MNistTrial"},        "entrypoint must be of the form \"module.submodule:ClassName\""},
     Case{"entrypoint_malformed",    2, {"entrypoint='model_def:'"},                "entrypoint must be of the form \"module.submodule:ClassName\""},
+    Case{"entrypoint_cxx_no_class", 2, {"entrypoint='model_def.cpp:'"},            "entrypoint must be of the form \"module.submodule:ClassName\""},
+    Case{"entrypoint_cxx_colons",   2, {"entrypoint='model_def.cpp:ns::'"},        "entrypoint must be of the form \"module.submodule:ClassName\""},
     Case{"entrypoint_one_colon",    2, {"entrypoint='a:b:C'"},                     "entrypoint must be of the form \"module.submodule:ClassName\""},
     Case{"image",                   1, {"environment.image=[a]"},                  "is neither a string nor a map of cpu, cuda, or rocm to strings"},
     Case{"variables",               1, {"environment.environment_variables=A"},    "is neither a list of strings nor a map of cpu, cuda, or rocm to lists of strings"},

@@ -22,8 +22,12 @@ std::size_t rank_of(std::string_view name) {
 
 std::string shown_value(const json::value& value) {
   if (!value.is_double()) return shown(json::serialize(value));
-  return std::isfinite(value.get_double()) ? fmt::format("{}", value.get_double())
-                                           : shown(json::serialize(json::from_double(value.get_double())));
+  const auto number = value.get_double();
+  // 4.0 is no 4 where whole numbers are asked for.
+  if (std::isfinite(number) && number == std::trunc(number) && std::abs(number) < 1e15)
+    return fmt::format("{:.1f}", number);
+  return std::isfinite(number) ? fmt::format("{}", number)
+                               : shown(json::serialize(json::from_double(value.get_double())));
 }
 
 void Report::add(const Path& path, const Path& culprit, std::string text) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "det/base/text.h"
+#include "det/config/entrypoint.h"
 
 namespace det::config {
 
@@ -39,16 +40,20 @@ std::string_view Subject::text(std::initializer_list<std::string_view> path) con
 
 namespace {
 
+/// "module.submodule:Outer.Inner" of Python, whose names may have letters of any script, or "any
+/// file.cpp:space::Class".
 bool is_trial_class(std::string_view text) {
-  const auto is_dotted = [](std::string_view name) {
+  const auto is_name = [](std::string_view name, char separator) {
     return std::all_of(name.begin(), name.end(), [&](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-             c == '.';
+             c == separator || static_cast<unsigned char>(c) >= 0x80;
     });
   };
   const auto colon = text.find(':');
   if (colon == std::string_view::npos || colon + 1 == text.size()) return false;
-  return is_dotted(text.substr(0, colon)) && is_dotted(text.substr(colon + 1));
+  const auto name = text.substr(colon + 1);
+  if (is_cxx_entrypoint(text)) return is_name(name, ':') && name.front() != ':' && name.back() != ':';
+  return is_name(text.substr(0, colon), '.') && is_name(name, '.');
 }
 
 /// "python3 -m determined.launch.horovod --autohorovod --trial module:Class": the platform starts a process

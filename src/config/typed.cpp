@@ -136,8 +136,8 @@ Searcher read_searcher(const Reader& reader, Generation generation, std::int64_t
   reader.read("max_trials", searcher.max_trials);
   reader.read("max_concurrent_trials", searcher.max_concurrent_trials);
   if (generation == Generation::Time) {
-    std::optional<std::string> metric;
-    reader.read("time_metric", metric);
+    const auto& metric = searcher.time_metric;
+    reader.read("time_metric", searcher.time_metric);
     searcher.max_length.unit = metric == "epochs"    ? Unit::Epochs
                                : metric == "records" ? Unit::Records
                                                      : Unit::Unitless;

@@ -36,6 +36,13 @@ Experiment::Experiment(ExperimentRecord record, config::ExperimentConfig config,
 
 Result<Experiment> Experiment::create(ExperimentRecord record, config::ExperimentConfig config) {
   settle_length(config);
+  const auto& time = config.searcher.time_metric;
+  if (!time.empty() && time != "batches" && time != "records" && time != "epochs" &&
+      !is_script(config.document))
+    return invalid_argument(
+        "searcher.time_metric is \"{}\"; a trial class trains in batches, records or epochs: only a script "
+        "may count in a metric of its own",
+        time);
   DET_TRY(auto searcher, search::Searcher::make(config));
   return Experiment(std::move(record), std::move(config), std::move(searcher));
 }
@@ -357,6 +364,8 @@ void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context)
   if (is_terminal(trial->record.state)) return;
 
   const bool done = trial->closed && all_completed(*trial);
+  // The search has stopped it, and it would be started only to be stopped again.
+  const bool lost = done && hears_validations() && !is_stopping(record_.state);
   if (trial->early_exit &&
       (exit.kind != Exit::Kind::Infrastructure || trial->record.state == State::StoppingKilled)) {
     const auto reason = *trial->early_exit;
@@ -369,7 +378,7 @@ void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context)
                : reason == search::ExitedReason::Errored    ? State::Error
                                                             : State::Completed,
                context);
-  } else if (exit.kind == Exit::Kind::Clean && done) {
+  } else if ((exit.kind == Exit::Kind::Clean && done) || lost) {
     end_trial(*trial, State::Completed, context);
   } else if (is_stopping(record_.state)) {
     stop_trial(*trial, context);

@@ -159,14 +159,21 @@ class Experiment {
   /// where the configuration's rules say no, FailedPrecondition where the search cannot be changed so.
   Result<void> reconfigure(const Reconfiguration& change, Context context);
 
+  /// Whether the search judges a trial by each validation that it reports, and stops it when it has lost: so
+  /// with `max_time`, where a script decides itself how long it trains (searchers.md §11).
+  bool hears_validations() const;
+
   // Reports of the trial's live allocation.
   Result<void> operation_completed(TrialId trial, std::int64_t batches, double metric, Context context);
   void progressed(TrialId trial, std::int64_t batches, const std::string& runner_state);
-  void validated(TrialId trial, std::int64_t batches, double metric);
+  /// `time`: see `hears_validations`; how far the trial is, in what `searcher.max_time` counts.
+  void validated(TrialId trial, std::int64_t batches, double metric, std::optional<double> time,
+                 Context context);
   void checkpointed(TrialId trial, const std::string& uuid, std::int64_t batches);
   void exiting_early(TrialId trial, search::ExitedReason reason, const std::string& message = {});
   /// A line of its log is one that `log_policies` look for: for `cancel_retries` a failure of the trial is
-  /// its end, for `exclude_node` the agent does not run it again. Of each policy the first time counts.
+  /// its end, for `exclude_node` the agent does not run it again. What a policy has done it does not do
+  /// again.
   void log_policy_matched(TrialId trial, const std::string& policy, const std::string& action,
                           const std::string& agent, const std::string& line);
   void allocation_ended(TrialId trial, const Exit& exit, Context context);
@@ -202,6 +209,7 @@ class Experiment {
   void end_if_done(Time now);
   /// Whether the entry point is a command: lengths are then in the script's own unit.
   bool runs_script() const;
+  void complete_until(Trial& trial, double time);
 
   ExperimentRecord record_;
   config::ExperimentConfig config_;
@@ -215,5 +223,10 @@ class Experiment {
   std::vector<Effect> effects_;
   std::set<TrialId> changed_;
 };
+
+/// Whether a match of the log policy is news of the trial: of each policy the first, of `exclude_node` the
+/// first of each agent.
+bool would_matter(const Trial& trial, const std::string& policy, const std::string& action,
+                  const std::string& agent);
 
 }  // namespace det::experiment

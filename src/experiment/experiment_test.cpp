@@ -104,8 +104,11 @@ TEST(Experiment, AnAgentThatALinesPolicyExcludesIsNotUsedForTheTrialAgain) {
   Bench bench(kSingle);
   bench.experiment.log_policy_matched(TrialId{1}, "ecc", "exclude_node", "a", "uncorrectable");
   bench.experiment.log_policy_matched(TrialId{1}, "ecc", "exclude_node", "b", "uncorrectable");
-  EXPECT_EQ(bench.trial(1).blocked_agents, std::set<std::string>{"a"})
-      << "of each policy the first time counts";
+  EXPECT_EQ(bench.trial(1).blocked_agents, (std::set<std::string>{"a", "b"})) << "each agent that says it";
+  EXPECT_EQ(bench.trial(1).record.log_policy_matched, "ecc");
+  bench.effects = bench.experiment.take_effects();
+  bench.experiment.log_policy_matched(TrialId{1}, "ecc", "exclude_node", "b", "uncorrectable");
+  EXPECT_TRUE(bench.experiment.take_effects().empty()) << "once of each";
   bench.end(1, {.kind = Exit::Kind::Failed, .reason = "rank 0 ended with status 1"});
   EXPECT_EQ(bench.trial(1).record.state, State::Active);
   EXPECT_EQ(bench.count<RequestAllocation>(), 1);
@@ -296,11 +299,12 @@ TEST(Experiment, AKilledTrialDoesNotComeBack) {
 
 TEST(Experiment, NaNIsNeverTheBestMetricOfATrial) {
   Bench bench(kSingle);
-  bench.experiment.validated(TrialId{1}, 10, std::nan(""));
+  bench.experiment.validated(TrialId{1}, 10, std::nan(""), std::nullopt, bench.context());
   EXPECT_FALSE(bench.trial(1).record.best_metric);
-  bench.experiment.validated(TrialId{1}, 20, 0.5);
-  bench.experiment.validated(TrialId{1}, 30, std::nan(""));
+  bench.experiment.validated(TrialId{1}, 10, 0.5, std::nullopt, bench.context());
+  bench.experiment.validated(TrialId{1}, 10, std::nan(""), std::nullopt, bench.context());
   EXPECT_EQ(bench.trial(1).record.best_metric, 0.5);
+  EXPECT_EQ(bench.trial(1).record.batches, 10) << "some trials report nothing else";
 }
 
 TEST(Experiment, TheNoteOfAFailureIsOfTheRunThatFailedNotOfTheNext) {

@@ -32,9 +32,9 @@ Result<void> check(const Question& question) {
 
 }  // namespace
 
-Result<Forecast> forecast(const Question& question) {
+Result<Forecast> forecast(const Question& question, std::function<bool()> give_up) {
   if (auto fine = check(question); !fine) return tl::unexpected(std::move(fine).error());
-  return World(question).run();
+  return World(question).run(give_up);
 }
 
 }  // namespace det::forecast

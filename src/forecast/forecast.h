@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -92,8 +93,8 @@ constexpr std::size_t kMoments = 60;
 constexpr std::int64_t kEventsMax = 1'000'000;
 
 /// InvalidArgument: costs that make no sense, no machines, a search that cannot be foreseen (custom).
-/// ResourceExhausted: more than kEventsMax events.
-Result<Forecast> forecast(const Question& question);
+/// ResourceExhausted: more than kEventsMax events, or `give_up`, which is asked now and then, has said so.
+Result<Forecast> forecast(const Question& question, std::function<bool()> give_up = {});
 
 // ---- costs, from what was measured ----------------------------------------
 
@@ -103,11 +104,15 @@ struct MeasuredRun {
   std::optional<Time> start;                           ///< of the run
   std::vector<std::pair<std::int64_t, Time>> reports;  ///< batches in total, and when
   std::vector<Point> validations;
+  std::vector<Time> validated;  ///< when each was told, in order
+  std::optional<Time> end;      ///< of the run
 };
 
-/// Medians over the runs: seconds a batch between reports, seconds from the start of a run to its first
-/// batch; where no run reported twice, seconds a batch from the start on. What the runs do not tell stays as
-/// in `otherwise`. InvalidArgument: no run reported that it had trained.
+/// Medians over the runs: seconds a batch between reports without a validation between them, what a
+/// validation adds to that (nothing, where there is one between all of them: then it is part of the pace),
+/// seconds from the start of a run to its first batch and from its last report to its end; where no run
+/// reported twice, seconds a batch from the start on. What the runs do not tell stays as in `otherwise`.
+/// InvalidArgument: no run reported that it had trained.
 Result<Costs> learn(const std::vector<MeasuredRun>& runs, Costs otherwise = {});
 
 }  // namespace det::forecast

@@ -132,5 +132,14 @@ TEST(Forecast, RefusesWhatItCannotForesee) {
             "the seconds per batch are -1; they must be from 0 to 1000000");
 }
 
+TEST(Forecast, IsGivenUpWhenNobodyWantsItAnyMore) {
+  int asked = 0;
+  const auto answer =
+      forecast(question({experiment(kSingle)}, {{.id = "a", .slots = 2}}), [&] { return ++asked > 3; });
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), ErrorCode::ResourceExhausted);
+  EXPECT_EQ(asked, 4);
+}
+
 }  // namespace
 }  // namespace det::forecast

@@ -27,16 +27,55 @@ double weighted_median(std::vector<std::pair<double, double>> values) {
 /// Seconds a batch, each with its batches.
 using Paces = std::vector<std::pair<double, double>>;
 
-Paces between_reports(const std::vector<MeasuredRun>& runs) {
-  Paces paces;
+/// From one report to the next.
+struct Interval {
+  double batches = 0, seconds = 0;
+  bool validates = false;
+};
+
+std::vector<Interval> between_reports(const std::vector<MeasuredRun>& runs) {
+  std::vector<Interval> intervals;
   for (const auto& run : runs)
     for (std::size_t i = 1; i < run.reports.size(); ++i) {
+      const auto from = run.reports[i - 1].second, to = run.reports[i].second;
       const auto batches = run.reports[i].first - run.reports[i - 1].first;
-      const auto seconds = seconds_between(run.reports[i - 1].second, run.reports[i].second);
-      if (batches > 0 && seconds > 0)
-        paces.emplace_back(seconds / static_cast<double>(batches), static_cast<double>(batches));
+      if (batches > 0 && from < to)
+        intervals.push_back({.batches = static_cast<double>(batches),
+                             .seconds = seconds_between(from, to),
+                             .validates = std::ranges::any_of(
+                                 run.validated, [&](Time at) { return from < at && at <= to; })});
     }
+  return intervals;
+}
+
+Paces paces_of(const std::vector<Interval>& intervals, bool validating) {
+  Paces paces;
+  for (const auto& each : intervals)
+    if (each.validates == validating) paces.emplace_back(each.seconds / each.batches, each.batches);
   return paces;
+}
+
+/// What a validation adds to the pace; 0 where it is in it.
+std::optional<double> validation_seconds(const std::vector<Interval>& intervals, double pace, bool in_pace) {
+  std::vector<std::pair<double, double>> added;
+  for (const auto& each : intervals)
+    if (each.validates)
+      added.emplace_back(in_pace ? 0 : std::max(each.seconds - each.batches * pace, 0.0), 1);
+  if (added.empty()) return std::nullopt;
+  return weighted_median(added);
+}
+
+/// From its last report to its end: mostly the last checkpoint.
+std::optional<double> seconds_to_end(const std::vector<MeasuredRun>& runs) {
+  std::vector<std::pair<double, double>> rests;
+  for (const auto& run : runs) {
+    if (!run.end || (run.reports.empty() && run.validated.empty())) continue;
+    Time last = run.reports.empty() ? run.validated.back() : run.reports.back().second;
+    if (!run.validated.empty()) last = std::max(last, run.validated.back());
+    rests.emplace_back(std::max(seconds_between(last, *run.end), 0.0), 1);
+  }
+  if (rests.empty()) return std::nullopt;
+  return weighted_median(rests);
 }
 
 /// With the start of the run in them: nothing says what of it was the start.
@@ -56,12 +95,18 @@ Paces since_start(const std::vector<MeasuredRun>& runs) {
 }  // namespace
 
 Result<Costs> learn(const std::vector<MeasuredRun>& runs, Costs otherwise) {
-  auto paces = between_reports(runs);
+  const auto intervals = between_reports(runs);
+  auto paces = paces_of(intervals, false);
+  const bool validation_in_pace = paces.empty();
+  if (paces.empty()) paces = paces_of(intervals, true);
   if (paces.empty()) paces = since_start(runs);
   if (paces.empty())
     return invalid_argument("no trial reported how far it had trained: its pace cannot be learned");
   auto costs = std::move(otherwise);
   costs.seconds_per_batch = weighted_median(paces);
+  costs.validation_seconds = validation_seconds(intervals, costs.seconds_per_batch, validation_in_pace)
+                                 .value_or(costs.validation_seconds);
+  costs.checkpoint_seconds = seconds_to_end(runs).value_or(costs.checkpoint_seconds);
   std::vector<std::pair<double, double>> starts;
   std::map<std::int64_t, std::map<std::int64_t, double>> curves;
   std::map<std::int64_t, std::int64_t> reached;  // batches of each trial where its next run began

@@ -22,6 +22,28 @@ TEST(Learn, ThePaceIsTheMedianBetweenReportsAndAStallDoesNotMatter) {
   EXPECT_EQ(costs->validation_seconds, Costs{}.validation_seconds) << "nobody told";
 }
 
+TEST(Learn, AValidationCostsWhatItAddsBetweenTwoReportsAndACheckpointWhatFollowsTheLast) {
+  std::vector<MeasuredRun> runs(1);
+  runs[0].reports = {{10, at(1)}, {20, at(2)}, {30, at(3)}, {40, at(7)}, {50, at(8)}};
+  runs[0].validated = {at(6), at(11)};
+  runs[0].end = at(11.5);
+  const auto costs = learn(runs);
+  ASSERT_TRUE(costs);
+  EXPECT_NEAR(costs->seconds_per_batch, 0.1, 1e-9);
+  EXPECT_NEAR(costs->validation_seconds, 3, 1e-9);
+  EXPECT_NEAR(costs->checkpoint_seconds, 0.5, 1e-9);
+}
+
+TEST(Learn, WhereEveryReportIsAValidationItIsPartOfThePace) {
+  std::vector<MeasuredRun> runs(1);
+  runs[0].reports = {{1, at(1)}, {2, at(2)}, {3, at(3)}};
+  runs[0].validated = {at(1), at(2), at(3)};
+  const auto costs = learn(runs);
+  ASSERT_TRUE(costs);
+  EXPECT_NEAR(costs->seconds_per_batch, 1, 1e-9);
+  EXPECT_NEAR(costs->validation_seconds, 0, 1e-9);
+}
+
 TEST(Learn, ARunThatGoesOnDidNotTrainWhatTheOneBeforeItDid) {
   std::vector<MeasuredRun> runs(2);
   runs[0] = {.trial = 1, .start = at(0), .reports = {{10, at(3)}, {20, at(4)}}};

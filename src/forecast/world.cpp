@@ -27,7 +27,7 @@ void World::at(Time when, std::function<void()> what) {
   queue_.push({when, order_++, std::move(what)});
 }
 
-Result<Forecast> World::run() {
+Result<Forecast> World::run(const std::function<bool()>& give_up) {
   auto pool = question_.pool;
   if (pool.name.empty()) pool.name = "default";
   pool.idle_seconds = 0;  // Nothing here costs a new process anything.
@@ -44,6 +44,9 @@ Result<Forecast> World::run() {
     if (events_ > kEventsMax)
       return fail(ErrorCode::ResourceExhausted,
                   "the simulation took more than {} events; simulate a smaller search", kEventsMax);
+    if (give_up && give_up())
+      return fail(ErrorCode::ResourceExhausted,
+                  "the simulation took too long, after {} events; simulate a smaller search", events_);
     auto next = std::move(const_cast<Planned&>(queue_.top()));
     queue_.pop();
     now_ = next.when;

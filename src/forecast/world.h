@@ -15,7 +15,7 @@ namespace det::forecast {
 class World {
  public:
   explicit World(const Question& question);
-  Result<Forecast> run();
+  Result<Forecast> run(const std::function<bool()>& give_up);
 
  private:
   /// A run of a trial that has its slots.

@@ -389,6 +389,12 @@ const std::vector<Rule>& access_rules() {
   return kRules;
 }
 
+bool changes_something(std::string_view operation) {
+  if (operation.starts_with("GET ")) return false;
+  const auto* rule = access_rule(operation);
+  return rule == nullptr || !rule->reads;
+}
+
 const Rule* access_rule(std::string_view operation) {
   static const std::map<std::string_view, const Rule*> kByOperation = [] {
     std::map<std::string_view, const Rule*> rules;

@@ -55,5 +55,7 @@ struct Rule {
 const std::vector<Rule>& access_rules();
 /// Null: it is not declared.
 const Rule* access_rule(std::string_view operation);
+/// Whether the operation is a user's wish to change something; what agents and tasks report is none.
+bool changes_something(std::string_view operation);
 
 }  // namespace det::master

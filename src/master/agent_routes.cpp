@@ -1,5 +1,6 @@
 // What agents call: docs/reference/protocols.md §3.
 
+#include <charconv>
 #include <chrono>
 #include <memory>
 
@@ -40,14 +41,19 @@ constexpr std::size_t kStrangersMax = 100;
 using Calls = std::map<std::string, std::shared_ptr<Caller>>;
 
 /// An agent that lives calls again at once, so one that was silent for so long has died with its machine.
-constexpr auto kSilence = std::chrono::seconds(5);
+constexpr auto kSilence = std::chrono::seconds(cluster::kSilentSeconds);
 
 /// A call while it is answered.
 class Visit {
  public:
-  explicit Visit(std::shared_ptr<Caller> caller) : caller_(std::move(caller)) { ++caller_->waiting; }
+  Visit(std::string agent, std::shared_ptr<Caller> caller, std::shared_ptr<cluster::Liveness> liveness)
+      : agent_(std::move(agent)), caller_(std::move(caller)), liveness_(std::move(liveness)) {
+    ++caller_->waiting;
+    liveness_->called(agent_, steady_time());
+  }
   ~Visit() {
     --caller_->waiting;
+    liveness_->answered(agent_, steady_time());
     caller_->answered = answered_ ? Clock::now() : Clock::time_point{};
   }
   Visit(const Visit&) = delete;
@@ -55,7 +61,9 @@ class Visit {
   void answered() { answered_ = true; }
 
  private:
+  std::string agent_;
   std::shared_ptr<Caller> caller_;
+  std::shared_ptr<cluster::Liveness> liveness_;
   bool answered_ = false;
 };
 
@@ -109,9 +117,8 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
     std::erase_if(calls, [&](const auto& entry) { return !known.contains(entry.first); });
   const auto caller = caller_of(calls, request);
   if (!caller) co_return tl::unexpected(caller.error());
-  Visit visit(*caller);
+  Visit visit(agent, *caller, s.liveness);
   s.ledger.ring(Ledger::agent_key(agent));
-  s.liveness.heard(agent, s.ledger.now());
   for (const auto& report : request.allocations)
     if (!report.addresses.empty()) s.agent_addresses[agent] = report.addresses.front();
 
@@ -147,6 +154,21 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   }
 }
 
+/// The rank of "[rank=3] text", as launchers of several processes of one slot write, and the text without it.
+int take_rank(api::LogEntry& entry) {
+  constexpr std::string_view kBegin = "[rank=";
+  constexpr int kRankMax = 100'000;
+  int rank = 0;
+  if (entry.partial || !entry.log.starts_with(kBegin)) return entry.rank;
+  const char* end = entry.log.data() + entry.log.size();
+  const auto [after, error] = std::from_chars(entry.log.data() + kBegin.size(), end, rank);
+  if (error != std::errc() || rank < 0 || rank > kRankMax || end - after < 2 || after[0] != ']' ||
+      after[1] != ' ')
+    return entry.rank;
+  entry.log.erase(0, static_cast<std::size_t>(after + 2 - entry.log.data()));
+  return rank;
+}
+
 /// "WARNING" of "WARNING: determined: …", which is how Python's loggers write; else what the agent says.
 std::string level_of(const api::LogEntry& entry) {
   for (const std::string_view level : {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
@@ -176,10 +198,11 @@ asio::awaitable<Result<Empty>> logs(Services& s, LogPolicies& policies, Context 
       if (!bytes) co_return tl::unexpected(bytes.error());
       entry.log = *std::move(bytes);
     }
+    const int rank = take_rank(entry);
     open->lines.push_back({.task_id = task,
                            .allocation_id = request.allocation_id,
                            .agent_id = request.agent_id,
-                           .rank = entry.rank,
+                           .rank = rank,
                            .source = "task",
                            .stdtype = entry.stdtype,
                            .level = level_of(entry),

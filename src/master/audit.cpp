@@ -19,9 +19,7 @@ std::string attempted(const http::Request& request) {
 
 bool is_remembered(const http::Router::Call& call) {
   if (call.operation == kLogin) return call.status != kTooManyRequests;
-  if (!call.principal.has_value() || call.operation.starts_with("GET ")) return false;
-  const auto* rule = access_rule(call.operation);
-  return rule == nullptr || !rule->reads;
+  return call.principal.has_value() && changes_something(call.operation);
 }
 
 }  // namespace
@@ -46,7 +44,10 @@ asio::awaitable<void> audit(Services& s, const http::Router::Call& call) {
   }
   std::vector<store::Change> changes;
   changes.push_back(store::AppendAudit{std::move(record)});
-  co_await s.ledger.write(std::move(changes));
+  if (s.store.disk_full())  // Who is told so does not wait for space.
+    s.store.commit(std::move(changes), [] {});
+  else
+    co_await s.ledger.write(std::move(changes));
 }
 
 }  // namespace det::master

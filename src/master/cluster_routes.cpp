@@ -76,6 +76,7 @@ api::Agent to_api(Services& s, const cluster::Agent& agent) {
   a.resource_pools = {agent.resource_pool};
   a.label = agent.label;
   a.attributes = agent.attributes;
+  a.silent = agent.connected && agent.silent;
   std::map<int, const cluster::Allocation*> used;
   for (const auto& [id, allocation] : s.ledger.cluster().allocations())
     for (const auto& share : allocation.record.shares)
@@ -143,7 +144,9 @@ void add_cluster_routes(http::Router& router, Services& s) {
   router.add_raw(Verb::Get, "/health", [&s](http::Request) -> asio::awaitable<http::Response> {
     const json::object health{
         {"status", "up"},
-        {"database", s.store.overloaded() ? "behind" : "up"},
+        {"database", s.store.disk_full()    ? "full"
+                     : s.store.overloaded() ? "behind"
+                                            : "up"},
         {"resource_managers", json::array{json::object{{"cluster_name", s.cluster_name}, {"status", "up"}}}}};
     co_return http::json_response(json::serialize(health));
   });

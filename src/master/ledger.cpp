@@ -174,9 +174,12 @@ void Ledger::act(const std::vector<cluster::Effect>& effects) {
       ring(search_key(search->id));
     else if (const auto* trial = std::get_if<cluster::WakeTrial>(&effect))
       ring(trial_key(trial->trial));
-    else if (const auto* allocation = std::get_if<cluster::WakeAllocation>(&effect))
+    else if (const auto* allocation = std::get_if<cluster::WakeAllocation>(&effect)) {
       ring(allocation_key(allocation->allocation));
-    else if (const auto* put = std::get_if<cluster::PutExperiment>(&effect))
+      if (const auto* found = cluster_.allocation(allocation->allocation);
+          found != nullptr && found->of_trial())
+        ring(trial_key(found->record.trial_id));  // it may wait for operations
+    } else if (const auto* put = std::get_if<cluster::PutExperiment>(&effect))
       ring(experiment_key(put->record.id));
     else if (const auto* trial_row = std::get_if<cluster::PutTrial>(&effect)) {
       ring(experiment_key(trial_row->record.experiment_id));

@@ -71,7 +71,7 @@ std::vector<cluster::LogPolicyMatched> LogPolicies::found(const cluster::Cluster
             .emplace(experiment->record().id, of(experiment->record().config).value_or(std::vector<Policy>{}))
             .first;
   for (const auto& policy : known->second) {
-    if (trial->log_policies.contains(policy.name)) continue;
+    if (!experiment::would_matter(*trial, policy.name, policy.action, agent)) continue;
     for (const auto& change : lines) {
       const auto* added = std::get_if<store::AddLogs>(&*change);
       if (added == nullptr) continue;

@@ -17,8 +17,10 @@
 
 #include "det/checkpoint/storage.h"
 #include "det/http/server.h"
+#include "det/master/access_rules.h"
 #include "det/master/audit.h"
 #include "det/master/collector.h"
+#include "det/master/even_clock.h"
 #include "det/master/experiment_actions.h"
 #include "det/master/log_ring.h"
 #include "det/master/measurements.h"
@@ -93,7 +95,7 @@ class Server final : public Master {
         agent_token_(std::move(token)),
         identity_(std::move(identity)),
         pool_(4),
-        ledger_(strand, *store_, wall_clock),
+        ledger_(strand, *store_, EvenClock(wall_clock, steady_time)),
         auth_(ledger_, *store_,
               {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_}),
         registry_(*store_),
@@ -104,7 +106,6 @@ class Server final : public Master {
         unmanaged_(ledger_, *store_, pool_),
         webhooks_(strand, ledger_, *store_, workspaces_, unmanaged_, options_.webhooks),
         collector_(strand, ledger_, *store_, registry_, pool_),
-        liveness_(wall_clock()),
         services_{ledger_,   *store_,   auth_,      collector_, registry_,     workspaces_, roles_,
                   policies_, bindings_, unmanaged_, webhooks_,  measurements_, liveness_,   pool_},
         limits_(options_.rate_limit),
@@ -124,7 +125,7 @@ class Server final : public Master {
 
   Result<void> restore() {
     DET_TRY([[maybe_unused]] const auto restored, ledger_.restore(options_.pools).map([] { return true; }));
-    liveness_ = cluster::Liveness(ledger_.now());
+    liveness_->was_deaf_until(steady_time());
     auth_.load();
     auth_.administrators([this](const store::UserRecord& user) {
       const access::Caller caller{
@@ -243,6 +244,11 @@ class Server final : public Master {
                                              const std::any& principal) {
     if (const auto admitted = limits_.admit(principal, operation, ledger_.now()); !admitted)
       co_return tl::unexpected(admitted.error());
+    // Reports wait; whoever looks at a terminal is told.
+    if (store_->disk_full() && changes_something(operation))
+      co_return fail(
+          ErrorCode::Unavailable,
+          "the disk of the master is full: nothing can be changed until there is space; nothing was done");
     co_return co_await check_rights(services_, operation, request, principal);
   }
 
@@ -330,11 +336,20 @@ class Server final : public Master {
     while (!stopping_) {
       const auto now = ledger_.now();
       std::vector<cluster::Event> events = ledger_.cluster().due(now);
-      for (const auto& agent : liveness_.lost(ledger_.cluster().agents(), now)) {
+      // A master that was held up has calls before it that it has not heard yet.
+      const auto steady = steady_time();
+      if (steady - ticked_ > 3 * kSecond) liveness_->was_deaf_until(steady);
+      ticked_ = steady;
+      for (const auto& agent : liveness_->silent(ledger_.cluster().agents(), steady)) {
+        spdlog::warn("agent {} has not called for {} s: nothing new starts there", agent,
+                     cluster::kSilentSeconds);
+        events.push_back(cluster::AgentSilent{agent});
+      }
+      for (const auto& agent : liveness_->lost(ledger_.cluster().agents(), steady)) {
         spdlog::warn("agent {} was not heard for {} s and is taken for lost", agent, cluster::kLostSeconds);
         events.push_back(cluster::AgentLost{agent});
       }
-      liveness_.forget_strangers(ledger_.cluster().agents());
+      liveness_->forget_strangers(ledger_.cluster().agents());
       for (auto& event : events) co_await ledger_.handle(std::move(event));
       co_await unmanaged_.tick(now);
       if (now - pruned_ > 3600 * kSecond) {
@@ -374,7 +389,7 @@ class Server final : public Master {
   Webhooks webhooks_;
   Measurements measurements_;
   Collector collector_;
-  cluster::Liveness liveness_;
+  std::shared_ptr<cluster::Liveness> liveness_ = std::make_shared<cluster::Liveness>(steady_time());
   Services services_;
   RequestLimits limits_;
   http::Router router_;
@@ -384,6 +399,7 @@ class Server final : public Master {
   Time pruned_{};
   Time cleaned_{};
   Time swept_{};
+  Time ticked_ = steady_time();
   std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // for what is posted and may come after the end
 };
 

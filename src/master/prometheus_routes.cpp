@@ -58,6 +58,7 @@ void write_slots(PrometheusText& out, const cluster::Cluster& cluster) {
   out.family("det_agents", "gauge", "Agents: 1 for the state in which each is.");
   for (const auto& [id, agent] : cluster.agents()) {
     const char* state = !agent.connected ? "lost"
+                        : agent.silent   ? "silent"
                         : agent.enabled  ? "enabled"
                         : agent.draining ? "draining"
                                          : "disabled";

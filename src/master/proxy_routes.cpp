@@ -160,9 +160,15 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
   const auto principal = co_await s.auth.authenticate(request);
   if (!principal) {
     const bool unknown = principal.error().code() == ErrorCode::Unauthenticated;
-    const Error log_in(ErrorCode::Unauthenticated, "log in first, then open this page again");
-    co_return say(page, unknown ? 401 : 403, unknown && page ? log_in : principal.error(),
-                  "<p><a href=\"/det/\">Log in</a></p>");
+    if (!page || !unknown)
+      co_return say(page, unknown ? 401 : 403, principal.error(), "<p><a href=\"/det/\">Log in</a></p>");
+    // The pages ask who it is and lead back here: webui/src/app/session.ts.
+    const auto there = "/det/?then=" + percent_encode(request.target);
+    auto response =
+        say(page, 401, Error(ErrorCode::Unauthenticated, "log in first; that leads back to this page"),
+            fmt::format("<p><a href=\"{}\">Log in</a></p>", there));
+    response.headers.add("Refresh", "0; url=" + there);
+    co_return response;
   }
   const auto user = require_user(*principal);
   if (!user) co_return say(page, 403, user.error());

@@ -105,6 +105,20 @@ TEST_F(ProxyTest, OnlyThoseWhoAreLoggedInReachAService) {
   EXPECT_EQ(ask(base_, cookie).status, 200);
 }
 
+TEST_F(ProxyTest, PeopleWhoAreNotLoggedInAreLedToTheLogInAndBack) {
+  start_service();
+  http::Headers people;
+  people.add("Accept", "text/html,*/*");
+  const auto reply = ask(base_ + "lab?x=1&y=2", people);
+  EXPECT_EQ(reply.status, 401);
+  const auto there = fmt::format("/det/?then=%2Fproxy%2F{}%2Flab%3Fx%3D1%26y%3D2", task_);
+  const auto* refresh = reply.headers.find("Refresh");
+  ASSERT_NE(refresh, nullptr);
+  EXPECT_EQ(*refresh, "0; url=" + there);
+  EXPECT_NE(reply.body.find("href=\"" + there + "\""), std::string::npos) << reply.body;
+  EXPECT_EQ(ask(base_, {}).headers.find("Refresh"), nullptr) << "programs are told, and led nowhere";
+}
+
 TEST_F(ProxyTest, APageOfAnotherSiteCannotUseTheCookie) {
   start_service();
   http::Headers other;

@@ -18,8 +18,9 @@ struct OperationQuery {
   TrialId trial_id;
   std::int32_t known = 0;
   double timeout_seconds = 60;
+  bool or_preempted = false;  ///< answer, too, when the allocation is asked to give way
 };
-BOOST_DESCRIBE_STRUCT(OperationQuery, (), (trial_id, known, timeout_seconds))
+BOOST_DESCRIBE_STRUCT(OperationQuery, (), (trial_id, known, timeout_seconds, or_preempted))
 struct OperationItem {
   std::int64_t length = 0;
   bool completed = false;
@@ -144,7 +145,8 @@ asio::awaitable<Result<OperationReply>> operations(Services& s, Context context,
     for (const auto& operation : trial->operations)
       reply.operations.push_back({operation.batches, operation.completed});
     const bool news = reply.closed || static_cast<std::int32_t>(reply.operations.size()) > query.known;
-    if (news || until(deadline).count() == 0) {
+    const bool leaves = query.or_preempted && ((*allocation)->preempt || (*allocation)->kill);
+    if (news || leaves || until(deadline).count() == 0) {
       co_await s.ledger.durable();
       co_return reply;
     }
@@ -207,6 +209,23 @@ Result<Empty> answer(Result<void> done) {
   return Empty{};
 }
 
+/// How far the trial is in what `searcher.max_time` counts, where the search asks for it with each
+/// validation.
+Result<std::optional<double>> time_of(const experiment::Experiment& experiment,
+                                      const store::MetricRecord& record) {
+  if (!experiment.hears_validations()) return std::optional<double>();
+  const auto& name = experiment.config().searcher.time_metric;
+  const auto* value = record.avg_metrics.if_contains(name);
+  const auto time = value == nullptr ? std::nullopt : json::to_double(*value);
+  if (time && std::isfinite(*time)) return time;
+  if (value == nullptr && name == "batches") return static_cast<double>(record.batches);
+  if (value == nullptr && (name == "epochs" || name == "records")) return std::optional<double>();
+  return invalid_argument(
+      "searcher.time_metric '{}' {} the metrics of this validation; it must be a number there, since "
+      "searcher.max_time counts it",
+      name, value == nullptr ? "is not among" : "is no finite number in");
+}
+
 asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequest request) {
   const auto trial = request.trial_id;
   const bool outside = from_outside(s, context.principal, trial);
@@ -233,7 +252,9 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   if (record.group == "validation") {
     const auto* metric = record.avg_metrics.if_contains(config.searcher.metric);
     const auto number = metric == nullptr ? std::nullopt : json::to_double(*metric);
-    if (number) event = cluster::ValidationReported{id, record.batches, *number};
+    const auto& experiment = *s.ledger.cluster().experiment(allocation.record.experiment_id);
+    DET_CO_TRY(const auto time, time_of(experiment, record));
+    if (number) event = cluster::ValidationReported{id, record.batches, *number, time};
   }
   if (s.store.overloaded())
     co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");

@@ -44,7 +44,7 @@ struct Services {
   Unmanaged& unmanaged;
   Webhooks& webhooks;
   Measurements& measurements;
-  cluster::Liveness& liveness;
+  std::shared_ptr<cluster::Liveness> liveness;
   asio::thread_pool& pool;
   json::object defaults;  ///< under every experiment's configuration: checkpoint_storage …
   std::string cluster_id, cluster_name, master_id, version;
@@ -79,6 +79,13 @@ inline bool is_encrypted(const Services& s, const http::Request& request) {
 }
 
 /// Until when a long poll may wait: the caller's wish, at most a minute and a half.
+/// Time on a clock that no one sets; for `Liveness`.
+inline Time steady_time() {
+  return {std::chrono::duration_cast<std::chrono::microseconds>(
+              std::chrono::steady_clock::now().time_since_epoch())
+              .count()};
+}
+
 inline std::chrono::steady_clock::time_point deadline_after(double seconds) {
   const auto bounded = std::clamp(seconds, 0.0, 90.0);
   return std::chrono::steady_clock::now() +

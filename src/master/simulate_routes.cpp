@@ -11,6 +11,8 @@ using http::Context;
 using http::Doc;
 using http::Verb;
 
+constexpr std::chrono::seconds kLongest{60};
+
 struct SimulateRequest {
   std::vector<json::value> configs;  ///< objects, or YAML as text; submitted at once, in this order
   // The machines; absent: those of the pool, as they are now.
@@ -87,13 +89,16 @@ Result<std::vector<forecast::MeasuredRun>> measured(store::Store& store, Experim
   std::vector<forecast::MeasuredRun> runs;
   for (const auto& trial : store.trials(id)) {
     std::map<std::int64_t, forecast::MeasuredRun> by_run;
-    for (const auto& allocation : store.allocations(trial.task_id))
+    for (const auto& allocation : store.allocations(trial.task_id)) {
       by_run[allocation.run_id].start = allocation.start_time;
+      by_run[allocation.run_id].end = allocation.end_time;
+    }
     for (const auto& report : store.metrics({.trial = trial.id, .group = "training"}))
       by_run[report.run_id].reports.emplace_back(report.batches, report.report_time);
     std::map<std::int64_t, forecast::MeasuredRun> validated;
     for (const auto& report : store.metrics({.trial = trial.id, .group = "validation"})) {
       validated[report.run_id].reports.emplace_back(report.batches, report.report_time);
+      by_run[report.run_id].validated.push_back(report.report_time);
       if (const auto value = value_of(report, metric))
         by_run[report.run_id].validations.push_back({report.batches, *value});
     }
@@ -151,7 +156,10 @@ asio::awaitable<Result<SimulateReply>> simulate(Services& s, Context context, Si
       asked.costs = *std::move(learned);
     }
     asked.costs = costs_of(request, std::move(asked.costs));
-    DET_TRY(auto answer, forecast::forecast(asked));
+    // Who asked may be gone, and a master that ends waits for it.
+    const auto until = std::chrono::steady_clock::now() + kLongest;
+    DET_TRY(auto answer,
+            forecast::forecast(asked, [until] { return std::chrono::steady_clock::now() > until; }));
     return Played(std::move(answer), std::move(asked.costs));
   };
   auto played = co_await blocking(s, std::move(play));

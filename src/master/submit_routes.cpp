@@ -202,7 +202,7 @@ asio::awaitable<Result<ProjectId>> project_of(Services& s, const std::any& princ
   ProjectId id(request.project_id);
   if (request.project_id == 0) {
     id = store::kUncategorizedProject;
-    if (!place.workspace.empty()) {
+    if (!place.workspace.empty() && !place.project.empty()) {  // one of them alone is told with the rest
       const auto named = s.workspaces.place(place.workspace, place.project);
       if (!named) co_return tl::unexpected(named.error());
       id = *named;

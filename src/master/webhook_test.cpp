@@ -170,6 +170,9 @@ TEST_F(WebhookTest, NothingIsToldOfAStateThatIsNotSaved) {
     ends = std::thread([&] { complete(task); });
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     EXPECT_EQ(receiver_.count(), 0u) << "the end is not on the disk yet, and could be lost";
+    const auto refused = call(user_, "PATCH", "/api/v1/experiments/1", json::object{{"name", "other"}});
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_NE(refused.text.find("the disk of the master is full"), std::string::npos) << "and not silence";
   }
   ends.join();
   receiver_.wait_for(1);

@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 
 #include "det/config/entrypoint.h"
+#include "det/pytorch/build_inputs.h"
 #include "det/pytorch/source.h"
 
 namespace det::pytorch {
@@ -20,8 +22,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array kSources = {".cpp", ".cc", ".cxx"};
-constexpr std::array kAlsoRead = {".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", ".tpp", ".cmake"};
 constexpr std::size_t kLibrariesMax = 64;
+constexpr std::size_t kNotesMax = 1024;
 constexpr std::size_t kHeadersMax = 2;  // 160 MB each
 constexpr std::size_t kErrorsShown = 5;
 constexpr int kCannotCopy = 126;  ///< In place of a compiler's status.
@@ -66,6 +68,14 @@ void touch(const fs::path& path) {
   fs::last_write_time(path, fs::file_time_type::clock::now(), error);
 }
 
+/// Make and linkers turn each of these into the status that wrong sources have.
+bool is_machines_fault(const std::string& line) {
+  constexpr std::array kSigns = {"Error 137",    "unable to execute command: Killed", "Killed signal",
+                                 "signal 9",     "No space left on device",           "Read-only file system",
+                                 "out of memory"};
+  return std::ranges::any_of(kSigns, [&](const char* sign) { return line.find(sign) != std::string::npos; });
+}
+
 class Build {
  public:
   Build(const BuildOptions& options, Toolchain toolchain) : o_(options), toolchain_(std::move(toolchain)) {}
@@ -76,11 +86,12 @@ class Build {
  private:
   bool cmake() const { return o_.file == kCMakeFile; }
   std::vector<fs::path> sources() const;
-  std::string digest() const;
   bool call(const std::vector<std::string>& command, const fs::path& directory);
   bool compile(const fs::path& scratch, const fs::path& library);
   bool compile_file(const fs::path& source, const std::vector<std::string>& output);
-  bool compile_cmake(const fs::path& scratch, const fs::path& library);
+  bool compile_cmake(const fs::path& scratch, const fs::path& sources, const fs::path& library);
+  bool copy_sources(const fs::path& to);
+  bool keep(const fs::path& built, const fs::path& library);
   std::vector<std::string> link_words() const;
   BuildFailure failure() const;
   fs::path header() const { return o_.cache / "headers" / (toolchain_.digest + ".pch"); }
@@ -88,6 +99,7 @@ class Build {
   const BuildOptions& o_;
   Toolchain toolchain_;
   std::vector<std::string> errors_;
+  std::string machines_fault_;  ///< a line that says so
   int status_ = 0;
 };
 
@@ -101,29 +113,13 @@ std::vector<fs::path> Build::sources() const {
   return found;
 }
 
-std::string Build::digest() const {
-  std::vector<fs::path> read;
-  for (const auto& entry : fs::recursive_directory_iterator(o_.directory)) {
-    const auto& path = entry.path();
-    if (entry.is_regular_file() &&
-        (has_extension(path, kSources) || has_extension(path, kAlsoRead) || path.filename() == kCMakeFile))
-      read.push_back(path.lexically_relative(o_.directory));
-  }
-  std::ranges::sort(read);
-  std::string all = toolchain_.digest + "\n" + o_.file + "\n";
-  for (const auto& path : read) {
-    const auto text = read_file(o_.directory / path);
-    all += fmt::format("{} {}\n", path.string(), text.size()) + text;
-  }
-  return digest_of(all);
-}
-
 bool Build::call(const std::vector<std::string>& command, const fs::path& directory) {
   status_ = run_command(command, directory, [this](const std::string& line) {
     o_.compiler_says(line);
     const bool error = line.find("error:") != std::string::npos ||
                        line.find("undefined ") != std::string::npos || line.starts_with("CMake Error");
     if (error && errors_.size() < kErrorsShown) errors_.push_back(line);
+    if (is_machines_fault(line)) machines_fault_ = line;
   });
   return status_ == 0;
 }
@@ -183,14 +179,14 @@ bool Build::compile(const fs::path& scratch, const fs::path& library) {
   const auto files = sources();
   auto link = link_words();
   if (files.size() == 1) {
-    link.insert(link.end(), {"-o", library});
+    link.insert(link.end(), {"-o", library, "-MMD", "-MF", scratch / "1.d"});
     return compile_file(files[0], link);
   }
   std::vector<std::string> command = {toolchain_.compiler};
   for (const auto& source : files) {
     const auto object = (scratch / fmt::format("{}.o", command.size())).string();
     o_.log("compiling " + source.string());
-    if (!compile_file(source, {"-c", "-o", object})) return false;
+    if (!compile_file(source, {"-c", "-o", object, "-MMD", "-MF", object + ".d"})) return false;
     command.push_back(object);
   }
   command.insert(command.end(), link.begin(), link.end());
@@ -198,20 +194,22 @@ bool Build::compile(const fs::path& scratch, const fs::path& library) {
   return call(command, o_.directory);
 }
 
-bool Build::compile_cmake(const fs::path& scratch, const fs::path& library) {
+/// The sources lie where they stay as long as the library, which may have their path compiled in: a task's
+/// own directory is gone when the next trial starts.
+bool Build::compile_cmake(const fs::path& scratch, const fs::path& sources, const fs::path& library) {
   const auto build = scratch / "build";
   const std::vector<std::string> configure = {"/usr/bin/env",
                                               "cmake",
                                               "-S",
-                                              o_.directory,
+                                              sources,
                                               "-B",
                                               build,
                                               "-DCMAKE_BUILD_TYPE=Release",
                                               "-DCMAKE_CXX_COMPILER=" + toolchain_.compiler.string(),
                                               "-Ddet_DIR=" + (o_.sdk.root / "lib/cmake/det").string(),
                                               "-DTorch_ROOT=" + o_.sdk.torch.string()};
-  if (!call(configure, o_.directory)) return false;
-  if (!call({"/usr/bin/env", "cmake", "--build", build}, o_.directory)) return false;
+  if (!call(configure, sources)) return false;
+  if (!call({"/usr/bin/env", "cmake", "--build", build}, sources)) return false;
   std::error_code error;
   const auto built = build / "model.so";
   if (!fs::exists(built, error)) {
@@ -220,11 +218,31 @@ bool Build::compile_cmake(const fs::path& scratch, const fs::path& library) {
     o_.compiler_says(errors_[0]);
     return false;
   }
-  fs::copy_file(built, library, error);  // a task's /tmp is another file system than the cache
+  fs::rename(built, library, error);
+  return !error;
+}
+
+bool Build::keep(const fs::path& built, const fs::path& library) {
+  std::error_code error;
+  fs::copy_file(built, library, fs::copy_options::overwrite_existing, error);  // /tmp is another file system
   if (!error) return true;
   status_ = kCannotCopy;
   o_.compiler_says(
       fmt::format("cannot copy {} to {}: {}", built.string(), library.string(), error.message()));
+  return false;
+}
+
+bool Build::copy_sources(const fs::path& to) {
+  std::error_code error;
+  const auto partial = fs::path(to).concat(fmt::format(".partial-{}", ::getpid()));
+  fs::remove_all(partial, error);
+  fs::create_directories(to.parent_path(), error);
+  fs::copy(o_.directory, partial, fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
+  fs::remove_all(to);
+  if (!error) fs::rename(partial, to, error);
+  if (!error) return true;
+  status_ = kCannotCopy;
+  o_.compiler_says(fmt::format("cannot copy the model definition to {}: {}", to.string(), error.message()));
   return false;
 }
 
@@ -248,35 +266,55 @@ Result<std::variant<fs::path, BuildFailure>> Build::run() {
         BuildFailure{fmt::format("the entry point names {}, which is not in the model definition; it has: {}",
                                  o_.file, known.empty() ? "no C++ sources" : known)});
   }
-  const auto key = digest();
+  BuildInputs inputs(o_.directory, o_.cache / "reads", toolchain_.digest + "\n" + o_.file,
+                     cmake() ? BuildInputs::Reads::Everything : BuildInputs::Reads::Sources);
   for (const char* part : {"libraries", "locks"}) {
     fs::create_directories(o_.cache / part, error);
     if (error)
       return fail(ErrorCode::Unavailable, "cannot make {}: {}", (o_.cache / part).string(), error.message());
   }
-  const auto library = o_.cache / "libraries" / (key + ".so");
+  const auto key = inputs.sources_digest();
   const Lock lock(o_.cache / "locks" / key,
                   [this] { o_.log("waiting for another trial that builds the same sources"); });
+  const auto library_of = [&] { return o_.cache / "libraries" / (inputs.digest() + ".so"); };
+  auto library = library_of();
+  const auto kept_sources = o_.cache / "sources" / key;
   if (fs::exists(library, error)) {
     touch(library);
+    if (cmake()) touch(kept_sources);  // which the library may name
     return Outcome(library);
   }
   if (!cmake())
     if (auto made = make_header(); !made) return tl::unexpected(made.error());
   const auto began = std::chrono::steady_clock::now();
+  const auto partial = o_.cache / "libraries" / fmt::format(".{}-{}.partial", key, ::getpid());
+  if (!std::ofstream(partial))  // better now than after the compiler's work
+    return fail(ErrorCode::Unavailable, "the cache of builds cannot be written: {}: {}", partial.string(),
+                std::strerror(errno));
   o_.log(fmt::format("building {} with {}", o_.file, toolchain_.compiler.filename().string()));
   auto name = (fs::temp_directory_path() / "det-build-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr)
     return fail(ErrorCode::ResourceExhausted, "cannot make {}: {}", name, std::strerror(errno));
-  const auto partial = o_.cache / "libraries" / fmt::format(".{}-{}.partial", key, ::getpid());
-  const bool built = cmake() ? compile_cmake(name, partial) : compile(name, partial);
+  const auto fresh = fs::path(name) / "model.so";
+  const bool built =
+      cmake() ? copy_sources(kept_sources) && compile_cmake(name, kept_sources, fresh) && keep(fresh, partial)
+              : compile(name, fresh) && keep(fresh, partial);
+  if (built) {
+    inputs.note_read(name);
+    keep_newest(o_.cache / "reads", kNotesMax);
+    keep_newest(o_.cache / "sources", kLibrariesMax);
+    library = library_of();
+  }
   fs::remove_all(name, error);
   if (!built) {
     fs::remove(partial, error);
     // Compilers end with 1 and make with 2 over wrong sources; anything else is the machine's fault.
-    if (status_ > 2)
-      return fail(ErrorCode::ResourceExhausted, "the compiler {} ended with status {}; see the trial's log",
-                  toolchain_.compiler.string(), status_);
+    if (status_ > 2 || !machines_fault_.empty())
+      return fail(
+          ErrorCode::ResourceExhausted,
+          "the machine could not build the model definition (status {}{}{}); is there room on its disk, and "
+          "memory for the compiler (--memory-per-slot)?",
+          status_, machines_fault_.empty() ? "" : ": ", machines_fault_);
     return Outcome(failure());
   }
   fs::rename(partial, library, error);

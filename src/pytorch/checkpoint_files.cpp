@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kStateFile = "state-dict.pth";
 constexpr const char* kRestFile = "trial-state.pth";
-constexpr const char* kStateFiles[] = {kStateFile, "state_dict.pth", "determined/state_dict.pth",
+constexpr const char* kOlderStateFile = "state_dict.pth";
+constexpr const char* kStateFiles[] = {kStateFile, kOlderStateFile, "determined/state_dict.pth",
                                        "pedl/state_dict.pth", "checkpoint.pt"};
 constexpr std::pair<const char*, const char*> kSingular[] = {
     {"models_state_dict", "model_state_dict"},
@@ -68,6 +69,9 @@ CheckpointFiles read_checkpoint(const std::filesystem::path& directory) {
 
 void write_checkpoint(const std::filesystem::path& directory, const CheckpointFiles& files) {
   save_value(files.state, directory / kStateFile);
+  std::error_code cannot;  // under its older name too, which scripts open
+  std::filesystem::create_hard_link(directory / kStateFile, directory / kOlderStateFile, cannot);
+  if (cannot) std::filesystem::copy_file(directory / kStateFile, directory / kOlderStateFile);
   save_value(files.rest, directory / kRestFile);
 }
 

@@ -141,6 +141,13 @@ void Engine::close() {
   p.call(&Callback::on_trial_shutdown);
 }
 
+void Engine::close_after_failure() noexcept {
+  try {
+    close();
+  } catch (...) {
+  }
+}
+
 bool Engine::stop_requested() const {
   return parts_->any_stops || parts_->context.get_stop_requested();
 }

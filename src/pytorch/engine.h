@@ -60,6 +60,8 @@ class Engine {
   void contribute();                     ///< What the other ranks do while rank 0 saves.
   void stored(const std::string& uuid);  ///< The checkpoint is in storage.
   void close();
+  /// The same after a failure, which is what will be told: whatever fails now is not.
+  void close_after_failure() noexcept;
 
   bool stop_requested() const;   ///< On this rank, or on any where all were asked.
   std::int64_t records() const;  ///< Of the newest workload; over all ranks where they were asked.

@@ -4,6 +4,7 @@
 #include "det/pytorch/context_parts.h"
 #include "det/pytorch/engine.h"
 #include "det/pytorch/exchange.h"
+#include "det/pytorch/stacks.h"
 #include "det/pytorch/trial.h"
 #include "det/pytorch/watch.h"
 
@@ -31,6 +32,7 @@ struct Engine::Parts {
   Dict of_this_rank(const Dict& rest) const;
   Dict own_state();
   void note(const std::string& doing) {
+    set_doing(doing);
     if (ranks != nullptr) ranks->watch().note(doing);
   }
   void reset_reducers() {

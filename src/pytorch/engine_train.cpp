@@ -14,7 +14,12 @@ Trained Engine::train(std::int64_t batches) {
   Collector collector("train_batch");
   {
     const torch::AutoGradMode enabled(true);
-    p.train_batches(batches, collector);
+    try {
+      p.train_batches(batches, collector);
+    } catch (...) {
+      p.note(c10::str("training batch ", p.own.batch_index));
+      throw;
+    }
   }
   collector.finish();
   p.records = p.trial->training_records() - before;

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "det/pytorch/errors.h"
+#include "det/pytorch/stacks.h"
 
 namespace det::pytorch {
 
@@ -20,6 +21,11 @@ std::string current_type() {
   std::string name = status == 0 && text != nullptr ? text : type->name();
   std::free(text);
   return name;
+}
+
+std::string where() {
+  const auto at = doing();
+  return at.empty() ? "" : "while " + at + ": ";
 }
 
 }  // namespace
@@ -52,10 +58,10 @@ std::string current_exception_text() {
     return error.what();
   } catch (const std::exception& error) {
     const std::string text = error.what();
-    return current_type() + ": " +
+    return where() + current_type() + ": " +
            text.substr(0, text.find("\nException raised from "));  // LibTorch's frames say nothing
   } catch (...) {
-    return "the trial threw " + current_type();
+    return where() + "the trial threw " + current_type();
   }
 }
 

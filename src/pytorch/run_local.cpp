@@ -34,11 +34,36 @@ std::string run_once(const TrialClass& trial, const Job& job, const Source& sour
              .storage = storage,
              .source = source,
              .log = print_info});
-  loop.start();
-  loop.run();
+  try {
+    loop.start();
+    loop.run();
+  } catch (...) {
+    engine.close_after_failure();
+    throw;
+  }
   engine.close();
   return newest;
 }
+
+/// While it lives, nobody may end the process with exit(): it would pass for a trial that was tested.
+class NotOver {
+ public:
+  NotOver() {
+    static const int kOnce = std::atexit([] {
+      if (!g_running) return;
+      print_plain("ERROR: determined: the trial ended the process (exit) before it was done");
+      std::_Exit(1);
+    });
+    (void)kOnce;
+    g_running = true;
+  }
+  ~NotOver() { g_running = false; }
+  NotOver(const NotOver&) = delete;
+  NotOver& operator=(const NotOver&) = delete;
+
+ private:
+  static inline bool g_running = false;
+};
 
 struct Arguments {
   std::vector<std::string> words;
@@ -103,6 +128,7 @@ int guarded(const Body& body) {
 }  // namespace
 
 void run_locally(const TrialClass& trial, Job job, const Source& source, const LocalRun& options) {
+  const NotOver guard;
   const Scratch scratch("determined-test");
   const auto storage = checkpoint::directory_storage(
       options.checkpoints.empty() ? scratch.path() : fs::absolute(options.checkpoints));

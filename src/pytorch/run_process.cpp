@@ -61,7 +61,7 @@ struct Process {
 /// ranks the first says so.
 void give_up(const Process& process, const std::string& reason, const std::string& message) {
   if (!first_end(process.watch(), "stopped", message)) return;
-  print_error(message);
+  print_plain("ERROR: determined: " + message);
   if (process.is_chief()) {
     must(process.client.report_early_exit(reason, message));
   } else {
@@ -159,6 +159,9 @@ int train(const Process& process, const fs::path& directory) {
   } catch (const InvalidHP& error) {
     give_up(process, building ? "EXITED_REASON_INIT_INVALID_HP" : "EXITED_REASON_INVALID_HP",
             std::string("the trial refused its hyperparameters: ") + error.what());
+  } catch (...) {
+    if (engine) engine->close_after_failure();
+    throw;
   }
   if (engine) engine->close();
   return 0;
@@ -233,6 +236,7 @@ int run(trial::Client& client) {
 int run_trial_process() {
   line_buffer_output();
   answer_stack_requests();
+  tell_crashes();
   ::signal(SIGPIPE, SIG_IGN);  // a rank that is gone is an error to tell, not the end of this one
   ::setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // a lost rank is told once, by us
   auto options = trial::options_from_environment(variable);

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -22,7 +23,12 @@ namespace {
 const int kShowYourself = SIGRTMIN + 5;
 constexpr int kFramesMax = 64;
 
+constexpr std::size_t kDoingBytesMax = 200;
+constexpr std::size_t kCrashStackBytes = 64 * 1024;
+
 std::atomic<int> g_shown{0};
+char g_doing[kDoingBytesMax + 1] = "";
+alignas(16) char g_crash_stack[kCrashStackBytes];
 
 void say(std::string_view text) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -81,6 +87,28 @@ void asked(int) {
   errno = error;
 }
 
+const char* name_of(int signal) {
+  switch (signal) {
+    case SIGSEGV: return "SIGSEGV (a wrong address)";
+    case SIGBUS: return "SIGBUS (a wrong address)";
+    case SIGFPE: return "SIGFPE (a wrong operation on numbers)";
+    case SIGILL: return "SIGILL (a wrong instruction)";
+    default: return "SIGABRT (abort)";
+  }
+}
+
+void crashed(int signal) {
+  say("ERROR: determined: the trial has crashed with ");
+  say(name_of(signal));
+  if (g_doing[0] != '\0') {
+    say(" while ");
+    say({g_doing, std::strlen(g_doing)});
+  }
+  say(". Its stack:\n");
+  show_this_thread(signal);
+  ::raise(signal);  // the handler is for one time: it ends now, as it would have
+}
+
 void handle(int signal, void (*handler)(int)) {
   struct sigaction action{};
   action.sa_handler = handler;
@@ -95,6 +123,29 @@ void answer_stack_requests() {
   ::backtrace(frames, 1);
   handle(kShowYourself, show_this_thread);
   handle(SIGUSR2, asked);
+}
+
+void tell_crashes() {
+  void* frames[1];
+  ::backtrace(frames, 1);
+  stack_t own{};  // the thread's own may be what has run out
+  own.ss_sp = g_crash_stack;
+  own.ss_size = sizeof g_crash_stack;
+  ::sigaltstack(&own, nullptr);
+  struct sigaction action{};
+  action.sa_handler = crashed;
+  action.sa_flags = static_cast<int>(SA_ONSTACK | SA_RESETHAND | SA_NODEFER);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigaction(signal, &action, nullptr);
+}
+
+void set_doing(std::string_view doing) {
+  const auto bytes = std::min(doing.size(), kDoingBytesMax);
+  std::memcpy(g_doing, doing.data(), bytes);
+  g_doing[bytes] = '\0';
+}
+
+std::string doing() {
+  return g_doing;
 }
 
 void print_stacks(const std::string& title) {

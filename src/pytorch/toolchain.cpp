@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -20,6 +21,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// What compilers, linkers and CMake take from the environment.
+constexpr std::array kReadByCompilers = {
+    "CFLAGS",         "CXXFLAGS",           "CPPFLAGS",     "LDFLAGS",          "CPATH",
+    "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "CMAKE_PREFIX_PATH"};
 constexpr const char* kFormat = "2";  ///< raised when what is built from the same input changes
 constexpr int kClangNewest = 23;
 constexpr int kClangOldest = 14;
@@ -119,6 +124,8 @@ Result<Toolchain> Toolchain::find(const Sdk& sdk, const std::function<const char
   std::string all = std::string(kFormat) + " " + DET_VERSION + "\n" + stamp(found.compiler) +
                     headers_of(sdk) + stamp(sdk.torch / "lib/libtorch_cpu.so") + found.linker + "\n";
   for (const auto& flag : found.flags) all += flag + "\n";
+  for (const char* name : kReadByCompilers)
+    if (const char* value = variable(name)) all += fmt::format("{}={}\n", name, value);
   found.digest = digest_of(all);
   return found;
 }

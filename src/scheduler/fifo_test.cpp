@@ -26,7 +26,7 @@ TEST(NeverFits, SaysWhatThePoolLacks) {
   EXPECT_EQ(why_never({}, request("r", 1)), "needs 1 slot; the resource pool has no agents");
   EXPECT_EQ(why_never(idle_agents({4}), request("r", -1)), "asks for -1 slots; must not be negative");
   EXPECT_EQ(why_never(idle_agents({4}), request("r", 8)), "needs 8 slots; the resource pool has 4 slots on 1 agent");
-  EXPECT_EQ(why_never(draining, request("r", 8)), "needs 8 slots; the resource pool has 4 slots on 1 agent; 1 agent is disabled or draining");
+  EXPECT_EQ(why_never(draining, request("r", 8)), "needs 8 slots; the resource pool has 4 slots on 1 agent; 1 agent is disabled, draining or silent");
   EXPECT_EQ(why_never(idle_agents({4, 4}), request("r", 6)), "needs 6 slots; the resource pool has 8 slots on 2 agents; they neither fit on one agent (the largest has 4) nor fill whole agents");
   EXPECT_EQ(why_never(idle_agents({4, 4}), single), "needs 8 slots on one agent; the largest has 4");
   EXPECT_EQ(why_never(idle_agents({4, 2}), blocked), "needs 4 slots; the resource pool has 6 slots on 2 agents; they neither fit on one agent (the largest has 4) nor fill whole agents; 1 agent is excluded after failures there");

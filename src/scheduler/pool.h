@@ -59,7 +59,7 @@ class Pool {
   // What a waiting request's owner wants to know.
   struct Counts {
     int agents = 0;           ///< that take something new
-    int agents_unusable = 0;  ///< disabled or draining
+    int agents_unusable = 0;  ///< disabled, draining or silent
     int slots = 0;            ///< of usable agents
     int free_slots = 0;
     int free_slots_on_one_max = 0;

@@ -31,7 +31,7 @@ struct Agent {
   Attributes attributes{};  ///< takes requests that ask for some of them, or for none
   std::vector<Slot> slots{};
   bool enabled = true;
-  bool draining = false;    ///< takes nothing new
+  bool draining = false;    ///< takes nothing new, as one that is silent
   int zero_slot_max = 100;  ///< tasks without slots that it may run at once
   int zero_slot_running = 0;
   friend bool operator==(const Agent&, const Agent&) = default;
@@ -104,7 +104,7 @@ struct Why {
   Reason reason = Reason::TooFewFree;
   int slots = 0;            ///< that it needs
   int agents = 0;           ///< that take something new
-  int agents_unusable = 0;  ///< disabled or draining
+  int agents_unusable = 0;  ///< disabled, draining or silent
   int agents_blocked = 0;   ///< that it must not use
   int slots_there = 0;      ///< of the pool if it could never run, else those that are free
   int slots_on_one = 0;     ///< the most of them on one agent

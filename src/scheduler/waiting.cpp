@@ -54,7 +54,7 @@ std::string blocked_text(const Why& why) {
 std::string also(const Why& why) {
   std::string words;
   if (why.agents_unusable > 0)
-    words = fmt::format("; {} {} disabled or draining", count(why.agents_unusable, "agent"),
+    words = fmt::format("; {} {} disabled, draining or silent", count(why.agents_unusable, "agent"),
                         why.agents_unusable == 1 ? "is" : "are");
   return words + blocked_text(why);
 }

@@ -58,13 +58,6 @@ Result<Plan> plan_of(const config::ExperimentConfig& config) {
       plan.budget = *number;
     }
   }
-  if (const auto* metric = config.searcher.fields.if_contains("time_metric");
-      metric != nullptr && metric->is_string()) {
-    const std::string_view name = metric->get_string();
-    if (name != "batches" && name != "epochs" && name != "records")
-      return fail(ErrorCode::Unimplemented,
-                  "searcher.time_metric is \"{}\"; this build has batches, records and epochs", name);
-  }
   if (plan.longest < 1)
     return invalid_argument("searcher.{} is {}; must be at least 1 with {}",
                             plan.steps ? "max_steps" : "max_length", plan.longest, config.searcher.name);

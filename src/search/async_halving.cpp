@@ -176,9 +176,10 @@ Operations AsyncHalving::validation_completed(const RequestId& trial, double met
                                               Random& random) {
   Operations operations;
   const auto id = uuid_of(trial);
-  auto& state = trials_.at(id);
-  if (!state.training || length < rungs_[state.rung].length) return operations;  // not asked for
-  result(id, state, metric, operations, random);
+  // A trial that decides itself when it validates may pass several rungs at once.
+  for (auto* state = &trials_.at(id); state->training && length >= rungs_[state->rung].length;
+       state = &trials_.at(id))
+    result(id, *state, metric, operations, random);
   return operations;
 }
 

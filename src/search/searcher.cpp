@@ -51,7 +51,11 @@ Operations Searcher::validation_completed(const RequestId& trial, double metric,
   open->validated = length;
   if (!smaller_is_better_) metric = -metric;
   if (std::isnan(metric)) metric = std::numeric_limits<double>::infinity();
-  return recorded(method_->validation_completed(trial, metric, length, random_));
+  auto operations = recorded(method_->validation_completed(trial, metric, length, random_));
+  // One report may pass several rungs.
+  if (auto* after = hears_every_validation_ ? find_running(trial) : nullptr)
+    std::erase_if(after->asked, [&](std::int64_t each) { return each <= length; });
+  return operations;
 }
 
 Operations Searcher::trial_exited_early(const RequestId& trial, ExitedReason reason) {

@@ -90,8 +90,10 @@ TEST_F(FullDisk, CommitsWaitForSpaceAndReadsGoOn) {
     EXPECT_EQ(acknowledged, before);
     EXPECT_GE(std::stoll(*store->setting("n")), before);
     EXPECT_EQ(message_count(), 1u) << "told once, not at every try";
+    EXPECT_TRUE(store->disk_full());
   }
   store->flush();
+  EXPECT_FALSE(store->disk_full());
   EXPECT_EQ(message_count(), 2u);
   expect_all_there();
 }

@@ -43,6 +43,7 @@ class SqliteStore final : public Store {
   }
   void flush() override { writer_.flush(); }
   bool overloaded() const override { return writer_.overloaded(); }
+  bool disk_full() const override { return writer_.stalled(); }
 
   std::optional<Snapshot> latest_snapshot() override { return read(read_latest_snapshot); }
   std::vector<Event> events_after(std::int64_t sequence, std::int64_t limit) override {
@@ -204,6 +205,9 @@ Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& path, Wr
     if (options.reserve_log) prepare_log(*connection, path, options.checkpoint_pages);
     options.name = path.string();
     return std::make_unique<SqliteStore>(std::move(lock), std::move(connection), path, std::move(options));
+  } catch (const SqliteError& error) {
+    return fail(ErrorCode::Unavailable, "cannot open {}: {}{}", path.string(),
+                error.disk_full() ? "the disk is full, make room and start again: " : "", error.what());
   } catch (const std::runtime_error& error) {
     return fail(ErrorCode::Unavailable, "cannot open {}: {}", path.string(), error.what());
   }

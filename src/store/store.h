@@ -150,6 +150,8 @@ class Store {
   /// Blocks until everything queued before is durable.
   virtual void flush() = 0;
   virtual bool overloaded() const = 0;
+  /// Whether commits wait for space on the disk.
+  virtual bool disk_full() const = 0;
 
   // What a restarted master needs.
   virtual std::optional<Snapshot> latest_snapshot() = 0;

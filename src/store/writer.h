@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -38,6 +39,7 @@ class Writer {
   void commit(std::vector<Change> changes, std::function<void()> done);
   void flush();
   bool overloaded() const;
+  bool stalled() const { return stalled_; }  ///< a full disk
 
  private:
   struct Commit {
@@ -61,7 +63,7 @@ class Writer {
   Connection& connection_;
   const WriterOptions options_;
   ChangeWriter changes_;
-  bool stalled_ = false;
+  std::atomic<bool> stalled_ = false;
   int wal_pages_ = 0;
   int checkpointed_pages_ = 0;
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 import torch
 from cluster import BINARY, REPOSITORY, wait_until
-from cxx import needs_det_trial, running
+from cxx import PROGRAM, needs_det_trial, running
 from images import few_images
 from test_kill import SEED, disturb, kill_agent, kill_master, kill_shim, kill_trial, outcome, pause
 
@@ -127,6 +127,32 @@ def test_a_trial_that_the_entry_point_does_not_find_is_told_what_there_is(run):
     id = run.create(NOISY, "--config", "entrypoint=model_def.cpp:NoiseTrial")
     run.wait_for_state(id, "ERROR", seconds=400)
     assert "there is no trial NoiseTrial in the model definition; it has: NoisyTrial" in run.log_text(id)
+
+
+def test_a_trial_that_fails_says_at_which_batch_and_its_callbacks_hear_of_the_end(run):
+    wrong = "environment.environment_variables=[GOES_WRONG={}]"
+    ids = [
+        run.create(NOISY, "--config", wrong.format(how), "--config", "max_restarts=0") for how in ("throws", "crashes")
+    ]
+    for id in ids:
+        run.wait_for_state(id, "ERROR", seconds=400)
+    thrown, crashed = (run.log_text(id) for id in ids)
+    assert "while training batch 13: std::runtime_error: record 17 is broken" in thrown
+    assert "goodbye" in thrown
+    assert "the trial has crashed with SIGSEGV (a wrong address) while training the batches 10 to 19" in crashed
+    assert re.search(r"/cxx/libraries/\w+\.so\(\+0x", crashed), "where: for addr2line"
+
+
+def test_a_local_run_whose_trial_ends_the_process_has_failed(compiled):
+    done = subprocess.run(
+        [PROGRAM, "local", NOISY / "const.yaml", NOISY, "--batches", "20"],
+        env={**os.environ, "GOES_WRONG": "exits", "DET_CXX_CACHE": str(compiled.place)},
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "the trial ended the process (exit) before it was done" in done.stderr
 
 
 @pytest.mark.parametrize("apart", [False, True], ids=["det up", "apart"])

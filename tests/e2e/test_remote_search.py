@@ -133,7 +133,7 @@ def test_a_task_is_its_owner_without_a_login(start):
     cluster = start(options=["--slots", "1"])
     cluster.run("user", "create", "mia", environment={"DET_USER": "admin", "DET_PASS": ""})
     mia = {"DET_USER": "mia", "DET_PASS": ""}
-    program = "from determined.experimental import client; print('I am', client.whoami())"
+    program = "from determined.experimental import client; print('I am', client.whoami().username)"
     options = ["--config", "resources.slots=0"]
     text = cluster.run("command", "run", *options, "python", "-c", program, environment=mia)
     assert "I am mia" in text

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from cluster import HERE, Cluster
 from sdk import popen_python, run_python
+from sdk_programs import MORE_OF_A_TRIAL, PEOPLE_AND_PLACES
 
 SHORT = """
 from determined.experimental import Determined, client
@@ -305,7 +306,7 @@ said(errors.UnauthenticatedException, lambda: Determined(user="someone"))
 said(errors.MasterNotFoundException, lambda: Determined("127.0.0.1:1"))
 client.login(user="determined", password="")
 said(ValueError, client.login)
-assert client.whoami() == "determined"
+assert client.whoami().username == client.get_session_username() == "determined"
 client.logout()
 other = Determined(user="determined", password="")
 other.logout()
@@ -331,7 +332,7 @@ said(errors.UnauthenticatedException, other.whoami)
 def test_the_token_of_the_command_line_is_used_and_renewed(cluster, tmp_path):
     cluster.run("experiment", "list")
     file = cluster.directory / "config" / "determined" / "auth.json"
-    ask = "from determined.experimental import Determined; print(Determined().whoami())"
+    ask = "from determined.experimental import Determined; print(Determined().whoami().username)"
     before = file.read_text()
     assert run_python(cluster, ask, tmp_path).strip() == "determined"
     assert file.read_text() == before
@@ -391,6 +392,40 @@ for call in (latest.delete, client.get_experiment(TRAINED).delete):
 experiment.kill()
 experiment.wait(interval=0.1)
 """.replace("TRAINED", str(trained)).replace("NOISY", repr(str(HERE / "models" / "noisy"))),
+        tmp_path,
+    )
+
+
+def test_people_and_places_are_managed(cluster, trained, tmp_path):
+    run_python(cluster, PEOPLE_AND_PLACES.replace("TRAINED", str(trained)), tmp_path)
+
+
+def test_more_of_a_trial_is_read(cluster, trained, tmp_path):
+    run_python(cluster, MORE_OF_A_TRIAL.replace("TRAINED", str(trained)), tmp_path)
+
+
+def test_files_of_a_checkpoint_are_removed(cluster, tmp_path):
+    run_python(
+        cluster,
+        SHORT
+        + """
+from determined.errors import CheckpointStateException
+experiment = client.create_experiment(config, NOISY)
+experiment.wait(interval=0.1)
+checkpoint = experiment.top_checkpoint()
+checkpoint.remove_files([])
+assert checkpoint.state is client.CheckpointState.COMPLETED
+checkpoint.remove_files(["state?dict.pth", "**/search.yaml"])
+assert checkpoint.state is client.CheckpointState.PARTIALLY_DELETED
+assert "trial-state.pth" in checkpoint.resources and "state-dict.pth" not in checkpoint.resources
+checkpoint.download("rest")
+checkpoint.delete()
+try:
+    checkpoint.download("all")
+    raise SystemExit("downloaded")
+except CheckpointStateException as error:
+    assert "is DELETED" in str(error)
+""".replace("NOISY", repr(str(HERE / "models" / "noisy"))),
         tmp_path,
     )
 

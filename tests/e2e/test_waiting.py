@@ -52,7 +52,8 @@ def test_a_promoted_trial_goes_on_in_its_process(cluster):
     id = cluster.create(RANKS, *(word for option in options for word in ("--config", option)))
     cluster.wait_for_state(id, "COMPLETED")
     trials = cluster.get(f"experiments/{id}/trials")["trials"]
-    assert sorted(t["totalBatchesProcessed"] for t in trials) == [10, 10, 20, 20]
+    lengths = sorted(t["totalBatchesProcessed"] for t in trials)
+    assert lengths in ([10, 10, 20, 20], [10, 20, 20, 20])  # the order of the reports decides who is promoted early
     runs = {line.get("allocationId") for t in trials for line in cluster.log_lines(t["id"])} - {None, ""}
     assert len(runs) == 4
 

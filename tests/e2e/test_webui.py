@@ -54,6 +54,7 @@ def receiver():
 PROFILED = """import time
 import determined as det
 
+print("\\033[1;31mred\\033[0m and plain", flush=True)
 with det.core.init() as context:
     context.profiler.on(sampling_interval=0.1, samples_per_report=2)
     time.sleep(1.5)
@@ -73,27 +74,39 @@ def profiled_experiment(cluster, directory):
     return cluster.create(directory)
 
 
-def long_curve(cluster, reports=4000, peak=3000):
-    """A trial outside the cluster with more reports than a chart shows, one of them a peak."""
-    config = yaml.safe_dump(
-        {"name": "long curve", "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": reports}}}
-    )
-    experiment = cluster.get("experiments/by-external-id/curve", "PUT", {"config": config, "unmanaged": True})[
-        "experiment"
-    ]["id"]
+def reported(cluster, key, losses, **settings):
+    """An experiment outside the cluster and its trial, which reported these losses, batch by batch."""
+    searcher = {"name": "single", "metric": "loss", "max_length": {"batches": len(losses)}}
+    config = yaml.safe_dump({"searcher": searcher} | settings)
+    made = cluster.get(f"experiments/by-external-id/{key}", "PUT", {"config": config, "unmanaged": True})
+    experiment = made["experiment"]["id"]
     wanted = {"experimentId": experiment, "hparams": {}, "unmanaged": True}
-    trial = cluster.get("trials", "PUT", {"createTrialRequest": wanted, "externalTrialId": "curve"})["trial"]["id"]
+    trial = cluster.get("trials", "PUT", {"createTrialRequest": wanted, "externalTrialId": key})["trial"]["id"]
     run = cluster.get(f"trials/{trial}/start", "POST", {"resume": True})["trialRunId"]
 
     def report(step):
-        metrics = {"avgMetrics": {"loss": 9.0 if step == peak else step % 7 / 7}}
+        metrics = {"avgMetrics": {"loss": losses[step - 1]}}
         body = {"trialId": trial, "trialRunId": run, "stepsCompleted": step, "metrics": metrics}
         cluster.get(f"trials/{trial}/metrics", "POST", {"group": "training", "metrics": body})
 
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        list(pool.map(report, range(1, reports + 1)))
+        list(pool.map(report, range(1, len(losses) + 1)))
     cluster.get(f"trials/{trial}", "PATCH", {"trialId": trial, "state": "STATE_COMPLETED"})
+    return experiment, trial
+
+
+def long_curve(cluster, reports=4000, peak=3000):
+    """A trial outside the cluster with more reports than a chart shows, one of them a peak."""
+    losses = [9.0 if step == peak else step % 7 / 7 for step in range(1, reports + 1)]
+    _, trial = reported(cluster, "curve", losses, name="long curve")
     return {"trial": trial, "reports": reports, "peak": peak}
+
+
+def lonely_value(cluster):
+    """A trial that reported one great value; its experiment has a name and a label that are hard to show."""
+    name, label = "a name that goes on " * 20, "lr, momentum"
+    experiment, trial = reported(cluster, "lonely", [3e36], name=name, labels=[label])
+    return {"id": experiment, "trial": trial, "label": label}
 
 
 def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
@@ -134,6 +147,7 @@ def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
         "resumed": {"id": resumed, "trial": trial},
         "profiled": cluster.trial_of(profiled)["id"],
         "curve": long_curve(cluster),
+        "lonely": lonely_value(cluster),
         "waiting": waiting,
         "receiver": receiver.url,
         "long": {"id": long, "name": "long way", "trial": cluster.trial_of(long)["id"]},

@@ -177,7 +177,8 @@ void SimMaster::sync(const std::string& agent, const api::SyncRequest& request,
   if (session == request.session && number > request.sequence) return;  // it was overtaken on its way
   session = request.session;
   number = request.sequence;
-  liveness_->heard(agent, world_.now);
+  liveness_->called(agent, world_.now);
+  liveness_->answered(agent, world_.now);
   if (cluster_->joins(agent, request))
     apply(
         cluster::AgentJoined{agent, request.resource_pool, request.hostname, request.version, request.slots},
@@ -340,6 +341,8 @@ void SimMaster::search_events(ExperimentId id,
 void SimMaster::tick() {
   if (!alive()) return;
   for (auto& event : cluster_->due(world_.now)) apply(std::move(event), {});
+  for (const auto& agent : liveness_->silent(cluster_->agents(), world_.now))
+    apply(cluster::AgentSilent{agent}, {});
   const auto patience =
       world_.mutant == Mutant::SlotReusedBeforeLease ? world_.now + 38 * kSecond : world_.now;
   for (const auto& agent : liveness_->lost(cluster_->agents(), patience))

@@ -13,7 +13,7 @@ export async function isDrawn(page, chart) {
 }
 
 /** One experiment that is a search: its curves, pictures, trials, configuration, code, notes. */
-export async function experiment({ page, open, path, text, done, expectRefusals, problems }, { search }) {
+export async function experiment({ page, open, path, text, done, expectRefusals, problems }, { search, lonely }) {
   const { id, metric } = search;
   const tab = (name) => page.getByRole("navigation", { name: "Of this experiment" }).getByRole("link", { name });
   await open(`/det/experiments/${id}`);
@@ -124,14 +124,40 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   await page.getByRole("dialog").getByRole("button", { name: "kill", exact: true }).click();
   await page.locator("header .state", { hasText: "canceled" }).waitFor();
   await page.getByRole("button", { name: "more" }).click();
+  await page.keyboard.press("Escape");
+  assert.equal(await page.evaluate(() => document.activeElement.innerText.trim().slice(0, 4)), "more", "the keyboard goes on where it was");
+  await page.getByRole("button", { name: "more" }).click();
+  await page.getByRole("button", { name: "delete" }).click();
+  expectRefusals(1);
+  const fork = path();
+  const refuse = (route) => (route.request().method() === "DELETE" ? route.fulfill({ status: 409, json: { error: { error: "checkpoints of it are in use" } } }) : route.fallback());
+  await page.route("**/api/v1/experiments/*", refuse);
+  await page.getByRole("dialog").getByRole("button", { name: "delete", exact: true }).click();
+  await page.getByRole("dialog").getByText("checkpoints of it are in use").waitFor();
+  assert.equal(path(), fork, "what is refused is no success");
+  await page.unroute("**/api/v1/experiments/*", refuse);
+  await done("a refused delete says why, and the experiment stays on the screen");
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "more" }).click();
   await page.getByRole("button", { name: "delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "delete", exact: true }).click();
   await page.waitForURL(/\/det\/experiments$/);
   await done("it is forked; a wrong configuration is refused in words; the fork is killed and deleted");
 
+  await open(`/det/experiments/${lonely.id}`);
+  await page.getByRole("button", { name: "Edit labels" }).click();
+  const labels = page.getByRole("textbox", { name: "labels" });
+  assert.equal(await labels.inputValue(), `"${lonely.label}"`);
+  await labels.fill(`"${lonely.label}", two`);
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".label", { hasText: "two" }).waitFor();
+  assert.deepEqual(await page.locator("header .label").allInnerTexts(), [lonely.label, "two"]);
+  await done("a label with a comma stays one");
+
   expectRefusals(2);
   await open("/det/experiments/999999999");
   await page.getByRole("alert").waitFor();
   assert.match(await text(page.getByRole("alert")), /999999999/);
+  await page.getByRole("heading", { level: 1, name: "Experiment 999999999" }).waitFor();
   problems.splice(0, problems.length, ...problems.filter((problem) => !problem.includes("404")));
 }

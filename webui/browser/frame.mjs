@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 
 /** The frame around every page: navigation, keyboard, colours, addresses that do not exist. */
-export async function frame({ page, open, path, text, done }) {
+export async function frame({ page, open, path, text, done, expectRefusals }) {
   await open("/");
   await page.getByRole("heading", { name: "Dashboard" }).waitFor();
   assert.equal(path(), "/det/");
@@ -59,4 +59,24 @@ export async function frame({ page, open, path, text, done }) {
   await page.getByText("There is no page").waitFor();
   await page.getByRole("link", { name: "To the dashboard" }).click();
   await page.getByRole("heading", { name: "Dashboard" }).waitFor();
+
+  expectRefusals(4); // nobody twice, the page of a task without a log-in, and a task that is not there
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+  await page.reload();
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+  await done("who has logged out is asked who comes next");
+  const logIn = async () => {
+    await page.getByLabel("User").fill("determined");
+    await page.getByRole("button", { name: "Log in" }).click();
+  };
+  await open("/proxy/no-such-task/lab?x=1");
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+  assert.equal(new URL(page.url()).searchParams.get("then"), "/proxy/no-such-task/lab?x=1");
+  await logIn();
+  await page.getByText("task 'no-such-task' not found").waitFor();
+  assert.equal(path(), "/proxy/no-such-task/lab?x=1");
+  await open("/det/");
+  await page.getByRole("heading", { name: "Dashboard" }).waitFor();
+  await done("the log-in leads back to the page of a task");
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 
 /** The list of experiments: finding, sorting, columns, and acting on many. */
-export async function list({ page, open, path, text, done }, { search, long }) {
+export async function list({ page, open, path, text, done }, { search, long, lonely }) {
   const rows = page.getByRole("table", { name: "Experiments" }).locator("tbody tr");
   const box = page.getByRole("searchbox");
   const find = async (words) => {
@@ -72,18 +72,33 @@ export async function list({ page, open, path, text, done }, { search, long }) {
   await only(long.id).getByText(/running|queued|starting/).waitFor();
 
   await page.getByRole("button", { name: "choose none" }).click();
-  await page.getByRole("checkbox", { name: `Choose experiment ${search.id}` }).check();
-  await page.getByRole("group").getByRole("button", { name: "archive" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "archive", exact: true }).click();
-  await shows(all - 1);
+  const chosen = page.getByRole("group", { name: "Actions for the chosen experiments" });
+  const choose = (id) => page.getByRole("checkbox", { name: `Choose experiment ${id}` }).check();
+  const toBoth = async (action) => {
+    for (const { id } of [search, lonely]) await choose(id);
+    await chosen.getByRole("button", { name: action, exact: true }).click();
+    await dialog.getByRole("button", { name: action, exact: true }).click();
+    await dialog.locator(".state.good", { hasText: `${action}d` }).nth(1).waitFor();
+  };
+  await toBoth("archive");
+  await done("what was done with each of many is said");
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await shows(all - 2);
   await page.getByRole("combobox", { name: "Archived", exact: true }).selectOption("yes");
-  await shows(1);
-  await page.getByRole("checkbox", { name: `Choose experiment ${search.id}` }).check();
-  await page.getByRole("group").getByRole("button", { name: "unarchive" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "unarchive", exact: true }).click();
+  await shows(2);
+  const height = (await only(lonely.id).boundingBox()).height;
+  assert(height < 80, `a long name makes a row ${height} pixels high`);
+  await choose(lonely.id);
+  await chosen.getByText("1 chosen").waitFor();
+  await find(search.name);
+  await chosen.waitFor({ state: "detached" });
+  await find("");
+  await shows(2);
+  await toBoth("unarchive");
+  await dialog.getByRole("button", { name: "Close" }).click();
   await page.getByText("No experiment matches.").waitFor();
   await page.getByRole("combobox", { name: "Archived", exact: true }).selectOption("");
   await shows(all);
   assert.equal(path(), "/det/experiments");
-  await done("chosen experiments are paused, activated, archived and brought back");
+  await done("chosen experiments are paused, activated, archived and brought back; what a filter hides is not chosen");
 }

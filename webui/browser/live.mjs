@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 
 /** What changes while one looks: a running experiment, its log, the cluster, the queue. */
-export async function live({ page, open, text, done }, { long, waiting }) {
+export async function live({ base, page, open, text, done }, { long, waiting }) {
   await open(`/det/experiments/${long.id}`);
   await page.locator("figure.chart canvas").first().waitFor();
   const points = () => page.locator("figure.chart [role=img]").first().getAttribute("aria-label").then((label) => Number(/(\d+) points/.exec(label)[1]));
@@ -20,6 +20,44 @@ export async function live({ page, open, text, done }, { long, waiting }) {
   await page.waitForTimeout(400);
   assert(await page.locator(".logs").evaluate((box) => box.scrollTop < 40), "who reads above is left in peace");
   await done("its log follows, and lets one read");
+
+  // A browser opens six connections to one server.
+  const tabs = await Promise.all(Array.from({ length: 8 }, () => page.context().newPage()));
+  await Promise.all(tabs.map((tab, i) => tab.goto(`${base}/det/trials/${long.trial}${i % 2 === 0 ? "/logs" : ""}`)));
+  await Promise.all(tabs.map((tab, i) => tab.locator(i % 2 === 0 ? ".logs .line" : "figure.chart canvas").first().waitFor({ timeout: 15_000 })));
+  const lastLine = () => text(tabs[0].locator(".logs .line").last());
+  const seen = await lastLine();
+  while ((await lastLine()) === seen) await page.waitForTimeout(100);
+  await page.reload();
+  await page.locator(".logs .line").first().waitFor();
+  await Promise.all(tabs.map((tab) => tab.close()));
+  await done("nine windows follow a trial at once");
+
+  const behind = await page.context().newPage();
+  await behind.addInitScript(() => {
+    let hidden = true;
+    Object.defineProperty(Document.prototype, "hidden", { get: () => hidden });
+    window.turn = (to) => {
+      hidden = to;
+      document.dispatchEvent(new Event("visibilitychange"));
+    };
+  });
+  const asked = [];
+  behind.on("request", (request) => request.url().includes("/api/") && asked.push(request.url()));
+  const whole = behind.waitForResponse(/\/api\/v1\/me$/);
+  await behind.goto(`${base}/det/trials/${long.trial}/logs`);
+  await whole;
+  await page.waitForTimeout(1500);
+  assert.deepEqual(asked.map((url) => new URL(url).pathname), ["/api/v1/me"], "who is not looked at asks for nothing but who looks");
+  await behind.evaluate(() => window.turn(false));
+  await behind.locator(".logs .line").first().waitFor();
+  await behind.evaluate(() => window.turn(true));
+  await page.waitForTimeout(500);
+  asked.length = 0;
+  await page.waitForTimeout(1500);
+  assert.deepEqual(asked, []);
+  await behind.close();
+  await done("a window that nobody looks at asks nothing, and shows all when it is looked at");
 
   await open("/det/cluster");
   await page.locator(".slot.used").first().waitFor();

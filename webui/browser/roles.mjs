@@ -54,6 +54,27 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
   await page.getByRole("link", { name: project.name }).click();
   await page.getByRole("button", { name: "Edit name" }).waitFor({ state: "attached" });
   await done("an editor is offered projects, but not the workspace itself");
+
+  await open("/det/tasks");
+  await button("New shell").click();
+  await dialog.getByRole("combobox", { name: "Resource pool" }).waitFor();
+  assert.deepEqual(await dialog.getByRole("combobox", { name: "Workspace" }).getByRole("option").allInnerTexts(), [mine.name]);
+  await done("a task is started in a workspace in which she may");
+  await dialog.getByRole("button", { name: "Start" }).click();
+  await page.waitForURL(/\/det\/tasks\/shell\//);
+  await button("kill").click();
+  await dialog.getByRole("button", { name: "kill" }).click();
+  await page.getByText(/killed by user/).first().waitFor();
+  const made = await page.evaluate(async ({ workspace, project }) => {
+    const config = JSON.stringify({ name: "offered", workspace, project, searcher: { name: "single", metric: "loss", max_length: { batches: 1 } } });
+    const reply = await fetch("/api/v1/experiments/by-external-id/offered", { method: "PUT", body: JSON.stringify({ config, unmanaged: true }), headers: { "Content-Type": "application/json" } });
+    return reply.text();
+  }, { workspace: mine.name, project: project.name });
+  const experiment = `/det/experiments/${JSON.parse(made).experiment?.id ?? made}`;
+  await open(experiment);
+  for (const name of ["fork", "TensorBoard", "more"]) await page.getByRole("button", { name }).waitFor();
+  await done("an editor is offered what can be done with an experiment");
+
   await open(`/det/workspaces/${mine.id}/members`);
   await page.getByText("you need the role WorkspaceAdmin").waitFor();
   assert.equal(await members.getByRole("button", { name: /^Take the role/ }).count(), 0);
@@ -77,8 +98,15 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
 
   await become(viewer, "pw");
   await open(`/det/projects/${project.id}`);
-  await page.getByText("No experiments in this project yet.").waitFor();
+  await page.getByRole("link", { name: "offered" }).waitFor();
   for (const name of ["more", "Edit name"]) assert.equal(await page.getByRole("button", { name }).count(), 0, `${name} for a viewer`);
+  await open(experiment);
+  await page.getByRole("heading", { name: "offered" }).waitFor();
+  for (const name of ["fork", "TensorBoard", "more", "Edit name", "Change for how long"]) assert.equal(await page.getByRole("button", { name }).count(), 0, `${name} for a viewer`);
+  await done("a viewer sees an experiment and changes nothing");
+  await open("/det/tasks");
+  await page.getByText("No tasks.").waitFor();
+  assert.equal(await button("New shell").count(), 0);
   await open(`/det/workspaces/${mine.id}`);
   await page.getByRole("link", { name: project.name }).waitFor();
   assert.equal(await button("New project").count(), 0);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 
 /** Tasks that are no trials: a command that runs, its log, its end; a TensorBoard that an experiment's page starts. */
 export async function tasks({ page, open, text, path, done }, { resumed }) {
+  const dialog = page.getByRole("dialog");
   await open("/det/tasks");
   await page.getByText("No tasks.").waitFor();
   const started = await page.evaluate(async () => {
@@ -20,8 +21,14 @@ export async function tasks({ page, open, text, path, done }, { resumed }) {
   await open("/det/queue");
   await page.getByRole("table", { name: "Jobs" }).getByRole("link", { name: "walked command" }).click();
   await page.getByRole("button", { name: "kill", exact: true }).click();
+  await dialog.getByText("It ends at once.").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByText("running").first().waitFor();
+  await page.getByRole("button", { name: "kill", exact: true }).click();
+  await dialog.getByRole("button", { name: "kill", exact: true }).click();
   await page.getByText(/killed by user/).first().waitFor();
-  await done("it is found in the queue, and killed on its page");
+  await done("it is found in the queue, and killed on its page, where one is asked first");
   await open("/det/tasks");
   await page.getByText("No tasks.").waitFor();
   await page.getByLabel("State").selectOption("yes");
@@ -32,6 +39,7 @@ export async function tasks({ page, open, text, path, done }, { resumed }) {
   await page.waitForURL(/\/det\/tasks\/tensorboard\//);
   await page.getByRole("link", { name: `experiment ${resumed.id}` }).waitFor();
   await page.getByRole("button", { name: "kill", exact: true }).click();
+  await dialog.getByRole("button", { name: "kill", exact: true }).click();
   await page.getByText(/killed by user/).first().waitFor();
   await done("a TensorBoard is started on the page of an experiment, and killed on its own");
 }

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { isDrawn } from "./experiment.mjs";
 
 /** One trial that was interrupted and went on: curves, workloads, runs, logs; and trials beside each other. */
-export async function trial({ page, open, path, text, done }, { resumed, search, profiled, curve }) {
+export async function trial({ page, open, path, text, done, expectRefusals }, { resumed, search, profiled, curve, lonely }) {
   const id = resumed.trial;
   const tab = (name) => page.getByRole("navigation", { name: "Of this trial" }).getByRole("link", { name });
   await open(`/det/experiments/${resumed.id}`);
@@ -67,6 +67,26 @@ export async function trial({ page, open, path, text, done }, { resumed, search,
   await page.waitForFunction(() => document.querySelector(".logs .line")?.innerText.includes("(run 1) starts"));
   await done("its log is searched and filtered by the master, and read from both ends");
 
+  await open(`/det/trials/${profiled}/logs`);
+  const coloured = page.locator(".logs .ansi-1", { hasText: "red" });
+  await coloured.waitFor();
+  await page.locator(".logs .line", { hasText: "red and plain" }).waitFor();
+  assert.equal(await coloured.evaluate((part) => getComputedStyle(part).fontWeight), "700");
+  await done("a log has the colours that were printed");
+
+  await open(`/det/trials/${lonely.trial}`);
+  await page.getByRole("img", { name: /1 points/ }).waitFor();
+  const dot = page.locator("figure.chart canvas").first();
+  await page.waitForFunction((canvas) => {
+    const { width, height } = canvas;
+    const { data } = canvas.getContext("2d").getImageData(width / 4, 0, width / 2, height);
+    let coloured = 0;
+    for (let i = 0; i < data.length; i += 4)
+      if (data[i + 3] > 100 && Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60) coloured += 1;
+    return coloured > 5;
+  }, await dot.elementHandle());
+  await done("a value alone is a point");
+
   await zoomed({ page, open, done }, curve);
 
   await open(`/det/compare?trials=${id},${search.best}`);
@@ -79,7 +99,15 @@ export async function trial({ page, open, path, text, done }, { resumed, search,
   await page.getByRole("button", { name: "Add" }).click();
   await page.waitForFunction(() => document.querySelectorAll("table[aria-label='Compared trials'] thead th").length === 3);
   assert.equal(path(), `/det/compare?trials=${encodeURIComponent(`${search.best},${id}`)}`);
-  await done("trials of different experiments stand beside each other");
+  expectRefusals(); // a trial that nobody has made
+  await open(`/det/compare?trials=${id},999999`);
+  await page.getByRole("alert").getByText("trial '999999' not found").waitFor();
+  await page.getByRole("link", { name: String(id), exact: true }).waitFor();
+  await page.getByRole("button", { name: "Remove trial 999999" }).click();
+  await page.getByRole("alert").waitFor({ state: "detached" });
+  await compared.waitFor();
+  assert.equal(await compared.locator("thead th").count(), 2);
+  await done("trials of different experiments stand beside each other; one that is not there takes nothing away");
 }
 
 /** A curve of more reports than a chart shows: who looks at a part of it gets that part from the master. */

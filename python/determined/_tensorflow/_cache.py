@@ -24,6 +24,7 @@ from determined._bucket import Bucket
 from determined._tensorflow import _in_bucket
 from determined._tensorflow._framework import tf, v1
 from determined._tensorflow._records import Layout
+from determined._tensorflow._tuning import without_tuning
 from determined.common import check
 
 logger = logging.getLogger("determined.data")
@@ -184,7 +185,7 @@ def _write(directory: pathlib.Path, make: Callable[[], Any]) -> tuple[Any, int]:
             dataset = make()
             check.is_instance(dataset, tf.data.Dataset, "the decorated function makes the data set to cache")
             layout = Layout(dataset.element_spec)
-            iterator = v1.data.make_initializable_iterator(layout.prepared(dataset, _BATCH))
+            iterator = v1.data.make_initializable_iterator(without_tuning(layout.prepared(dataset, _BATCH)))
             batch = iterator.get_next()
             with v1.Session() as session:
                 session.run([v1.global_variables_initializer(), v1.tables_initializer()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -64,3 +65,14 @@ def restore(saved: dict[str, Any]) -> None:
 def untouched() -> AbstractContextManager[None]:
     """Whatever is drawn inside, the generators are afterwards as before."""
     return _random_state.unchanged(state, restore)
+
+
+@contextlib.contextmanager
+def seeded(number: int) -> Iterator[None]:
+    """Whatever is drawn inside follows from the number alone; the generators are afterwards as before."""
+    with untouched():
+        _random_state.seed(number)
+        generator = getattr(eager_context.context(), "_rng", None)
+        if generator is not None:
+            generator.seed(number)
+        yield

@@ -17,7 +17,10 @@ logger = logging.getLogger("determined")
 BYTES_MAX = 96 * 1000 * 1000
 """The most that all files of a model definition may have together: encoded, they still fit into one request."""
 
-_ALWAYS = "__pycache__/\n*.py[co]\n*$py.class\n.detignore\n"
+_ALWAYS = (
+    "__pycache__/\n*.py[co]\n*$py.class\n.detignore\n"
+    ".git\n.idea/\n.vscode/\n.mypy_cache/\n.terraform/\n*.tfstate\n*.tfstate.backup\n"
+)
 _DIRECTORY, _FILE = 53, 48  # as in tar
 
 

@@ -19,6 +19,13 @@ Outside the cluster everything works as well: metrics are logged, and checkpoint
 from determined.core._checkpoint import CheckpointContext, DownloadMode
 from determined.core._context import Context, TensorboardMode, init
 from determined.core._distributed import DistributedContext
+from determined.core._dummy import (
+    DummyDistributedContext,
+    DummyPreemptContext,
+    DummyProfilerContext,
+    DummySearcherContext,
+    DummyTrainContext,
+)
 from determined.core._preempt import PreemptContext, PreemptMode
 from determined.core._profiler import ProfilerContext
 from determined.core._searcher import SearcherContext, SearcherMode, SearcherOperation, Unit
@@ -29,6 +36,11 @@ __all__ = [
     "Context",
     "DistributedContext",
     "DownloadMode",
+    "DummyDistributedContext",
+    "DummyPreemptContext",
+    "DummyProfilerContext",
+    "DummySearcherContext",
+    "DummyTrainContext",
     "EarlyExitReason",
     "PreemptContext",
     "PreemptMode",

@@ -75,10 +75,12 @@ class CheckpointContext:
         """Saves a directory as a checkpoint and tells the master of it; its id.
 
         ``metadata`` must have ``steps_completed``. With ``shard=True`` all ranks call, each with its own directory (or
-        None), and the checkpoint has the files of all. The checkpoint is there as a whole or not at all.
+        None) and metadata (or None; the chief's must have ``steps_completed``), and the checkpoint has the files and
+        the metadata of all. The checkpoint is there as a whole or not at all.
 
         Raises:
-            ValueError: ``metadata`` lacks ``steps_completed``, or two ranks have different files of one name.
+            ValueError: ``metadata`` lacks ``steps_completed``, or two ranks have different files of one name, or
+                different values of one key.
             RuntimeError: without ``shard``, on a rank that is not the chief.
             FileNotFoundError: there is no such directory.
         """
@@ -122,10 +124,12 @@ class CheckpointContext:
             names = _file_sizes(ckpt_dir, selector)
         except OSError as error:
             problem = f"rank {dist.rank}: {error}"
-        plans = dist.allgather((problem, names))
-        problems = [text for text, _ in plans if text] or _conflicts([files for _, files in plans])
+        plans = dist.allgather((problem, names, metadata or {}))
+        together, differing = _merged([given for _, _, given in plans])
+        problems = [text for text, _, _ in plans if text]
+        problems = problems or [*_conflicts([files for _, files, _ in plans]), *differing]
         if not problems:
-            mine = {name for name in names if not any(name in files for _, files in plans[: dist.rank])}
+            mine = {name for name in names if not any(name in files for _, files, _ in plans[: dist.rank])}
             try:
                 _copy_selected(ckpt_dir, draft, lambda name: name in mine, link=True)
             except OSError as error:
@@ -134,7 +138,7 @@ class CheckpointContext:
         try:
             if dist.rank == 0 and not problems:
                 with _reason(problems):
-                    self._commit(draft, identifier, metadata or {})
+                    self._commit(draft, identifier, together)
             problems = dist.broadcast(problems)
         finally:
             if dist.rank == 0:
@@ -355,6 +359,29 @@ def _conflicts(plans: list[dict[str, int]]) -> list[str]:
             if other != size:
                 problems.append(f"ranks {first} and {rank} have different files {name}")
     return problems
+
+
+def _merged(by_rank: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+    """The metadata of all ranks, dicts within joined key by key; and what contradicts itself."""
+    merged: dict[str, Any] = {}
+    owners: dict[tuple[str, ...], int] = {}
+    problems: list[str] = []
+
+    def join(into: dict[str, Any], given: dict[str, Any], rank: int, above: tuple[str, ...]) -> None:
+        for key, value in given.items():
+            path = (*above, str(key))
+            if key not in into:
+                into[key] = {} if isinstance(value, dict) else value
+                owners[path] = rank
+            if isinstance(value, dict) and isinstance(into[key], dict):
+                join(into[key], value, rank, path)
+            elif _metrics.to_json(into[key]) != _metrics.to_json(value):
+                name, values = ".".join(path), f"{into[key]!r} and {value!r}"
+                problems.append(f"ranks {owners[path]} and {rank} have different metadata {name}: {values}")
+
+    for rank, given in enumerate(by_rank):
+        join(merged, given, rank, ())
+    return merged, problems
 
 
 def _copy_selected(

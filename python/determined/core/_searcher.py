@@ -162,7 +162,8 @@ class SearcherContext:
         given = 0
         while True:
             started = time.monotonic()
-            answer = self._master.get(path, {"known": given, "timeout_seconds": _POLL_SECONDS}, _POLL_SECONDS)
+            query = {"known": given, "timeout_seconds": _POLL_SECONDS, "or_preempted": "true"}
+            answer = self._master.get(path, query, _POLL_SECONDS)
             operations = answer["operations"]
             if given < len(operations):
                 operation = operations[given]

@@ -16,6 +16,7 @@ _HOMES = {
     "MetricReducer": "_metric",
     "RunHook": "_hooks",
     "ServingInputReceiverFn": "_trial",
+    "load_estimator_from_checkpoint_path": "_load",
 }
 
 __all__ = [  # they come by __getattr__
@@ -28,6 +29,7 @@ __all__ = [  # they come by __getattr__
     "MetricReducer",
     "RunHook",
     "ServingInputReceiverFn",
+    "load_estimator_from_checkpoint_path",
 ]
 
 __getattr__ = _lazy.names(__name__, _HOMES)

@@ -10,7 +10,7 @@ from determined._tensorflow import _aggregation
 from determined._tensorflow._framework import tf, v1
 from determined._train_context import TrialContext
 from determined.common import check
-from determined.estimator import _premade
+from determined.estimator import _model_dir, _premade
 from determined.estimator._experimental import EstimatorExperimentalContext
 
 
@@ -23,6 +23,7 @@ class EstimatorContext(TrialContext):
     def __init__(self, env: EnvContext, distributed: DistributedContext | None = None) -> None:
         v1.disable_v2_behavior()
         _premade.take_both_generations()
+        _model_dir.take_ours()
         super().__init__(env, distributed)
         self.experimental = EstimatorExperimentalContext(self)
         self.optimizer_wrapped = False
@@ -52,10 +53,10 @@ class EstimatorContext(TrialContext):
         if not self.env.managed_training:
             return dataset
         check.is_instance(dataset, tf.data.Dataset, "wrap_dataset() takes a tf.data.Dataset")
-        check.false(
-            self.experimental.training_cached,
-            "wrap_dataset() and cache_train_dataset() exclude each other: the cache shards its data itself",
-        )
+        if self.experimental.training_cached:
+            check.fail(
+                "both wrap_dataset() and cache_train_dataset()", "one of them", "the cache shards its data itself"
+            )
         self.dataset_wrapped = True
         ranks = self.distributed
         return dataset.shard(ranks.size, ranks.rank) if shard_dataset and ranks.size > 1 else dataset

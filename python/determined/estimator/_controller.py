@@ -17,10 +17,12 @@ from tensorflow_estimator.python.estimator import util as estimator_util
 from determined import _launch, _metrics
 from determined._env import EnvContext
 from determined._source import SourceSnapshot
-from determined._tensorflow import _exchange, _rng
+from determined._tensorflow import _board, _exchange, _rng, _scratch
 from determined._tensorflow._controller import TensorFlowController
 from determined._tensorflow._framework import tf, v1
 from determined._tensorflow._random import seeds
+from determined._tensorflow._slots import is_slot
+from determined._tensorflow._tuning import without_tuning
 from determined.common import check
 from determined.estimator import _evaluation
 from determined.estimator._context import EstimatorTrialContext
@@ -46,11 +48,15 @@ class EstimatorTrialController(TensorFlowController):
         super().__init__(trial, context, source)
         name = type(trial).__name__
         given = trial.build_estimator()
-        check.is_instance(given, v1.estimator.Estimator, f"result of {name}.build_estimator()")
+        _expect(given, v1.estimator.Estimator, "tf.estimator.Estimator", f"result of {name}.build_estimator()")
         self._train_spec = trial.build_train_spec()
-        check.is_instance(self._train_spec, tf.estimator.TrainSpec, f"result of {name}.build_train_spec()")
+        _expect(
+            self._train_spec, tf.estimator.TrainSpec, "tf.estimator.TrainSpec", f"result of {name}.build_train_spec()"
+        )
         self._eval_spec = trial.build_validation_spec()
-        check.is_instance(self._eval_spec, tf.estimator.EvalSpec, f"result of {name}.build_validation_spec()")
+        _expect(
+            self._eval_spec, tf.estimator.EvalSpec, "tf.estimator.EvalSpec", f"result of {name}.build_validation_spec()"
+        )
         self._serving = trial.build_serving_input_receiver_fns()
         check.is_instance(self._serving, dict, f"result of {name}.build_serving_input_receiver_fns()")
         for key in self._serving:
@@ -59,7 +65,7 @@ class EstimatorTrialController(TensorFlowController):
                     f"the name {key!r} in {name}.build_serving_input_receiver_fns()",
                     "a name for a directory of the checkpoint, other than code",
                 )
-        self._model_dir = tempfile.mkdtemp(prefix=f"estimator-{context.distributed.local_rank}-")
+        self._model_dir = tempfile.mkdtemp(prefix="estimator-", dir=_scratch.root())
         self._estimator = self._rebuilt(given)
         self._run_hooks = [hook for hook in self._train_spec.hooks if isinstance(hook, RunHook)]
         self._not_additive: set[str] = set()
@@ -67,6 +73,7 @@ class EstimatorTrialController(TensorFlowController):
         self._monitored: Any = None
         self._session: Any = None
         self._fetches: dict[str, Any] = {}
+        self._writer: Any = None
         self._checked = False
         self._started = False
 
@@ -154,6 +161,7 @@ class EstimatorTrialController(TensorFlowController):
             v1.train.NanTensorHook(spec.loss),
             *spec.training_hooks,
             *(spec.training_chief_hooks if context.distributed.is_chief else ()),
+            *(self._summary_hooks() if context.distributed.is_chief else ()),
         ]
         creator = v1.train.ChiefSessionCreator(
             scaffold,
@@ -172,21 +180,30 @@ class EstimatorTrialController(TensorFlowController):
                 "a tf.data.Dataset",
                 "features and labels as tensors are not supported: return a data set of (features, labels)",
             )
-        check.true(
-            context.dataset_wrapped or context.experimental.training_cached,
-            "the input_fn of training returned a data set that has not been through context.wrap_dataset() "
-            "or context.experimental.cache_train_dataset()",
-        )
+        if not (context.dataset_wrapped or context.experimental.training_cached):
+            check.fail(
+                f"an unwrapped data set from the input_fn of {type(self._trial).__name__}.build_train_spec()",
+                "one that has been through context.wrap_dataset() or context.experimental.cache_train_dataset()",
+                "call it right after the data set is made",
+            )
         # Always the same operations: seeds of later ones depend on how many there are.
         behind = max(0, self._trained - 1)  # one more is taken when all is ready
         run_up = 0 if context.experimental.enter(dataset, behind) else behind
-        dataset = dataset.repeat().skip(tf.constant(run_up, tf.int64))
+        dataset = without_tuning(dataset.repeat().skip(tf.constant(run_up, tf.int64)))
         iterator = v1.data.make_initializable_iterator(dataset)
         self._iterator = iterator
         values = iterator.get_next()
         self._next = tf.group(*tf.nest.flatten(values, expand_composites=True))
         features, labels = estimator_util.parse_iterator_result(values)
         return features, labels
+
+    def _summary_hooks(self) -> list[Any]:
+        """What writes the graph's summaries for TensorBoard: as often as the user's RunConfig says."""
+        steps = self._estimator.config.save_summary_steps
+        if not steps or self._context.env.test_mode or not v1.get_collection(v1.GraphKeys.SUMMARIES):
+            return []
+        self._writer = v1.summary.FileWriter(_board.directory("train"))
+        return [v1.train.SummarySaverHook(save_steps=steps, summary_writer=self._writer, scaffold=self._scaffold)]
 
     def _opened(self, session: Any) -> None:
         """After every creation of the session, when tables and variables are initialised."""
@@ -209,7 +226,7 @@ class EstimatorTrialController(TensorFlowController):
         return {
             v.op.name
             for v in variables
-            if v.op.name != step and (v.op.name in trained or not _is_slot(v.op.name, trained))
+            if v.op.name != step and (v.op.name in trained or not is_slot(v.op.name, trained))
         }
 
     # ---- what the loop asks for ----
@@ -222,6 +239,8 @@ class EstimatorTrialController(TensorFlowController):
         with self._graph.as_default(), self._graph.device(self._estimator._device_fn):
             for _ in range(batches):
                 rows.append(self._train_batch())
+        if self._writer is not None:
+            self._writer.flush()  # what is there by a report is kept with it
         if context.distributed.size > 1 and context.env.experiment_config.average_training_metrics():
             rows = _metrics.mean_over_ranks(context.distributed.allgather(rows))
         return _metrics.averages(rows), rows
@@ -234,10 +253,12 @@ class EstimatorTrialController(TensorFlowController):
         self._trained += 1
         if not self._checked:
             self._checked = True
-            check.true(
-                self._context.optimizer_wrapped,
-                "a batch was trained without context.wrap_optimizer(): wrap the optimizer right after it is made",
-            )
+            if not self._context.optimizer_wrapped:
+                check.fail(
+                    f"an unwrapped optimizer in {type(self._trial).__name__}.build_estimator()",
+                    "one that has been through context.wrap_optimizer()",
+                    "a batch was trained without it: call it right after the optimizer is made",
+                )
         return {name: _plain(value) for name, value in found["metrics"].items()}
 
     def _equalise(self) -> None:
@@ -252,7 +273,7 @@ class EstimatorTrialController(TensorFlowController):
     def validate(self) -> dict[str, Any]:
         context = self._context
         context.distributed.note(f"validating after batch {self._trained}")
-        with _rng.untouched(), tempfile.TemporaryDirectory(prefix="evaluation-") as directory:
+        with _rng.untouched(), tempfile.TemporaryDirectory(prefix="evaluation-", dir=_scratch.root()) as directory:
             self._equalise()
             path = self._save_model(pathlib.Path(directory), meta=False)
             hooks: list[Any] = [*self._eval_spec.hooks, StopCatcher(lambda: context.set_stop_requested(True))]
@@ -260,11 +281,23 @@ class EstimatorTrialController(TensorFlowController):
                 total = _evaluation.SumOverRanks(context.distributed)
                 total.additive = lambda variable: variable.name not in self._not_additive
                 hooks.append(total)
+            counted = _evaluation.CountBatches()
+            hooks.append(counted)
             steps = 1 if context.env.test_mode else self._eval_spec.steps
-            metrics = self._estimator.evaluate(self._eval_spec.input_fn, steps, hooks, checkpoint_path=path)
+            try:
+                metrics = self._estimator.evaluate(self._evaluation_input, steps, hooks, checkpoint_path=path)
+            except tf.errors.OpError:
+                context.experimental.raise_error_of_reducer()
+                raise
+        if not any(context.distributed.allgather(counted.batches > 0)):
+            check.fail("no validation batches", "at least one")
         if context.distributed.size > 1:
             metrics = _evaluation.over_ranks(metrics, context.distributed)
         return {name: _plain(value) for name, value in metrics.items()}
+
+    def _evaluation_input(self) -> Any:
+        given = self._estimator._call_input_fn(self._eval_spec.input_fn, tf.estimator.ModeKeys.EVAL)
+        return without_tuning(given) if isinstance(given, tf.data.Dataset) else given
 
     def _save_model(self, directory: pathlib.Path, *, meta: bool) -> str:
         step = v1.train.get_global_step(self._graph)
@@ -321,6 +354,11 @@ class EstimatorTrialController(TensorFlowController):
                 shutil.rmtree(self._model_dir, ignore_errors=True)
 
 
+def _expect(found: Any, kind: type, called: str, reason: str) -> None:
+    if not isinstance(found, kind):
+        check.fail(f"a {type(found).__name__}", f"a {called}", reason)
+
+
 def _without_large_constants(graph: Any) -> None:
     for node in graph.node:
         if node.op == "Const" and node.ByteSize() > _LARGE_CONSTANT_BYTES:
@@ -345,13 +383,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
         return value.item()
     return value
-
-
-def _is_slot(name: str, trained: set[str]) -> bool:
-    """Whether a variable is of an optimizer, by TensorFlow's rule for their names."""
-    if any(name.startswith(f"{one}/") for one in trained):
-        return True
-    return name.rpartition("/")[2].startswith(("beta1_power", "beta2_power")) or name.startswith("training/")
 
 
 def _checkpoint_in(directory: str) -> str:

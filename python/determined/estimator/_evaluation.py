@@ -16,6 +16,16 @@ from determined._tensorflow._framework import tf, v1
 logger = logging.getLogger("determined.estimator")
 
 
+class CountBatches(v1.train.SessionRunHook):  # type: ignore[misc]
+    """How many batches were evaluated: TensorFlow's metrics of none are zeros."""
+
+    def __init__(self) -> None:
+        self.batches = 0
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.batches += 1
+
+
 class SumOverRanks(v1.train.SessionRunHook):  # type: ignore[misc]
     """Adds up what TensorFlow's own metrics counted on each rank, just before their values are taken.
 

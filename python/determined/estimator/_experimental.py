@@ -30,3 +30,7 @@ class EstimatorExperimentalContext(CachingContext):
             TypeError: the metric is nested or holds no tensors, or the reducer is neither.
         """
         return self._metrics.make(metric, reducer, numpy_dtype)
+
+    def raise_error_of_reducer(self) -> None:
+        """Raises what the user's reducer raised, if one did: TensorFlow makes a text of it."""
+        self._metrics.raise_error()

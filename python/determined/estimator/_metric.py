@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
@@ -69,6 +70,7 @@ class MetricMaker:
         self._ranks = ranks
         self._last: Any = weakref.WeakKeyDictionary()
         """In each graph, the value operation made last: they run one after the other, the same on every rank."""
+        self._error: Exception | None = None
 
     def make(self, metric: Any, reducer: Any, numpy_dtype: Any) -> tuple[Any, Any]:
         """As ``EstimatorExperimentalContext.make_metric``."""
@@ -100,12 +102,31 @@ class MetricMaker:
             return np.asarray(rule.cross_slot_reduce([found[0] for found in parts])).astype(dtype)
 
         graph = v1.get_default_graph()
-        update = tf.numpy_function(accumulate, tensors, tf.int64)
+        update = tf.numpy_function(self._kept(accumulate), tensors, tf.int64)
         before = self._last.get(graph)
         with v1.control_dependencies([before] if before is not None else []):
-            value = tf.numpy_function(reduce, [], tf.as_dtype(dtype))
+            value = tf.numpy_function(self._kept(reduce), [], tf.as_dtype(dtype))
         self._last[graph] = value
         return value, update
+
+    def _kept(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The same function, whose error is kept: what runs it makes a text of it."""
+
+        @functools.wraps(function)
+        def call(*values: Any) -> Any:
+            try:
+                return function(*values)
+            except Exception as error:
+                self._error = error
+                raise
+
+        return call
+
+    def raise_error(self) -> None:
+        """Raises what a reducer raised, if one did."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error from None
 
 
 def _flat(metric: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:

@@ -90,8 +90,8 @@ def enter(directory: str, command: list[str], config: Mapping[str, Any] | None =
         packages.insert(0, build(home, layer, packages))
     os.environ["VIRTUAL_ENV"] = str(home)
     os.environ["PATH"] = f"{home / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    if shadowed := sorted({name for entry in packages for name in imported_from_elsewhere(entry)}):
-        print(f"starting afresh, for {layers[-1].title} brings its own {', '.join(shadowed)}", flush=True)
+    if any(imported_from_elsewhere(entry) for entry in packages):
+        sys.stdout.flush()
         os.environ[_ENTERED] = str(home)
         sys.stderr.flush()
         os.execv(home / "bin" / "python", [str(home / "bin" / "python"), *command])

@@ -15,12 +15,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from determined import _end, _environment, _failure, _launch, _meeting, _ranks, _watch
+from determined import _end, _environment, _failure, _launch, _meeting, _profiling, _ranks, _watch
 from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._loop import Follower, Loop
 from determined._runtime_api import EXIT_GONE, RankClient
 from determined._source import SourceSnapshot
+from determined._train_context import TrialContext
 from determined.common import util
 from determined.errors import InvalidHP
 from determined.exec import _ending, _output, _requirements, _script
@@ -125,7 +126,7 @@ def _train(env: EnvContext, client: RankClient, runtime: Any, source: SourceSnap
                 storage=storage,
                 rules=runtime,
                 new_uuid=runtime.new_uuid,
-                board=_board(env),
+                board=_board(context),
             )
         else:
             loop = Follower(context=context, controller=controller, storage=storage)
@@ -135,7 +136,8 @@ def _train(env: EnvContext, client: RankClient, runtime: Any, source: SourceSnap
             _environment.report_in_background(
                 _environment.reporter(env.rank, client if ranks.is_chief else None, runtime)
             )
-        loop.run()
+        with _profiling.measured(env.experiment_config.profiling_enabled(), ranks):
+            loop.run()
     except InvalidHP as error:
         if _end.first(ranks, "stopped", str(error)):
             print(f"the trial refused its hyperparameters: {error}", file=sys.stderr)
@@ -152,7 +154,11 @@ def _work_directory() -> str:
     return os.environ.get("DET_WORKDIR") or os.getcwd()
 
 
-def _board(env: EnvContext) -> Board:
+def _board(context: TrialContext) -> Board | None:
+    wanted = getattr(context, "get_enable_tensorboard_logging", None)  # PyTorch trials have a say
+    if wanted is not None and not wanted():
+        return None
+    env = context.env
     root = storage_place(env.experiment_config.get("checkpoint_storage") or {})
     return Board(root, os.environ.get("DET_CLUSTER_ID", ""), env.experiment_id, env.trial_id)
 

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
+import os
+import pathlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from determined.common.api import Session
-from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy
+from determined.experimental._checkpoint import Checkpoint
+from determined.experimental._lists import list_checkpoints, trial_answers
+from determined.experimental._order import CheckpointSortBy, OrderBy, TrialSortBy
 from determined.experimental._ranking import best_first
-from determined.experimental._resource import OrderBy, State, state_of, time_of
-from determined.experimental._trial import Trial, TrialSortBy, list_checkpoints
+from determined.experimental._resource import Resource, State, path_of, state_of, time_of
+from determined.experimental._trial import Trial
+from determined.experimental._workspace import Workspace
 
 ExperimentState = State
 
 
-class Experiment:
+class Experiment(Resource):
     """An experiment. Attributes are as of the last :meth:`reload`.
 
     ``id``, ``name``, ``description``, ``notes``, ``labels``, ``state``, ``archived``, ``progress`` (0 to 1),
     ``config`` (with all defaults), ``error`` (why it is in state ERROR), ``git`` (``commit``, ``remote``, ``branch``,
-    ``committer``, ``commit_date``, ``dirty`` of the directory that was submitted; empty where nobody knows).
+    ``committer``, ``commit_date``, ``dirty`` of the directory that was submitted; empty where nobody knows),
+    ``project_id``, ``workspace_id``.
     """
 
-    def __init__(self, session: Session, answer: Mapping[str, Any]) -> None:
+    def __init__(self, experiment_id: int, session: Session) -> None:
+        self.id = experiment_id
         self._session = session
-        self._read(answer)
+        self._config: dict[str, Any] | None = None
+
+    @classmethod
+    def _of(cls, session: Session, answer: Mapping[str, Any]) -> Experiment:
+        return cls(answer["id"], session)._take(answer)
 
     def _read(self, answer: Mapping[str, Any]) -> None:
-        self.id: int = answer["id"]
         self.name: str = answer.get("name") or ""
         self.description: str = answer.get("description") or ""
         self.notes: str = answer.get("notes") or ""
@@ -42,7 +53,9 @@ class Experiment:
         self.end_time: datetime.datetime | None = time_of(answer.get("endTime"))
         self.error: str = answer.get("error") or ""
         self.git: dict[str, Any] = answer.get("git") or {}
-        self._config: dict[str, Any] | None = answer.get("config") or None
+        self.project_id: int = answer.get("projectId") or 1
+        self.workspace_id: int = answer.get("workspaceId") or 1
+        self._config = answer.get("config") or None
 
     @property
     def experiment_id(self) -> int:
@@ -57,8 +70,7 @@ class Experiment:
         return f"Experiment(id={self.id})"
 
     def reload(self) -> None:
-        """Reads all attributes again."""
-        self._read(self._session.get(self._path())["experiment"])
+        self._take(self._session.get(self._path())["experiment"])
 
     def get_config(self) -> dict[str, Any]:
         if self._config is None:
@@ -92,6 +104,32 @@ class Experiment:
         """Deletes a finished experiment with its checkpoints, metrics and logs; they are gone a little later."""
         self._session.delete(self._path())
 
+    def delete_tensorboard_files(self) -> None:
+        """Deletes the curves of all trials from storage."""
+        self._session.delete(f"{self._path()}/tensorboard-files")
+
+    def move_to_project(self, workspace_name: str, project_name: str) -> None:
+        """Puts the experiment into another project.
+
+        Raises:
+            NotFoundException: there is no such workspace, or no such project in it.
+            BadRequestException: the project is archived.
+        """
+        project = Workspace(self._session, workspace_name=workspace_name).get_project(project_name)
+        self._session.post(f"{self._path()}/move", {"destinationProjectId": project.id})
+        self.reload()
+
+    def download_code(self, output_dir: str | os.PathLike[str] | None = None) -> str:
+        """Writes the model definition to ``exp-<id>_model_def.tar.gz`` in ``output_dir`` and returns that path.
+
+        The directory, by default the working one, is made where it is missing; a file of the name is replaced.
+        """
+        directory = pathlib.Path(output_dir or ".")
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"exp-{self.id}_model_def.tar.gz"
+        path.write_bytes(base64.b64decode(self._session.get(f"{self._path()}/model_def")["b64Tgz"]))
+        return str(path)
+
     def set_name(self, name: str) -> None:
         self._patch(name=name)
 
@@ -101,7 +139,7 @@ class Experiment:
     def set_notes(self, notes: str) -> None:
         self._patch(notes=notes)
 
-    def set_labels(self, labels: Sequence[str]) -> None:
+    def set_labels(self, labels: Iterable[str]) -> None:
         self._patch(labels=sorted(set(labels)))
 
     def add_label(self, label: str) -> None:
@@ -111,21 +149,25 @@ class Experiment:
         self.set_labels([known for known in self.labels if known != label])
 
     def _patch(self, **changes: Any) -> None:
-        self._read(self._session.patch(self._path(), changes)["experiment"])
+        self._take(self._session.patch(self._path(), changes)["experiment"])
 
     def _command(self, verb: str) -> None:
         self._session.post(f"{self._path()}/{verb}")
         self.reload()
 
     def _path(self) -> str:
-        return f"/api/v1/experiments/{self.id}"
+        return path_of("experiments", self.id)
+
+    def iter_trials(
+        self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING, limit: int | None = None
+    ) -> Iterator[Trial]:
+        """All trials, asked for as they are needed, ``limit`` at a time."""
+        for answer in trial_answers(self._session, self._path(), sort_by, order_by, limit):
+            yield Trial._of(self._session, answer)
 
     def list_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> list[Trial]:
         """All trials."""
-        params = {"sortBy": sort_by.value, "orderBy": order_by.value}
-        return [
-            Trial(self._session, answer) for answer in self._session.pages(f"{self._path()}/trials", "trials", params)
-        ]
+        return list(self.iter_trials(sort_by, order_by))
 
     get_trials = list_trials
 

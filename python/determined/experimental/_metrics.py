@@ -42,8 +42,8 @@ class ValidationMetrics(TrialMetrics):
 _KINDS = {"training": TrainingMetrics, "validation": ValidationMetrics}
 
 
-def iter_metrics(session: Session, trial_ids: Sequence[int], group: str) -> Iterator[Any]:
-    """The stored reports of trials, trial by trial, ascending by steps."""
+def iter_metrics(session: Session, trial_ids: Sequence[int], group: str | None) -> Iterator[Any]:
+    """The stored reports of trials, trial by trial, ascending by steps; of all groups where none is named."""
     params = {"trialIds": list(trial_ids), "group": group}
     for item in session.stream("/api/v1/trials/metrics/trial_metrics", params):
         for row in item["metrics"]:

@@ -3,120 +3,29 @@
 from __future__ import annotations
 
 import datetime
-import enum
-import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from determined.common.api import Session
-from determined.experimental._checkpoint import Checkpoint
-from determined.experimental._resource import time_of
+from determined.experimental._model_version import ModelVersion
+from determined.experimental._order import ModelOrderBy, OrderBy
+from determined.experimental._resource import Resource, path_of, time_of
 
 
-class ModelSortBy(enum.Enum):
-    UNSPECIFIED = 0
-    NAME = 1
-    DESCRIPTION = 2
-    CREATION_TIME = 4
-    LAST_UPDATED_TIME = 5
-
-
-class ModelOrderBy(enum.Enum):
-    ASC = 1
-    ASCENDING = 1
-    DESC = 2
-    DESCENDING = 2
-
-
-def model_path(name: str) -> str:
-    return "/api/v1/models/" + urllib.parse.quote(name, safe="")
-
-
-class ModelVersion:
-    """One version of a model: a checkpoint that garbage collection never deletes.
-
-    ``model_version`` is its number, from 1; ``checkpoint`` the :class:`Checkpoint`.
-    """
-
-    def __init__(self, session: Session, answer: Mapping[str, Any]) -> None:
-        self._session = session
-        self._read(answer)
-
-    def _read(self, answer: Mapping[str, Any]) -> None:
-        self.model_version: int = answer["version"]
-        self.model_id: int = answer["model"]["id"]
-        self.model_name: str = answer["model"]["name"]
-        self.name: str = answer.get("name") or ""
-        self.comment: str = answer.get("comment") or ""
-        self.notes: str = answer.get("notes") or ""
-        self.labels: list[str] = list(answer.get("labels") or [])
-        self.metadata: dict[str, Any] = answer.get("metadata") or {}
-        self.creation_time: datetime.datetime | None = time_of(answer.get("creationTime"))
-        self.last_updated_time: datetime.datetime | None = time_of(answer.get("lastUpdatedTime"))
-        self.username: str = answer.get("username") or ""
-        self.checkpoint = Checkpoint(self._session, answer["checkpoint"])
-        self.checkpoint.model_name = self.model_name
-        self.checkpoint.model_version = self.model_version
-
-    @property
-    def uuid(self) -> str:
-        """Of the checkpoint."""
-        return self.checkpoint.uuid
-
-    def __repr__(self) -> str:
-        return f"ModelVersion(model={self.model_name!r}, version={self.model_version}, checkpoint={self.uuid})"
-
-    def download(self, path: str | None = None) -> str:
-        """As :meth:`Checkpoint.download`."""
-        return self.checkpoint.download(path)
-
-    def load(self, path: str | None = None, tags: list[str] | None = None, **kwargs: Any) -> Any:
-        """As :meth:`Checkpoint.load`."""
-        return self.checkpoint.load(path, tags, **kwargs)
-
-    def set_name(self, name: str) -> None:
-        self._patch(name=name)
-
-    def set_notes(self, notes: str) -> None:
-        self._patch(notes=notes)
-
-    def set_comment(self, comment: str) -> None:
-        self._patch(comment=comment)
-
-    def set_labels(self, labels: Sequence[str]) -> None:
-        self._patch(labels=list(labels))
-
-    def add_metadata(self, metadata: dict[str, Any]) -> None:
-        self._patch(metadata={**self.metadata, **metadata})
-
-    def remove_metadata(self, keys: Iterable[str]) -> None:
-        gone = set(keys)
-        self._patch(metadata={name: value for name, value in self.metadata.items() if name not in gone})
-
-    def delete(self) -> None:
-        """Removes the version; the checkpoint stays, and may be collected again."""
-        self._session.delete(self._path())
-
-    def reload(self) -> None:
-        self._read(self._session.get(self._path())["modelVersion"])
-
-    def _patch(self, **changes: Any) -> None:
-        self._read(self._session.patch(self._path(), changes)["modelVersion"])
-
-    def _path(self) -> str:
-        return f"{model_path(self.model_name)}/versions/{self.model_version}"
-
-
-class Model:
+class Model(Resource):
     """A named series of checkpoints. Attributes are as of the last :meth:`reload`."""
 
-    def __init__(self, session: Session, answer: Mapping[str, Any]) -> None:
+    def __init__(self, session: Session, name: str) -> None:
         self._session = session
-        self._read(answer)
+        self.name = name
+
+    @classmethod
+    def _of(cls, session: Session, answer: Mapping[str, Any]) -> Model:
+        return cls(session, answer["name"])._take(answer)
 
     def _read(self, answer: Mapping[str, Any]) -> None:
+        self.name = answer["name"]
         self.model_id: int = answer["id"]
-        self.name: str = answer["name"]
         self.description: str = answer.get("description") or ""
         self.notes: str = answer.get("notes") or ""
         self.labels: list[str] = list(answer.get("labels") or [])
@@ -129,7 +38,8 @@ class Model:
         self.workspace_id: int = answer.get("workspaceId") or 1
 
     def __repr__(self) -> str:
-        return f"Model(name={self.name!r}, metadata={self.metadata!r})"
+        metadata = f", metadata={self.metadata!r}" if self._is_read else ""
+        return f"Model(name={self.name!r}{metadata})"
 
     def get_version(self, version: int = -1) -> ModelVersion | None:
         """The version of that number; -1 and 0 mean the latest, None where there is none yet.
@@ -140,22 +50,23 @@ class Model:
         if version in (0, -1):
             newest = self._versions(ModelOrderBy.DESC, limit=1)
             return newest[0] if newest else None
-        return ModelVersion(self._session, self._session.get(f"{self._path()}/versions/{version}")["modelVersion"])
+        found = self._session.get(f"{self._path()}/versions/{version}")["modelVersion"]
+        return ModelVersion._of(self._session, found)
 
-    def get_versions(self, order_by: ModelOrderBy = ModelOrderBy.DESC) -> list[ModelVersion]:
+    def get_versions(self, order_by: ModelOrderBy | OrderBy = ModelOrderBy.DESC) -> list[ModelVersion]:
         """All versions, the latest first."""
         return self._versions(order_by)
 
     list_versions = get_versions
 
-    def _versions(self, order_by: ModelOrderBy, limit: int | None = None) -> list[ModelVersion]:
+    def _versions(self, order_by: ModelOrderBy | OrderBy, limit: int | None = None) -> list[ModelVersion]:
         params = {"orderBy": f"ORDER_BY_{order_by.name}"}
         path = f"{self._path()}/versions"
         if limit is not None:
             answers = self._session.get(path, {**params, "limit": limit})["modelVersions"]
         else:
             answers = list(self._session.pages(path, "modelVersions", params))
-        return [ModelVersion(self._session, answer) for answer in answers]
+        return [ModelVersion._of(self._session, answer) for answer in answers]
 
     def register_version(
         self,
@@ -184,7 +95,7 @@ class Model:
         }
         answer = self._session.post(f"{self._path()}/versions", body)["modelVersion"]
         self.reload()
-        return ModelVersion(self._session, answer)
+        return ModelVersion._of(self._session, answer)
 
     def add_metadata(self, metadata: dict[str, Any]) -> None:
         """Sets entries; a value replaces the whole old one."""
@@ -209,7 +120,7 @@ class Model:
         Raises:
             ConflictException: another has the name.
         """
-        self._read(self._session.patch(self._path(), {"name": name})["model"])
+        self._take(self._session.patch(self._path(), {"name": name})["model"])
 
     def move_to_workspace(self, workspace_name: str) -> None:
         """Puts the model into another workspace.
@@ -233,10 +144,10 @@ class Model:
         self._session.delete(self._path())
 
     def reload(self) -> None:
-        self._read(self._session.get(self._path())["model"])
+        self._take(self._session.get(self._path())["model"])
 
     def _patch(self, **changes: Any) -> None:
-        self._read(self._session.patch(self._path(), changes)["model"])
+        self._take(self._session.patch(self._path(), changes)["model"])
 
     def _path(self) -> str:
-        return model_path(self.name)
+        return path_of("models", self.name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from determined.experimental._checkpoint import Checkpoint, CheckpointState
+from determined.experimental._checkpoint import Checkpoint
+from determined.experimental._checkpoint_fields import CheckpointState
 from determined.experimental._resource import comparable
 
 

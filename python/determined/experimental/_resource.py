@@ -1,21 +1,46 @@
-"""What experiments, trials, checkpoints and models have in common: fields that were read from the master."""
+"""What experiments, trials, checkpoints, models and users have in common: fields that were read from the master."""
 
 from __future__ import annotations
 
+import abc
 import datetime
 import enum
 import math
+import urllib.parse
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 
-class OrderBy(enum.Enum):
-    """The direction of a list."""
+class Resource(abc.ABC):
+    """Something that the master has. Its attributes are as of the last :meth:`reload`.
 
-    ASC = "ORDER_BY_ASC"
-    ASCENDING = "ORDER_BY_ASC"
-    DESC = "ORDER_BY_DESC"
-    DESCENDING = "ORDER_BY_DESC"
+    What a list or a call has given is read already; what was made from an id reads itself when an attribute is first
+    asked for, and raises NotFoundException then where there is no such thing.
+    """
+
+    _is_read = False
+
+    @abc.abstractmethod
+    def reload(self) -> None:
+        """Reads all attributes again."""
+
+    @abc.abstractmethod
+    def _read(self, answer: Mapping[str, Any]) -> None:
+        """Sets the attributes."""
+
+    def _take(self, answer: Mapping[str, Any]) -> Self:
+        """The same object, with what a list or a call has given of it."""
+        self._read(answer)
+        self._is_read = True
+        return self
+
+    if not TYPE_CHECKING:  # it would know every name
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or self._is_read:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self.reload()
+            return getattr(self, name)
 
 
 class State(enum.Enum):
@@ -50,6 +75,11 @@ def state_of(name: str) -> State:
         return State(name)
     except ValueError:
         return State.UNSPECIFIED
+
+
+def path_of(kind: str, name: str | int) -> str:
+    """Where the API has the thing of that name or id, whatever characters are in it."""
+    return f"/api/v1/{kind}/{urllib.parse.quote(str(name), safe='')}"
 
 
 def time_of(text: str | None) -> datetime.datetime | None:

@@ -3,73 +3,43 @@
 from __future__ import annotations
 
 import datetime
-import enum
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from determined.common import check
 from determined.common.api import Session
-from determined.common.api.errors import MasterNotFoundException
-from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy
+from determined.experimental import _trial_log
+from determined.experimental._checkpoint import Checkpoint
+from determined.experimental._lists import list_checkpoints
 from determined.experimental._metrics import TrainingMetrics, TrialMetrics, ValidationMetrics, iter_metrics
+from determined.experimental._order import CheckpointSortBy, OrderBy
 from determined.experimental._ranking import best_first
-from determined.experimental._resource import OrderBy, State, state_of, time_of
+from determined.experimental._resource import Resource, State, path_of, state_of, time_of
+from determined.experimental._trial_environment import TrialEnvironment
+from determined.experimental._trial_log import LogLevel
+
+if TYPE_CHECKING:
+    from determined.experimental._experiment import Experiment
 
 TrialState = State
 
-_OUTAGE_SECONDS = 60.0
 
-
-class TrialSortBy(enum.Enum):
-    ID = "SORT_BY_ID"
-    START_TIME = "SORT_BY_START_TIME"
-    END_TIME = "SORT_BY_END_TIME"
-    STATE = "SORT_BY_STATE"
-    BEST_VALIDATION_METRIC = "SORT_BY_BEST_VALIDATION_METRIC"
-    BATCHES_PROCESSED = "SORT_BY_BATCHES_PROCESSED"
-    RESTARTS = "SORT_BY_RESTARTS"
-
-
-class LogLevel(enum.Enum):
-    TRACE = "LOG_LEVEL_TRACE"
-    DEBUG = "LOG_LEVEL_DEBUG"
-    INFO = "LOG_LEVEL_INFO"
-    WARNING = "LOG_LEVEL_WARNING"
-    ERROR = "LOG_LEVEL_ERROR"
-    CRITICAL = "LOG_LEVEL_CRITICAL"
-
-
-class TrialEnvironment:
-    """What a trial ran in.
-
-    ``environments`` are the different ones that it had, that of the newest run first: dicts with ``versions``,
-    ``os``, ``hardware``, ``switches``, ``variables`` and ``packages`` (as ``pip freeze`` says it); ``runs`` are the
-    numbers of the runs in each. ``seeds`` has ``trial`` and ``experiment``, ``git`` the commit that was submitted.
-    A trial that has not begun has none yet.
-    """
-
-    def __init__(self, answer: Mapping[str, Any]) -> None:
-        found = answer.get("environments") or []
-        self.environments: list[dict[str, Any]] = [entry["environment"] for entry in found]
-        self.runs: list[list[int]] = [sorted({finding["runId"] for finding in entry["found"]}) for entry in found]
-        self.seeds: dict[str, int] = answer.get("seeds") or {}
-        self.git: dict[str, Any] = answer.get("git") or {}
-
-
-class Trial:
+class Trial(Resource):
     """A trial. Attributes are as of the last :meth:`reload`.
 
     ``id``, ``experiment_id``, ``state``, ``hparams``, ``restarts``, ``batches`` (trained so far),
     ``summary_metrics``, ``warm_start_checkpoint_uuid`` (of the trial it began from, or None).
     """
 
-    def __init__(self, session: Session, answer: Mapping[str, Any]) -> None:
+    def __init__(self, trial_id: int, session: Session) -> None:
+        self.id = trial_id
         self._session = session
-        self._read(answer)
+
+    @classmethod
+    def _of(cls, session: Session, answer: Mapping[str, Any]) -> Trial:
+        return cls(answer["id"], session)._take(answer)
 
     def _read(self, answer: Mapping[str, Any]) -> None:
-        self.id: int = answer["id"]
         self.experiment_id: int = answer["experimentId"]
         self.state: TrialState = state_of(answer["state"])
         self.hparams: dict[str, Any] = answer.get("hparams") or {}
@@ -89,16 +59,26 @@ class Trial:
         return f"Trial(id={self.id})"
 
     def reload(self) -> None:
-        """Reads all attributes again."""
-        self._read(self._session.get(f"/api/v1/trials/{self.id}")["trial"])
+        self._take(self._session.get(self._path())["trial"])
+
+    def _path(self) -> str:
+        return path_of("trials", self.id)
+
+    def get_experiment(self) -> Experiment:
+        """The experiment that the trial is of."""
+        from determined.experimental._experiment import Experiment
+
+        experiment = Experiment(self.experiment_id, self._session)
+        experiment.reload()
+        return experiment
 
     def get_environment(self) -> TrialEnvironment:
         """Packages, hardware, switches and seeds that the trial had."""
-        return TrialEnvironment(self._session.get(f"/api/v1/trials/{self.id}/environment"))
+        return TrialEnvironment(self._session.get(f"{self._path()}/environment"))
 
     def kill(self) -> None:
         """Ends the trial without a checkpoint. A trial that is over stays as it is."""
-        self._session.post(f"/api/v1/trials/{self.id}/kill")
+        self._session.post(f"{self._path()}/kill")
 
     def list_checkpoints(
         self,
@@ -107,7 +87,7 @@ class Trial:
         max_results: int | None = None,
     ) -> list[Checkpoint]:
         """Completed checkpoints, by time or by an attribute; by a validation metric where ``sort_by`` is a name."""
-        return list_checkpoints(self._session, f"/api/v1/trials/{self.id}", sort_by, order_by, max_results)
+        return list_checkpoints(self._session, self._path(), sort_by, order_by, max_results)
 
     get_checkpoints = list_checkpoints
 
@@ -161,17 +141,23 @@ class Trial:
         rank_ids: Sequence[int] | None = None,
         stdtypes: Sequence[str] | None = None,
         min_level: LogLevel | None = None,
+        timestamp_before: int | str | datetime.datetime | None = None,
+        timestamp_after: int | str | datetime.datetime | None = None,
+        sources: Sequence[str] | None = None,
+        search_text: str | None = None,
     ) -> Iterable[str]:
         """The lines of the trial's log, as ``det trial logs`` prints them; with ``follow`` until the trial is over.
 
+        A time is a number of seconds since 1970 or a text such as ``2026-05-14T09:30:00Z``; ``sources`` are ``task``,
+        ``agent`` and ``master``.
+
         Raises:
-            ValueError: ``head`` with ``tail``, or ``tail`` with ``follow``.
+            ValueError: ``head`` with ``tail``, or ``tail`` with ``follow``; a time that is none.
         """
         if head is not None and tail is not None:
             raise ValueError("head and tail can't both be given")
         if tail is not None and follow:
             raise ValueError("tail and follow can't both be given")
-        levels = list(LogLevel)
         params: dict[str, Any] = {
             "follow": follow,
             "limit": head if head is not None else tail,
@@ -179,39 +165,22 @@ class Trial:
             "containerIds": list(container_ids or ()),
             "rankIds": list(rank_ids or ()),
             "stdtypes": list(stdtypes or ()),
-            "levels": [level.value for level in levels[levels.index(min_level) :]] if min_level else [],
+            "levels": min_level.and_above if min_level else [],
+            "timestampBefore": _trial_log.moment("timestamp_before", timestamp_before),
+            "timestampAfter": _trial_log.moment("timestamp_after", timestamp_after),
+            "sources": list(sources or ()),
+            "searchText": search_text or None,
         }
-        lines = self._followed_logs(params) if follow else self._stored_logs(params, 120.0)
+        path = f"{self._path()}/logs"
+        lines = (_trial_log.followed if follow else _trial_log.stored)(self._session, path, params)
         return reversed(list(lines)) if tail is not None else lines
-
-    def _stored_logs(self, params: Mapping[str, Any], timeout: float) -> Iterator[str]:
-        for line in self._session.stream(f"/api/v1/trials/{self.id}/logs", params, timeout):
-            yield line["message"]
-
-    def _followed_logs(self, params: Mapping[str, Any]) -> Iterator[str]:
-        """Outlives a silent trial, a broken connection and a restarted master; no line twice or lost."""
-        seen, failed_since = 0, 0.0
-        while True:
-            try:
-                for number, line in enumerate(self._stored_logs(params, 600.0)):
-                    failed_since = 0.0
-                    if number >= seen:
-                        seen += 1
-                        yield line
-                return
-            except MasterNotFoundException:
-                now = time.monotonic()
-                failed_since = failed_since or now
-                if now - failed_since > _OUTAGE_SECONDS:
-                    raise
-                time.sleep(0.5)
 
     def iter_logs(self, follow: bool = False, **filters: Any) -> Iterator[str]:
         """The same as :meth:`logs`, as an iterator."""
         return iter(self.logs(follow, **filters))
 
-    def iter_metrics(self, group: str) -> Iterator[TrialMetrics]:
-        """The reports of a group (``training``, ``validation`` or one of your own), ascending by steps."""
+    def iter_metrics(self, group: str | None = None) -> Iterator[TrialMetrics]:
+        """The reports of a group (``training``, ``validation`` or one of your own) or of all, ascending by steps."""
         return iter_metrics(self._session, [self.id], group)
 
     stream_metrics = iter_metrics
@@ -221,23 +190,3 @@ class Trial:
 
     def stream_validation_metrics(self) -> Iterator[ValidationMetrics]:
         return iter_metrics(self._session, [self.id], "validation")
-
-
-def list_checkpoints(
-    session: Session,
-    owner: str,
-    sort_by: str | CheckpointSortBy | None,
-    order_by: OrderBy | None,
-    max_results: int | None,
-) -> list[Checkpoint]:
-    params: dict[str, Any] = {"states": ["STATE_COMPLETED"], "orderBy": order_by.value if order_by else None}
-    if isinstance(sort_by, CheckpointSortBy):
-        params["sortByAttr"] = sort_by.value
-    elif sort_by is not None:
-        params["sortByMetric"] = sort_by
-    found: list[Checkpoint] = []
-    for answer in session.pages(f"{owner}/checkpoints", "checkpoints", params):
-        if max_results is not None and len(found) >= max_results:
-            break
-        found.append(Checkpoint(session, answer))
-    return found

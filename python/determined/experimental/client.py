@@ -18,13 +18,30 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, CheckpointState, DownloadMode
-from determined.experimental._determined import Determined, ExperimentSortBy
+from determined.experimental._checkpoint import Checkpoint
+from determined.experimental._checkpoint_fields import CheckpointState, DownloadMode
+from determined.experimental._determined import Determined
 from determined.experimental._experiment import Experiment, ExperimentReference, ExperimentState
 from determined.experimental._metrics import TrainingMetrics, TrialMetrics, ValidationMetrics
-from determined.experimental._model import Model, ModelOrderBy, ModelSortBy, ModelVersion
-from determined.experimental._resource import OrderBy
-from determined.experimental._trial import LogLevel, Trial, TrialSortBy, TrialState
+from determined.experimental._model import Model
+from determined.experimental._model_version import ModelVersion
+from determined.experimental._order import (
+    CheckpointOrderBy,
+    CheckpointSortBy,
+    ExperimentOrderBy,
+    ExperimentSortBy,
+    ModelOrderBy,
+    ModelSortBy,
+    OrderBy,
+    TrialOrderBy,
+    TrialSortBy,
+)
+from determined.experimental._project import Project
+from determined.experimental._resource_pool import ResourcePool
+from determined.experimental._trial import Trial, TrialState
+from determined.experimental._trial_log import LogLevel
+from determined.experimental._user import User
+from determined.experimental._workspace import Workspace
 
 TrialReference = Trial
 
@@ -66,8 +83,50 @@ def logout() -> None:
     _determined = None
 
 
-def whoami() -> str:
+def whoami() -> User:
     return _master().whoami()
+
+
+def get_session_username() -> str:
+    return _master().get_session_username()
+
+
+def list_users(active: bool | None = None) -> list[User]:
+    return _master().list_users(active)
+
+
+def get_user_by_name(user_name: str) -> User:
+    return _master().get_user_by_name(user_name)
+
+
+def get_user_by_id(user_id: int) -> User:
+    return _master().get_user_by_id(user_id)
+
+
+def create_user(username: str, admin: bool, password: str | None = None, remote: bool = False) -> User:
+    """See :meth:`Determined.create_user`."""
+    return _master().create_user(username, admin, password, remote)
+
+
+def list_workspaces() -> list[Workspace]:
+    return _master().list_workspaces()
+
+
+def get_workspace(name: str) -> Workspace:
+    return _master().get_workspace(name)
+
+
+def create_workspace(name: str) -> Workspace:
+    return _master().create_workspace(name)
+
+
+def delete_workspace(name: str) -> None:
+    """See :meth:`Determined.delete_workspace`."""
+    _master().delete_workspace(name)
+
+
+def list_resource_pools() -> list[ResourcePool]:
+    return _master().list_resource_pools()
 
 
 def create_experiment(
@@ -88,9 +147,9 @@ def get_experiment(experiment_id: int) -> Experiment:
     return _master().get_experiment(experiment_id)
 
 
-def list_experiments(**filters: Any) -> list[Experiment]:
+def list_experiments(*filters: Any, **more_filters: Any) -> list[Experiment]:
     """See :meth:`Determined.list_experiments`."""
-    return _master().list_experiments(**filters)
+    return _master().list_experiments(*filters, **more_filters)
 
 
 def get_trial(trial_id: int) -> Trial:
@@ -119,11 +178,9 @@ def get_model_by_id(model_id: int) -> Model:
     return _master().get_model_by_id(model_id)
 
 
-def list_models(
-    sort_by: ModelSortBy = ModelSortBy.NAME, order_by: ModelOrderBy = ModelOrderBy.ASCENDING, **filters: Any
-) -> list[Model]:
+def list_models(*filters: Any, **more_filters: Any) -> list[Model]:
     """See :meth:`Determined.list_models`."""
-    return _master().list_models(sort_by, order_by, **filters)
+    return _master().list_models(*filters, **more_filters)
 
 
 get_models = list_models
@@ -150,11 +207,13 @@ def stream_trials_validation_metrics(trial_ids: Sequence[int]) -> Iterator[Trial
 
 __all__ = [
     "Checkpoint",
+    "CheckpointOrderBy",
     "CheckpointSortBy",
     "CheckpointState",
     "Determined",
     "DownloadMode",
     "Experiment",
+    "ExperimentOrderBy",
     "ExperimentReference",
     "ExperimentSortBy",
     "ExperimentState",
@@ -164,25 +223,40 @@ __all__ = [
     "ModelSortBy",
     "ModelVersion",
     "OrderBy",
+    "Project",
+    "ResourcePool",
     "TrainingMetrics",
     "Trial",
     "TrialMetrics",
+    "TrialOrderBy",
     "TrialReference",
     "TrialSortBy",
     "TrialState",
+    "User",
     "ValidationMetrics",
+    "Workspace",
     "create_experiment",
     "create_model",
+    "create_user",
+    "create_workspace",
+    "delete_workspace",
     "get_checkpoint",
     "get_experiment",
     "get_model",
     "get_model_by_id",
     "get_model_labels",
     "get_models",
+    "get_session_username",
     "get_trial",
+    "get_user_by_id",
+    "get_user_by_name",
+    "get_workspace",
     "iter_trials_metrics",
     "list_experiments",
     "list_models",
+    "list_resource_pools",
+    "list_users",
+    "list_workspaces",
     "login",
     "logout",
     "stream_trials_metrics",

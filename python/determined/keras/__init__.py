@@ -18,6 +18,7 @@ _HOMES = {
     "TFKerasTrialContext": "_context",
     "TFKerasTrialController": "_controller",
     "callbacks": "",
+    "load_model_from_checkpoint_path": "_load",
 }
 
 __all__ = [  # they come by __getattr__
@@ -32,6 +33,7 @@ __all__ = [  # they come by __getattr__
     "TFKerasTrialContext",
     "TFKerasTrialController",
     "callbacks",
+    "load_model_from_checkpoint_path",
 ]
 
 __getattr__ = _lazy.names(__name__, _HOMES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import pathlib
+import pickle
 import sys
 from typing import Any
 
@@ -19,15 +20,16 @@ from determined._tensorflow import _rng
 from determined._tensorflow._controller import TensorFlowController
 from determined._tensorflow._framework import tf
 from determined._tensorflow._random import seeds
+from determined._tensorflow._tuning import without_tuning
 from determined.common import check
 from determined.errors import InvalidExperimentException
 from determined.keras import _data, callbacks
 from determined.keras._context import TFKerasTrialContext
 from determined.keras._trial import TFKerasTrial
+from determined.keras._weights import WEIGHTS, take
 
 logger = logging.getLogger("determined.keras")
 
-_WEIGHTS = "determined-keras-model-weights"
 _OPTIMIZERS = "determined-keras-optimizer-weights.h5"
 
 
@@ -56,6 +58,12 @@ class TFKerasTrialController(TensorFlowController):
         )
         self._given = trial.keras_callbacks()
         check.is_instance(self._given, (list, tuple), f"result of {name}.keras_callbacks()")
+        for place, one in enumerate(self._given):
+            if not isinstance(one, tf.keras.callbacks.Callback):
+                check.fail(
+                    f"{one!r} as item {place} of the result of {name}.keras_callbacks()",
+                    "a callback of tf.keras or of determined.keras.callbacks",
+                )
         self._own = [one for one in self._given if isinstance(one, callbacks.Callback)]
         self._callbacks: Any = None
         self._batches: Any = None
@@ -68,6 +76,8 @@ class TFKerasTrialController(TensorFlowController):
                 "the behaviour of TensorFlow 2 was switched off in this process (by an Estimator or Tensorpack, or by "
                 "disable_v2_behavior()); a TFKerasTrial needs it"
             )
+        if not env.managed_training:
+            return
         _rng.prepare_process(env, threads)
         tf.keras.utils.set_random_seed(env.trial_seed % 2**32)
 
@@ -100,9 +110,14 @@ class TFKerasTrialController(TensorFlowController):
         else:  # traced now, before generators are set: what tracing draws is the same in every process of the trial
             model.train_function.get_concrete_function(self._batches)
         if checkpoint:
-            model.load_weights(str(pathlib.Path(checkpoint) / _WEIGHTS)).expect_partial()
-            if not weights_only:
-                self._load_optimizers(pathlib.Path(checkpoint) / _OPTIMIZERS)
+            path = pathlib.Path(checkpoint)
+            if weights_only:
+                logger.info(
+                    "took %d of the model's %d variables from the other trial", *take(model, str(path / WEIGHTS))
+                )
+            else:
+                model.load_weights(str(path / WEIGHTS)).expect_partial()
+                self._load_optimizers(path / _OPTIMIZERS)
         self._spread(model.weights)
         context.waiting.restore(own.get("waiting", []))
         options = context.fit_options
@@ -136,19 +151,19 @@ class TFKerasTrialController(TensorFlowController):
             data = source.repeat().skip(0 if jumps else self._trained)
         if options["class_weight"]:
             data = data.map(data_adapter._make_class_weight_map_fn(options["class_weight"]))
-        return data
+        return without_tuning(data)
 
     def _validation_set(self) -> Any:
         source, ranks = self._validation, self._context.distributed
         if isinstance(source, _data.Batches):
-            return _data.as_dataset(lambda: source.validation(ranks), source.get(0))
-        return source
+            return without_tuning(_data.as_dataset(lambda: source.validation(ranks), source.get(0)))
+        return without_tuning(source)
 
     def _build_eagerly(self) -> None:
         model = self._model
         if not model.built:
             source = self._training
-            first = source.get(0) if isinstance(source, _data.Batches) else next(iter(source))
+            first = source.get(0) if isinstance(source, _data.Batches) else next(iter(without_tuning(source)))
             x, _, _ = data_adapter.unpack_x_y_sample_weight(first)
             model(x, training=False)
         build = getattr(model.optimizer, "build", None) or model.optimizer._create_all_weights
@@ -251,7 +266,7 @@ class TFKerasTrialController(TensorFlowController):
     # ---- checkpoints ----
 
     def _write(self, directory: pathlib.Path) -> None:
-        self._model.save_weights(str(directory / _WEIGHTS), save_format="tf")
+        self._model.save_weights(str(directory / WEIGHTS), save_format="tf")
         with h5py.File(directory / _OPTIMIZERS, "w") as file:
             for place, optimizer in enumerate(self._context.optimizers):
                 group = file.create_group(f"optimizer-{place}")
@@ -275,7 +290,7 @@ class TFKerasTrialController(TensorFlowController):
     def _own_state(self) -> dict[str, Any]:
         return {
             **super()._own_state(),
-            "callbacks": [one.get_state() for one in self._own],
+            "callbacks": [_state_of(one) for one in self._own],
             "waiting": self._context.waiting.state(),
         }
 
@@ -289,6 +304,18 @@ class TFKerasTrialController(TensorFlowController):
             given, self._callbacks = self._callbacks, None
             if sys.exc_info()[0] is None:
                 given.on_train_end({})
+
+
+def _state_of(callback: callbacks.Callback) -> Any:
+    state = callback.get_state()
+    try:
+        pickle.dumps(state, protocol=4)
+    except Exception as error:
+        check.fail(
+            f"a state that cannot be pickled ({error}) from {type(callback).__name__}.get_state()",
+            "numbers, strings, arrays, and lists and dicts of them",
+        )
+    return state
 
 
 def _variables(optimizer: Any) -> list[Any]:

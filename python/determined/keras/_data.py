@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from determined._distributed import DistributedContext
+from determined._tensorflow import _rng
 from determined._tensorflow._framework import tf
 from determined.common import check
 from determined.errors import InvalidDataTypeException
@@ -40,31 +41,41 @@ class Batches:
         self.count = count
         self.get = get
         self.epoch_end = epoch_end
+        self._ended = 0
+
+    def _end_epochs(self, seed: int, before: int) -> None:
+        """Ends all epochs before this one that have not ended in this process, the first ones first.
+
+        Data that orders itself anew after every epoch so has the same order in a process that goes on: what it draws
+        for that follows from seed and epoch, on every rank alike.
+        """
+        while self._ended < before:
+            if self.epoch_end is not None:
+                with _rng.seeded(_epoch_seed(seed, self._ended)):
+                    self.epoch_end()
+            self._ended += 1
 
     def order(self, seed: int, epoch: int, *, shuffle: bool) -> Any:
         """The numbers of an epoch's batches: it follows from seed and epoch alone."""
-        return (
-            np.random.RandomState((seed + epoch * 1000003) % 2**32).permutation(self.count)
-            if shuffle
-            else range(self.count)
-        )
+        return np.random.RandomState(_epoch_seed(seed, epoch)).permutation(self.count) if shuffle else range(self.count)
 
     def training(self, *, seed: int, shuffle: bool, start: int, ranks: DistributedContext) -> Iterator[Any]:
         """This rank's batches without end, from its batch ``start``: every ``size``-th of all epochs' in a row."""
         order = functools.lru_cache(maxsize=2)(lambda epoch: self.order(seed, epoch, shuffle=shuffle))
-        last = None
         number = start * ranks.size + ranks.rank
         while True:
             epoch, place = divmod(number, self.count)
-            if last is not None and epoch != last and self.epoch_end is not None:
-                self.epoch_end()
-            last = epoch
+            self._end_epochs(seed, epoch)
             yield self.get(int(order(epoch)[place]))
             number += ranks.size
 
     def validation(self, ranks: DistributedContext) -> Iterator[Any]:
         for number in range(ranks.rank, self.count, ranks.size):
             yield self.get(number)
+
+
+def _epoch_seed(seed: int, epoch: int) -> int:
+    return (seed + epoch * 1000003) % 2**32
 
 
 def batches_of(data: Any, batch_size: int, method: str) -> Batches | None:

@@ -17,7 +17,7 @@ class TFKerasNativeContext(NativeContext, TFKerasContext):
     """What ``determined.experimental.keras.init`` returns: ``fit`` of a model that it wrapped trains on the cluster."""
 
     def wrap_model(self, model: Any) -> Any:
-        model = super().wrap_model(model)
+        model = self.model = super().wrap_model(model)
         model.fit = self._fit
         model.fit_generator = self._fit
         return model
@@ -35,7 +35,7 @@ class TFKerasNativeContext(NativeContext, TFKerasContext):
         **options: Any,
     ) -> None:
         """Takes the place of the model's ``fit``. Lengths and batch sizes are those of the experiment configuration."""
-        if not self.compiled:
+        if self.env.managed_training and not self.compiled:
             raise InvalidExperimentException("the model's fit() was called before its compile()")
         if validation_data is None:
             raise InvalidExperimentException("fit() was called without validation_data, which every trial needs")

@@ -6,7 +6,8 @@
     entrypoint: python3 -m determined.launch.torch_distributed --trial model_def:MyTrial
 
 Options of ``torchrun`` may come first, followed by ``--``. The processes meet at a port that is free when they start.
-Outside the cluster there is one process.
+Where there are several, ``[rank=N] `` is put before each line that they print (``_ranked.py``). Outside the cluster
+there is one process.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Sequence
 
 from determined._info import ClusterInfo, get_cluster_info
 from determined.core._connection import Master
+from determined.launch import _ranked
 
 _PATIENCE_SECONDS = 600.0
 _USAGE = "python3 -m determined.launch.torch_distributed [options of torchrun --] (--trial MODULE:CLASS | SCRIPT ...)"
@@ -36,11 +38,19 @@ def command(words: Sequence[str], place: Sequence[str]) -> list[str]:
         script = ["-m", "determined.launch.trial", script[1]]
     elif script and script[0] in ("python", "python3", sys.executable):
         script = script[1:]
+    elif script[:1] == ["--no-python"] and len(script) > 1:
+        return _torchrun(place, options, script[1:])
     elif script and not script[0].startswith("-") and not script[0].endswith(".py"):
-        script = ["--no-python", *script]
-    if not script or (script[0].startswith("-") and script[0] not in ("-m", "--no-python")):
+        return _torchrun(place, options, script)
+    if not script or (script[0].startswith("-") and script[0] != "-m"):
         raise ValueError(f"{' '.join(words) or 'nothing'}: no script to start; usage: {_USAGE}")
-    return [sys.executable, "-m", "torch.distributed.run", *place, *options, *script]
+    return _torchrun(place, options, [sys.executable, "-u", *script])
+
+
+def _torchrun(place: Sequence[str], options: Sequence[str], worker: Sequence[str]) -> list[str]:
+    """torchrun with workers whose lines have their rank."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", *place, *options]
+    return [*torchrun, "--no-python", sys.executable, "-I", "-S", _ranked.__file__, *worker]
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:

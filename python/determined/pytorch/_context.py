@@ -64,8 +64,10 @@ class PyTorchTrialContext(TrialContext):
         self.profiler: Any = None
         self._apex_called = False
         self._tensorboard_writer: Any = None
+        self._enable_tensorboard_logging = True
         self._scaler_stepped = False
         self._exchanges: dict[int, _gradients.GradientExchange] = {}
+        self._averages: dict[int, bool] = {}  # of optimizers that differ from the configuration
 
     def _choose_device(self) -> torch.device:
         if not (self.env.managed_training and self.env.use_gpu and torch.cuda.is_available()):
@@ -85,25 +87,36 @@ class PyTorchTrialContext(TrialContext):
         self.models.append(model)
         return model
 
-    def wrap_optimizer(self, optimizer: Optimizer, backward_passes_per_step: int = 1) -> Optimizer:
+    def wrap_optimizer(
+        self,
+        optimizer: Optimizer,
+        backward_passes_per_step: int = 1,
+        fp16_compression: bool | None = None,
+        average_aggregated_gradients: bool | None = None,
+    ) -> Optimizer:
         """Registers an optimizer. Returns the optimizer to use from now on.
 
         ``backward_passes_per_step`` says how often ``backward`` is called for each step of this optimizer.
+        ``fp16_compression`` and ``average_aggregated_gradients`` are, for this optimizer, what
+        ``gradient_compression`` and ``average_aggregated_gradients`` of the section ``optimizations`` are for all.
         """
         check.gt_eq(backward_passes_per_step, 1, "backward_passes_per_step of wrap_optimizer()")
         if self.env.managed_training:
             check.false(self._apex_called, "wrap_optimizer() must come before configure_apex_amp()")
             if self.distributed.watch is not None:
-                self._exchange_gradients_of(optimizer)
+                default = self.env.experiment_config.gradient_compression()
+                self._exchange_gradients_of(optimizer, default if fp16_compression is None else fp16_compression)
+        if average_aggregated_gradients is not None:
+            self._averages[id(optimizer)] = average_aggregated_gradients
         self.optimizers.append(optimizer)
         return optimizer
 
-    def _exchange_gradients_of(self, optimizer: torch.optim.Optimizer) -> None:
+    def _exchange_gradients_of(self, optimizer: torch.optim.Optimizer, compress: bool) -> None:
         exchange = _gradients.GradientExchange(
             optimizer,
             self.distributed.size,
             watch=self.distributed.watch,
-            compress=self.env.experiment_config.gradient_compression(),
+            compress=compress,
         )
         self._exchanges[id(optimizer)] = exchange
 
@@ -166,6 +179,23 @@ class PyTorchTrialContext(TrialContext):
         method of the returned object. Without ``name`` it must return a dict of metrics.
         """
         return self.reducers.wrap(reducer, name, for_training, for_validation)
+
+    def reset_reducers(self) -> None:
+        """Begins all reduced metrics anew. Every training report and every validation does so by itself."""
+        self.reducers.reset()
+
+    def set_enable_tensorboard_logging(self, enable_tensorboard_logging: bool) -> None:
+        """Whether reports are written for TensorBoard and its files kept; to be said in the trial's constructor.
+
+        Raises:
+            AssertionError: it is no bool.
+        """
+        if not isinstance(enable_tensorboard_logging, bool):
+            raise AssertionError(f"enable_tensorboard_logging is {enable_tensorboard_logging!r}; must be True or False")
+        self._enable_tensorboard_logging = enable_tensorboard_logging
+
+    def get_enable_tensorboard_logging(self) -> bool:
+        return self._enable_tensorboard_logging
 
     def get_tensorboard_writer(self) -> Any:
         """A ``torch.utils.tensorboard.SummaryWriter`` on :meth:`get_tensorboard_path`, always the same.
@@ -237,7 +267,7 @@ class PyTorchTrialContext(TrialContext):
                 return
         if exchange is not None and not exchange.done:
             exchange.run()
-        if frequency > 1 and self.average_aggregated_gradients:
+        if frequency > 1 and self._averages.get(id(optimizer), self.average_aggregated_gradients):
             gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
             if gradients:
                 torch._foreach_div_(gradients, frequency)

@@ -45,7 +45,9 @@ def _warn_once(data: Any) -> None:
     kind = f"numpy array of {data.dtype}" if isinstance(data, np.ndarray) else type(data).__name__
     if kind not in _warned:
         _warned.add(kind)
-        logger.warning("batches hold a %s, which can't be moved to a device; it is passed on as it is", kind)
+        logger.warning(
+            "batches hold values of the type %s, which can't be moved to a device; they are passed on as they are", kind
+        )
 
 
 def data_length(data: Any) -> int:
@@ -68,6 +70,6 @@ def data_length(data: Any) -> int:
             return data_length(data[0])
         return len(data)
     raise TypeError(
-        f"the batch holds a {type(data).__name__} where an array or a tensor is needed to count records; "
-        "override get_batch_length() for batches of your own type"
+        f"the batch holds a value of the type {type(data).__name__} where an array or a tensor is needed to count "
+        "records; override get_batch_length() for batches of your own type"
     )

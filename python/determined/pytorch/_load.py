@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 from typing import Any
 
 import torch
 
-from determined import _entrypoint, _native
+from determined import _entrypoint, _rebuilding
 from determined._experiment_config import ExperimentConfig
-from determined._trial import Trial
 from determined.common import check
 from determined.pytorch import _generation, _state
 from determined.pytorch._context import PyTorchTrialContext
@@ -37,7 +35,7 @@ def load_trial_from_checkpoint_path(
         trial.model.eval()
     """
     root = pathlib.Path(path)
-    described = _description(root)
+    described = _rebuilding.description(root)
     changes = trial_kwargs or {}
     env = free_env(
         experiment_config=ExperimentConfig(changes.get("exp_conf") or described["experiment_config"]),
@@ -47,24 +45,14 @@ def load_trial_from_checkpoint_path(
     )
     context = PyTorchTrialContext(env)
     if trial_class is None:
-        code = root / "code"
-        if not code.is_dir():
-            check.fail(f"checkpoint {root.name} without code/", "the trial's source in it", "or pass trial_class")
-        with _entrypoint.importable(str(code)):
-            found = _find(described["trial_cls_spec"], str(code))
+        code = _rebuilding.source(root, "or pass trial_class")
+        with _entrypoint.importable(code):
+            found = _rebuilding.trial_class(described, code)
             if not issubclass(found, PyTorchTrial):
                 check.fail(f"a {found.__name__} in the checkpoint", "a PyTorchTrial")
                 raise AssertionError
             return _build(found, context, root, {**(torch_load_kwargs or {}), **kwargs})
     return _build(trial_class, context, root, {**(torch_load_kwargs or {}), **kwargs})
-
-
-def _find(spec: str, code: str) -> type[Trial]:
-    """The class of a checkpoint's source; a script that submits itself is stopped where it does."""
-    found: type[Trial] | None = None
-    with _native.recorded() as handed_over:
-        found = _entrypoint.load_trial_class(spec, code)
-    return found or handed_over[0]
 
 
 def load_model_or_trial(path: str, torch_load_kwargs: dict[str, Any]) -> PyTorchTrial | torch.nn.Module:
@@ -92,14 +80,3 @@ def _build(
         for model in context.models:
             model.to(device)
     return trial
-
-
-def _description(root: pathlib.Path) -> dict[str, Any]:
-    """What the checkpoint says of itself, in ``load_data.json`` or, from older times, ``metadata.json``."""
-    for name in ("load_data.json", "metadata.json"):
-        if (root / name).is_file():
-            described = json.loads((root / name).read_text())
-            if "experiment_config" in described and "hparams" in described:
-                described.setdefault("trial_cls_spec", described["experiment_config"].get("entrypoint"))
-                return dict(described)
-    raise FileNotFoundError(f"{root} has no load_data.json; it is not a checkpoint of a trial, or not a complete one")

@@ -15,7 +15,7 @@ import torch
 import torch.utils.data
 
 from determined.common import check
-from determined.pytorch import _order, _rng, samplers
+from determined.pytorch import _order, _passes, _rng, samplers
 from determined.pytorch._data import DataLoader
 
 Key = tuple[int, list[Any]]
@@ -34,9 +34,14 @@ def training_length(loader: Any, *, replicas: int, rank: int) -> int:
 
 
 def training_iterator(loader: Any, *, seed: int, start: int, replicas: int, rank: int) -> Iterator[Any]:
-    """This rank's training batches from its batch ``start`` on, for ever."""
+    """This rank's training batches from its batch ``start`` on, for ever.
+
+    Any other loader than ours finds its place in the pass itself; of a length that nobody knows, its passes are counted
+    from where this process began.
+    """
     if not isinstance(loader, DataLoader):
-        return _endless(loader)
+        length = UNKNOWN if samplers.repeats(loader) else training_length(loader, replicas=replicas, rank=rank)
+        return _passes.endless(loader, seed=seed, first=start // length)
     in_workers = loader.num_workers > 0
     order = _order.training_batches(_epochs(loader, seed, "training"), start=start, replicas=replicas, rank=rank)
 
@@ -114,16 +119,6 @@ def _running(loader: DataLoader, keys: _Keys, seed: int) -> Iterable[Any]:
         generator=torch.Generator().manual_seed(seed),
         **options,
     )
-
-
-def _endless(loader: Iterable[Any]) -> Iterator[Any]:
-    while True:
-        empty = True
-        for batch in loader:
-            empty = False
-            yield batch
-        if empty:
-            check.fail("a training data loader without batches", "at least one batch")
 
 
 def _as_it_is(batch: Any) -> Any:

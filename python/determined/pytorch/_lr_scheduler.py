@@ -8,6 +8,9 @@ from typing import Any, TypeAlias
 
 from determined.common import check
 
+# Once, for all calls of get_lr(): a filter for each call would make Python forget which warnings it has shown.
+warnings.filterwarnings("ignore", r"To get the last learning rate computed by the scheduler", UserWarning)
+
 
 class StepMode(enum.Enum):
     """Specifies when and how ``scheduler.step()`` is called."""
@@ -60,9 +63,7 @@ class LRScheduler:
 
     def get_lr(self) -> list[Any]:
         """What the wrapped scheduler's ``get_lr()`` computes; PyTorch means ``get_last_lr()`` for reading."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return list(self._scheduler.get_lr())
+        return list(self._scheduler.get_lr())
 
     def get_last_lr(self) -> list[Any]:
         """The learning rates in use, one for each parameter group."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,18 @@ _FUNCTIONS: dict[Reducer, Callable[[Any], Any]] = {
 def reduce_values(reducer: Reducer, values: Sequence[Any]) -> float:
     """One number from the values of all batches: over all elements of them, every batch with the same weight."""
     return float(_FUNCTIONS[reducer](np.array(values)))
+
+
+def _reduce_metric(name: str, reducer: Reducer, values: Sequence[Any]) -> float:
+    try:
+        return reduce_values(reducer, values)
+    except (TypeError, ValueError) as error:
+        check.fail(
+            f"{reprlib.repr(values[0])} for the metric {name!r}",
+            f"numbers, which Reducer.{reducer.name} makes one of",
+            f"result of evaluate_batch(): {error}",
+        )
+        raise AssertionError from error
 
 
 def reduce_ranks(reducer: Reducer, values: Sequence[float], batches: Sequence[int]) -> float:
@@ -67,7 +80,7 @@ def reduce_batches(
     """The metrics of a validation from those of the batches of all ranks; the same on every rank."""
     names = list(per_batch[0]) if per_batch else []
     reducers = reducers_by_name(choice, names)
-    mine = {name: reduce_values(reducers[name], [metrics[name] for metrics in per_batch]) for name in names}
+    mine = {name: _reduce_metric(name, reducers[name], [metrics[name] for metrics in per_batch]) for name in names}
     if ranks.size == 1:
         return mine
     of_ranks = ranks.allgather((mine, len(per_batch)))

@@ -73,6 +73,34 @@ def seeded(seed: int) -> Iterator[None]:
         _random_state.restore(shared)
 
 
+class Stream:
+    """Generators of its own: what is drawn inside goes on where the last time inside ended.
+
+    Outside, the generators are as if nothing had been drawn. Only the CPU's, as in ``seeded``.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._inside: Any = None
+        self._outside: Any = None
+
+    def __enter__(self) -> None:
+        self._outside = torch.get_rng_state(), _random_state.state()
+        if self._inside is None:
+            seed_cpu(self._seed)
+        else:
+            self._put(self._inside)
+
+    def __exit__(self, *_: object) -> None:
+        self._inside = torch.get_rng_state(), _random_state.state()
+        self._put(self._outside)
+
+    @staticmethod
+    def _put(states: Any) -> None:
+        torch.set_rng_state(states[0])
+        _random_state.restore(states[1])
+
+
 def seed_cpu(seed: int) -> None:
     """Seeds the generators that draw on the CPU."""
     _random_state.seed(seed)

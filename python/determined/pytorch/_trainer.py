@@ -11,7 +11,7 @@ import pathlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from determined import _environment
+from determined import _environment, _profiling
 from determined._experiment_config import ExperimentConfig
 from determined._info import get_trial_cluster_info
 from determined._local import DirectoryStorage, LocalClient, LocalOperations, new_uuid
@@ -21,7 +21,7 @@ from determined._source import SourceSnapshot
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
 from determined.pytorch._loading import UNKNOWN
-from determined.pytorch._trainer_context import client_of, wants_tensorboard
+from determined.pytorch._trainer_context import client_of
 from determined.pytorch._trial import PyTorchTrial
 from determined.tensorboard._board import Board, storage_place
 
@@ -135,6 +135,28 @@ class Trainer:
             raise TypeError(f"trial is a {type(trial).__name__}; must be a PyTorchTrial")
         self._trial = trial
         self._context = context
+        self._profiling = False
+
+    def configure_profiler(
+        self,
+        sync_timings: bool = True,
+        enabled: bool = False,
+        begin_on_batch: int = 0,
+        end_after_batch: int | None = None,
+    ) -> None:
+        """The former way to say ``fit(profiling_enabled=True)``; the last call before ``fit`` counts.
+
+        The whole training is measured: ``begin_on_batch`` and ``end_after_batch`` are named in the log and do nothing.
+        There are no timings that ``sync_timings`` could mean; :meth:`PyTorchTrialContext.set_profiler` has them.
+        """
+        del sync_timings
+        if enabled and (begin_on_batch > 0 or end_after_batch is not None):
+            logger.warning(
+                "the profiler measures the whole training, not the batches %s to %s only",
+                begin_on_batch,
+                "the last" if end_after_batch is None else end_after_batch,
+            )
+        self._profiling = enabled
 
     def fit(
         self,
@@ -158,13 +180,13 @@ class Trainer:
         A period may be a container of numbers, ``Batch([100, 1000])`` or ``Epoch(range(5, 50, 5))``: what it asks for
         is done after just so many.
 
-        ``test_mode`` (off the cluster only) trains and validates one batch.
+        ``test_mode`` (off the cluster only) trains and validates one batch. ``profiling_enabled`` (on the cluster
+        only), like ``profiling.enabled`` in the configuration, reports what the machine does.
 
         Raises:
             ValueError: no length; ``test_mode`` on the cluster; an unknown policy.
             TypeError: a length or period is not a Batch or an Epoch; ``max_length`` is a container.
         """
-        del profiling_enabled
         periods = (checkpoint_period, validation_period, max_length, reporting_period)
         for unit in periods:
             if unit is not None and not isinstance(unit, TrainUnit):
@@ -191,7 +213,9 @@ class Trainer:
         object.__setattr__(self._context.env, "test_mode", test_mode)
         self._use_checkpoint(latest_checkpoint, on_cluster)
         run = _cluster_run if on_cluster else _local_run
-        run(self._trial, self._context, plan)
+        asked = profiling_enabled or self._profiling or config.profiling_enabled()
+        with _profiling.measured(asked, self._context.distributed):
+            run(self._trial, self._context, plan)
 
     def _use_checkpoint(self, latest: str | None, on_cluster: bool) -> None:
         env = self._context.env
@@ -200,6 +224,11 @@ class Trainer:
                 "the trial has checkpoint %s and begins again all the same: pass "
                 "latest_checkpoint=det.get_cluster_info().latest_checkpoint to fit()",
                 env.latest_checkpoint,
+            )
+        if latest is not None and not on_cluster and not _PathStorage(_local_root()).holds(latest):
+            raise FileNotFoundError(
+                f"latest_checkpoint is {latest!r}; there is no such directory, nor a checkpoint of that name in "
+                f"{_local_root()}"
             )
         object.__setattr__(env, "latest_checkpoint", latest)
 
@@ -273,7 +302,10 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
     from determined import _runtime
 
     config = context.get_experiment_config()
-    given = (config.get("searcher") or {}).get("max_length")
+    searcher = config.get("searcher") or {}
+    given = searcher.get("max_length")
+    if not given and searcher.get("max_time") and searcher.get("time_metric") in ("batches", "records", "epochs"):
+        given = {searcher["time_metric"]: searcher["max_time"]}
     if not given and plan.max_length is None:
         raise ValueError("neither searcher.max_length in the configuration nor max_length of fit() says how long")
     if given and plan.max_length is not None:
@@ -299,7 +331,7 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
     client = client_of(context)
     env = context.env
     board = None
-    if wants_tensorboard(context):
+    if context.get_enable_tensorboard_logging():
         board = Board(
             storage_place(config["checkpoint_storage"]),
             os.environ.get("DET_CLUSTER_ID", ""),
@@ -321,15 +353,22 @@ def _local_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -
     length = plan.max_length
     client = LocalClient([1], smaller_is_better=plan.smaller_is_better)
     lengths = _Lengths(client, lambda _, epoch_length: length.to_batches(epoch_length))
-    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    root = pathlib.Path(home) / "determined" / "checkpoints"
-    storage = _PathStorage(str(root))
+    storage = _PathStorage(_local_root())
     controller = _LocalController(trial, context, None)
     _run(context, plan, controller, lengths, storage, new_uuid)
 
 
+def _local_root() -> str:
+    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return str(pathlib.Path(home) / "determined" / "checkpoints")
+
+
 class _PathStorage(DirectoryStorage):
     """A directory of checkpoints; one may be named by its path, too."""
+
+    def holds(self, uuid: str) -> bool:
+        place = self.path(uuid)
+        return place is not None and os.path.isdir(place)
 
     def path(self, uuid: str) -> str | None:
         return uuid if os.path.isdir(uuid) else super().path(uuid)

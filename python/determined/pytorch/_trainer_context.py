@@ -25,19 +25,12 @@ logger = logging.getLogger("determined")
 
 _on_cluster: weakref.WeakKeyDictionary[PyTorchTrialContext, RankClient | None] = weakref.WeakKeyDictionary()
 
-_without_tensorboard: weakref.WeakSet[PyTorchTrialContext] = weakref.WeakSet()
-
 
 def client_of(context: PyTorchTrialContext) -> RankClient | None:
     """The chief's connection, of a context that :func:`init` has made on the cluster; None on the other ranks."""
     if context not in _on_cluster:
         raise ValueError("the context is not one of determined.pytorch.init(); make it with `with pytorch.init() as …`")
     return _on_cluster[context]
-
-
-def wants_tensorboard(context: PyTorchTrialContext) -> bool:
-    """Whether metrics are to be written for TensorBoard, too."""
-    return context not in _without_tensorboard
 
 
 def free_env(*, hparams: Mapping[str, Any], **fields: Any) -> EnvContext:
@@ -165,8 +158,7 @@ def init(
     PyTorchTrialController.prepare_process(env, _launch.threads(dict(os.environ)))
     context = PyTorchTrialContext(env, ranks)
     _on_cluster[context] = client
-    if not enable_tensorboard_logging:
-        _without_tensorboard.add(context)
+    context.set_enable_tensorboard_logging(enable_tensorboard_logging)
     if client is not None and connection is not None:
         connection.ranks.watch.last_act = client.flush
     return TrainerContext(context, client=client, connection=connection, runtime=_runtime)

@@ -23,6 +23,17 @@ def set_epoch(sampler: Any, epoch: int) -> bool:
     return True
 
 
+def repeats(loader: Any) -> bool:
+    """Whether a loader (or a sampler) never ends, for it has a repeating sampler of this module within it."""
+    at = loader
+    for _ in range(20):
+        if at is None or isinstance(at, _Repeat):
+            break
+        within = (getattr(at, name, None) for name in ("batch_sampler", "sampler", "_inner"))
+        at = next((inner for inner in within if inner is not None), None)
+    return isinstance(at, _Repeat)
+
+
 def sharded_length(length: int, replicas: int, rank: int) -> int:
     """How many of ``length`` things rank ``rank`` gets when they are dealt out in turn."""
     return length // replicas + (1 if length % replicas > rank else 0)

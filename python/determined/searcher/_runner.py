@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import json
 import logging
-import math
 import os
 import pathlib
 import time
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 
 from determined.common.api import errors
 from determined.experimental._determined import Determined, config_text
+from determined.searcher._answers import operations_of, progress_of
 from determined.searcher._method import (
     ExitedReason,
     Operation,
@@ -73,30 +73,38 @@ class SearchRunner(abc.ABC):
 
     def _answer(self, event: Mapping[str, Any]) -> list[Operation]:
         """Tells the method of the event."""
-        method, state = self.search_method, self.state
+        state = self.state
         kind, body = next((key, value) for key, value in event.items() if key != "id")
         if kind == "initialOperations":
-            return list(method.initial_operations(state))
+            return self._ask("initial_operations")
         if kind == "experimentInactive":
             logger.info("experiment %s is %s", state.experiment_id, _state_of(event))
             return []
         trial = uuid.UUID(body["requestId"])
         if kind == "trialCreated":
             state.trials_created.add(trial)
-            return list(method.on_trial_created(state, trial))
+            return self._ask("on_trial_created", trial)
         if kind == "trialProgress":
             state.trial_progress[trial] = float(body["partialUnits"])
             return []
         if kind == "validationCompleted":
             length = int(body["validateAfterLength"])
-            return list(method.on_validation_completed(state, trial, float(body["metric"]), length))
+            return self._ask("on_validation_completed", trial, float(body["metric"]), length)
         if kind == "trialExitedEarly":
             state.failures.add(trial)
-            return list(method.on_trial_exited_early(state, trial, ExitedReason(body["exitedReason"])))
+            return self._ask("on_trial_exited_early", trial, ExitedReason(body["exitedReason"]))
         if kind == "trialClosed":
             state.trials_closed.add(trial)
-            return list(method.on_trial_closed(state, trial))
+            return self._ask("on_trial_closed", trial)
         raise ValueError(f"the master tells of {kind}, which this version does not know")
+
+    def _ask(self, name: str, *arguments: Any) -> list[Operation]:
+        """What a method of the search method returns, once it is what it should be."""
+        answer = getattr(self.search_method, name)(self.state, *arguments)
+        return operations_of(answer, f"{type(self.search_method).__name__}.{name}()")
+
+    def _progress(self) -> float:
+        return progress_of(self.search_method.progress(self.state), f"{type(self.search_method).__name__}.progress()")
 
     def _drive(self, experiment_id: int) -> int:
         """Answers events until the search is over."""
@@ -123,8 +131,7 @@ class SearchRunner(abc.ABC):
             operations = [operation for event in events for operation in self._answer(event)]
             self._pending = [operation.to_json() for operation in operations]
             if any(_trial_of(event) for event in events):
-                fraction = _fraction(self.search_method.progress(self.state))
-                self._pending.append(Progress(fraction).to_json())
+                self._pending.append(Progress(self._progress()).to_json())
             self.state.last_event_id = int(events[-1]["id"])
             self._maybe_sent = False
             if self._is_worth_saving(events):
@@ -212,7 +219,7 @@ class SearchRunner(abc.ABC):
 
     def _find_marked(self) -> int | None:
         path = "/api/v1/experiments"
-        wanted = {"states": ["STATE_PAUSED"], "users": [self._determined.whoami()]}
+        wanted = {"states": ["STATE_PAUSED"], "users": [self._determined.get_session_username()]}
         for listed in self._session.pages(path, "experiments", wanted):
             whole = self._session.get(f"{path}/{listed['id']}")["experiment"]
             if str(whole.get("originalConfig") or "").rstrip().endswith(f"\n{self._mark}"):
@@ -264,7 +271,3 @@ def _trial_of(event: Mapping[str, Any]) -> str:
     """The trial that the event tells of; empty where it is of none."""
     body = next(value for key, value in event.items() if key != "id")
     return str(body.get("requestId", ""))
-
-
-def _fraction(progress: float) -> float:
-    return min(max(float(progress), 0.0), 1.0) if math.isfinite(progress) else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 import socket
@@ -36,7 +37,7 @@ class EventFile:
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """One point of each curve."""
         summary = b"".join(
-            _bytes(1, _bytes(1, name.encode()) + struct.pack("<Bf", 0x15, value)) for name, value in values.items()
+            _bytes(1, _bytes(1, name.encode()) + b"\x15" + _float32(value)) for name, value in values.items()
         )
         self._write(_double(1, time.time()) + b"\x10" + _varint(step) + _bytes(5, summary))
 
@@ -47,6 +48,14 @@ class EventFile:
         length = struct.pack("<Q", len(event))
         checks = struct.pack("<I", masked_crc(length)), struct.pack("<I", masked_crc(event))
         self._file.write(length + checks[0] + event + checks[1])
+
+
+def _float32(value: float) -> bytes:
+    """Four bytes; what is too large for them is infinite, as TensorFlow writes it."""
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return struct.pack("<f", math.copysign(math.inf, value))
 
 
 def masked_crc(data: bytes) -> int:

@@ -13,9 +13,10 @@ from typing import Any
 from determined import _launch, _metrics
 from determined._env import EnvContext
 from determined._source import SourceSnapshot
-from determined._tensorflow import _aggregation, _exchange, _rng
+from determined._tensorflow import _aggregation, _exchange, _rng, _scratch
 from determined._tensorflow._controller import TensorFlowController
 from determined._tensorflow._random import seeds
+from determined._tensorflow._slots import is_slot
 from determined._train_context import TrialContext
 from determined.common import check
 from determined.tensorpack._evaluator import Evaluator
@@ -34,7 +35,7 @@ class TensorpackTrialController(TensorFlowController):
 
     def __init__(self, trial: TensorpackTrial, context: TrialContext, source: SourceSnapshot | None = None) -> None:
         super().__init__(trial, context, source)
-        self._directory = tempfile.mkdtemp(prefix=f"tensorpack-{context.distributed.local_rank}-")
+        self._directory = tempfile.mkdtemp(prefix="tensorpack-", dir=_scratch.root())
         tp.logger.set_logger_dir(self._directory, "d")
         self._graph = v1.Graph()
         self._workloads = 0
@@ -173,9 +174,7 @@ class TensorpackTrialController(TensorFlowController):
             path = v1.train.latest_checkpoint(checkpoint)
             if path is None:
                 raise FileNotFoundError(f"checkpoint {os.path.basename(checkpoint)} has no TensorFlow checkpoint in it")
-            trained = {one.op.name for one in v1.trainable_variables()}
-            others = [one.op.name for one in v1.global_variables() if one.op.name not in trained]
-            start = tp.tfutils.sessinit.SaverRestore(path, ignore=others if weights_only else ())
+            start = tp.tfutils.sessinit.SaverRestore(path, ignore=_not_of_the_model() if weights_only else ())
         elif (backbone := self._call("load_backbone_weights")) is not None:
             start = tp.tfutils.sessinit.get_model_loader(backbone)
         self._trainer.initialize(creator, start)
@@ -263,6 +262,17 @@ class TensorpackTrialController(TensorFlowController):
                     self._trainer.hooked_sess.__exit__(*sys.exc_info())
         finally:
             shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _not_of_the_model() -> list[str]:
+    """The names of variables that a trial has of its own when it begins with another one's model: the state of
+    optimizers, and untrained numbers, which are the step and hyperparameters such as the learning rate."""
+    trained = {one.op.name for one in v1.trainable_variables()}
+    return [
+        one.op.name
+        for one in v1.global_variables()
+        if one.op.name not in trained and (one.shape.rank == 0 or is_slot(one.op.name, trained))
+    ]
 
 
 TensorpackTrial.trial_controller_class = TensorpackTrialController

@@ -114,6 +114,10 @@ class Numbers(tf.keras.utils.Sequence):  # type: ignore[misc]
         piece = slice(index * 6, index * 6 + 6)
         return self.x[piece] + np.random.normal(size=6).astype(np.float32), self.y[piece]
 
+    def on_epoch_end(self) -> None:
+        order = np.random.permutation(len(self.x))  # of how they are now: each epoch's follows from those before
+        self.x, self.y = self.x[order], self.y[order]
+
 
 class SequenceTrial(ArrayTrial):
     """The same on a sequence that draws from NumPy, with an optimizer of the older generation."""

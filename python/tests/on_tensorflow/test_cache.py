@@ -280,5 +280,5 @@ def test_caching_and_wrapping_exclude_each_other(tmp_path: pathlib.Path) -> None
             return super().build_train_spec()
 
     layer = {"data_layer": {"type": "shared_fs", "host_storage_path": str(tmp_path / "caches")}}
-    with pytest.raises(CheckFailedError, match="exclude each other"):
+    with pytest.raises(CheckFailedError, match=r"both wrap_dataset\(\) and cache_train_dataset\(\)"):
         begun(Both, tmp_path, config=layer)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
+import shutil
 import time
+import warnings
 from typing import Any
 
 import aggregation
@@ -11,12 +14,16 @@ import estimator_trials as trials
 import numpy as np
 import pytest
 import tensorflow as tf
-from estimator_trials import EVENTS, ChanceTrial, PremadeTrial, Recorder, ServedTrial
+from estimator_trials import EVENTS, ChanceTrial, Mean, PremadeTrial, Recorder, ServedTrial
 from harness import Run
 from runs import assert_same_end, begun, interrupted, run
+from tensorflow.python.eager import context
 
 from determined import estimator
+from determined._tensorflow import _scratch
 from determined.common.check import CheckFailedError
+from determined.experimental import Checkpoint
+from determined.tensorboard import _board
 
 v1 = tf.compat.v1
 
@@ -133,9 +140,68 @@ def test_metrics_with_reducers_agree_with_tensorflows(tmp_path: pathlib.Path) ->
     assert metrics["pairs"] == trials.ROWS
 
 
+def test_an_error_in_a_reducer_is_the_users_own(tmp_path: pathlib.Path) -> None:
+    class Refuses(Mean):
+        def accumulate(self, metric: Any) -> Any:
+            raise KeyError("mine")
+
+    class Fails(ChanceTrial):
+        def model_fn(self, features: Any, labels: Any, mode: Any, params: Any) -> Any:
+            spec = super().model_fn(features, labels, mode, params)
+            if mode != tf.estimator.ModeKeys.EVAL:
+                return spec
+            made = self.context.experimental.make_metric(spec.loss, Refuses(), np.float32)
+            return spec._replace(eval_metric_ops={"mine": made})
+
+    with pytest.raises(KeyError, match="mine"):
+        run(Fails, tmp_path, 5)
+
+
+def test_summaries_are_written_for_the_board_as_often_as_the_estimator_says(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Often(ChanceTrial):
+        def build_estimator(self) -> Any:
+            config = tf.estimator.RunConfig(save_summary_steps=3)
+            return tf.estimator.Estimator(self.model_fn, params={"width": 8}, config=config)
+
+    monkeypatch.setattr(_board, "_base", tmp_path / "board")
+    run(Often, tmp_path, 5)
+    (file,) = (tmp_path / "board" / "train").iterdir()
+    events = [one for one in v1.train.summary_iterator(str(file)) if one.summary.value]
+    assert [one.step for one in events] == [1, 4]
+    (logits,) = [value for value in events[0].summary.value if value.tag == "logits"]
+    assert logits.histo.num == 8  # four records, two classes
+
+
+def test_what_an_estimator_has_no_place_for_is_in_the_tasks_own_directory(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("task", "temporary"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("DET_WORKDIR", str(tmp_path / "task"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(_board, "_base", tmp_path)
+    _scratch.root.cache_clear()
+    it = begun(ServedTrial, tmp_path, 5)
+    (own,) = (tmp_path / "task").iterdir()
+    assert own.name.startswith(".") and len(list(own.iterdir())) == 2  # the user's Estimator's, and ours
+    it.finish()
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert "temporary folder" not in caplog.text
+    _scratch.root.cache_clear()
+
+
+def test_data_of_estimators_is_not_tuned_and_nothing_is_said_of_it(tmp_path: pathlib.Path) -> None:
+    controller: Any = begun(ChanceTrial, tmp_path).controller
+    with tf.Graph().as_default(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert controller._evaluation_input()._options_attr.autotune.enabled is False
+
+
 def test_what_make_metric_cannot_take_is_named() -> None:
-    context = estimator.EstimatorTrialContext.from_config({"hyperparameters": {"global_batch_size": 1}})
-    make = context.experimental.make_metric
+    debugged = estimator.EstimatorTrialContext.from_config({"hyperparameters": {"global_batch_size": 1}})
+    make = debugged.experimental.make_metric
     with tf.Graph().as_default():
         one = tf.constant(1.0)
         with pytest.raises(TypeError, match="nested"):
@@ -200,6 +266,17 @@ def test_every_checkpoint_holds_a_saved_model_for_each_serving_function(tmp_path
                 feed = {next(iter(signature.inputs.values())).name: [_example(row, k) for k, row in enumerate(x)]}
             logits[name] = session.run(output, feed)
     np.testing.assert_array_equal(logits["raw"], logits["parsing"])
+    with pytest.raises(AssertionError, match=r"holds 2 SavedModels; .*raw/\d+.*tf.saved_model.load"):
+        estimator.load_estimator_from_checkpoint_path(root)
+    shutil.rmtree(root / "parsing")
+    (root / "metadata.json").write_text(json.dumps({"framework": "tensorflow-2.15.1", "format": "saved_model"}))
+    with context.eager_mode():
+        loaded = Checkpoint.load_from_path(root)
+        found = loaded.signatures["serving_default"](x=tf.constant(x), kind=tf.constant([0, 1, 2], tf.int64))
+    np.testing.assert_array_equal(found["logits"].numpy(), logits["raw"])
+    shutil.rmtree(root / "raw")
+    with pytest.raises(AssertionError, match=r"holds no SavedModel.*build_serving_input_receiver_fns\(\)"):
+        estimator.load_estimator_from_checkpoint_path(root)
     assert trained is not None and (root / "checkpoint").is_file() and (root / "graph.pbtxt").is_file()
     assert v1.train.latest_checkpoint(str(root)) == str(root / "model.ckpt-5")
 
@@ -236,7 +313,7 @@ def test_another_trials_weights_are_taken_without_its_optimizer_and_its_place(tm
 @pytest.mark.parametrize(
     ("method", "result", "message"),
     [
-        ("build_estimator", None, "a NoneType.*build_estimator"),
+        ("build_estimator", None, "a NoneType, expected a tf.estimator.Estimator: result of Wrong.build_estimator"),
         ("build_train_spec", 3, "a int.*build_train_spec"),
         ("build_validation_spec", {}, "a dict.*build_validation_spec"),
         ("build_serving_input_receiver_fns", [], "a list.*build_serving_input_receiver_fns"),
@@ -265,7 +342,9 @@ def test_what_was_not_wrapped_is_named(tmp_path: pathlib.Path) -> None:
         def data(self, seed: int) -> Any:
             return tf.data.Dataset.from_tensor_slices(({"x": trials.rows(seed)[0], "kind": [0] * 40}, [0] * 40))
 
-    with pytest.raises(CheckFailedError, match=r"context.wrap_dataset\(\)"):
+    with pytest.raises(
+        CheckFailedError, match=r"an unwrapped data set from .* BareData.build_train_spec.*context.wrap_dataset\(\)"
+    ):
         begun(BareData, tmp_path)
 
     class BareOptimizer(PremadeTrial):
@@ -273,7 +352,10 @@ def test_what_was_not_wrapped_is_named(tmp_path: pathlib.Path) -> None:
             columns = [tf.feature_column.numeric_column("x", shape=(6,))]
             return v1.estimator.DNNClassifier([8], columns, n_classes=2)
 
-    with pytest.raises(CheckFailedError, match=r"without context.wrap_optimizer\(\)"):
+    with pytest.raises(
+        CheckFailedError,
+        match=r"an unwrapped optimizer in BareOptimizer.build_estimator.*through context.wrap_optimizer\(\)",
+    ):
         begun(BareOptimizer, tmp_path).finish()
 
 
@@ -340,3 +422,10 @@ def test_an_empty_data_set_is_named(tmp_path: pathlib.Path) -> None:
 
     with pytest.raises(RuntimeError, match="the data set of training is empty"):
         begun(Empty, tmp_path).finish()
+
+    class NoneToEvaluate(PremadeTrial):
+        def data(self, seed: int) -> Any:
+            return super().data(seed).take(0 if seed == 2 else -1)
+
+    with pytest.raises(CheckFailedError, match="no validation batches"):
+        begun(NoneToEvaluate, tmp_path).finish()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
+import random
+import shutil
+import threading
 from typing import Any
 
 import aggregation
@@ -16,7 +20,12 @@ from runs import assert_same_end, begun, interrupted, on_cluster
 from runs import run as run_any
 
 from determined import keras
+from determined._distributed import DistributedContext
+from determined._tensorflow._tuning import without_tuning
+from determined.common.check import CheckFailedError
 from determined.errors import InvalidDataTypeException, InvalidExperimentException
+from determined.experimental import Checkpoint
+from determined.keras import _data
 
 CONFIG = {"searcher": {"metric": "val_loss", "smaller_is_better": True}}
 
@@ -40,8 +49,8 @@ def variables(it: Run) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", [ArrayTrial, DatasetTrial, SequenceTrial])
 def test_a_keras_trial_that_gave_way_ends_with_the_same_bits(kind: Any, tmp_path: pathlib.Path) -> None:
-    straight = run(kind, tmp_path)
-    assert_same_end(straight, interrupted(kind, tmp_path, [1, 13], config=CONFIG), variables)
+    straight = run(kind, tmp_path)  # an epoch of the sequence has 7 batches
+    assert_same_end(straight, interrupted(kind, tmp_path, [7, 16], config=CONFIG), variables)
 
 
 def test_a_model_that_runs_eagerly_ends_with_the_same_bits(tmp_path: pathlib.Path) -> None:
@@ -89,9 +98,6 @@ def test_callbacks_hear_of_workloads_epochs_and_checkpoints_and_keep_their_state
 
 
 def test_every_batch_of_an_epoch_comes_once_and_in_another_order_in_the_next(tmp_path: pathlib.Path) -> None:
-    from determined._distributed import DistributedContext
-    from determined.keras import _data
-
     batches = _data.Batches(5, lambda number: number)
     ranks = [DistributedContext(rank=rank, size=2) for rank in range(2)]
     streams = [batches.training(seed=3, shuffle=True, start=0, ranks=one) for one in ranks]
@@ -99,6 +105,26 @@ def test_every_batch_of_an_epoch_comes_once_and_in_another_order_in_the_next(tmp
     assert sorted(seen[:5]) == sorted(seen[5:]) == list(range(5)) and seen[:5] != seen[5:]
     later = batches.training(seed=3, shuffle=True, start=3, ranks=ranks[1])
     assert next(later) == seen[7]
+
+
+def test_what_the_end_of_an_epoch_draws_follows_from_seed_and_epoch_and_disturbs_nothing() -> None:
+    def drawn(start: int) -> Any:
+        found: list[Any] = []
+
+        def epoch_end() -> None:
+            found.append((np.random.rand(), random.random(), float(tf.random.uniform([]))))
+
+        batches = _data.Batches(3, lambda number: number, epoch_end)
+        stream = batches.training(seed=3, shuffle=False, start=start, ranks=DistributedContext(rank=0, size=1))
+        np.random.seed(start)
+        expected = np.random.RandomState(start).rand()
+        for _ in range(start, 10):
+            next(stream)
+        assert np.random.rand() == expected
+        return found
+
+    straight = drawn(0)
+    assert len(set(straight)) == 3 and straight == drawn(5) == drawn(9)
 
 
 def test_early_stopping_counts_validations(tmp_path: pathlib.Path) -> None:
@@ -148,6 +174,83 @@ def test_what_a_keras_trial_must_do_is_said(tmp_path: pathlib.Path) -> None:
     odd = type("Odd", (ArrayTrial,), {"build_training_data_loader": lambda self: [1, 2]})
     with pytest.raises(InvalidDataTypeException, match=r"type list: Odd.build_training_data_loader\(\) must return"):
         begun(odd, tmp_path)
+
+
+def test_an_abstract_method_that_is_missing_is_named(tmp_path: pathlib.Path) -> None:
+    class Half(keras.TFKerasTrial):
+        def build_model(self) -> Any:
+            return None
+
+    with pytest.raises(
+        CheckFailedError, match=r"Half without build_training_data_loader\(\), build_validation_.*a TFKerasTrial must"
+    ):
+        begun(Half, tmp_path)
+
+
+def test_a_callback_that_is_none_or_cannot_be_kept_is_named(tmp_path: pathlib.Path) -> None:
+    class Locked(keras.callbacks.Callback):
+        def get_state(self) -> Any:
+            return threading.Lock()
+
+    odd = type("Odd", (ArrayTrial,), {"keras_callbacks": lambda self: [Locked(), "x"]})
+    with pytest.raises(CheckFailedError, match=r"'x' as item 1 of the result of Odd.keras_callbacks\(\)"):
+        begun(odd, tmp_path)
+    locked = type("Keeps", (ArrayTrial,), {"keras_callbacks": lambda self: [Locked()]})
+    with pytest.raises(CheckFailedError, match=r"pickled \(.*lock.*\) from Locked.get_state\(\)"):
+        run(locked, tmp_path, 5)
+
+
+@pytest.mark.parametrize("kind", [tf.keras.optimizers.Adam, tf.keras.optimizers.legacy.SGD])
+def test_another_trials_model_is_taken_without_its_optimizer_whatever_its_kind(
+    kind: Any, tmp_path: pathlib.Path
+) -> None:
+    class Other(ArrayTrial):
+        def build_model(self) -> Any:
+            self.optimizer = kind(0.25)
+            return super().build_model()
+
+    first = run(ArrayTrial, tmp_path, 5)
+    second: Any = begun(Other, tmp_path, config=CONFIG, checkpoint=first.newest_checkpoint(), warm_start=True)
+    trained, taken = variables(first), variables(second)
+    for name in (name for name in taken if name.startswith("w")):
+        np.testing.assert_array_equal(taken[name], trained[name])
+    (optimizer,) = second.context.optimizers
+    assert float(optimizer.learning_rate) == 0.25 and int(optimizer.iterations) == 0
+    assert all(not np.any(one.numpy()) for one in optimizer.variables() if one.shape.rank > 0)
+
+
+def test_nobody_waits_for_the_tuning_of_data_unless_its_author_wants_it(tmp_path: pathlib.Path) -> None:
+    for kind in (ArrayTrial, DatasetTrial):
+        controller: Any = begun(kind, tmp_path, config=CONFIG).controller
+        for data in (controller._training_set(), controller._validation_set()):
+            assert data.options().autotune.enabled is False
+    wanted = tf.data.Options()
+    wanted.autotune.enabled = True
+    assert without_tuning(tf.data.Dataset.range(3).with_options(wanted)).options().autotune.enabled is True
+
+
+def saved(it: Run, **description: Any) -> pathlib.Path:
+    """A checkpoint as it is after its download, with the source of the trials here."""
+    place = pathlib.Path(it.storage.path(it.newest_checkpoint() or "") or "")
+    (place / "code").mkdir()
+    shutil.copy(trials.__file__, place / "code")
+    described = {"framework": "tensorflow-2.15.1", "format": "saved_weights", **description}
+    (place / "metadata.json").write_text(json.dumps(described))
+    return place
+
+
+def test_the_model_of_a_checkpoint_can_be_loaded(tmp_path: pathlib.Path) -> None:
+    it: Any = run(ArrayTrial, tmp_path, 5)
+    place = saved(it)
+    x, _ = trials.rows(5, 3)
+    model = Checkpoint.load_from_path(place)
+    np.testing.assert_array_equal(model(x), it.controller._model(x))
+    assert model.optimizer is not None
+    (place / "code" / "keras_trials.py").write_text(
+        (place / "code" / "keras_trials.py").read_text().replace("Dense(8,", "Dense(9,")
+    )
+    with pytest.raises(CheckFailedError, match="builds another one than then"):
+        keras.load_model_from_checkpoint_path(place)
 
 
 def test_arrays_for_several_inputs_and_weights_are_taken(tmp_path: pathlib.Path) -> None:
@@ -210,6 +313,16 @@ def test_a_keras_script_trains_on_the_cluster(tmp_path: pathlib.Path) -> None:
     first, _ = controller.train(1)
     last, _ = controller.train(20)
     assert last["loss"] < first["loss"] and set(controller.validate()) == {"val_loss"}
+    place = tmp_path / "saved"
+    place.mkdir()
+    controller.save(str(place), {})
+    described = json.loads((place / "load_data.json").read_text())
+    described["experiment_config"]["internal"] = {"native": {"command": ["script.py"]}}
+    (place / "load_data.json").write_text(json.dumps(described))
+    (place / "code").mkdir()
+    shutil.copy(tmp_path / "script.py", place / "code")
+    x = np.ones((2, 2), np.float32)
+    np.testing.assert_array_equal(keras.load_model_from_checkpoint_path(place)(x), controller._model(x))
     with pytest.raises(InvalidExperimentException, match="validation_data"):
         on_cluster(KERAS.replace("validation_data=(x, x[:, :1]), ", "").format(config=NATIVE), tmp_path, "val_loss")
     with pytest.raises(InvalidExperimentException, match="before its compile"):

@@ -77,6 +77,26 @@ def test_backbone_weights_are_loaded_where_a_trial_begins(tmp_path: pathlib.Path
     assert not (variables(again)["first/W:0"] == 0.25).all()
 
 
+def test_another_trials_model_is_taken_with_its_statistics_and_without_optimizer_and_hyperparameters(
+    tmp_path: pathlib.Path,
+) -> None:
+    class Plain(NewTrial):
+        def tensorpack_callbacks(self) -> list[Any]:
+            return []
+
+    first = run(NewTrial, tmp_path, 10)
+    second = begun(Plain, tmp_path, config=CONFIG, checkpoint=first.newest_checkpoint(), warm_start=True)
+    trained, taken = variables(first), variables(second)
+    of_the_model = {
+        name for name in taken if name.startswith(("first/", "norm/", "second/")) and "Momentum" not in name
+    }
+    assert any("EMA" in name for name in of_the_model)
+    for name in of_the_model:
+        np.testing.assert_array_equal(taken[name], trained[name])
+    assert taken["learning_rate:0"] == 0.5 and taken["global_step:0"] == 0
+    assert all(not value.any() for name, value in taken.items() if "Momentum" in name)
+
+
 def test_a_checkpoint_is_one_of_tensorflow(tmp_path: pathlib.Path) -> None:
     it = run(NewTrial, tmp_path, 5)
     place = it.storage.path(it.newest_checkpoint() or "")

@@ -70,10 +70,8 @@ export async function stream<T>(
   parameters: Parameters,
   signal: AbortSignal,
   onItems: (items: T[]) => void,
-  onOpen: () => void = () => undefined,
 ): Promise<void> {
   const response = await send(address(path, parameters), { signal });
-  onOpen();
   if (response.body === null) return;
   const splitter = new LineSplitter();
   const deliver = (lines: string[]) => {
@@ -92,30 +90,4 @@ export async function stream<T>(
     });
   for (let piece = await read(); !piece.done; piece = await read()) deliver(splitter.push(piece.value));
   deliver(splitter.end());
-}
-
-const again = 1000;
-
-/**
- * A stream until it ends by itself: where the connection breaks, or the master is away, it is asked for again, from
- * where `parameters` says then. `onTrouble` hears why nothing comes; of an empty text: it comes again.
- */
-export async function follow<T>(
-  path: string,
-  parameters: () => Parameters,
-  signal: AbortSignal,
-  onItems: (items: T[]) => void,
-  onTrouble: (text: string) => void,
-): Promise<void> {
-  for (;;) {
-    try {
-      return await stream(path, parameters(), signal, onItems, () => onTrouble(""));
-    } catch (cause) {
-      const passes = cause instanceof ApiError && (cause.status === 0 || cause.status >= 500);
-      if (signal.aborted || !passes) throw cause;
-      onTrouble(`${cause.message} New lines come when it is back.`);
-      await new Promise((done) => setTimeout(done, again));
-      if (signal.aborted) throw cause;
-    }
-  }
 }

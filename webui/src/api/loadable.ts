@@ -1,11 +1,15 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { ApiError } from "./client";
+import { rest } from "./repeat";
 
 /** A value that is on its way, here, or not coming. */
 export type Loadable<T> =
   | { readonly status: "loading" }
   | { readonly status: "loaded"; readonly value: T; readonly stale?: ApiError }
   | { readonly status: "failed"; readonly error: ApiError };
+
+/** What is loaded once only is asked for again so long after the master was away. */
+const afterFailureMs = 1000;
 
 export function toApiError(cause: unknown): ApiError {
   return cause instanceof ApiError ? cause : new ApiError(0, String(cause));
@@ -18,8 +22,8 @@ export function afterFailure<T>(before: Loadable<T>, error: ApiError): Loadable<
 }
 
 /**
- * Loads a value and loads it again every `everyMs` while the page is visible
- * and `live` says that it may still change. `key` names what is loaded: a new
+ * Loads a value and loads it again every `everyMs` while the page is visible,
+ * at once when it is seen again after that time, as long as `live` says that it may still change. `key` names what is loaded: a new
  * key begins from nothing. Returns the value and a way to load it at once.
  */
 export function usePolled<T>(
@@ -39,13 +43,14 @@ export function usePolled<T>(
     const current = (before: { key: string; value: Loadable<T> }): Loadable<T> =>
       before.key === key ? before.value : { status: "loading" };
     let value: T | undefined;
-    const next = (again: boolean) => {
+    const next = (again: boolean, leastMs = 0) => {
       if (!again || abort.signal.aborted) return;
       const { everyMs: pause } = latest.current;
-      timer = setTimeout(() => void run(), typeof pause === "number" ? pause : pause(value));
+      timer = setTimeout(() => void run(), Math.max(leastMs, typeof pause === "number" ? pause : pause(value)));
     };
     const run = async () => {
-      if (document.hidden) return next(true);
+      if (document.hidden) await rest(0, abort.signal);
+      if (abort.signal.aborted) return;
       try {
         const loaded = await latest.current.load(abort.signal);
         if (abort.signal.aborted) return;
@@ -56,7 +61,7 @@ export function usePolled<T>(
         if (abort.signal.aborted) return;
         const error = toApiError(cause);
         setState((before) => ({ key, value: afterFailure(current(before), error) }));
-        next(error.status === 0 || error.status >= 500);
+        next(error.status === 0 || error.status >= 500, afterFailureMs);
       }
     };
     void run();

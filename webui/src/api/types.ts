@@ -33,6 +33,7 @@ export interface Experiment {
   readonly username: string;
   readonly projectId: number;
   readonly projectName: string;
+  readonly workspaceId: number;
   readonly workspaceName: string;
   readonly resourcePool: string;
   /** Its processes run outside the cluster, which can not command them. */
@@ -193,6 +194,7 @@ export interface Agent {
   readonly addresses: readonly string[];
   readonly enabled: boolean;
   readonly draining: boolean;
+  readonly silent: boolean;
   readonly version: string;
   readonly resourcePools: readonly string[];
 }
@@ -223,7 +225,9 @@ export interface Job {
   readonly summary: { readonly state: string; readonly jobsAhead: number };
   readonly type: string;
   readonly submissionTime: string;
+  readonly userId: number;
   readonly username: string;
+  readonly workspaceId: number;
   readonly resourcePool: string;
   readonly isPreemptible: boolean;
   /** Null where the pool shares by weight. */
@@ -268,31 +272,4 @@ export interface MasterFacts {
   readonly clusterId: string;
   /** Whether roles count. */
   readonly rbacEnabled: boolean;
-}
-
-export interface Model {
-  readonly id: number;
-  readonly name: string;
-  readonly description: string;
-  readonly notes: string;
-  readonly labels: readonly string[];
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly archived: boolean;
-  readonly numVersions: number;
-  readonly creationTime: string;
-  readonly lastUpdatedTime: string;
-  readonly username: string;
-  readonly workspaceId: number;
-}
-
-export interface ModelVersion {
-  readonly id: number;
-  readonly version: number;
-  readonly checkpoint: Checkpoint;
-  readonly name: string;
-  readonly comment: string;
-  readonly notes: string;
-  readonly labels: readonly string[];
-  readonly creationTime: string;
-  readonly username: string;
 }

@@ -13,7 +13,7 @@ import { Dashboard } from "../features/dashboard/dashboard";
 import { ExperimentList, ExperimentTable } from "../features/experiments/list";
 import { Boundary } from "./boundary";
 import { Login } from "./login";
-import { logOut, resume } from "./session";
+import { logOut, resume, wantedTask } from "./session";
 import { Shell } from "./shell";
 
 // Pages that are opened less often come when they are.
@@ -68,6 +68,11 @@ export function App() {
     window.addEventListener(loggedOut, ask);
     return () => window.removeEventListener(loggedOut, ask);
   }, [session.status]);
+
+  const wanted = wantedTask(location.search);
+  useEffect(() => {
+    if (session.status === "open" && wanted !== undefined) location.replace(wanted);
+  }, [session.status, wanted]);
 
   switch (session.status) {
     case "asking":

@@ -6,13 +6,18 @@ import type { User } from "../api/types";
 /** The user that every new cluster has, without a password. */
 const defaultUser = "determined";
 
+/** Somebody has logged out here: who comes next says who it is. */
+const leftKey = "logged out";
+
 export async function logIn(username: string, password: string): Promise<User> {
-  return (await post<{ user: User }>("auth/login", { username, password, isHashed: false })).user;
+  const { user } = await post<{ user: User }>("auth/login", { username, password, isHashed: false });
+  localStorage.removeItem(leftKey);
+  return user;
 }
 
 /**
  * The user of the browser's cookie; else the default user where it still has
- * no password; else nobody, and the page asks.
+ * no password and nobody has logged out; else nobody, and the page asks.
  */
 export async function resume(): Promise<User | undefined> {
   try {
@@ -20,6 +25,7 @@ export async function resume(): Promise<User | undefined> {
   } catch (cause) {
     if (!isRefusal(cause)) throw cause;
   }
+  if (localStorage.getItem(leftKey) !== null) return undefined;
   try {
     return await logIn(defaultUser, "");
   } catch (cause) {
@@ -29,7 +35,17 @@ export async function resume(): Promise<User | undefined> {
 }
 
 export async function logOut(): Promise<void> {
+  localStorage.setItem(leftKey, "1");
   await post("auth/logout");
+}
+
+/**
+ * Where somebody wanted to go who had to log in first: the page of a task, which the master hands out; undefined: the
+ * pages here, and whatever is not one of the tasks' own addresses.
+ */
+export function wantedTask(search: string): string | undefined {
+  const then = new URLSearchParams(search).get("then");
+  return then !== null && /^[/]proxy[/][^/\\]/.test(then) ? then : undefined;
 }
 
 /** The master answered, and the answer is no. */

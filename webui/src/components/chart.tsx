@@ -1,9 +1,10 @@
-import { useEffect, useRef } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Chart as ChartData, Series } from "./curves";
 import { formatNumber } from "./format";
 import { palette } from "./palette";
+import { inUnits, isolated, notDrawn, unitOf } from "./series";
 import { useDark } from "./theme";
 import { type Range, rangeText } from "./zoom";
 
@@ -34,7 +35,15 @@ function shownRange({ scales, data }: uPlot): Range | undefined {
   return min > first || max < last ? { from: min, to: max } : undefined;
 }
 
-function options({ chart, log, colour }: ChartProps, width: number): uPlot.Options {
+type Values = readonly (number | null | undefined)[];
+
+/** The data as it is drawn, and the unit of its values. */
+function drawn({ data: [x, ...ys] }: ChartData): { readonly data: uPlot.AlignedData; readonly unit: number } {
+  const unit = unitOf(ys as Values[]);
+  return { unit, data: [x, ...ys.map((y) => inUnits(y as Values, unit) as (number | null | undefined)[])] };
+}
+
+function options({ chart, log, colour }: ChartProps, unit: number, width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const probe = (name: string) => {
     // light-dark() is resolved by a property that is a colour, not by the variable.
@@ -59,7 +68,7 @@ function options({ chart, log, colour }: ChartProps, width: number): uPlot.Optio
     scales: { x: { time: false }, y: { distr: log ? 3 : 1 } },
     axes: [
       { ...axis, label, labelSize: 16, labelFont: `11px ${style.fontFamily}`, size: 32 },
-      { ...axis, size: (_plot, values) => 18 + 6.5 * Math.max(3, ...(values ?? []).map((text) => text.length)), values: (_plot, splits) => splits.map((v) => (v === null ? "" : formatNumber(v))) },
+      { ...axis, size: (_plot, values) => 18 + 6.5 * Math.max(3, ...(values ?? []).map((text) => text.length)), values: (_plot, splits) => splits.map((v) => (v === null ? "" : formatNumber(v * unit))) },
     ],
     series: [
       { label },
@@ -68,8 +77,13 @@ function options({ chart, log, colour }: ChartProps, width: number): uPlot.Optio
         stroke: colour?.(series) ?? palette[index % palette.length] ?? ink,
         width: many ? 1 : 1.6,
         dash: series.group === "validation" && !many && chart.series.some(({ group }) => group === "training") ? [6, 3] : [],
-        points: { show: series.group === "validation" && !many, size: 5 },
-        value: (_plot: uPlot, v: number | null) => (v === null || v === undefined ? "–" : formatNumber(v)),
+        points: {
+          show: series.group === "validation" && !many,
+          size: 5,
+          // Where not all are shown: those that no line reaches, which nobody would see.
+          filter: (plot: uPlot, at: number, all: boolean) => (all ? null : isolated(plot.data[at] as Values)),
+        },
+        value: (_plot: uPlot, v: number | null) => (v === null || v === undefined ? "–" : formatNumber(v * unit)),
       })),
     ],
   };
@@ -83,12 +97,13 @@ export function Chart({ chart, log, colour, range, onRange }: ChartProps) {
   latest.current = { range, onRange };
   const dark = useDark();
   const colours = colour === undefined ? "" : chart.series.map(colour).join();
-  const shape = [chart.axis, log, dark, colours, ...chart.series.map(({ label }) => label)].join("\n");
+  const { data, unit } = useMemo(() => drawn(chart), [chart]);
+  const shape = [chart.axis, log, dark, unit, colours, ...chart.series.map(({ label }) => label)].join("\n");
 
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const made = new uPlot(options({ chart, log, colour }, element.clientWidth), chart.data, element);
+    const made = new uPlot(options({ chart, log, colour }, unit, element.clientWidth), data, element);
     plot.current = made;
     // Whoever draws a range with the pointer, or clicks twice, has let go when this comes.
     const tell = () => {
@@ -115,16 +130,16 @@ export function Chart({ chart, log, colour, range, onRange }: ChartProps) {
     const made = plot.current;
     if (made === null) return;
     const part = onRange === undefined ? shownRange(made) : range && { from: range.from, to: range.to };
-    made.setData(chart.data, part === undefined);
+    made.setData(data, part === undefined);
     if (part !== undefined) made.setScale("x", { min: part.from, max: part.to });
-  }, [chart, range, shape]);
+  }, [data, range, shape]);
 
   const count = chart.data[0].length;
   return (
     <figure className="chart">
       <figcaption>
         {chart.name}
-        {chart.notFinite > 0 && <span className="problem"> {chart.notFinite} values are NaN or infinite: not drawn</span>}
+        {chart.notFinite > 0 && <span className="problem"> {notDrawn(chart.notFinite)}</span>}
       </figcaption>
       <div ref={box} role="img" aria-label={`${chart.name} over ${chart.axis}, ${chart.series.length} curves, ${count} points`} />
     </figure>

@@ -1,9 +1,11 @@
 import { useMemo, useState } from "react";
 import { get, post } from "../api/client";
-import type { Checkpoint, Model } from "../api/types";
+import type { Model } from "../api/model_types";
+import type { Checkpoint } from "../api/types";
 import { usePolled } from "../api/loadable";
 import { Dialog } from "./dialog";
 import { formatBytes, formatNumber, toNumber } from "./format";
+import { useRights } from "./me";
 import { Age, Field, Loaded, Pairs, StateBadge } from "./parts";
 import { Link } from "./route";
 import { type Column, Table } from "./table";
@@ -76,6 +78,7 @@ export function CheckpointTable({ checkpoints, withTrial = false }: { checkpoint
 /** The files of a checkpoint; registers it as a version of a model. */
 function CheckpointDialog({ checkpoint, onClose }: { checkpoint: Checkpoint; onClose: () => void }) {
   const [models] = usePolled("models", (signal) => get<{ models: readonly Model[] }>("models", { archived: false }, signal), 0, () => false);
+  const { may } = useRights();
   const [model, setModel] = useState("");
   const [name, setName] = useState("");
   const complete = checkpoint.state === "STATE_COMPLETED";
@@ -94,8 +97,9 @@ function CheckpointDialog({ checkpoint, onClose }: { checkpoint: Checkpoint; onC
       </p>
       {complete && (
         <Loaded of={models} what="models">
-          {({ models: list }) =>
-            list.length === 0 ? (
+          {({ models: all }) => {
+            const list = all.filter(({ workspaceId, userId }) => may("EDIT_MODEL_REGISTRY", { workspace: workspaceId, owners: [userId] }));
+            return list.length === 0 ? (
               <p className="quiet">To register it, first create a model on the page Models.</p>
             ) : (
               <div className="columns">
@@ -111,8 +115,8 @@ function CheckpointDialog({ checkpoint, onClose }: { checkpoint: Checkpoint; onC
                   <input value={name} onChange={(event) => setName(event.target.value)} />
                 </Field>
               </div>
-            )
-          }
+            );
+          }}
         </Loaded>
       )}
     </Dialog>

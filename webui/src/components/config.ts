@@ -1,5 +1,7 @@
 /** Parts of an experiment's configuration, read with care: it is whatever the user wrote. */
 
+import { count } from "./format";
+
 export function member(value: unknown, ...names: readonly string[]): unknown {
   let at = value;
   for (const name of names) {
@@ -15,8 +17,9 @@ export const smallerIsBetter = (config: unknown): boolean => member(config, "sea
 /** "240 batches", of searcher.max_length. */
 export function lengthText(config: unknown): string {
   const length = member(config, "searcher", "max_length");
-  if (typeof length === "number") return `${length} batches`;
+  if (typeof length === "number") return count(length, "batch", "batches");
   if (typeof length !== "object" || length === null) return "";
   const [unit, value] = Object.entries(length)[0] ?? [];
-  return typeof value === "number" ? `${value} ${unit}` : "";
+  if (typeof value !== "number" || unit === undefined) return "";
+  return count(value, unit === "batches" ? "batch" : unit.replace(/s$/, ""), unit);
 }

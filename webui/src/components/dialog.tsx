@@ -70,12 +70,17 @@ export function Dialog(props: DialogProps) {
 export function Popup({ label, children }: { label: string; children: ReactNode }) {
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLSpanElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (!open) return;
     const outside = (event: Event) => {
       if (event.target instanceof Node && !box.current?.contains(event.target)) setOpen(false);
     };
-    const escape = (event: KeyboardEvent) => event.key === "Escape" && setOpen(false);
+    const escape = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      setOpen(false);
+      button.current?.focus();
+    };
     document.addEventListener("pointerdown", outside);
     document.addEventListener("keydown", escape);
     return () => {
@@ -85,7 +90,7 @@ export function Popup({ label, children }: { label: string; children: ReactNode 
   }, [open]);
   return (
     <span className="popup" ref={box}>
-      <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+      <button ref={button} type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
         {label} <span aria-hidden="true">▾</span>
       </button>
       {open && (

@@ -8,13 +8,16 @@ interface EditableProps {
   readonly value: string;
   readonly onSave: (value: string) => Promise<void>;
   readonly multiline?: boolean;
+  /** Whether the reader may change it; without it, yes. */
+  readonly may?: boolean;
   readonly children: ReactNode;
 }
 
 /** A text with a button that turns it into a field in its place. Enter saves, Escape leaves it as it was. */
-export function Editable({ what, value, onSave, multiline = false, children }: EditableProps) {
+export function Editable({ what, value, onSave, multiline = false, may = true, children }: EditableProps) {
   const [draft, setDraft] = useState<string>();
   const [problem, setProblem] = useState("");
+  if (!may) return <>{children}</>;
   if (draft === undefined)
     return (
       <span className="editable">

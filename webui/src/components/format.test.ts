@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { flatten, formatBytes, formatDuration, formatNumber, isTerminal, printable, runTime, stateName, stateTone } from "./format";
+import { flatten, formatBytes, formatDuration, formatNumber, isTerminal, runTime, stateName, stateTone } from "./format";
 
 test.each([
   [0.1 + 0.2, "0.3"],
@@ -65,14 +65,4 @@ test("hyperparameters are one a line", () => {
     ["net.kind", "cnn"],
     ["list", "[1,2]"],
   ]);
-});
-
-test.each([
-  ["plain\n", "plain"],
-  ["\u001b[31mred\u001b[0m", "red"],
-  ["a\u0000b\u0007", "a␀b␇"],
-  ["50%\r100%", "50%␍100%"],
-  ["tab\tstays", "tab\tstays"],
-])("the log text %j is shown as %j", (text, expected) => {
-  expect(printable(text)).toBe(expected);
 });

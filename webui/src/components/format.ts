@@ -92,14 +92,6 @@ export function flatten(value: unknown, prefix = ""): [string, string][] {
   return prefix === "" ? [] : [[prefix, typeof value === "string" ? value : JSON.stringify(value)]];
 }
 
-/** Log text as it may be shown: terminal colours removed, other control characters made visible. */
-export function printable(text: string): string {
-  const plain = text.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, "").replace(/[\r\n]+$/, "");
-  return plain.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) =>
-    c === "\u007f" ? "\u2421" : String.fromCharCode(0x2400 + c.charCodeAt(0)),
-  );
-}
-
 /** "just now", "5 min ago", "3 h ago", "2 days ago", else the day. */
 export function formatAge(time: number, now: number): string {
   if (Number.isNaN(time)) return "";

@@ -31,6 +31,28 @@ test("a hyperparameter that a trial lacks has no value there", () => {
   expect(made.points[2]?.values).toEqual([undefined]);
 });
 
+test("null among numbers is no value, and a value among names", () => {
+  const made = space([trial(1, { dropout: null, act: null }, 1), trial(2, { dropout: 0.1, act: "relu" }, 2), trial(3, { dropout: 0.5, act: "relu" }, 3)]);
+  expect(made.dimensions.map(({ name, kind, categories }) => [name, kind, categories])).toEqual([
+    ["act", "category", ["null", "relu"]],
+    ["dropout", "number", []],
+  ]);
+  expect(made.points.map(({ values }) => values)).toEqual([
+    [0, undefined],
+    [1, 0.1],
+    [1, 0.5],
+  ]);
+});
+
+test("of values that are maps of different names each name is a dimension", () => {
+  const made = space([trial(1, { optimizer: { sgd: { momentum: 0.9 } } }, 1), trial(2, { optimizer: { adam: "usual" } }, 2)]);
+  expect(made.dimensions.map(({ name }) => name)).toEqual(["optimizer.adam", "optimizer.sgd.momentum"]);
+  expect(made.points.map(({ values }) => values)).toEqual([
+    [undefined, 0.9],
+    [0, undefined],
+  ]);
+});
+
 test.each([
   [{ min: 0, max: 10, log: false }, 2.5, 0.25],
   [{ min: 0.001, max: 0.1, log: true }, 0.01, 0.5],

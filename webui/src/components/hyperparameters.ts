@@ -29,11 +29,16 @@ export interface Space {
   readonly points: readonly Point[];
 }
 
-function dimension(name: string, texts: readonly string[]): Dimension | undefined {
+/** What a hyperparameter without a value is among others that are numbers: none. */
+const none = "null";
+
+/** `texts`: of the trials that have it; `lacking`: others do not. */
+function dimension(name: string, texts: readonly string[], lacking: boolean): Dimension | undefined {
   const distinct = [...new Set(texts)];
-  if (distinct.length < 2) return undefined;
-  const numbers = distinct.map((text) => (text.trim() === "" ? Number.NaN : Number(text)));
-  if (numbers.every(Number.isFinite)) {
+  if (distinct.length + Number(lacking) < 2) return undefined;
+  const values = distinct.filter((text) => text !== none);
+  const numbers = values.map((text) => (text.trim() === "" ? Number.NaN : Number(text)));
+  if (numbers.length > 0 && numbers.every(Number.isFinite)) {
     const [min, max] = [Math.min(...numbers), Math.max(...numbers)];
     return { name, kind: "number", log: min > 0 && max / min >= 50, categories: [], min, max };
   }
@@ -50,16 +55,17 @@ export function space(trials: readonly Subject[]): Space {
     return metric === undefined || !Number.isFinite(metric) ? [] : [{ trial, metric, texts: new Map(flatten(trial.hparams)) }];
   });
   const names = [...new Set(rows.flatMap(({ texts }) => [...texts.keys()]))].sort((a, b) => a.localeCompare(b));
-  const dimensions = names.flatMap(
-    (name) => dimension(name, rows.flatMap(({ texts }) => texts.get(name) ?? [])) ?? [],
-  );
+  const dimensions = names.flatMap((name) => {
+    const texts = rows.flatMap((row) => row.texts.get(name) ?? []);
+    return dimension(name, texts, texts.length < rows.length) ?? [];
+  });
   const points = rows.map(({ trial, metric, texts }) => ({
     trialId: trial.id,
     metric,
     texts: dimensions.map(({ name }) => texts.get(name) ?? ""),
     values: dimensions.map(({ name, kind, categories }) => {
       const text = texts.get(name);
-      if (text === undefined) return undefined;
+      if (text === undefined || (kind === "number" && text === none)) return undefined;
       return kind === "number" ? Number(text) : categories.indexOf(text);
     }),
   }));

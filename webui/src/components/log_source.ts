@@ -1,10 +1,12 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { follow as follows, type Parameters, stream } from "../api/client";
+import { type Parameters, stream } from "../api/client";
 import { toApiError } from "../api/loadable";
+import { repeat } from "../api/repeat";
 import type { LogLine } from "../api/types";
 import { append, emptyWindow, type LogWindow, prepend } from "./log_window";
 
 const pageLines = 2000;
+const pollMs = 300;
 
 export interface LogSource {
   readonly window: LogWindow;
@@ -23,15 +25,17 @@ async function page(path: string, parameters: Parameters, signal: AbortSignal): 
 }
 
 /**
- * A log, from its end or from its beginning, filtered by the master. While
- * `follow`, new lines come as they are written: by one stream, drawn once a frame.
+ * A log, from its end or from its beginning, filtered by the master. Where `follow`, new lines are asked for
+ * several times a second and drawn once a frame; when it is not `live` any more, the master says when the last one was written.
  */
-export function useLog(path: string, filter: Parameters, from: "end" | "start", follow: boolean): LogSource {
+export function useLog(path: string, filter: Parameters, from: "end" | "start", follow: boolean, live: boolean): LogSource {
   const key = JSON.stringify([path, filter, from, follow]);
   const [window, setWindow] = useState<LogWindow>(emptyWindow);
   const [status, setStatus] = useState<LogSource["status"]>("loading");
   const [problem, setProblem] = useState("");
   const busy = useRef(false);
+  const goesOn = useRef(live);
+  goesOn.current = live;
   const abort = useRef(new AbortController());
 
   useEffect(() => {
@@ -58,13 +62,18 @@ export function useLog(path: string, filter: Parameters, from: "end" | "start", 
       if (!follow || from === "start") return setStatus("ended");
       setStatus("following");
       let after = lines.at(-1)?.id ?? "0";
-      const fromThere = () => ({ ...filter, follow: true, afterId: after });
       const take = (some: LogLine[]) => {
         after = some.at(-1)?.id ?? after;
         waiting.push(...some);
         if (frame === 0) frame = requestAnimationFrame(flush);
       };
-      await follows<LogLine>(path, fromThere, signal, take, setProblem);
+      const read = async () => {
+        // Of a task that is over, this stream ends as soon as all that it wrote is there.
+        const last = !goesOn.current;
+        await stream<LogLine>(path, { ...filter, afterId: after, ...(last ? { follow: true } : {}) }, signal, take);
+        return last ? "last" : "again";
+      };
+      await repeat(read, pollMs, signal, setProblem);
       setStatus("ended");
     };
     setWindow(emptyWindow);

@@ -1,9 +1,10 @@
-import { type ReactNode, useDeferredValue, useLayoutEffect, useRef, useState } from "react";
+import { Fragment, useDeferredValue, useLayoutEffect, useRef, useState } from "react";
 import type { Parameters } from "../api/client";
 import type { LogLine } from "../api/types";
-import { count, printable } from "./format";
+import { coloured } from "./ansi";
+import { count } from "./format";
 import { useLog } from "./log_source";
-import { marked, visible } from "./log_window";
+import { visible } from "./log_window";
 import { Choice, Problem } from "./parts";
 import { useQuery } from "./route";
 import { SearchField } from "./search_field";
@@ -26,10 +27,10 @@ function filterOf(query: Readonly<Record<string, string>>): Parameters {
 /** What a task printed, and what it prints: follows while it runs, reads back as far as one scrolls. `command` shows the same in a terminal. */
 export function Logs({ path, command, live }: { path: string; command: string; live: boolean }) {
   const [query, change] = useQuery();
-  // A task that ends while one looks ends its stream by itself.
+  // Of a task that ends while one looks the last lines are still to come.
   const [follow] = useState(live);
   const from = query.from === "start" || query.since ? "start" : "end";
-  const log = useLog(path, filterOf(query), from, follow);
+  const log = useLog(path, filterOf(query), from, follow, live);
   const { window, status } = log;
   const filtered = Boolean(query.find || query.rank || query.level || query.since);
   return (
@@ -159,11 +160,19 @@ function Line({ line, top, find }: { line: LogLine; top: number; find: string })
     <div className={`line ${tone}`} style={{ top }}>
       <span title={line.timestamp}>{line.timestamp.slice(11, 23).padEnd(12)}</span>
       <span>{line.rankId === undefined || line.rankId === null ? (line.source ?? "").padEnd(6).slice(0, 6) : `rank ${line.rankId}`}</span>
-      {highlighted(printable(line.log), find)}
+      <Text line={line.log} find={find} />
     </div>
   );
 }
 
-function highlighted(text: string, find: string): ReactNode {
-  return <span className="text">{marked(text, find).map((part, i) => (i % 2 === 1 ? <mark key={i}>{part}</mark> : part))}</span>;
+/** What a line says, in the colours that a terminal would give it. */
+function Text({ line, find }: { line: string; find: string }) {
+  return (
+    <span className="text">
+      {coloured(line, find).map(({ text, style, found }, i) => {
+        const part = style === "" ? text : <span className={style}>{text}</span>;
+        return found ? <mark key={i}>{part}</mark> : <Fragment key={i}>{part}</Fragment>;
+      })}
+    </span>
+  );
 }

@@ -33,8 +33,9 @@ interface MetricsProps {
 
 /** The curves of some trials' metrics over batches, epochs, records or time. */
 export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps) {
-  const reports = useReports(trialIds, live);
-  const list = useDeferredValue(reports.list);
+  // Drawn when there is time, all together: of a list that is on its way nothing says that it is empty.
+  const reports = useDeferredValue(useReports(trialIds, live));
+  const { list } = reports;
   const withRecords = useMemo(() => {
     const counted = countedRecords(list);
     return new Map([...scales].map(([id, scale]) => [id, { ...scale, counted: counted.get(id) ?? [] }]));

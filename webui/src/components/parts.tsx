@@ -27,7 +27,7 @@ export function Age({ time }: { time: string | null | undefined }) {
 
 export function Labels({ labels }: { labels: readonly string[] }) {
   return labels.map((label) => (
-    <span key={label} className="label">
+    <span key={label} className="label" title={label}>
       {label}
     </span>
   ));
@@ -91,6 +91,33 @@ export function Field({ label, children }: { label: string; children: ReactNode 
   );
 }
 
+interface PickProps {
+  readonly label: string;
+  /** 0: nothing yet, where `asks`. */
+  readonly value: number;
+  readonly options: readonly { readonly id: number; readonly name: string }[];
+  readonly asks?: boolean;
+  readonly autoFocus?: boolean;
+  readonly disabled?: boolean;
+  readonly onChange: (id: number) => void;
+}
+
+/** A field for one of several things that have numbers, by their names. */
+export function Pick({ label, value, options, asks = false, autoFocus = false, disabled = false, onChange }: PickProps) {
+  return (
+    <Field label={label}>
+      <select value={value} autoFocus={autoFocus} disabled={disabled} onChange={(event) => onChange(Number(event.target.value))}>
+        {asks && <option value={0}>choose …</option>}
+        {options.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
 interface ChoiceProps<T extends string> {
   readonly label: string;
   readonly value: T;
@@ -113,8 +140,11 @@ export function Choice<T extends string>({ label, value, options, onChange }: Ch
   );
 }
 
-/** Shows a value when it is there; else says that it is on its way, or why it is not coming. */
-export function Loaded<T>(props: { of: Loadable<T>; what: string; children: (value: T) => ReactNode }) {
+/**
+ * Shows a value when it is there; else says that it is on its way, or why it is not coming. `title`: of the page whose
+ * title comes with the value, for where none comes.
+ */
+export function Loaded<T>(props: { of: Loadable<T>; what: string; title?: string; children: (value: T) => ReactNode }) {
   const { of } = props;
   switch (of.status) {
     case "loading":
@@ -124,7 +154,12 @@ export function Loaded<T>(props: { of: Loadable<T>; what: string; children: (val
         </p>
       );
     case "failed":
-      return <Problem text={of.error.message} />;
+      return (
+        <>
+          {props.title !== undefined && <h1>{props.title}</h1>}
+          <Problem text={of.error.message} />
+        </>
+      );
     case "loaded":
       return (
         <>

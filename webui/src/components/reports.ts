@@ -1,9 +1,11 @@
-import { useEffect, useState } from "react";
-import { type ApiError, stream } from "../api/client";
+import { useEffect, useMemo, useState } from "react";
+import { ApiError, stream } from "../api/client";
 import { toApiError } from "../api/loadable";
+import { repeat } from "../api/repeat";
 import type { MetricReport } from "../api/types";
 
-const pollMs = 3000;
+/** Of one trial, and of several. */
+const [oneMs, manyMs] = [1000, 3000];
 /** Of all curves together: more than a screen shows, and drawn in a moment. */
 const pointsMax = 20_000;
 
@@ -31,45 +33,47 @@ export async function allReports(trialIds: readonly number[]): Promise<MetricRep
   return list;
 }
 
+const sameReport = (a: MetricReport, b: MetricReport | undefined) =>
+  a.trialId === b?.trialId && a.totalBatches === b.totalBatches && a.group === b.group && a.endTime === b.endTime;
+
+/** What is there already where the answer says nothing else, so that nothing is drawn again. */
+export const newest = (before: readonly MetricReport[], read: readonly MetricReport[]): readonly MetricReport[] =>
+  before.length === read.length && read.every((report, index) => sameReport(report, before[index])) ? before : read;
+
 /**
  * The reports of some trials, of long curves as many as a chart shows (the
- * server leaves out no peak). One trial is followed by a stream; several are
- * read again every few seconds while `live`, because a browser opens only a
- * few connections to one server.
+ * server leaves out no peak). They are read again every few seconds while `live`.
  */
 export function useReports(trialIds: readonly number[], live: boolean, group: "all" | "validation" = "all"): Reports {
   const key = `${group}:${trialIds.join(",")}`;
-  const [reports, setReports] = useState<Reports>({ key, list: [], complete: false });
+  const nothing = useMemo((): Reports => ({ key, list: [], complete: false }), [key]);
+  const [reports, setReports] = useState(nothing);
 
   useEffect(() => {
     const abort = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
     const ids = key.slice(key.indexOf(":") + 1).split(",").filter((id) => id !== "");
-    const follow = live && ids.length === 1 && group === "all";
-    const run = async () => {
-      let list: MetricReport[] = [];
-      try {
-        const path = follow ? `trials/${ids[0]}/metrics/follow` : `trials/metrics/${group === "all" ? "trial" : group}_metrics`;
-        const maxDatapoints = pointsOf(ids.length);
-        const parameters = follow ? { maxDatapoints } : { trialIds: ids, maxDatapoints };
-        if (ids.length > 0)
-          await stream<MetricsReply>(path, parameters, abort.signal, (items) => {
-            list = list.concat(items.flatMap((item) => item.metrics));
-            if (follow) setReports({ key, list, complete: true });
-          });
-        if (!abort.signal.aborted) setReports({ key, list, complete: true });
-      } catch (cause) {
-        if (abort.signal.aborted) return;
-        setReports((before) => ({ ...before, key, complete: true, error: toApiError(cause) }));
-      }
-      if (live && !abort.signal.aborted) timer = setTimeout(() => void run(), pollMs);
+    const change = (what: Partial<Reports>) =>
+      setReports((before) => ({ ...(before.key === key ? before : nothing), ...what }));
+    const read = async () => {
+      const list: MetricReport[] = [];
+      const parameters = { trialIds: ids, maxDatapoints: pointsOf(ids.length) };
+      const path = `trials/metrics/${group === "all" ? "trial" : group}_metrics`;
+      if (ids.length > 0)
+        await stream<MetricsReply>(path, parameters, abort.signal, (items) => {
+          for (const item of items) list.push(...item.metrics);
+        });
+      if (!abort.signal.aborted)
+        setReports((before) => ({ key, list: newest(before.key === key ? before.list : [], list), complete: true }));
+      return live ? ("again" as const) : ("last" as const);
     };
-    void run();
-    return () => {
-      abort.abort();
-      clearTimeout(timer);
+    const trouble = (text: string) => {
+      if (text !== "") change({ complete: true, error: new ApiError(0, text) });
     };
+    repeat(read, ids.length === 1 ? oneMs : manyMs, abort.signal, trouble).catch((cause: unknown) => {
+      if (!abort.signal.aborted) change({ complete: true, error: toApiError(cause) });
+    });
+    return () => abort.abort();
   }, [key, group, live]);
 
-  return reports.key === key ? reports : { key, list: [], complete: false };
+  return reports.key === key ? reports : nothing;
 }

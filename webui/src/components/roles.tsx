@@ -5,7 +5,7 @@ import { listWorkspaces } from "../api/places";
 import type { Group, Role } from "../api/team_types";
 import type { User } from "../api/types";
 import { Dialog } from "./dialog";
-import { Field, Loaded } from "./parts";
+import { Field, Loaded, Pick } from "./parts";
 
 /** Who has roles: a user or a group. */
 export interface Holder {
@@ -147,16 +147,7 @@ export function AssignRole({ holder: given, workspace, onDone, onClose }: Assign
       )}
       <Loaded of={choices} what="roles">
         {() => (
-          <Field label="Role">
-            <select value={role?.roleId ?? 0} onChange={(event) => setRoleId(Number(event.target.value))}>
-              <option value={0}>choose …</option>
-              {roles.map(({ roleId: id, name }) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </Field>
+          <Pick label="Role" asks value={role?.roleId ?? 0} options={roles.map(({ roleId: id, name }) => ({ id, name }))} onChange={setRoleId} />
         )}
       </Loaded>
       {role !== undefined && <p className="quiet">{role.name}: {role.summary}</p>}

@@ -45,6 +45,9 @@ export function useParameter(name: string, usual = ""): readonly [string, (value
   return [query[name] ?? usual, (value) => change({ [name]: value === usual ? "" : value })];
 }
 
+/** Longer ones may be clipped where they stand; pointing at them shows them. */
+const longText = 40;
+
 interface LinkProps {
   readonly to: View;
   readonly query?: Query;
@@ -66,7 +69,7 @@ export function Link({ to, query, children, className, current, title }: LinkPro
       href={pathOf(to) + queryText(query ?? {})}
       onClick={follow}
       className={className}
-      title={title}
+      title={title ?? (typeof children === "string" && children.length > longText ? children : undefined)}
       aria-current={current ? "page" : undefined}
     >
       {children}

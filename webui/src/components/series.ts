@@ -2,7 +2,7 @@
 
 import type { MetricReport } from "../api/types";
 import { csvText } from "./csv";
-import { toNumber } from "./format";
+import { count, toNumber } from "./format";
 
 type Value = number | null | undefined;
 
@@ -25,6 +25,27 @@ export function smooth(values: readonly Value[], weight: number): Value[] {
     return sum / total;
   });
 }
+
+/** Where a curve has a value that no line reaches, because before and after it there is a gap, or nothing at all. */
+export function isolated(values: readonly Value[]): number[] {
+  // What is undefined is drawn through: only values and gaps are neighbours.
+  const known = values.flatMap((value, index) => (value === undefined ? [] : [index]));
+  const empty = (at: number) => typeof values[known[at] ?? -1] !== "number";
+  return known.filter((_, at) => !empty(at) && empty(at - 1) && empty(at + 1));
+}
+
+/** A power of ten by which values are divided to be drawn: axes have labels only where numbers have not too many digits. */
+export function unitOf(columns: readonly (readonly Value[])[]): number {
+  let greatest = 0;
+  for (const column of columns) for (const value of column) greatest = Math.max(greatest, Math.abs(value ?? 0));
+  return greatest === 0 || (greatest >= 1e-6 && greatest < 1e12) ? 1 : 10 ** Math.floor(Math.log10(greatest));
+}
+
+export const inUnits = (values: readonly Value[], unit: number): readonly Value[] =>
+  unit === 1 ? values : values.map((value) => (typeof value === "number" ? value / unit : value));
+
+/** Why some values are not in a chart. */
+export const notDrawn = (values: number): string => `${count(values, "value")} ${values === 1 ? "is" : "are"} NaN or infinite: not drawn`;
 
 /** Reports as a table for other programs: a row each, a column for each metric, as RFC 4180 has it. */
 export function csv(reports: readonly MetricReport[]): string {

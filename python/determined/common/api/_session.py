@@ -189,7 +189,7 @@ class Session:
         try:
             return json.loads(text)
         except ValueError:
-            raise errors.MasterNotFoundException(
+            raise errors.BadResponseException(
                 f"what answers at {self.master} is no master: the answer to {path} is not JSON"
             ) from None
 
@@ -287,8 +287,9 @@ class Session:
         try:
             if response.status >= 300:
                 text = f"cannot log in at {self.master} as {user!r}: {_error_text(response)}"
-                status = 401 if response.status == 403 else response.status
-                raise errors.from_status(status, text)
+                if response.status in (401, 403):
+                    raise errors.InvalidCredentialsException(text, 401)
+                raise errors.from_status(response.status, text)
             return str(json.loads(response.read())["token"])
         finally:
             connection.close()

@@ -7,6 +7,10 @@ class MasterNotFoundException(Exception):
     """Nothing answers at the master's address, or what answers is no master."""
 
 
+class BadResponseException(MasterNotFoundException):
+    """What answers is no master: the answer is not of the form that one has."""
+
+
 class APIException(Exception):
     """The master refused a call. ``status_code`` is the HTTP status; the text is the master's own."""
 
@@ -22,6 +26,10 @@ class BadRequestException(APIException):
 
 class UnauthenticatedException(APIException):
     """Nobody is logged in, or the password is wrong (401)."""
+
+
+class InvalidCredentialsException(UnauthenticatedException):
+    """There is no such user, or the password is wrong (401)."""
 
 
 class ForbiddenException(APIException):

@@ -21,21 +21,21 @@ from typing import Any
 
 from determined.core import DistributedContext, PreemptMode, TensorboardMode
 from determined.experimental.core_v2._config import Config, DefaultConfig, UnmanagedConfig
-from determined.experimental.core_v2._singleton import close, init, init_context, url_reverse_webui_exp_view
+from determined.experimental.core_v2._singleton import NotBegun, close, init, init_context, url_reverse_webui_exp_view
 
-# What `init` sets and `close` takes back; None otherwise.
-train: Any = None
+# What `init` sets and `close` takes back; otherwise false, and its calls say so.
+train: Any = NotBegun("train")
 """A :class:`determined.core.TrainContext`."""
-checkpoint: Any = None
+checkpoint: Any = NotBegun("checkpoint")
 """A :class:`determined.core.CheckpointContext`."""
-distributed: Any = None
+distributed: Any = NotBegun("distributed")
 """A :class:`determined.core.DistributedContext`."""
-preempt: Any = None
+preempt: Any = NotBegun("preempt")
 """A :class:`determined.core.PreemptContext`; outside the cluster nothing is preempted."""
-searcher: Any = None
+searcher: Any = NotBegun("searcher")
 """A :class:`determined.core.SearcherContext`; outside the cluster it asks once, for a length of 1."""
 info: Any = None
-"""A :class:`determined.ClusterInfo`."""
+"""A :class:`determined.ClusterInfo`; None where there is no trial."""
 
 __all__ = [
     "Config",

@@ -73,9 +73,8 @@ def merged(config: Config | None, defaults: Config | None, unmanaged: Config | N
     if unmanaged is None:
         return defaults
     names = ("project", "workspace", "external_experiment_id", "external_trial_id")
-    return dataclasses.replace(
-        defaults, **{name: getattr(defaults, name) or getattr(unmanaged, name) for name in names}
-    )
+    both = {name: getattr(defaults, name) or getattr(unmanaged, name) for name in names}
+    return Config(**{**vars(defaults), **both})
 
 
 def storage_section(given: str | os.PathLike[str] | Mapping[str, Any] | None) -> dict[str, Any]:

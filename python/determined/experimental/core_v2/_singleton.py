@@ -16,10 +16,31 @@ from determined.experimental.core_v2._config import Config, merged, storage_sect
 from determined.experimental.core_v2._context import UnmanagedContext
 from determined.experimental.core_v2._tracking import track
 
-_NAMES = ("train", "checkpoint", "distributed", "preempt", "searcher", "info")
+NAMES = ("train", "checkpoint", "distributed", "preempt", "searcher")
 
 _context: Context | None = None
+_names_of_trial: tuple[str | None, str | None] = (None, None)
 _registered = False
+
+
+class NotBegun:
+    """What ``core_v2.train`` and its like are while there is no trial: false, and without anything to call."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"<core_v2.{self._name}, which is not there before core_v2.init()>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise RuntimeError(
+            f"core_v2.{self._name}.{name}: there is no trial; call core_v2.init() first, and core_v2.close() last"
+        )
 
 
 def init_context(
@@ -87,10 +108,13 @@ def init(
     :func:`init_context`.
 
     The trial is over with :func:`close`, with the next ``init``, or with the program: complete, or failed where an
-    exception or a status of ``sys.exit`` ended it.
+    exception or a status of ``sys.exit`` ended it. A next ``init`` that fails leaves it as it is, unless it names the
+    same trial.
     """
-    global _context, _registered
-    close()
+    global _context, _names_of_trial, _registered
+    names = _names(config, defaults, unmanaged)
+    if names[1] is not None and names == _names_of_trial:
+        close()  # a trial is run by one at a time
     context = init_context(
         config=config,
         defaults=defaults,
@@ -101,8 +125,9 @@ def init(
         preempt_mode=preempt_mode,
         tensorboard_mode=tensorboard_mode,
     )
+    close()
     context.__enter__()
-    _context = context
+    _context, _names_of_trial = context, names
     _set(context)
     if not _registered:
         atexit.register(close)
@@ -111,8 +136,8 @@ def init(
 
 def close() -> None:
     """Ends the trial that :func:`init` began; without one it does nothing."""
-    global _context
-    context, _context = _context, None
+    global _context, _names_of_trial
+    context, _context, _names_of_trial = _context, None, (None, None)
     _set(None)
     if context is not None:
         context.close()
@@ -129,8 +154,19 @@ def url_reverse_webui_exp_view() -> str:
     return f"{_context.info.master_url}/det/experiments/{_context.info.trial.experiment_id}"
 
 
+def _names(*configs: Config | None) -> tuple[str | None, str | None]:
+    """Of the experiment and of the trial, as whichever of these configurations gives them."""
+    given = [config for config in configs if config is not None]
+    experiment, trial = (
+        next((found for config in given if (found := getattr(config, name))), None)
+        for name in ("external_experiment_id", "external_trial_id")
+    )
+    return experiment, trial
+
+
 def _set(context: Context | None) -> None:
     from determined.experimental import core_v2
 
-    for name in _NAMES:
-        setattr(core_v2, name, getattr(context, name) if context is not None else None)
+    for name in NAMES:
+        setattr(core_v2, name, getattr(context, name) if context is not None else NotBegun(name))
+    core_v2.info = context.info if context is not None else None

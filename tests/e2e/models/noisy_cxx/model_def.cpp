@@ -2,6 +2,8 @@
 #include <det/pytorch.h>
 
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <thread>
 
 struct Augmented {
@@ -12,6 +14,10 @@ struct Augmented {
   std::size_t size() const { return static_cast<std::size_t>(inputs.size(0)); }
   torch::Tensor inputs;
   torch::Tensor targets;
+};
+
+struct SaysGoodbye final : det::pytorch::Callback {
+  void on_trial_shutdown() override { std::puts("goodbye"); }
 };
 
 class NoisyTrial final : public det::pytorch::PyTorchTrial<> {
@@ -28,12 +34,16 @@ class NoisyTrial final : public det::pytorch::PyTorchTrial<> {
   }
   DataLoader<> build_training_data_loader() override { return load(100, true, 2); }
   DataLoader<> build_validation_data_loader() override { return load(40, false, 0); }
+  det::pytorch::Callbacks build_callbacks() override {
+    return {{"goodbye", std::make_shared<SaysGoodbye>()}};
+  }
 
   Metrics train_batch(const Batch& batch, std::int64_t, std::int64_t batch_idx) override {
     const auto loss = torch::cross_entropy_loss(model_->forward(batch.data), batch.target);
     context.backward(loss);
     context.step_optimizer(
         optimizer_, [](const auto& parameters) { torch::nn::utils::clip_grad_norm_(parameters, 1.0); });
+    if (batch_idx == 13) go_wrong();
     std::printf("line %d batch %lld\n", lines_++, static_cast<long long>(batch_idx));
     std::this_thread::sleep_for(pause_);
     return {{"loss", loss}, {"draw", torch::rand({}).item<double>()}};
@@ -44,6 +54,13 @@ class NoisyTrial final : public det::pytorch::PyTorchTrial<> {
   }
 
  private:
+  static void go_wrong() {
+    const char* set = std::getenv("GOES_WRONG");
+    const std::string how = set == nullptr ? "" : set;
+    if (how == "throws") throw std::runtime_error("record 17 is broken");
+    if (how == "crashes") ::raise(SIGSEGV);
+    if (how == "exits") std::exit(0);
+  }
   DataLoader<> load(std::int64_t records, bool shuffle, int workers) {
     const auto inputs = torch::arange(records * 6, torch::kFloat).reshape({records, 6}).sin();
     return DataLoader<>(

@@ -131,6 +131,7 @@ function AgentRow({ agent, used, reload }: { agent: Agent; used: ReadonlyMap<Slo
           {slots[0]?.device.brand} · pool {agent.resourcePools.join(", ")} · {agent.addresses.join(", ")} · version {agent.version} · connected{" "}
           <Age time={agent.registeredTime} />
         </span>
+        {agent.silent && <span className="label" title="it has stopped calling the master: nothing new starts there until it does">silent</span>}
         {agent.draining ? <span className="label">draining</span> : !agent.enabled && <span className="label">disabled</span>}
         {may("UPDATE_AGENTS") && (
           <div className="actions">

@@ -2,10 +2,11 @@ import type { DragEvent } from "react";
 import { ApiError } from "../../api/client";
 import type { Job } from "../../api/types";
 import { Editable } from "../../components/edit";
+import { useRights } from "../../components/me";
 import { Age, Progress, StateBadge } from "../../components/parts";
 import { taskKinds, type View } from "../../components/paths";
 import { Link } from "../../components/route";
-import { neighbour } from "./queue_moves";
+import { isExperiment, mayChange, neighbour } from "./queue_moves";
 
 interface JobRowProps {
   readonly job: Job;
@@ -28,16 +29,16 @@ async function numberOf(text: string): Promise<number> {
   return value;
 }
 
-const isExperiment = ({ type }: Job) => type === "TYPE_EXPERIMENT";
-
 function pageOf(job: Job): View {
   if (isExperiment(job)) return { page: "experiment", id: Number(job.entityId), tab: "overview" };
   const kind = taskKinds.find((one) => job.type === `TYPE_${one.toUpperCase()}`) ?? "command";
   return { page: "task", kind, id: job.entityId };
 }
 
-export function JobRow({ job, jobs, ordered, dragged, onDrag, onDrop, onMove, onChange, onWhy }: JobRowProps) {
+export function JobRow({ job, jobs, ordered: hasOrder, dragged, onDrag, onDrop, onMove, onChange, onWhy }: JobRowProps) {
   const { jobId, entityId, name, summary, allocatedSlots, requestedSlots, priority, weight } = job;
+  const changes = mayChange(job, useRights().may);
+  const ordered = hasOrder && changes;
   const allow = (event: DragEvent) => event.preventDefault();
   return (
     <tr
@@ -74,13 +75,13 @@ export function JobRow({ job, jobs, ordered, dragged, onDrag, onDrop, onMove, on
         {priority === null || priority === undefined ? (
           "–"
         ) : (
-          <Editable what={`priority of ${name}`} value={String(priority)} onSave={async (text) => onChange({ priority: await numberOf(text) })}>
+          <Editable what={`priority of ${name}`} value={String(priority)} may={changes} onSave={async (text) => onChange({ priority: await numberOf(text) })}>
             {priority}
           </Editable>
         )}
       </td>
       <td className="number">
-        <Editable what={`weight of ${name}`} value={String(weight)} onSave={async (text) => onChange({ weight: await numberOf(text) })}>
+        <Editable what={`weight of ${name}`} value={String(weight)} may={changes && isExperiment(job)} onSave={async (text) => onChange({ weight: await numberOf(text) })}>
           {weight}
         </Editable>
       </td>

@@ -1,34 +1,40 @@
 import { useEffect, useState } from "react";
-import { follow } from "../../api/client";
+import { stream } from "../../api/client";
 import { toApiError } from "../../api/loadable";
-import { printable } from "../../components/format";
+import { repeat } from "../../api/repeat";
+import { printable } from "../../components/ansi";
 import { Problem } from "../../components/parts";
+import { continued, offsetAfter, type OwnLine } from "./own_log";
 
-interface Entry {
-  readonly logEntry: { readonly id: number; readonly message: string; readonly timestamp: string; readonly level: string };
+const pollMs = 1000;
+
+async function linesFrom(offset: number, signal: AbortSignal): Promise<OwnLine[]> {
+  const lines: OwnLine[] = [];
+  await stream<{ readonly logEntry: OwnLine }>("master/logs", { offset }, signal, (items) => lines.push(...items.map(({ logEntry }) => logEntry)));
+  return lines;
 }
-
-const linesMax = 1000;
 
 /** The newest lines of the master's own log, and new ones as they come. */
 export function MasterLog() {
-  const [lines, setLines] = useState<readonly Entry["logEntry"][]>([]);
+  const [lines, setLines] = useState<readonly OwnLine[]>([]);
+  const [complete, setComplete] = useState(false);
   const [problem, setProblem] = useState("");
   useEffect(() => {
     const abort = new AbortController();
-    const newest = () => {
-      setLines([]);
-      return { offset: -linesMax, follow: true };
+    let here: readonly OwnLine[] = [];
+    const read = async () => {
+      here = continued(here, await linesFrom(offsetAfter(here), abort.signal)) ?? (await linesFrom(offsetAfter([]), abort.signal));
+      setLines(here);
+      setComplete(true);
+      return "again" as const;
     };
-    const take = (items: Entry[]) =>
-      setLines((before) => [...before, ...items.map(({ logEntry }) => logEntry)].slice(-linesMax));
-    follow<Entry>("master/logs", newest, abort.signal, take, setProblem).catch((cause: unknown) => !abort.signal.aborted && setProblem(toApiError(cause).message));
+    repeat(read, pollMs, abort.signal, setProblem).catch((cause: unknown) => !abort.signal.aborted && setProblem(toApiError(cause).message));
     return () => abort.abort();
   }, []);
   return (
     <section aria-label="Master log">
       <Problem text={problem} />
-      {lines.length === 0 && problem === "" && <p className="quiet">No lines yet.</p>}
+      {lines.length === 0 && problem === "" && <p className="quiet">{complete ? "No lines yet." : "Loading the log …"}</p>}
       {lines.length > 0 && (
         <pre className="code" tabIndex={0}>
           {lines.map(({ timestamp, level, message }) => `${timestamp.slice(0, 19)} ${level.replace("LOG_LEVEL_", "").toLowerCase()} ${printable(message)}`).join("\n")}

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { moveTo, neighbour } from "./queue_moves";
+import { rightsOf } from "../../components/rights";
+import { mayChange, moveTo, neighbour } from "./queue_moves";
 
 const job = (jobId: string, resourcePool = "default", jobsAhead = 0) => ({
   jobId,
@@ -28,4 +29,10 @@ test("neighbours are those of the same pool", () => {
   expect(neighbour(jobs, "a", -1)).toBeUndefined();
   expect(neighbour(jobs, "c", 1)).toBeUndefined();
   expect(neighbour(jobs, "x", 1)).toBeUndefined();
+});
+
+test("without roles everybody changes the place of experiments, and of tasks their owner", () => {
+  const { may } = rightsOf({ id: 4, username: "ann", admin: false, active: true }, false, undefined);
+  const is = (type: string, userId: number) => mayChange({ type, workspaceId: 1, userId }, may);
+  expect([is("TYPE_EXPERIMENT", 9), is("TYPE_SHELL", 4), is("TYPE_SHELL", 9)]).toEqual([true, true, false]);
 });

@@ -1,6 +1,7 @@
 /** Moving jobs in a queue: pure. */
 
 import type { Job } from "../../api/types";
+import type { Rights } from "../../components/rights";
 
 type Placed = Pick<Job, "jobId" | "resourcePool" | "summary">;
 
@@ -11,6 +12,13 @@ export type Move =
 
 /** Whether the job's queue has an order that can be changed. */
 export const isOrdered = ({ summary }: Pick<Job, "summary">): boolean => summary.jobsAhead >= 0;
+
+export const isExperiment = ({ type }: Pick<Job, "type">): boolean => type === "TYPE_EXPERIMENT";
+
+/** Whether the reader may change a job's place, priority and weight. */
+export function mayChange(job: Pick<Job, "type" | "workspaceId" | "userId">, may: Rights["may"]): boolean {
+  return may(isExperiment(job) ? "UPDATE_EXPERIMENT" : "UPDATE_NSC", { workspace: job.workspaceId, owners: [job.userId] });
+}
 
 /**
  * The change that brings `jobId` to the place of `targetId`; undefined where

@@ -140,8 +140,8 @@ function Row({ experiment: { id, name, state, progress, searcherMetric, bestTria
   return (
     <tr>
       <td className="number tight">{id}</td>
-      <td>
-        <Link to={{ page: "experiment", id, tab: "overview" }} className="ellipsis">
+      <td className="rest">
+        <Link to={{ page: "experiment", id, tab: "overview" }}>
           {name || "(no name)"}
         </Link>
       </td>
@@ -149,7 +149,11 @@ function Row({ experiment: { id, name, state, progress, searcherMetric, bestTria
       <td className="number" title={searcherMetric}>
         {formatNumber(bestTrialSearcherMetric)}
       </td>
-      <td className="quiet nowrap">{username}</td>
+      <td className="quiet nowrap">
+        <span className="user" title={username}>
+          {username}
+        </span>
+      </td>
       <td className="quiet nowrap number" title={`${over ? "ran" : "runs"} ${runTime(startTime, endTime, Date.now())}`}>
         <Age time={endTime ?? startTime} />
       </td>

@@ -2,14 +2,30 @@
 
 import type { Experiment } from "../../api/types";
 import { isTerminal, stateName } from "../../components/format";
+import type { Permission, Rights, Subject as Place } from "../../components/rights";
 
 export const actionNames = ["pause", "activate", "cancel", "kill", "archive", "unarchive", "delete"] as const;
 export type Action = (typeof actionNames)[number];
 
-type Subject = Pick<Experiment, "state" | "archived" | "unmanaged">;
+type Subject = Pick<Experiment, "state" | "archived" | "unmanaged" | "workspaceId" | "userId">;
+type May = Rights["may"];
 
-/** Why the action cannot be done with the experiment; undefined: it can. */
-export function obstacle(action: Action, { state, archived, unmanaged }: Subject): string | undefined {
+/** What the master asks for. */
+const needed: Readonly<Record<Action, Permission>> = {
+  pause: "UPDATE_EXPERIMENT",
+  activate: "UPDATE_EXPERIMENT",
+  cancel: "END_EXPERIMENT",
+  kill: "END_EXPERIMENT",
+  archive: "UPDATE_EXPERIMENT_METADATA",
+  unarchive: "UPDATE_EXPERIMENT_METADATA",
+  delete: "DELETE_EXPERIMENT",
+};
+
+/** Where an experiment is and whose, for what may be done to it. */
+export const placeOf = ({ workspaceId, userId }: Pick<Experiment, "workspaceId" | "userId">): Place => ({ workspace: workspaceId, owners: [userId] });
+
+/** Why the action cannot be done with the experiment, whoever asks; undefined: it can. */
+function stateObstacle(action: Action, { state, archived, unmanaged }: Subject): string | undefined {
   const is = `is ${stateName(state)}`;
   const over = isTerminal(state);
   const stopping = state.startsWith("STATE_STOPPING") || state === "STATE_DELETING";
@@ -32,8 +48,13 @@ export function obstacle(action: Action, { state, archived, unmanaged }: Subject
   }
 }
 
-export function actions(subject: Subject): Action[] {
-  return actionNames.filter((action) => obstacle(action, subject) === undefined);
+/** Why the reader cannot do this with the experiment; undefined: she can. */
+export function obstacle(action: Action, subject: Subject, may: May): string | undefined {
+  return stateObstacle(action, subject) ?? (may(needed[action], placeOf(subject)) ? undefined : `may not be ${done[action]} by you`);
+}
+
+export function actions(subject: Subject, may: May): Action[] {
+  return actionNames.filter((action) => obstacle(action, subject, may) === undefined);
 }
 
 /** What the action does, for those who are about to do it. */
@@ -66,23 +87,28 @@ export interface Plan<T> {
 }
 
 /** Which of the chosen experiments move into the project. 0, none yet, takes all. */
-export function planMove<T extends Pick<Experiment, "projectId" | "projectName" | "state">>(project: number, chosen: readonly T[]): Plan<T> {
+export function planMove<T extends Pick<Experiment, "projectId" | "projectName" | "state" | "workspaceId" | "userId">>(
+  project: number,
+  chosen: readonly T[],
+  may: May,
+): Plan<T> {
   const acts: T[] = [];
   const leaves: { item: T; why: string }[] = [];
   for (const item of chosen) {
     if (item.projectId === project) leaves.push({ item, why: `is in ${item.projectName} already` });
     else if (item.state === "STATE_DELETING") leaves.push({ item, why: "is being deleted" });
+    else if (!may("UPDATE_EXPERIMENT", placeOf(item))) leaves.push({ item, why: "may not be moved by you" });
     else acts.push(item);
   }
   return { acts, leaves };
 }
 
 /** Which of the chosen experiments the action is for, and why not the others. */
-export function plan<T extends Subject>(action: Action, chosen: readonly T[]): Plan<T> {
+export function plan<T extends Subject>(action: Action, chosen: readonly T[], may: May): Plan<T> {
   const acts: T[] = [];
   const leaves: { item: T; why: string }[] = [];
   for (const item of chosen) {
-    const why = obstacle(action, item);
+    const why = obstacle(action, item, may);
     if (why === undefined) acts.push(item);
     else leaves.push({ item, why });
   }

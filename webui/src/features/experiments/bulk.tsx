@@ -2,11 +2,12 @@ import { useState } from "react";
 import type { Experiment } from "../../api/types";
 import { Dialog } from "../../components/dialog";
 import { count } from "../../components/format";
+import { useRights } from "../../components/me";
 import { Link } from "../../components/route";
 import { act } from "./api";
 import { MoveDialog } from "./move";
 import { Acts, Leaves, useOneByOne } from "./one_by_one";
-import { type Action, actionNames, done, explanations, isDangerous, plan } from "./actions";
+import { type Action, actionNames, done, explanations, isDangerous, plan, planMove } from "./actions";
 
 interface BulkProps {
   readonly chosen: readonly Experiment[];
@@ -19,20 +20,21 @@ interface BulkProps {
 export function BulkActions({ chosen, onClear, onDone }: BulkProps) {
   const [action, setAction] = useState<Action>();
   const [moves, setMoves] = useState(false);
+  const { may } = useRights();
   if (chosen.length === 0 && action === undefined && !moves) return null;
   const trials = chosen.flatMap(({ bestTrialId }) => (bestTrialId ? [bestTrialId] : []));
   return (
     <div className="row bulk" role="group" aria-label="Actions for the chosen experiments">
       <strong>{chosen.length} chosen</strong>
       {actionNames.map((name) => {
-        const able = plan(name, chosen).acts.length;
+        const able = plan(name, chosen, may).acts.length;
         return able === 0 ? null : (
           <button key={name} type="button" title={explanations[name]} onClick={() => setAction(name)}>
             {name} {able === chosen.length ? "" : able}
           </button>
         );
       })}
-      {chosen.length > 0 && (
+      {planMove(0, chosen, may).acts.length > 0 && (
         <button type="button" title="To another project" onClick={() => setMoves(true)}>
           move
         </button>
@@ -63,7 +65,8 @@ interface ActionDialogProps {
 /** States exactly what will be acted on, does it one by one, and says of each what happened. */
 export function ActionDialog({ action, chosen, onDone, onClose }: ActionDialogProps) {
   // What the dialog asked about is what is done, whatever the list shows meanwhile.
-  const [{ acts, leaves }] = useState(() => plan(action, chosen));
+  const { may } = useRights();
+  const [{ acts, leaves }] = useState(() => plan(action, chosen, may));
   const { outcomes, run } = useOneByOne(done[action], onDone);
   return (
     <Dialog
@@ -71,6 +74,7 @@ export function ActionDialog({ action, chosen, onDone, onClose }: ActionDialogPr
       action={action}
       danger={isDangerous(action)}
       disabled={outcomes.size > 0}
+      stays={acts.length > 1}
       onAction={() => run(acts, (id) => act(id, action))}
       onClose={onClose}
     >

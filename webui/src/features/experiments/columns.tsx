@@ -21,8 +21,7 @@ export const allColumns: readonly ExperimentColumn[] = [
     title: "Name",
     cell: ({ id, name, archived }) => (
       <>
-        <Link to={pageOf(id)}>{name || "(no name)"}</Link>
-        {archived && <span className="label">archived</span>}
+        <Link to={pageOf(id)}>{name || "(no name)"}</Link> {archived && <span className="label">archived</span>}
       </>
     ),
   },

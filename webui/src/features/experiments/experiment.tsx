@@ -38,7 +38,7 @@ export function ExperimentPage({ id, tab }: { id: number; tab: ExperimentTab }) 
     ({ experiment }) => !isTerminal(experiment.state),
   );
   return (
-    <Loaded of={loaded} what={`experiment ${id}`}>
+    <Loaded of={loaded} what={`experiment ${id}`} title={`Experiment ${id}`}>
       {({ experiment, trials }) => (
         <>
           <Head experiment={experiment} trials={trials} reload={reload} />

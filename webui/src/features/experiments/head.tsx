@@ -1,14 +1,16 @@
-import { BoardButton } from "../tasks/board";
 import { useState } from "react";
 import { toApiError } from "../../api/loadable";
 import type { Experiment, Trial } from "../../api/types";
 import { Popup } from "../../components/dialog";
 import { Editable } from "../../components/edit";
 import { count, formatNumber, isTerminal, runTime } from "../../components/format";
+import { labelsOf, labelsText } from "../../components/labels";
+import { useRights } from "../../components/me";
 import { Age, Labels, Problem, Progress, StateBadge } from "../../components/parts";
 import { go, Link } from "../../components/route";
+import { BoardButton } from "../tasks/board";
 import { act, change } from "./api";
-import { type Action, actions, explanations, isDangerous } from "./actions";
+import { type Action, actions, explanations, isDangerous, placeOf, planMove } from "./actions";
 import { ActionDialog } from "./bulk";
 import { ForkDialog } from "./fork";
 import { canGoOn } from "./go_on";
@@ -27,6 +29,8 @@ interface HeadProps {
 export function Head({ experiment, trials, reload }: HeadProps) {
   const { id, name, description, labels, state } = experiment;
   const over = isTerminal(state);
+  const { may } = useRights();
+  const changes = may("UPDATE_EXPERIMENT", placeOf(experiment));
   // A search is completed also where some of its trials are not.
   const failed = state === "STATE_ERROR" ? 0 : trials.filter((trial) => trial.state === "STATE_ERROR").length;
   const save = (what: Parameters<typeof change>[1]) => change(id, what).then(reload);
@@ -35,7 +39,7 @@ export function Head({ experiment, trials, reload }: HeadProps) {
       <div className="row">
         <h1>
           <span className="quiet">Experiment {id}</span>{" "}
-          <Editable what="name" value={name} onSave={(text) => save({ name: text })}>
+          <Editable what="name" value={name} may={changes} onSave={(text) => save({ name: text })}>
             {name || "(no name)"}
           </Editable>
         </h1>
@@ -47,7 +51,7 @@ export function Head({ experiment, trials, reload }: HeadProps) {
         </div>
       </div>
       <p>
-        <Editable what="description" value={description} onSave={(text) => save({ description: text })}>
+        <Editable what="description" value={description} may={changes} onSave={(text) => save({ description: text })}>
           {description || <span className="quiet">no description</span>}
         </Editable>
       </p>
@@ -86,8 +90,9 @@ export function Head({ experiment, trials, reload }: HeadProps) {
         )}
         <Editable
           what="labels, separated by commas"
-          value={labels.join(", ")}
-          onSave={(text) => save({ labels: text.split(",").map((l) => l.trim()).filter((l) => l !== "") })}
+          value={labelsText(labels)}
+          may={changes}
+          onSave={(text) => save({ labels: labelsOf(text) })}
         >
           {labels.length > 0 ? <Labels labels={labels} /> : "no labels"}
         </Editable>
@@ -104,10 +109,15 @@ function Buttons({ experiment, trials, reload }: HeadProps) {
   const [moves, setMoves] = useState(false);
   const [resizes, setResizes] = useState(false);
   const [goesOn, setGoesOn] = useState(false);
-  const resizable = !experiment.unmanaged && sizeFields(experiment.config, experiment.state).length > 0;
+  const { may } = useRights();
+  const place = placeOf(experiment);
+  const changes = may("UPDATE_EXPERIMENT", place);
+  const creates = may("CREATE_EXPERIMENT", place);
+  const movable = planMove(0, [experiment], may).acts.length > 0;
+  const resizable = changes && !experiment.unmanaged && sizeFields(experiment.config, experiment.state).length > 0;
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
-  const possible = actions(experiment);
+  const possible = actions(experiment, may);
   const first = possible.filter((action) => action === "pause" || action === "activate" || action === "cancel" || action === "kill");
   const more = possible.filter((action) => !(first as readonly Action[]).includes(action));
   const run = async (action: Action) => {
@@ -128,22 +138,26 @@ function Buttons({ experiment, trials, reload }: HeadProps) {
       {action}
     </button>
   );
-  const continued = trials.some(({ checkpointCount }) => (checkpointCount ?? 0) > 0);
+  const goes = changes && canGoOn(experiment);
+  const continued = creates && trials.some(({ checkpointCount }) => (checkpointCount ?? 0) > 0);
   return (
     <>
       <Problem text={problem} />
       {first.map(button)}
-      <button type="button" title="A new experiment with this one's files and configuration" onClick={() => setForks("fork")}>
-        fork
-      </button>
-      <BoardButton experimentIds={[experiment.id]} />
+      {creates && (
+        <button type="button" title="A new experiment with this one's files and configuration" onClick={() => setForks("fork")}>
+          fork
+        </button>
+      )}
+      <BoardButton experimentIds={[experiment.id]} workspace={experiment.workspaceId} />
       {continued && (
         <button type="button" title="A new experiment that begins with a checkpoint of this one" onClick={() => setForks("continue")}>
           continue
         </button>
       )}
+      {(goes || resizable || movable || more.length > 0) && (
       <Popup label="more">
-        {canGoOn(experiment) && (
+        {goes && (
           <button type="button" title="The same trial goes on from its newest checkpoint" onClick={() => setGoesOn(true)}>
             let it go on
           </button>
@@ -153,11 +167,14 @@ function Buttons({ experiment, trials, reload }: HeadProps) {
             {isTerminal(experiment.state) ? "extend the search" : "edit search and resources"}
           </button>
         )}
-        <button type="button" title="To another project" onClick={() => setMoves(true)}>
-          move
-        </button>
+        {movable && (
+          <button type="button" title="To another project" onClick={() => setMoves(true)}>
+            move
+          </button>
+        )}
         {more.map(button)}
       </Popup>
+      )}
       {resizes && <ResizeDialog experiment={experiment} onDone={reload} onClose={() => setResizes(false)} />}
       {goesOn && <GoOnDialog experiment={experiment} onDone={reload} onClose={() => setGoesOn(false)} />}
       {moves && <MoveDialog chosen={[experiment]} onDone={reload} onClose={() => setMoves(false)} />}
@@ -165,7 +182,7 @@ function Buttons({ experiment, trials, reload }: HeadProps) {
         <ActionDialog
           action={asks}
           chosen={[experiment]}
-          onDone={() => (asks === "delete" ? go({ page: "experiments" }) : reload())}
+          onDone={(gone) => (asks === "delete" && gone.length > 0 ? go({ page: "experiments" }) : reload())}
           onClose={() => setAsks(undefined)}
         />
       )}

@@ -67,8 +67,8 @@ export function LearningCurves({ experiment, trials, space }: { experiment: Expe
             <Swatch colour={colourOf(0)} /> best <Swatch colour={colourOf(1)} /> worst
           </>
         ) : (
-          ticks(dimension).map(({ text, part }) => (
-            <span key={text}>
+          ticks(dimension).map(({ text, whole, part }) => (
+            <span key={part} title={whole}>
               <Swatch colour={colourOf(part)} /> {text}
             </span>
           ))

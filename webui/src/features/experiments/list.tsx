@@ -12,6 +12,7 @@ import { parseOrder } from "../../components/sorting";
 import { TableHead } from "../../components/table";
 import { type ExperimentPageReply, listExperiments } from "./api";
 import { BulkActions } from "./bulk";
+import { filterKey, latest, stillChosen } from "./chosen";
 import { allColumns, chosenColumns, usualColumns } from "./columns";
 import { pageOf, pageSize, sortKeys, stateFilters, usualOrder } from "./search";
 
@@ -38,9 +39,15 @@ export function ExperimentTable({ project }: { project?: number }) {
   const [list, reload] = usePolled(JSON.stringify(query), (signal) => listExperiments(query, signal), pollMs);
   // While the next answer is on its way, the last one stays: nothing jumps while one types.
   const [last, setLast] = useState<ExperimentPageReply>();
-  if (list.status === "loaded" && list.value !== last) setLast(list.value);
-  const shown = list.status === "loading" && last !== undefined ? { status: "loaded" as const, value: last } : list;
   const [chosen, setChosen] = useState<ReadonlyMap<number, Experiment>>(new Map());
+  const filter = filterKey(query);
+  const [before, setBefore] = useState(filter);
+  if (list.status === "loaded" && list.value !== last) {
+    setLast(list.value);
+    setBefore(filter);
+    setChosen((all) => stillChosen(all, list.value, filter !== before));
+  }
+  const shown = list.status === "loading" && last !== undefined ? { status: "loaded" as const, value: last } : list;
   const choose = useCallback((some: readonly Experiment[], on: boolean) => {
     setChosen((before) => {
       const after = new Map(before);
@@ -77,12 +84,6 @@ export function ExperimentTable({ project }: { project?: number }) {
       </Loaded>
     </>
   );
-}
-
-/** The chosen experiments in their newest known state. */
-function latest(chosen: ReadonlyMap<number, Experiment>, reply: ExperimentPageReply | undefined): Experiment[] {
-  const now = new Map(reply?.experiments.map((experiment) => [experiment.id, experiment]));
-  return [...chosen.values()].map((experiment) => now.get(experiment.id) ?? experiment);
 }
 
 function Nothing({ query, project }: { query: Query; project: number | undefined }) {

@@ -1,15 +1,18 @@
 import { useState } from "react";
 import { get, put } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import type { Trial } from "../../api/types";
+import type { Experiment, Trial } from "../../api/types";
 import { Dialog } from "../../components/dialog";
+import { useRights } from "../../components/me";
 import { Choice, Field, Problem } from "../../components/parts";
+import { placeOf } from "./actions";
 import { forEver, keptText, wishOf } from "./retention";
 
 const pollMs = 60_000;
 
 /** For how long the logs are kept, and a way to change it. A trial may have a time of its own: what is said is the first one's. */
-export function LogRetention({ experiment, trials }: { experiment: number; trials: readonly Trial[] }) {
+export function LogRetention({ experiment, trials }: { experiment: Experiment; trials: readonly Trial[] }) {
+  const { may } = useRights();
   const first = trials[0];
   const [changes, setChanges] = useState(false);
   const [kept, reload] = usePolled(
@@ -24,10 +27,12 @@ export function LogRetention({ experiment, trials }: { experiment: number; trial
       {first === undefined && <span className="quiet">is said when there is a trial</span>}
       {first !== undefined && days !== undefined && `${keptText(days, Boolean(first.endTime))}${trials.length > 1 ? `, those of trial ${first.id}` : ""}`}
       {kept.status === "failed" && <Problem text={kept.error.message} />}{" "}
-      <button type="button" className="text" onClick={() => setChanges(true)} aria-label="Change for how long logs are kept">
-        change
-      </button>
-      {changes && <RetentionDialog experiment={experiment} days={days} onDone={reload} onClose={() => setChanges(false)} />}
+      {may("UPDATE_EXPERIMENT", placeOf(experiment)) && (
+        <button type="button" className="text" onClick={() => setChanges(true)} aria-label="Change for how long logs are kept">
+          change
+        </button>
+      )}
+      {changes && <RetentionDialog experiment={experiment.id} days={days} onDone={reload} onClose={() => setChanges(false)} />}
     </>
   );
 }

@@ -5,7 +5,8 @@ import { listProjects, listWorkspaces } from "../../api/places";
 import type { Experiment } from "../../api/types";
 import { Dialog } from "../../components/dialog";
 import { count } from "../../components/format";
-import { Field, Loaded } from "../../components/parts";
+import { useRights } from "../../components/me";
+import { Loaded, Pick } from "../../components/parts";
 import { planMove } from "./actions";
 import { Acts, Leaves, useOneByOne } from "./one_by_one";
 
@@ -20,13 +21,15 @@ export function MoveDialog({ chosen: now, onDone, onClose }: MoveDialogProps) {
   const [chosen] = useState(now);
   const [target, setTarget] = useState(0);
   const { outcomes, run } = useOneByOne("moved", onDone);
-  const { acts, leaves } = planMove(target, chosen);
+  const { may } = useRights();
+  const { acts, leaves } = planMove(target, chosen, may);
   const started = outcomes.size > 0;
   return (
     <Dialog
       title={`Move ${count(chosen.length, "experiment")} to another project`}
       action="move"
       disabled={started || target === 0 || acts.length === 0}
+      stays={acts.length > 1}
       onAction={() => run(acts, (id) => post(`experiments/${id}/move`, { destinationProjectId: target }))}
       onClose={onClose}
     >
@@ -44,32 +47,27 @@ interface ProjectChoiceProps {
   readonly disabled: boolean;
 }
 
-/** A workspace, then one of its projects; what is archived takes nothing and is not offered. */
+/** A workspace, then one of its projects; what is archived, or takes nothing of the reader, is not offered. */
 function ProjectChoice({ value, onChange, disabled }: ProjectChoiceProps) {
   const [workspace, setWorkspace] = useState(0);
+  const { may } = useRights();
   const [workspaces] = usePolled("open workspaces", (signal) => listWorkspaces(false, signal), 0, () => false);
   return (
     <Loaded of={workspaces} what="workspaces">
       {(list) => (
         <>
-          <Field label="Workspace">
-            <select
-              value={workspace}
-              disabled={disabled}
-              autoFocus
-              onChange={(event) => {
-                setWorkspace(Number(event.target.value));
-                onChange(0);
-              }}
-            >
-              <option value={0}>choose …</option>
-              {list.map(({ id, name }) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </Field>
+          <Pick
+            label="Workspace"
+            asks
+            autoFocus
+            value={workspace}
+            disabled={disabled}
+            options={list.filter(({ id }) => may("CREATE_EXPERIMENT", { workspace: id }))}
+            onChange={(id) => {
+              setWorkspace(id);
+              onChange(0);
+            }}
+          />
           {workspace !== 0 && <Projects key={workspace} workspace={workspace} value={value} onChange={onChange} disabled={disabled} />}
         </>
       )}
@@ -85,16 +83,7 @@ function Projects({ workspace, value, onChange, disabled }: ProjectChoiceProps &
         list.length === 0 ? (
           <p className="quiet">No project there takes experiments. Make one on the workspace&apos;s page.</p>
         ) : (
-          <Field label="Project">
-            <select value={value} disabled={disabled} onChange={(event) => onChange(Number(event.target.value))}>
-              <option value={0}>choose …</option>
-              {list.map(({ id, name }) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </Field>
+          <Pick label="Project" asks value={value} disabled={disabled} options={list} onChange={onChange} />
         )
       }
     </Loaded>

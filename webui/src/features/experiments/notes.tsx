@@ -1,16 +1,20 @@
 import type { Experiment } from "../../api/types";
 import { Editable } from "../../components/edit";
+import { useRights } from "../../components/me";
 import { Panel } from "../../components/parts";
+import { placeOf } from "./actions";
 import { change } from "./api";
 
 /** What people wrote about the experiment. */
 export function Notes({ experiment, reload }: { experiment: Experiment; reload: () => void }) {
+  const { may } = useRights();
   return (
     <Panel title="Notes">
       <Editable
         what="notes"
         value={experiment.notes}
         multiline
+        may={may("UPDATE_EXPERIMENT", placeOf(experiment))}
         onSave={(notes) => change(experiment.id, { notes }).then(reload)}
       >
         {experiment.notes === "" ? <span className="quiet">Nobody has written anything yet.</span> : <p className="prose">{experiment.notes}</p>}

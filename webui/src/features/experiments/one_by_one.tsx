@@ -10,7 +10,7 @@ type Outcomes = ReadonlyMap<number, Outcome>;
 
 /**
  * Does something with experiments one by one, and knows what became of each. `done` says what was done ("paused");
- * `onDone` hears with which it went well; `run` fails if it did not with all.
+ * `onDone` hears with which it went well, which may be none; `run` fails if it did not with all.
  */
 export function useOneByOne(done: string, onDone: (gone: readonly Experiment[]) => void) {
   const [outcomes, setOutcomes] = useState<Outcomes>(new Map());
@@ -45,7 +45,11 @@ export function Acts({ verb, acts, outcomes, done }: ActsProps) {
     <ul className="subjects" aria-label={`Experiments to ${verb}`}>
       {acts.map(({ id, name, state }) => (
         <li key={id}>
-          <span className="number">{id}</span> {name} <StateBadge state={state} /> <Result outcome={outcomes.get(id)} done={done} />
+          <span className="number">{id}</span>{" "}
+          <span className="clip" title={name}>
+            {name}
+          </span>{" "}
+          <StateBadge state={state} /> <Result outcome={outcomes.get(id)} done={done} />
         </li>
       ))}
     </ul>

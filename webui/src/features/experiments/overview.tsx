@@ -42,7 +42,7 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
               ["Longest training", lengthText(experiment.config)],
               experiment.unmanaged ? ["Runs", "outside the cluster (unmanaged)"] : ["Resource pool", experiment.resourcePool],
               ["Checkpoints", `${experiment.checkpointCount}, ${formatBytes(Number(experiment.checkpointSize))}`],
-              ["Logs are kept", <LogRetention key="logs" experiment={experiment.id} trials={trials} />],
+              ["Logs are kept", <LogRetention key="logs" experiment={experiment} trials={trials} />],
               ["Files submitted", formatBytes(experiment.modelDefinitionSize)],
               ...(experiment.git?.commit ? ([["Git", gitText(experiment.git)]] as const) : []),
             ]}

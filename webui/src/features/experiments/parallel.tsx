@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { useWidth } from "../../components/width";
+import { clipped } from "../../components/clip";
 import { formatNumber } from "../../components/format";
 import { type Dimension, fraction, valueAt } from "../../components/hyperparameters";
 import { Panel } from "../../components/parts";
@@ -10,6 +11,8 @@ const height = 280;
 const top = 34;
 const bottom = height - 26;
 const gapMin = 110;
+/** What stands beyond the first and the last axis: half of a name, and ticks. */
+const margin = 80;
 
 const metricDimension = (metric: string, values: readonly number[]): Dimension => ({
   name: metric,
@@ -28,8 +31,9 @@ export function ParallelCoordinates({ picture }: { picture: Picture }) {
   const [pointed, setPointed] = useState<number>();
   const axes = [...space.dimensions, metricDimension(metric, space.points.map((point) => point.metric))];
   const [box, room] = useWidth();
-  const width = Math.max(room, 140 + (axes.length - 1) * gapMin);
-  const x = (index: number) => 60 + (index * (width - 140)) / Math.max(1, axes.length - 1);
+  const width = Math.max(room, 2 * margin + (axes.length - 1) * gapMin);
+  const gap = (width - 2 * margin) / Math.max(1, axes.length - 1);
+  const x = (index: number) => margin + index * gap;
   const last = space.dimensions.length;
   const lines = space.points.map(({ trialId, values, metric: value }, index) => ({
     trialId,
@@ -77,7 +81,14 @@ export function ParallelCoordinates({ picture }: { picture: Picture }) {
             />
           ))}
           {axes.map((dimension, index) => (
-            <AxisLine key={`${index} ${dimension.name}`} dimension={dimension} x={x(index)} strong={index === last} />
+            <AxisLine
+              key={`${index} ${dimension.name}`}
+              dimension={dimension}
+              x={x(index)}
+              room={Math.min(gap, 2 * margin) - 10}
+              strong={index === last}
+              lacks={index < last && space.points.some(({ values }) => values[index] === undefined)}
+            />
           ))}
         </svg>
       </div>
@@ -85,29 +96,47 @@ export function ParallelCoordinates({ picture }: { picture: Picture }) {
   );
 }
 
-function AxisLine({ dimension, x, strong }: { dimension: Dimension; x: number; strong: boolean }) {
+interface AxisProps {
+  readonly dimension: Dimension;
+  readonly x: number;
+  readonly room: number;
+  readonly strong: boolean;
+  /** Some trials have no value here. */
+  readonly lacks: boolean;
+}
+
+function AxisLine({ dimension, x, room, strong, lacks }: AxisProps) {
   return (
     <g>
       <line className="axis" x1={x} x2={x} y1={top} y2={bottom} />
       <text x={x} y={14} textAnchor="middle" fontWeight={strong ? 700 : 600}>
-        {dimension.name.length > 22 ? `${dimension.name.slice(0, 21)}…` : dimension.name}
+        {clipped(dimension.name, room)}
         <title>{dimension.name}</title>
       </text>
-      {ticks(dimension).map(({ text, part }) => (
-        <text key={text} x={x + 5} y={yOf(part) + 4} className="tick">
+      {ticks(dimension).map(({ text, whole, part }) => (
+        <text key={part} x={x + 5} y={yOf(part) + 4} className="tick">
           {text}
+          <title>{whole}</title>
         </text>
       ))}
+      {lacks && (
+        <text x={x + 5} y={height - 2} className="tick">
+          none
+        </text>
+      )}
     </g>
   );
 }
 
 /** What stands beside an axis: the categories, or five values of a number. */
-export function ticks(dimension: Dimension): { text: string; part: number }[] {
+export function ticks(dimension: Dimension): { text: string; whole: string; part: number }[] {
   if (dimension.kind === "category")
-    return dimension.categories.map((text, index) => ({ text: short(text), part: fraction(dimension, index) }));
+    return dimension.categories.map((whole, index) => ({ text: short(whole), whole, part: fraction(dimension, index) }));
   const parts = dimension.min === dimension.max ? [0.5] : [0, 0.25, 0.5, 0.75, 1];
-  return parts.map((part) => ({ text: formatNumber(Number(valueAt(dimension, part).toPrecision(3))), part }));
+  return parts.map((part) => {
+    const text = formatNumber(Number(valueAt(dimension, part).toPrecision(3)));
+    return { text, whole: text, part };
+  });
 }
 
 /** A hyperparameter's text, numbers with few digits. */

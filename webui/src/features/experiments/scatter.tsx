@@ -1,3 +1,4 @@
+import { clipped, every, widthOf } from "../../components/clip";
 import { formatNumber } from "../../components/format";
 import { fraction } from "../../components/hyperparameters";
 import { Panel } from "../../components/parts";
@@ -5,7 +6,9 @@ import { go } from "../../components/route";
 import { short, ticks } from "./parallel";
 import type { Picture } from "./search_tab";
 
-const [width, height, left, right, top, bottom] = [260, 170, 46, 250, 10, 140] as const;
+const [width, height, right, top, bottom] = [260, 170, 250, 10, 140] as const;
+/** Shorter names of categories than this say nothing. */
+const nameMin = 32;
 
 /** Texts at the ends of an axis stay within the picture. */
 const anchor = (part: number) => (part < 0.1 ? "start" : part > 0.9 ? "end" : "middle");
@@ -28,24 +31,31 @@ function Scatter({ picture: { space, metric, colours }, index }: { picture: Pict
   if (dimension === undefined) return null;
   const metrics = space.points.map((point) => point.metric);
   const range = { min: Math.min(...metrics), max: Math.max(...metrics), log: false };
+  const ends = [range.min, range.max].map((value) => ({ value, text: formatNumber(Number(value.toPrecision(3))) }));
+  const left = 10 + Math.max(...ends.map(({ text }) => widthOf(text)));
   const y = (value: number) => bottom - fraction(range, value) * (bottom - top);
-  const x = (value: number) => left + 8 + fraction(dimension, value) * (right - left - 16);
   const marks = ticks(dimension);
-  const shownMarks = dimension.kind === "category" ? marks : marks.filter((_, i) => i % 2 === 0);
+  const named = dimension.kind === "category";
+  // Each category has a part of the axis, and its name in the middle below.
+  const room = (right - left) / marks.length;
+  const x = (value: number) => (named ? left + (value + 0.5) * room : left + 8 + fraction(dimension, value) * (right - left - 16));
+  const step = named ? every(room, nameMin) : 2;
+  const shownMarks = marks.map((mark, i) => ({ ...mark, at: named ? x(i) : left + 8 + mark.part * (right - left - 16) })).filter((_, i) => i % step === 0);
   return (
     <figure className="chart">
       <figcaption>{dimension.name}</figcaption>
       <svg className="plot" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${metric} over ${dimension.name}`}>
         <line className="axis" x1={left} x2={left} y1={top} y2={bottom} />
         <line className="axis" x1={left} x2={right} y1={bottom} y2={bottom} />
-        {[range.min, range.max].map((value, i) => (
+        {ends.map(({ value, text }, i) => (
           <text key={i} x={left - 4} y={y(value) + 4} textAnchor="end">
-            {formatNumber(Number(value.toPrecision(3)))}
+            {text}
           </text>
         ))}
-        {shownMarks.map(({ text, part }) => (
-          <text key={text} x={left + 8 + part * (right - left - 16)} y={bottom + 15} textAnchor={anchor(part)}>
-            {text}
+        {shownMarks.map(({ text, whole, part, at }) => (
+          <text key={part} x={at} y={bottom + 15} textAnchor={named ? "middle" : anchor(part)}>
+            {named ? clipped(text, Math.min(room * step - 4, 2 * (width - at))) : text}
+            <title>{whole}</title>
           </text>
         ))}
         {space.points.map(({ trialId, values, texts, metric: value }, i) => {

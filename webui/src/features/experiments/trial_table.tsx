@@ -95,7 +95,12 @@ function columnsFor(trials: readonly Trial[], metric: string, best: number | und
         value: ({ id }) => sortValue(texts.get(id)?.get(name)),
         cell: ({ id }) => {
           const text = texts.get(id)?.get(name) ?? "";
-          return isNumber && text !== "" ? formatNumber(Number(text)) : text;
+          if (isNumber && text !== "") return formatNumber(Number(text));
+          return (
+            <span className="ellipsis" title={text}>
+              {text}
+            </span>
+          );
         },
       };
     }),

@@ -1,19 +1,24 @@
 import { useMemo, useState } from "react";
 import { get, patch, post, remove } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
-import type { Model, ModelVersion } from "../../api/types";
+import type { Model, ModelVersion } from "../../api/model_types";
 import { Dialog } from "../../components/dialog";
 import { Editable } from "../../components/edit";
 import { flatten } from "../../components/format";
+import { labelsOf, labelsText } from "../../components/labels";
+import { useRights } from "../../components/me";
 import { Age, Labels, Loaded, Pairs, Panel, Problem, StateBadge } from "../../components/parts";
 import { go, Link } from "../../components/route";
 import { type Column, Table } from "../../components/table";
-import { useWorkspaceNames, WorkspaceChoice } from "./workspace_choice";
+import { useWorkspaceChoice, useWorkspaceNames, WorkspaceField } from "../../components/workspace_choice";
 
 interface Both {
   readonly model: Model;
   readonly versions: readonly ModelVersion[];
 }
+
+/** Where a model is and whose, for what may be done to it. */
+const placeOf = ({ workspaceId, userId }: Model) => ({ workspace: workspaceId, owners: [userId] });
 
 const address = (name: string) => `models/${encodeURIComponent(name)}`;
 
@@ -24,16 +29,17 @@ async function load(name: string, signal: AbortSignal): Promise<Both> {
 
 /** One model and its versions. */
 export function ModelPage({ name }: { name: string }) {
+  const { may } = useRights();
   const [loaded, reload] = usePolled(`model ${name}`, (signal) => load(name, signal), 5000);
   return (
-    <Loaded of={loaded} what={`model ${name}`}>
+    <Loaded of={loaded} what={`model ${name}`} title={`Model ${name}`}>
       {({ model, versions }) => (
         <>
           <Head model={model} reload={reload} />
           <Versions model={model} versions={versions} reload={reload} />
           <div className="columns">
             <Panel title="Notes">
-              <Editable what="notes" value={model.notes} multiline onSave={(notes) => patch(address(name), { notes }).then(reload)}>
+              <Editable what="notes" value={model.notes} multiline may={may("EDIT_MODEL_REGISTRY", placeOf(model))} onSave={(notes) => patch(address(name), { notes }).then(reload)}>
                 {model.notes === "" ? <span className="quiet">No notes.</span> : <p className="prose">{model.notes}</p>}
               </Editable>
             </Panel>
@@ -53,6 +59,8 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
   const { name } = model;
   const [deletes, setDeletes] = useState(false);
   const [moves, setMoves] = useState(false);
+  const { may } = useRights();
+  const changes = may("EDIT_MODEL_REGISTRY", placeOf(model));
   const nameOf = useWorkspaceNames();
   const [problem, setProblem] = useState("");
   const save = (change: object) => patch(address(name), change).then(reload);
@@ -67,25 +75,31 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
       <div className="row">
         <h1>
           <span className="quiet">Model</span>{" "}
-          <Editable what="name" value={name} onSave={rename}>
+          <Editable what="name" value={name} may={changes} onSave={rename}>
             {name}
           </Editable>
         </h1>
         {model.archived && <span className="label">archived</span>}
         <div className="actions">
-          <button type="button" onClick={() => void archive()}>
-            {model.archived ? "unarchive" : "archive"}
-          </button>
-          <button type="button" onClick={() => setMoves(true)}>
-            move
-          </button>
-          <button type="button" onClick={() => setDeletes(true)}>
-            delete
-          </button>
+          {changes && (
+            <>
+              <button type="button" onClick={() => void archive()}>
+                {model.archived ? "unarchive" : "archive"}
+              </button>
+              <button type="button" onClick={() => setMoves(true)}>
+                move
+              </button>
+            </>
+          )}
+          {may("DELETE_MODEL_REGISTRY", placeOf(model)) && (
+            <button type="button" onClick={() => setDeletes(true)}>
+              delete
+            </button>
+          )}
         </div>
       </div>
       <p>
-        <Editable what="description" value={model.description} onSave={(description) => save({ description })}>
+        <Editable what="description" value={model.description} may={changes} onSave={(description) => save({ description })}>
           {model.description || <span className="quiet">no description</span>}
         </Editable>
       </p>
@@ -99,8 +113,9 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
         </span>
         <Editable
           what="labels, separated by commas"
-          value={model.labels.join(", ")}
-          onSave={(text) => save({ labels: text.split(",").map((l) => l.trim()).filter((l) => l !== "") })}
+          value={labelsText(model.labels)}
+          may={changes}
+          onSave={(text) => save({ labels: labelsOf(text) })}
         >
           {model.labels.length > 0 ? <Labels labels={model.labels} /> : "no labels"}
         </Editable>
@@ -123,17 +138,18 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
 }
 
 function MoveModel({ model, onDone, onClose }: { model: Model; onDone: () => void; onClose: () => void }) {
-  const [target, setTarget] = useState(model.workspaceId);
-  const move = () => post(`${address(model.name)}/move`, { destinationWorkspaceId: target }).then(onDone);
+  const target = useWorkspaceChoice("CREATE_MODEL_REGISTRY", model.workspaceId);
+  const move = () => post(`${address(model.name)}/move`, { destinationWorkspaceId: target.value }).then(onDone);
   return (
-    <Dialog title={`Move model ${model.name}`} action="move" disabled={target === model.workspaceId} onAction={move} onClose={onClose}>
-      <WorkspaceChoice value={target} onChange={setTarget} />
+    <Dialog title={`Move model ${model.name}`} action="move" disabled={target.value === undefined || target.value === model.workspaceId} onAction={move} onClose={onClose}>
+      <WorkspaceField choice={target} />
     </Dialog>
   );
 }
 
 function Versions({ model, versions, reload }: Both & { reload: () => void }) {
   const [gone, setGone] = useState<ModelVersion>();
+  const { may } = useRights();
   const columns = useMemo(
     (): Column<ModelVersion>[] => [
       { id: "version", title: "Version", number: true, value: ({ version }) => version, cell: ({ version }) => version },
@@ -153,14 +169,15 @@ function Versions({ model, versions, reload }: Both & { reload: () => void }) {
       {
         id: "delete",
         title: "",
-        cell: (version) => (
-          <button type="button" className="text" aria-label={`Delete version ${version.version}`} onClick={() => setGone(version)}>
-            delete
-          </button>
-        ),
+        cell: (version) =>
+          may("DELETE_MODEL_VERSION", { workspace: model.workspaceId, owners: [version.userId] }) && (
+            <button type="button" className="text" aria-label={`Delete version ${version.version}`} onClick={() => setGone(version)}>
+              delete
+            </button>
+          ),
       },
     ],
-    [],
+    [may, model.workspaceId],
   );
   return (
     <Panel title="Versions">

@@ -1,13 +1,15 @@
 import { useMemo, useState } from "react";
 import { get, post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import type { Model, Pagination } from "../../api/types";
+import type { Model } from "../../api/model_types";
+import type { Pagination } from "../../api/types";
 import { Dialog } from "../../components/dialog";
 import { count } from "../../components/format";
+import { useRights } from "../../components/me";
 import { Age, Choice, Field, Labels, Loaded, PageHead } from "../../components/parts";
 import { go, Link, useParameter } from "../../components/route";
 import { type Column, Table } from "../../components/table";
-import { useWorkspaceNames, WorkspaceChoice } from "./workspace_choice";
+import { useWorkspaceChoice, useWorkspaceNames, WorkspaceField } from "../../components/workspace_choice";
 
 const columnsWith = (nameOf: (workspace: number) => string): readonly Column<Model>[] => [
   {
@@ -39,6 +41,7 @@ export function ModelList() {
   const [archived, setArchived] = useParameter("archived");
   const [workspace, setWorkspace] = useParameter("workspace");
   const [creates, setCreates] = useState(false);
+  const { mayAnywhere } = useRights();
   const nameOf = useWorkspaceNames();
   const columns = useMemo(() => columnsWith(nameOf), [nameOf]);
   const parameters = { name: search, ...(workspace === "" ? {} : { workspaceIds: [workspace] }), ...(archived === "all" ? {} : { archived: archived === "yes" }) };
@@ -52,9 +55,11 @@ export function ModelList() {
       <PageHead
         title="Models"
         actions={
-          <button type="button" className="primary" onClick={() => setCreates(true)}>
-            New model
-          </button>
+          mayAnywhere("CREATE_MODEL_REGISTRY") && (
+            <button type="button" className="primary" onClick={() => setCreates(true)}>
+              New model
+            </button>
+          )
         }
       >
         {list.status === "loaded" && <span className="quiet">{count(list.value.models.length, "model")}</span>}
@@ -88,20 +93,20 @@ export function ModelList() {
 function NewModel({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
-  const [workspace, setWorkspace] = useState(1);
+  const workspace = useWorkspaceChoice("CREATE_MODEL_REGISTRY");
   const create = async () => {
-    await post("models", { name: name.trim(), description, workspaceId: workspace });
+    await post("models", { name: name.trim(), description, workspaceId: workspace.value });
     go({ page: "model", name: name.trim() });
   };
   return (
-    <Dialog title="New model" action="Create" disabled={name.trim() === ""} onAction={create} onClose={onClose}>
+    <Dialog title="New model" action="Create" disabled={name.trim() === "" || workspace.value === undefined} onAction={create} onClose={onClose}>
       <Field label="Name">
         <input value={name} required autoFocus onChange={(event) => setName(event.target.value)} />
       </Field>
       <Field label="Description">
         <input value={description} onChange={(event) => setDescription(event.target.value)} />
       </Field>
-      <WorkspaceChoice value={workspace} onChange={setWorkspace} />
+      <WorkspaceField choice={workspace} />
     </Dialog>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { canOpen } from "./api";
+import { canOpen, taskWish } from "./api";
 
 const owner = { id: 4, admin: false };
 const other = { id: 5, admin: false };
@@ -17,4 +17,13 @@ test.each([
   ["what is over is open no more", { ...running, type: "shell", state: "STATE_TERMINATED" }, owner, false],
 ] as const)("%s", (_, task, me, opens) => {
   expect(canOpen(task, me)).toBe(opens);
+});
+
+test("what a new task shall be is asked for in its workspace; what is left empty is not", () => {
+  expect(taskWish({ description: "  ", slots: 0, template: "", pool: "", workspace: 7 })).toEqual({ workspaceId: 7, config: { resources: { slots: 0 } } });
+  expect(taskWish({ description: " look ", slots: 2, template: "gpu", pool: "large", workspace: 1 })).toEqual({
+    workspaceId: 1,
+    templateName: "gpu",
+    config: { description: "look", resources: { slots: 2, resource_pool: "large" } },
+  });
 });

@@ -12,6 +12,7 @@ export interface Task {
   readonly endTime?: string;
   readonly username: string;
   readonly userId: number;
+  readonly workspaceId: number;
   readonly resourcePool: string;
   readonly slots: number;
   readonly exitStatus: string;
@@ -24,6 +25,8 @@ export interface Task {
   readonly trialIds?: readonly number[];
 }
 
+/** Where a task is and whose, for what may be done to it. */
+export const placeOf = ({ workspaceId, userId }: Pick<Task, "workspaceId" | "userId">) => ({ workspace: workspaceId, owners: [userId] });
 export const isOver = ({ state }: Pick<Task, "state">): boolean => state === "STATE_TERMINATED";
 /** Who opens a notebook or a shell acts as its owner; a TensorBoard may be looked at by all who see it. */
 export const mayUse = (task: Pick<Task, "type" | "userId">, me: Pick<User, "id" | "admin">): boolean =>
@@ -48,8 +51,47 @@ export async function loadTask(kind: TaskKind, id: string, signal: AbortSignal):
 
 export const killTask = ({ type, id }: Task): Promise<unknown> => post(`${type}s/${encodeURIComponent(id)}/kill`);
 
+/** What the master is asked to start. */
+export interface TaskWish {
+  readonly workspaceId: number;
+  readonly config?: object;
+  readonly templateName?: string;
+  readonly experimentIds?: readonly number[];
+  readonly trialIds?: readonly number[];
+}
+
+interface Choices {
+  readonly description: string;
+  readonly slots: number;
+  /** Empty: none, or the usual one. */
+  readonly template: string;
+  readonly pool: string;
+  readonly workspace: number;
+}
+
+/** What is chosen in the dialog, as the API has it: what is left empty is the template's, or the cluster's, to say. */
+export function taskWish({ description, slots, template, pool, workspace }: Choices): TaskWish {
+  const named = description.trim();
+  return {
+    workspaceId: workspace,
+    ...(template === "" ? {} : { templateName: template }),
+    config: { ...(named === "" ? {} : { description: named }), resources: { slots, ...(pool === "" ? {} : { resource_pool: pool }) } },
+  };
+}
+
+export async function templateNames(signal: AbortSignal): Promise<readonly string[]> {
+  const { templates } = await get<{ templates: readonly { readonly name: string }[] }>("templates", {}, signal);
+  return templates.map(({ name }) => name);
+}
+
+/** The resource pools that a workspace may use. */
+export async function poolNames(workspace: number, signal: AbortSignal): Promise<readonly string[]> {
+  const reply = await get<{ resourcePools: readonly string[] }>(`workspaces/${workspace}/available-resource-pools`, {}, signal);
+  return reply.resourcePools;
+}
+
 /** Starts one; its id. */
-export async function startTask(kind: TaskKind, wish: { config?: object; experimentIds?: readonly number[]; trialIds?: readonly number[] }): Promise<string> {
+export async function startTask(kind: TaskKind, wish: TaskWish): Promise<string> {
   const reply = await post<Record<string, Task>>(`${kind}s`, wish);
   const task = reply[kind];
   if (task === undefined) throw new Error(`the master's answer has no ${kindName(kind)}`);

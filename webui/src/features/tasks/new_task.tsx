@@ -1,28 +1,47 @@
 import { useState } from "react";
+import { usePolled } from "../../api/loadable";
 import { Dialog } from "../../components/dialog";
-import { Field } from "../../components/parts";
+import { useRights } from "../../components/me";
+import { Choice, Field } from "../../components/parts";
 import { go } from "../../components/route";
-import { startTask } from "./api";
+import { useWorkspaceChoice, WorkspaceField } from "../../components/workspace_choice";
+import { poolNames, startTask, taskWish, templateNames } from "./api";
 
 /** Starts a notebook or a shell, and goes to its page. */
 export function NewTask({ kind, onClose }: { kind: "notebook" | "shell"; onClose: () => void }) {
+  const { may } = useRights();
   const [description, setDescription] = useState("");
   const [slots, setSlots] = useState("0");
-  const valid = /^\d+$/.test(slots);
+  const [template, setTemplate] = useState("");
+  const [pool, setPool] = useState("");
+  const workspace = useWorkspaceChoice("CREATE_NSC");
+  const place = workspace.value;
+  // What is not known is not offered: the choice is empty, and the master decides.
+  const seesTemplates = may("VIEW_TEMPLATES", { workspace: 1 });
+  const [templates] = usePolled(`template names ${seesTemplates}`, async (signal) => (seesTemplates ? templateNames(signal) : []), 0, () => false);
+  const [pools] = usePolled(`pools of ${place}`, async (signal) => (place === undefined ? [] : poolNames(place, signal)), 0, () => false);
+  const ofPlace = pools.status === "loaded" ? pools.value : [];
+  const poolThere = ofPlace.includes(pool) ? pool : "";
   const start = async () => {
-    const id = await startTask(kind, {
-      config: { ...(description.trim() === "" ? {} : { description: description.trim() }), resources: { slots: Number(slots) } },
-    });
-    go({ page: "task", kind, id });
+    if (place === undefined) return;
+    go({ page: "task", kind, id: await startTask(kind, taskWish({ description, slots: Number(slots), template, pool: poolThere, workspace: place })) });
   };
+  const names = templates.status === "loaded" ? templates.value : [];
   return (
-    <Dialog title={`New ${kind}`} action="Start" disabled={!valid} onAction={start} onClose={onClose}>
+    <Dialog title={`New ${kind}`} action="Start" disabled={!/^\d+$/.test(slots) || place === undefined} onAction={start} onClose={onClose}>
       <Field label="Description">
         <input value={description} autoFocus onChange={(event) => setDescription(event.target.value)} />
       </Field>
       <Field label="Slots">
         <input type="number" min={0} value={slots} onChange={(event) => setSlots(event.target.value)} />
       </Field>
+      <WorkspaceField choice={workspace} />
+      <div className="row">
+        <Choice label="Resource pool" value={poolThere} options={[["", "the usual one"], ...ofPlace.map((name) => [name, name] as const)]} onChange={setPool} />
+        {names.length > 0 && (
+          <Choice label="Template" value={template} options={[["", "none"], ...names.map((name) => [name, name] as const)]} onChange={setTemplate} />
+        )}
+      </div>
     </Dialog>
   );
 }

@@ -1,28 +1,27 @@
 import { useState } from "react";
-import { toApiError, usePolled } from "../../api/loadable";
+import { usePolled } from "../../api/loadable";
 import { Logs } from "../../components/logs";
-import { Age, Loaded, PageHead, Pairs, Problem, StateBadge } from "../../components/parts";
+import { useRights } from "../../components/me";
+import { Age, Loaded, PageHead, Pairs, StateBadge } from "../../components/parts";
 import { kindName, type TaskKind } from "../../components/paths";
 import { Link } from "../../components/route";
-import { isOver, killTask, loadTask, type Task } from "./api";
+import { isOver, loadTask, placeOf, type Task } from "./api";
+import { KillDialog } from "./kill";
 import { OpenLink } from "./tasks";
 
 /** One notebook, TensorBoard, shell or command: what it is, where it is open, and what it printed. */
 export function TaskPage({ kind, id }: { kind: TaskKind; id: string }) {
   const [loaded, reload] = usePolled(`task ${id}`, (signal) => loadTask(kind, id, signal), 2000, (task) => !isOver(task));
   return (
-    <Loaded of={loaded} what={kindName(kind)}>
+    <Loaded of={loaded} what={kindName(kind)} title={`${kindName(kind)} ${id}`}>
       {(task) => <Whole task={task} reload={reload} />}
     </Loaded>
   );
 }
 
 function Whole({ task, reload }: { task: Task; reload: () => void }) {
-  const [problem, setProblem] = useState("");
-  const kill = () => {
-    setProblem("");
-    killTask(task).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
-  };
+  const [asks, setAsks] = useState(false);
+  const { may } = useRights();
   return (
     <>
       <PageHead
@@ -30,8 +29,8 @@ function Whole({ task, reload }: { task: Task; reload: () => void }) {
         actions={
           <>
             <OpenLink task={task} />
-            {!isOver(task) && (
-              <button type="button" onClick={kill}>
+            {!isOver(task) && may("UPDATE_NSC", placeOf(task)) && (
+              <button type="button" onClick={() => setAsks(true)}>
                 kill
               </button>
             )}
@@ -40,7 +39,7 @@ function Whole({ task, reload }: { task: Task; reload: () => void }) {
       >
         <StateBadge state={task.state} />
       </PageHead>
-      <Problem text={problem} />
+      {asks && <KillDialog task={task} onDone={reload} onClose={() => setAsks(false)} />}
       <Pairs rows={facts(task)} />
       <Logs path={`tasks/${encodeURIComponent(task.id)}/logs`} command={`det task logs ${task.id}`} live={!isOver(task)} />
     </>

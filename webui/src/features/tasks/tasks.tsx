@@ -1,12 +1,13 @@
 import { useState } from "react";
-import { toApiError, usePolled } from "../../api/loadable";
+import { usePolled } from "../../api/loadable";
 import { count } from "../../components/format";
-import { useMe } from "../../components/me";
-import { Age, Choice, Loaded, PageHead, Problem, StateBadge } from "../../components/parts";
+import { useMe, useRights } from "../../components/me";
+import { Age, Choice, Loaded, PageHead, StateBadge } from "../../components/parts";
 import { kindName, pathOf, taskKinds } from "../../components/paths";
 import { Link, useParameter } from "../../components/route";
 import { type Column, Table } from "../../components/table";
-import { canOpen, isOver, killTask, loadTasks, type Task } from "./api";
+import { canOpen, isOver, loadTasks, placeOf, type Task } from "./api";
+import { KillDialog } from "./kill";
 import { NewTask } from "./new_task";
 
 const pollMs = 3000;
@@ -23,7 +24,7 @@ export function OpenLink({ task }: { task: Task }) {
   );
 }
 
-function columns(onKill: (task: Task) => void): readonly Column<Task>[] {
+function columns(mayKill: (task: Task) => boolean, onKill: (task: Task) => void): readonly Column<Task>[] {
   return [
     { id: "type", title: "Kind", value: ({ type }) => type, cell: ({ type }) => kindName(type) },
     {
@@ -39,7 +40,7 @@ function columns(onKill: (task: Task) => void): readonly Column<Task>[] {
       cell: (task) => (
         <>
           <OpenLink task={task} />{" "}
-          {!isOver(task) && (
+          {!isOver(task) && mayKill(task) && (
             <button type="button" className="text" aria-label={`Kill ${task.description || task.id}`} onClick={() => onKill(task)}>
               kill
             </button>
@@ -59,26 +60,26 @@ export function TaskList() {
   const [kind, setKind] = useParameter("kind");
   const [all, setAll] = useParameter("all");
   const [starts, setStarts] = useState<"notebook" | "shell">();
-  const [problem, setProblem] = useState("");
+  const [killed, setKilled] = useState<Task>();
+  const { may, mayAnywhere } = useRights();
   const [list, reload] = usePolled("tasks", loadTasks, pollMs);
   const shown = (tasks: readonly Task[]) => tasks.filter((task) => (kind === "" || task.type === kind) && (all !== "" || !isOver(task)));
-  const kill = (task: Task) => {
-    setProblem("");
-    killTask(task).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
-  };
+  const shownColumns = columns((task) => may("UPDATE_NSC", placeOf(task)), setKilled);
   return (
     <>
       <PageHead
         title="Tasks"
         actions={
-          <>
-            <button type="button" onClick={() => setStarts("shell")}>
-              New shell
-            </button>
-            <button type="button" className="primary" onClick={() => setStarts("notebook")}>
-              New notebook
-            </button>
-          </>
+          mayAnywhere("CREATE_NSC") && (
+            <>
+              <button type="button" onClick={() => setStarts("shell")}>
+                New shell
+              </button>
+              <button type="button" className="primary" onClick={() => setStarts("notebook")}>
+                New notebook
+              </button>
+            </>
+          )
         }
       >
         {list.status === "loaded" && <span className="quiet">{count(shown(list.value).length, "task")}</span>}
@@ -87,19 +88,19 @@ export function TaskList() {
         <Choice label="Kind" value={kind} options={[["", "all"], ...taskKinds.map((one) => [one, kindName(one)] as const)]} onChange={setKind} />
         <Choice label="State" value={all} options={[["", "not over"], ["yes", "all"]]} onChange={setAll} />
       </search>
-      <Problem text={problem} />
       <Loaded of={list} what="tasks">
         {(tasks) => (
           <Table
             label="Tasks"
             rows={shown(tasks)}
-            columns={columns(kill)}
+            columns={shownColumns}
             rowKey={({ id }) => id}
             order="-started"
             empty="No tasks. Notebooks and shells are started here, a TensorBoard on the page of an experiment, commands with det command run."
           />
         )}
       </Loaded>
+      {killed !== undefined && <KillDialog task={killed} onDone={reload} onClose={() => setKilled(undefined)} />}
       {starts !== undefined && <NewTask kind={starts} onClose={() => setStarts(undefined)} />}
     </>
   );

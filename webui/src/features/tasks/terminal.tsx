@@ -13,7 +13,7 @@ const pollMs = 2000;
 export function TerminalPage({ id }: { id: string }) {
   const [loaded] = usePolled(`task ${id}`, (signal) => loadTask("shell", id, signal), pollMs, (task) => !isOver(task));
   return (
-    <Loaded of={loaded} what="shell">
+    <Loaded of={loaded} what="shell" title={`Shell ${id}`}>
       {(task) => <Whole task={task} />}
     </Loaded>
   );

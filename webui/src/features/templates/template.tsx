@@ -18,7 +18,7 @@ export function TemplatePage({ name }: { name: string }) {
     pollMs,
   );
   return (
-    <Loaded of={loaded} what={`template ${name}`}>
+    <Loaded of={loaded} what={`template ${name}`} title={`Template ${name}`}>
       {(template) => <Whole template={template} reload={reload} />}
     </Loaded>
   );

@@ -7,7 +7,7 @@ import { Metrics } from "../../components/metrics";
 import { Loaded, PageHead, Panel, StateBadge } from "../../components/parts";
 import { Link, useParameter } from "../../components/route";
 import { getTrial, type TrialWithExperiment } from "./api";
-import { comparedIds } from "./compared";
+import { comparedIds, foundOrMissing, type Missing } from "./compared";
 
 const trialsMax = 40;
 
@@ -17,10 +17,11 @@ export function ComparePage() {
   const ids = useMemo(() => comparedIds(text, trialsMax), [text]);
   const [loaded] = usePolled(
     `compare ${ids.join()}`,
-    (signal) => Promise.all(ids.map((id) => getTrial(id, signal))),
+    (signal) => foundOrMissing(ids, (id) => getTrial(id, signal)),
     3000,
-    (list) => list.some(({ trial }) => !isTerminal(trial.state)),
+    ({ found }) => found.some(({ trial }) => !isTerminal(trial.state)),
   );
+  const remove = (id: number) => set(ids.filter((one) => one !== id));
   const set = (list: readonly number[]) => setText(list.join(","));
   return (
     <>
@@ -33,11 +34,28 @@ export function ComparePage() {
         </p>
       ) : (
         <Loaded of={loaded} what="trials">
-          {(list) => <Comparison list={list} onRemove={(id) => set(ids.filter((one) => one !== id))} />}
+          {({ found, missing }) => (
+            <>
+              <NotFound list={missing} onRemove={remove} />
+              {found.length > 0 && <Comparison list={found} onRemove={remove} />}
+            </>
+          )}
         </Loaded>
       )}
     </>
   );
+}
+
+/** Those that cannot be shown, and why. */
+function NotFound({ list, onRemove }: { list: readonly Missing[]; onRemove: (id: number) => void }) {
+  return list.map(({ id, why }) => (
+    <p key={id} className="problem" role="alert">
+      {why}{" "}
+      <button type="button" className="text" aria-label={`Remove trial ${id}`} onClick={() => onRemove(id)}>
+        remove
+      </button>
+    </p>
+  ));
 }
 
 function AddTrial({ onAdd }: { onAdd: (id: number) => void }) {

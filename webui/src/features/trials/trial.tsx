@@ -6,6 +6,7 @@ import { Dialog } from "../../components/dialog";
 import { flatten, formatBytes, formatNumber, isTerminal, runTime } from "../../components/format";
 import { Logs } from "../../components/logs";
 import { Metrics } from "../../components/metrics";
+import { useRights } from "../../components/me";
 import { Age, Loaded, Pairs, Panel, Problem, StateBadge } from "../../components/parts";
 import { type TrialTab, trialTabs } from "../../components/paths";
 import { Link, Tabs } from "../../components/route";
@@ -26,7 +27,7 @@ export function TrialPage({ id, tab }: { id: number; tab: TrialTab }) {
     ({ trial }) => !isTerminal(trial.state),
   );
   return (
-    <Loaded of={loaded} what={`trial ${id}`}>
+    <Loaded of={loaded} what={`trial ${id}`} title={`Trial ${id}`}>
       {({ trial, experiment }) => (
         <>
           <Head trial={trial} experiment={experiment} reload={reload} />
@@ -73,6 +74,8 @@ function Content({ trial, experiment, tab }: TrialWithExperiment & { tab: TrialT
 function Head({ trial, experiment, reload }: TrialWithExperiment & { reload: () => void }) {
   const [asks, setAsks] = useState(false);
   const over = isTerminal(trial.state);
+  const { may } = useRights();
+  const kills = !over && may("END_EXPERIMENT", { workspace: experiment.workspaceId, owners: [experiment.userId] });
   return (
     <header className="pagehead">
       <div className="row">
@@ -88,7 +91,7 @@ function Head({ trial, experiment, reload }: TrialWithExperiment & { reload: () 
           <Link to={{ page: "compare" }} query={{ trials: String(trial.id) }}>
             compare
           </Link>
-          {!over && (
+          {kills && (
             <button type="button" title="End at once, without saving" onClick={() => setAsks(true)}>
               kill
             </button>

@@ -6,7 +6,7 @@ import type { User } from "../../api/types";
 import { Dialog } from "../../components/dialog";
 import { count } from "../../components/format";
 import { useRights } from "../../components/me";
-import { Field, Loaded, Problem } from "../../components/parts";
+import { Field, Loaded, Pick, Problem } from "../../components/parts";
 import { type Column, Table } from "../../components/table";
 import { RolesOf } from "./roles_of";
 
@@ -150,16 +150,13 @@ function GroupMembers({ group, onDone, onClose }: { group: Pick<Group, "groupId"
                 </li>
               ))}
             </ul>
-            <Field label="Put a user in">
-              <select value={0} onChange={(event) => change({ addUsers: [Number(event.target.value)] })}>
-                <option value={0}>choose …</option>
-                {others.map(({ id, username }) => (
-                  <option key={id} value={id}>
-                    {username}
-                  </option>
-                ))}
-              </select>
-            </Field>
+            <Pick
+              label="Put a user in"
+              asks
+              value={0}
+              options={others.map(({ id, username }) => ({ id, name: username }))}
+              onChange={(id) => change({ addUsers: [id] })}
+            />
           </>
         )}
       </Loaded>

@@ -7,7 +7,7 @@ import { Dialog, Popup } from "../../components/dialog";
 import { Editable } from "../../components/edit";
 import { count } from "../../components/format";
 import { useRights } from "../../components/me";
-import { Age, Field, Loaded, Problem } from "../../components/parts";
+import { Age, Loaded, Pick, Problem } from "../../components/parts";
 import { type ProjectTab, projectTabs } from "../../components/paths";
 import { go, Link, Tabs } from "../../components/route";
 import { ProjectNotes } from "./project_notes";
@@ -38,8 +38,7 @@ export function ProjectPage({ id, tab, experiments }: ProjectPageProps) {
   const [loaded, reload] = usePolled(`project ${id}`, (signal) => load(id, signal), pollMs);
   return (
     <>
-      {loaded.status === "failed" && <h1>Project {id}</h1>}
-      <Loaded of={loaded} what={`project ${id}`}>
+      <Loaded of={loaded} what={`project ${id}`} title={`Project ${id}`}>
         {({ project, owners }) => (
           <>
             <Head project={project} owners={owners} reload={reload} />
@@ -162,18 +161,7 @@ function MoveProject({ project, reload, onClose }: { project: Project; reload: (
       <p className="quiet">Its {count(project.numExperiments, "experiment")} go with it. Who has no role in the other workspace may see them no more.</p>
       <Loaded of={list} what="workspaces">
         {(workspaces) => (
-          <Field label="Workspace">
-            <select value={target} autoFocus onChange={(event) => setTarget(Number(event.target.value))}>
-              <option value={0}>choose …</option>
-              {workspaces
-                .filter(({ id }) => id !== project.workspaceId)
-                .map(({ id, name }) => (
-                  <option key={id} value={id}>
-                    {name}
-                  </option>
-                ))}
-            </select>
-          </Field>
+          <Pick label="Workspace" asks autoFocus value={target} options={workspaces.filter(({ id }) => id !== project.workspaceId)} onChange={setTarget} />
         )}
       </Loaded>
     </Dialog>

@@ -27,8 +27,7 @@ export function WorkspacePage({ id, tab }: { id: number; tab: WorkspaceTab }) {
   );
   return (
     <>
-      {loaded.status === "failed" && <h1>Workspace {id}</h1>}
-      <Loaded of={loaded} what={`workspace ${id}`}>
+      <Loaded of={loaded} what={`workspace ${id}`} title={`Workspace ${id}`}>
         {(workspace) => (
           <>
             <Head workspace={workspace} reload={reload} />

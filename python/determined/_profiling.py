@@ -1,0 +1,27 @@
+"""The Core API's profiler around the training of a trial class."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from determined._info import get_trial_cluster_info
+
+
+@contextlib.contextmanager
+def measured(asked: bool, ranks: Any) -> Iterator[None]:
+    """Measures this machine inside, if it is asked for and this is the cluster; one rank of each machine does."""
+    info = get_trial_cluster_info() if asked else None
+    if info is None:
+        yield
+        return
+    from determined.core._connection import Master
+    from determined.core._profiler import ProfilerContext
+
+    profiler = ProfilerContext(ranks, info, Master(info.master_url, info.session_token))
+    profiler.on()
+    try:
+        yield
+    finally:
+        profiler.off()

@@ -1,0 +1,42 @@
+"""The trial class of a checkpoint, from the source that is kept with it."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+from determined import _entrypoint, _native
+from determined._env import EnvContext
+from determined._trial import Trial
+from determined.common import check
+
+
+def description(root: pathlib.Path) -> dict[str, Any]:
+    """What the checkpoint says of itself, in ``load_data.json`` or, from older times, ``metadata.json``."""
+    for name in ("load_data.json", "metadata.json"):
+        if (root / name).is_file():
+            described = json.loads((root / name).read_text())
+            if "experiment_config" in described and "hparams" in described:
+                described.setdefault("trial_cls_spec", described["experiment_config"].get("entrypoint"))
+                return dict(described)
+    raise FileNotFoundError(f"{root} has no load_data.json; it is not a checkpoint of a trial, or not a complete one")
+
+
+def source(root: pathlib.Path, otherwise: str) -> str:
+    """Where the checkpoint has the trial's source; ``otherwise`` says what else there is to do."""
+    code = root / "code"
+    if not code.is_dir():
+        check.fail(f"checkpoint {root.name} without code/", "the trial's source in it", otherwise)
+    return str(code)
+
+
+def trial_class(described: dict[str, Any], code: str, env: EnvContext | None = None) -> type[Trial]:
+    """The class; a script that submits itself is stopped where it does. ``env`` is for those of the Native API."""
+    command = _native.command_of(described["experiment_config"])
+    if command is not None and env is not None:
+        return _native.load(command, code, env)
+    found: type[Trial] | None = None
+    with _native.recorded() as handed_over:
+        found = _entrypoint.load_trial_class(described["trial_cls_spec"], code)
+    return found or handed_over[0]

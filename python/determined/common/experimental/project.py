@@ -1,0 +1,5 @@
+"""The projects of a master."""
+
+from determined.experimental._project import Project
+
+__all__ = ["Project"]

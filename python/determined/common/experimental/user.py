@@ -1,0 +1,5 @@
+"""The users of a master."""
+
+from determined.experimental._user import User
+
+__all__ = ["User"]

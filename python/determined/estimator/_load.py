@@ -1,0 +1,28 @@
+"""Loads what an Estimator's checkpoint was exported for, anywhere."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import Any
+
+from determined._tensorflow import _exported
+from determined._tensorflow._framework import tf
+
+
+def load_estimator_from_checkpoint_path(path: str | os.PathLike[str], tags: list[str] | None = None) -> Any:
+    """The SavedModel of a downloaded checkpoint, as ``tf.saved_model.load`` gives it.
+
+    The trial's ``build_serving_input_receiver_fns()`` has had it exported. ``tags`` are ``["serve"]`` unless given.
+
+    Example::
+
+        model = load_estimator_from_checkpoint_path("checkpoints/6d3b…")
+        model.signatures["serving_default"](x=tf.constant(x))
+
+    Raises:
+        AssertionError: the checkpoint holds no SavedModel, or several.
+    """
+    root = pathlib.Path(path)
+    files = [file.relative_to(root).as_posix() for file in root.rglob("saved_model.pb")]
+    return tf.saved_model.load(str(root / _exported.only(files, str(root))), tags=tags or ["serve"])

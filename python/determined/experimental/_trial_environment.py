@@ -1,0 +1,23 @@
+"""What a trial ran in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class TrialEnvironment:
+    """What a trial ran in.
+
+    ``environments`` are the different ones that it had, that of the newest run first: dicts with ``versions``,
+    ``os``, ``hardware``, ``switches``, ``variables`` and ``packages`` (as ``pip freeze`` says it); ``runs`` are the
+    numbers of the runs in each. ``seeds`` has ``trial`` and ``experiment``, ``git`` the commit that was submitted.
+    A trial that has not begun has none yet.
+    """
+
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        found = answer.get("environments") or []
+        self.environments: list[dict[str, Any]] = [entry["environment"] for entry in found]
+        self.runs: list[list[int]] = [sorted({finding["runId"] for finding in entry["found"]}) for entry in found]
+        self.seeds: dict[str, int] = answer.get("seeds") or {}
+        self.git: dict[str, Any] = answer.get("git") or {}

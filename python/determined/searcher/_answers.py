@@ -1,0 +1,40 @@
+"""What a search method may return."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from determined.searcher._method import Operation
+
+
+def operations_of(answer: Any, method: str) -> list[Operation]:
+    """The operations that ``method`` returned.
+
+    Raises:
+        TypeError: it returned something else; the text says what.
+    """
+    expected = "must return a list of Create, ValidateAfter, Close and Shutdown, [] for nothing to do"
+    if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
+        raise TypeError(f"{method} returned {answer!r}; {expected}")
+    operations = list(answer)
+    for operation in operations:
+        if not isinstance(operation, Operation):
+            raise TypeError(f"{method} returned a list with {operation!r} in it; {expected}")
+    return operations
+
+
+def progress_of(answer: Any, method: str) -> float:
+    """From 0 to 1; 0 where the method does not know.
+
+    Raises:
+        TypeError: what ``method`` returned is no number.
+    """
+    try:
+        if isinstance(answer, str):
+            raise TypeError
+        fraction = float(answer)
+    except (TypeError, ValueError):
+        raise TypeError(f"{method} returned {answer!r}; must return a number from 0 to 1") from None
+    return min(max(fraction, 0.0), 1.0) if math.isfinite(fraction) else 0.0

@@ -1,0 +1,50 @@
+/** Questions that are asked again and again: none is held open, because a browser opens only a few connections to one server. */
+
+import { ApiError } from "./client";
+
+/** How long to wait before an answer that took so long is asked for again: never more than a tenth of the time is spent on it. */
+export const restAfter = (usualMs: number, tookMs: number): number => Math.max(usualMs, 9 * tookMs);
+
+/** Resolves after a time, and not before somebody looks at the page; at once when it is given up. */
+export function rest(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    const end = () => {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", look);
+      signal.removeEventListener("abort", end);
+      done();
+    };
+    const look = () => {
+      if (!document.hidden) end();
+    };
+    const timer = setTimeout(() => (document.hidden ? document.addEventListener("visibilitychange", look) : end()), ms);
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end);
+  });
+}
+
+/**
+ * Reads again and again while the page is visible, until `read` says that this was the last time. Where the master is
+ * away it is asked again; `onTrouble` hears why nothing comes, an empty text: it comes again.
+ */
+export async function repeat(
+  read: () => Promise<"again" | "last">,
+  everyMs: number,
+  signal: AbortSignal,
+  onTrouble: (text: string) => void,
+): Promise<void> {
+  if (document.hidden) await rest(0, signal);
+  while (!signal.aborted) {
+    const began = Date.now();
+    try {
+      const what = await read();
+      onTrouble("");
+      if (what === "last" || signal.aborted) return;
+    } catch (cause) {
+      if (signal.aborted) return;
+      if (!(cause instanceof ApiError) || !(cause.status === 0 || cause.status >= 500)) throw cause;
+      onTrouble(`${cause.message} What is new comes when it is back.`);
+    }
+    await rest(restAfter(everyMs, Date.now() - began), signal);
+  }
+}

@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { logIn, logOut, resume, wantedTask } from "./session";
+
+/** A master whose user "determined" has no password, and what it was asked. */
+let asked: string[];
+let cookie: string | undefined;
+beforeEach(() => {
+  asked = [];
+  cookie = undefined;
+  const kept = new Map<string, string>();
+  vi.stubGlobal("localStorage", {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => kept.set(key, value),
+    removeItem: (key: string) => kept.delete(key),
+  });
+  vi.stubGlobal("window", new EventTarget());
+  vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
+    const path = url.replace("/api/v1/", "");
+    asked.push(path);
+    if (path === "auth/login") cookie = (JSON.parse(String(init.body)) as { username: string }).username;
+    if (path === "auth/logout") cookie = undefined;
+    return cookie === undefined && path === "me" ? Response.json({ message: "who?" }, { status: 401 }) : Response.json({ user: { username: cookie } });
+  });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+test("who comes for the first time is the user without a password", async () => {
+  expect((await resume())?.username).toBe("determined");
+});
+
+test("who has logged out is asked, also after a reload, until somebody logs in", async () => {
+  await resume();
+  await logOut();
+  asked = [];
+  expect(await resume()).toBeUndefined();
+  expect(asked).toEqual(["me"]);
+  await logIn("ann", "pw");
+  expect((await resume())?.username).toBe("ann");
+  cookie = undefined; // the session has ended by itself
+  expect((await resume())?.username).toBe("determined");
+});
+
+test.each([
+  ["?then=%2Fproxy%2F1a2b%2F%3Fx%3D1", "/proxy/1a2b/?x=1"],
+  ["", undefined],
+  ["?then=https%3A%2F%2Felsewhere.org%2Fproxy%2Fx", undefined],
+  ["?then=%2F%2Felsewhere.org", undefined],
+  ["?then=%2Fproxy%2F%2Felsewhere.org", undefined],
+  ["?then=%2Fapi%2Fv1%2Fme", undefined],
+])("after the log-in, %s leads to %s", (search, expected) => {
+  expect(wantedTask(search)).toBe(expected);
+});

@@ -1,0 +1,18 @@
+import { Dialog } from "../../components/dialog";
+import { kindName } from "../../components/paths";
+import { killTask, type Task } from "./api";
+
+/** Asks before a task is killed. */
+export function KillDialog({ task, onDone, onClose }: { task: Task; onDone: () => void; onClose: () => void }) {
+  return (
+    <Dialog
+      title={`Kill ${kindName(task.type)} ${task.description || task.id}?`}
+      action="kill"
+      danger
+      onAction={() => killTask(task).then(onDone)}
+      onClose={onClose}
+    >
+      <p>It ends at once. What it has not saved is lost.</p>
+    </Dialog>
+  );
+}
