@@ -42,6 +42,9 @@ if(Torch_FOUND AND NOT TARGET Torch::torch)
   set_target_properties(Torch::cpu PROPERTIES
     IMPORTED_LOCATION "${Torch_torch_cpu_LIBRARY}"
     INTERFACE_INCLUDE_DIRECTORIES "${Torch_INCLUDE_DIR};${Torch_INCLUDE_DIR}/torch/csrc/api/include"
+    # LibTorch's names are g++'s; clang 18 and later write the constraints of templates into theirs.
+    INTERFACE_COMPILE_OPTIONS
+      "$<$<AND:$<CXX_COMPILER_ID:Clang>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,18>>:-fclang-abi-compat=17>"
     INTERFACE_COMPILE_DEFINITIONS "USE_DISTRIBUTED;USE_C10D_GLOO"
     INTERFACE_LINK_LIBRARIES "Torch::c10")
   add_library(Torch::torch ALIAS Torch::cpu)

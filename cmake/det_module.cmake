@@ -15,8 +15,6 @@
 # Headers of modules outside DEPS are not on the include path, so a breach of
 # the dependency rule (docs/architecture.md) does not compile. Dependencies of
 # dependencies are private for the same reason unless they are listed, too.
-# g++ 12 finds faults in its own std::string when it optimises, and shows them where headers are precompiled.
-set(DET_NO_FALSE_ALARMS -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
 set(DET_PURE_LIBRARIES fmt::fmt yaml-cpp Boost::json tl::expected)
 
 function(det_module name)
@@ -44,11 +42,9 @@ function(det_module name)
   add_library(det::${name} ALIAS det_${name})
   set_target_properties(det_${name} PROPERTIES DET_PURE "${ARG_PURE}")
   target_include_directories(det_${name} PUBLIC ${root})
-  target_compile_options(det_${name} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers -Wno-mismatched-new-delete ${DET_NO_FALSE_ALARMS} -Werror)
+  target_compile_options(det_${name} PRIVATE -Wconversion ${DET_WARNINGS})
   if(NOT ARG_SEPARATE)
     set_target_properties(det_${name} PROPERTIES UNITY_BUILD ${DET_UNITY} UNITY_BUILD_BATCH_SIZE 6)
-    # g++ 12 takes unnamed namespaces of files that are compiled together for those of headers.
-    target_compile_options(det_${name} PRIVATE -Wno-subobject-linkage)
   endif()
   if(ARG_WAITS)
     target_compile_options(det_${name} PRIVATE -O1)
@@ -66,8 +62,7 @@ function(det_module name)
 
   if(ARG_TESTS AND DET_TESTS)
     add_executable(det_${name}_test ${ARG_TESTS})
-    target_compile_options(det_${name}_test PRIVATE -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Wno-mismatched-new-delete ${DET_NO_FALSE_ALARMS} -Werror)
-    target_compile_options(det_${name}_test PRIVATE -O0)
+    target_compile_options(det_${name}_test PRIVATE ${DET_WARNINGS} -O0)
     target_precompile_headers(det_${name}_test REUSE_FROM det_precompiled_test)
     set_target_properties(det_${name}_test PROPERTIES UNITY_BUILD ${DET_UNITY} UNITY_BUILD_BATCH_SIZE 8)
     target_link_libraries(det_${name}_test PRIVATE det::${name} GTest::gtest_main GTest::gmock)

@@ -5,6 +5,20 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # our static libraries also go into the Python module
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+# What our own code is compiled with; code that is no test has -Wconversion before them.
+set(DET_WARNINGS -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Wno-mismatched-new-delete -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # g++ 12 finds faults in its own std::string when it optimises, and shows them where headers are precompiled; and it
+  # takes unnamed namespaces of files that are compiled together for those of headers.
+  list(APPEND DET_WARNINGS -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
+       -Wno-stringop-overread -Wno-subobject-linkage)
+else()
+  add_compile_options(-fclang-abi-compat=17)  # the names of templates as LibTorch has them, everywhere (FindTorch.cmake)
+  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")  # or ccache finds nothing again that reads precompiled headers
+  # The first is no part of g++'s -Wconversion; the second is said of libstdc++'s own templates.
+  list(APPEND DET_WARNINGS -Wno-sign-conversion -Wno-deprecated-declarations)
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})

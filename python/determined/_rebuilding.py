@@ -33,6 +33,12 @@ def source(root: pathlib.Path, otherwise: str) -> str:
 
 def trial_class(described: dict[str, Any], code: str, env: EnvContext | None = None) -> type[Trial]:
     """The class; a script that submits itself is stopped where it does. ``env`` is for those of the Native API."""
+    if described.get("language") == "c++":
+        check.fail(
+            f"a checkpoint of {described['trial_cls_spec']}, a trial in C++",
+            "one in Python",
+            "pass trial_class, a PyTorchTrial with the same models, or read the models of its state_dict.pth",
+        )
     command = _native.command_of(described["experiment_config"])
     if command is not None and env is not None:
         return _native.load(command, code, env)

@@ -178,6 +178,14 @@ def test_what_is_no_checkpoint_is_named(tmp_path: pathlib.Path) -> None:
         load_trial_from_checkpoint_path(str(tmp_path))
 
 
+def test_a_checkpoint_of_a_trial_in_cxx_is_named_as_one(tmp_path: pathlib.Path) -> None:
+    described = {"language": "c++", "trial_cls_spec": "model_def.cpp:Net", "experiment_config": {}, "hparams": {}}
+    (tmp_path / "load_data.json").write_text(json.dumps(described))
+    (tmp_path / "code").mkdir()
+    with pytest.raises(CheckFailedError, match=r"model_def.cpp:Net, a trial in C\+\+.*pass trial_class"):
+        load_trial_from_checkpoint_path(str(tmp_path))
+
+
 def test_a_checkpoint_of_another_trial_is_refused(tmp_path: pathlib.Path) -> None:
     run = train(ContextTrial, tmp_path, 1)
     with pytest.raises(CheckFailedError, match="a checkpoint with 1 models, expected 2"):

@@ -281,6 +281,9 @@ def test_samplers_compose() -> None:
     assert list(samplers.SkipBatchSampler(range(5), 3)) == [3, 4]
     assert len(samplers.SkipBatchSampler(range(5), 3)) == 2
     assert len(samplers.SkipBatchSampler(range(5), 3, same_length=True)) == 5
+    endless = samplers.SkipBatchSampler(torch.utils.data.BatchSampler(samplers.RepeatSampler(range(24)), 4, False), 15)
+    assert len(endless) == 6  # an epoch's, however many were trained before
+    assert next(iter(endless)) == [12, 13, 14, 15]
     with pytest.raises(ValueError, match="rank is 3"):
         samplers.DistributedSampler(range(7), 3, 3)
 
@@ -292,6 +295,18 @@ def test_a_reproducible_shuffle_depends_on_seed_and_epoch() -> None:
     assert first != second
     sampler.set_epoch(0)
     assert list(sampler) == first
+
+
+def test_a_reproducible_shuffle_is_that_of_one_random_state_that_goes_on() -> None:
+    chance = np.random.RandomState(777)
+    epochs = []
+    for _ in range(3):
+        chance.shuffle(items := list(range(8)))
+        epochs.append(items)
+    sampler = samplers.ReproducibleShuffleSampler(range(8), 777)
+    assert [list(sampler) for _ in range(3)] == epochs
+    sampler.set_epoch(1)
+    assert [list(sampler), list(sampler)] == epochs[1:]
 
 
 def test_noise_in_the_main_process_comes_from_the_global_generators() -> None:

@@ -104,8 +104,9 @@ Result<AuthCache::Content> AuthCache::read() const {
   if (!content) {
     std::error_code ignored;
     std::filesystem::remove(path, ignored);
-    return fail(ErrorCode::FailedPrecondition,
-                "Attempted to read a corrupted token cache. The store has been deleted; please try again.");
+    return fail(ErrorCode::Unauthenticated,  // shown as it is, whatever the command wanted
+                "Failed to login: Attempted to read a corrupted token cache. The store has been deleted; "
+                "please try again.");
   }
   return *std::move(content);
 }

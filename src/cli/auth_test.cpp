@@ -81,9 +81,23 @@ TEST(AuthCache, ThatIsBrokenIsDeletedAndSaysSo) {
     const auto user = AuthCache(home.path(), kMaster).active_user();
     ASSERT_FALSE(user) << text;
     EXPECT_EQ(user.error().message(),
-              "Attempted to read a corrupted token cache. The store has been deleted; please try again.");
+              "Failed to login: Attempted to read a corrupted token cache. The store has been deleted; "
+              "please try again.");
     EXPECT_FALSE(std::filesystem::exists(path));
   }
+}
+
+TEST(AuthCache, ThatIsBrokenFailsTheLoginAndNotTheCommand) {
+  const TemporaryDirectory home;
+  home.write("determined/auth.json", "{");
+  const auto outcome = run_words({"-m", "127.0.0.1:1", "agent", "list"}, {{"XDG_CONFIG_HOME", home.path()}});
+  EXPECT_TRUE(outcome.err.starts_with("Master not found") || outcome.err.starts_with("Failed to login: "))
+      << outcome.err;
+  TestMaster master;
+  home.write("determined/auth.json", "{");
+  const auto asked = run_words({"-m", master.url(), "agent", "list"}, {{"XDG_CONFIG_HOME", home.path()}});
+  EXPECT_EQ(asked.code, 1);
+  EXPECT_TRUE(asked.err.starts_with("Failed to login: Attempted to read")) << asked.err;
 }
 
 TEST(AuthCache, LosesNoUserWhenCommandsRunAtTheSameTime) {

@@ -67,6 +67,7 @@ std::string usage_of(const CLI::App& app, const std::string& path) {
     text += option->get_required() ? fmt::format(" {}{}", name, many ? "..." : "")
                                    : fmt::format(" [{}{}]", name, many ? "..." : "");
   }
+  if (app.get_prefix_command()) text += " [ENTRYPOINT...]";
   return text;
 }
 
@@ -74,7 +75,7 @@ std::string command_help(const CLI::App& app, const Command& command, const std:
   auto text = fmt::format("usage: {}\n\n{}\n", usage_of(app, path), command.help);
   const auto section = [&](const char* title, bool positional) {
     std::vector<std::pair<std::string, std::string>> rows;
-    for (const auto* option : app.get_options()) {
+    for (const auto* option : options_of(app)) {
       if (option->get_positional() != positional || option->get_group().empty()) continue;
       auto name = positional ? option->get_type_name() : option->get_name(false, true);
       if (!positional && option->get_items_expected_max() > 0) name += ' ' + option->get_type_name();
@@ -155,18 +156,24 @@ int dispatch(const Command& root, Words words, Console& console, const Variables
   std::string path = "det";
   while (here->define == nullptr) {
     const bool at_root = here == &root;
+    if (words.size() > 1 && words.front() == "help") {  // det help experiment: det experiment --help
+      words.erase(words.begin());
+      words.emplace_back("--help");
+    }
     const auto word = words.empty() ? std::string() : words.front();
     const auto* child = word.empty() ? nullptr : find_child(*here, word);
     const auto program =
         std::find_if(extra.begin(), extra.end(), [&](const auto& e) { return at_root && e.name == word; });
     if (program != extra.end()) {
-      // `det master` starts one, `det master info` asks one.
-      const bool asks = child != nullptr && words.size() > 1 &&
-                        (find_child(*child, words[1]) != nullptr || words[1] == "help");
-      if (!asks) {
+      // `det master` starts one, `det master info` asks one; the help is of both.
+      const auto second = words.size() > 1 ? words[1] : std::string();
+      const bool asks = child != nullptr && !second.empty() && !second.starts_with('-');
+      const bool helps = child != nullptr && (wants_help(second) || (second == "help" && words.size() == 2));
+      if (helps) console.write(group_help(*child, path + ' ' + word) + '\n');
+      if (helps || !asks) {
         console.flush();
         ::signal(SIGINT, SIG_DFL);  // a daemon ends in its own way
-        return program->run(Words(words.begin() + 1, words.end()));
+        return program->run(helps ? Words{"--help"} : Words(words.begin() + 1, words.end()));
       }
     }
     if (wants_help(word) || word == "help") {
@@ -190,7 +197,8 @@ int dispatch(const Command& root, Words words, Console& console, const Variables
       if (at_root)
         for (const auto& e : extra)
           if (!e.hidden) known.children.push_back({.names = {e.name}, .help = e.help, .example = ""});
-      return usage_error(console, path, unknown_command(known, path, word));
+      const auto instead = at_root ? instead_of(word) : "";
+      return usage_error(console, path, instead.empty() ? unknown_command(known, path, word) : instead);
     }
     here = child;
     path += ' ' + child->names[0];
@@ -198,16 +206,13 @@ int dispatch(const Command& root, Words words, Console& console, const Variables
   return run_command(*here, path, std::move(words), console, variables, globals);
 }
 
-}  // namespace
-
-int run(const Words& arguments, Console& console, const Variables& variables,
-        const std::vector<ExtraCommand>& extra) {
+int run_line(const Words& arguments, Console& console, const Variables& variables,
+             const std::vector<ExtraCommand>& extra) {
   if (!arguments.empty() && arguments[0] == kCompleteWords) {
     const Words typed(arguments.begin() + 1, arguments.end());
     const auto ask = ask_over_http(variables, master_address(variables), typed);
     for (const auto& [word, help] : complete(root_command(), extra, typed, ask))
       console.line("{}\t{}", word, help);
-    console.flush();
     return 0;
   }
   Globals globals{.master = master_address(variables), .user = std::nullopt};
@@ -217,7 +222,6 @@ int run(const Words& arguments, Console& console, const Variables& variables,
     if (wants_help(word)) break;
     if (word == "-v" || word == "--version") {
       console.line("det {}", DET_VERSION);
-      console.flush();
       return 0;
     }
     std::string name = word;
@@ -245,9 +249,19 @@ int run(const Words& arguments, Console& console, const Variables& variables,
     else
       globals.user = *value;
   }
-  const int code = dispatch(root_command(), std::move(words), console, variables, globals, extra);
+  return dispatch(root_command(), std::move(words), console, variables, globals, extra);
+}
+
+}  // namespace
+
+int run(const Words& arguments, Console& console, const Variables& variables,
+        const std::vector<ExtraCommand>& extra) {
+  const int code = run_line(arguments, console, variables, extra);
   console.flush();
-  return code;
+  if (code != 0 || console.written()) return code;
+  console.fail(
+      "Failed to write the result: standard output is full or closed, and what is there is not whole");
+  return kExitFailure;
 }
 
 int run(int argc, char** argv, const std::vector<ExtraCommand>& extra) {

@@ -46,6 +46,47 @@ TEST(CommandLine, RefusesFormsThatExcludeEachOther) {
   EXPECT_EQ(run_words({"trial", "download", "3"}, {}).code, 2);
 }
 
+TEST(CommandLine, HelpHasTheOptionsOfWhichOneIsRequired) {
+  const auto help = run_words({"trial", "download", "--help"}, {}).out;
+  for (const auto* option : {"--best", "--latest", "--uuid UUID"}) EXPECT_THAT(help, HasSubstr(option));
+  EXPECT_EQ(help.find("--help"), help.rfind("--help"));
+}
+
+TEST(CommandLine, HelpBeforeACommandIsTheHelpOfThatCommand) {
+  for (const auto& words :
+       {std::vector<std::string>{"experiment", "create"}, {"experiment"}, {"cmd", "run"}}) {
+    auto before = words, after = words;
+    before.insert(before.begin(), "help");
+    after.emplace_back("--help");
+    EXPECT_EQ(run_words(before, {}).out, run_words(after, {}).out);
+  }
+  EXPECT_EQ(run_words({"e", "help", "list"}, {}).out, run_words({"e", "list", "--help"}, {}).out);
+  const auto unknown = run_words({"help", "nosuch"}, {});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("'nosuch' is no command of det"));
+}
+
+TEST(CommandLine, SaysWhatToDoInsteadOfGroupsThatAreNotThere) {
+  for (const auto& [word, instead] : {std::pair{"deploy", "'det up'"},
+                                      {"d", "'det up'"},
+                                      {"auth", "'det user login"},
+                                      {"oauth", "'det user login"}}) {
+    const auto outcome = run_words({word, "local"}, {});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(std::string("det: '") + word + "' is not there"));
+    EXPECT_THAT(outcome.err, HasSubstr(instead));
+    EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("Did you mean")));
+  }
+}
+
+TEST(CommandLine, FailsWhereItsOutputCannotBeWritten) {
+  std::ostringstream out, err;
+  out.setstate(std::ios::badbit);
+  Console console({.out = out, .err = err, .read_line = {}});
+  EXPECT_EQ(run({"--version"}, console, {}), 1);
+  EXPECT_THAT(err.str(), HasSubstr("standard output is full or closed"));
+}
+
 // Every command can be defined, says what it does, and has a help text.
 void check_help(const Command& command, std::vector<std::string> words) {
   EXPECT_FALSE(command.help.empty());
@@ -86,6 +127,16 @@ TEST(CommandLine, HandsTheArgumentsOfTheProgramsCommandsOn) {
   EXPECT_EQ(given, (std::vector<std::string>{"--port", "80", "-h"}));
   EXPECT_EQ(run({"master"}, console, {}, extra), 5);
   EXPECT_EQ(run({"master", "--config", "x"}, console, {}, extra), 5);
+  EXPECT_EQ(given, (std::vector<std::string>{"--config", "x"}));
+  for (const auto* help : {"help", "--help", "-h"}) {
+    out.str("");
+    EXPECT_EQ(run({"master", help}, console, {}, extra), 5);
+    EXPECT_EQ(given, std::vector<std::string>{"--help"});
+    EXPECT_THAT(out.str(), HasSubstr("cluster-message"));
+  }
+  EXPECT_EQ(run({"master", "start"}, console, {}, extra), 2);
+  EXPECT_THAT(err.str(), HasSubstr("'start' is no command of det master"));
+  out.str("");
   EXPECT_EQ(run({"master", "info", "--help"}, console, {}, extra), 0);
   EXPECT_THAT(out.str(), HasSubstr("usage: det master info"));
   out.str("");
@@ -117,6 +168,23 @@ TEST(Master, IsFoundThroughAnyOfItsNames) {
             0);
   EXPECT_EQ(
       run_words({"--master=" + master.url(), "user", "whoami"}, {{"XDG_CONFIG_HOME", home.path()}}).code, 0);
+}
+
+TEST(Master, WhosePortIsNoNumberIsNotAskedOnAnother) {
+  for (const auto* address : {"127.0.0.1:abc", "http://127.0.0.1:abc", "127.0.0.1:80x"}) {
+    const auto outcome = run_words({"-m", address, "e", "list"}, {});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err,
+                HasSubstr(std::string("invalid master URL \"") + address + "\"; its port must be a number"));
+  }
+}
+
+TEST(Master, IsAskedInTheOpenWithDetDebug) {
+  TestMaster master;
+  master.refuse("GET /api/v1/agents", 404, "no such call");
+  const auto outcome = det("agent list", master, {.variables = {{"DET_DEBUG", "1"}}});
+  EXPECT_THAT(outcome.err, HasSubstr("debug: GET " + master.url() + "/api/v1/agents: 404 after "));
+  EXPECT_THAT(det("agent list", master).err, ::testing::Not(HasSubstr("debug:")));
 }
 
 TEST(Master, OfAnotherVersionGetsAWarning) {
@@ -260,6 +328,35 @@ TEST(PreviewSearch, ShowsHowManyTrialsTrainHowLong) {
   const auto without = det("preview-search " + directory.write("b.yaml", "name: x\n"), master);
   EXPECT_EQ(without.code, 1);
   EXPECT_EQ(without.err, "Experiment configuration must have 'searcher' section\n");
+}
+
+TEST(PreviewSearch, ShowsWhereTrialsOfOlderFormsValidate) {
+  TestMaster master;
+  const TemporaryDirectory directory;
+  const auto config = directory.write("a.yaml", "searcher:\n  name: adaptive_asha\n");
+  master.answer("POST /api/v1/preview-hp-search", R"({"summary":{"config":{},
+      "trials":[{"count":5,"unit":{"name":"batches","value":100,"maxLength":false}},
+                {"count":4,"unit":{"name":"batches","value":300,"maxLength":false}}],
+      "breakdown":{"unit":"batches","trials":[{"count":5,"lengths":["100"]},{"count":2,"lengths":["100","300"]},
+                                              {"count":2,"lengths":["300"]}]}}})");
+  EXPECT_EQ(det("preview-search " + config, master).out,
+            "Using search configuration:\nname: adaptive_asha\n\n"
+            "This search will create a total of 9 trial(s).\n"
+            "   Trials | Breakdown\n"
+            "----------+---------------------------------\n"
+            "        5 | train for 100 batches\n"
+            "        2 | train for 100 batches, then 300\n"
+            "        2 | train for 300 batches\n");
+  TestMaster other;
+  other.answer("POST /api/v1/preview-hp-search", R"({"summary":{"config":{},"trials":[],
+      "breakdown":{"unit":"steps","trials":[{"count":12,"lengths":["4"]},{"count":3,"lengths":["4","16"]}]}}})");
+  EXPECT_EQ(det("preview-search " + config, other).out,
+            "Using search configuration:\nname: adaptive_asha\n\n"
+            "This search will create a total of 15 trial(s) and run 96 steps\n"
+            "   Trials |   Steps | Breakdown\n"
+            "----------+---------+-----------------------------------------------------\n"
+            "       12 |       4 | 4 x step, 1 x validation\n"
+            "        3 |      16 | 4 x step, 1 x validation, 12 x step, 1 x validation\n");
 }
 
 TEST(Simulate, SaysWhatItCostsAndDrawsIt) {

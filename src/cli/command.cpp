@@ -7,6 +7,14 @@
 
 namespace det::cli {
 
+std::vector<const CLI::Option*> options_of(const CLI::App& app) {
+  auto options = app.get_options();
+  for (const auto* group : app.get_subcommands([](const CLI::App* part) { return part->get_name().empty(); }))
+    for (const auto* option : group->get_options())
+      if (option != group->get_help_ptr()) options.push_back(option);
+  return options;
+}
+
 const Command* find_child(const Command& group, std::string_view name) {
   for (const auto& child : group.children)
     if (std::find(child.names.begin(), child.names.end(), name) != child.names.end()) return &child;
@@ -27,6 +35,21 @@ std::string unknown_command(const Command& group, const std::string& path, const
   }
   if (nearest != nullptr) text += fmt::format(" Did you mean '{}'?", *nearest);
   return text;
+}
+
+std::string instead_of(std::string_view word) {
+  if (word == "deploy" || word == "d")
+    return fmt::format(
+        "'{}' is not there, for nothing runs in containers. 'det up' starts a master and an agent on this "
+        "machine, 'det master' and 'det agent' one of them.",
+        word);
+  if (word == "auth" || word == "oauth")
+    return fmt::format(
+        "'{}' is not there, for there is no single sign-on. Users log in with 'det user login NAME', "
+        "programs "
+        "with what 'det token create' makes.",
+        word);
+  return "";
 }
 
 std::string group_help(const Command& group, const std::string& path) {

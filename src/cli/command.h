@@ -10,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace det::cli {
 
@@ -75,11 +76,17 @@ Action define_list_members(CLI::App& app);
 /// Not among the options of the help.
 void add_refused(CLI::App& app, const std::string& names, const std::string& why, bool has_value);
 
+/// All that a command was given, also by option groups.
+std::vector<const CLI::Option*> options_of(const CLI::App& app);
+
 /// The child of that name or alias, or null.
 const Command* find_child(const Command& group, std::string_view name);
 
 /// `'lst' is no command of det experiment. Did you mean 'list'?`
 std::string unknown_command(const Command& group, const std::string& path, const std::string& word);
+
+/// Of a group that the original has and `det` does not: why, and what to do instead. Of all else nothing.
+std::string instead_of(std::string_view word);
 
 /// What `det experiment --help` prints.
 std::string group_help(const Command& group, const std::string& path);

@@ -36,9 +36,9 @@ void add(Candidates& candidates, const std::string& prefix, const std::string& w
   if (word.starts_with(prefix)) candidates.push_back({word, help});
 }
 
-Candidates options_of(const CLI::App& app, const std::string& prefix) {
+Candidates complete_option(const CLI::App& app, const std::string& prefix) {
   Candidates candidates;
-  for (const auto* option : app.get_options()) {
+  for (const auto* option : options_of(app)) {
     if (option->get_positional() || option->get_group().empty()) continue;
     for (const auto& name : option->get_lnames())
       add(candidates, prefix, "--" + name, option->get_description());
@@ -82,7 +82,7 @@ Candidates of_command(const Command& group, const Command& command, const std::v
   CLI::App app;
   app.set_help_flag("-h,--help", "print this help and exit");
   const auto action = command.define(app);
-  if (prefix.starts_with('-')) return options_of(app, prefix);
+  if (prefix.starts_with('-')) return complete_option(app, prefix);
   const auto* option = expected(app, typed);
   // What is being made has no name yet.
   if (option == nullptr || !ask || (option->get_positional() && command.names[0] == "create")) return {};
@@ -161,7 +161,13 @@ namespace {
 
 Action define_completion(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
-  app.add_option("shell", *shell, "bash, zsh or fish")->type_name("SHELL")->required();
+  app.add_option("shell", *shell, "bash, zsh or fish")
+      ->type_name("SHELL")
+      ->required()
+      ->check([](const std::string& name) {
+        const auto script = completion_script(name);
+        return script ? std::string() : script.error().message();
+      });
   return [shell](Session& session) -> Result<int> {
     DET_TRY(const auto script, completion_script(*shell));
     session.console().write(script);

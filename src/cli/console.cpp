@@ -99,6 +99,10 @@ void Console::flush() {
   streams_.out.flush();
 }
 
+bool Console::written() const {
+  return streams_.out.good();
+}
+
 void Console::status(std::string_view text) {
   if (!streams_.out_tty || text == status_) return;
   if (!status_.empty()) streams_.out << kEraseLine;

@@ -48,6 +48,8 @@ class Console {
   void warn(std::string_view text);  ///< Yellow, standard error.
   void fail(std::string_view text);  ///< Red, standard error.
   void flush();
+  /// Whether standard output took all of it so far.
+  bool written() const;
 
   /// Shows `text` on a line that stays below everything else until it is
   /// replaced, finished or cleared. On anything but a terminal nothing appears.

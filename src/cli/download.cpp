@@ -123,6 +123,10 @@ Result<void> download_checkpoint(Session& session, const json::value& checkpoint
   std::error_code failure;
   if (fs::exists(directory / "metadata.json", failure) || fs::exists(directory / "MLmodel", failure))
     return {};
+  const auto state = cell_text(state_cell(at(checkpoint, "state")));
+  if (state == "DELETED" || state == "ACTIVE" || state == "ERROR")
+    return failed_precondition("checkpoint {} is {}; only one that is COMPLETED has all its files",
+                               text_at(checkpoint, "uuid"), state);
   if (fs::exists(directory, failure) && !fs::is_empty(directory, failure))
     return failed_precondition("the directory {} is not empty, and what it holds is no checkpoint",
                                directory.string());

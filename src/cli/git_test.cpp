@@ -119,6 +119,7 @@ TEST(DescribeTrial, ShowsWhatItRanIn) {
   const auto document = json::parse(test::det("t describe 12 --json", master).out).value();
   EXPECT_EQ(document.at("environments").get_array().size(), 2u);
   EXPECT_EQ(document.at("seeds").at("trial"), 441365315);
+  EXPECT_THAT(test::det("t describe 12 --csv", master).out, ::testing::Not(HasSubstr("Environment")));
 }
 
 TEST(DescribeTrial, WorksWithAMasterThatKnowsNoEnvironments) {

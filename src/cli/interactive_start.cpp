@@ -17,7 +17,6 @@
 #include "det/cli/logs.h"
 #include "det/cli/output.h"
 #include "det/cli/terminal.h"
-#include "det/config/yaml.h"
 
 extern char** environ;
 
@@ -56,14 +55,7 @@ void add_start_flags(CLI::App& app, StartOptions& options) {
 /// errors fit.
 Result<json::object> body_of(Console& console, const StartOptions& options,
                              const std::vector<std::string>& entrypoint) {
-  ExperimentDocument file;
-  if (!options.config_file.empty()) {
-    DET_TRY(file, read_experiment_document(options.config_file, options.overrides));
-  } else {
-    for (const auto& option : options.overrides)
-      if (const auto set = config::apply_option(file.document, option); !set)
-        return tl::unexpected(set.error());
-  }
+  DET_TRY(auto file, read_experiment_document(options.config_file, options.overrides));
   bool changed = options.config_file.empty();
   if (!entrypoint.empty()) {
     file.document["entrypoint"] = json::array(entrypoint.begin(), entrypoint.end());
@@ -209,7 +201,8 @@ Result<int> open_task(Session& session, const TaskKind& kind, const std::string&
       if (&kind == &kShellKind) return open_shell(session, id, command);
       DET_TRY(const auto master, session.master_url());
       const auto url = master + text_at(task, "serviceAddress");
-      console.good(fmt::format("{} is running at: {}", kind.title, url));
+      console.good(
+          fmt::format("{}{} is running at: {}", &kind == &kNotebookKind ? "Jupyter " : "", kind.title, url));
       console.flush();
       if (browser && has_screen(session)) show_in_browser(url);
       return 0;
@@ -227,15 +220,24 @@ Action define_command_run(CLI::App& app) {
   app.add_flag("-d,--detach", options->detach, "print the id and do not wait");
   // What comes after the first word that is no option of ours belongs to the command.
   app.prefix_command();
-  return [options, &app](Session& session) -> Result<int> {
+  const auto words_of = [&app] {
     auto words = app.remaining();
-    if (!words.empty() && words.front() == "--")
-      words.erase(words.begin());
-    else if (!words.empty() && words.front().starts_with('-'))
-      return invalid_argument("unexpected option '{}'; options of det come before the command",
-                              words.front());
-    if (words.empty() && options->config_file.empty())
-      return invalid_argument("nothing to run; give a program and its arguments: det command run echo hi");
+    if (!words.empty() && words.front() == "--") words.erase(words.begin());
+    return words;
+  };
+  app.final_callback([options, &app, words_of] {
+    const auto usage = [](std::string text) {
+      return CLI::ParseError(std::move(text), CLI::ExitCodes::InvalidError);
+    };
+    const auto given = app.remaining();
+    if (!given.empty() && given.front() != "--" && given.front().starts_with('-'))
+      throw usage(
+          fmt::format("unexpected option '{}'; options of det come before the command", given.front()));
+    if (words_of().empty() && options->config_file.empty())
+      throw usage("nothing to run; give a program and its arguments: det command run echo hi");
+  });
+  return [options, words_of](Session& session) -> Result<int> {
+    const auto words = words_of();
     DET_TRY(const auto id, start(session, kCommandKind, *options, words));
     if (id.empty()) return 0;
     if (options->detach) {

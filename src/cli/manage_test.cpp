@@ -142,6 +142,30 @@ TEST(TrialCli, OnePageIsWhatTheMasterIsAskedFor) {
   EXPECT_THAT(det("job list --limit 0", master).err, HasSubstr("--limit"));
 }
 
+TEST(TrialCli, AllPagesBeginAtTheOffset) {
+  TestMaster master;
+  master.answer("GET /api/v1/experiments/7/trials",
+                R"({"trials":[{"id":1},{"id":2}],"pagination":{"total":5}})");
+  master.answer("GET /api/v1/experiments/7/trials", R"({"trials":[{"id":3}],"pagination":{"total":5}})");
+  const auto ids =
+      json::parse(det("experiment list-trials 7 --limit 2 --offset 2 --json", master).out).value();
+  EXPECT_EQ(ids.as_array().size(), 3u);
+  EXPECT_EQ(master.asked(), (std::vector<std::string>{"GET /api/v1/experiments/7/trials?limit=2&offset=2",
+                                                      "GET /api/v1/experiments/7/trials?limit=2&offset=4"}));
+}
+
+TEST(CheckpointCli, WhatIsDeletedIsSaidToBeSo) {
+  constexpr const char* kDeleted = R"({"uuid":"u1","state":"STATE_DELETED"})";
+  TestMaster master;
+  master.answer("GET /api/v1/checkpoints/u1", fmt::format(R"({{"checkpoint":{}}})", kDeleted));
+  master.answer("GET /api/v1/trials/12/checkpoints",
+                fmt::format(R"({{"checkpoints":[{}],"pagination":{{"total":1}}}})", kDeleted));
+  for (const auto* words : {"checkpoint download u1", "trial download 12 --uuid u1"})
+    EXPECT_THAT(det(words, master).err, HasSubstr("checkpoint u1 is DELETED; only one that is COMPLETED"));
+  EXPECT_THAT(det("trial download 12 --best --sort-by nosuch", master).err,
+              HasSubstr("trial 12 has no checkpoint with a value of nosuch"));
+}
+
 TEST(ExperimentCli, TheFilesOfTensorBoardAreDeletedByThemselves) {
   TestMaster master;
   master.answer("DELETE /api/v1/experiments/7/tensorboard-files", "{}");

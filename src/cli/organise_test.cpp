@@ -46,6 +46,34 @@ TEST(WorkspaceCli, PoolsAndStorageAreSetWhenItIsMadeAndLater) {
   EXPECT_THAT(det("workspace edit vision", master).err, HasSubstr("nothing to change is named"));
 }
 
+TEST(WorkspaceCli, ColumnsComeInTheOrderOfTheOriginalAndOursLast) {
+  TestMaster master;
+  master.answer("GET /api/v1/workspaces",
+                R"({"workspaces":[{"id":3,"name":"vision","numProjects":2,"numExperiments":5,"username":"ann",
+      "archived":false,"pinned":true,"defaultComputePool":"gpu","defaultAuxPool":"cpu",
+      "agentUserGroup":{"agentUid":7,"agentUser":"bob"}}],"pagination":{"total":1}})");
+  EXPECT_EQ(det("workspace list --csv", master).out,
+            "ID,Name,# Projects,Agent Uid,Agent Gid,Agent User,Agent Group,Default Compute Pool,"
+            "Default Aux Pool,# Experiments,Owner,Archived,Pinned\r\n"
+            "3,vision,2,7,,bob,,gpu,cpu,5,ann,False,True\r\n");
+}
+
+TEST(ProjectCli, DescribeListsTheExperiments) {
+  TestMaster master;
+  master.answer("GET /api/v1/workspaces", kVision);
+  master.answer("GET /api/v1/workspaces/3/projects",
+                R"({"projects":[{"id":9,"name":"boxes"}],"pagination":{"total":1}})");
+  master.answer("GET /api/v1/experiments",
+                R"({"experiments":[{"id":5,"name":"seeing","archived":true}],"pagination":{"total":1}})");
+  EXPECT_THAT(det("project describe vision boxes", master).out, HasSubstr("seeing"));
+  EXPECT_THAT(master.asked().back(), HasSubstr("?projectId=9&archived=false&users=determined&"));
+  EXPECT_THAT(det("project describe vision boxes -a", master).out, HasSubstr("Archived"));
+  EXPECT_THAT(master.asked().back(), HasSubstr("?projectId=9&limit"));
+  const auto document = json::parse(det("project describe vision boxes --json", master).out).value();
+  EXPECT_EQ(document.at(0).at("name"), "boxes");
+  EXPECT_EQ(document.at(0).at("experiments").at(0).at("id"), 5);
+}
+
 TEST(ModelCli, CreateAndListTakeWorkspaces) {
   TestMaster master;
   master.answer("POST /api/v1/models", R"({"model":{"id":1,"name":"fashion","workspaceId":3}})");
@@ -119,6 +147,7 @@ TEST(Refused, OptionsOfTheOriginalSayWhyTheyDoNothingHere) {
        {std::pair{"experiment create const.yaml -p 8080:8080",
                   "the master forwards nothing to the ports of trials"},
         {"user create ann --remote", "there is no single sign-on"},
+        {"template create small t.yaml -w vision", "all templates are in the workspace Uncategorized"},
         {"shell start --show-ssh-command", "without SSH"},
         {"shell start -p", "without SSH"},
         {"master config set --log.level info --log.color true", "where it goes to a terminal"}}) {

@@ -178,11 +178,11 @@ TEST(Workloads, OfOneBatchCountAreOneRow) {
                        .get_array());
   EXPECT_EQ(
       workloads.table(true, true).csv(),
-      "Trial ID,# of Batches,State,Report Time,Training Metric: acc,Training Metric: loss,Checkpoint "
-      "State,Checkpoint UUID,"
-      "Checkpoint Report Time,Validation State,Validation Report Time,Validation Metric: error\r\n"
-      "3,100,COMPLETED,2026-01-02 03:04:05+0000,0.25,0.5,COMPLETED,u1,2026-01-02 03:04:07+0000,COMPLETED,"
-      "2026-01-02 03:04:06+0000,0.1\r\n"
+      "Trial ID,# of Batches,State,Report Time,Training Metric: acc,Training Metric: loss,Checkpoint State,"
+      "Checkpoint Report Time,Validation State,Validation Report Time,Validation Metric: error,"
+      "Checkpoint UUID\r\n"
+      "3,100,COMPLETED,2026-01-02 03:04:05+0000,0.25,0.5,COMPLETED,2026-01-02 03:04:07+0000,COMPLETED,"
+      "2026-01-02 03:04:06+0000,0.1,u1\r\n"
       "3,200,COMPLETED,2026-01-02 03:04:08+0000,,NaN,,,,,,\r\n");
 }
 
@@ -194,10 +194,10 @@ TEST(Workloads, ShowRecordsWhereTheyWereCounted) {
       {"training":{"totalBatches":101,"numInputs":0,"metrics":{"avgMetrics":{}}}}])")
                        .get_array());
   EXPECT_EQ(workloads.table(false, false).csv(),
-            "# of Batches,# of Records,State,Report Time,Checkpoint State,Checkpoint UUID,Checkpoint Report "
-            "Time,Validation State,Validation Report Time,# of Validation Records\r\n"
-            "100,6400,COMPLETED,,,,,COMPLETED,,1000\r\n"
-            "101,,COMPLETED,,,,,,,\r\n");
+            "# of Batches,State,Report Time,Checkpoint State,Checkpoint Report Time,Validation State,"
+            "Validation Report Time,Checkpoint UUID,# of Records,# of Validation Records\r\n"
+            "100,COMPLETED,,,,COMPLETED,,,6400,1000\r\n"
+            "101,COMPLETED,,,,,,,,\r\n");
 }
 
 }  // namespace

@@ -11,10 +11,80 @@
 namespace det::cli {
 namespace {
 
+/// Trials that do the same, in words.
+struct Group {
+  std::int64_t trials = 0;
+  std::int64_t steps = 0;  ///< of each; only where the search counts steps
+  std::string text;
+};
+
+/// What a search does, in the form that its configuration has: with `max_time` or no length how far trials
+/// train, with `max_length` or `max_steps` where each of them validates.
+struct Groups {
+  bool in_steps = false;
+  const char* title = "Training Time";
+  std::vector<Group> list;
+};
+
 std::string length_text(const json::value& unit) {
   const auto& maximal = at(unit, "maxLength");
-  if (maximal.is_bool() && maximal.get_bool() && at(unit, "value").is_null()) return "train to completion";
+  if (maximal.is_bool() && maximal.get_bool()) return "train to completion";
   return fmt::format("train for {} {}", integer_at(unit, "value"), text_at(unit, "name"));
+}
+
+/// "train for 100 batches, then 300": totals.
+std::string lengths_text(const json::array& lengths, const std::string& unit) {
+  std::string text;
+  for (const auto& each : lengths) {
+    const auto length = json::to_int64(each).value_or(0);
+    text += text.empty() ? fmt::format("train for {}{}{}", length, unit.empty() ? "" : " ", unit)
+                         : fmt::format(", then {}", length);
+  }
+  return text.empty() ? "train to completion" : text;
+}
+
+/// "100 x step, 1 x validation, 200 x step, 1 x validation": one part after the other.
+std::string steps_text(const json::array& lengths) {
+  std::string text;
+  std::int64_t before = 0;
+  for (const auto& each : lengths) {
+    const auto length = json::to_int64(each).value_or(0);
+    text += fmt::format("{}{} x step, 1 x validation", text.empty() ? "" : ", ", length - before);
+    before = length;
+  }
+  return text;
+}
+
+Groups groups_of(const json::value& summary) {
+  Groups groups;
+  const auto& breakdown = at(summary, "breakdown");
+  if (breakdown.is_null()) {
+    for (const auto& group : list_at(summary, "trials"))
+      groups.list.push_back({.trials = integer_at(group, "count"), .text = length_text(at(group, "unit"))});
+    return groups;
+  }
+  const auto unit = text_at(breakdown, "unit");
+  groups.in_steps = unit == "steps";
+  groups.title = "Breakdown";
+  for (const auto& group : list_at(breakdown, "trials")) {
+    const auto& lengths = list_at(group, "lengths");
+    groups.list.push_back({.trials = integer_at(group, "count"),
+                           .steps = lengths.empty() ? 0 : json::to_int64(lengths.back()).value_or(0),
+                           .text = groups.in_steps ? steps_text(lengths) : lengths_text(lengths, unit)});
+  }
+  return groups;
+}
+
+Table table_of(const Groups& groups) {
+  Table table(groups.in_steps ? std::vector<std::string>{"Trials", "Steps", groups.title}
+                              : std::vector<std::string>{"Trials", groups.title});
+  for (const auto& group : groups.list) {
+    if (groups.in_steps)
+      table.add({json::value(group.trials), json::value(group.steps), json::value(group.text)});
+    else
+      table.add({json::value(group.trials), json::value(group.text)});
+  }
+  return table;
 }
 
 /// A bar a group: how many trials train how far. The longest fills the width.
@@ -35,6 +105,16 @@ void plot(Console& console, const json::value& groups) {
   }
 }
 
+std::string total_text(const Groups& groups) {
+  std::int64_t trials = 0, steps = 0;
+  for (const auto& group : groups.list) {
+    trials += group.trials;
+    steps += group.trials * group.steps;
+  }
+  const auto text = fmt::format("This search will create a total of {} trial(s)", trials);
+  return groups.in_steps ? fmt::format("{} and run {} steps", text, steps) : text + ".";
+}
+
 Result<int> preview(Session& session, const std::string& path, const std::vector<std::string>& overrides,
                     const OutputForm& form, bool with_plot) {
   DET_TRY(const auto document, read_experiment_document(path, overrides));
@@ -47,19 +127,15 @@ Result<int> preview(Session& session, const std::string& path, const std::vector
   body["config"] = document.document;
   DET_TRY(const auto answer, session.post("/api/v1/preview-hp-search", body));
   const auto& summary = at(answer, "summary");
-  Table table({"Trials", "Training Time"});
-  std::int64_t total = 0;
-  for (const auto& group : list_at(summary, "trials")) {
-    total += integer_at(group, "count");
-    table.add({at(group, "count"), json::value(length_text(at(group, "unit")))});
-  }
+  const auto groups = groups_of(summary);
+  const auto table = table_of(groups);
   if (form.json || form.yaml || form.csv) {
     show(console, form, summary, table);
     return 0;
   }
   console.good("Using search configuration:");
   console.write(config::emit_yaml(document.document.at("searcher")));
-  console.line("\nThis search will create a total of {} trial(s).", total);
+  console.line("\n{}", total_text(groups));
   console.write(table.text());
   if (with_plot && at(summary, "trials").is_array()) plot(console, at(summary, "trials"));
   return 0;

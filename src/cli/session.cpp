@@ -40,6 +40,11 @@ Error unauthenticated() {
                "Unauthenticated: Please use 'det user login <username>' to log in");
 }
 
+bool wants_debug(const Variables& variables) {
+  const auto word = to_lower(variable(variables, "DET_DEBUG").value_or(""));
+  return word == "true" || word == "1" || word == "yes";
+}
+
 }  // namespace
 
 std::string url_encode(std::string_view text) {
@@ -73,7 +78,9 @@ Result<void> Session::connect() {
   if (client_) return {};
   DET_TRY(const auto url, http::parse_url(globals_.master));
   client_ = std::make_unique<http::Client>(url);
-  const auto reply = client_->get("/info");
+  http::Call info;
+  info.path = "/info";
+  const auto reply = request(info);
   if (!reply) {
     client_.reset();
     if (reply.error().code() != ErrorCode::Unavailable) return tl::unexpected(reply.error());
@@ -169,13 +176,24 @@ Result<std::string> Session::token() {
   return *token_;
 }
 
+Result<http::Reply> Session::request(const http::Call& call) {
+  if (!wants_debug(variables_)) return client_->request(call);
+  const auto start = std::chrono::steady_clock::now();
+  auto reply = client_->request(call);
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+  console_.warn(fmt::format("debug: {} {}{}: {} after {:.0f} ms", call.method, client_->url().text(),
+                            call.path, reply ? std::to_string(reply->status) : reply.error().message(),
+                            spent.count()));
+  return reply;
+}
+
 Result<http::Reply> Session::exchange_anonymous(http::Call call) {
   if (auto connected = connect(); !connected) return tl::unexpected(std::move(connected).error());
-  auto reply = client_->request(call);
+  auto reply = request(call);
   for (const auto delay : kRetryDelays) {
     if (!try_later(reply)) break;
     std::this_thread::sleep_for(delay);
-    reply = client_->request(call);
+    reply = request(call);
   }
   return reply;
 }
@@ -235,17 +253,17 @@ Result<json::value> Session::del(const std::string& path, const json::value& bod
 }
 
 Result<json::array> Session::pages(const std::string& path, QueryItems query, std::string_view member,
-                                   std::int64_t limit) {
+                                   std::int64_t limit, std::int64_t offset) {
   json::array items;
   while (true) {
     auto page_query = query;
     page_query.emplace_back("limit", std::to_string(limit));
-    page_query.emplace_back("offset", std::to_string(items.size()));
+    page_query.emplace_back("offset", std::to_string(offset));
     DET_TRY(const auto page, get(path, page_query));
     const auto& part = list_at(page, member);
     items.insert(items.end(), part.begin(), part.end());
-    if (part.empty() || static_cast<std::int64_t>(items.size()) >= integer_at(page, "pagination.total"))
-      return items;
+    offset += static_cast<std::int64_t>(part.size());
+    if (part.empty() || offset >= integer_at(page, "pagination.total")) return items;
   }
 }
 
@@ -276,7 +294,9 @@ Result<void> Session::stream(const std::string& path, const QueryItems& query,
 }
 
 std::unique_ptr<Session> Session::twin() {
-  auto other = std::make_unique<Session>(console_, variables_, globals_);
+  auto quiet = variables_;
+  quiet.erase("DET_DEBUG");  // another thread may not use the console
+  auto other = std::make_unique<Session>(console_, std::move(quiet), globals_);
   if (client_) other->client_ = std::make_unique<http::Client>(client_->url());
   other->token_ = token_;
   return other;

@@ -41,7 +41,8 @@ struct Globals {
 /// or with DET_USER and DET_PASS, else with a password that it asks for. A
 /// cached token that the master no longer knows is replaced once in the same way.
 ///
-/// Answers 502 to 504 are tried again for a few seconds.
+/// Answers 502 to 504 are tried again for a few seconds. With DET_DEBUG each call
+/// and how it went is a line on standard error.
 class Session {
  public:
   Session(Console& console, Variables variables, Globals globals);
@@ -57,10 +58,10 @@ class Session {
   Result<json::value> del(const std::string& path);
   Result<json::value> del(const std::string& path, const json::value& body);
 
-  /// All pages of a list: `path` asked with offset and limit until its
-  /// pagination ends. Returns the items of `member`.
+  /// All pages of a list: `path` asked with offset and limit, from `offset` on
+  /// until its pagination ends. Returns the items of `member`.
   Result<json::array> pages(const std::string& path, QueryItems query, std::string_view member,
-                            std::int64_t limit = 500);
+                            std::int64_t limit = 500, std::int64_t offset = 0);
 
   /// Reads a stream of {"result": …} lines; `on_result` returns false to end
   /// it. An error line ends it with that error.
@@ -88,6 +89,7 @@ class Session {
 
  private:
   Result<void> connect();
+  Result<http::Reply> request(const http::Call& call);
   void compare_versions(const std::string& master_version);
   Result<std::string> obtain_token();
   Result<json::value> json_call(std::string method, const std::string& path, const json::value* body);

@@ -47,10 +47,23 @@ TEST(TaskCli, DetachedItPrintsTheIdAlone) {
   EXPECT_EQ(done.out, std::string(kOne) + "\n");
 }
 
+TEST(TaskCli, CommasInASettingMakeAList) {
+  TestMaster master;
+  master.answer("POST /api/v1/commands", one_of("command", R"("state":"STATE_QUEUED")"));
+  EXPECT_EQ(det("cmd run -d --config environment.environment_variables=A=1,B=2 true", master).code, 0);
+  EXPECT_EQ(json::serialize(master.last_body("POST /api/v1/commands")),
+            R"({"config":{"environment":{"environment_variables":["A=1","B=2"]},"entrypoint":["true"]}})");
+}
+
 TEST(TaskCli, WhatCannotBeRunIsSaidBeforeTheMasterIsAsked) {
   TestMaster master;
+  EXPECT_THAT(det("cmd run --config nokey true", master).err,
+              HasSubstr("Could not read configuration option 'nokey'. Expecting: --config <key>=<value>"));
   EXPECT_THAT(det("command run", master).err, HasSubstr("nothing to run"));
   EXPECT_THAT(det("command run --nonsense echo", master).err, HasSubstr("unexpected option '--nonsense'"));
+  for (const auto* words : {"command run", "command run --nonsense echo"})
+    EXPECT_EQ(det(words, master).code, 2) << words;
+  EXPECT_THAT(det("command run --help", master).out, HasSubstr("det command run [OPTIONS] [ENTRYPOINT...]"));
   EXPECT_THAT(det("tensorboard start", master).err,
               HasSubstr("Either experiment_ids or trial_ids must be specified."));
   EXPECT_TRUE(master.asked().empty());
@@ -107,7 +120,8 @@ TEST(TaskCli, StartWaitsUntilItIsReadyAndSaysWhere) {
              fmt::format(R"("state":"STATE_RUNNING","isReady":true,"serviceAddress":"/proxy/{}/")", kOne)));
   const auto done = det("notebook start", master);
   EXPECT_EQ(done.code, 0) << done.err;
-  EXPECT_THAT(done.out, HasSubstr(fmt::format("Notebook is running at: {}/proxy/{}/", master.url(), kOne)));
+  EXPECT_THAT(done.out,
+              HasSubstr(fmt::format("Jupyter Notebook is running at: {}/proxy/{}/", master.url(), kOne)));
 }
 
 TEST(TaskCli, WhatIsOverIsNotOpened) {

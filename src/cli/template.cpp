@@ -5,7 +5,6 @@
 
 #include "det/cli/command.h"
 #include "det/cli/format.h"
-#include "det/cli/lookup.h"
 #include "det/cli/output.h"
 #include "det/config/yaml.h"
 
@@ -74,16 +73,11 @@ std::shared_ptr<TemplateFile> add_template_file(CLI::App& app) {
 
 Action define_template_create(CLI::App& app) {
   const auto options = add_template_file(app);
-  const auto workspace = std::make_shared<std::string>();
-  app.add_option("-w,--workspace-name", *workspace, "whose it is (Uncategorized)")->type_name("WORKSPACE");
-  return [options, workspace](Session& session) -> Result<int> {
+  add_refused(app, "-w,--workspace-name",
+              "all templates are in the workspace Uncategorized; leave the option out", true);
+  return [options](Session& session) -> Result<int> {
     DET_TRY(const auto config, read_template(options->file));
-    json::value workspace_id = 1;
-    if (!workspace->empty()) {
-      DET_TRY(const auto found, find_workspace(session, *workspace));
-      workspace_id = at(found, "id");
-    }
-    const json::object body{{"name", options->name}, {"config", config}, {"workspaceId", workspace_id}};
+    const json::object body{{"name", options->name}, {"config", config}, {"workspaceId", 1}};
     DET_TRY(const auto answer, session.post(template_path(options->name), body));
     session.console().good(fmt::format("Created template {}", options->name));
     return 0;
@@ -144,7 +138,7 @@ Command template_commands() {
                {{"set"}, "set template", "det template set small-gpu small-gpu.yaml", define_template_set},
                {{"create"},
                 "create template",
-                "det template create small-gpu small-gpu.yaml -w vision",
+                "det template create small-gpu small-gpu.yaml",
                 define_template_create},
                {.names = {"set-value"},
                 .help = "change a part of a template",

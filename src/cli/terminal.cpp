@@ -1,5 +1,6 @@
 #include "det/cli/terminal.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -61,6 +62,14 @@ std::optional<std::string> read_line(bool echo) {
   return line;
 }
 
+/// What was closed shall not become a connection or a file that output is then written into: what writes to
+/// it fails.
+void hold_closed_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0) [[maybe_unused]]
+      const int held = ::open("/dev/null", O_RDONLY);
+}
+
 }  // namespace
 
 TerminalSize terminal_size() {
@@ -70,6 +79,7 @@ TerminalSize terminal_size() {
 }
 
 Streams process_streams() {
+  hold_closed_streams();
   std::ios::sync_with_stdio(false);
   const auto size = terminal_size();
   const char* no_colour = std::getenv("NO_COLOR");

@@ -57,7 +57,7 @@ Action define_trial_describe(CLI::App& app) {
     if (options->form.json || options->form.yaml) return 0;
     console.write_line("\nWorkloads:");
     show(console, options->form, answer, workloads.table(options->metrics, false));
-    if (!environment) return 0;
+    if (!environment || options->form.csv) return 0;
     console.write_line("");
     show(console, options->form, answer, environment_table(*environment));
     return 0;
@@ -112,7 +112,8 @@ Result<json::value> choose(const json::array& checkpoints, const TrialDownload& 
   if (options.best) {
     const auto best = best_checkpoints(checkpoints, 1, options.order);
     if (best.empty())
-      return not_found("trial {} has no checkpoint with a validation metric to compare", options.id);
+      return not_found("trial {} has no checkpoint with a value of {}", options.id,
+                       options.order.metric.empty() ? "its searcher's metric" : options.order.metric);
     return best[0];
   }
   const json::value* chosen = nullptr;
@@ -145,8 +146,10 @@ Action define_trial_download(CLI::App& app) {
       ->needs(sort);
   app.add_flag("-q,--quiet", options->quiet, "print the path only");
   return [options](Session& session) -> Result<int> {
-    DET_TRY(const auto checkpoints, session.pages(trial_path(options->id) + "/checkpoints",
-                                                  {{"states", "STATE_COMPLETED"}}, "checkpoints", 1000));
+    QueryItems query;
+    if (options->uuid.empty()) query.emplace_back("states", "STATE_COMPLETED");
+    DET_TRY(const auto checkpoints,
+            session.pages(trial_path(options->id) + "/checkpoints", query, "checkpoints", 1000));
     DET_TRY(const auto checkpoint, choose(checkpoints, *options));
     const auto directory = options->directory.empty()
                                ? std::filesystem::path("checkpoints") / text_at(checkpoint, "uuid")

@@ -63,31 +63,33 @@ Table WorkloadTable::table(bool metrics, bool trial_ids) const {
   std::vector<std::string> headers;
   if (trial_ids) headers.push_back("Trial ID");
   headers.push_back("# of Batches");
-  if (training_records) headers.push_back("# of Records");
   for (const auto* name : {"State", "Report Time"}) headers.push_back(name);
   for (const auto& name : training_names) headers.push_back("Training Metric: " + name);
-  for (const auto* name : {"Checkpoint State", "Checkpoint UUID", "Checkpoint Report Time",
-                           "Validation State", "Validation Report Time"})
+  for (const auto* name :
+       {"Checkpoint State", "Checkpoint Report Time", "Validation State", "Validation Report Time"})
     headers.push_back(name);
-  if (validation_records) headers.push_back("# of Validation Records");
   for (const auto& name : validation_names) headers.push_back("Validation Metric: " + name);
+  // What the original does not have comes last, for those who count columns.
+  headers.push_back("Checkpoint UUID");
+  if (training_records) headers.push_back("# of Records");
+  if (validation_records) headers.push_back("# of Validation Records");
 
   Table table(headers);
   for (const auto& [key, row] : rows_) {
     std::vector<json::value> cells;
     if (trial_ids) cells.push_back(key.first);
     cells.push_back(key.second);
-    if (training_records) cells.push_back(records_of(row.training));
     cells.push_back(done(row.training));
     cells.push_back(time_cell(at(row.training, "endTime")));
     for (const auto& name : training_names) cells.push_back(member(metrics_of(row.training), name));
     cells.push_back(state_cell(at(row.checkpoint, "state")));
-    cells.push_back(at(row.checkpoint, "uuid"));
     cells.push_back(time_cell(at(row.checkpoint, "endTime")));
     cells.push_back(done(row.validation));
     cells.push_back(time_cell(at(row.validation, "endTime")));
-    if (validation_records) cells.push_back(records_of(row.validation));
     for (const auto& name : validation_names) cells.push_back(member(metrics_of(row.validation), name));
+    cells.push_back(at(row.checkpoint, "uuid"));
+    if (training_records) cells.push_back(records_of(row.training));
+    if (validation_records) cells.push_back(records_of(row.validation));
     table.add(std::move(cells));
   }
   return table;

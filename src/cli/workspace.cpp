@@ -31,11 +31,13 @@ Result<json::value> find_project(Session& session, const std::string& workspace,
 }
 
 Table workspace_table(const json::array& workspaces) {
-  Table table({"ID", "Name", "# Projects", "# Experiments", "Owner", "Archived", "Pinned",
-               "Default Compute Pool", "Default Aux Pool"});
+  Table table({"ID", "Name", "# Projects", "Agent Uid", "Agent Gid", "Agent User", "Agent Group",
+               "Default Compute Pool", "Default Aux Pool", "# Experiments", "Owner", "Archived", "Pinned"});
   for (const auto& w : workspaces)
-    table.add({at(w, "id"), at(w, "name"), at(w, "numProjects"), at(w, "numExperiments"), at(w, "username"),
-               at(w, "archived"), at(w, "pinned"), at(w, "defaultComputePool"), at(w, "defaultAuxPool")});
+    table.add({at(w, "id"), at(w, "name"), at(w, "numProjects"), at(w, "agentUserGroup.agentUid"),
+               at(w, "agentUserGroup.agentGid"), at(w, "agentUserGroup.agentUser"),
+               at(w, "agentUserGroup.agentGroup"), at(w, "defaultComputePool"), at(w, "defaultAuxPool"),
+               at(w, "numExperiments"), at(w, "username"), at(w, "archived"), at(w, "pinned")});
   return table;
 }
 
@@ -245,15 +247,34 @@ Action define_create_project(CLI::App& app) {
   };
 }
 
+/// As `det experiment list` would say them: the user's own that are not archived, or all.
+Result<json::array> experiments_in(Session& session, const json::value& project, bool all) {
+  QueryItems query = {{"projectId", std::to_string(integer_at(project, "id"))}};
+  if (!all) {
+    DET_TRY(const auto user, session.user());
+    query.emplace_back("archived", "false");
+    query.emplace_back("users", user);
+  }
+  return session.pages("/api/v1/experiments", query, "experiments", 200);
+}
+
+constexpr const char* kAllExperiments = "archived experiments and those of others, too";
+
 /// The project, then its experiments.
 Action define_describe_project(CLI::App& app) {
   const auto names = std::make_shared<Names>();
   add_project(app, *names);
-  app.add_flag("-a,--all", names->all, "archived experiments, too");
+  app.add_flag("-a,--all", names->all, kAllExperiments);
   add_output_flags(app, names->form);
   return [names](Session& session) -> Result<int> {
-    DET_TRY(const auto project, find_project(session, names->workspace, names->project));
+    DET_TRY(auto project, find_project(session, names->workspace, names->project));
+    DET_TRY(const auto experiments, experiments_in(session, project, names->all));
+    const bool as_document = names->form.json || names->form.yaml;
+    if (as_document && project.is_object()) project.get_object()["experiments"] = experiments;
     show_one(session, names->form, project, project_table);
+    if (as_document) return 0;
+    session.console().write_line("\nExperiments:");
+    show_experiments(session.console(), names->form, experiments, false, names->all);
     return 0;
   };
 }
@@ -261,17 +282,11 @@ Action define_describe_project(CLI::App& app) {
 Action define_list_experiments(CLI::App& app) {
   const auto names = std::make_shared<Names>();
   add_project(app, *names);
-  app.add_flag("-a,--all", names->all, "archived ones and those of others, too");
+  app.add_flag("-a,--all", names->all, kAllExperiments);
   add_output_flags(app, names->form);
   return [names](Session& session) -> Result<int> {
     DET_TRY(const auto project, find_project(session, names->workspace, names->project));
-    QueryItems query = {{"projectId", std::to_string(integer_at(project, "id"))}};
-    if (!names->all) {
-      DET_TRY(const auto user, session.user());
-      query.emplace_back("archived", "false");
-      query.emplace_back("users", user);
-    }
-    DET_TRY(const auto found, session.pages("/api/v1/experiments", query, "experiments", 200));
+    DET_TRY(const auto found, experiments_in(session, project, names->all));
     show_experiments(session.console(), names->form, found, false, names->all);
     return 0;
   };
@@ -361,7 +376,10 @@ Command project_commands() {
                         "det project list-experiments vision detectors --all",
                         define_list_experiments},
                        {{"create"}, "create project", "", define_create_project},
-                       {{"describe"}, "describe project", "", define_describe_project},
+                       {{"describe"},
+                        "describe project",
+                        "det project describe vision detectors --all",
+                        define_describe_project},
                        {{"edit"}, "edit project", "", define_edit_project},
                        {{"delete"},
                         "delete project",

@@ -200,7 +200,12 @@ class Checker {
     if (untagged && type.untagged != nullptr) return check(type.untagged(), value, nullptr, path, whole);
     auto name = schema::tag_of(type, value);
     if (untagged && below != nullptr) name = schema::tag_of(type, *below);
-    if (!untagged && schema::find_member(type, name) == nullptr) {
+    const bool is_member = schema::find_member(type, name) != nullptr;
+    if (!untagged && !type.supports(name)) {
+      report_.add(path, path / std::string_view(type.tag),
+                  fmt::format("{} {} is not supported: {}", type.tag, quoted(name), type.instead));
+      if (!is_member) return;
+    } else if (!untagged && !is_member) {
       report_.add(
           path, path / std::string_view(type.tag),
           fmt::format("{}: {}{}", tag_rule(type), shown_value(*tag), suggestion(name, member_names(type))));

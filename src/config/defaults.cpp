@@ -91,6 +91,25 @@ json::array default_log_policies() {
           json::object{{"name", "ECC Error"}, {"pattern", ".*uncorrectable ECC error encountered.*"}}};
 }
 
+/// A policy of a layer below that has lost its pattern has nothing left to say; a default one must not come
+/// back.
+json::array without_disabled(const json::array& policies) {
+  const auto is_default = [](const json::value& name) {
+    const auto defaults = default_log_policies();
+    return std::any_of(defaults.begin(), defaults.end(),
+                       [&](const auto& policy) { return policy.get_object().at("name") == name; });
+  };
+  json::array left;
+  for (const auto& policy : policies) {
+    const auto* object = policy.if_object();
+    const auto* name = object != nullptr ? object->if_contains("name") : nullptr;
+    const bool says_nothing =
+        name != nullptr && name->is_string() && !object->contains("pattern") && !is_default(*name);
+    if (!says_nothing) left.push_back(policy);
+  }
+  return left;
+}
+
 const json::object* section(const json::object& document, std::string_view name) {
   const auto* found = document.if_contains(name);
   return found != nullptr ? found->if_object() : nullptr;
@@ -140,7 +159,8 @@ json::object with_defaults(const json::object& merged, Generation generation) {
     gpu_to_cuda(*environment, "environment_variables");
   }
   if (document["log_policies"].is_array())
-    document["log_policies"] = merge_log_policies(document["log_policies"], default_log_policies());
+    document["log_policies"] =
+        merge_log_policies(without_disabled(document["log_policies"].get_array()), default_log_policies());
   return document;
 }
 

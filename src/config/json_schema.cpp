@@ -86,6 +86,7 @@ json::object section_of(const Type& type, bool whole) {
 json::object union_of(const Type& type, bool whole) {
   json::array options;
   for (const auto& member : type.members) {
+    if (!type.supports(member.name)) continue;
     Properties parts;
     parts.properties[type.tag] = json::object{{"const", json::value(member.name)}};
     parts.add(type.fields, whole);

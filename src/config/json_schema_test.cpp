@@ -173,6 +173,8 @@ TEST(ExperimentSchema, RefusesWhatResolveRefusesForASingleValue) {
       "optimizations.mixed_precision=0",
       "checkpoint_storage={type: s3, host_path: /x}",
       "checkpoint_storage={type: shared_fs, host_path: x}",
+      "checkpoint_storage={type: azure, container: c, account_url: u}",
+      "checkpoint_storage={type: hdfs}",
       "checkpoint_storage={type: gcs, bucket: b, prefix: a/../b}",
       "checkpoint_storage={type: gcs, bucket: b, prefix: ..}",
       "hyperparameters.a={type: foo}",

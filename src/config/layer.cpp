@@ -12,7 +12,10 @@ Layer read_layer(std::string_view name, std::string_view yaml, Report& all) {
   const Document nothing;
   Report report({{name, &nothing}});
   auto decoded = decode_yaml(yaml);
-  for (auto& problem : decoded.problems) report.add(0, std::move(problem));
+  for (auto& problem : decoded.problems) {
+    layer.refused.push_back(problem.path);
+    report.add(0, std::move(problem));
+  }
   layer.usable = decoded.document.has_value();
   if (layer.usable) {
     layer.document = *std::move(decoded.document);

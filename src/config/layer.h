@@ -13,6 +13,7 @@ struct Layer {
   std::string_view name;  ///< "<config>", "<template>" or "<master>"
   Document document;
   bool usable = true;
+  std::vector<Path> refused{};  ///< What was written there could not be taken: the document has a stand-in.
 };
 
 /// Decodes a layer; what cannot be read is empty, not usable, and reported to `all`.

@@ -91,9 +91,12 @@ tl::expected<Resolved, std::vector<Error>> resolve(const Layers& layers, const C
   const auto& merged = whole.get_object();
   const auto generation = generation_of(merged);
   auto document = with_defaults(merged, generation);
-  Report report(std::move(sources));
+  auto refused = std::move(user.refused);
+  refused.insert(refused.end(), base.refused.begin(), base.refused.end());
+  Report report(sources);
   check_complete(schema::experiment(), merged, report);
-  check_rules({document, merged, generation, circumstances, report, resolved.warnings});
+  check_rules({document, merged, generation, circumstances, std::move(sources), std::move(refused), report,
+               resolved.warnings});
   all.absorb(report);
   if (!all.empty()) return tl::unexpected(all.errors());
 

@@ -180,6 +180,38 @@ TEST(Resolve, ReportsEveryProblemAtOnceByLine) {
             "mean \"max_restarts\"?\n");
 }
 
+TEST(Resolve, ComparesNothingWithAValueThatItRefused) {
+  const auto problems =
+      problems_of(resolve_text("hyperparameters:\n"
+                               "  a: {type: double, minval: .nan, maxval: 1}\n"
+                               "  b: {type: int, minval: 1, maxval: 99999999999999999999}\n"
+                               "  global_batch_size: .inf\n"
+                               "searcher: {name: single, metric: m, max_length: {batches: 1}}\n"
+                               "entrypoint: m:C\n"
+                               "resources: {slots_per_trial: 4, max_slots: .inf}\n"));
+  EXPECT_EQ(std::count(problems.begin(), problems.end(), '\n'), 4) << problems;
+  EXPECT_THAT(problems, HasSubstr("hyperparameters.a.minval (line 2): .nan is not a finite number"));
+  EXPECT_THAT(problems,
+              HasSubstr("hyperparameters.b.maxval (line 3): 99999999999999999999 is an integer beyond"));
+  EXPECT_THAT(problems, HasSubstr("resources.max_slots (line 7): .inf is not a finite number"));
+}
+
+TEST(Resolve, SaysThatHdfsIsNotThereAndNoMore) {
+  EXPECT_EQ(
+      problems_of(resolve_text(
+          changed(kGen1, {"checkpoint_storage={type: hdfs, hdfs_url: 'hdfs://h', hdfs_path: /p, user: u}"}))),
+      "<config>.checkpoint_storage (line 4): type \"hdfs\" is not supported: use shared_fs, directory, s3 "
+      "or gcs\n");
+}
+
+TEST(Resolve, LetsLogPoliciesOfATemplateBeDisabled) {
+  const auto document = resolved(changed(kGen2, {"log_policies=[{name: a, pattern: null}]"}),
+                                 "log_policies: [{name: a, pattern: x}]")
+                            .config.document;
+  EXPECT_EQ(document.at("log_policies").get_array().size(), 2u) << "the two that every experiment has";
+  EXPECT_EQ(emit_yaml(resolved(emit_yaml(document)).config.document), emit_yaml(document));
+}
+
 TEST(Resolve, SaysWhereYamlEnds) {
   EXPECT_EQ(problems_of(resolve_text("name: [a\nsearcher: b\n")),
             "<config> (line 2): not valid YAML: end of sequence flow not found (column 9)\n");
@@ -213,13 +245,16 @@ TEST(Resolve, RefusesPoolsThatDoNotExist) {
 TEST(Resolve, WarnsOfWhatIsAcceptedButIgnored) {
   const auto warnings =
       resolved(changed(kGen2, {"resources.slots_per_trial=3", "tensorboard_storage={type: shared_fs}",
-                               "environment.environment_variables=[DET_X=1]"}))
+                               "environment.environment_variables=[DET_X=1]",
+                               "bind_mounts=[{host_path: /a, container_path: /b}, {host_path: /c, "
+                               "container_path: /c}]"}))
           .warnings;
   EXPECT_THAT(
       warnings,
       ::testing::UnorderedElementsAre(
           HasSubstr(
               "global_batch_size 64 is not divisible by resources.slots_per_trial 3: trials train with 63"),
+          HasSubstr("/a is not mounted at /b, for trials run without containers: read it as /a"),
           HasSubstr("tensorboard_storage is ignored"), HasSubstr("DET_X is ignored")));
   EXPECT_TRUE(resolved(kGen2).warnings.empty());
 }

@@ -12,6 +12,10 @@ const json::value* find_member(const json::object& object, std::string_view key)
   return found != nullptr && !found->is_null() ? found : nullptr;
 }
 
+bool Subject::is_refused(const Path& path) const {
+  return std::find(refused.begin(), refused.end(), path) != refused.end();
+}
+
 const json::value* Subject::find(std::initializer_list<std::string_view> path) const {
   const auto* object = &document;
   const json::value* found = nullptr;
@@ -127,7 +131,8 @@ void check_resources(const Subject& subject) {
   if (subject.generation == Generation::Steps && slots == 0)
     subject.report.add(path / "slots_per_trial", "slots_per_trial must be > 0: 0 is not greater than 0");
   if (const auto most = subject.integer({"resources", "max_slots"});
-      most && slots && *most >= 0 && *most < *slots)
+      most && slots && *most >= 0 && *most < *slots && !subject.is_refused(path / "max_slots") &&
+      !subject.is_refused(path / "slots_per_trial"))
     subject.report.add(
         path / "max_slots",
         fmt::format("max_slots must be >= slots_per_trial: {} is not at least {}", *most, *slots));
@@ -152,16 +157,35 @@ void check_periods(const Subject& subject) {
         fmt::format(
             "batches_per_step is the older name of scheduling_unit, but {} is not {}: keep one of them",
             shown_value(*older), shown_value(*newer)));
-  if (subject.generation == Generation::Steps) return;
   for (const auto* name : {"min_validation_period", "min_checkpoint_period"}) {
     const auto steps = subject.integer({name});
     if (!steps || *steps < 1) continue;
+    if (subject.generation == Generation::Steps) {
+      check_steps(subject, Path{} / name, *steps);
+      continue;
+    }
     subject.report.add(
         Path{} / name,
         fmt::format(
             "invalid length: {}: a length object must have one attribute named \"batches\", \"records\", or "
             "\"epochs\"; a number of steps goes with searcher.max_steps only",
             *steps));
+  }
+}
+
+// Trials have no containers, and see the directories of their machine under their own names.
+void check_mounts(const Subject& subject) {
+  const auto* mounts = find_member(subject.merged, "bind_mounts");
+  if (mounts == nullptr || !mounts->is_array()) return;
+  for (const auto& mount : mounts->get_array()) {
+    const auto* object = mount.if_object();
+    if (object == nullptr) continue;
+    const auto host = json::text_member(*object, "host_path"),
+               inside = json::text_member(*object, "container_path");
+    if (host != inside)
+      subject.warnings.push_back(fmt::format(
+          "bind_mounts: {} is not mounted at {}, for trials run without containers: read it as {}",
+          shown(host), shown(inside), shown(host)));
   }
 }
 
@@ -178,6 +202,7 @@ void check_rest(const Subject& subject) {
     subject.report.add(
         Path{} / "profiling" / "begin_on_batch",
         fmt::format("begin_on_batch must be less than end_after_batch: {} is greater than {}", *begin, *end));
+  check_mounts(subject);
   for (const auto* name : {"tensorboard_storage", "security"})
     if (find_member(subject.merged, name) != nullptr)
       subject.warnings.push_back(fmt::format("{} is ignored", name));
@@ -193,6 +218,7 @@ void check_rules(const Subject& subject) {
   check_searcher(subject);
   check_hyperparameters(subject);
   check_storage(subject);
+  check_data_layer(subject);
   check_environment(subject);
 }
 

@@ -17,8 +17,13 @@ struct Subject {
   const json::object& merged;  ///< The same before defaults: what people wrote.
   Generation generation;
   const Circumstances& circumstances;
+  std::vector<Source> sources;  ///< what `merged` is made from
+  std::vector<Path> refused;    ///< of `sources`: see Layer::refused
   Report& report;
   std::vector<std::string>& warnings;
+
+  /// The value there is no more than a stand-in, and compares with nothing.
+  bool is_refused(const Path& path) const;
 
   const json::value* find(std::initializer_list<std::string_view> path) const;
   const json::object* section(std::initializer_list<std::string_view> path) const;
@@ -31,7 +36,12 @@ void check_rules(const Subject& subject);
 void check_searcher(const Subject& subject);
 void check_hyperparameters(const Subject& subject);
 void check_storage(const Subject& subject);
+void check_data_layer(const Subject& subject);
 void check_environment(const Subject& subject);
+
+/// So many steps of `scheduling_unit` batches, in batches; nothing, and reported, where 64 bits cannot count
+/// them.
+std::optional<std::int64_t> check_steps(const Subject& subject, const Path& path, std::int64_t steps);
 
 enum class EntrypointKind { Absent, TrialClass, Command };
 /// "module.submodule:ClassName" is a trial class, with parts of either left out or added as in ":Class" and

@@ -3,7 +3,9 @@
 #include <set>
 
 #include "det/base/text.h"
+#include "det/config/check.h"
 #include "det/config/rules.h"
+#include "det/config/schema.h"
 
 namespace det::config {
 
@@ -86,10 +88,24 @@ void check_pod_spec(const Subject& subject) {
   }
 }
 
+/// Those that somebody gave a pattern, and so can be disabled by their name.
+std::set<std::string> known_policies(const Subject& subject) {
+  std::set<std::string> names = {"CUDA OOM", "ECC Error"};
+  for (const auto& source : subject.sources) {
+    const auto* document = source.document->value.if_object();
+    const auto* policies = document != nullptr ? find_member(*document, "log_policies") : nullptr;
+    if (policies == nullptr || !policies->is_array()) continue;
+    for (const auto& policy : policies->get_array())
+      if (const auto* object = policy.if_object(); object != nullptr && find_member(*object, "pattern"))
+        names.insert(json::text_member(*object, "name"));
+  }
+  return names;
+}
+
 void check_log_policies(const Subject& subject) {
   const auto* policies = find_member(subject.merged, "log_policies");
   if (policies == nullptr || !policies->is_array()) return;
-  const std::set<std::string> built_in = {"CUDA OOM", "ECC Error"};
+  const auto known = known_policies(subject);
   std::set<std::string> names;
   std::size_t i = 0;
   for (const auto& policy : policies->get_array()) {
@@ -98,9 +114,9 @@ void check_log_policies(const Subject& subject) {
     if (object == nullptr) continue;
     const auto name = json::text_member(*object, "name");
     const bool has_pattern = find_member(*object, "pattern") != nullptr;
-    const bool has_action = find_member(*object, "action") != nullptr;
-    const bool legacy = name.empty() && has_pattern && has_action;
-    const bool disables = !name.empty() && !has_pattern && (built_in.contains(name) || !has_action);
+    const auto* action = find_member(*object, "action");
+    const bool legacy = name.empty() && has_pattern && action != nullptr && action->is_object();
+    const bool disables = !name.empty() && !has_pattern && known.contains(name);
     if (!legacy && !disables && (name.empty() || !has_pattern))
       subject.report.add(path,
                          "\"name\" must be set, and \"pattern\" is also required unless you intend to "
@@ -154,6 +170,30 @@ void check_storage(const Subject& subject) {
       subject.report.add(path, "Exactly one of connection_string or account_url must be set");
     if (credential && connection)
       subject.report.add(path / "credential", "credential and connection_string must not both be set");
+  }
+}
+
+// Later releases ignored the section.
+void check_data_layer(const Subject& subject) {
+  const auto* given = find_member(subject.merged, "data_layer");
+  if (given == nullptr || subject.generation != Generation::Steps) return;
+  static const auto kAround = schema::section({schema::field("data_layer", schema::data_layer(), "")});
+  json::object document{{"data_layer", *given}};
+  auto* layer = document["data_layer"].if_object();
+  if (layer != nullptr && find_member(*layer, "type") == nullptr) (*layer)["type"] = "shared_fs";
+  check_layer(kAround, document, nullptr, subject.report);
+  check_complete(kAround, document, subject.report);
+  if (layer == nullptr) return;
+  constexpr std::array<std::array<const char*, 2>, 2> kPairs = {
+      {{"host_storage_path", "container_storage_path"},
+       {"local_cache_host_path", "local_cache_container_path"}}};
+  for (const auto& [host, container] : kPairs) {
+    const bool has_host = find_member(*layer, host) != nullptr;
+    if (has_host == (find_member(*layer, container) != nullptr)) continue;
+    subject.report.add(
+        Path{} / "data_layer" / (has_host ? host : container),
+        fmt::format("{} and {} must be set together in a configuration in steps: {} is missing", host,
+                    container, has_host ? container : host));
   }
 }
 

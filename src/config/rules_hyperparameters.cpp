@@ -39,7 +39,7 @@ void check_range(const Subject& subject, std::string_view type, const json::obje
   if (type != "int" && type != "double" && type != "log") return;
   const auto low = number_of(leaf, "minval");
   const auto high = number_of(leaf, "maxval");
-  if (!low || !high) return;
+  if (!low || !high || subject.is_refused(path / "minval") || subject.is_refused(path / "maxval")) return;
   const auto lowest = shown_value(*find_member(leaf, "minval"));
   const auto highest = shown_value(*find_member(leaf, "maxval"));
   if (*low > *high)
@@ -163,7 +163,9 @@ void check_batch_size(const Subject& subject, const json::object& hyperparameter
                                           shown_value(given != nullptr ? *given : json::value(nullptr))));
   }
   const auto slots = subject.integer({"resources", "slots_per_trial"}).value_or(1);
-  if (!size.smallest || slots < 2) return;
+  if (!size.smallest || slots < 2 || subject.is_refused(path / "global_batch_size") ||
+      subject.is_refused(Path{} / "resources" / "slots_per_trial"))
+    return;
   if (*size.smallest < slots)
     subject.report.add(path / "global_batch_size",
                        fmt::format("global_batch_size must be >= slots_per_trial, for each slot gets its "

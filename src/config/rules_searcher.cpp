@@ -85,22 +85,16 @@ void check_presence(const Subject& subject, const json::object& searcher, std::s
 
 // What a resolved configuration holds twice, edited in one place only.
 void check_agreement(const Subject& subject, const json::object& searcher) {
-  const auto unit = subject.integer({"scheduling_unit"}).value_or(100);
   for (const auto& field : length_fields()) {
     const auto steps = number_of(searcher, field.steps);
-    if (!steps || *steps < 1 || unit < 1) continue;
+    if (!steps || *steps < 1) continue;
     const auto path = Path{} / "searcher" / field.steps;
-    std::int64_t batches = 0;
-    if (__builtin_mul_overflow(*steps, unit, &batches)) {
-      subject.report.add(path,
-                         fmt::format("{} steps of {} batches are more than 64 bits can count", *steps, unit));
-      continue;
-    }
+    const auto batches = check_steps(subject, path, *steps);
     const auto length = length_of(find_member(searcher, field.units));
-    if (length && (length->unit != "batches" || length->count != batches))
+    if (batches && length && (length->unit != "batches" || length->count != *batches))
       subject.report.add(
           path, fmt::format("{} is {} batches, but {} is {}: change both, or remove one", field.steps,
-                            batches, field.units, shown_value(*find_member(searcher, field.units))));
+                            *batches, field.units, shown_value(*find_member(searcher, field.units))));
   }
 }
 
@@ -138,34 +132,74 @@ void check_epochs(const Subject& subject) {
                          "must specify the top-level records_per_epoch when this is epochs");
 }
 
+struct LengthAt {
+  Path path;
+  UnitAndCount length;
+};
+
+/// The lengths that somebody gave, in whatever unit.
+std::vector<LengthAt> lengths_of(const Subject& subject) {
+  constexpr std::array<std::array<std::string_view, 2>, 5> kPlaces = {{{"searcher", "max_length"},
+                                                                       {"searcher", "budget"},
+                                                                       {"searcher", "length_per_round"},
+                                                                       {"", "min_validation_period"},
+                                                                       {"", "min_checkpoint_period"}}};
+  std::vector<LengthAt> lengths;
+  for (const auto& [section, name] : kPlaces) {
+    const auto length = length_of(section.empty() ? subject.find({name}) : subject.find({section, name}));
+    if (!length || length->count <= 0) continue;
+    lengths.push_back({section.empty() ? Path{} / name : Path{} / section / name, *length});
+  }
+  const auto max_time = subject.integer({"searcher", "max_time"});
+  if (max_time && *max_time > 0)
+    lengths.push_back({Path{} / "searcher" / "max_time",
+                       {std::string(subject.text({"searcher", "time_metric"})), *max_time}});
+  return lengths;
+}
+
+// Epochs are counted in records, and in 64 bits.
+void check_records(const Subject& subject) {
+  const auto records_per_epoch = subject.integer({"records_per_epoch"}).value_or(0);
+  std::int64_t records = 0;
+  for (const auto& [path, length] : lengths_of(subject))
+    if (length.unit == "epochs" && __builtin_mul_overflow(length.count, records_per_epoch, &records))
+      subject.report.add(path,
+                         fmt::format("{} epochs of {} records (records_per_epoch) are more records than "
+                                     "64 bits can count: make one of them smaller",
+                                     length.count, records_per_epoch));
+}
+
 // Trial classes train in batches: other units must be convertible to them.
 void check_units(const Subject& subject) {
+  check_records(subject);
   if (entrypoint_kind(subject.find({"entrypoint"})) == EntrypointKind::Command) return;
   check_epochs(subject);
   const auto records_per_epoch = subject.integer({"records_per_epoch"}).value_or(0);
   const auto* batch_size = subject.find({"hyperparameters", "global_batch_size"});
-  const std::array<std::initializer_list<std::string_view>, 5> places = {{{"searcher", "max_length"},
-                                                                          {"searcher", "budget"},
-                                                                          {"searcher", "length_per_round"},
-                                                                          {"min_validation_period"},
-                                                                          {"min_checkpoint_period"}}};
-  for (const auto& place : places) {
-    const auto length = length_of(subject.find(place));
-    if (!length || length->count <= 0 || (length->unit != "records" && length->unit != "epochs")) continue;
-    Path path;
-    for (const auto key : place) path = path / key;
-    if (length->unit == "epochs" && records_per_epoch <= 0)
+  for (const auto& [path, length] : lengths_of(subject)) {
+    if (path.back() == Step("max_time") || (length.unit != "records" && length.unit != "epochs")) continue;
+    if (length.unit == "epochs" && records_per_epoch <= 0)
       subject.report.add(
           path, "must specify the top-level records_per_epoch when this field is in terms of epochs");
     if (batch_size == nullptr)
       subject.report.add(
           Path{} / "hyperparameters",
           fmt::format("global_batch_size is a required property: {} is in {}, and trials train in batches",
-                      to_text(path), length->unit));
+                      to_text(path), length.unit));
   }
 }
 
 }  // namespace
+
+std::optional<std::int64_t> check_steps(const Subject& subject, const Path& path, std::int64_t steps) {
+  const auto unit = subject.integer({"scheduling_unit"}).value_or(100);
+  std::int64_t batches = 0;
+  if (unit < 1) return std::nullopt;
+  if (!__builtin_mul_overflow(steps, unit, &batches)) return batches;
+  subject.report.add(path,
+                     fmt::format("{} steps of {} batches are more than 64 bits can count", steps, unit));
+  return std::nullopt;
+}
 
 void check_searcher(const Subject& subject) {
   check_units(subject);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -48,6 +49,10 @@ struct Type {
   bool exactly_one = false;  ///< Section: one field must be there and no other.
   std::string tag;
   std::vector<Member> members;
+  /// Union: tags that other releases know, and what to write instead. One that is also a member keeps its
+  /// fields and their checks.
+  std::vector<std::string> unsupported{};
+  std::string instead{};
   /// Union: what a map without a tag is. None: the tag is required.
   const Type& (*untagged)() = nullptr;
   /// Stands for another type, which may contain this one.
@@ -58,6 +63,8 @@ struct Type {
   Type above(double limit) &&;
   Type says(std::string sentence) &&;
   Type matches(std::string expression, bool (*code)(std::string_view)) &&;
+  Type without(std::vector<std::string> tags, std::string advice) &&;
+  bool supports(std::string_view name) const;
 };
 
 /// One member of a union: the value of the tag and the fields that come with it.
@@ -106,6 +113,13 @@ inline Type Type::matches(std::string expression, bool (*code)(std::string_view)
   return pattern = std::move(expression), accepts = code, std::move(*this);
 }
 
+inline Type Type::without(std::vector<std::string> tags, std::string advice) && {
+  return unsupported = std::move(tags), instead = std::move(advice), std::move(*this);
+}
+inline bool Type::supports(std::string_view name) const {
+  return std::find(unsupported.begin(), unsupported.end(), name) == unsupported.end();
+}
+
 Type any();
 Type literal();
 Type null();
@@ -152,6 +166,8 @@ Type environment();
 Type bind_mounts();
 Type devices();
 Type log_policies();
+/// Of configurations in steps; later ones may say anything.
+const Type& data_layer();
 const Type& hyperparameter();
 
 }  // namespace det::config::schema

@@ -34,7 +34,8 @@ PlainScalar integer(std::string_view text, bool negative, std::string digits, in
   const auto [at, failure] = std::from_chars(digits.data(), end, magnitude, base);
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (failure != std::errc{} || at != end || (negative && magnitude > kMax + 1))
-    return refused(text, "is an integer beyond 64 bits: quote it to make it text");
+    return refused(text,
+                   "is an integer beyond 64 bits: write a smaller one, or quote it where text is meant");
   if (negative) return {static_cast<std::int64_t>(~magnitude + 1), ""};
   if (magnitude <= kMax) return {static_cast<std::int64_t>(magnitude), ""};
   return {magnitude, ""};

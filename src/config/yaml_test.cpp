@@ -93,6 +93,7 @@ INSTANTIATE_TEST_SUITE_P(, Yaml, ::testing::Values(
     RefusalCase{"infinity",              "a: [1, -.INF]",                "<config>.a[1] (line 1): -.INF is not a finite number"},
     RefusalCase{"too_large",             "a: 1e400",                     "1e400 is too large for a number"},
     RefusalCase{"too_many_digits",       "a: 18446744073709551616",      "is an integer beyond 64 bits"},
+    RefusalCase{"digits_say_what_to_do", "a: 18446744073709551616",      "write a smaller one, or quote it where text is meant"},
     RefusalCase{"too_negative",          "a: -9223372036854775809",      "is an integer beyond 64 bits"},
     RefusalCase{"custom_tag",            "a: !secret b",                 "the tag !secret is not accepted"},
     RefusalCase{"python_tag",            "a: !!python/object:os {}",     "the tag !!python/object:os is not accepted"},

@@ -122,6 +122,8 @@ INSTANTIATE_TEST_SUITE_P(, ParseUrl, ::testing::Values(
     UrlCase{"",                         "invalid master URL"},
     UrlCase{"http://h:99999",           "port must be from 1 to 65535"},
     UrlCase{"http://h:0",               "port must be from 1 to 65535"},
+    UrlCase{"http://127.0.0.1:abc",     "port must be a number"},
+    UrlCase{"127.0.0.1:8080x",          "port must be a number"},
     UrlCase{"a b",                      "invalid master URL"}));
 // clang-format on
 

@@ -44,6 +44,7 @@ Result<Url> parse_url(std::string_view text) {
     url.port = static_cast<std::uint16_t>(port);
   }
   url.prefix = parsed->encoded_path();
+  if (!url.prefix.empty() && url.prefix.front() != '/') return wrong("its port must be a number");
   while (url.prefix.ends_with('/')) url.prefix.pop_back();
   return url;
 }

@@ -171,7 +171,7 @@ std::optional<Error> read_text(std::span<const std::string> values, T& out, cons
     return read_wire(parsed ? *parsed : json::value(values.back()), out, name);
   } else if constexpr (kFreeForm<T> || json::Map<T> || json::Set<T> || json::is_variant<T>::value ||
                        (json::Described<T> && !std::is_same_v<T, Time>)) {
-    DET_ASSERT(!"a member of this type cannot come from a path or a query");
+    DET_ASSERT(false && "a member of this type cannot come from a path or a query");
     return std::nullopt;
   } else {
     return read_wire(json::value(boost::json::string(values.back())), out, name);

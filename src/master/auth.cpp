@@ -173,9 +173,12 @@ void Auth::make_room() {
 }
 
 const store::UserRecord* Auth::user(const std::string& username) const {
-  for (const auto& [id, user] : users_)
+  const store::UserRecord* found = nullptr;
+  for (const auto& [id, user] : users_) {
     if (user.username == username) return &user;
-  return nullptr;
+    if (to_lower(user.username) == to_lower(username)) found = &user;
+  }
+  return found;
 }
 
 asio::awaitable<Result<Auth::Login>> Auth::login(asio::thread_pool& pool, std::string username,

@@ -1,5 +1,8 @@
 // A message of the administrators to all users, for a time: maintenance tonight.
 
+#include <charconv>
+
+#include "det/master/cluster_objects.h"
 #include "det/master/services.h"
 
 namespace det::master {
@@ -49,12 +52,21 @@ asio::awaitable<void> keep(Services& s, std::string text) {
   co_await s.ledger.write(std::move(changes));
 }
 
+/// A duration as Go writes it: numbers with units, from hours to seconds.
 Result<std::int64_t> seconds_of(const std::string& duration) {
-  if (duration.ends_with('s'))
-    if (const auto seconds = json::to_double(json::value(duration.substr(0, duration.size() - 1)));
-        seconds && *seconds > 0 && *seconds < 1e10)
-      return static_cast<std::int64_t>(*seconds);
-  return invalid_argument("duration is '{}'; it must be seconds like '3600s'", duration);
+  double seconds = 0;
+  const char* at = duration.data();
+  const char* end = at + duration.size();
+  while (at != end) {
+    double number = 0;
+    const auto [rest, error] = std::from_chars(at, end, number);
+    const double unit = rest == end ? 0 : *rest == 'h' ? 3600 : *rest == 'm' ? 60 : *rest == 's' ? 1 : 0;
+    if (error != std::errc() || unit == 0) break;
+    seconds += number * unit;
+    at = rest + 1;
+  }
+  if (at == end && seconds >= 1 && seconds < 1e10) return static_cast<std::int64_t>(seconds);
+  return invalid_argument("duration is '{}'; it must be a time like '24h', '1h30m' or '3600s'", duration);
 }
 
 asio::awaitable<Result<Empty>> put(Services& s, Context context, PutRequest request) {
@@ -86,6 +98,14 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context) {
 }
 
 }  // namespace
+
+asio::awaitable<json::value> cluster_message_now(Services& s) {
+  const auto message = co_await read_message(s);
+  const auto now = s.ledger.now();
+  if (!message || now < message->start_time || (message->end_time && *message->end_time <= now))
+    co_return nullptr;
+  co_return http::to_wire(*message);
+}
 
 void add_cluster_message_routes(http::Router& router, Services& s) {
   const std::string path = "/api/v1/master/cluster_message";

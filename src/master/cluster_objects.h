@@ -10,4 +10,7 @@ namespace det::master {
 /// for those who know only that.
 std::string scheduler_type(scheduler::Policy policy);
 
+/// The administrators' message, if one is to be shown now; else null.
+asio::awaitable<json::value> cluster_message_now(Services& s);
+
 }  // namespace det::master

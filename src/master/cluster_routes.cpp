@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "det/master/cluster_objects.h"
+#include "det/master/list_order.h"
 #include "det/master/objects.h"
 #include "det/master/role_book.h"
 #include "det/master/services.h"
@@ -20,14 +21,23 @@ struct MasterReply {
   bool telemetry_enabled = false, rbac_enabled = false, strict_job_queue_control = false,
        has_custom_logo = false, user_management_enabled = true;
   std::vector<std::string> feature_switches;
+  json::value cluster_message;  ///< null: none now
 };
 BOOST_DESCRIBE_STRUCT(MasterReply, (),
                       (version, master_id, cluster_id, cluster_name, product, telemetry_enabled, rbac_enabled,
-                       strict_job_queue_control, has_custom_logo, user_management_enabled, feature_switches))
+                       strict_job_queue_control, has_custom_logo, user_management_enabled, feature_switches,
+                       cluster_message))
+struct AgentsQuery {
+  std::string order_by;
+  std::int32_t offset = 0, limit = 0;
+  bool exclude_slots = false;
+};
+BOOST_DESCRIBE_STRUCT(AgentsQuery, (), (order_by, offset, limit, exclude_slots))
 struct AgentsReply {
   std::vector<api::Agent> agents;
+  api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(AgentsReply, (), (agents))
+BOOST_DESCRIBE_STRUCT(AgentsReply, (), (agents, pagination))
 struct AgentReply {
   api::Agent agent;
 };
@@ -116,6 +126,13 @@ Result<api::Agent> find_agent(Services& s, const std::string& id) {
   return to_api(s, found->second);
 }
 
+Result<SlotReply> find_slot(Services& s, const std::string& agent, const std::string& id) {
+  DET_TRY(auto found, find_agent(s, agent));
+  const auto slot = found.slots.find(fmt::format("/agents/{}/slots/{}", agent, id));
+  if (slot == found.slots.end()) return not_found("slot {} of agent '{}' not found", id, agent);
+  return SlotReply{std::move(slot->second)};
+}
+
 asio::awaitable<Result<Empty>> set(Services& s, Context context, cluster::AgentSet event) {
   if (const auto admin = require_admin(context.principal); !admin) co_return tl::unexpected(admin.error());
   cluster::Event change = std::move(event);
@@ -158,15 +175,23 @@ void add_cluster_routes(http::Router& router, Services& s) {
                           .cluster_id = s.cluster_id,
                           .cluster_name = s.cluster_name,
                           .rbac_enabled = s.roles.enforced()};
+        reply.cluster_message = co_await cluster_message_now(s);
         co_return reply;
       },
       Doc{.summary = "This master", .tag = tag, .open = true});
-  router.add<Empty, AgentsReply>(
+  router.add<AgentsQuery, AgentsReply>(
       Verb::Get, "/api/v1/agents",
-      [&s](Context, Empty) -> asio::awaitable<Result<AgentsReply>> {
-        AgentsReply reply;
+      [&s](Context, AgentsQuery q) -> asio::awaitable<Result<AgentsReply>> {
+        std::vector<const cluster::Agent*> all;
         for (const auto& [id, agent] : s.ledger.cluster().agents())
-          if (agent.connected) reply.agents.push_back(to_api(s, agent));
+          if (agent.connected) all.push_back(&agent);
+        if (is_descending(q.order_by)) std::ranges::reverse(all);
+        const auto span = page_of(all.size(), q.offset, q.limit);
+        AgentsReply reply{.agents = {}, .pagination = span.pagination};
+        for (auto i = span.begin; i < span.end; ++i) {
+          reply.agents.push_back(to_api(s, *all[i]));
+          if (q.exclude_slots) reply.agents.back().slots.clear();
+        }
         co_await s.ledger.durable();
         co_return reply;
       },
@@ -192,12 +217,7 @@ void add_cluster_routes(http::Router& router, Services& s) {
   router.add<SlotById, SlotReply>(
       Verb::Get, "/api/v1/agents/{agentId}/slots/{slotId}",
       [&s](Context, SlotById q) -> asio::awaitable<Result<SlotReply>> {
-        auto found = find_agent(s, q.agent_id);
-        if (!found) co_return tl::unexpected(found.error());
-        const auto slot = found->slots.find(fmt::format("/agents/{}/slots/{}", q.agent_id, q.slot_id));
-        if (slot == found->slots.end())
-          co_return not_found("slot {} of agent '{}' not found", q.slot_id, q.agent_id);
-        co_return SlotReply{std::move(slot->second)};
+        co_return find_slot(s, q.agent_id, q.slot_id);
       },
       Doc{.summary = "One slot", .tag = tag, .errors = {ErrorCode::NotFound}});
   for (const bool enable : {true, false}) {
@@ -210,10 +230,13 @@ void add_cluster_routes(http::Router& router, Services& s) {
         Doc{.summary = fmt::format("{} an agent", word),
             .tag = tag,
             .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
-    router.add<SetSlot, Empty>(
+    router.add<SetSlot, SlotReply>(
         Verb::Post, fmt::format("/api/v1/agents/{{agentId}}/slots/{{slotId}}/{}", word),
-        [&s, enable](Context c, SetSlot r) {
-          return set(s, std::move(c), {r.agent_id, r.slot_id, enable, r.drain});
+        [&s, enable](Context c, SetSlot r) -> asio::awaitable<Result<SlotReply>> {
+          cluster::AgentSet event{r.agent_id, r.slot_id, enable, r.drain};
+          const auto done = co_await set(s, std::move(c), std::move(event));
+          if (!done) co_return tl::unexpected(done.error());
+          co_return find_slot(s, r.agent_id, std::to_string(r.slot_id));
         },
         Doc{.summary = fmt::format("{} a slot", word),
             .tag = tag,

@@ -15,6 +15,8 @@ asio::awaitable<Result<http::Empty>> move_experiment(Services& s, http::Context 
                                                      store::ProjectId project);
 /// POST /api/v1/experiments/continue
 void add_continue_routes(http::Router& router, Services& s);
+/// {"state", "jobsAhead"} of its job; null where it has none, being over or paused.
+json::value job_summary(Services& s, ExperimentId id);
 asio::awaitable<Result<http::Empty>> kill_trial(Services& s, http::Context context, TrialId id);
 
 }  // namespace det::master

@@ -351,7 +351,8 @@ void add_experiment_routes(http::Router& router, Services& s) {
       [&s](Context, ById q) -> asio::awaitable<Result<OneReply>> {
         auto experiment = co_await one(s, q.id);
         if (!experiment) co_return tl::unexpected(experiment.error());
-        OneReply reply{.experiment = *std::move(experiment), .job_summary = nullptr, .config = nullptr};
+        OneReply reply{
+            .experiment = *std::move(experiment), .job_summary = job_summary(s, q.id), .config = nullptr};
         reply.config = reply.experiment.config;
         co_return reply;
       },

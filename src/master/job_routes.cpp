@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "det/master/experiment_actions.h"
 #include "det/master/experiment_patch.h"
 #include "det/master/objects.h"
 #include "det/master/policy_book.h"
@@ -200,6 +201,24 @@ std::vector<Job> jobs(Services& s, const std::string& only) {
   }
   return all;
 }
+
+}  // namespace
+
+json::value job_summary(Services& s, ExperimentId id) {
+  const auto& cluster = s.ledger.cluster();
+  if (cluster.experiment(id) == nullptr) return nullptr;
+  const auto pool = cluster.pool_of(cluster::Job(id));
+  std::int32_t ahead = 0;
+  for (const auto& job : cluster.queue(pool)) {
+    if (!takes_part(s, job)) continue;
+    if (job == cluster::Job(id))
+      return {{"state", job_of(s, job).summary.state}, {"jobsAhead", has_order(s, pool) ? ahead : -1}};
+    ++ahead;
+  }
+  return nullptr;
+}
+
+namespace {
 
 /// Whether the caller may see it in lists.
 class Seen {

@@ -273,6 +273,7 @@ class Server final : public Master {
     add_checkpoint_report_routes(router_, services_);
     add_environment_routes(router_, services_);
     add_metadata_routes(router_, services_);
+    add_allocation_routes(router_, services_);
     add_rendezvous_routes(router_, services_);
     add_submit_routes(router_, services_);
     add_continue_routes(router_, services_);

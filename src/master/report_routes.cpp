@@ -93,32 +93,6 @@ struct RunnerRequest {
 };
 BOOST_DESCRIBE_STRUCT(RunnerRequest, (), (trial_id, state))
 
-struct PreemptionQuery {
-  std::string allocation_id;
-  double timeout_seconds = 0;
-};
-BOOST_DESCRIBE_STRUCT(PreemptionQuery, (), (allocation_id, timeout_seconds))
-struct PreemptionReply {
-  bool preempt = false;
-  std::int64_t preemption = 0;  ///< which one of this run
-};
-BOOST_DESCRIBE_STRUCT(PreemptionReply, (), (preempt, preemption))
-struct AcknowledgeRequest {
-  std::string allocation_id;
-  std::optional<bool> can_wait;
-  std::optional<std::int64_t> preemption;
-};
-BOOST_DESCRIBE_STRUCT(AcknowledgeRequest, (), (allocation_id, can_wait, preemption))
-struct WishQuery {
-  std::string allocation_id;
-  std::int64_t preemption = 0;
-  double timeout_seconds = 0;
-};
-BOOST_DESCRIBE_STRUCT(WishQuery, (), (allocation_id, preemption, timeout_seconds))
-struct WishReply {
-  std::string wish;  ///< WAIT, GO_ON or LEAVE
-};
-BOOST_DESCRIBE_STRUCT(WishReply, (), (wish))
 struct BestQuery {
   ExperimentId experiment_id;
 };
@@ -127,13 +101,6 @@ struct BestReply {
   double metric = 0;
 };
 BOOST_DESCRIBE_STRUCT(BestReply, (), (metric))
-
-Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, const std::string& named) {
-  DET_TRY(const auto id, require_task(principal));
-  if (id != named)
-    return fail(ErrorCode::PermissionDenied, "allocation {} cannot speak for allocation {}", id, named);
-  return s.ledger.cluster().allocation(id);
-}
 
 asio::awaitable<Result<OperationReply>> operations(Services& s, Context context, OperationQuery query) {
   const auto deadline = deadline_after(query.timeout_seconds);
@@ -198,6 +165,22 @@ Result<experiment::MetricRecord> read_report(MetricsRequest request, Time now) {
                                   .report_time = request.metrics.report_time.value_or(now)};
 }
 
+/// The searcher's metric in a validation; without it the search would wait for ever.
+Result<double> searcher_metric(const experiment::MetricRecord& validation, const std::string& name) {
+  const auto* value = validation.avg_metrics.if_contains(name);
+  const auto number = value == nullptr ? std::nullopt : json::to_double(*value);
+  if (number) return *number;
+  if (value != nullptr)
+    return invalid_argument(
+        "'{}', the metric of the search, is {} in the validation after {} batches; must be a number", name,
+        json::serialize(*value), validation.batches);
+  std::vector<std::string> names;
+  for (const auto& [other, _] : validation.avg_metrics) names.emplace_back(other);
+  return invalid_argument("the validation after {} batches has no '{}', the metric of the search; it has: {}",
+                          validation.batches, name,
+                          names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", ")));
+}
+
 /// Whether a user reports for a process outside the cluster.
 bool from_outside(Services& s, const std::any& principal, TrialId trial) {
   return require_user(principal) && s.unmanaged.has(trial);
@@ -228,6 +211,8 @@ Result<std::optional<double>> time_of(const experiment::Experiment& experiment,
 
 asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequest request) {
   const auto trial = request.trial_id;
+  if (const auto said = request.metrics.trial_id; said && said != trial)
+    co_return invalid_argument("metrics.trialId is {}, but the report is sent to trial {}", said, trial);
   const bool outside = from_outside(s, context.principal, trial);
   const auto found =
       outside ? Result<const cluster::Allocation*>(nullptr) : speaker(s, context.principal, trial);
@@ -250,11 +235,10 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   std::optional<cluster::Event> event;
   if (record.group == "training") event = cluster::TrialProgressed{id, record.batches, ""};
   if (record.group == "validation") {
-    const auto* metric = record.avg_metrics.if_contains(config.searcher.metric);
-    const auto number = metric == nullptr ? std::nullopt : json::to_double(*metric);
+    DET_CO_TRY(const auto number, searcher_metric(record, config.searcher.metric));
     const auto& experiment = *s.ledger.cluster().experiment(allocation.record.experiment_id);
     DET_CO_TRY(const auto time, time_of(experiment, record));
-    if (number) event = cluster::ValidationReported{id, record.batches, *number, time};
+    event = cluster::ValidationReported{id, record.batches, number, time};
   }
   if (s.store.overloaded())
     co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
@@ -277,48 +261,6 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
     co_await s.ledger.write(std::move(changes));
   }
   co_return Empty{};
-}
-
-asio::awaitable<Result<PreemptionReply>> preemption(Services& s, Context context, PreemptionQuery query) {
-  const auto deadline = deadline_after(query.timeout_seconds);
-  while (true) {
-    const auto found = speaker(s, context.principal, query.allocation_id);
-    if (!found) co_return tl::unexpected(found.error());
-    const auto* allocation = s.ledger.cluster().allocation(query.allocation_id);
-    if (allocation == nullptr) co_return fail(ErrorCode::Gone, "allocation {} is over", query.allocation_id);
-    if (allocation->preempt || allocation->kill || until(deadline).count() == 0) {
-      PreemptionReply reply{allocation->preempt || allocation->kill, allocation->preemptions};
-      co_await s.ledger.durable();
-      co_return reply;
-    }
-    co_await s.ledger.wait(Ledger::allocation_key(query.allocation_id), until(deadline));
-  }
-}
-
-const char* name_of(cluster::Wish wish) {
-  switch (wish) {
-    case cluster::Wish::Wait: return "WAIT";
-    case cluster::Wish::GoOn: return "GO_ON";
-    case cluster::Wish::Leave: break;
-  }
-  return "LEAVE";
-}
-
-asio::awaitable<Result<WishReply>> wish(Services& s, Context context, WishQuery query) {
-  const auto deadline = deadline_after(query.timeout_seconds);
-  while (true) {
-    const auto found = speaker(s, context.principal, query.allocation_id);
-    if (!found) co_return tl::unexpected(found.error());
-    const auto* allocation = s.ledger.cluster().allocation(query.allocation_id);
-    if (allocation == nullptr) co_return fail(ErrorCode::Gone, "allocation {} is over", query.allocation_id);
-    const auto wanted = cluster::wish_of(*allocation, query.preemption);
-    if (wanted != cluster::Wish::Wait || until(deadline).count() == 0) {
-      WishReply reply{name_of(wanted)};
-      co_await s.ledger.durable();
-      co_return reply;
-    }
-    co_await s.ledger.wait(Ledger::allocation_key(query.allocation_id), until(deadline));
-  }
 }
 
 /// Handles one event for which the reply says nothing.
@@ -387,6 +329,16 @@ void add_report_routes(http::Router& router, Services& s) {
       Doc{.summary = "Report metrics; durable when answered",
           .tag = tag,
           .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
+  for (const std::string group : {"training", "validation"})
+    router.add<TrialMetrics, Empty>(
+        Verb::Post, fmt::format("/api/v1/trials/{{trialId}}/{}_metrics", group),
+        [&s, group](Context c, TrialMetrics r) {
+          const auto trial = r.trial_id;
+          return metrics(s, std::move(c), MetricsRequest{trial, group, std::move(r)});
+        },
+        Doc{.summary = "The same, of the group " + group,
+            .tag = tag,
+            .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
   router.add<ProgressRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/progress",
       [&s](Context c, ProgressRequest r) -> asio::awaitable<Result<Empty>> {
@@ -397,6 +349,8 @@ void add_report_routes(http::Router& router, Services& s) {
         }
         const auto allocation = speaker(s, c.principal, r.trial_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
+        if (!std::isfinite(r.progress) || r.progress < 0 || (r.is_raw && r.progress > 1))
+          co_return invalid_argument("progress is {}; it must be from 0 to 1", r.progress);
         co_return Empty{};  // progress is told by the batches of training reports
       },
       Doc{.summary = "Progress of the trial, from 0 to 1", .tag = tag, .errors = {ErrorCode::Gone}});
@@ -416,31 +370,6 @@ void add_report_routes(http::Router& router, Services& s) {
         co_return co_await report(s, std::move(c), std::move(what));
       },
       Doc{.summary = "What the trial does right now", .tag = tag, .errors = {ErrorCode::Gone}});
-  router.add<PreemptionQuery, PreemptionReply>(
-      Verb::Get, "/api/v1/allocations/{allocationId}/signals/preemption",
-      [&s](Context c, PreemptionQuery q) { return preemption(s, std::move(c), std::move(q)); },
-      Doc{.summary = "Whether to give the slots back; waits for it",
-          .tag = tag,
-          .errors = {ErrorCode::Gone}});
-  router.add<WishQuery, WishReply>(
-      Verb::Get, "/api/v1/allocations/{allocationId}/signals/wish",
-      [&s](Context c, WishQuery q) { return wish(s, std::move(c), std::move(q)); },
-      Doc{.summary =
-              "What a process shall do that has acknowledged a preemption and can wait: WAIT (the time "
-              "is up, ask again), GO_ON or LEAVE",
-          .tag = tag,
-          .errors = {ErrorCode::Gone}});
-  router.add<AcknowledgeRequest, Empty>(
-      Verb::Post, "/api/v1/allocations/{allocationId}/signals/ack_preemption",
-      [&s](Context c, AcknowledgeRequest r) -> asio::awaitable<Result<Empty>> {
-        const auto allocation = speaker(s, c.principal, r.allocation_id);
-        if (!allocation) co_return tl::unexpected(allocation.error());
-        cluster::PreemptionAcknowledged event{r.allocation_id, r.can_wait.value_or(false),
-                                              r.preemption.value_or(0)};
-        cluster::Event what = event;
-        co_return co_await report(s, std::move(c), std::move(what));
-      },
-      Doc{.summary = "The task will give its slots back", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<BestQuery, BestReply>(
       Verb::Get, "/api/v1/experiments/{experimentId}/searcher/best_searcher_validation_metric",
       [&s](Context, BestQuery q) -> asio::awaitable<Result<BestReply>> {

@@ -63,7 +63,9 @@ TEST_F(SearchTest, WhatASearchWouldDoIsToldWithoutAnEntrypoint) {
   ASSERT_EQ(seen.status, 200) << seen.text;
   const auto& row = seen.body.at("summary").at("trials").as_array().at(0);
   EXPECT_EQ(row.at("count"), 3);
-  EXPECT_EQ(row.at("unit").at("value"), 200) << "two steps of 100 batches";
+  EXPECT_EQ(json::serialize(row.at("unit")), R"({"maxLength":true})");
+  EXPECT_EQ(json::serialize(seen.body.at("summary").at("breakdown")),
+            R"({"unit":"steps","trials":[{"count":3,"lengths":["2"]}]})");
   const auto costs =
       call(user_, "POST", "/api/v1/simulate",
            json::object{{"configs", json::array{config}}, {"agents", 1}, {"slotsPerAgent", 1}});
@@ -92,6 +94,42 @@ TEST_F(SearchTest, ASearchIsPreviewedWithoutATrial) {
                            json::object{{"config", {{"searcher", searcher}}}, {"seed", 1}});
   ASSERT_EQ(answer.status, 200) << answer.text;
   EXPECT_EQ(answer.body.at("summary").at("trials").at(0).at("count"), 3);
+}
+
+TEST_F(SearchTest, APreviewOfAScriptWithoutALengthTrainsToCompletion) {
+  for (const auto* name : {"single", "random", "grid"}) {
+    json::object searcher{{"name", name}, {"metric", "loss"}};
+    if (name == std::string_view("random")) searcher["max_trials"] = 2;
+    const auto answer =
+        call(user_, "POST", "/api/v1/preview-hp-search",
+             json::object{{"config", {{"searcher", searcher}, {"entrypoint", "python3 train.py"}}}});
+    ASSERT_EQ(answer.status, 200) << name << answer.text;
+    const auto& summary = answer.body.at("summary").as_object();
+    EXPECT_EQ(json::serialize(summary.at("trials").at(0).at("unit")), R"({"maxLength":true})") << name;
+    EXPECT_FALSE(summary.contains("breakdown")) << name;
+  }
+}
+
+TEST_F(SearchTest, APreviewOfHalvingHasOneRowALengthAndTheBreakdown) {
+  const json::object searcher{{"name", "adaptive_asha"},
+                              {"metric", "loss"},
+                              {"max_trials", 10},
+                              {"divisor", 3},
+                              {"max_rungs", 10},
+                              {"max_concurrent_trials", 5},
+                              {"max_length", {{"batches", 900}}}};
+  const auto answer = call(user_, "POST", "/api/v1/preview-hp-search",
+                           json::object{{"config", {{"searcher", searcher}}}, {"seed", 1}});
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  const auto& summary = answer.body.at("summary").as_object();
+  std::int64_t before = 0, trials = 0;
+  for (const auto& row : summary.at("trials").as_array()) {
+    EXPECT_GT(row.at("unit").at("value").to_number<std::int64_t>(), before) << "sorted, and each length once";
+    before = row.at("unit").at("value").to_number<std::int64_t>();
+    trials += row.at("count").to_number<std::int64_t>();
+  }
+  EXPECT_EQ(trials, 10);
+  EXPECT_GT(summary.at("breakdown").at("trials").as_array().size(), summary.at("trials").as_array().size());
 }
 
 TEST_F(SearchTest, AProgramOutsideDrivesASearchOverARestartOfTheMaster) {

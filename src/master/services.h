@@ -124,6 +124,7 @@ void add_report_routes(http::Router& router, Services& s);             ///< for 
 void add_checkpoint_report_routes(http::Router& router, Services& s);  ///< the same
 void add_environment_routes(http::Router& router, Services& s);
 void add_metadata_routes(http::Router& router, Services& s);
+void add_allocation_routes(http::Router& router, Services& s);
 void add_rendezvous_routes(http::Router& router, Services& s);
 void add_experiment_routes(http::Router& router, Services& s);
 void add_submit_routes(http::Router& router, Services& s);

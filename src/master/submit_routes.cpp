@@ -29,23 +29,36 @@ struct PreviewRequest {
   std::int32_t seed = 0;
 };
 BOOST_DESCRIBE_STRUCT(PreviewRequest, (), (config, seed))
+/// Without name and value: to completion.
 struct SearchUnit {
-  std::string name;
-  std::int32_t value = 0;
+  std::optional<std::string> name;
+  std::optional<std::int32_t> value;
   bool max_length = false;
 };
 BOOST_DESCRIBE_STRUCT(SearchUnit, (), (name, value, max_length))
 struct TrialSummary {
   std::int32_t count = 0;
   SearchUnit unit;
-  std::vector<std::int32_t> lengths;  ///< ours: where each of these trials validates
 };
-BOOST_DESCRIBE_STRUCT(TrialSummary, (), (count, unit, lengths))
+BOOST_DESCRIBE_STRUCT(TrialSummary, (), (count, unit))
+/// Where each of these trials validates.
+struct Validations {
+  std::int32_t count = 0;
+  std::vector<std::int64_t> lengths;
+};
+BOOST_DESCRIBE_STRUCT(Validations, (), (count, lengths))
+/// Ours: what searches with `max_length` or `max_steps` were told of.
+struct Breakdown {
+  std::string unit;  ///< "steps" with `max_steps`; empty: the trials' own
+  std::vector<Validations> trials;
+};
+BOOST_DESCRIBE_STRUCT(Breakdown, (), (unit, trials))
 struct SearchSummary {
   json::value config;
   std::vector<TrialSummary> trials;
+  std::optional<Breakdown> breakdown;
 };
-BOOST_DESCRIBE_STRUCT(SearchSummary, (), (config, trials))
+BOOST_DESCRIBE_STRUCT(SearchSummary, (), (config, trials, breakdown))
 struct PreviewReply {
   SearchSummary summary;
 };
@@ -314,6 +327,47 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   co_return reply;
 }
 
+std::string unit_of(const config::Searcher& searcher) {
+  static constexpr const char* kUnits[] = {"batches", "records", "epochs", ""};
+  return searcher.time_metric.empty() ? kUnits[static_cast<int>(searcher.max_length.unit)]
+                                      : searcher.time_metric;
+}
+
+Result<std::vector<TrialSummary>> summaries_of(const config::ExperimentConfig& config,
+                                               const search::Preview& played) {
+  std::vector<TrialSummary> summaries;
+  for (const auto& row : search::training_times(config, played)) {
+    TrialSummary summary{.count = static_cast<std::int32_t>(row.trials), .unit = {}};
+    summary.unit.max_length = row.lengths.empty();
+    if (!row.lengths.empty()) {
+      const auto length = row.lengths.back();
+      if (!std::in_range<std::int32_t>(length))
+        return invalid_argument("the search trains {} trials for {} {}; a preview counts to {} only",
+                                row.trials, length, unit_of(config.searcher),
+                                std::numeric_limits<std::int32_t>::max());
+      summary.unit.name = unit_of(config.searcher);
+      summary.unit.value = static_cast<std::int32_t>(length);
+    }
+    summaries.push_back(std::move(summary));
+  }
+  return summaries;
+}
+
+/// None where trials say themselves when they validate.
+std::optional<Breakdown> breakdown(const config::ExperimentConfig& config, const search::Preview& played) {
+  const bool has_length = !played.rows.empty() && !played.rows.front().lengths.empty();
+  if (config.generation == config::Generation::Time || !has_length) return std::nullopt;
+  const bool steps = config.generation == config::Generation::Steps;
+  Breakdown all{.unit = steps ? "steps" : unit_of(config.searcher), .trials = {}};
+  for (const auto& row : played.rows) {
+    Validations one{.count = static_cast<std::int32_t>(row.trials), .lengths = row.lengths};
+    if (steps)
+      for (auto& length : one.lengths) length /= config.scheduling_unit;
+    all.trials.push_back(std::move(one));
+  }
+  return all;
+}
+
 asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, PreviewRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   const auto text =
@@ -330,20 +384,12 @@ asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, Prev
   };
   const auto played = co_await blocking(s, std::move(play));
   if (!played) co_return tl::unexpected(played.error());
-  const auto& length = config.searcher.max_length;
+  auto times = summaries_of(config, *played);
+  if (!times) co_return tl::unexpected(times.error());
   PreviewReply reply;
   reply.summary.config = config.document.at("searcher");
-  for (const auto& row : played->rows) {
-    TrialSummary summary{.count = static_cast<std::int32_t>(row.trials), .unit = {}, .lengths = {}};
-    for (const auto value : row.lengths) summary.lengths.push_back(static_cast<std::int32_t>(value));
-    const auto last = row.lengths.empty() ? 0 : row.lengths.back();
-    static constexpr const char* kUnits[] = {"batches", "records", "epochs", ""};
-    const auto time_metric = json::text_member(config.searcher.fields, "time_metric");
-    summary.unit = {.name = time_metric.empty() ? kUnits[static_cast<int>(length.unit)] : time_metric,
-                    .value = static_cast<std::int32_t>(last),
-                    .max_length = row.lengths.empty()};
-    reply.summary.trials.push_back(std::move(summary));
-  }
+  reply.summary.trials = *std::move(times);
+  reply.summary.breakdown = breakdown(config, *played);
   co_return reply;
 }
 

@@ -1,4 +1,5 @@
-// Log lines that processes send themselves: those outside the cluster. On the cluster agents do it.
+// Log lines that processes send themselves: those outside the cluster, and those of the cluster that have
+// something to add. What those print, their agents send.
 
 #include "det/base/text.h"
 #include "det/master/log_text.h"
@@ -60,13 +61,31 @@ void append(const Entry& entry, Time now, std::vector<experiment::LogRecord>& li
   }
 }
 
+/// The lines are of the task itself that sends them, in the run that it is in.
+Result<void> of_itself(Services& s, const std::string& allocation_id, const std::string& task,
+                       std::vector<experiment::LogRecord>& lines) {
+  const auto* allocation = s.ledger.cluster().allocation(allocation_id);
+  if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", allocation_id);
+  if (allocation->record.task_id != task)
+    return fail(ErrorCode::PermissionDenied, "allocation {} cannot write the log of task '{}'", allocation_id,
+                task);
+  for (auto& line : lines) line.allocation_id = allocation_id;
+  return {};
+}
+
 asio::awaitable<Result<Empty>> add(Services& s, std::any principal, std::vector<Entry> entries) {
-  if (const auto user = require_user(principal); !user) co_return tl::unexpected(user.error());
+  const auto sender = require_task(principal);
+  if (!sender)
+    if (const auto user = require_user(principal); !user) co_return tl::unexpected(user.error());
   if (entries.size() > kLinesMax)
     co_return invalid_argument("{} log lines in one call; at most {} are taken", entries.size(), kLinesMax);
   std::map<std::string, std::vector<experiment::LogRecord>> lines;
   for (const auto& entry : entries) append(entry, s.ledger.now(), lines[entry.task_id]);
-  for (const auto& [task, _] : lines) {
+  for (auto& [task, of_task] : lines) {
+    if (sender) {
+      if (const auto own = of_itself(s, *sender, task, of_task); !own) co_return tl::unexpected(own.error());
+      continue;
+    }
     auto read = [&s, task = task] { return s.store.trial_of_task(task); };
     const auto trial = co_await blocking(s, std::move(read));
     if (!trial) co_return not_found("task '{}' not found", task);
@@ -98,9 +117,9 @@ void add_task_log_routes(http::Router& router, Services& s) {
   router.add<LogsRequest, Empty>(
       Verb::Post, "/api/v1/task/logs",
       [&s](Context c, LogsRequest r) { return add(s, c.principal, std::move(r.logs)); },
-      Doc{.summary = "Log lines of a trial outside the cluster",
+      Doc{.summary = "Log lines of a trial outside the cluster, or of the task that sends them",
           .tag = "Outside the cluster",
-          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition, ErrorCode::Gone}});
   router.add_closed_raw(Verb::Post, "/task-logs", [&s](http::Request r, std::any caller) {
     return add_list(s, std::move(r), std::move(caller));
   });

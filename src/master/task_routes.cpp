@@ -136,9 +136,13 @@ TaskSummary summary_of(Services& s, const cluster::Allocation& allocation) {
                       .waiting_reason = cluster.waiting_reason(allocation.record.id),
                       .type = task == nullptr ? "trial" : task::type_word(task->record().type)};
   for (const auto& share : allocation.record.shares) {
-    json::array slots(share.slots.begin(), share.slots.end());
-    summary.resources.push_back(json::object{{"containerId", allocation.record.id},
-                                             {"agentDevices", json::object{{share.agent, slots}}}});
+    json::array devices;
+    for (const auto slot : share.slots) devices.push_back(json::object{{"id", slot}});
+    summary.resources.push_back(
+        json::object{{"containerId", allocation.record.id},
+                     {"allocationId", allocation.record.id},
+                     {"resourcesId", fmt::format("{}.{}", allocation.record.id, summary.resources.size())},
+                     {"agentDevices", json::object{{share.agent, json::object{{"devices", devices}}}}}});
   }
   if (task != nullptr)
     if (const auto& address = task->record().address) summary.proxy_ports.push_back({address->port});

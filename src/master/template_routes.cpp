@@ -43,6 +43,12 @@ struct PutRequest {
 };
 BOOST_DESCRIBE_STRUCT(PutRequest, (), (template_name, config))
 
+struct RenameRequest {
+  std::string old_name, new_name;
+  static bool required(std::string_view) { return true; }
+};
+BOOST_DESCRIBE_STRUCT(RenameRequest, (), (old_name, new_name))
+
 /// The stored text as JSON and as YAML for clients; it was checked when it was stored.
 Template to_api(const store::TemplateRecord& record) {
   const auto document = config::parse_yaml(record.yaml);
@@ -83,6 +89,30 @@ asio::awaitable<Result<json::object>> put(Services& s, Context context, PutReque
     co_return not_found("template '{}' not found", request.template_name);
   std::vector<store::Change> changes;
   const store::TemplateRecord record{request.template_name, text};
+  changes.push_back(store::PutTemplate{record});
+  co_await s.ledger.write(std::move(changes));
+  co_return json::object{{"template", http::to_wire(to_api(record))}};
+}
+
+asio::awaitable<Result<json::object>> rename(Services& s, Context context, RenameRequest request) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  if (request.new_name.find_first_not_of(" \t\r\n") == std::string::npos)
+    co_return invalid_argument("newName is '{}'; a template needs a name", request.new_name);
+  const auto turn = co_await s.templates.take();
+  auto read = [&s] { return s.store.templates(); };
+  const auto all = co_await blocking(s, std::move(read));
+  const auto named = [&](const std::string& name) {
+    return std::ranges::find(all, name, &store::TemplateRecord::name);
+  };
+  const auto old = named(request.old_name);
+  if (old == all.end()) co_return not_found("template '{}' not found", request.old_name);
+  if (request.new_name != request.old_name && named(request.new_name) != all.end())
+    co_return fail(ErrorCode::AlreadyExists, "template '{}' exists already; choose another name",
+                   request.new_name);
+  store::TemplateRecord record = *old;
+  record.name = request.new_name;
+  std::vector<store::Change> changes;
+  changes.push_back(store::DeleteTemplate{request.old_name});
   changes.push_back(store::PutTemplate{record});
   co_await s.ledger.write(std::move(changes));
   co_return json::object{{"template", http::to_wire(to_api(record))}};
@@ -131,6 +161,12 @@ void add_template_routes(http::Router& router, Services& s) {
           .tag = tag,
           .errors = {ErrorCode::NotFound},
           .body_member = "config"});
+  router.add<RenameRequest, json::object>(
+      Verb::Patch, "/api/v1/template/rename",
+      [&s](Context c, RenameRequest r) { return rename(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Give a template another name",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::AlreadyExists}});
   router.add<ByName, Empty>(
       Verb::Delete, "/api/v1/templates/{templateName}",
       [&s](Context c, ByName q) -> asio::awaitable<Result<Empty>> {

@@ -49,6 +49,15 @@ TEST_F(TemplateTest, IsCreatedOnceChangedWhereItIsAndRemovedOnce) {
   EXPECT_EQ(again.status, 409);
   EXPECT_NE(again.text.find("template 'small' exists already"), std::string::npos) << again.text;
   EXPECT_EQ(call(user_, "PATCH", "/api/v1/templates/small", json::object{{"max_restarts", 3}}).status, 200);
+  const auto rename = [&](const char* from, const char* to) {
+    return call(user_, "PATCH", "/api/v1/template/rename", json::object{{"oldName", from}, {"newName", to}});
+  };
+  EXPECT_EQ(rename("small", "tiny").body.at("template").at("name"), "tiny");
+  EXPECT_EQ(rename("small", "tiny").status, 404);
+  call(user_, "POST", "/api/v1/templates/other", body);
+  EXPECT_EQ(rename("other", "tiny").status, 409);
+  EXPECT_EQ(rename("tiny", " ").status, 400);
+  EXPECT_EQ(rename("tiny", "small").body.at("template").at("config").at("max_restarts"), 3);
   EXPECT_EQ(call(user_, "DELETE", "/api/v1/templates/small").status, 200);
   EXPECT_EQ(call(user_, "DELETE", "/api/v1/templates/small").status, 404);
 }

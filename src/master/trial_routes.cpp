@@ -294,7 +294,7 @@ std::int32_t number_of(const experiment::MetricRecord& r) {
 
 api::MetricsReport to_report(const experiment::MetricRecord& r) {
   api::MetricsReport report{.trial_id = r.trial_id,
-                            .end_time = r.report_time,
+                            .end_time = Time{r.report_time.microseconds / 1000 * 1000},
                             .trial_run_id = static_cast<std::int32_t>(r.run_id),
                             .total_batches = static_cast<std::int32_t>(r.batches),
                             .id = number_of(r),

@@ -70,6 +70,12 @@ struct PatchRequest {
 };
 BOOST_DESCRIBE_STRUCT(PatchRequest, (), (user_id, username, display_name, password, admin, active, is_hashed))
 
+struct PasswordRequest {
+  UserId user_id;
+  std::string password;
+};
+BOOST_DESCRIBE_STRUCT(PasswordRequest, (), (user_id, password))
+
 /// By the id, or what is named; equal ones by their ids.
 void sort_users(std::vector<api::User>& users, std::string_view sort_by) {
   const auto by = [&](auto member) { std::ranges::stable_sort(users, {}, member); };
@@ -241,6 +247,15 @@ void add_user_routes(http::Router& router, Services& s) {
         co_return UserReply{to_api(*user)};
       },
       Doc{.summary = "One user, by name", .tag = tag, .errors = {ErrorCode::NotFound}});
+  router.add<PasswordRequest, UserReply>(
+      Verb::Post, "/api/v1/users/{userId}/password",
+      [&s](Context c, PasswordRequest r) {
+        return patch(s, std::move(c), PatchRequest{.user_id = r.user_id, .password = std::move(r.password)});
+      },
+      Doc{.summary = "A new password, as older clients set it",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied},
+          .body_member = "password"});
   router.add<PatchRequest, UserReply>(
       Verb::Patch, "/api/v1/users/{userId}",
       [&s](Context c, PatchRequest r) { return patch(s, std::move(c), std::move(r)); },

@@ -68,6 +68,35 @@ TEST_F(UserTest, NamesAreOfOneUserEachAndCanBeWritten) {
   EXPECT_EQ(create(std::string(257, 'x')).status, 400);
   const auto ann = call(admin_, "GET", "/api/v1/users/Ann/by-username").body.at("user").at("id");
   EXPECT_EQ(patch(ann.to_number<std::int64_t>(), json::object{{"username", "ANN"}}).status, 200) << "her own";
+  EXPECT_EQ(call(admin_, "GET", "/api/v1/users/anN/by-username").body.at("user").at("id"), ann);
+  log_in("ann");
+}
+
+TEST_F(UserTest, OlderClientsSetAPasswordByACallOfItsOwn) {
+  const auto ann = make_user("ann");
+  const auto path = fmt::format("/api/v1/users/{}/password",
+                                call(ann, "GET", "/api/v1/me").body.at("user").at("id").as_int64());
+  EXPECT_EQ(call(user_, "POST", path, "Secret-12").status, 403) << "another user's";
+  EXPECT_EQ(call(ann, "POST", path, "Secret-12").status, 200);
+  const auto with = [&](const char* password) {
+    return call("", "POST", "/api/v1/auth/login", json::object{{"username", "ann"}, {"password", password}})
+        .status;
+  };
+  EXPECT_EQ(with("Secret-12"), 200);
+  EXPECT_NE(with(""), 200);
+}
+
+TEST_F(UserTest, AMessageOfTheAdministratorsIsShownWhileItsTimeLasts) {
+  const auto say = [&](const char* duration) {
+    return call(admin_, "PUT", "/api/v1/master/cluster_message",
+                json::object{{"message", "maintenance"}, {"duration", duration}});
+  };
+  for (const char* duration : {"90s", "24h", "1h30m"}) EXPECT_EQ(say(duration).status, 200) << duration;
+  for (const char* duration : {"soon", "90", "0s", "1d", "-1h", "h"})
+    EXPECT_EQ(say(duration).status, 400) << duration;
+  EXPECT_EQ(call("", "GET", "/api/v1/master").body.at("clusterMessage").at("message"), "maintenance");
+  call(admin_, "DELETE", "/api/v1/master/cluster_message");
+  EXPECT_TRUE(call("", "GET", "/api/v1/master").body.at("clusterMessage").is_null());
 }
 
 TEST_F(UserTest, AreListedInTheOrderThatIsAskedFor) {

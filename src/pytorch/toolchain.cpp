@@ -28,6 +28,7 @@ constexpr std::array kReadByCompilers = {
 constexpr const char* kFormat = "2";  ///< raised when what is built from the same input changes
 constexpr int kClangNewest = 23;
 constexpr int kClangOldest = 14;
+constexpr int kClangOldNames = 17;  ///< the last that names templates as g++ 12 does
 
 std::optional<fs::path> on_path(const std::string& name, const char* path) {
   std::error_code error;
@@ -49,6 +50,23 @@ std::string stamp(const fs::path& path) {
   const auto real = fs::canonical(path, error);
   return fmt::format("{} {} {}\n", real.string(), fs::file_size(real, error),
                      fs::last_write_time(real, error).time_since_epoch().count());
+}
+
+/// The major version of a clang: by the names that it goes by, else as it says itself. 0: unknown.
+int clang_version(const fs::path& compiler) {
+  std::error_code error;
+  for (const auto& path : {compiler, fs::canonical(compiler, error)}) {
+    const std::string name = path.string();
+    for (const std::string_view before : {"clang++-", "clang-", "llvm-"}) {
+      const auto at = name.rfind(before);
+      if (at != std::string::npos)
+        if (const int version = std::atoi(name.c_str() + at + before.size()); version > 0) return version;
+    }
+  }
+  int version = 0;
+  run_command({compiler.string(), "-dumpversion"}, "/",
+              [&](const std::string& line) { version = std::atoi(line.c_str()); });
+  return version;
 }
 
 std::string headers_of(const Sdk& sdk) {
@@ -121,6 +139,9 @@ Result<Toolchain> Toolchain::find(const Sdk& sdk, const std::function<const char
                  sdk.torch / "include",
                  "-isystem",
                  sdk.torch / "include/torch/csrc/api/include"};
+  // LibTorch's names are g++'s; clang 18 and later write the constraints of templates into theirs.
+  if (found.clang && clang_version(found.compiler) > kClangOldNames)
+    found.flags.push_back(fmt::format("-fclang-abi-compat={}", kClangOldNames));
   std::string all = std::string(kFormat) + " " + DET_VERSION + "\n" + stamp(found.compiler) +
                     headers_of(sdk) + stamp(sdk.torch / "lib/libtorch_cpu.so") + found.linker + "\n";
   for (const auto& flag : found.flags) all += flag + "\n";

@@ -11,6 +11,22 @@ namespace det::search {
 
 namespace {
 
+bool trains_whole_trials(std::string_view name) {
+  return name == "single" || name == "random" || name == "grid" || name == "tpe";
+}
+
+Result<void> add(Preview& preview, PreviewRow row) {
+  const auto length = row.lengths.empty() ? 0 : row.lengths.back();
+  std::int64_t trained = 0;
+  if (__builtin_mul_overflow(row.trials, length, &trained) ||
+      __builtin_add_overflow(preview.length, trained, &preview.length))
+    return invalid_argument("the search trains {} trials for {} each; that is more than 64 bits can count",
+                            row.trials, length);
+  preview.trials += row.trials;
+  preview.rows.push_back(std::move(row));
+  return {};
+}
+
 /// A cluster that trains in no time: one operation of a random trial after another,
 /// those of one trial in order.
 class Simulation {
@@ -109,11 +125,9 @@ class Simulation {
 
   Result<Preview> result() const {
     Preview preview;
-    for (const auto& [lengths, trials] : rows_) {
-      preview.rows.push_back({.trials = trials, .lengths = lengths});
-      preview.trials += trials;
-      if (!lengths.empty()) preview.length += trials * lengths.back();
-    }
+    for (const auto& [lengths, trials] : rows_)
+      if (auto added = add(preview, {.trials = trials, .lengths = lengths}); !added)
+        return tl::unexpected(std::move(added).error());
     if (preview.trials != created_)
       return fail(ErrorCode::Internal, "more trials created than completed: {} and {}", created_,
                   preview.trials);
@@ -131,7 +145,7 @@ class Simulation {
 };
 
 /// If of each rung one in `divisor` goes on, and always one.
-Preview expected(const std::vector<AsyncBracket>& brackets, double divisor) {
+Result<Preview> expected(const std::vector<AsyncBracket>& brackets, double divisor) {
   std::map<std::int64_t, std::int64_t> stop_at;
   for (const auto& bracket : brackets) {
     auto left = bracket.trials;
@@ -147,9 +161,8 @@ Preview expected(const std::vector<AsyncBracket>& brackets, double divisor) {
   Preview preview;
   for (const auto& [length, trials] : stop_at) {
     if (trials == 0) continue;
-    preview.rows.push_back({.trials = trials, .lengths = {length}});
-    preview.trials += trials;
-    preview.length += trials * length;
+    if (auto added = add(preview, {.trials = trials, .lengths = {length}}); !added)
+      return tl::unexpected(std::move(added).error());
   }
   return preview;
 }
@@ -168,8 +181,26 @@ Result<Preview> preview(const config::ExperimentConfig& config, std::uint32_t wo
   }
   auto seeded = config;
   seeded.experiment_seed = 0;
+  // Without a length the trial decides how far it trains, as it may with max_time.
+  if (trains_whole_trials(name) && config.searcher.max_length.count == 0)
+    seeded.generation = config::Generation::Time;
   DET_TRY(auto searcher, Searcher::make(seeded));
   return Simulation(std::move(searcher), world_seed).run();
+}
+
+std::vector<PreviewRow> training_times(const config::ExperimentConfig& config, const Preview& preview) {
+  const auto& name = config.searcher.name;
+  if (name == "single" || name == "random" || name == "grid")
+    return {{.trials = preview.trials, .lengths = {}}};
+  std::map<std::int64_t, PreviewRow> by_length;
+  for (const auto& row : preview.rows) {
+    auto& same = by_length[row.lengths.empty() ? 0 : row.lengths.back()];
+    same.trials += row.trials;
+    if (!row.lengths.empty()) same.lengths = {row.lengths.back()};
+  }
+  std::vector<PreviewRow> rows;
+  for (auto& [length, row] : by_length) rows.push_back(std::move(row));
+  return rows;
 }
 
 }  // namespace det::search

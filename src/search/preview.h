@@ -31,4 +31,8 @@ BOOST_DESCRIBE_STRUCT(Preview, (), (rows, trials, length))
 /// and a row for each length.
 Result<Preview> preview(const config::ExperimentConfig& config, std::uint32_t world_seed = 0);
 
+/// The same as the last release tells it: how many trials train how far, ascending. Those of single, random
+/// and grid train to completion, whatever their length.
+std::vector<PreviewRow> training_times(const config::ExperimentConfig& config, const Preview& preview);
+
 }  // namespace det::search

@@ -30,6 +30,46 @@ TEST(Preview, OfTrialsThatDecideThemselvesHasNoLength) {
   EXPECT_EQ(*preview(config), (Preview{{{3, {}}}, 3, 0}));
 }
 
+TEST(Preview, OfAScriptWithoutMaxLengthHasNoLengthEither) {
+  for (const auto* name : {"single", "random", "grid", "tpe"}) {
+    auto config = search_config(name, 6, 2);
+    config.hyperparameters = testing::small_grid();
+    config.searcher.max_length.count = 0;
+    const auto played = preview(config);
+    ASSERT_TRUE(played) << name << ": " << played.error().message();
+    const std::int64_t trials = name == std::string("single") ? 1 : 6;
+    EXPECT_EQ(*played, (Preview{{{trials, {}}}, trials, 0})) << name;
+  }
+  EXPECT_FALSE(preview([] {
+    auto config = search_config("adaptive_asha", 6);
+    config.searcher.max_length.count = 0;
+    return config;
+  }()));
+}
+
+TEST(TrainingTimes, OfSingleRandomAndGridAreOneRowToCompletion) {
+  for (const auto* name : {"single", "random", "grid"}) {
+    auto config = search_config(name, 3);
+    config.hyperparameters = testing::small_grid();
+    const auto played = *preview(config);
+    EXPECT_EQ(training_times(config, played), (std::vector<PreviewRow>{{played.trials, {}}})) << name;
+  }
+}
+
+TEST(TrainingTimes, OfHalvingAreOneRowALengthAscending) {
+  const Preview played{
+      {{2, {100}}, {4, {100, 300}}, {1, {100, 300, 900}}, {3, {300}}, {1, {300, 900}}}, 11, 0};
+  EXPECT_EQ(training_times(search_config("adaptive_asha"), played),
+            (std::vector<PreviewRow>{{2, {100}}, {7, {300}}, {2, {900}}}));
+}
+
+TEST(Preview, OfMoreThan64BitsCanCountIsRefusedWithBothNumbers) {
+  auto config = search_config("random", 3);
+  config.searcher.max_length.count = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(preview(config).error().message(),
+            "the search trains 3 trials for 9223372036854775807 each; that is more than 64 bits can count");
+}
+
 TEST(Preview, DoesNotDependOnTheWorldWhereResultsDoNotMatter) {
   for (std::uint32_t world = 1; world < 50; ++world)
     EXPECT_EQ(*preview(search_config("random", 20, 3), world), *preview(search_config("random", 20, 3)));

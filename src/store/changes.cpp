@@ -148,7 +148,7 @@ void ChangeWriter::forget() {
 }
 
 std::size_t approximate_bytes(const Change& change) {
-  constexpr std::size_t kRow = 512;
+  static constexpr std::size_t kRow = 512;
   return std::visit(Overloaded{
                         [](const AppendEvent& c) { return kRow + bytes_of(c.event.body); },
                         [](const SaveSnapshot& c) { return kRow + bytes_of(c.snapshot.body); },

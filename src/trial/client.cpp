@@ -416,8 +416,8 @@ Result<void> Client::close() {
 }
 
 void Client::watch_preemption(Threads& own, const std::string& allocation_path) {
-  auto call =
-      get(fmt::format("{}/signals/preemption?timeout_seconds={}", allocation_path, kPreemptionPoll.count()));
+  auto call = get(fmt::format("{}/signals/preemption?strict=true&timeout_seconds={}", allocation_path,
+                              kPreemptionPoll.count()));
   call.timeout = kPreemptionPoll + kPollSlack;
   while (true) {
     const auto reply = own.watch.call(call);

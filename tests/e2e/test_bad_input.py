@@ -1,11 +1,13 @@
 """What bad input gets: a sentence that names the thing and the rule, the right exit code, and nothing lost."""
 
 import math
+import os
 import pathlib
+import subprocess
 import time
 
 import pytest
-from cluster import Cluster, wait_until
+from cluster import BINARY, Cluster, wait_until
 
 BROKEN = pathlib.Path(__file__).parent / "models" / "broken"
 
@@ -26,6 +28,16 @@ def test_an_unreachable_master_is_named_with_a_hint(cluster):
     text = cluster.run("-m", "127.0.0.1:1", "experiment", "list", master=False, code=1)
     assert "Master not found at http://127.0.0.1:1." in text
     assert "DET_MASTER" in text and "'-m'" in text and "det up" in text
+
+
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+def test_output_that_cannot_be_written_is_a_failure(cluster, where):
+    environment = os.environ | {"DET_MASTER": cluster.url}
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" version {where}', BINARY], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1, done
+    assert "standard output is full or closed" in done.stderr
 
 
 def test_all_problems_of_a_configuration_come_at_once_with_their_lines(cluster, tmp_path):

@@ -116,7 +116,8 @@ class PreemptContext:
             while not self._wanted.is_set():
                 started = time.monotonic()
                 try:
-                    answer = self._watching.get(path, {"timeout_seconds": int(_POLL_SECONDS)}, _POLL_SECONDS)
+                    query = {"strict": "true", "timeout_seconds": int(_POLL_SECONDS)}  # strict: 410 when it is over
+                    answer = self._watching.get(path, query, _POLL_SECONDS)
                 except errors.APIException as error:
                     self._failure = error
                     return

@@ -21,7 +21,6 @@ logger = logging.getLogger("determined")
 
 DEFAULTS: dict[str, Any] = {
     "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 100}},
-    "scheduling_unit": 100,
     "resources": {"slots_per_trial": 1},
 }
 

@@ -89,30 +89,38 @@ class _Skip(_Wrapper):
         self._skip = skip
 
     def __len__(self) -> int:
-        return max(0, len(self._inner) - self._skip)
+        """What has no end is not shortened: its length is that of an epoch."""
+        return len(self._inner) if repeats(self._inner) else max(0, len(self._inner) - self._skip)
 
     def __iter__(self) -> Iterator[Any]:
         return itertools.islice(iter(self._inner), self._skip, None)
 
 
 class _Shuffle(_Wrapper):
-    """Shuffles with ``numpy.random.RandomState``; every epoch's order follows from the seed and the epoch alone."""
+    """Shuffles with a ``numpy.random.RandomState(seed)`` that goes on from epoch to epoch, as the original's does."""
 
     def __init__(self, inner: Any, seed: int) -> None:
         super().__init__(inner)
-        self._seed = seed
+        self._seed = seed % 2**32
         self._epoch = 0
+        self._chance = np.random.RandomState(self._seed)
+        self._drawn = 0
 
     def set_epoch(self, epoch: int) -> None:
         super().set_epoch(epoch)
         self._epoch = epoch
 
     def __iter__(self) -> Iterator[Any]:
-        chance = np.random.RandomState([self._seed % 2**32, self._epoch])
-        self._epoch += 1
         items = list(self._inner)
-        chance.shuffle(order := list(range(len(items))))
-        return (items[i] for i in order)
+        if self._drawn > self._epoch:
+            self._chance, self._drawn = np.random.RandomState(self._seed), 0
+        while self._drawn < self._epoch:  # what is drawn for an epoch depends on the number of items alone
+            self._chance.shuffle([None] * len(items))
+            self._drawn += 1
+        self._chance.shuffle(items)
+        self._drawn += 1
+        self._epoch += 1
+        return iter(items)
 
 
 class RepeatSampler(_Repeat, torch.utils.data.Sampler[Any]):

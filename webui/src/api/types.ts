@@ -215,7 +215,7 @@ export interface Task {
   readonly registeredTime: string;
   readonly resourcePool: string;
   readonly slotsNeeded: number;
-  readonly resources: readonly { readonly agentDevices: Readonly<Record<string, readonly number[]>> }[];
+  readonly resources: readonly { readonly agentDevices: Readonly<Record<string, { readonly devices: readonly { readonly id: number }[] }>> }[];
   readonly state: string;
   readonly waitingReason: string;
 }

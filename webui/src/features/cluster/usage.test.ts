@@ -2,14 +2,20 @@ import { expect, test } from "vitest";
 import type { Slot, Task } from "../../api/types";
 import { agentSlots, holders, taskSubject } from "./usage";
 
-const task = (name: string, agentDevices: Record<string, number[]>): Task => ({
+const task = (name: string, slots: Record<string, number[]>): Task => ({
   taskId: "t",
   allocationId: "a",
   name,
   registeredTime: "",
   resourcePool: "default",
   slotsNeeded: 1,
-  resources: [{ agentDevices }],
+  resources: [
+    {
+      agentDevices: Object.fromEntries(
+        Object.entries(slots).map(([agent, ids]) => [agent, { devices: ids.map((id) => ({ id })) }]),
+      ),
+    },
+  ],
   state: "Running",
   waitingReason: "",
 });

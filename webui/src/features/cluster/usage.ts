@@ -30,7 +30,8 @@ export function holders(tasks: readonly Task[]): Map<SlotRef, Holder> {
       view: subject ? { page: "trial", id: subject.trial, tab: "overview" } : { page: "cluster", tab: "overview" },
     };
     for (const { agentDevices } of task.resources)
-      for (const [agent, slots] of Object.entries(agentDevices)) for (const slot of slots) used.set(`${agent}/${slot}`, holder);
+      for (const [agent, { devices }] of Object.entries(agentDevices))
+        for (const { id } of devices) used.set(`${agent}/${id}`, holder);
   }
   return used;
 }

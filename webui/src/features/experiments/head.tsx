@@ -52,7 +52,7 @@ export function Head({ experiment, trials, reload }: HeadProps) {
       </div>
       <p>
         <Editable what="description" value={description} may={changes} onSave={(text) => save({ description: text })}>
-          {description || <span className="quiet">no description</span>}
+          {description && description !== name ? description : <span className="quiet">no description</span>}
         </Editable>
       </p>
       <p className="quiet row">

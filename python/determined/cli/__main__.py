@@ -1,0 +1,3 @@
+from determined.cli import main
+
+main()
