@@ -66,6 +66,7 @@ class DataLoader {
     auto shared = std::make_shared<Dataset>(std::move(dataset));
     records_ = size_of(*shared);
     load_ = [shared, collate](const Indices& indices, const std::function<std::uint64_t()>& seed) -> Batch {
+      (void)collate;  // where nothing needs it
       auto loaded = load(*shared, indices, seed);
       if constexpr (std::convertible_to<decltype(loaded), Batch>)
         return loaded;

@@ -115,7 +115,7 @@ class _Shuffle(_Wrapper):
         if self._drawn > self._epoch:
             self._chance, self._drawn = np.random.RandomState(self._seed), 0
         while self._drawn < self._epoch:  # what is drawn for an epoch depends on the number of items alone
-            self._chance.shuffle([None] * len(items))
+            self._chance.shuffle([0] * len(items))
             self._drawn += 1
         self._chance.shuffle(items)
         self._drawn += 1
