@@ -158,6 +158,22 @@ print("experiment", experiment.id, experiment.state.name)
 """
 
 
+@pytest.mark.parametrize("test", [False, True])
+def test_a_script_of_the_first_generation_says_how_many_batches_a_step_has(cluster, tmp_path, test):
+    shutil.copy(HERE / "models" / "noisy" / "model_def.py", tmp_path)
+    older = CREATES.replace('"max_length": {"batches": 500}}', '"max_steps": 3}, "batches_per_step": 4')
+    (tmp_path / "script.py").write_text(older.replace("test=True", f"test={test}"))
+    text = run_python(cluster, "import runpy, sys; sys.argv = ['script.py']; runpy.run_path('script.py')", tmp_path)
+    id = int(text.split(" COMPLETED")[0].split()[-1])
+    (trial,) = cluster.get(f"experiments/{id}/trials")["trials"]
+    assert trial["totalBatchesProcessed"] == (1 if test else 12)
+
+
+def test_the_command_line_is_a_module_too(cluster, tmp_path):
+    program = "import runpy, sys; sys.argv = ['det', 'master', 'info', '--json']; runpy.run_module('determined.cli')"
+    assert "clusterId" in run_python(cluster, program, tmp_path)
+
+
 @pytest.mark.parametrize("words", [["fine"], ["wrong"]])
 def test_a_script_tests_its_trial_on_the_cluster(cluster, tmp_path, words):
     shutil.copy(HERE / "models" / "noisy" / "model_def.py", tmp_path)

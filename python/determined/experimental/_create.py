@@ -114,7 +114,7 @@ def _shortened(config: dict[str, Any]) -> dict[str, Any]:
     }
     keep = {"save_experiment_best": 0, "save_trial_best": 0, "save_trial_latest": 0}
     return {
-        **config,
+        **{name: value for name, value in config.items() if name != "batches_per_step"},
         "description": f"[test-mode] {config.get('description', '')}".strip(),
         "scheduling_unit": 1,
         "min_validation_period": {"batches": 1},
