@@ -9,7 +9,15 @@ from cluster import HERE, PYTHON, Cluster
 from cxx import compiled_in
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin take the core from the test beside this one
-LONG = ("test_tutorial", "test_cxx_build", "test_webui", "test_tensorflow", "test_cxx_ranks", "test_cxx_examples", "test_matrix")
+LONG = (
+    "test_tutorial",
+    "test_cxx_build",
+    "test_webui",
+    "test_tensorflow",
+    "test_cxx_ranks",
+    "test_cxx_examples",
+    "test_matrix",
+)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

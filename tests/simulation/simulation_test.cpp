@@ -68,8 +68,9 @@ TEST(SimulatedLife, TheSameSeedGivesTheSameRun) {
 struct Planted {
   const char* name;
   Mutant mutant;
-  std::uint64_t seeds;     ///< within so many it must be found
-  std::uint64_t soon = 1;  ///< where to begin: the first that found it, when it was planted, lay not far beyond
+  std::uint64_t seeds;  ///< within so many it must be found
+  std::uint64_t soon =
+      1;  ///< where to begin: the first that found it, when it was planted, lay not far beyond
 };
 class PlantedFault : public testing::TestWithParam<Planted> {};
 
