@@ -13,7 +13,7 @@ PACKAGES=(
   libsqlite3-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev
   libarchive-dev libcurl4-openssl-dev libssl-dev openssl libre2-dev libsodium-dev libgtest-dev libgmock-dev libbenchmark-dev libmimalloc-dev
   python3-venv python3-dev dataset-fashion-mnist
-  clang-19 lld  # half the time of g++, for us and for trials in C++
+  clang-19 libclang-rt-19-dev lld  # half the time of g++, for us and for trials in C++
   chromium  # the pages are tested in a real browser
 )
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "det/master/services.h"
+#include "det/master/allocations.h"
 
 namespace det::master {
 namespace {
@@ -67,6 +67,7 @@ struct WishReply {
   std::string wish;  ///< WAIT, GO_ON or LEAVE
 };
 BOOST_DESCRIBE_STRUCT(WishReply, (), (wish))
+
 /// Peers of one allocation that wait for each other.
 struct Round {
   std::map<std::string, json::object> data;  ///< by the request's id
@@ -75,15 +76,6 @@ struct Round {
 };
 /// The last round of each allocation. Not remembered over a restart: a peer that hears nothing asks again.
 using Rounds = std::map<std::string, std::shared_ptr<Round>>;
-
-/// Whether the caller is this allocation, and it is not over.
-Result<void> is_caller(Services& s, const std::any& principal, const std::string& named) {
-  DET_TRY(const auto id, require_task(principal));
-  if (id != named)
-    return fail(ErrorCode::PermissionDenied, "allocation {} cannot speak for allocation {}", id, named);
-  if (s.ledger.cluster().allocation(id) == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
-  return {};
-}
 
 /// The round that this peer belongs to: that in which it asked before, else the one that is not full.
 Result<std::shared_ptr<Round>> join(Rounds& rounds, PeerRequest request) {
@@ -106,7 +98,7 @@ asio::awaitable<Result<PeersReply>> gather(Services& s, std::shared_ptr<Rounds> 
                                            PeerRequest request) {
   const auto deadline = std::chrono::steady_clock::now() + kAllMax;
   const auto id = request.allocation_id;
-  if (const auto allowed = is_caller(s, context.principal, id); !allowed)
+  if (const auto allowed = require_allocation(s, context.principal, id); !allowed)
     co_return tl::unexpected(allowed.error());
   std::erase_if(*rounds,
                 [&](const auto& item) { return s.ledger.cluster().allocation(item.first) == nullptr; });
@@ -117,7 +109,7 @@ asio::awaitable<Result<PeersReply>> gather(Services& s, std::shared_ptr<Rounds> 
       co_return fail(ErrorCode::Unavailable, "{} of {} processes of allocation {} have come; ask again",
                      round->data.size(), round->peers, id);
     co_await s.ledger.wait(Ledger::allocation_key(id), until(deadline));
-    if (const auto allowed = is_caller(s, context.principal, id); !allowed)
+    if (const auto allowed = require_allocation(s, context.principal, id); !allowed)
       co_return tl::unexpected(allowed.error());
   }
   PeersReply reply;
@@ -125,18 +117,19 @@ asio::awaitable<Result<PeersReply>> gather(Services& s, std::shared_ptr<Rounds> 
   co_return reply;
 }
 
-/// Whether this is the token of that allocation, which has ended.
-bool is_over(const std::any& principal, const std::string& allocation) {
+/// Whether this is the token of that allocation, and it has ended, be it while the call waits.
+bool is_over(Services& s, const std::any& principal, const std::string& allocation) {
   const auto* task = std::get_if<TaskPrincipal>(&std::any_cast<const Principal&>(principal));
-  return task != nullptr && !task->live && task->allocation_id == allocation;
+  return task != nullptr && task->allocation_id == allocation &&
+         s.ledger.cluster().allocation(allocation) == nullptr;
 }
 
 asio::awaitable<Result<PreemptionReply>> preemption(Services& s, Context context, PreemptionQuery query) {
   const auto deadline = deadline_after(query.timeout_seconds);
   while (true) {
-    if (!query.strict && is_over(context.principal, query.allocation_id))
+    if (!query.strict && is_over(s, context.principal, query.allocation_id))
       co_return PreemptionReply{.preempt = true};
-    if (const auto allowed = is_caller(s, context.principal, query.allocation_id); !allowed)
+    if (const auto allowed = require_allocation(s, context.principal, query.allocation_id); !allowed)
       co_return tl::unexpected(allowed.error());
     const auto* allocation = s.ledger.cluster().allocation(query.allocation_id);
     if (allocation->preempt || allocation->kill || until(deadline).count() == 0) {
@@ -160,7 +153,7 @@ const char* name_of(cluster::Wish wish) {
 asio::awaitable<Result<WishReply>> wish(Services& s, Context context, WishQuery query) {
   const auto deadline = deadline_after(query.timeout_seconds);
   while (true) {
-    if (const auto allowed = is_caller(s, context.principal, query.allocation_id); !allowed)
+    if (const auto allowed = require_allocation(s, context.principal, query.allocation_id); !allowed)
       co_return tl::unexpected(allowed.error());
     const auto* allocation = s.ledger.cluster().allocation(query.allocation_id);
     const auto wanted = cluster::wish_of(*allocation, query.preemption);
@@ -175,27 +168,37 @@ asio::awaitable<Result<WishReply>> wish(Services& s, Context context, WishQuery 
 
 }  // namespace
 
+Result<void> require_allocation(Services& s, const std::any& principal, const std::string& named) {
+  DET_TRY(const auto id, require_task(principal));
+  if (id != named)
+    return fail(ErrorCode::PermissionDenied, "allocation {} cannot speak for allocation {}", id, named);
+  if (s.ledger.cluster().allocation(id) == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
+  return {};
+}
+
+asio::awaitable<Result<Empty>> heard(Services& s, Context context, cluster::Event event) {
+  auto by = principal_name(context.principal);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return Empty{};
+}
+
 void add_allocation_routes(http::Router& router, Services& s) {
   const std::string tag = "Trial processes";
   const std::vector<ErrorCode> over = {ErrorCode::Gone};
+  const auto taken = [&s](Context c, auto said) -> asio::awaitable<Result<Empty>> {
+    if (const auto allowed = require_allocation(s, c.principal, said.allocation_id); !allowed)
+      co_return tl::unexpected(allowed.error());
+    co_return Empty{};
+  };
   router.add<DevicesRequest, Empty>(
-      Verb::Post, "/api/v1/allocations/{allocationId}/acceleratorData",
-      [&s](Context c, DevicesRequest r) -> asio::awaitable<Result<Empty>> {
-        if (const auto allowed = is_caller(s, c.principal, r.allocation_id); !allowed)
-          co_return tl::unexpected(allowed.error());
-        co_return Empty{};
-      },
+      Verb::Post, "/api/v1/allocations/{allocationId}/acceleratorData", taken,
       Doc{.summary = "A process names its devices; the cluster goes by what its agent says",
           .tag = tag,
           .errors = over});
   for (const auto* word : {"ready", "waiting"})
     router.add<SaidQuery, Empty>(
-        Verb::Post, fmt::format("/api/v1/allocations/{{allocationId}}/{}", word),
-        [&s](Context c, SaidQuery q) -> asio::awaitable<Result<Empty>> {
-          if (const auto allowed = is_caller(s, c.principal, q.allocation_id); !allowed)
-            co_return tl::unexpected(allowed.error());
-          co_return Empty{};
-        },
+        Verb::Post, fmt::format("/api/v1/allocations/{{allocationId}}/{}", word), taken,
         Doc{.summary = fmt::format("A process says that it is {}; a task is shown as ready when its program "
                                    "answers, or, where it has none, when it runs",
                                    word),
@@ -225,15 +228,12 @@ void add_allocation_routes(http::Router& router, Services& s) {
   router.add<AcknowledgeRequest, Empty>(
       Verb::Post, "/api/v1/allocations/{allocationId}/signals/ack_preemption",
       [&s](Context c, AcknowledgeRequest r) -> asio::awaitable<Result<Empty>> {
-        if (const auto allowed = is_caller(s, c.principal, r.allocation_id); !allowed)
+        if (const auto allowed = require_allocation(s, c.principal, r.allocation_id); !allowed)
           co_return tl::unexpected(allowed.error());
         cluster::PreemptionAcknowledged event{r.allocation_id, r.can_wait.value_or(false),
                                               r.preemption.value_or(0)};
         cluster::Event what = event;
-        auto by = principal_name(c.principal);
-        const auto done = co_await s.ledger.handle(std::move(what), std::move(by));
-        if (!done) co_return tl::unexpected(done.error());
-        co_return Empty{};
+        co_return co_await heard(s, std::move(c), std::move(what));
       },
       Doc{.summary = "The task will give its slots back", .tag = tag, .errors = over});
 }

@@ -72,10 +72,15 @@ TEST_F(AllocationTest, OnlyItsOwnProcessesSpeakForAnAllocation) {
 TEST_F(AllocationTest, AProcessThatOutlivesItsAllocationIsToldToLeave) {
   const auto task = running();
   EXPECT_EQ(call(task.token, "GET", path(task, "signals/preemption")).body.at("preempt"), false);
+  auto waiting = std::async(std::launch::async, [&] {
+    return call(task.token, "GET", path(task, "signals/preemption?timeout_seconds=60"));
+  });
+  std::this_thread::sleep_for(200ms);
   exit("a", 1, task.allocation_id, 0);
   const auto answer = call(task.token, "GET", path(task, "signals/preemption?timeout_seconds=60"));
   EXPECT_EQ(answer.status, 200) << answer.text;
   EXPECT_EQ(answer.body.at("preempt"), true);
+  EXPECT_EQ(waiting.get().body, answer.body) << "who asked before the end";
   EXPECT_EQ(call(task.token, "GET", path(task, "signals/preemption?strict=true")).status, 410)
       << "one of ours";
 }

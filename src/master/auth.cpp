@@ -173,10 +173,11 @@ void Auth::make_room() {
 }
 
 const store::UserRecord* Auth::user(const std::string& username) const {
+  const auto wanted = to_lower(username);
   const store::UserRecord* found = nullptr;
   for (const auto& [id, user] : users_) {
     if (user.username == username) return &user;
-    if (to_lower(user.username) == to_lower(username)) found = &user;
+    if (to_lower(user.username) == wanted) found = &user;
   }
   return found;
 }

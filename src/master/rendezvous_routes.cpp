@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "det/master/services.h"
+#include "det/master/allocations.h"
 
 namespace det::master {
 namespace {
@@ -52,17 +52,8 @@ BOOST_DESCRIBE_STRUCT(RendezvousReply, (), (rendezvous_info))
 /// again until all of its ranks have come.
 using Known = std::map<std::string, std::vector<std::string>>;
 
-/// Whether the caller is this allocation, and it is not over.
-Result<void> check(Services& s, const std::any& principal, const std::string& named) {
-  DET_TRY(const auto id, require_task(principal));
-  if (id != named)
-    return fail(ErrorCode::PermissionDenied, "allocation {} cannot speak for allocation {}", id, named);
-  if (s.ledger.cluster().allocation(id) == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
-  return {};
-}
-
 Result<Empty> publish(Services& s, Known& known, const Context& context, Published said) {
-  if (auto allowed = check(s, context.principal, said.allocation_id); !allowed)
+  if (auto allowed = require_allocation(s, context.principal, said.allocation_id); !allowed)
     return tl::unexpected(allowed.error());
   if (said.addresses.empty() || said.addresses.size() > kAddressesMax)
     return invalid_argument("addresses has {} entries; must have from 1 to {}", said.addresses.size(),
@@ -81,7 +72,7 @@ Result<Empty> publish(Services& s, Known& known, const Context& context, Publish
 asio::awaitable<Result<Answer>> find(Services& s, const Known& known, Context context, Query query) {
   const auto deadline = deadline_after(query.timeout_seconds);
   while (true) {
-    const auto allowed = check(s, context.principal, query.allocation_id);
+    const auto allowed = require_allocation(s, context.principal, query.allocation_id);
     if (!allowed) co_return tl::unexpected(allowed.error());
     const auto found = known.find(query.allocation_id);
     if (found != known.end()) co_return Answer{found->second};
@@ -109,7 +100,7 @@ asio::awaitable<Result<RendezvousReply>> machines(Services& s, Context context, 
   const auto text =
       query.resources_id.starts_with(prefix) ? query.resources_id.substr(prefix.size()) : std::string();
   while (true) {
-    const auto allowed = check(s, context.principal, query.allocation_id);
+    const auto allowed = require_allocation(s, context.principal, query.allocation_id);
     if (!allowed) co_return tl::unexpected(allowed.error());
     const auto& allocation = *s.ledger.cluster().allocation(query.allocation_id);
     std::size_t number = 0;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "det/master/allocations.h"
 #include "det/master/services.h"
 #include "det/master/unmanaged.h"
 
@@ -263,14 +264,6 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   co_return Empty{};
 }
 
-/// Handles one event for which the reply says nothing.
-asio::awaitable<Result<Empty>> report(Services& s, Context context, cluster::Event event) {
-  auto by = principal_name(context.principal);
-  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
-  if (!done) co_return tl::unexpected(done.error());
-  co_return Empty{};
-}
-
 asio::awaitable<Result<Empty>> early_exit(Services& s, Context context, EarlyExitRequest request) {
   if (from_outside(s, context.principal, request.trial_id)) {
     // No search waits for it; only what went wrong is news.
@@ -294,7 +287,7 @@ asio::awaitable<Result<Empty>> early_exit(Services& s, Context context, EarlyExi
         "EXITED_REASON_USER_REQUESTED_STOP or EXITED_REASON_ERRORED",
         request.reason);
   cluster::Event what = event;
-  co_return co_await report(s, std::move(context), std::move(what));
+  co_return co_await heard(s, std::move(context), std::move(what));
 }
 
 }  // namespace
@@ -320,7 +313,7 @@ void add_report_routes(http::Router& router, Services& s) {
         cluster::OperationCompleted event{(*allocation)->record.id, r.op.validate_after.length,
                                           r.searcher_metric};
         cluster::Event what = event;
-        co_return co_await report(s, std::move(c), std::move(what));
+        co_return co_await heard(s, std::move(c), std::move(what));
       },
       Doc{.summary = "The trial trained so far and validated", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<MetricsRequest, Empty>(
@@ -367,7 +360,7 @@ void add_report_routes(http::Router& router, Services& s) {
         if (!allocation) co_return tl::unexpected(allocation.error());
         cluster::TrialProgressed event{(*allocation)->record.id, 0, r.state};
         cluster::Event what = event;
-        co_return co_await report(s, std::move(c), std::move(what));
+        co_return co_await heard(s, std::move(c), std::move(what));
       },
       Doc{.summary = "What the trial does right now", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<BestQuery, BestReply>(
