@@ -15,6 +15,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
 else()
   add_compile_options(-fclang-abi-compat=17)  # the names of templates as LibTorch has them, everywhere (FindTorch.cmake)
   add_compile_options("SHELL:-Xclang -fno-pch-timestamp")  # or ccache finds nothing again that reads precompiled headers
+  set(DET_LESS_INLINING "SHELL:-mllvm -inline-threshold=10")  # of coroutines, which are many calls: a quarter of the time
   # The first is no part of g++'s -Wconversion; the second is said of libstdc++'s own templates.
   list(APPEND DET_WARNINGS -Wno-sign-conversion -Wno-deprecated-declarations)
 endif()

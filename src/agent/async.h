@@ -1,27 +1,23 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <exception>
 #include <list>
 #include <memory>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "det/base/error.h"
+#include "det/http/offload.h"
 
 namespace det::agent {
 
@@ -30,29 +26,17 @@ namespace asio = boost::asio;
 /// Runs `work` on a thread of the pool and continues here with what it
 /// returns, a Result. What it throws becomes an error. Cannot be cancelled.
 ///
-/// Name `work` before the call and move it in: g++ 12 destroys a temporary
-/// closure in a co_await expression twice.
+/// Name `work` before the call and move it in, as for http::offload.
 template <typename F>
 asio::awaitable<std::invoke_result_t<F&>> on_pool(asio::thread_pool& pool, F work) {
-  using R = std::invoke_result_t<F&>;
-  const auto executor = co_await asio::this_coro::executor;
-  auto result = std::make_shared<std::optional<R>>();
-  auto todo = std::make_shared<F>(std::move(work));
-  auto initiate = [&pool, executor, result, todo](auto handler) {
-    auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-    auto guard = asio::make_work_guard(executor);
-    asio::post(pool, [shared, executor, guard, result, todo] {
-      try {
-        result->emplace((*todo)());
-      } catch (const std::exception& error) {
-        result->emplace(tl::unexpected(Error(ErrorCode::Unavailable, error.what())));
-      }
-      asio::post(executor, [shared] { std::move (*shared)(); });
-    });
+  auto guarded = [work = std::move(work)]() mutable -> std::invoke_result_t<F&> {
+    try {
+      return work();
+    } catch (const std::exception& error) {
+      return tl::unexpected(Error(ErrorCode::Unavailable, error.what()));
+    }
   };
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(std::move(initiate),
-                                                                       asio::use_awaitable);
-  co_return *std::move(*result);
+  return http::offload(pool, std::move(guarded));
 }
 
 /// Something happened: wakes whoever waits. Several happenings are one.

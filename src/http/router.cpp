@@ -141,6 +141,12 @@ Response reply(const Request& request, const Headers& headers, const WireType& t
   return response;
 }
 
+Response error_reply(const Error& error, const Headers& headers) {
+  auto response = error_response(error);
+  for (const auto& [name, value] : headers) response.headers.add(name, value);
+  return response;
+}
+
 std::optional<Error> read_input(const WireStruct& in, const Request& request, bool has_body,
                                 const std::string& body_member, void* out) {
   const bool read_from_body = has_body && !request.body.empty();

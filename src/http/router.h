@@ -220,17 +220,14 @@ inline bool wants_pretty(const Request& request) {
 asio::awaitable<Response> refuse(Error error);
 /// A good reply with what `type` writes of `out`.
 Response reply(const Request& request, const Headers& headers, const WireType& type, const void* out);
+Response error_reply(const Error& error, const Headers& headers);
 
-template <class In, class Out, class F>
-asio::awaitable<Response> serve_typed(const F& handler, Context context, In in) {
-  const auto request = context.request;
-  const auto headers = context.reply_headers;
-  const auto out = co_await handler(std::move(context), std::move(in));
-  if (!out) {
-    auto response = error_response(out.error());
-    for (const auto& [name, value] : *headers) response.headers.add(name, value);
-    co_return response;
-  }
+/// The reply of a handler that has been called, and begins now.
+template <class Out>
+asio::awaitable<Response> serve_typed(asio::awaitable<Result<Out>> call, std::shared_ptr<const Request> request,
+                                      std::shared_ptr<const Headers> headers) {
+  const auto out = co_await std::move(call);
+  if (!out) co_return error_reply(out.error(), *headers);
   co_return reply(*request, *headers, kWireType<Out, Way::Writes>, &*out);
 }
 
@@ -255,7 +252,10 @@ void Router::add(Verb verb, const std::string& path, F handler, const Doc& doc) 
         In in{};
         if (auto error = read_input(wire_struct<In, Way::Reads>(), *context.request, body, member, &in))
           return refuse(*std::move(error));
-        return serve_typed<In, Out>(handler, std::move(context), std::move(in));
+        auto request = context.request;
+        auto headers = context.reply_headers;
+        return serve_typed<Out>(handler(std::move(context), std::move(in)), std::move(request),
+                                std::move(headers));
       },
       doc.open);
 }

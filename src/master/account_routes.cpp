@@ -47,7 +47,7 @@ asio::awaitable<Result<Settings>> get(Services& s, Context context) {
   if (!user) co_return tl::unexpected(user.error());
   auto read = [&s, id = user->id] { return read_settings(s.store, id); };
   Settings reply;
-  reply.settings = co_await blocking(s, std::move(read));
+  reply.settings = co_await offload(s, std::move(read));
   co_return reply;
 }
 
@@ -57,7 +57,7 @@ asio::awaitable<Result<Empty>> put(Services& s, Context context, Settings reques
   if (!user) co_return tl::unexpected(user.error());
   const auto turn = co_await s.settings.take(user->id);
   auto read = [&s, id = user->id] { return read_settings(s.store, id); };
-  auto settings = co_await blocking(s, std::move(read));
+  auto settings = co_await offload(s, std::move(read));
   for (auto& changed : request.settings) {
     if (changed.key.empty()) co_return invalid_argument("a setting has no key");
     std::erase_if(settings, [&](const auto& known) {

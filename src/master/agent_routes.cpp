@@ -228,7 +228,7 @@ asio::awaitable<http::Response> model_definition(Services& s, http::Request requ
     co_return http::error_response(allowed.error());
   const auto digest = request.parameters["digest"];
   auto read = [&s, digest] { return s.store.model_definition(digest); };
-  auto archive = co_await blocking(s, std::move(read));
+  auto archive = co_await offload(s, std::move(read));
   if (!archive)
     co_return http::error_response(
         Error(ErrorCode::NotFound, fmt::format("model definition {} not found", digest)));

@@ -45,7 +45,7 @@ asio::awaitable<Result<Reply>> list(Services& s, Query in) {
                           .before_id = in.before_id};
   if (in.limit > 0) query.limit = in.limit;
   auto read = [&s, query] { return s.store.audit(query); };
-  const auto found = co_await blocking(s, std::move(read));
+  const auto found = co_await offload(s, std::move(read));
   Reply reply;
   for (const auto& r : found)
     reply.entries.push_back(

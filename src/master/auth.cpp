@@ -9,7 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "det/base/text.h"
-#include "det/master/blocking.h"
+#include "det/http/offload.h"
 #include "det/master/secret.h"
 
 namespace det::master {
@@ -189,7 +189,7 @@ asio::awaitable<Result<Auth::Login>> Auth::login(asio::thread_pool& pool, std::s
   const auto* known = user(username);
   const auto hash = known != nullptr ? known->password_hash : kNobody;
   auto check = [hash, given = prehashed(password, is_hashed)] { return verify(hash, given); };
-  bool right = co_await blocking(pool, std::move(check));
+  bool right = co_await http::offload(pool, std::move(check));
   const auto* found = user(username);
   right = right && found != nullptr && found->password_hash == hash;  // nor was it changed meanwhile
   if (found == nullptr || !right) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");

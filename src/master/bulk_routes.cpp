@@ -101,7 +101,7 @@ asio::awaitable<Result<std::vector<ExperimentId>>> chosen(Services& s, const std
   query.projects = Sight(s, principal, access::Permission::ViewExperimentMetadata).projects();
   query.page.limit = static_cast<std::int64_t>(kMost);
   auto read = [&s, query] { return s.store.list_experiments(query); };
-  const auto found = co_await blocking(s, std::move(read));
+  const auto found = co_await offload(s, std::move(read));
   std::vector<ExperimentId> ids;
   for (const auto& experiment : found.experiments) ids.push_back(experiment.id);
   co_return ids;
@@ -131,7 +131,7 @@ asio::awaitable<Result<ExperimentId>> experiment_of(Services& s, TrialId id) {
           trial->experiment_id);
     return trial->experiment_id;
   };
-  co_return co_await blocking(s, std::move(read));
+  co_return co_await offload(s, std::move(read));
 }
 
 asio::awaitable<Result<RunsReply>> each_run(Services& s, Context context, RunsRequest request,

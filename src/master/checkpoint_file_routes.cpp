@@ -38,7 +38,7 @@ BOOST_DESCRIBE_STRUCT(PatchRequest, (), (checkpoints))
 /// The checkpoint, where the caller may take files from it.
 asio::awaitable<Result<CheckpointRecord>> removable(Services& s, std::any principal, std::string uuid) {
   auto read = [&s, uuid] { return s.store.checkpoint(uuid); };
-  auto record = co_await blocking(s, std::move(read));
+  auto record = co_await offload(s, std::move(read));
   if (!record) co_return not_found("checkpoint '{}' not found", uuid);
   const auto own = may_change(s, principal, *record);
   if (!own) co_return tl::unexpected(own.error());

@@ -35,7 +35,7 @@ BOOST_DESCRIBE_STRUCT(CheckpointRequest, (),
 asio::awaitable<TrialId> outside_trial(Services& s, std::any principal, std::string task_id) {
   if (!require_user(principal) || task_id.empty()) co_return TrialId{};
   auto read = [&s, task_id] { return s.store.trial_of_task(task_id); };
-  const auto trial = co_await blocking(s, std::move(read));
+  const auto trial = co_await offload(s, std::move(read));
   co_return trial&& s.unmanaged.has(trial->id) ? trial->id : TrialId{};
 }
 
@@ -64,7 +64,7 @@ asio::awaitable<Result<Empty>> begin_checkpoint(Services& s, Context context, Be
     return (reported && reported->allocation_id != record.allocation_id) ||
            (begun && begun->allocation_id != record.allocation_id);
   };
-  const bool of_another = co_await blocking(s, std::move(read));
+  const bool of_another = co_await offload(s, std::move(read));
   if (of_another) co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", record.uuid);
   // Before the end of the allocation, or not at all: what its experiment's end looks for must be there then.
   if (s.ledger.cluster().allocation(record.allocation_id) == nullptr)
@@ -85,7 +85,7 @@ asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, Checkpoi
                                  name);
   if (auto wrong = check_uuid(request.uuid)) co_return tl::unexpected(*std::move(wrong));
   auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
-  const auto known = co_await blocking(s, std::move(read));
+  const auto known = co_await offload(s, std::move(read));
   if (known && (outside ? known->trial_id != outside || known->state == experiment::CheckpointState::Deleted
                         : known->allocation_id != *id))
     co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", request.uuid);

@@ -175,7 +175,7 @@ asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, st
         if (got > 0) archive_write_data(out.get(), block.data(), static_cast<std::size_t>(got));
         return got > 0;
       };
-      more = co_await blocking(s, std::move(read));
+      more = co_await offload(s, std::move(read));
       if (buffer.size() < (std::size_t{1} << 18)) continue;
       auto piece = std::exchange(buffer, std::string());
       const bool taken = co_await writer.write(std::move(piece));
@@ -189,12 +189,12 @@ asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, st
 asio::awaitable<http::Response> download(Services& s, http::Request request) {
   const auto uuid = request.parameters["uuid"];
   auto read = [&s, uuid] { return s.store.checkpoint(uuid); };
-  const auto record = co_await blocking(s, std::move(read));
+  const auto record = co_await offload(s, std::move(read));
   if (!record || record->state == experiment::CheckpointState::Deleted)
     co_return http::error_response(
         Error(ErrorCode::NotFound, fmt::format("checkpoint '{}' not found", uuid)));
   auto read_2 = [&s, id = record->experiment_id] { return s.store.experiment(id); };
-  const auto experiment = co_await blocking(s, std::move(read_2));
+  const auto experiment = co_await offload(s, std::move(read_2));
   const auto config =
       experiment ? config::from_document(experiment->config)
                  : Result<config::ExperimentConfig>(not_found("experiment of checkpoint {} not found", uuid));
@@ -203,7 +203,7 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
   if (!opened) co_return http::error_response(opened.error());
   const std::shared_ptr<checkpoint::Storage> storage = *std::move(opened);
   auto fetch = [storage, uuid] { return checkpoint::LocalFiles::of(*storage, uuid); };
-  const auto files = co_await blocking(s, std::move(fetch));
+  const auto files = co_await offload(s, std::move(fetch));
   if (!files) co_return http::error_response(files.error());
   std::vector<std::string> names;
   for (const auto& [name, bytes] : record->resources) names.push_back(name);
@@ -216,7 +216,7 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
       return tl::unexpected(failure.error);
     }
   };
-  const auto whole = co_await blocking(s, std::move(look));
+  const auto whole = co_await offload(s, std::move(look));
   if (!whole) co_return http::error_response(whole.error());
   http::Response response;
   response.headers.set("Content-Type", "application/gzip");
@@ -232,7 +232,7 @@ asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, Delete
   std::vector<CheckpointRecord> chosen;
   for (const auto& uuid : request.checkpoint_uuids) {
     auto read = [&s, uuid] { return s.store.checkpoint(uuid); };
-    const auto record = co_await blocking(s, std::move(read));
+    const auto record = co_await offload(s, std::move(read));
     if (!record) co_return not_found("checkpoint '{}' not found", uuid);
     if (const auto own = may_change(s, context.principal, *record); !own)
       co_return tl::unexpected(own.error());
@@ -249,7 +249,7 @@ asio::awaitable<Result<Empty>> undelete(Services& s, Context context, DeleteRequ
   if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   for (const auto& uuid : request.checkpoint_uuids) {
     auto read = [&s, uuid] { return s.store.checkpoint(uuid); };
-    const auto record = co_await blocking(s, std::move(read));
+    const auto record = co_await offload(s, std::move(read));
     if (!record) co_return not_found("checkpoint '{}' not found", uuid);
     if (const auto own = may_change(s, context.principal, *record); !own)
       co_return tl::unexpected(own.error());
@@ -265,7 +265,7 @@ asio::awaitable<Result<Empty>> undelete(Services& s, Context context, DeleteRequ
 asio::awaitable<Result<CheckpointReply>> set_metadata(Services& s, Context context, MetadataRequest request) {
   if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
-  const auto record = co_await blocking(s, std::move(read));
+  const auto record = co_await offload(s, std::move(read));
   if (!record) co_return not_found("checkpoint '{}' not found", request.uuid);
   if (const auto own = may_change(s, context.principal, *record); !own) co_return tl::unexpected(own.error());
   auto metadata = std::move(request.checkpoint.metadata);
@@ -278,7 +278,7 @@ asio::awaitable<Result<CheckpointReply>> set_metadata(Services& s, Context conte
     if (!changed) return not_found("checkpoint '{}' not found", uuid);
     return CheckpointReply{read_checkpoint(s.store, *changed)};
   };
-  co_return co_await blocking(s, std::move(read_again));
+  co_return co_await offload(s, std::move(read_again));
 }
 
 }  // namespace
@@ -330,7 +330,7 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
           if (!s.store.experiment(q.id)) return not_found("experiment '{}' not found", q.id);
           return page(s.store, s.store.checkpoints_of_experiment(q.id), q);
         };
-        co_return co_await blocking(s, std::move(read));
+        co_return co_await offload(s, std::move(read));
       },
       Doc{.summary = "The checkpoints of an experiment", .tag = tag, .errors = missing});
   router.add<OfTrial, CheckpointsReply>(
@@ -340,7 +340,7 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
           if (!s.store.trial(q.id)) return not_found("trial '{}' not found", q.id);
           return page(s.store, s.store.checkpoints_of_trial(q.id), q);
         };
-        co_return co_await blocking(s, std::move(read));
+        co_return co_await offload(s, std::move(read));
       },
       Doc{.summary = "The checkpoints of a trial", .tag = tag, .errors = missing});
   router.add<ByUuid, CheckpointReply>(
@@ -351,7 +351,7 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
           if (!record) return not_found("checkpoint '{}' not found", q.uuid);
           return CheckpointReply{read_checkpoint(s.store, *record)};
         };
-        co_return co_await blocking(s, std::move(read));
+        co_return co_await offload(s, std::move(read));
       },
       Doc{.summary = "One checkpoint", .tag = tag, .errors = missing});
   router.add<DeleteRequest, DeleteReply>(

@@ -37,7 +37,7 @@ BOOST_DESCRIBE_STRUCT(PutRequest, (), (message, start_time, end_time, duration))
 
 asio::awaitable<std::optional<Message>> read_message(Services& s) {
   auto read = [&s] { return s.store.setting(kSetting); };
-  const auto text = co_await blocking(s, std::move(read));
+  const auto text = co_await offload(s, std::move(read));
   if (!text || text->empty()) co_return std::nullopt;
   const auto parsed = json::parse(*text);
   if (!parsed) co_return std::nullopt;

@@ -11,7 +11,7 @@
 #include "det/checkpoint/storage.h"
 #include "det/checkpoint/tensorboard_files.h"
 #include "det/config/experiment_config.h"
-#include "det/master/blocking.h"
+#include "det/http/offload.h"
 #include "det/master/experiment_storages.h"
 
 namespace det::master {
@@ -152,7 +152,7 @@ asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> ch
       auto work = [&storages, &checkpoint] {
         return storages.delete_files(checkpoint.experiment_id, checkpoint.uuid);
       };
-      result = co_await blocking(pool_, std::move(work));
+      result = co_await http::offload(pool_, std::move(work));
       if (!result) break;
       changes.push_back(store::EndDeletion{checkpoint.uuid});
     }
@@ -180,7 +180,7 @@ asio::awaitable<Result<void>> Collector::remove_files(CheckpointRecord checkpoin
         if (matches_glob(glob, name)) names.push_back(name);
     return storage->remove_files(checkpoint.uuid, names);
   };
-  auto left = co_await blocking(pool_, std::move(work));
+  auto left = co_await http::offload(pool_, std::move(work));
   if (left) {
     const auto before = checkpoint.resources.size();
     checkpoint.resources = *std::move(left);
@@ -204,7 +204,7 @@ asio::awaitable<void> Collector::collect_now(ExperimentId id) {
   if (experiment == nullptr) co_return;
   auto keep = needed();
   auto choose = [this, record = experiment->record(), keep] { return collectable(store_, record, keep); };
-  auto chosen = co_await blocking(pool_, std::move(choose));
+  auto chosen = co_await http::offload(pool_, std::move(choose));
   const auto count = chosen.size();
   const auto removed = co_await remove(std::move(chosen), Needed::Skip);
   if (!removed)
@@ -231,7 +231,7 @@ asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record)
     });
     return all;
   };
-  auto all = co_await blocking(pool_, std::move(list));
+  auto all = co_await http::offload(pool_, std::move(list));
   auto removed = co_await remove(std::move(all), Needed::Refuse, Files::Now);
   if (removed) removed = co_await remove_begun(record.id);
   if (removed) removed = co_await remove_tensorboard_files(record);
@@ -251,7 +251,7 @@ asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record)
 
 asio::awaitable<Result<void>> Collector::remove_tensorboard_files(experiment::ExperimentRecord record) {
   auto work = [this, record = std::move(record)] { return remove_event_files(store_, record); };
-  co_return co_await blocking(pool_, std::move(work));
+  co_return co_await http::offload(pool_, std::move(work));
 }
 
 asio::awaitable<void> Collector::finished(ExperimentId id) {

@@ -2,7 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "det/master/blocking.h"
+#include "det/http/offload.h"
 #include "det/master/collector.h"
 #include "det/master/experiment_storages.h"
 
@@ -25,7 +25,7 @@ asio::awaitable<Result<void>> Collector::remove_begun(ExperimentId id) {
     }
     return done;
   };
-  auto done = co_await blocking(pool_, std::move(work));
+  auto done = co_await http::offload(pool_, std::move(work));
   if (!done.gone.empty()) co_await ledger_.write(std::move(done.gone));
   co_return std::move(done.result);
 }

@@ -5,7 +5,7 @@
 #include <boost/asio/co_spawn.hpp>
 
 #include "det/config/duration.h"
-#include "det/master/blocking.h"
+#include "det/http/offload.h"
 #include "det/master/collector.h"
 #include "det/master/experiment_storages.h"
 #include "det/master/settings.h"
@@ -59,7 +59,7 @@ asio::awaitable<Result<void>> Collector::bring_back(std::string uuid) {
   if (!being_deleted_.insert(uuid).second)
     co_return failed_precondition("checkpoint {} is being deleted at this moment", uuid);
   auto work = [this, &uuid] { return changes_back(store_, uuid); };
-  auto changes = co_await blocking(pool_, std::move(work));
+  auto changes = co_await http::offload(pool_, std::move(work));
   if (changes) co_await ledger_.write(*std::move(changes));
   being_deleted_.erase(uuid);
   if (!changes) co_return tl::unexpected(changes.error());
@@ -82,7 +82,7 @@ asio::awaitable<void> Collector::finish_deletions_now() {
   const auto now = ledger_.now();
   ExperimentStorages storages(store_);
   auto list = [this, now] { return store_.due_deletions(now); };
-  for (const auto& due : co_await blocking(pool_, std::move(list))) {
+  for (const auto& due : co_await http::offload(pool_, std::move(list))) {
     if (!being_deleted_.insert(due.uuid).second) continue;
     // It may have been brought back, and deleted again, since the list was made.
     auto work = [this, &storages, &due, now]() -> Result<bool> {
@@ -90,7 +90,7 @@ asio::awaitable<void> Collector::finish_deletions_now() {
       if (!still || still->due > now) return false;
       return storages.delete_files(due.experiment_id, due.uuid).map([] { return true; });
     };
-    const auto gone = co_await blocking(pool_, std::move(work));
+    const auto gone = co_await http::offload(pool_, std::move(work));
     if (!gone)
       spdlog::warn("the files of the deleted checkpoint {} stay for now: {}", due.uuid,
                    gone.error().message());

@@ -70,7 +70,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, TaskKind kind, Context cont
   if (query.workspace_id && *query.workspace_id != 0) wanted.workspace_id = *query.workspace_id;
   co_await s.ledger.durable();
   auto read = [&s, wanted] { return s.store.list_tasks(wanted); };
-  auto tasks = co_await blocking(s, std::move(read));
+  auto tasks = co_await offload(s, std::move(read));
   const Sight sight(s, context.principal, access::Permission::ViewNsc);
   std::erase_if(tasks, [&](const TaskRecord& record) {
     if (!sight.workspace(record.workspace_id)) return true;

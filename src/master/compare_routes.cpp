@@ -159,7 +159,7 @@ asio::awaitable<Result<SeriesReply>> series(Services& s, SeriesQuery q) {
     auto trial = co_await find_trial(s, id);
     if (!trial) co_return tl::unexpected(trial.error());
     auto read = [&s, id, &q] { return series_of(s.store, id, q); };
-    auto metrics = co_await blocking(s, std::move(read));
+    auto metrics = co_await offload(s, std::move(read));
     reply.trials.push_back({*std::move(trial), std::move(metrics)});
   }
   co_return reply;
@@ -204,9 +204,9 @@ asio::awaitable<Result<void>> repeat(Services& s, std::vector<ExperimentId> ids,
           return false;
       return true;
     };
-    const bool last = co_await blocking(s, std::move(over));
+    const bool last = co_await offload(s, std::move(over));
     auto again = make;
-    const auto item = co_await blocking(s, std::move(again));
+    const auto item = co_await offload(s, std::move(again));
     const bool taken = co_await out.write(item);
     if (!taken || last || period <= 0) co_return Result<void>{};
     co_await s.ledger.wait("a moment", pause);
@@ -300,7 +300,7 @@ void add_metric_stream(http::Router& router, Services& s, const std::string& wor
       Verb::Get, "/api/v1/experiments/{experimentId}/metrics-stream/" + word,
       [&s, make](Context, MetricQuery q, ItemWriter<Item>& out) -> asio::awaitable<Result<void>> {
         auto read = [&s, id = q.experiment_id] { return s.store.experiment(id).has_value(); };
-        const auto known = co_await blocking(s, std::move(read));
+        const auto known = co_await offload(s, std::move(read));
         if (!known) co_return not_found("experiment '{}' not found", q.experiment_id);
         const std::vector<ExperimentId> ids = {q.experiment_id};
         auto now = [&s, q, make] { return make(s.store, q); };
@@ -335,7 +335,7 @@ void add_compare_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/experiments/{experimentId}/validation-history",
       [&s](Context, OfExperiment q) -> asio::awaitable<Result<HistoryReply>> {
         auto read = [&s, id = q.experiment_id] { return history_of(s.store, id); };
-        co_return co_await blocking(s, std::move(read));
+        co_return co_await offload(s, std::move(read));
       },
       Doc{.summary = "How the best searcher metric became better",
           .tag = "Experiments",

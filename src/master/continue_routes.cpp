@@ -177,7 +177,7 @@ asio::awaitable<Result<ContinueReply>> go_on(Services& s, Context context, Conti
     stored.checkpoints = s.store.checkpoints_of_experiment(id);
     return stored;
   };
-  auto stored = co_await blocking(s, std::move(read));
+  auto stored = co_await offload(s, std::move(read));
   if (const auto fine = check(stored, id); !fine) co_return tl::unexpected(fine.error());
   auto config = overridden(s, *stored.record, request.override_config);
   if (!config) co_return tl::unexpected(config.error());
@@ -208,7 +208,7 @@ asio::awaitable<Result<ContinueReply>> go_on(Services& s, Context context, Conti
   const auto handled = co_await s.ledger.handle(*std::move(event), std::move(by));
   if (!handled) co_return tl::unexpected(handled.error());
   auto again = [&s, id] { return s.store.experiment(id); };
-  const auto now = co_await blocking(s, std::move(again));
+  const auto now = co_await offload(s, std::move(again));
   if (!now) co_return not_found("experiment '{}' not found", id);
   co_return ContinueReply{.experiment = to_api(s, *now), .warnings = {}};
 }

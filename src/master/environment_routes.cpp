@@ -73,7 +73,7 @@ asio::awaitable<Result<Empty>> add(Services& s, Context context, ReportRequest r
                                   .environment = std::move(request.environment),
                                   .report_time = s.ledger.now()};
   auto read = [&s, trial = record.trial_id] { return s.store.environments(trial); };
-  const auto known = co_await blocking(s, std::move(read));
+  const auto known = co_await offload(s, std::move(read));
   for (const auto& other : known)
     if (other.run_id == record.run_id && other.rank == record.rank) {
       if (other.digest == record.digest) co_return Empty{};
@@ -119,7 +119,7 @@ std::optional<EnvironmentsReply> read(store::Store& store, TrialId id) {
 
 asio::awaitable<Result<EnvironmentsReply>> list(Services& s, OfTrial query) {
   auto work = [&s, id = query.trial_id] { return read(s.store, id); };
-  auto reply = co_await blocking(s, std::move(work));
+  auto reply = co_await offload(s, std::move(work));
   if (!reply) co_return not_found("trial '{}' not found", query.trial_id);
   co_return *std::move(reply);
 }

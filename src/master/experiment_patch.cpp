@@ -93,7 +93,7 @@ Result<ExperimentRecord> changed(ExperimentRecord record, PatchRequest request,
 asio::awaitable<Result<void>> patch_stored(Services& s, PatchRequest request, Reconfiguration change) {
   const auto id = request.id;
   auto read = [&s, id] { return s.store.experiment(id); };
-  auto record = co_await blocking(s, std::move(read));
+  auto record = co_await offload(s, std::move(read));
   if (const auto* open = s.unmanaged.open_record(id)) record = *open;
   if (!record || record->state == experiment::State::Deleted)
     co_return not_found("experiment '{}' not found", id);
@@ -109,7 +109,7 @@ asio::awaitable<Result<void>> patch_stored(Services& s, PatchRequest request, Re
   auto choose = [&s, record = *result, keep = s.collector.needed()] {
     return collectable(s.store, record, keep);
   };
-  auto chosen = co_await blocking(s, std::move(choose));
+  auto chosen = co_await offload(s, std::move(choose));
   co_return co_await s.collector.remove(std::move(chosen), Collector::Needed::Skip);
 }
 
@@ -126,7 +126,7 @@ asio::awaitable<Result<void>> extend(Services& s, PatchRequest request, Reconfig
     std::optional<json::value> search;
   };
   auto read = [&s, id] { return Stored{s.store.experiment(id), s.store.search(id)}; };
-  auto stored = co_await blocking(s, std::move(read));
+  auto stored = co_await offload(s, std::move(read));
   if (!stored.record || stored.record->state == experiment::State::Deleted)
     co_return not_found("experiment '{}' not found", id);
   if (s.collector.deletes(id)) co_return failed_precondition("experiment {} is being deleted", id);

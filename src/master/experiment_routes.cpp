@@ -87,7 +87,7 @@ asio::awaitable<Result<ExperimentRecord>> find(Services& s, ExperimentId id) {
   if (const auto* live = s.ledger.cluster().experiment(id)) co_return live->record();
   if (const auto* open = s.unmanaged.open_record(id)) co_return *open;
   auto read = [&s, id] { return s.store.experiment(id); };
-  auto record = co_await blocking(s, std::move(read));
+  auto record = co_await offload(s, std::move(read));
   if (!record || record->state == experiment::State::Deleted) co_return tl::unexpected(no_experiment(id));
   co_return *std::move(record);
 }
@@ -185,7 +185,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
       only_count.page = {.offset = 0, .limit = 1};
       return s.store.list_experiments(only_count);
     };
-    const auto total = (co_await blocking(s, std::move(read))).total;
+    const auto total = (co_await offload(s, std::move(read))).total;
     query.page.offset = std::max<std::int64_t>(0, total + in.offset);
   }
   auto read_2 = [&s, query, with_config = !in.omit_config] {
@@ -195,7 +195,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
       for (const auto& summary : page.experiments) whole.push_back(s.store.experiment(summary.id));
     return std::pair(std::move(page), std::move(whole));
   };
-  const auto [found, whole] = co_await blocking(s, std::move(read_2));
+  const auto [found, whole] = co_await offload(s, std::move(read_2));
   ListReply reply;
   for (const auto& summary : found.experiments) reply.experiments.push_back(to_api(s, summary));
   for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -223,7 +223,7 @@ asio::awaitable<Result<api::Experiment>> one(Services& s, ExperimentId id) {
   store::ExperimentQuery query;
   query.ids = {id};
   auto read = [&s, query, id] { return std::pair(s.store.list_experiments(query), s.store.trials(id)); };
-  const auto [summary, trials] = co_await blocking(s, std::move(read));
+  const auto [summary, trials] = co_await offload(s, std::move(read));
   if (!summary.experiments.empty()) {
     const auto sums = to_api(s, summary.experiments.front());
     experiment.num_trials = sums.num_trials;
@@ -301,7 +301,7 @@ asio::awaitable<Result<Empty>> delete_experiment(Services& s, Context context, E
                                   state_word(s, *record));
   if (s.ledger.cluster().experiment(id) != nullptr) co_await s.collector.finished(id);
   auto read = [&s, id] { return s.store.checkpoints_of_experiment(id); };
-  const auto checkpoints = co_await blocking(s, std::move(read));
+  const auto checkpoints = co_await offload(s, std::move(read));
   for (const auto& checkpoint : checkpoints)
     if (const auto need = s.collector.need_of(checkpoint.uuid))
       co_return failed_precondition("checkpoint {} of experiment {} is {}; the experiment cannot be deleted",
@@ -430,7 +430,7 @@ void add_experiment_routes(http::Router& router, Services& s) {
         const auto record = co_await find(s, q.id);
         if (!record) co_return tl::unexpected(record.error());
         auto read = [&s, digest = record->model_definition] { return s.store.model_definition(digest); };
-        const auto archive = co_await blocking(s, std::move(read));
+        const auto archive = co_await offload(s, std::move(read));
         co_return ModelDefinitionReply{archive ? base64_encode(*archive) : ""};
       },
       Doc{.summary = "The submitted files as a base64 tar.gz", .tag = tag, .errors = {ErrorCode::NotFound}});

@@ -145,7 +145,7 @@ void add_file_tree_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/experiments/{experimentId}/file_tree",
       [&s](Context, OfExperiment q) -> asio::awaitable<Result<TreeReply>> {
         auto read = [&s, id = q.experiment_id] { return tree(s.store, id); };
-        co_return co_await blocking(s, std::move(read));
+        co_return co_await offload(s, std::move(read));
       },
       Doc{.summary = "The submitted files as a tree", .tag = "Experiments", .errors = {ErrorCode::NotFound}});
   router.add<FileRequest, FileReply>(
@@ -153,7 +153,7 @@ void add_file_tree_routes(http::Router& router, Services& s) {
       [&s](Context c, FileRequest r) -> asio::awaitable<Result<FileReply>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         auto read = [&s, r] { return file(s.store, r); };
-        co_return co_await blocking(s, std::move(read));
+        co_return co_await offload(s, std::move(read));
       },
       Doc{.summary = "One submitted file, as base64", .tag = "Experiments", .errors = {ErrorCode::NotFound}});
 }

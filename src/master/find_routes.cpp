@@ -191,7 +191,7 @@ asio::awaitable<std::vector<api::Experiment>> experiments_of(Services& s, const 
   if (!with_archived) query.archived = false;
   query.page.descending = true;
   auto read = [&s, query] { return s.store.list_experiments(query); };
-  const auto found = co_await blocking(s, std::move(read));
+  const auto found = co_await offload(s, std::move(read));
   std::vector<api::Experiment> experiments;
   for (const auto& summary : found.experiments) experiments.push_back(to_api(s, summary));
   co_return experiments;
@@ -219,7 +219,7 @@ asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any
     }
     return select(rows, *wanted);
   };
-  const auto chosen = co_await blocking(s, std::move(read));
+  const auto chosen = co_await offload(s, std::move(read));
   const auto span = page_of(chosen.size(), request.offset, request.limit);
   ExperimentsReply reply{.experiments = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) {
@@ -310,7 +310,7 @@ asio::awaitable<Result<RunsReply>> find_runs(Services& s, std::any principal, Fi
     }
     return select(rows, *wanted);
   };
-  const auto chosen = co_await blocking(s, std::move(read));
+  const auto chosen = co_await offload(s, std::move(read));
   const auto span = page_of(chosen.size(), request.offset, request.limit);
   RunsReply reply{.runs = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) {
@@ -319,7 +319,7 @@ asio::awaitable<Result<RunsReply>> find_runs(Services& s, std::any principal, Fi
     if (!trial) continue;  // it was deleted meanwhile
     auto run = to_run(*candidate.experiment, *trial);
     auto said = [&s, id = candidate.trial.id] { return s.store.trial_metadata(id); };
-    auto metadata = co_await blocking(s, std::move(said));
+    auto metadata = co_await offload(s, std::move(said));
     if (metadata) run.metadata = *std::move(metadata);
     reply.runs.push_back(std::move(run));
   }

@@ -61,7 +61,7 @@ asio::awaitable<Result<http::Empty>> retain(Services& s, RetainRequest request) 
     const auto record = s.store.experiment(of_trial ? trial->experiment_id : request.experiment_id);
     return record ? std::optional(record->project_id) : std::nullopt;
   };
-  const auto project = co_await blocking(s, std::move(read));
+  const auto project = co_await offload(s, std::move(read));
   if (!project)
     co_return of_trial ? not_found("trial '{}' not found", request.trial_id)
                        : not_found("experiment '{}' not found", request.experiment_id);
@@ -88,7 +88,7 @@ asio::awaitable<Result<RemainingReply>> remaining(Services& s, TrialId id) {
     if (!trial) return std::nullopt;
     return Found{trial->end_time, s.store.log_retention(id).value_or(s.log_retention.days)};
   };
-  const auto found = co_await blocking(s, std::move(read));
+  const auto found = co_await offload(s, std::move(read));
   if (!found) co_return not_found("trial '{}' not found", id);
   co_return RemainingReply{remaining_days(found->days, found->ended, s.ledger.now())};
 }
@@ -119,7 +119,7 @@ Fields fields_of(const std::vector<experiment::LogRecord>& origins) {
 
 asio::awaitable<Result<void>> send(Services& s, std::string task, ItemWriter<Fields>& out) {
   auto read = [&s, task] { return s.store.log_origins(task); };
-  const auto origins = co_await blocking(s, std::move(read));
+  const auto origins = co_await offload(s, std::move(read));
   const auto fields = fields_of(origins);
   co_await out.write(fields);
   co_return Result<void>{};
@@ -154,7 +154,7 @@ void add_log_field_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/trials/{trialId}/logs/fields",
       [&s](Context, OfTrial in, ItemWriter<Fields>& out) -> asio::awaitable<Result<void>> {
         auto read = [&s, id = in.trial_id] { return s.store.trial(id); };
-        const auto trial = co_await blocking(s, std::move(read));
+        const auto trial = co_await offload(s, std::move(read));
         if (!trial) co_return not_found("trial '{}' not found", in.trial_id);
         co_return co_await send(s, trial->task_id, out);
       },
@@ -165,7 +165,7 @@ void add_log_field_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/tasks/{taskId}/logs/fields",
       [&s](Context, OfTask in, ItemWriter<Fields>& out) -> asio::awaitable<Result<void>> {
         auto read = [&s, id = in.task_id] { return s.store.trial_of_task(id).has_value(); };
-        const auto known = co_await blocking(s, std::move(read));
+        const auto known = co_await offload(s, std::move(read));
         if (!known) {
           const auto task = co_await find_task(s, in.task_id);
           if (!task) co_return tl::unexpected(task.error());

@@ -77,7 +77,7 @@ asio::awaitable<std::int64_t> clean_logs(Services& s) {
     found.lines = s.store.count_log_lines(found.expired);
     return found;
   };
-  const auto found = co_await blocking(s, std::move(find));
+  const auto found = co_await offload(s, std::move(find));
   for (std::size_t at = 0; at < found.expired.size(); at += kAtOnce) {
     const auto begin = found.expired.begin() + static_cast<std::ptrdiff_t>(at);
     const auto count = std::min(kAtOnce, found.expired.size() - at);

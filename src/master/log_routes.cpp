@@ -191,7 +191,7 @@ asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::strin
     auto read = [&s, query, pattern = *pattern, left] {
       return read_lines(s.store, query, pattern.get(), left);
     };
-    const auto found = co_await blocking(s, std::move(read));
+    const auto found = co_await offload(s, std::move(read));
     const auto to_item = [&trial](const auto& line) { return to_api(line, trial); };
     const bool taken = co_await out.write_all(found.lines, to_item);
     if (!taken) co_return Result<void>{};
@@ -247,7 +247,7 @@ void add_log_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/trials/{trialId}/logs",
       [&s](Context, TrialLogs in, ItemWriter<api::LogLine>& out) -> asio::awaitable<Result<void>> {
         auto read = [&s, id = in.trial_id] { return s.store.trial(id); };
-        const auto trial = co_await blocking(s, std::move(read));
+        const auto trial = co_await offload(s, std::move(read));
         if (!trial) co_return not_found("trial '{}' not found", in.trial_id);
         co_return co_await send(s, in, trial->task_id, trial->id, out);
       },
@@ -262,7 +262,7 @@ void add_log_routes(http::Router& router, Services& s) {
           auto read = [&s, id = in.task_id] {
             return std::pair(s.store.trial_of_task(id), s.store.task(id));
           };
-          const auto [trial, task] = co_await blocking(s, std::move(read));
+          const auto [trial, task] = co_await offload(s, std::move(read));
           if (!trial && !task) co_return not_found("task '{}' not found", in.task_id);
           if (trial) of_trial = trial->id;
         }

@@ -47,7 +47,7 @@ asio::awaitable<Result<MetadataReply>> get(Services& s, TrialId id) {
     if (!s.store.trial(id)) return std::nullopt;
     return s.store.trial_metadata(id).value_or(json::object());
   };
-  auto metadata = co_await blocking(s, std::move(read));
+  auto metadata = co_await offload(s, std::move(read));
   if (!metadata) co_return not_found("trial '{}' not found", id);
   co_return MetadataReply{*std::move(metadata)};
 }

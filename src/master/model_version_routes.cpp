@@ -99,7 +99,7 @@ asio::awaitable<std::vector<Version>> with_checkpoints(Services& s, const ModelR
     }
     return versions;
   };
-  co_return co_await blocking(s, std::move(read));
+  co_return co_await offload(s, std::move(read));
 }
 
 /// Version 0 and -1 are the latest.
@@ -146,7 +146,7 @@ asio::awaitable<Result<VersionReply>> add_version(Services& s, Context context, 
   if (const auto model = find_model(s, request.model_name); !model) co_return tl::unexpected(model.error());
   const auto hold = s.collector.hold(request.checkpoint_uuid);
   auto read = [&s, uuid = request.checkpoint_uuid] { return s.store.checkpoint(uuid); };
-  const auto checkpoint = co_await blocking(s, std::move(read));
+  const auto checkpoint = co_await offload(s, std::move(read));
   if (!checkpoint) co_return not_found("checkpoint '{}' not found", request.checkpoint_uuid);
   if (!hold || checkpoint->state != experiment::CheckpointState::Completed)
     co_return failed_precondition("checkpoint {} is deleted; only a completed one can be a model's version",

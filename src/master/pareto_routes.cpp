@@ -100,7 +100,7 @@ asio::awaitable<Result<ParetoReply>> pareto(Services& s, Context context, Pareto
   auto metrics = parse(q.metrics);
   if (!metrics) co_return tl::unexpected(metrics.error());
   auto read = [&s, q, metrics = *std::move(metrics)] { return front_of(s.store, q, metrics); };
-  co_return co_await blocking(s, std::move(read));
+  co_return co_await offload(s, std::move(read));
 }
 
 }  // namespace

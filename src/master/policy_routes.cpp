@@ -42,7 +42,7 @@ asio::awaitable<Result<json::object>> preview(Services& s, http::Request request
   const auto id = number("experiment", request.parameters["id"]);
   if (!id) co_return tl::unexpected(id.error());
   auto read = [&s, id = ExperimentId{*id}] { return s.store.experiment(id); };
-  auto record = co_await blocking(s, std::move(read));
+  auto record = co_await offload(s, std::move(read));
   if (!record || record->state == experiment::State::Deleted)
     co_return not_found("experiment '{}' not found", *id);
   auto keep = s.collector.needed();
@@ -58,7 +58,7 @@ asio::awaitable<Result<json::object>> preview(Services& s, http::Request request
     reply["checkpoints"] = std::move(checkpoints);
     return reply;
   };
-  co_return co_await blocking(s, std::move(list));
+  co_return co_await offload(s, std::move(list));
 }
 
 }  // namespace

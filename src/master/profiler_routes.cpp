@@ -83,7 +83,7 @@ std::vector<experiment::MetricRecord> measured(store::Store& store, TrialId tria
 
 asio::awaitable<Result<void>> series(Services& s, TrialId trial, ItemWriter<SeriesReply>& out) {
   auto read = [&s, trial] { return measured(s.store, trial); };
-  const auto reports = co_await blocking(s, std::move(read));
+  const auto reports = co_await offload(s, std::move(read));
   std::set<Series> found;
   for (const auto& report : reports)
     for_each_number(report, [&](Series one, double) { found.insert(std::move(one)); });
@@ -95,7 +95,7 @@ asio::awaitable<Result<void>> series(Services& s, TrialId trial, ItemWriter<Seri
 
 asio::awaitable<Result<void>> values(Services& s, ValuesQuery q, ItemWriter<ValuesReply>& out) {
   auto read = [&s, trial = q.trial_id] { return measured(s.store, trial); };
-  const auto reports = co_await blocking(s, std::move(read));
+  const auto reports = co_await offload(s, std::move(read));
   const auto wanted = [](const std::string& asked, const std::string& is) {
     return asked.empty() || asked == is;
   };

@@ -242,7 +242,7 @@ asio::awaitable<Result<ActivityReply>> activity(Services& s, Context context, Ac
   query.page.descending = true;
   query.page.limit = 10'000;
   auto read = [&s, query] { return s.store.list_experiments(query); };
-  const auto found = co_await blocking(s, std::move(read));
+  const auto found = co_await offload(s, std::move(read));
   const auto counts = co_await count_projects(s);
   const std::size_t most = q.limit > 0 ? static_cast<std::size_t>(q.limit) : 5;
   std::set<std::int64_t> seen;
@@ -262,7 +262,7 @@ asio::awaitable<Result<Reply>> of_project(Services& s, std::int64_t id, Query q,
   if (const auto project = find_project(s, ProjectId(id)); !project)
     co_return tl::unexpected(project.error());
   auto work = [&s, q, read] { return read(s.store, q); };
-  co_return co_await blocking(s, std::move(work));
+  co_return co_await offload(s, std::move(work));
 }
 
 }  // namespace
@@ -295,7 +295,7 @@ void add_project_column_routes(http::Router& router, Services& s) {
       [&s](Context c, LabelsQuery q) -> asio::awaitable<Result<LabelsReply>> {
         auto seen = Sight(s, c.principal, access::Permission::ViewExperimentMetadata).projects();
         auto read = [&s, id = q.project_id, seen = std::move(seen)] { return labels(s.store, id, seen); };
-        co_return co_await blocking(s, std::move(read));
+        co_return co_await offload(s, std::move(read));
       },
       Doc{.summary = "The labels of experiments, of one project or of all, the most used first",
           .tag = "Experiments"});

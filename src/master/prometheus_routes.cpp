@@ -206,7 +206,7 @@ http::Response text_response(std::string text) {
 asio::awaitable<http::Response> metrics(Services& s, std::shared_ptr<StoredCounts> stored) {
   if (std::chrono::steady_clock::now() - stored->read > kCountsAge) {
     auto read = [&s] { return s.store.state_counts(); };
-    auto counts = co_await blocking(s, std::move(read));
+    auto counts = co_await offload(s, std::move(read));
     stored->counts = std::move(counts);
     stored->read = std::chrono::steady_clock::now();
   }

@@ -246,7 +246,7 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   // Reports that go forward cannot contradict what is stored; others are compared first.
   if (record.batches <= newest_batches(s, id, record.group)) {
     auto read = [&s, record] { return s.store.check_metrics(record); };
-    const auto fits = co_await blocking(s, std::move(read));
+    const auto fits = co_await offload(s, std::move(read));
     if (!fits) co_return tl::unexpected(fits.error());
     if (s.ledger.cluster().allocation(id) == nullptr)
       co_return fail(ErrorCode::Gone, "allocation {} is over", id);
@@ -377,7 +377,7 @@ void add_report_routes(http::Router& router, Services& s) {
         if (experiment == nullptr) {  // it has ended
           const store::ExperimentQuery query{.ids = {q.experiment_id}};
           auto read = [&s, query] { return s.store.list_experiments(query).experiments; };
-          const auto found = co_await blocking(s, std::move(read));
+          const auto found = co_await offload(s, std::move(read));
           if (found.empty()) co_return not_found("experiment '{}' not found", q.experiment_id);
           best = found.front().best_metric;
           if (!best) co_return not_found("experiment {} has no validation", q.experiment_id);

@@ -66,7 +66,7 @@ asio::awaitable<std::optional<Object>> of_experiment(Services& s, ExperimentId i
     if (!record) return std::nullopt;
     return std::pair(record->project_id, record->owner);
   };
-  const auto stored = co_await blocking(s, std::move(read));
+  const auto stored = co_await offload(s, std::move(read));
   if (!stored) co_return std::nullopt;
   co_return in_project(s, stored->first, std::move(what), stored->second);
 }
@@ -79,7 +79,7 @@ asio::awaitable<std::optional<Object>> of_trial(Services& s, TrialId id) {
     const auto record = s.store.trial(id);
     return record ? std::optional(record->experiment_id) : std::nullopt;
   };
-  const auto experiment = co_await blocking(s, std::move(read));
+  const auto experiment = co_await offload(s, std::move(read));
   if (!experiment) co_return std::nullopt;
   co_return co_await of_experiment(s, *experiment, std::move(what));
 }
@@ -89,7 +89,7 @@ asio::awaitable<std::optional<Object>> of_checkpoint(Services& s, std::string uu
     const auto record = s.store.checkpoint(uuid);
     return record ? std::optional(record->experiment_id) : std::nullopt;
   };
-  const auto experiment = co_await blocking(s, std::move(read));
+  const auto experiment = co_await offload(s, std::move(read));
   if (!experiment) co_return std::nullopt;
   co_return co_await of_experiment(s, *experiment, "checkpoint " + uuid);
 }
@@ -122,7 +122,7 @@ asio::awaitable<Found> of_task(Services& s, std::string id, Permission permissio
       if (const auto trial = s.store.trial_of_task(id)) stored.trial = trial->id;
     return stored;
   };
-  const auto stored = co_await blocking(s, std::move(read));
+  const auto stored = co_await offload(s, std::move(read));
   if (stored.task) co_return Place{described(*stored.task), permission};
   if (!stored.trial) co_return std::nullopt;
   auto object = co_await of_trial(s, *stored.trial);

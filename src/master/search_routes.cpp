@@ -194,7 +194,7 @@ Result<EventsReply> events_now(Services& s, const experiment::Experiment& live) 
 
 asio::awaitable<Result<experiment::ExperimentRecord>> stored(Services& s, ExperimentId id) {
   auto read = [&s, id] { return s.store.experiment(id); };
-  auto record = co_await blocking(s, std::move(read));
+  auto record = co_await offload(s, std::move(read));
   if (!record || record->state == experiment::State::Deleted)
     co_return not_found("experiment '{}' not found", id);
   if (experiment::searcher_name(record->config) != "custom") co_return tl::unexpected(decides_by_itself(id));

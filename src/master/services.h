@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "det/access/throttle.h"
+#include "det/http/offload.h"
 #include "det/http/router.h"
 #include "det/master/auth.h"
-#include "det/master/blocking.h"
 #include "det/master/ledger.h"
 #include "det/master/log_retention.h"
 #include "det/master/proxies.h"
@@ -67,8 +67,8 @@ struct Services {
 
 /// Runs blocking work on the pool; name `work` before the call.
 template <class F>
-asio::awaitable<std::invoke_result_t<F>> blocking(Services& s, F work) {
-  return blocking(s.pool, std::move(work));
+asio::awaitable<std::invoke_result_t<F&>> offload(Services& s, F work) {
+  return http::offload(s.pool, std::move(work));
 }
 
 /// Whether the caller speaks TLS, with us or with a program in front of us, which says so. Who makes that up

@@ -162,7 +162,7 @@ asio::awaitable<Result<SimulateReply>> simulate(Services& s, Context context, Si
             forecast::forecast(asked, [until] { return std::chrono::steady_clock::now() > until; }));
     return Played(std::move(answer), std::move(asked.costs));
   };
-  auto played = co_await blocking(s, std::move(play));
+  auto played = co_await offload(s, std::move(play));
   if (!played) co_return tl::unexpected(played.error());
   reply.forecast = std::move(played->first);
   reply.curves = static_cast<std::int32_t>(played->second.curves.size());

@@ -54,7 +54,7 @@ asio::awaitable<Result<SourceReply>> add(Services& s, Context context, SourceReq
     co_return invalid_argument("trialSourceInfoType is '{}'; it must be {} or {}", in.trial_source_info_type,
                                kKinds[0], kKinds[1]);
   auto read = [&s, uuid = in.checkpoint_uuid] { return s.store.checkpoint(uuid).has_value(); };
-  const auto known = co_await blocking(s, std::move(read));
+  const auto known = co_await offload(s, std::move(read));
   if (!known) co_return not_found("checkpoint '{}' not found", in.checkpoint_uuid);
   std::vector<store::Change> changes;
   changes.push_back(store::PutTrialSource{
@@ -84,7 +84,7 @@ asio::awaitable<Result<ReportsReply>> of_checkpoint(Services& s, OfCheckpoint in
     return reports_of(s.store, s.store.sources_of_checkpoint(in.checkpoint_uuid), in.metric_group,
                       in.trial_source_info_type);
   };
-  co_return co_await blocking(s, std::move(read));
+  co_return co_await offload(s, std::move(read));
 }
 
 asio::awaitable<Result<ReportsReply>> of_version(Services& s, OfVersion in) {
@@ -98,7 +98,7 @@ asio::awaitable<Result<ReportsReply>> of_version(Services& s, OfVersion in) {
     std::erase_if(sources, [&](const auto& source) { return source.model_version != in.model_version_num; });
     return reports_of(s.store, sources, in.metric_group, in.trial_source_info_type);
   };
-  co_return co_await blocking(s, std::move(read));
+  co_return co_await offload(s, std::move(read));
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ asio::awaitable<Result<void>> may_start_from(Services& s, const std::any& princi
   std::vector<std::pair<Kind, json::value>> sources;
   if (request.parent_id) {
     auto read = [&s, id = *request.parent_id] { return s.store.experiment(id); };
-    const auto parent = co_await blocking(s, std::move(read));
+    const auto parent = co_await offload(s, std::move(read));
     if (!parent || parent->state == experiment::State::Deleted)
       co_return not_found("experiment '{}' not found; parentId names it", *request.parent_id);
     sources.emplace_back(Kind::Experiment, request.parent_id->value());
@@ -221,7 +221,7 @@ asio::awaitable<Result<ProjectId>> project_of(Services& s, const std::any& princ
       id = *named;
     } else if (request.parent_id) {
       auto read = [&s, parent = *request.parent_id] { return s.store.experiment(parent); };
-      const auto parent = co_await blocking(s, std::move(read));
+      const auto parent = co_await offload(s, std::move(read));
       if (parent && s.workspaces.check_open(ProjectId(parent->project_id)))
         id = ProjectId(parent->project_id);
     }
@@ -285,7 +285,7 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
     warnings.emplace_back("LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED");
   }
   auto packing = [files = std::move(request.model_definition)] { return pack(files); };
-  auto packed = co_await blocking(s, std::move(packing));
+  auto packed = co_await offload(s, std::move(packing));
   if (!packed) co_return tl::unexpected(packed.error());
 
   const auto& config = resolved->config;
@@ -382,7 +382,7 @@ asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, Prev
   auto play = [config, seed = request.seed] {
     return search::preview(config, static_cast<std::uint32_t>(seed));
   };
-  const auto played = co_await blocking(s, std::move(play));
+  const auto played = co_await offload(s, std::move(play));
   if (!played) co_return tl::unexpected(played.error());
   auto times = summaries_of(config, *played);
   if (!times) co_return tl::unexpected(times.error());

@@ -87,7 +87,7 @@ asio::awaitable<Result<Empty>> add(Services& s, std::any principal, std::vector<
       continue;
     }
     auto read = [&s, task = task] { return s.store.trial_of_task(task); };
-    const auto trial = co_await blocking(s, std::move(read));
+    const auto trial = co_await offload(s, std::move(read));
     if (!trial) co_return not_found("task '{}' not found", task);
     if (!s.unmanaged.has(trial->id))
       co_return failed_precondition("task {} runs on the cluster; its agent ships its log", task);

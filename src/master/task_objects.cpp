@@ -61,7 +61,7 @@ std::string state_name(experiment::AllocationState state) {
 asio::awaitable<Result<task::TaskRecord>> find_task(Services& s, std::string id) {
   if (const auto* live = s.ledger.cluster().task(id)) co_return live->record();
   auto read = [&s, id] { return s.store.task(id); };
-  auto record = co_await blocking(s, std::move(read));
+  auto record = co_await offload(s, std::move(read));
   if (!record) co_return not_found("task '{}' not found", id);
   co_return *std::move(record);
 }

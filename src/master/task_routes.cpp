@@ -171,7 +171,7 @@ struct Found {
 asio::awaitable<Result<Found>> find(Services& s, std::string id) {
   co_await s.ledger.durable();
   auto read = [&s, id] { return Found{s.store.trial_of_task(id), s.store.task(id)}; };
-  auto found = co_await blocking(s, std::move(read));
+  auto found = co_await offload(s, std::move(read));
   if (!found.trial && !found.task) co_return not_found("task '{}' not found", id);
   co_return found;
 }
@@ -180,7 +180,7 @@ asio::awaitable<Result<OneReply>> get(Services& s, ById query) {
   const auto found = co_await find(s, query.task_id);
   if (!found) co_return tl::unexpected(found.error());
   auto read = [&s, id = query.task_id] { return s.store.allocations(id); };
-  const auto allocations = co_await blocking(s, std::move(read));
+  const auto allocations = co_await offload(s, std::move(read));
   OneReply reply{.task = {.task_id = query.task_id, .task_type = "TASK_TYPE_TRIAL"}};
   if (found->trial) {
     reply.task.start_time = found->trial->start_time;
@@ -225,7 +225,7 @@ asio::awaitable<Result<AcceleratorsReply>> accelerators(Services& s, ById query)
   const auto found = co_await find(s, query.task_id);
   if (!found) co_return tl::unexpected(found.error());
   auto read = [&s, id = query.task_id] { return s.store.allocations(id); };
-  const auto allocations = co_await blocking(s, std::move(read));
+  const auto allocations = co_await offload(s, std::move(read));
   AcceleratorsReply reply;
   for (const auto& record : allocations)
     for (const auto& share : record.shares) {
@@ -256,7 +256,7 @@ asio::awaitable<Result<ContextReply>> context_directory(Services& s, ById query)
     const auto experiment = s.store.experiment(found.trial->experiment_id);
     return experiment ? s.store.model_definition(experiment->model_definition) : std::nullopt;
   };
-  const auto archive = co_await blocking(s, std::move(read));
+  const auto archive = co_await offload(s, std::move(read));
   co_return ContextReply{archive ? base64_encode(*archive) : ""};
 }
 
@@ -265,7 +265,7 @@ asio::awaitable<Result<ConfigReply>> config_of(Services& s, ById query) {
   if (!found) co_return tl::unexpected(found.error());
   if (found->task) co_return ConfigReply{json::serialize(config::masked(found->task->config))};
   auto read = [&s, id = found->trial->experiment_id] { return s.store.experiment(id); };
-  const auto experiment = co_await blocking(s, std::move(read));
+  const auto experiment = co_await offload(s, std::move(read));
   co_return ConfigReply{experiment ? json::serialize(config::masked(experiment->config)) : "{}"};
 }
 

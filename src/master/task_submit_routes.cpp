@@ -130,7 +130,7 @@ asio::awaitable<Result<void>> check_shown(Services& s, const LaunchRequest& requ
       if (!s.store.trial(id)) return not_found("trial '{}' not found", id);
     return {};
   };
-  co_return co_await blocking(s, std::move(read));
+  co_return co_await offload(s, std::move(read));
 }
 
 /// In that workspace, and what it shall show or is made from.
@@ -167,7 +167,7 @@ asio::awaitable<Result<LaunchReply>> launch(Services& s, TaskKind kind, Context 
   std::vector<store::TemplateRecord> templates;
   if (!request.template_name.empty()) {
     auto read = [&s] { return s.store.templates(); };
-    templates = co_await blocking(s, std::move(read));
+    templates = co_await offload(s, std::move(read));
   }
   const auto layers = layers_of(s, request, templates);
   if (!layers) co_return tl::unexpected(layers.error());
@@ -193,7 +193,7 @@ asio::awaitable<Result<LaunchReply>> launch(Services& s, TaskKind kind, Context 
   ModelDefinition packed;
   if (!request.files.empty()) {
     auto packing = [files = std::move(request.files)] { return pack(files); };
-    auto done = co_await blocking(s, std::move(packing));
+    auto done = co_await offload(s, std::move(packing));
     if (!done) co_return tl::unexpected(done.error());
     packed = *std::move(done);
   }

@@ -60,7 +60,7 @@ Template to_api(const store::TemplateRecord& record) {
 
 asio::awaitable<bool> exists(Services& s, const std::string& name) {
   auto read = [&s] { return s.store.templates(); };
-  const auto all = co_await blocking(s, std::move(read));
+  const auto all = co_await offload(s, std::move(read));
   co_return std::ranges::any_of(all, [&](const auto& record) { return record.name == name; });
 }
 
@@ -100,7 +100,7 @@ asio::awaitable<Result<json::object>> rename(Services& s, Context context, Renam
     co_return invalid_argument("newName is '{}'; a template needs a name", request.new_name);
   const auto turn = co_await s.templates.take();
   auto read = [&s] { return s.store.templates(); };
-  const auto all = co_await blocking(s, std::move(read));
+  const auto all = co_await offload(s, std::move(read));
   const auto named = [&](const std::string& name) {
     return std::ranges::find(all, name, &store::TemplateRecord::name);
   };
@@ -126,7 +126,7 @@ void add_template_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/templates",
       [&s](Context, ListQuery q) -> asio::awaitable<Result<ListReply>> {
         auto read = [&s] { return s.store.templates(); };
-        auto all = co_await blocking(s, std::move(read));  // by name
+        auto all = co_await offload(s, std::move(read));  // by name
         std::erase_if(all, [&](const auto& record) { return record.name.find(q.name) == std::string::npos; });
         if (q.order_by == "ORDER_BY_DESC") std::reverse(all.begin(), all.end());
         const auto span = page_of(all.size(), q.offset, q.limit);
@@ -139,7 +139,7 @@ void add_template_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/templates/{templateName}",
       [&s](Context, ByName q) -> asio::awaitable<Result<json::object>> {
         auto read = [&s] { return s.store.templates(); };
-        const auto all = co_await blocking(s, std::move(read));
+        const auto all = co_await offload(s, std::move(read));
         for (const auto& record : all)
           if (record.name == q.template_name)
             co_return json::object{{"template", http::to_wire(to_api(record))}};

@@ -82,7 +82,7 @@ asio::awaitable<std::vector<api::Trial>> complete(Services& s, std::vector<exper
     }
     return trials;
   };
-  auto trials = co_await blocking(s, read);
+  auto trials = co_await offload(s, read);
   for (std::size_t i = 0; i < trials.size(); ++i) complete_trial(s, records[i], trials[i]);
   co_await s.ledger.durable();
   co_return trials;
@@ -107,7 +107,7 @@ asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
                 .limit = std::max(in.limit, 0),
                 .descending = is_descending(in.order_by)};
   auto read = [&s, id = in.experiment_id] { return s.store.experiment(id).has_value(); };
-  const auto known = co_await blocking(s, std::move(read));
+  const auto known = co_await offload(s, std::move(read));
   if (!known) co_return not_found("experiment '{}' not found", in.experiment_id);
   if (in.offset < 0) {  // counts from the end
     auto read_count = [&s, query] {
@@ -115,11 +115,11 @@ asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
       only_count.page = {.offset = 0, .limit = 1};
       return s.store.list_trials(only_count).total;
     };
-    const auto total = co_await blocking(s, std::move(read_count));
+    const auto total = co_await offload(s, std::move(read_count));
     query.page.offset = std::max<std::int64_t>(0, total + in.offset);
   }
   auto read_2 = [&s, query] { return s.store.list_trials(query); };
-  auto found = co_await blocking(s, std::move(read_2));
+  auto found = co_await offload(s, std::move(read_2));
   TrialsReply reply;
   const auto count = found.trials.size();
   reply.trials = co_await complete(s, std::move(found.trials));
@@ -184,7 +184,7 @@ asio::awaitable<Result<WorkloadsReply>> workloads(Services& s, WorkloadsQuery in
     if (!s.store.trial(query.trial)) return std::nullopt;
     return s.store.workloads(query);
   };
-  const auto page = co_await blocking(s, std::move(read));
+  const auto page = co_await offload(s, std::move(read));
   if (!page) co_return not_found("trial '{}' not found", in.trial_id);
   WorkloadsReply reply;
   for (const auto& record : page->workloads)
@@ -205,7 +205,7 @@ asio::awaitable<std::vector<experiment::MetricRecord>> curve_of(Services& s, Tri
   if (!group.empty()) query.group = std::move(group);
   query.points = curve_points(points);
   auto read = [&s, query] { return s.store.curve(query); };
-  co_return co_await blocking(s, std::move(read));
+  co_return co_await offload(s, std::move(read));
 }
 
 asio::awaitable<Result<void>> stream_metrics(Services& s, std::vector<TrialId> trials, std::string group,
@@ -223,7 +223,7 @@ asio::awaitable<Result<void>> stream_metrics(Services& s, std::vector<TrialId> t
     if (!group.empty()) query.group = group;
     while (true) {
       auto read = [&s, query] { return s.store.metrics(query); };
-      const auto reports = co_await blocking(s, std::move(read));
+      const auto reports = co_await offload(s, std::move(read));
       if (reports.empty()) break;
       MetricsReply reply;
       for (const auto& report : reports) reply.metrics.push_back(to_report(report));
@@ -259,7 +259,7 @@ asio::awaitable<Result<void>> follow_metrics(Services& s, TrialId id, std::int32
       auto read = [&s, id, after] {
         return s.store.metrics({.trial = id, .group = std::nullopt, .after_batches = after});
       };
-      reports = co_await blocking(s, std::move(read));
+      reports = co_await offload(s, std::move(read));
     }
     MetricsReply reply;
     for (const auto& report : reports) {
@@ -309,7 +309,7 @@ api::MetricsReport to_report(const experiment::MetricRecord& r) {
 
 asio::awaitable<Result<api::Trial>> find_trial(Services& s, TrialId id) {
   auto read = [&s, id] { return s.store.trial(id); };
-  auto record = co_await blocking(s, std::move(read));
+  auto record = co_await offload(s, std::move(read));
   if (!record) co_return not_found("trial '{}' not found", id);
   std::vector<experiment::TrialRecord> records;
   records.push_back(*std::move(record));
@@ -321,7 +321,7 @@ asio::awaitable<Result<Empty>> kill_trial(Services& s, Context context, TrialId 
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (s.ledger.cluster().trial(id) == nullptr) {
     auto read = [&s, id] { return s.store.trial(id).has_value(); };
-    const auto known = co_await blocking(s, std::move(read));
+    const auto known = co_await offload(s, std::move(read));
     if (!known) co_return not_found("trial '{}' not found", id);
     if (s.unmanaged.active(id))
       co_return failed_precondition(

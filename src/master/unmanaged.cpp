@@ -3,7 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "det/checkpoint/storage.h"
-#include "det/master/blocking.h"
+#include "det/http/offload.h"
 #include "det/master/objects.h"
 
 namespace det::master {
@@ -79,7 +79,7 @@ asio::awaitable<Result<Unmanaged::Open*>> Unmanaged::open(ExperimentId id) {
       std::vector<experiment::TrialRecord> trials;
     };
     auto read = [this, id] { return Stored{store_.experiment(id), store_.trials(id)}; };
-    auto stored = co_await blocking(pool_, std::move(read));
+    auto stored = co_await http::offload(pool_, std::move(read));
     if (!stored.record) co_return not_found("experiment '{}' not found", id);
     const auto state = stored.record->state;
     if (state == State::Deleting || state == State::DeleteFailed || state == State::Deleted)
@@ -314,7 +314,7 @@ asio::awaitable<Result<Unmanaged::Run>> Unmanaged::start(TrialId id, bool resume
     read_past.validations = store_.metrics({.trial = id, .group = "validation"});
     return read_past;
   };
-  const auto past = co_await blocking(pool_, std::move(read));
+  const auto past = co_await http::offload(pool_, std::move(read));
   const auto& latest = past.checkpoint;
   const auto found = co_await open(id);  // again: what it pointed to may be gone
   if (!found) co_return tl::unexpected(found.error());

@@ -1,6 +1,6 @@
 // What the processes of unmanaged trials say while they run.
 
-#include "det/master/blocking.h"
+#include "det/http/offload.h"
 #include "det/master/objects.h"
 #include "det/master/unmanaged.h"
 
@@ -75,7 +75,7 @@ asio::awaitable<Result<void>> Unmanaged::report(experiment::MetricRecord record)
   const auto known = groups.find(record.group);
   if (known == groups.end() || record.batches <= known->second) {
     auto read = [this, record] { return store_.check_metrics(record); };
-    const auto fits = co_await blocking(pool_, std::move(read));
+    const auto fits = co_await http::offload(pool_, std::move(read));
     if (!fits) co_return tl::unexpected(fits.error());
     found = co_await open(id);
     if (!found) co_return tl::unexpected(found.error());

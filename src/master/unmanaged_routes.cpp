@@ -69,7 +69,7 @@ BOOST_DESCRIBE_STRUCT(PrepareReply, (), (storage_id))
 asio::awaitable<Result<void>> check(Services& s, TrialId id) {
   if (s.unmanaged.has(id)) co_return Result<void>{};
   auto read = [&s, id] { return s.store.trial(id).has_value(); };
-  const auto known = co_await blocking(s, std::move(read));
+  const auto known = co_await offload(s, std::move(read));
   if (!known) co_return not_found("trial '{}' not found", id);
   co_return failed_precondition("trial {} runs on the cluster, which alone starts it and knows its state",
                                 id);
@@ -96,7 +96,7 @@ asio::awaitable<Result<TrialReply>> create(Services& s, Context context, CreateR
     co_return invalid_argument("hparams is {}; it must be an object", json::serialize(request.hparams));
   if (!s.unmanaged.has(id)) {
     auto read = [&s, id] { return s.store.experiment(id).has_value(); };
-    const auto known = co_await blocking(s, std::move(read));
+    const auto known = co_await offload(s, std::move(read));
     if (!known) co_return not_found("experiment '{}' not found", id);
     co_return failed_precondition("experiment {} runs on the cluster; its search makes its trials", id);
   }

@@ -81,7 +81,7 @@ asio::awaitable<Result<SubmitReply>> create_unmanaged(Services& s, Context conte
                                               std::move(by));
   if (!id) co_return tl::unexpected(id.error());
   auto read = [&s, id = *id] { return s.store.experiment(id); };
-  const auto stored = co_await blocking(s, std::move(read));
+  const auto stored = co_await offload(s, std::move(read));
   if (!stored) co_return not_found("experiment '{}' not found", *id);
   reply.experiment = to_api(s, *stored);
   reply.config = reply.experiment.config;

@@ -96,7 +96,7 @@ std::string seconds_text(Time time) {
 
 asio::awaitable<std::vector<cluster::Usage>> usages(Services& s, Time begin, Time end) {
   auto read = [&s, begin, end] { return s.store.usage(begin, end); };
-  auto rows = co_await blocking(s, std::move(read));
+  auto rows = co_await offload(s, std::move(read));
   std::vector<cluster::Usage> all;
   for (auto& row : rows) {
     const auto user = s.auth.users().find(row.owner);

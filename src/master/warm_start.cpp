@@ -46,7 +46,7 @@ asio::awaitable<Result<std::shared_ptr<Collector::Hold>>> hold_source(Services& 
   auto hold = s.collector.hold(uuid);
   if (!hold) co_return invalid_argument("no checkpoint found with UUID {}: it is being deleted", uuid);
   auto looking = [&s, &storage, &uuid] { return can_start_from(s.store, storage, uuid); };
-  const auto fine = co_await blocking(s, std::move(looking));
+  const auto fine = co_await offload(s, std::move(looking));
   if (!fine) co_return tl::unexpected(fine.error());
   co_return hold;
 }

@@ -301,7 +301,7 @@ asio::awaitable<Result<Empty>> raise(Services& s, Context context, CustomRequest
     record = *open;
   } else {
     auto read = [&s, id] { return s.store.experiment(id); };
-    record = co_await blocking(s, std::move(read));
+    record = co_await offload(s, std::move(read));
   }
   if (!record || record->state == experiment::State::Deleted)
     co_return not_found("experiment '{}' not found", id);

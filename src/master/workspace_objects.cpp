@@ -64,7 +64,7 @@ ProjectObject to_object(Services& s, const ProjectRecord& r, const ProjectCounts
 
 asio::awaitable<ProjectCountsById> count_projects(Services& s) {
   auto read = [&s] { return s.store.project_counts(); };
-  auto counts = co_await blocking(s, std::move(read));
+  auto counts = co_await offload(s, std::move(read));
   co_return counts;
 }
 

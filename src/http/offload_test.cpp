@@ -1,6 +1,6 @@
 // Work on the pool outlives whoever asked for it to stop waiting.
 
-#include "det/master/blocking.h"
+#include "det/http/offload.h"
 
 #include <gtest/gtest.h>
 
@@ -12,14 +12,14 @@
 #include <future>
 #include <thread>
 
-namespace det::master {
+namespace det::http {
 namespace {
 
 namespace asio = boost::asio;
 
 asio::awaitable<int> ask(asio::thread_pool& pool) {
   auto work = [] { return 7; };
-  co_return co_await blocking(pool, std::move(work));
+  co_return co_await offload(pool, std::move(work));
 }
 
 /// Returns when the only thread of the pool has done what it had to do.
@@ -29,7 +29,7 @@ void drain(asio::thread_pool& pool) {
   drained.get_future().wait();
 }
 
-TEST(Blocking, ACallThatIsCancelledWhenItsWorkIsDoneStillEndsWithItsAnswer) {
+TEST(Offload, ACallThatIsCancelledWhenItsWorkIsDoneStillEndsWithItsAnswer) {
   asio::io_context context;
   asio::thread_pool pool(1);
   asio::cancellation_signal hang_up;
@@ -50,4 +50,4 @@ TEST(Blocking, ACallThatIsCancelledWhenItsWorkIsDoneStillEndsWithItsAnswer) {
 }
 
 }  // namespace
-}  // namespace det::master
+}  // namespace det::http
