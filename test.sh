@@ -13,6 +13,14 @@ run() {
   if ! "$@"; then failed+=("$name"); fi
 }
 
+unit=
+memory=
+end() {
+  if [ -n "$unit" ]; then kill "$unit" 2>/dev/null || true; fi
+  if [ -n "$memory" ]; then umount -l "$memory" || true; rmdir "$memory" || true; fi
+}
+trap end EXIT
+
 tools/setup.sh all
 tools/build.sh release
 export PATH="$PWD/.venv/bin:$PATH" PYTHONDONTWRITEBYTECODE=
@@ -24,9 +32,9 @@ if [ "$(id -u)" = 0 ] && [ "$(awk '/MemAvailable/ {print int($2 / 1048576)}' /pr
   memory="$(mktemp -d /tmp/d.XXXXXX)"
   if mount -t tmpfs -o size=12g,mode=755 det-tests "$memory" 2>/dev/null; then
     export TMPDIR="$memory"
-    trap 'umount -l "$memory"; rmdir "$memory"' EXIT
   else
     rmdir "$memory"
+    memory=
   fi
 fi
 
@@ -54,11 +62,31 @@ python_tests() {
   alone+=("$failures")
 }
 
+unit_tests=(ctest --test-dir build/release --output-on-failure --no-tests=error)
+# More than half of their time is waiting, so they run beside what follows, and what they print comes when that is done.
+unit_log="$(mktemp)"
+"${unit_tests[@]}" -j "$processes" >"$unit_log" 2>&1 &
+unit=$!
+finish_unit_tests() {
+  local code=0
+  wait "$unit" || code=$?
+  unit=
+  if [ "$code" = 0 ]; then
+    tail -n 2 "$unit_log"
+    return
+  fi
+  grep -vE ' Passed |^ +Start ' "$unit_log" || true
+  say "once more, alone: the unit tests that failed"
+  "${unit_tests[@]}" --rerun-failed || return 1
+  alone+=("$(sed -n '/The following tests FAILED/,$ s/^[[:space:]]*[0-9]* - \([^ ]*\) .*/\1/p' "$unit_log")")
+}
+
+say "unit tests and simulation, beside what follows"
 run "rules of the house (tools/tidy.py)"     python tools/tidy.py
 run "formatting, lint and types"              tools/format.sh --check
-run "unit tests and simulation"              ctest --test-dir build/release --output-on-failure --no-tests=error -j "$processes" --progress
 run "the web page's functions"               npm --prefix webui test --silent
 run "the Python package"                     python_tests python/tests
+run "unit tests and simulation"              finish_unit_tests
 run "whole experiments on the real program"  python_tests tests/e2e tools
 
 if [ "${1:-}" = --sanitizers ]; then

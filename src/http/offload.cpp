@@ -11,8 +11,8 @@ namespace asio = boost::asio;
 
 namespace det::http {
 
-// Not by co_spawn: there, Boost 1.81 sends a cancellation to a thread of the pool by a pointer into the waiting
-// call, which may be gone by then.
+// Not by co_spawn: there, Boost 1.81 sends a cancellation to a thread of the pool by a pointer into the
+// waiting call, which may be gone by then.
 asio::awaitable<void> run_on(asio::thread_pool& pool, std::function<void()> work) {
   auto initiate = [&pool](auto handler, std::function<void()> job) {
     auto strand = asio::make_work_guard(asio::get_associated_executor(handler));

@@ -224,7 +224,8 @@ Response error_reply(const Error& error, const Headers& headers);
 
 /// The reply of a handler that has been called, and begins now.
 template <class Out>
-asio::awaitable<Response> serve_typed(asio::awaitable<Result<Out>> call, std::shared_ptr<const Request> request,
+asio::awaitable<Response> serve_typed(asio::awaitable<Result<Out>> call,
+                                      std::shared_ptr<const Request> request,
                                       std::shared_ptr<const Headers> headers) {
   const auto out = co_await std::move(call);
   if (!out) co_return error_reply(out.error(), *headers);

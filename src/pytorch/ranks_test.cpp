@@ -12,6 +12,7 @@
 #include "det/pytorch/checkpoint_files.h"
 #include "det/pytorch/gradients.h"
 #include "det/pytorch/network.h"
+#include "det/pytorch/rank_end.h"
 #include "det/pytorch/testing.h"
 #include "det/pytorch/watch.h"
 
@@ -59,12 +60,15 @@ class RanksTest : public ::testing::Test {
                    .store = store.get(),
                    .own = Store::connect("127.0.0.1", listener.port, patience),
                    .exit_with = {}});
-      Ranks ranks(*store,
-                  Place{.rank = rank,
-                        .size = size,
-                        .machines = std::vector<std::int64_t>(static_cast<std::size_t>(size), 0)},
-                  watch, "lo", patience);
-      const int status = body(ranks);
+      std::unique_ptr<Ranks> ranks;
+      // Who loses another while they still connect ends as one that loses it later.
+      const int status = shared_end(&watch, rank, size, [&] {
+        const Place place{.rank = rank,
+                          .size = size,
+                          .machines = std::vector<std::int64_t>(static_cast<std::size_t>(size), 0)};
+        ranks = std::make_unique<Ranks>(*store, place, watch, "lo", patience);
+        return body(*ranks);
+      });
       watch.leave();
       return status;
     } catch (const std::exception& error) {

@@ -53,7 +53,7 @@ export async function start(base, pictures) {
       await page.evaluate(() =>
         Promise.allSettled(document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished)),
       );
-      if (pictures) await page.screenshot({ path: `${pictures}/${String(steps).padStart(2, "0")}.png` });
+      if (pictures && process.env.DET_PICTURES) await page.screenshot({ path: `${pictures}/${String(steps).padStart(2, "0")}.png` });
       assert.deepEqual(problems, [], `the browser complained: ${what}`);
       assert.deepEqual(await accessibilityProblems(page), [], `not accessible: ${what}`);
       console.log(`ok ${steps} ${what}`);
