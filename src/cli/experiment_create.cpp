@@ -122,6 +122,9 @@ void show_warnings(Console& console, const json::value& answer) {
     else
       console.note("Warning: " + name);
   }
+  // On standard error: scripts read the lines of `create`.
+  for (const auto& warning : list_at(answer, "configWarnings"))
+    console.warn("Warning: " + cell_text(warning));
 }
 
 Result<int> create_test(Session& session, const CreateOptions& options, const ExperimentDocument& document,
@@ -132,6 +135,7 @@ Result<int> create_test(Session& session, const CreateOptions& options, const Ex
   check["validateOnly"] = true;
   DET_TRY(const auto valid, session.post("/api/v1/experiments", check));
   console.good("Experiment configuration validation succeeded! \U0001F389");
+  show_warnings(console, valid);
 
   console.write_line("Creating test experiment...");
   console.flush();

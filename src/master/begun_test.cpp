@@ -50,11 +50,6 @@ class Begun : public testing::MasterTest {
     call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id));
     exit("a", 1, allocation, 137);
   }
-  template <typename Condition>
-  bool comes_true(Condition condition) {
-    for (int i = 0; i < 500 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return condition();
-  }
   testing::Answer delete_experiment(std::int64_t id) {
     return call(user_, "DELETE", fmt::format("/api/v1/experiments/{}", id));
   }

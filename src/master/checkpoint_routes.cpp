@@ -151,14 +151,26 @@ checkpoint::Fd open_member(const std::filesystem::path& root, const std::string&
   return checkpoint::open_file_beneath(directory.get(), name, (root / name).string());
 }
 
-/// Sends the checkpoint's files as tar.gz, a few MiB of memory whatever their size.
+/// Whether the caller wants a zip file rather than what is sent by default, a tar.gz.
+bool wants_zip(const http::Request& request) {
+  const auto* accepted = request.headers.find("Accept");
+  return accepted != nullptr && accepted->find("application/zip") != std::string::npos &&
+         accepted->find("application/gzip") == std::string::npos;
+}
+
+/// Sends the checkpoint's files as tar.gz or zip, a few MiB of memory whatever their size.
 asio::awaitable<void> stream_archive(Services& s, std::filesystem::path root, std::vector<std::string> names,
-                                     http::StreamWriter& writer) {
+                                     bool zip, http::StreamWriter& writer) {
   std::string buffer;
   std::unique_ptr<archive, int (*)(archive*)> out(archive_write_new(), archive_write_free);
-  archive_write_add_filter_gzip(out.get());
-  archive_write_set_options(out.get(), "gzip:compression-level=1");
-  archive_write_set_format_pax_restricted(out.get());
+  if (zip) {
+    archive_write_set_format_zip(out.get());
+    archive_write_set_options(out.get(), "zip:compression-level=1");
+  } else {
+    archive_write_add_filter_gzip(out.get());
+    archive_write_set_options(out.get(), "gzip:compression-level=1");
+    archive_write_set_format_pax_restricted(out.get());
+  }
   archive_write_set_bytes_in_last_block(out.get(), 1);
   archive_write_open(out.get(), &buffer, nullptr, append, nullptr);
   for (const auto& name : names) {
@@ -219,10 +231,12 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
   const auto whole = co_await offload(s, std::move(look));
   if (!whole) co_return http::error_response(whole.error());
   http::Response response;
-  response.headers.set("Content-Type", "application/gzip");
-  response.headers.set("Content-Disposition", fmt::format("attachment; filename=\"{}.tar.gz\"", uuid));
-  response.stream = [&s, files = *files, names](http::StreamWriter& writer) {
-    return stream_archive(s, files->path(), names, writer);
+  const bool zip = wants_zip(request);
+  response.headers.set("Content-Type", zip ? "application/zip" : "application/gzip");
+  response.headers.set("Content-Disposition",
+                       fmt::format("attachment; filename=\"{}.{}\"", uuid, zip ? "zip" : "tar.gz"));
+  response.stream = [&s, files = *files, names, zip](http::StreamWriter& writer) {
+    return stream_archive(s, files->path(), names, zip, writer);
   };
   co_return response;
 }

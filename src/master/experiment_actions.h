@@ -11,6 +11,8 @@ asio::awaitable<Result<http::Empty>> archive_experiment(Services& s, http::Conte
                                                         bool archived);
 /// Returns once it is marked; files and rows go after that.
 asio::awaitable<Result<http::Empty>> delete_experiment(Services& s, http::Context context, ExperimentId id);
+/// The same for whoever was found to be allowed to.
+asio::awaitable<Result<http::Empty>> begin_deletion(Services& s, ExperimentId id);
 asio::awaitable<Result<http::Empty>> move_experiment(Services& s, http::Context context, ExperimentId id,
                                                      store::ProjectId project);
 /// POST /api/v1/experiments/continue

@@ -294,6 +294,10 @@ asio::awaitable<Result<Empty>> archive_experiment(Services& s, Context context, 
 
 asio::awaitable<Result<Empty>> delete_experiment(Services& s, Context context, ExperimentId id) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  co_return co_await begin_deletion(s, id);
+}
+
+asio::awaitable<Result<Empty>> begin_deletion(Services& s, ExperimentId id) {
   auto record = co_await find(s, id);
   if (!record) co_return tl::unexpected(record.error());
   if (!experiment::is_terminal(record->state))

@@ -24,6 +24,7 @@
 #include "det/master/experiment_actions.h"
 #include "det/master/log_ring.h"
 #include "det/master/measurements.h"
+#include "det/master/place_deletion.h"
 #include "det/master/policy_book.h"
 #include "det/master/pool_bindings.h"
 #include "det/master/proxy_routes.h"
@@ -208,6 +209,7 @@ class Server final : public Master {
     DET_TRY([[maybe_unused]] const auto listening,
             server_.listen(options_.address, options_.port).map([] { return true; }));
     for (const auto id : ledger_.awaiting_collection()) collector_.collect(id);
+    resume_deletions(services_, strand_);
     webhooks_.start();
     asio::co_spawn(strand_, tick(), [](std::exception_ptr failure) {
       if (failure) std::rethrow_exception(failure);

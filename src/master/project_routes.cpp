@@ -6,6 +6,7 @@
 #include "det/master/experiment_actions.h"
 #include "det/master/experiment_patch.h"
 #include "det/master/objects.h"
+#include "det/master/place_deletion.h"
 #include "det/master/workspace_objects.h"
 
 namespace det::master {
@@ -198,16 +199,9 @@ asio::awaitable<Result<NotesReply>> add_note(Services& s, Context context, AddNo
 asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, ById q) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
-  const auto counts = co_await count_projects(s);
-  const auto record = find_project(s, q.id);
-  if (!record) co_return tl::unexpected(record.error());
-  if (const auto held = counts.find(q.id); held != counts.end())
-    co_return failed_precondition("project '{}' holds {} experiments; delete or move them first",
-                                  record->name, held->second.experiments);
-  auto changes = s.workspaces.remove(q.id);
-  if (!changes) co_return tl::unexpected(changes.error());
-  co_await s.ledger.write(*std::move(changes));
-  co_return DeleteReply{};
+  const auto gone = co_await delete_project(s, std::move(context), q.id);
+  if (!gone) co_return tl::unexpected(gone.error());
+  co_return DeleteReply{*gone};
 }
 
 }  // namespace
@@ -256,7 +250,7 @@ void add_project_routes(http::Router& router, Services& s) {
       Doc{.summary = "Change a project", .tag = tag, .errors = refusals});
   router.add<ById, DeleteReply>(
       Verb::Delete, "/api/v1/projects/{id}", [&s](Context c, ById q) { return remove(s, std::move(c), q); },
-      Doc{.summary = "Delete a project that holds no experiments", .tag = tag, .errors = refusals});
+      Doc{.summary = "Delete a project, and all experiments in it", .tag = tag, .errors = refusals});
   for (const bool on : {true, false})
     router.add<ById, Empty>(
         Verb::Post, on ? "/api/v1/projects/{id}/archive" : "/api/v1/projects/{id}/unarchive",

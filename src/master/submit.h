@@ -35,8 +35,10 @@ struct SubmitReply {
   json::value config;
   std::vector<std::string> warnings;
   std::string launch_reason;  ///< ours: why it could never run on the pool as it is now; empty if it could
+  std::vector<std::string>
+      config_warnings;  ///< ours: what of the configuration is taken otherwise than it reads
 };
-BOOST_DESCRIBE_STRUCT(SubmitReply, (), (experiment, config, warnings, launch_reason))
+BOOST_DESCRIBE_STRUCT(SubmitReply, (), (experiment, config, warnings, launch_reason, config_warnings))
 
 /// Where the experiment shall be: where the request says, else its configuration, else where its parent is.
 /// PermissionDenied where the caller may not.

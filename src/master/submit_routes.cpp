@@ -305,7 +305,8 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   SubmitReply reply{.experiment = {},
                     .config = config::masked(config.document),
                     .warnings = std::move(warnings),
-                    .launch_reason = reason.value_or("")};
+                    .launch_reason = reason.value_or(""),
+                    .config_warnings = std::move(resolved->warnings)};
   if (request.validate_only) {
     reply.experiment = to_api(s, record);
     co_return reply;

@@ -7,6 +7,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <filesystem>
 #include <future>
 #include <thread>
@@ -134,6 +135,12 @@ class MasterTest : public ::testing::Test {
     const auto reply = http::from_wire<api::SyncReply>(answer.body);
     EXPECT_TRUE(reply) << answer.text;
     return reply ? *reply : api::SyncReply{};
+  }
+  /// Whether it becomes true within five seconds.
+  template <typename Condition>
+  bool comes_true(Condition condition) {
+    for (int i = 0; i < 500 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return condition();
   }
   /// Ends the allocation with this status.
   void exit(const std::string& agent, int slots, const std::string& allocation, int code) {

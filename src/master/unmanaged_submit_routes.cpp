@@ -70,8 +70,11 @@ asio::awaitable<Result<SubmitReply>> create_unmanaged(Services& s, Context conte
   record.forked_from = request.parent_id;
   record.project_id = project->value();
   record.git = *std::move(git);
-  SubmitReply reply{
-      .experiment = {}, .config = config::masked(config.document), .warnings = {}, .launch_reason = ""};
+  SubmitReply reply{.experiment = {},
+                    .config = config::masked(config.document),
+                    .warnings = {},
+                    .launch_reason = "",
+                    .config_warnings = {}};
   if (request.validate_only) {
     reply.experiment = to_api(s, record);
     co_return reply;

@@ -11,6 +11,12 @@ std::string username(Services& s, UserId id) {
   return found == s.auth.users().end() ? "" : found->second.username;
 }
 
+/// What API objects say of a deletion: the state, and why it failed.
+std::pair<std::string, std::string> state_of(const Workspaces::Deletion* deletion) {
+  if (deletion == nullptr) return {"WORKSPACE_STATE_UNSPECIFIED", ""};
+  return {deletion->failed ? "WORKSPACE_STATE_DELETE_FAILED" : "WORKSPACE_STATE_DELETING", deletion->error};
+}
+
 json::value without_secrets(const json::value& storage) {
   if (!storage.is_object()) return storage;
   return config::masked(json::object{{"checkpoint_storage", storage}}).at("checkpoint_storage");
@@ -33,6 +39,7 @@ WorkspaceObject to_object(Services& s, const WorkspaceRecord& r, const ProjectCo
                          .default_aux_pool = r.default_aux_pool,
                          .checkpoint_storage_config = without_secrets(r.checkpoint_storage),
                          .pinned_at = pinned_at};
+  std::tie(object.state, object.error_message) = state_of(s.workspaces.deletion(r.id));
   for (const auto& [id, count] : counts) {
     const auto* project = s.workspaces.project(id);
     if ((project == nullptr ? store::kUncategorizedWorkspace : project->workspace) == r.id)
@@ -45,6 +52,9 @@ ProjectObject to_object(Services& s, const ProjectRecord& r, const ProjectCounts
   const auto* workspace = s.workspaces.find(r.workspace);
   const auto found = counts.find(r.id);
   const auto count = found == counts.end() ? store::ProjectCounts{} : found->second;
+  const auto* deletion = s.workspaces.deletion(r.id);
+  if (deletion == nullptr) deletion = s.workspaces.deletion(r.workspace);
+  auto [state, error] = state_of(deletion);
   return {.id = r.id,
           .name = r.name,
           .key = r.key,
@@ -59,6 +69,8 @@ ProjectObject to_object(Services& s, const ProjectRecord& r, const ProjectCounts
           .last_experiment_started_at = count.last_started,
           .username = username(s, r.owner),
           .user_id = r.owner,
+          .state = std::move(state),
+          .error_message = std::move(error),
           .notes = r.notes};
 }
 

@@ -5,6 +5,7 @@
 #include "det/base/text.h"
 #include "det/config/layer.h"
 #include "det/master/objects.h"
+#include "det/master/place_deletion.h"
 #include "det/master/policy_book.h"
 #include "det/master/pool_bindings.h"
 #include "det/master/registry.h"
@@ -206,24 +207,9 @@ asio::awaitable<Result<Empty>> archive(Services& s, Context context, WorkspaceId
 asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, ById q) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
-  const auto record = find_workspace(s, q.id);
-  if (!record) co_return tl::unexpected(record.error());
-  if (const auto models = s.registry.count_in(q.id); models > 0)
-    co_return failed_precondition(
-        "workspace '{}' holds {} model{}; move or delete what it holds first ('det model list -w {}')",
-        record->name, models, models == 1 ? "" : "s", record->name);
-  if (const auto pool = s.bindings.only_of(q.id); !pool.empty())
-    co_return failed_precondition(
-        "resource pool '{}' is bound to workspace '{}' alone and would be open to all; bind it to another "
-        "first",
-        pool, record->name);
-  auto changes = s.workspaces.remove(q.id);
-  if (!changes) co_return tl::unexpected(changes.error());
-  s.policies.forget(q.id);
-  for (auto& change : s.bindings.forget(q.id)) changes->push_back(std::move(change));
-  for (auto& change : s.roles.forget_workspace(q.id.value())) changes->push_back(std::move(change));
-  co_await s.ledger.write(*std::move(changes));
-  co_return DeleteReply{};
+  const auto gone = co_await delete_workspace(s, std::move(context), q.id);
+  if (!gone) co_return tl::unexpected(gone.error());
+  co_return DeleteReply{*gone};
 }
 
 asio::awaitable<Result<Empty>> pin(Services& s, Context context, WorkspaceId id, bool pinned) {
@@ -271,7 +257,9 @@ void add_workspace_routes(http::Router& router, Services& s) {
       Doc{.summary = "Change a workspace", .tag = tag, .errors = refusals});
   router.add<ById, DeleteReply>(
       Verb::Delete, "/api/v1/workspaces/{id}", [&s](Context c, ById q) { return remove(s, std::move(c), q); },
-      Doc{.summary = "Delete a workspace that holds no projects", .tag = tag, .errors = refusals});
+      Doc{.summary = "Delete a workspace, and all projects and experiments in it",
+          .tag = tag,
+          .errors = refusals});
   for (const bool on : {true, false}) {
     router.add<ById, Empty>(
         Verb::Post, on ? "/api/v1/workspaces/{id}/archive" : "/api/v1/workspaces/{id}/unarchive",

@@ -13,12 +13,43 @@ using store::kUncategorizedWorkspace;
 
 constexpr const char* kNextWorkspace = "next_workspace_id";
 constexpr const char* kNextProject = "next_project_id";
+constexpr const char* kDeletions = "deletions_of_places";
 constexpr std::size_t kNameBytesMax = 80, kKeyBytesMax = 5;
 constexpr const char* kUncategorized = "Uncategorized";
 
 std::int64_t kept(store::Store& store, const char* key) {
   const auto text = store.setting(key);
   return text ? json::to_int64(json::value(*text)).value_or(2) : 2;
+}
+
+/// What is kept of deletions: ids and why they failed; an empty text where they go on.
+struct KeptDeletions {
+  std::map<std::string, std::string> projects, workspaces;
+};
+BOOST_DESCRIBE_STRUCT(KeptDeletions, (), (projects, workspaces))
+
+template <class Id>
+std::map<std::string, std::string> kept(const std::map<Id, Workspaces::Deletion>& deletions) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [id, deletion] : deletions) texts.emplace(std::to_string(id.value()), deletion.error);
+  return texts;
+}
+
+template <class Id>
+std::map<Id, Workspaces::Deletion> read(const std::map<std::string, std::string>& texts) {
+  std::map<Id, Workspaces::Deletion> deletions;
+  for (const auto& [id, error] : texts)
+    deletions.emplace(Id(json::to_int64(json::value(id)).value_or(0)),
+                      Workspaces::Deletion{.failed = !error.empty(), .error = error});
+  return deletions;
+}
+
+template <class Id>
+std::vector<Id> going_on(const std::map<Id, Workspaces::Deletion>& deletions) {
+  std::vector<Id> ids;
+  for (const auto& [id, deletion] : deletions)
+    if (!deletion.failed) ids.push_back(id);
+  return ids;
 }
 
 Result<void> check_name(const char* what, const std::string& name) {
@@ -46,6 +77,14 @@ Workspaces::Workspaces(store::Store& store) {
                         .owner = UserId(1)};
   workspaces_.emplace(workspace.id, std::move(workspace));
   projects_.emplace(project.id, std::move(project));
+  if (const auto text = store.setting(kDeletions)) {
+    const auto parsed =
+        json::parse(*text).and_then([](const auto& v) { return json::from_json<KeptDeletions>(v); });
+    if (parsed) {
+      project_deletions_ = read<ProjectId>(parsed->projects);
+      workspace_deletions_ = read<WorkspaceId>(parsed->workspaces);
+    }
+  }
   // Ids are not given again, even when the newest was deleted before a restart.
   next_workspace_ = std::max(kept(store, kNextWorkspace), workspaces_.rbegin()->first.value() + 1);
   next_project_ = std::max(kept(store, kNextProject), projects_.rbegin()->first.value() + 1);
@@ -106,12 +145,25 @@ Result<void> Workspaces::check_open(ProjectId id) const {
   if (found == nullptr) return not_found("project {} not found", id);
   if (closed(*found))
     return failed_precondition("project '{}' is archived; nothing can be put into it", found->name);
-  return {};
+  return check_stays(*found);
+}
+
+Result<void> Workspaces::check_stays(WorkspaceId id) const {
+  const auto* found = deletion(id);
+  if (found == nullptr || found->failed) return {};
+  return failed_precondition("workspace '{}' is being deleted", workspaces_.at(id).name);
+}
+
+Result<void> Workspaces::check_stays(const ProjectRecord& project) const {
+  const auto* found = deletion(project.id);
+  if (found == nullptr || found->failed) return check_stays(project.workspace);
+  return failed_precondition("project '{}' is being deleted", project.name);
 }
 
 Result<void> Workspaces::check(const WorkspaceRecord& record) const {
   if (record.id == kUncategorizedWorkspace)
     return failed_precondition("the workspace '{}' cannot be changed", kUncategorized);
+  if (auto stays = check_stays(record.id); !stays) return stays;
   if (auto good = check_name("workspace", record.name); !good) return good;
   const auto* named = find(std::string_view(record.name));
   if (named != nullptr && named->id != record.id)
@@ -121,6 +173,7 @@ Result<void> Workspaces::check(const WorkspaceRecord& record) const {
 }
 
 Result<void> Workspaces::check(const ProjectRecord& record) const {
+  if (auto stays = check_stays(record); !stays) return stays;
   if (auto good = check_name("project", record.name); !good) return good;
   if (record.id == kUncategorizedProject &&
       (record.name != kUncategorized || record.workspace != kUncategorizedWorkspace || record.archived))
@@ -172,6 +225,7 @@ Result<Workspaces::Changes> Workspaces::create(ProjectRecord& record) {
   if (workspace == nullptr) return not_found("workspace {} not found", record.workspace);
   if (workspace->archived)
     return failed_precondition("workspace '{}' is archived; it takes no new projects", workspace->name);
+  if (auto stays = check_stays(workspace->id); !stays) return tl::unexpected(stays.error());
   record.id = ProjectId(next_project_);
   if (record.key.empty()) record.key = key_for(record.name);
   if (auto good = check(record); !good) return tl::unexpected(std::move(good).error());
@@ -209,6 +263,7 @@ Result<Workspaces::Changes> Workspaces::remove(WorkspaceId id) {
   workspaces_.erase(id);
   Changes changes;
   changes.push_back(store::DeleteWorkspace{id});
+  if (workspace_deletions_.erase(id) > 0) changes.push_back(kept_deletions());
   return changes;
 }
 
@@ -218,7 +273,57 @@ Result<Workspaces::Changes> Workspaces::remove(ProjectId id) {
   projects_.erase(id);
   Changes changes;
   changes.push_back(store::DeleteProject{id});
+  if (project_deletions_.erase(id) > 0) changes.push_back(kept_deletions());
   return changes;
+}
+
+const Workspaces::Deletion* Workspaces::deletion(ProjectId id) const {
+  const auto found = project_deletions_.find(id);
+  return found == project_deletions_.end() ? nullptr : &found->second;
+}
+
+const Workspaces::Deletion* Workspaces::deletion(WorkspaceId id) const {
+  const auto found = workspace_deletions_.find(id);
+  return found == workspace_deletions_.end() ? nullptr : &found->second;
+}
+
+store::Change Workspaces::kept_deletions() const {
+  const KeptDeletions all{kept(project_deletions_), kept(workspace_deletions_)};
+  return store::PutSetting{kDeletions, json::serialize(json::to_json(all))};
+}
+
+Result<Workspaces::Changes> Workspaces::begin_deletion(ProjectId id) {
+  if (id == kUncategorizedProject)
+    return failed_precondition("the project '{}' cannot be deleted", kUncategorized);
+  if (auto stays = check_stays(projects_.at(id)); !stays) return tl::unexpected(stays.error());
+  project_deletions_[id] = {};
+  return Changes{kept_deletions()};
+}
+
+Result<Workspaces::Changes> Workspaces::begin_deletion(WorkspaceId id) {
+  if (id == kUncategorizedWorkspace)
+    return failed_precondition("the workspace '{}' cannot be deleted", kUncategorized);
+  if (auto stays = check_stays(id); !stays) return tl::unexpected(stays.error());
+  workspace_deletions_[id] = {};
+  return Changes{kept_deletions()};
+}
+
+Result<Workspaces::Changes> Workspaces::fail_deletion(ProjectId id, std::string error) {
+  project_deletions_[id] = {.failed = true, .error = std::move(error)};
+  return Changes{kept_deletions()};
+}
+
+Result<Workspaces::Changes> Workspaces::fail_deletion(WorkspaceId id, std::string error) {
+  workspace_deletions_[id] = {.failed = true, .error = std::move(error)};
+  return Changes{kept_deletions()};
+}
+
+std::vector<ProjectId> Workspaces::projects_in_deletion() const {
+  return going_on(project_deletions_);
+}
+
+std::vector<WorkspaceId> Workspaces::workspaces_in_deletion() const {
+  return going_on(workspace_deletions_);
 }
 
 Workspaces::Changes Workspaces::pin(UserId user, WorkspaceId workspace, std::optional<Time> when) {

@@ -59,9 +59,30 @@ class Workspaces {
   Result<Changes> remove(WorkspaceId id);
   /// Requires: it holds no experiments.
   Result<Changes> remove(ProjectId id);
+
+  /// A deletion with all that the place holds: it goes on, or why it came to its end before that.
+  struct Deletion {
+    bool failed = false;
+    std::string error;
+  };
+  /// Null: nobody wants it deleted.
+  const Deletion* deletion(ProjectId id) const;
+  const Deletion* deletion(WorkspaceId id) const;
+  /// From here on the place takes nothing new and is not changed, until it is removed or that failed.
+  Result<Changes> begin_deletion(ProjectId id);
+  Result<Changes> begin_deletion(WorkspaceId id);
+  Result<Changes> fail_deletion(ProjectId id, std::string error);
+  Result<Changes> fail_deletion(WorkspaceId id, std::string error);
+  /// Those whose deletion goes on.
+  std::vector<ProjectId> projects_in_deletion() const;
+  std::vector<WorkspaceId> workspaces_in_deletion() const;
   Changes pin(UserId user, WorkspaceId workspace, std::optional<Time> when);
 
  private:
+  /// FailedPrecondition where the place is being deleted.
+  Result<void> check_stays(WorkspaceId id) const;
+  Result<void> check_stays(const ProjectRecord& project) const;
+  store::Change kept_deletions() const;
   Result<void> check(const WorkspaceRecord& record) const;
   Result<void> check(const ProjectRecord& record) const;
   std::string key_for(const std::string& name) const;
@@ -69,6 +90,8 @@ class Workspaces {
   std::map<WorkspaceId, WorkspaceRecord> workspaces_;
   std::map<ProjectId, ProjectRecord> projects_;
   std::map<std::pair<UserId, WorkspaceId>, Time> pins_;
+  std::map<ProjectId, Deletion> project_deletions_;
+  std::map<WorkspaceId, Deletion> workspace_deletions_;
   std::int64_t next_workspace_ = 2, next_project_ = 2;
 };
 

@@ -1,5 +1,7 @@
 #include "det/master/workspaces.h"
 
+#include <fstream>
+
 #include "det/master/testing.h"
 
 namespace det::master {
@@ -103,19 +105,70 @@ TEST_F(WorkspacesTest, WhatDoesNotExistOrIsArchivedTakesNoExperiments) {
   EXPECT_EQ(experiment(id).at("projectId"), 1);
 }
 
-TEST_F(WorkspacesTest, WhatHoldsSomethingIsNotDeleted) {
+TEST_F(WorkspacesTest, WhatHoldsNothingIsGoneAtOnceAndItsIdIsNotGivenAgain) {
+  const auto team = make_workspace("team");
+  const auto project =
+      fmt::format("/api/v1/projects/{}", *json::to_int64(make_project(team, "vision").at("id")));
+  const auto id = submit("workspace: team\nproject: vision\n");
+  EXPECT_EQ(move(id, 1).status, 200);
+  EXPECT_EQ(call(user_, "DELETE", project).body.at("completed"), true);
+  EXPECT_EQ(call(user_, "DELETE", fmt::format("/api/v1/workspaces/{}", team)).body.at("completed"), true);
+  restart();
+  EXPECT_EQ(call(user_, "GET", project).status, 404);
+  EXPECT_GT(make_workspace("other"), team) << "an id is given once";
+}
+
+TEST_F(WorkspacesTest, WhatIsDeletedTakesItsFinishedExperimentsAlong) {
+  const auto team = make_workspace("team");
+  const auto vision = make_project(team, "vision");
+  make_project(team, "speech");
+  const auto project = fmt::format("/api/v1/projects/{}", *json::to_int64(vision.at("id")));
+  const auto workspace = fmt::format("/api/v1/workspaces/{}", team);
+  const auto first = submit("workspace: team\nproject: vision\n");
+  const auto second = submit("workspace: team\nproject: speech\n");
+  for (const auto& path : {project, workspace}) {
+    const auto refused = call(user_, "DELETE", path);
+    EXPECT_EQ(refused.status, 400);
+    EXPECT_NE(refused.text.find(fmt::format("experiment {} is not finished", first)), std::string::npos)
+        << refused.text;
+  }
+  for (const auto id : {first, second}) call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id));
+  const auto gone = [&](const std::string& path) { return call(user_, "GET", path).status == 404; };
+  EXPECT_EQ(call(user_, "DELETE", project).body.at("completed"), false);
+  EXPECT_TRUE(comes_true([&] { return gone(project); }));
+  EXPECT_TRUE(gone(fmt::format("/api/v1/experiments/{}", first)));
+  EXPECT_EQ(call(user_, "DELETE", workspace).body.at("completed"), false);
+  EXPECT_TRUE(comes_true([&] { return gone(workspace); }));
+  EXPECT_TRUE(gone(fmt::format("/api/v1/experiments/{}", second)));
+}
+
+TEST_F(WorkspacesTest, ADeletionThatFailsIsToldAndOneThatIsInterruptedGoesOn) {
   const auto team = make_workspace("team");
   const auto vision = make_project(team, "vision");
   const auto project = fmt::format("/api/v1/projects/{}", *json::to_int64(vision.at("id")));
   const auto id = submit("workspace: team\nproject: vision\n");
-  EXPECT_EQ(call(user_, "DELETE", project).status, 400);
-  EXPECT_EQ(call(user_, "DELETE", fmt::format("/api/v1/workspaces/{}", team)).status, 400);
-  EXPECT_EQ(move(id, 1).status, 200);
-  EXPECT_EQ(call(user_, "DELETE", project).status, 200);
-  EXPECT_EQ(call(user_, "DELETE", fmt::format("/api/v1/workspaces/{}", team)).status, 200);
+  const auto task = sync("a", 1).desired.at(0);
+  ASSERT_EQ(call(task.token, "POST", fmt::format("/api/v1/trials/{}/checkpoints/begin", task.trial_id),
+                 json::object{{"uuid", "11111111-1111-4111-8111-111111111111"}})
+                .status,
+            200);
+  const auto root = directory_ / "checkpoints";
+  std::filesystem::remove_all(root);
+  std::ofstream(root) << "no directory";
+  call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id));
+  exit("a", 2, task.allocation_id, 0);
+  ASSERT_EQ(call(user_, "DELETE", project).body.at("completed"), false);
+  const auto shown = [&] { return call(user_, "GET", project).body.at("project"); };
+  ASSERT_TRUE(comes_true([&] { return shown().at("state") == "WORKSPACE_STATE_DELETE_FAILED"; }))
+      << json::serialize(shown());
+  EXPECT_NE(json::serialize(shown().at("errorMessage")).find(fmt::format("experiment {} could", id)),
+            std::string::npos);
   restart();
-  EXPECT_EQ(call(user_, "GET", project).status, 404);
-  EXPECT_GT(make_workspace("other"), team) << "an id is given once";
+  EXPECT_EQ(shown().at("state"), "WORKSPACE_STATE_DELETE_FAILED");
+  std::filesystem::remove(root);
+  ASSERT_EQ(call(user_, "DELETE", project).status, 200);
+  restart();
+  EXPECT_TRUE(comes_true([&] { return call(user_, "GET", project).status == 404; }));
 }
 
 TEST_F(WorkspacesTest, NamesAndKeysAreTakenOnce) {

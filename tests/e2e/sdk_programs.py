@@ -49,7 +49,6 @@ experiment.move_to_project("team", "sight")
 assert (experiment.project_id, experiment.workspace_id) == (vision.id, team.id)
 assert [e.id for e in vision.list_experiments()] == [experiment.id]
 assert [e.id for e in admin.list_experiments(project_id=vision.id, experiment_ids=[experiment.id])] == [experiment.id]
-refused(errors.BadRequestException, lambda: team.delete_project("sight"))
 experiment.move_to_project("Uncategorized", "Uncategorized")
 team.delete_project("sight")
 refused(errors.NotFoundException, lambda: team.get_project("sight"))

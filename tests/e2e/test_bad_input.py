@@ -60,6 +60,13 @@ def test_broken_yaml_is_refused_with_its_line(cluster, tmp_path):
     assert "line 3" in text or "line 4" in text, text
 
 
+def test_what_a_configuration_wants_in_vain_is_said_when_it_is_submitted(cluster):
+    mount = "bind_mounts=[{host_path: /data, container_path: /inside}]"
+    text = cluster.run("experiment", "create", "const.yaml", ".", "--paused", "--config", mount, directory=BROKEN)
+    assert "Created experiment" in text
+    assert "Warning: bind_mounts: /data is not mounted at /inside" in text and "read it as /data" in text
+
+
 @pytest.mark.parametrize(
     "words",
     [

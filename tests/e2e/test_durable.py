@@ -1,8 +1,11 @@
 """What the master said yes to is there after `kill -9` in the next instant."""
 
+import io
 import random
 import threading
 import time
+import urllib.request
+import zipfile
 
 from cluster import REPOSITORY, wait_until
 
@@ -64,7 +67,36 @@ def submit_until_killed(cluster):
     return answered
 
 
-def test_a_link_in_a_checkpoint_leads_nowhere(start, noisy, tmp_path):
+def test_deletions_that_were_answered_come_to_their_end_after_a_kill_in_the_next_instant(start):
+    cluster = start(apart=True)
+    cluster.get("workspaces", "POST", {"name": "vision"})
+    cluster.run("project", "create", "vision", "detectors")
+    place = ("--config", "workspace=vision", "--config", "project=detectors")
+    alone = cluster.create(MODEL, "--paused")
+    held = [cluster.create(MODEL, "--paused", *place) for _ in range(5)]
+    for id in (alone, *held):
+        cluster.run("experiment", "kill", id)
+    said = cluster.run("workspace", "delete", "vision", "--yes")
+    assert "Started to delete workspace 'vision': it goes when the 5 experiments in it are gone" in said
+    cluster.run("experiment", "delete", alone, "--yes")
+    cluster.master.kill()
+    cluster.start_master()
+    wait_until(lambda: not cluster.get("experiments")["experiments"], "the end of all experiments")
+    wait_until(lambda: len(cluster.get("workspaces")["workspaces"]) == 1, "the end of the workspace")
+    assert [p["name"] for p in cluster.get("workspaces/1/projects")["projects"]] == ["Uncategorized"]
+
+
+def zip_of(cluster, uuid):
+    headers = {"Accept": "application/zip", "Authorization": f"Bearer {cluster.token}"}
+    request = urllib.request.Request(f"{cluster.url}/checkpoints/{uuid}", headers=headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert answer.headers["Content-Type"] == "application/zip"
+        return zipfile.ZipFile(io.BytesIO(answer.read()))
+
+
+def test_a_checkpoint_comes_from_the_master_as_a_directory_or_as_zip_and_a_link_in_it_leads_nowhere(
+    start, noisy, tmp_path
+):
     cluster = start()
     id = cluster.create(noisy)
     cluster.wait_for_state(id, "COMPLETED")
@@ -73,6 +105,14 @@ def test_a_link_in_a_checkpoint_leads_nowhere(start, noisy, tmp_path):
     files = cluster.directory / "checkpoints" / uuid
     whole = cluster.run("checkpoint", "download", uuid, "--mode", "master", "-o", tmp_path / "whole")
     assert uuid in whole
+    zipped = zip_of(cluster, uuid)
+    assert zipped.testzip() is None
+    unpacked = {
+        str(file.relative_to(tmp_path / "whole")): file for file in (tmp_path / "whole").rglob("*") if file.is_file()
+    }
+    assert {name for name in zipped.namelist() if not name.endswith("/")} == set(unpacked)
+    for name, file in unpacked.items():
+        assert zipped.read(name) == file.read_bytes() == (files / name).read_bytes()
     (files / "metadata.json").unlink()
     (files / "metadata.json").symlink_to(cluster.directory / "agent.token")
     said = cluster.run("checkpoint", "download", uuid, "--mode", "master", "-o", tmp_path / "linked", code=1)

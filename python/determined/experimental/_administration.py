@@ -68,11 +68,12 @@ class Administration:
         return Workspace._of(self._session, self._session.post("/api/v1/workspaces", {"name": name})["workspace"])
 
     def delete_workspace(self, name: str) -> None:
-        """Deletes a workspace that holds no experiments.
+        """Deletes a workspace with its projects and their experiments; it is gone when the last of these is.
 
         Raises:
             NotFoundException: there is none of that name.
-            BadRequestException: it holds experiments, or is the one that always exists.
+            BadRequestException: an experiment in it is not finished or is needed, it holds models, or it is the one
+                that always exists; nothing was deleted.
         """
         self._session.delete(path_of("workspaces", self.get_workspace(name).id))
 

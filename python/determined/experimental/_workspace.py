@@ -59,11 +59,11 @@ class Workspace(Resource):
         return Project._of(self._session, self._session.post(f"{self._path()}/projects", body)["project"])
 
     def delete_project(self, name: str) -> None:
-        """Deletes a project that holds no experiments.
+        """Deletes a project with its experiments; it is gone when the last of these is.
 
         Raises:
             NotFoundException: the workspace has none of that name.
-            BadRequestException: it holds experiments.
+            BadRequestException: an experiment in it is not finished or is needed; nothing was deleted.
         """
         self._session.delete(path_of("projects", self.get_project(name).id))
 
