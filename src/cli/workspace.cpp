@@ -221,15 +221,17 @@ Action define_verb(CLI::App& app, bool of_project, std::string verb, const char*
     const auto path = path_of(of_project ? "projects" : "workspaces", object);
     const auto what = fmt::format("{} '{}'", of_project ? "project" : "workspace", text_at(object, "name"));
     const auto held = integer_at(object, "numExperiments");
-    const auto with = held == 0 ? std::string() : fmt::format(" and the {} experiments in it", held);
+    const auto inside =
+        held == 1 ? std::string("the experiment in it") : fmt::format("the {} experiments in it", held);
+    const auto with = held == 0 ? std::string() : " and " + inside;
     if (deletes && !names->yes && !session.console().confirm(fmt::format("Delete {}{}?", what, with))) {
       session.console().line("Kept {}.", what);
       return 0;
     }
     DET_TRY(const auto answer, deletes ? session.del(path) : session.post(path + "/" + verb));
     if (deletes && at(answer, "completed") == false)
-      session.console().line("Started to delete {}: it goes when the {} experiments in it are gone", what,
-                             held);
+      session.console().line("Started to delete {}: it goes when {} {} gone", what, inside,
+                             held == 1 ? "is" : "are");
     else
       session.console().line("{} {}", done, what);
     return 0;

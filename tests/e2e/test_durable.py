@@ -69,21 +69,28 @@ def submit_until_killed(cluster):
 
 def test_deletions_that_were_answered_come_to_their_end_after_a_kill_in_the_next_instant(start):
     cluster = start(apart=True)
-    cluster.get("workspaces", "POST", {"name": "vision"})
+    vision = cluster.get("workspaces", "POST", {"name": "vision"})["workspace"]["id"]
     cluster.run("project", "create", "vision", "detectors")
     place = ("--config", "workspace=vision", "--config", "project=detectors")
     alone = cluster.create(MODEL, "--paused")
-    held = [cluster.create(MODEL, "--paused", *place) for _ in range(5)]
+    held = [cluster.create(MODEL, "--paused", *place) for _ in range(10)]
     for id in (alone, *held):
         cluster.run("experiment", "kill", id)
-    said = cluster.run("workspace", "delete", "vision", "--yes")
-    assert "Started to delete workspace 'vision': it goes when the 5 experiments in it are gone" in said
-    cluster.run("experiment", "delete", alone, "--yes")
+    cluster.get(f"experiments/{alone}", "DELETE")
+    assert cluster.get(f"workspaces/{vision}", "DELETE") == {"completed": False}
     cluster.master.kill()
     cluster.start_master()
     wait_until(lambda: not cluster.get("experiments")["experiments"], "the end of all experiments")
     wait_until(lambda: len(cluster.get("workspaces")["workspaces"]) == 1, "the end of the workspace")
-    assert [p["name"] for p in cluster.get("workspaces/1/projects")["projects"]] == ["Uncategorized"]
+
+    cluster.run("project", "create", "Uncategorized", "detectors")
+    id = cluster.create(MODEL, "--paused", "--project_id", cluster.get("workspaces/1/projects")["projects"][-1]["id"])
+    refused = cluster.run("project", "delete", "Uncategorized", "detectors", "--yes", code=1)
+    assert f"experiment {id} is not finished; cancel or kill it first" in refused
+    cluster.run("experiment", "kill", id)
+    said = cluster.run("project", "delete", "Uncategorized", "detectors", "--yes")
+    assert "Started to delete project 'detectors': it goes when the experiment in it is gone" in said
+    wait_until(lambda: len(cluster.get("workspaces/1/projects")["projects"]) == 1, "the end of the project")
 
 
 def zip_of(cluster, uuid):
