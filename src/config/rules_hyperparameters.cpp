@@ -20,10 +20,15 @@ std::optional<double> number_of(const json::object& object, std::string_view key
   return found != nullptr && found->is_number() ? json::to_double(*found) : std::nullopt;
 }
 
+// Points into the object. (Of an object it must not make a value: that would be a copy which is gone at
+// once.)
+std::string_view type_of(const json::object& object) {
+  const auto* type = object.if_contains("type");
+  return type != nullptr && type->is_string() ? std::string_view(type->get_string()) : std::string_view{};
+}
 std::string_view type_of(const json::value& value) {
   const auto* object = value.if_object();
-  const auto* type = object != nullptr ? object->if_contains("type") : nullptr;
-  return type != nullptr && type->is_string() ? std::string_view(type->get_string()) : std::string_view{};
+  return object != nullptr ? type_of(*object) : std::string_view{};
 }
 
 /// Calls visit(hyperparameter, path) for every leaf of a tree of hyperparameters.

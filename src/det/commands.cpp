@@ -112,6 +112,7 @@ struct MasterFlags {
     if (!document->value.is_object())
       return invalid_argument("{} is not a map of configuration fields", config_file);
     options.defaults = document->value.as_object();
+    options.configuration = options.defaults;
     DET_TRY(options.pools, master::take_pools(options.defaults));
     DET_TRY(options.prometheus, master::take_prometheus(options.defaults));
     DET_TRY(options.webhooks, master::take_webhooks(options.defaults));

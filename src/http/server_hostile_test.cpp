@@ -272,8 +272,10 @@ TEST(Hostile, NineThousandSlowConnectionsCostLittleAndHoldNobodyUp) {
   for (int i = 0; i < 20; ++i) times.push_back(seconds_of_one());
   std::ranges::sort(times);
   EXPECT_LT(times[times.size() / 2], 0.25) << "the median of others";
+#ifndef DET_SANITIZED  // what is freed stays for a while there
   // Over TLS both ends keep OpenSSL's state of a session, some 20 kB each.
   EXPECT_LT(resident_bytes() - before, std::size_t{over_tls() ? 650U : 250U} << 20);
+#endif
   RecordProperty("bytes_a_connection", static_cast<int>((resident_bytes() - before) / kMany));
 }
 

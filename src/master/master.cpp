@@ -242,6 +242,23 @@ class Server final : public Master {
     return options;
   }
 
+  /// What the file says, and what counts where it says nothing or a flag was given.
+  json::object shown_configuration() const {
+    auto shown = options_.configuration;
+    for (const auto& member : services_.defaults) shown.insert_or_assign(member.key(), member.value());
+    shown["host"] = options_.address;
+    shown["port"] = options_.port;
+    shown["cluster_name"] = options_.cluster_name;
+    shown["launch_error"] = options_.launch_error;
+    auto& security = shown["security"];
+    if (!security.is_object()) security = json::object();
+    security.get_object()["authz"] = {{"type", options_.authz == access::Mode::Rbac ? "rbac" : "basic"}};
+    security.get_object()["audit_days"] = options_.audit_days;
+    if (!options_.tls_certificate.empty())
+      security.get_object()["tls"] = {{"cert", options_.tls_certificate}, {"key", options_.tls_key}};
+    return shown;
+  }
+
   asio::awaitable<Result<std::string>> admit(const std::string& operation, const http::Request& request,
                                              const std::any& principal) {
     if (const auto admitted = limits_.admit(principal, operation, ledger_.now()); !admitted)
@@ -293,7 +310,7 @@ class Server final : public Master {
     add_cluster_routes(router_, services_);
     add_pool_routes(router_, services_);
     add_pool_binding_routes(router_, services_);
-    add_master_config_routes(router_, services_);
+    add_master_config_routes(router_, shown_configuration());
     add_cluster_message_routes(router_, services_);
     add_account_routes(router_, services_);
     add_source_routes(router_, services_);

@@ -29,6 +29,8 @@ struct MasterOptions {
   /// Under every experiment's configuration. Without checkpoint_storage there, checkpoints
   /// go to `<directory>/checkpoints`.
   json::object defaults;
+  /// What the configuration file says, whole, to be shown; the members here count.
+  json::object configuration{};
   /// What `GET /api/v1/master/logs` shows: a sink of the process's logger. None: nothing.
   std::shared_ptr<LogRing> log;
   bool launch_error = false;  ///< refuse experiments that no agent could ever run

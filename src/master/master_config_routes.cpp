@@ -1,4 +1,4 @@
-// The master's configuration: what lies under every experiment's, and what can be changed while it runs.
+// The master's configuration: what it was started with, and what can be changed while it runs.
 
 #include <spdlog/spdlog.h>
 
@@ -81,17 +81,20 @@ asio::awaitable<Result<Empty>> patch_config(ConfigPatch request) {
 
 }  // namespace
 
-void add_master_config_routes(http::Router& router, Services& s) {
+void add_master_config_routes(http::Router& router, json::object configuration) {
+  if (auto* webhooks = configuration.if_contains("webhooks"); webhooks != nullptr && webhooks->is_object())
+    if (auto* key = webhooks->get_object().if_contains("signing_key"); key != nullptr && !key->is_null())
+      *key = "********";
+  configuration = config::masked(configuration);
   router.add<Empty, ConfigReply>(
       Verb::Get, "/api/v1/master/config",
-      [&s](Context, Empty) -> asio::awaitable<Result<ConfigReply>> {
-        auto config = config::masked(s.defaults);
+      [configuration = std::move(configuration)](Context, Empty) -> asio::awaitable<Result<ConfigReply>> {
+        auto config = configuration;
         const auto level = spdlog::level::to_string_view(spdlog::default_logger()->level());
         config["log"] = json::object{{"level", std::string_view(level.data(), level.size())}};
         co_return ConfigReply{std::move(config)};
       },
-      Doc{.summary = "What lies under every experiment's configuration, and the level of the master's log",
-          .tag = "Cluster"});
+      Doc{.summary = "What the master was started with, and the level of its log", .tag = "Cluster"});
   router.add<ConfigPatch, Empty>(
       Verb::Patch, "/api/v1/master/config", [](Context, ConfigPatch r) { return patch_config(std::move(r)); },
       Doc{.summary = "Change the level of the master's log until it ends",

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <spdlog/spdlog.h>
 
+#include "det/master/services.h"
 #include "det/master/testing.h"
 
 namespace det::master {
@@ -28,6 +29,29 @@ TEST_F(MasterConfigTest, TheLevelOfTheLogIsChangedAtOnceAndShown) {
   EXPECT_EQ(call(admin_, "GET", kConfig).body.at("config").at("log").at("level"), "error");
   EXPECT_EQ(set_level(admin_, "warning").status, 200);
   EXPECT_EQ(spdlog::default_logger()->level(), spdlog::level::warn);
+}
+
+TEST_F(MasterConfigTest, WhatTheMasterWasStartedWithIsShownWithoutSecrets) {
+  const auto config = call(admin_, "GET", kConfig).body.at("config");
+  EXPECT_EQ(config.at("cluster_name"), "determined");
+  EXPECT_EQ(config.at("security").at("authz").at("type"), "basic");
+  EXPECT_EQ(config.at("checkpoint_storage").at("type"), "shared_fs");
+
+  http::Router router("shown", "1");
+  const json::object said{
+      {"webhooks", {{"signing_key", "secret-1"}, {"base_url", "http://here"}}},
+      {"resource_pools", json::array{{{"pool_name", "gpu"}}}},
+      {"checkpoint_storage", {{"type", "s3"}, {"bucket", "b"}, {"secret_key", "secret-2"}}}};
+  add_master_config_routes(router, said);
+  boost::asio::io_context context;
+  std::string shown;
+  boost::asio::co_spawn(
+      context, router.handle({.method = "GET", .path = kConfig}),
+      [&](std::exception_ptr, http::Response response) { shown = std::move(response.body); });
+  context.run();
+  EXPECT_THAT(shown, HasSubstr("gpu"));
+  EXPECT_THAT(shown, HasSubstr("http://here"));
+  EXPECT_THAT(shown, ::testing::Not(HasSubstr("secret-")));
 }
 
 TEST_F(MasterConfigTest, NothingElseIsChangedAndByNobodyElse) {

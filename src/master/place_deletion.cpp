@@ -63,6 +63,10 @@ asio::awaitable<std::size_t> look_at(Services& s, const std::any& principal, Pro
   co_return held.experiments.size();
 }
 
+bool goes_on(const Workspaces::Deletion* deletion) {
+  return deletion != nullptr && !deletion->failed;
+}
+
 Error refusal(const char* what, const std::string& name, std::vector<std::string> problems) {
   const auto more = problems.size() - std::min(problems.size(), kProblemsNamed);
   problems.resize(problems.size() - more);
@@ -137,11 +141,17 @@ asio::awaitable<void> finish_workspace(Services& s, WorkspaceId id) {
 asio::awaitable<Result<bool>> delete_project(Services& s, http::Context context, ProjectId id) {
   const auto record = find_project(s, id);
   if (!record) co_return tl::unexpected(record.error());
+  if (goes_on(s.workspaces.deletion(id))) co_return false;
+  // From here on nothing is put into it; what was before is looked at.
+  auto changes = s.workspaces.begin_deletion(id);
+  if (!changes) co_return tl::unexpected(changes.error());
   std::vector<std::string> problems;
   const auto held = co_await look_at(s, context.principal, id, problems);
-  if (!problems.empty()) co_return tl::unexpected(refusal("project", record->name, std::move(problems)));
-  auto changes = held == 0 ? s.workspaces.remove(id) : s.workspaces.begin_deletion(id);
-  if (!changes) co_return tl::unexpected(changes.error());
+  if (!problems.empty()) {
+    s.workspaces.give_up_deletion(id);
+    co_return tl::unexpected(refusal("project", record->name, std::move(problems)));
+  }
+  if (held == 0) changes = s.workspaces.remove(id);
   co_await s.ledger.write(*std::move(changes));
   if (held > 0) asio::co_spawn(co_await asio::this_coro::executor, finish_project(s, id), log_end);
   co_return held == 0;
@@ -159,6 +169,9 @@ asio::awaitable<Result<bool>> delete_workspace(Services& s, http::Context contex
         "resource pool '{}' is bound to workspace '{}' alone and would be open to all; bind it to another "
         "first",
         pool, record->name);
+  if (goes_on(s.workspaces.deletion(id))) co_return false;
+  auto changes = s.workspaces.begin_deletion(id);
+  if (!changes) co_return tl::unexpected(changes.error());
   std::vector<std::string> problems;
   const auto projects = projects_of(s, id);
   for (const auto project : projects) {
@@ -167,9 +180,10 @@ asio::awaitable<Result<bool>> delete_workspace(Services& s, http::Context contex
     if (!allowed) problems.push_back(allowed.error().message());
     co_await look_at(s, context.principal, project, problems);
   }
-  if (!problems.empty()) co_return tl::unexpected(refusal("workspace", record->name, std::move(problems)));
-  auto changes = s.workspaces.begin_deletion(id);
-  if (!changes) co_return tl::unexpected(changes.error());
+  if (!problems.empty()) {
+    s.workspaces.give_up_deletion(id);
+    co_return tl::unexpected(refusal("workspace", record->name, std::move(problems)));
+  }
   co_await s.ledger.write(*std::move(changes));
   if (projects.empty()) {
     co_await drop(s, id);

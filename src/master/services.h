@@ -146,7 +146,9 @@ void add_log_routes(http::Router& router, Services& s);
 void add_user_routes(http::Router& router, Services& s);
 void add_cluster_routes(http::Router& router, Services& s);
 void add_pool_routes(http::Router& router, Services& s);
-void add_master_config_routes(http::Router& router, Services& s);
+/// `configuration`: what the master was started with, as `GET /api/v1/master/config` shows it but for
+/// secrets.
+void add_master_config_routes(http::Router& router, json::object configuration);
 void add_pool_binding_routes(http::Router& router, Services& s);
 void add_cluster_message_routes(http::Router& router, Services& s);
 void add_account_routes(http::Router& router, Services& s);

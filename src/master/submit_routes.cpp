@@ -287,6 +287,8 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   auto packing = [files = std::move(request.model_definition)] { return pack(files); };
   auto packed = co_await offload(s, std::move(packing));
   if (!packed) co_return tl::unexpected(packed.error());
+  // Its project may have been archived or deleted since.
+  if (const auto open = s.workspaces.check_open(project); !open) co_return tl::unexpected(open.error());
 
   const auto& config = resolved->config;
   experiment::ExperimentRecord record{

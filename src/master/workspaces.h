@@ -71,6 +71,9 @@ class Workspaces {
   /// From here on the place takes nothing new and is not changed, until it is removed or that failed.
   Result<Changes> begin_deletion(ProjectId id);
   Result<Changes> begin_deletion(WorkspaceId id);
+  /// As if it had not begun. Requires: its changes were not written.
+  void give_up_deletion(ProjectId id) { project_deletions_.erase(id); }
+  void give_up_deletion(WorkspaceId id) { workspace_deletions_.erase(id); }
   Result<Changes> fail_deletion(ProjectId id, std::string error);
   Result<Changes> fail_deletion(WorkspaceId id, std::string error);
   /// Those whose deletion goes on.

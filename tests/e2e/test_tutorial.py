@@ -17,7 +17,9 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("tutorial") / "cluster").start()
+    it = Cluster(
+        tmp_path_factory.mktemp("tutorial") / "cluster", options=("--slots", "2")
+    ).start()  # a thread a slot: tests beside it want the other core
     yield it
     it.end()
 

@@ -2,10 +2,18 @@
 
 import type { User } from "./types";
 
-export interface Workspace {
+/** What goes with all that it holds. */
+export interface Deletable {
+  readonly archived: boolean;
+  /** WORKSPACE_STATE_UNSPECIFIED: nobody wants it deleted. */
+  readonly state: string;
+  /** Why it could not be deleted. */
+  readonly errorMessage: string;
+}
+
+export interface Workspace extends Deletable {
   readonly id: number;
   readonly name: string;
-  readonly archived: boolean;
   /** "Uncategorized": always there, as it is. */
   readonly immutable: boolean;
   readonly pinned: boolean;
@@ -21,14 +29,13 @@ export interface ProjectNote {
   readonly contents: string;
 }
 
-export interface Project {
+export interface Project extends Deletable {
   readonly id: number;
   readonly name: string;
   readonly key: string;
   readonly description: string;
   readonly workspaceId: number;
   readonly workspaceName: string;
-  readonly archived: boolean;
   readonly immutable: boolean;
   readonly numExperiments: number;
   readonly numActiveExperiments: number;

@@ -10,6 +10,7 @@ import { useRights } from "../../components/me";
 import { Age, Loaded, Pick, Problem } from "../../components/parts";
 import { type ProjectTab, projectTabs } from "../../components/paths";
 import { go, Link, Tabs } from "../../components/route";
+import { PlaceLabels } from "./place_labels";
 import { ProjectNotes } from "./project_notes";
 
 const pollMs = 5000;
@@ -90,7 +91,7 @@ function Head({ project, owners, reload }: Owned & { reload: () => void }) {
           </Link>{" "}
           <span className="quiet">/</span> {editable("name", name, name, "name")}
         </h1>
-        {archived && <span className="label">archived</span>}
+        <PlaceLabels place={project} />
         <div className="actions">
           {(changes || deletes) && (
             <Popup label="more">

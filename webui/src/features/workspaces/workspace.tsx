@@ -14,6 +14,7 @@ import { SearchField } from "../../components/search_field";
 import { type Column, Table } from "../../components/table";
 import { archivedFilter, found } from "./arrange";
 import { Members } from "./members";
+import { PlaceLabels } from "./place_labels";
 import { WorkspacePolicies } from "./workspace_policies";
 
 const pollMs = 5000;
@@ -73,7 +74,7 @@ function Head({ workspace, reload }: { workspace: Workspace; reload: () => void 
             name
           )}
         </h1>
-        {archived && <span className="label">archived</span>}
+        <PlaceLabels place={workspace} />
         <div className="actions">
           <button type="button" title={pinned ? "List it by its name again" : "List it first"} onClick={() => run(pinned ? "unpin" : "pin")}>
             {pinned ? "unpin" : "pin"}
@@ -127,10 +128,10 @@ const columns: readonly Column<Project>[] = [
     id: "name",
     title: "Name",
     value: ({ name }) => name.toLowerCase(),
-    cell: ({ id, name, archived }) => (
+    cell: (project) => (
       <>
-        <Link to={{ page: "project", id, tab: "experiments" }}>{name}</Link>
-        {archived && <span className="label">archived</span>}
+        <Link to={{ page: "project", id: project.id, tab: "experiments" }}>{project.name}</Link>
+        <PlaceLabels place={project} />
       </>
     ),
   },

@@ -11,6 +11,7 @@ import { go, Link, useParameter } from "../../components/route";
 import { SearchField } from "../../components/search_field";
 import { type Column, Table } from "../../components/table";
 import { archivedFilter, found, pinnedFirst } from "./arrange";
+import { PlaceLabels } from "./place_labels";
 
 const pollMs = 5000;
 
@@ -19,11 +20,11 @@ const columns: readonly Column<Workspace>[] = [
     id: "name",
     title: "Name",
     value: pinnedFirst,
-    cell: ({ id, name, archived, pinned }) => (
+    cell: (workspace) => (
       <>
-        <Link to={{ page: "workspace", id, tab: "projects" }}>{name}</Link>
-        {pinned && <span className="label">pinned</span>}
-        {archived && <span className="label">archived</span>}
+        <Link to={{ page: "workspace", id: workspace.id, tab: "projects" }}>{workspace.name}</Link>
+        {workspace.pinned && <span className="label">pinned</span>}
+        <PlaceLabels place={workspace} />
       </>
     ),
   },

@@ -1,0 +1,20 @@
+import type { Deletable } from "../../api/team_types";
+
+/** What is special about a workspace or a project: it is archived, it is being deleted with what it holds, or that failed. */
+export function PlaceLabels({ place }: { readonly place: Deletable }) {
+  return (
+    <>
+      {place.archived && <span className="label">archived</span>}
+      {place.state === "WORKSPACE_STATE_DELETING" && (
+        <span className="label" title="It goes when the last experiment in it is gone">
+          being deleted
+        </span>
+      )}
+      {place.state === "WORKSPACE_STATE_DELETE_FAILED" && (
+        <span className="label" title={place.errorMessage}>
+          not deleted: {place.errorMessage}
+        </span>
+      )}
+    </>
+  );
+}
