@@ -31,7 +31,6 @@ endif()
 if(DET_SANITIZE)
   add_compile_options(-fsanitize=${DET_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${DET_SANITIZE})
-  add_compile_definitions(DET_SANITIZED)
 endif()
 add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_HAS_CO_AWAIT DET_VERSION="${PROJECT_VERSION}")
 
