@@ -93,7 +93,20 @@ def test_it_manages_workspaces_projects_and_what_is_in_them(det, experiment):
     det("project", "archive", "team", "vision")
     det("project", "unarchive", "team", "vision")
     assert "default" in det("workspace", "list-pools", "team")
-    assert "Failed" in det("workspace", "delete", "team", "--yes", code=1)
+    det("experiment", "move", experiment, "Uncategorized", "Uncategorized")
+
+
+def test_it_deletes_a_workspace_with_what_it_holds(det):
+    det("workspace", "create", "outgoing")
+    det("project", "create", "outgoing", "old")
+    project = re.search(r'"id": (\d+)', det("project", "describe", "outgoing", "old", "--json")).group(1)
+    text = det("experiment", "create", "--paused", "--project_id", project, "const.yaml", ".")
+    held = int(re.search(r"Created experiment (\d+)", text).group(1))
+    assert "Failed" in det("workspace", "delete", "outgoing", "--yes", code=1)
+    det("experiment", "kill", held)
+    assert "deleted successfully" in det("workspace", "delete", "outgoing", "--yes")
+    assert "outgoing" not in det("workspace", "list")
+    det("experiment", "describe", held, code=1)
 
 
 def test_it_manages_templates_models_users_tokens_and_messages(det, tmp_path):
