@@ -264,15 +264,12 @@ Result<void> Auth::check_name(const std::string& name, UserId own) const {
   return {};
 }
 
-asio::awaitable<Result<store::UserRecord>> Auth::create_user(std::string username, bool admin, bool active,
-                                                             std::string password, bool is_hashed) {
-  if (const auto fine = check_name(username, {}); !fine) co_return tl::unexpected(fine.error());
-  store::UserRecord record{.id = UserId{users_.rbegin()->first.value() + 1},
-                           .username = username,
-                           .admin = admin,
-                           .active = active,
-                           .password_hash = stored_hash(prehashed(password, is_hashed)),
-                           .modified_at = ledger_.now()};
+asio::awaitable<Result<store::UserRecord>> Auth::create_user(store::UserRecord record, std::string password,
+                                                             bool is_hashed) {
+  if (const auto fine = check_name(record.username, {}); !fine) co_return tl::unexpected(fine.error());
+  record.id = UserId{users_.rbegin()->first.value() + 1};
+  record.password_hash = stored_hash(prehashed(password, is_hashed));
+  record.modified_at = ledger_.now();
   users_.emplace(record.id, record);
   std::vector<store::Change> changes;
   changes.push_back(store::PutUser{record});

@@ -87,8 +87,9 @@ class Auth {
   const store::UserRecord* user(const std::string& username) const;
   /// InvalidArgument: no user can be called that, or another than `own` is.
   Result<void> check_name(const std::string& name, UserId own) const;
-  asio::awaitable<Result<store::UserRecord>> create_user(std::string username, bool admin, bool active,
-                                                         std::string password, bool is_hashed);
+  /// `record` gets its id.
+  asio::awaitable<Result<store::UserRecord>> create_user(store::UserRecord record, std::string password,
+                                                         bool is_hashed);
   /// A new password ends the user's log-ins, but for the one with that hash; so does the end of being active.
   asio::awaitable<Result<store::UserRecord>> change_user(store::UserRecord record,
                                                          std::optional<std::string> password, bool is_hashed,

@@ -33,8 +33,10 @@ struct BulkRequest {
   std::vector<ExperimentId> experiment_ids;
   std::optional<Filters> filters;  ///< instead of ids
   std::int64_t destination_project_id = 0;
+  std::optional<std::int32_t> num_days;  ///< for which logs are kept
 };
-BOOST_DESCRIBE_STRUCT(BulkRequest, (), (project_id, experiment_ids, filters, destination_project_id))
+BOOST_DESCRIBE_STRUCT(BulkRequest, (),
+                      (project_id, experiment_ids, filters, destination_project_id, num_days))
 struct ExperimentResult {
   std::string error;
   ExperimentId id;
@@ -220,6 +222,19 @@ void add_bulk_routes(http::Router& router, Services& s) {
         Doc{.summary = of_runs + " the experiments of runs, each of which is the only one of its experiment",
             .tag = "Trials"});
   }
+  router.add<BulkRequest, BulkReply>(
+      Verb::Put, "/api/v1/projects/{projectId}/experiments/retain_logs",
+      [&s](Context c, BulkRequest r) -> asio::awaitable<Result<BulkReply>> {
+        if (!r.num_days) co_return invalid_argument("numDays is missing; -1 keeps logs for ever");
+        const Action keep{[&s, days = *r.num_days](Context, ExperimentId id, std::int64_t) {
+                            return retain_logs(s, id, days);
+                          },
+                          UpdateExperiment};
+        co_return co_await each(s, std::move(c), std::move(r), keep);
+      },
+      Doc{.summary =
+              "For how many days after their end the logs of many experiments are kept; each has a result",
+          .tag = "Logs"});
   router.add<RunsRequest, RunsReply>(
       Verb::Post, "/api/v1/runs/kill",
       [&s](Context c, RunsRequest r) { return kill_runs(s, std::move(c), std::move(r)); },

@@ -15,6 +15,8 @@ asio::awaitable<Result<http::Empty>> delete_experiment(Services& s, http::Contex
 asio::awaitable<Result<http::Empty>> begin_deletion(Services& s, ExperimentId id);
 asio::awaitable<Result<http::Empty>> move_experiment(Services& s, http::Context context, ExperimentId id,
                                                      store::ProjectId project);
+/// `days` after its end; -1: as long as the experiment is there. InvalidArgument for others below 0.
+asio::awaitable<Result<http::Empty>> retain_logs(Services& s, ExperimentId id, std::int32_t days);
 /// POST /api/v1/experiments/continue
 void add_continue_routes(http::Router& router, Services& s);
 /// {"state", "jobsAhead"} of its job; null where it has none, being over or paused.

@@ -34,6 +34,11 @@ struct PutRequest {
   std::vector<UserId> add_users, remove_users;
 };
 BOOST_DESCRIBE_STRUCT(PutRequest, (), (group_id, name, add_users, remove_users))
+struct AssignRequest {
+  std::vector<UserId> user_ids;
+  std::vector<GroupId> add_groups, remove_groups;
+};
+BOOST_DESCRIBE_STRUCT(AssignRequest, (), (user_ids, add_groups, remove_groups))
 struct SearchRequest {
   UserId user_id;    ///< whose groups; absent: all
   std::string name;  ///< the whole name
@@ -104,6 +109,33 @@ asio::awaitable<Result<GroupReply>> change(Services& s, PutRequest request) {
   co_return GroupReply{to_object(s, record)};
 }
 
+/// All of it or, where one user or group is not there, nothing. Who is in a group already stays in it.
+asio::awaitable<Result<Empty>> assign(Services& s, AssignRequest request) {
+  if (auto known = check_users(s, request.user_ids); !known) co_return tl::unexpected(known.error());
+  auto after = s.roles;
+  GroupBook::Changes changes;
+  const auto change_members = [&](const std::vector<GroupId>& groups, auto change_one) -> Result<void> {
+    for (const auto id : groups) {
+      const auto* group = after.groups().find(id);
+      if (group == nullptr) return not_found("group {} not found", id);
+      auto record = *group;
+      for (const auto user : request.user_ids) change_one(record.members, user);
+      auto changed = after.groups().change(std::move(record));
+      if (!changed) return tl::unexpected(changed.error());
+      std::ranges::move(*changed, std::back_inserter(changes));
+    }
+    return {};
+  };
+  auto done = change_members(request.add_groups, [](auto& members, UserId user) { members.insert(user); });
+  if (done)
+    done = change_members(request.remove_groups, [](auto& members, UserId user) { members.erase(user); });
+  if (done) done = check_administrator(s, after);
+  if (!done) co_return tl::unexpected(done.error());
+  s.roles.groups() = after.groups();
+  co_await s.ledger.write(std::move(changes));
+  co_return Empty{};
+}
+
 asio::awaitable<Result<Empty>> remove(Services& s, ById request) {
   if (const auto found = find(s, request.group_id); !found) co_return tl::unexpected(found.error());
   auto after = s.roles;
@@ -152,6 +184,12 @@ void add_group_routes(http::Router& router, Services& s) {
   router.add<PutRequest, GroupReply>(
       Verb::Put, "/api/v1/groups/{groupId}", [&s](Context, PutRequest r) { return change(s, std::move(r)); },
       Doc{.summary = "Rename a group, put users into it and take others out",
+          .tag = tag,
+          .errors = refusals});
+  router.add<AssignRequest, Empty>(
+      Verb::Patch, "/api/v1/users/assignments",
+      [&s](Context, AssignRequest r) { return assign(s, std::move(r)); },
+      Doc{.summary = "Put many users into groups and take them out of others",
           .tag = tag,
           .errors = refusals});
   router.add<ById, Empty>(

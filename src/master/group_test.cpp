@@ -96,6 +96,26 @@ TEST_F(Groups, AreShownWithTheirUsersAndTheirRoles) {
   EXPECT_THAT(call(ann_, "GET", "/api/v1/permissions/summary").text, HasSubstr("\"name\":\"Editor\""));
 }
 
+TEST_F(Groups, ManyUsersArePutIntoManyAtOnceOrNoneIs) {
+  const auto seeing = create("seeing", {"ann"}), hearing = create("hearing", {"ann", "bob"});
+  const auto many = [&](const std::string& token, json::array add) {
+    return call(token, "PATCH", "/api/v1/users/assignments",
+                {{"userIds", {id_of("ann"), id_of("bob")}}, {"addGroups", add}, {"removeGroups", {hearing}}});
+  };
+  const auto members = [&](std::int64_t group) {
+    return call(admin_, "GET", path(group)).body.at("group").at("users").as_array().size();
+  };
+  EXPECT_EQ(many(ann_, {seeing}).status, 403);
+  const auto refused = many(admin_, {seeing, 99});
+  EXPECT_EQ(refused.status, 404) << refused.text;
+  EXPECT_EQ(members(seeing), 1u);
+  EXPECT_EQ(members(hearing), 2u);
+  EXPECT_EQ(many(admin_, {seeing}).status, 200);
+  restart();
+  EXPECT_EQ(members(seeing), 2u);
+  EXPECT_EQ(members(hearing), 0u);
+}
+
 TEST_F(Groups, AreChangedByAdministratorsOnly) {
   const auto group = create("seeing", {"ann"});
   assign(group, "Editor");

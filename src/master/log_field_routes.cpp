@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "det/master/experiment_actions.h"
 #include "det/master/policy_book.h"
 #include "det/master/services.h"
 #include "det/master/task_objects.h"
@@ -126,6 +127,10 @@ asio::awaitable<Result<void>> send(Services& s, std::string task, ItemWriter<Fie
 }
 
 }  // namespace
+
+asio::awaitable<Result<http::Empty>> retain_logs(Services& s, ExperimentId id, std::int32_t days) {
+  return retain(s, RetainRequest{.trial_id = {}, .experiment_id = id, .num_days = days});
+}
 
 void add_log_field_routes(http::Router& router, Services& s) {
   router.add<ById, RemainingReply>(

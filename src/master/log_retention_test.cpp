@@ -104,6 +104,15 @@ TEST_F(LogRetentionTest, ALogGoesAfterItsDaysAndNothingElseDoes) {
           .status,
       400);
   EXPECT_EQ(call(user_, "PUT", "/api/v1/trials/99/retain_logs", json::object{{"numDays", 1}}).status, 404);
+  const auto many = call(user_, "PUT", "/api/v1/projects/1/experiments/retain_logs",
+                         {{"experimentIds", {id, 99}}, {"numDays", 5}});
+  EXPECT_EQ(many.body.at("results").as_array().size(), 2u) << many.text;
+  EXPECT_NE(many.text.find("'99' not found"), std::string::npos) << many.text;
+  EXPECT_EQ(remaining(trial), 5);
+  const auto by_name = call(user_, "PUT", "/api/v1/projects/1/experiments/retain_logs",
+                            {{"filters", json::object()}, {"numDays", 0}});
+  EXPECT_EQ(by_name.status, 200) << by_name.text;
+  EXPECT_EQ(remaining(trial), 0);
   EXPECT_EQ(cleanup(user_).status, 403);
   EXPECT_EQ(cleanup(admin_).body.at("removedCount"), json::value("0")) << "it is not over";
   EXPECT_EQ(call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id)).status, 200);

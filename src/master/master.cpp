@@ -313,6 +313,7 @@ class Server final : public Master {
     add_master_config_routes(router_, shown_configuration());
     add_cluster_message_routes(router_, services_);
     add_account_routes(router_, services_);
+    add_activity_routes(router_, services_);
     add_source_routes(router_, services_);
     add_log_field_routes(router_, services_);
     add_compare_routes(router_, services_);

@@ -59,15 +59,6 @@ struct LabelsReply {
   std::vector<std::string> labels;
 };
 BOOST_DESCRIBE_STRUCT(LabelsReply, (), (labels))
-struct ActivityQuery {
-  std::int32_t limit = 0;
-};
-BOOST_DESCRIBE_STRUCT(ActivityQuery, (), (limit))
-struct ActivityReply {
-  std::vector<ProjectObject> projects;
-};
-BOOST_DESCRIBE_STRUCT(ActivityReply, (), (projects))
-
 constexpr const char* kText = "COLUMN_TYPE_TEXT";
 constexpr const char* kNumber = "COLUMN_TYPE_NUMBER";
 constexpr const char* kDate = "COLUMN_TYPE_DATE";
@@ -232,30 +223,6 @@ LabelsReply labels(store::Store& store, std::int64_t project, std::optional<std:
   return reply;
 }
 
-/// Where the caller submitted something last, the newest first.
-asio::awaitable<Result<ActivityReply>> activity(Services& s, Context context, ActivityQuery q) {
-  const auto user = require_user(context.principal);
-  if (!user) co_return tl::unexpected(user.error());
-  store::ExperimentQuery query;
-  query.owners = {user->id};
-  query.projects = Sight(s, context.principal, access::Permission::ViewExperimentMetadata).projects();
-  query.page.descending = true;
-  query.page.limit = 10'000;
-  auto read = [&s, query] { return s.store.list_experiments(query); };
-  const auto found = co_await offload(s, std::move(read));
-  const auto counts = co_await count_projects(s);
-  const std::size_t most = q.limit > 0 ? static_cast<std::size_t>(q.limit) : 5;
-  std::set<std::int64_t> seen;
-  ActivityReply reply;
-  for (const auto& summary : found.experiments) {
-    if (reply.projects.size() >= most) break;
-    const auto* project = s.workspaces.project(ProjectId(summary.project_id));
-    if (project != nullptr && seen.insert(summary.project_id).second)
-      reply.projects.push_back(to_object(s, *project, counts));
-  }
-  co_return reply;
-}
-
 /// A read of a project that exists.
 template <class Reply, class Query, class F>
 asio::awaitable<Result<Reply>> of_project(Services& s, std::int64_t id, Query q, F read) {
@@ -299,10 +266,6 @@ void add_project_column_routes(http::Router& router, Services& s) {
       },
       Doc{.summary = "The labels of experiments, of one project or of all, the most used first",
           .tag = "Experiments"});
-  router.add<ActivityQuery, ActivityReply>(
-      Verb::Get, "/api/v1/user/projects/activity",
-      [&s](Context c, ActivityQuery q) { return activity(s, std::move(c), q); },
-      Doc{.summary = "The projects into which the caller submitted last", .tag = tag});
 }
 
 }  // namespace det::master

@@ -152,6 +152,7 @@ void add_master_config_routes(http::Router& router, json::object configuration);
 void add_pool_binding_routes(http::Router& router, Services& s);
 void add_cluster_message_routes(http::Router& router, Services& s);
 void add_account_routes(http::Router& router, Services& s);
+void add_activity_routes(http::Router& router, Services& s);
 void add_source_routes(http::Router& router, Services& s);
 void add_log_field_routes(http::Router& router, Services& s);
 void add_compare_routes(http::Router& router, Services& s);

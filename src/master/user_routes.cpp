@@ -1,6 +1,7 @@
 // Users and log-in.
 
 #include <algorithm>
+#include <boost/algorithm/string/predicate.hpp>
 
 #include "det/master/list_order.h"
 #include "det/master/objects.h"
@@ -69,6 +70,26 @@ struct PatchRequest {
   bool is_hashed = false;
 };
 BOOST_DESCRIBE_STRUCT(PatchRequest, (), (user_id, username, display_name, password, admin, active, is_hashed))
+struct Filters {
+  std::string name;  ///< a part of the user's or the display name, in any case
+  std::optional<bool> admin;
+};
+BOOST_DESCRIBE_STRUCT(Filters, (), (name, admin))
+struct PatchManyRequest {
+  std::vector<UserId> user_ids;
+  std::optional<bool> activate;
+  std::optional<Filters> filters;  ///< instead of ids
+};
+BOOST_DESCRIBE_STRUCT(PatchManyRequest, (), (user_ids, activate, filters))
+struct UserResult {
+  std::string error;
+  UserId id;
+};
+BOOST_DESCRIBE_STRUCT(UserResult, (), (error, id))
+struct PatchManyReply {
+  std::vector<UserResult> results;
+};
+BOOST_DESCRIBE_STRUCT(PatchManyReply, (), (results))
 
 struct PasswordRequest {
   UserId user_id;
@@ -126,6 +147,32 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequ
       co_await s.auth.change_user(std::move(record), request.password, request.is_hashed, caller->token_hash);
   if (!changed) co_return tl::unexpected(changed.error());
   co_return UserReply{to_api(*changed)};
+}
+
+bool matches(const Filters& filters, const store::UserRecord& user) {
+  return (!filters.admin || user.admin == *filters.admin) &&
+         (boost::algorithm::icontains(user.username, filters.name) ||
+          boost::algorithm::icontains(user.display_name, filters.name));
+}
+
+/// Each on its own. By a filter, never the caller: who deactivates everybody wants to go on.
+asio::awaitable<Result<PatchManyReply>> patch_many(Services& s, Context context, PatchManyRequest request) {
+  const auto caller = require_admin(context.principal);
+  if (!caller) co_return tl::unexpected(caller.error());
+  if (!request.activate)
+    co_return invalid_argument("activate is missing: true activates the users, false deactivates them");
+  auto ids = std::move(request.user_ids);
+  if (request.filters) {
+    ids.clear();
+    for (const auto& [id, user] : s.auth.users())
+      if (id != caller->id && matches(*request.filters, user)) ids.push_back(id);
+  }
+  PatchManyReply reply;
+  for (const auto id : ids) {
+    const auto done = co_await patch(s, context, PatchRequest{.user_id = id, .active = request.activate});
+    reply.results.push_back({done ? "" : done.error().message(), id});
+  }
+  co_return reply;
 }
 
 constexpr std::size_t kLoginsMax = 200;  // that wait to be checked
@@ -225,12 +272,23 @@ void add_user_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/users",
       [&s](Context c, CreateRequest r) -> asio::awaitable<Result<UserReply>> {
         if (const auto admin = require_admin(c.principal); !admin) co_return tl::unexpected(admin.error());
-        const auto user = co_await s.auth.create_user(r.user.username, r.user.admin, r.user.active,
-                                                      r.password, r.is_hashed);
+        const store::UserRecord record{.username = std::move(r.user.username),
+                                       .display_name = std::move(r.user.display_name),
+                                       .admin = r.user.admin,
+                                       .active = r.user.active};
+        const auto user = co_await s.auth.create_user(record, std::move(r.password), r.is_hashed);
         if (!user) co_return tl::unexpected(user.error());
         co_return UserReply{to_api(*user)};
       },
       Doc{.summary = "Create a user", .tag = tag, .errors = {ErrorCode::PermissionDenied}});
+  router.add<PatchManyRequest, PatchManyReply>(
+      Verb::Patch, "/api/v1/users",
+      [&s](Context c, PatchManyRequest r) { return patch_many(s, std::move(c), std::move(r)); },
+      Doc{.summary =
+              "Activate or deactivate these users, or with `filters` all others that match; each has a "
+              "result",
+          .tag = tag,
+          .errors = {ErrorCode::PermissionDenied, ErrorCode::InvalidArgument}});
   router.add<ByUser, UserReply>(
       Verb::Get, "/api/v1/users/{userId}",
       [&s](Context, ByUser q) -> asio::awaitable<Result<UserReply>> {

@@ -109,5 +109,31 @@ TEST_F(UserTest, AreListedInTheOrderThatIsAskedFor) {
   EXPECT_EQ(names("sortBy=name"), "400");
 }
 
+TEST_F(UserTest, ANewUserHasTheNameToShow) {
+  const json::object user{{"username", "ann"}, {"displayName", "Ann O."}, {"active", true}};
+  ASSERT_EQ(call(admin_, "POST", "/api/v1/users", json::object{{"user", user}}).status, 200);
+  restart();
+  EXPECT_EQ(call(admin_, "GET", "/api/v1/users/ann/by-username").body.at("user").at("displayName"), "Ann O.");
+}
+
+TEST_F(UserTest, ManyAreActivatedAndDeactivatedAtOnceEachWithItsResult) {
+  for (const auto* name : {"ann", "anna", "bob"}) ASSERT_EQ(create(name).status, 200);
+  const auto many = [this](const json::object& body) { return call(admin_, "PATCH", "/api/v1/users", body); };
+  const auto off = many({{"activate", false}, {"filters", {{"name", "NN"}}}});
+  ASSERT_EQ(off.status, 200) << off.text;
+  EXPECT_EQ(off.body.at("results").as_array().size(), 2u);
+  EXPECT_EQ(names("active=true"), "admin determined bob");
+  const auto all = many({{"activate", false}, {"filters", json::object()}});
+  EXPECT_EQ(names("active=true"), "admin") << "who deactivates all others goes on";
+  const auto some = many({{"activate", true}, {"userIds", {2, 5, 99}}});
+  EXPECT_EQ(names("active=true"), "admin determined bob");
+  EXPECT_EQ(json::serialize(some.body.at("results")),
+            R"([{"error":"","id":2},{"error":"","id":5},{"error":"user 99 not found","id":99}])");
+  EXPECT_EQ(many({{"userIds", {2}}}).status, 400);
+  EXPECT_EQ(call(user_, "PATCH", "/api/v1/users", json::object{{"activate", true}}).status, 401)
+      << "was deactivated, and logs in again";
+  EXPECT_EQ(call(log_in("bob"), "PATCH", "/api/v1/users", json::object{{"activate", true}}).status, 403);
+}
+
 }  // namespace
 }  // namespace det::master

@@ -196,6 +196,40 @@ TEST_F(WorkspacesTest, OnlyOwnersAndAdministratorsChangeThem) {
   EXPECT_EQ(call("", "GET", path).status, 401);
 }
 
+TEST_F(WorkspacesTest, TheProjectsOneLookedAtOrSubmittedIntoLastComeFirst) {
+  const auto workspace = *json::to_int64(
+      call(user_, "POST", "/api/v1/workspaces", {{"name", "vision"}}).body.at("workspace").at("id"));
+  std::vector<std::int64_t> made;
+  for (const auto* name : {"one", "two"}) {
+    const auto answer =
+        call(user_, "POST", fmt::format("/api/v1/workspaces/{}/projects", workspace), {{"name", name}});
+    made.push_back(*json::to_int64(answer.body.at("project").at("id")));
+  }
+  const auto recent = [this] {
+    std::string names;
+    const auto answer = call(user_, "GET", "/api/v1/user/projects/activity");
+    for (const auto& project : answer.body.at("projects").as_array())
+      names += std::string(project.at("name").get_string()) + " ";
+    return names;
+  };
+  const auto look = [this](std::int64_t project) {
+    return call(user_, "POST", "/api/v1/users/activity",
+                {{"activityType", "ACTIVITY_TYPE_GET"},
+                 {"entityType", "ENTITY_TYPE_PROJECT"},
+                 {"entityId", project}})
+        .status;
+  };
+  EXPECT_EQ(recent(), "");
+  EXPECT_EQ(look(made[0]), 200);
+  EXPECT_EQ(look(made[1]), 200);
+  submit("");
+  EXPECT_EQ(recent(), "Uncategorized two one ");
+  EXPECT_EQ(look(made[0]), 200);
+  EXPECT_EQ(look(99), 404);
+  restart();
+  EXPECT_EQ(recent(), "one Uncategorized two ");
+}
+
 TEST_F(WorkspacesTest, PinsAndNotesAreKept) {
   const auto team = make_workspace("team");
   const auto path = fmt::format("/api/v1/workspaces/{}", team);
