@@ -169,7 +169,8 @@ asio::awaitable<Result<PatchManyReply>> patch_many(Services& s, Context context,
   }
   PatchManyReply reply;
   for (const auto id : ids) {
-    const auto done = co_await patch(s, context, PatchRequest{.user_id = id, .active = request.activate});
+    PatchRequest change{.user_id = id, .active = request.activate};
+    const auto done = co_await patch(s, context, std::move(change));
     reply.results.push_back({done ? "" : done.error().message(), id});
   }
   co_return reply;
