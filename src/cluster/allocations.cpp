@@ -130,6 +130,7 @@ void Cluster::end_if_all_ended(Allocation& allocation, Step& step) {
     if (!allocation.agents_ended.contains(share.agent)) return;
   Exit exit{.kind = Exit::Kind::Clean,
             .preempted = allocation.preempt || allocation.idle(),
+            .acknowledged = allocation.acknowledged,
             .reason = allocation.failure};
   if (allocation.lost)
     exit.kind = Exit::Kind::Infrastructure;

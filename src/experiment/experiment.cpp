@@ -384,7 +384,7 @@ void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context)
     stop_trial(*trial, context);
   } else if (exit.kind == Exit::Kind::Clean && trial->lengthened_run == trial->record.run_id) {
     want_slots(*trial);  // it left as it should, before it heard that there is more to do
-  } else if (exit.kind == Exit::Kind::Clean && !exit.preempted && runs_script()) {
+  } else if (exit.kind == Exit::Kind::Clean && runs_script() && !(exit.preempted && exit.acknowledged)) {
     exit_early(*trial, search::ExitedReason::UserRequestedStop, State::Completed, context);  // it says so
   } else if (exit.kind == Exit::Kind::Failed || (exit.kind == Exit::Kind::Clean && !exit.preempted)) {
     failed(*trial, ended, exit, context);

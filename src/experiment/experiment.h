@@ -55,8 +55,9 @@ struct Exit {
     Stopped,         ///< ended because we asked for it to be ended at once
   };
   Kind kind = Kind::Clean;
-  bool preempted = false;  ///< it was asked to give its slots back
-  std::string reason;      ///< in words
+  bool preempted = false;     ///< it was asked to give its slots back
+  bool acknowledged = false;  ///< and said that it does; a script that ends without that has finished
+  std::string reason;         ///< in words
 };
 
 // What an experiment wants done.

@@ -25,6 +25,15 @@ TEST(Experiment, AScriptIsCompleteWhenItEndsWithoutSayingThatItGivesWay) {
   EXPECT_EQ(bench.experiment.record().state, State::Completed);
 }
 
+TEST(Experiment, AScriptThatEndsWhileItIsAskedToGiveWayHasFinishedUnlessItSaidThatItDoes) {
+  Bench bench(std::string(kSingle) + "entrypoint: python3 train.py\n");
+  bench.end(1, {.kind = Exit::Kind::Clean, .preempted = true, .acknowledged = false});
+  EXPECT_EQ(bench.trial(1).record.state, State::Completed);
+  Bench trial_class(kSingle);
+  trial_class.end(1, {.kind = Exit::Kind::Clean, .preempted = true, .acknowledged = false});
+  EXPECT_EQ(trial_class.trial(1).record.state, State::Active) << "its length says when it has finished";
+}
+
 TEST(Experiment, AScriptThatFailsIsRestarted) {
   Bench bench(std::string(kSingle) + "entrypoint: [python3, train.py]\n");
   bench.end(1, kCrash);

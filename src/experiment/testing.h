@@ -61,6 +61,6 @@ struct Bench {
 inline const Exit kClean{};
 inline const Exit kCrash{.kind = Exit::Kind::Failed, .reason = "rank 0 exited with status 1"};
 inline const Exit kLost{.kind = Exit::Kind::Infrastructure, .reason = "agent a was lost"};
-inline const Exit kPreempted{.kind = Exit::Kind::Clean, .preempted = true};
+inline const Exit kPreempted{.kind = Exit::Kind::Clean, .preempted = true, .acknowledged = true};
 
 }  // namespace det::experiment

@@ -28,6 +28,12 @@ std::string action_of(const json::object& policy) {
   return json::text_member(policy, "action");
 }
 
+/// A script that prints its configuration prints the patterns, too.
+bool is_configuration(std::string_view line, std::string_view pattern) {
+  return line.find("pattern") != line.npos &&
+         (line.find("log_policies") != line.npos || line.find(pattern) != line.npos);
+}
+
 }  // namespace
 
 Result<std::vector<LogPolicies::Policy>> LogPolicies::of(const json::object& config) {
@@ -75,7 +81,10 @@ std::vector<cluster::LogPolicyMatched> LogPolicies::found(const cluster::Cluster
     for (const auto& change : lines) {
       const auto* added = std::get_if<store::AddLogs>(&*change);
       if (added == nullptr) continue;
-      const auto fits = [&](const auto& line) { return re2::RE2::PartialMatch(line.log, *policy.pattern); };
+      const auto fits = [&](const auto& line) {
+        return re2::RE2::PartialMatch(line.log, *policy.pattern) &&
+               !is_configuration(line.log, policy.pattern->pattern());
+      };
       const auto line = std::ranges::find_if(added->lines, fits);
       if (line == added->lines.end()) continue;
       found.push_back({.allocation_id = allocation_id,

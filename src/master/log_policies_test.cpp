@@ -89,6 +89,16 @@ TEST_F(LogPoliciesTest, WithoutAnActionALineIsOnlyNotedAndWhatIsSwitchedOffIsNot
   EXPECT_EQ(sync("a", 1).desired.size(), 1u) << "it is restarted";
 }
 
+TEST_F(LogPoliciesTest, AScriptThatPrintsItsConfigurationHasNotFailed) {
+  submit();
+  const auto task = sync("a", 1).desired.at(0);
+  print(task, R"({'log_policies': [{'name': 'CUDA OOM', 'pattern': '.*CUDA out of memory.*'}]})");
+  print(task, "    pattern: .*CUDA out of memory.*");
+  EXPECT_THAT(log_of(task), ::testing::Not(HasSubstr("has matched")));
+  print(task, "torch.OutOfMemoryError: CUDA out of memory, whatever the access pattern");
+  EXPECT_THAT(log_of(task), HasSubstr("log policy 'CUDA OOM' has matched"));
+}
+
 TEST_F(LogPoliciesTest, APatternThatIsNoneIsRefusedAtSubmission) {
   const auto refused = call(
       user_, "POST", "/api/v1/experiments",

@@ -79,6 +79,8 @@ Result<void> Registry::check_name(const ModelRecord& record) const {
     return invalid_argument(
         "name is '{}'; a model needs one of 1 to {} bytes that neither begins nor ends with a space",
         record.name, kNameBytesMax);
+  if (std::ranges::all_of(record.name, [](char c) { return c >= '0' && c <= '9'; }))
+    return invalid_argument("name is '{}'; a model's cannot be a number, which would be an id", record.name);
   const auto named = by_name_.find(record.name);
   if (named != by_name_.end() && named->second != record.id)
     return fail(ErrorCode::AlreadyExists, "there is a model '{}' already; choose another name", record.name);

@@ -54,10 +54,14 @@ TEST_F(RegistryTest, AModelIsFoundByItsNameAndById) {
   EXPECT_EQ(registry->find("vgg"), nullptr);
 }
 
-TEST_F(RegistryTest, ANameGoesBeforeAnId) {
-  create("first");
-  const auto second = create("1").id;
-  EXPECT_EQ(registry->find("1")->id, second);
+TEST_F(RegistryTest, ANameIsNoNumberWhichWouldBeAnId) {
+  const auto model = create("first");
+  EXPECT_EQ(registry->create({.name = "1"}).error().code(), ErrorCode::InvalidArgument);
+  auto renamed = model;
+  renamed.name = "2026";
+  EXPECT_EQ(registry->change(renamed).error().code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(registry->find("1")->id, model.id);
+  create("v1");
 }
 
 TEST_F(RegistryTest, TwoModelsCannotHaveOneName) {

@@ -87,6 +87,21 @@ def test_a_script_that_ends_early_is_complete_and_one_that_fails_is_not(cluster,
     assert "no-such-program cannot be run" in cluster.log_text(id)
 
 
+def test_a_script_that_finishes_while_it_is_asked_to_pause_is_complete(cluster, tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import time\nimport determined as det\nwith det.core.init() as context:\n    print('begins', flush=True)\n"
+        "    time.sleep(3)\n    context.train.report_validation_metrics(30, {'loss': 0.1})\nprint('finished')\n"
+    )
+    (tmp_path / "a.yaml").write_text(
+        "name: finishes\nentrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: 40}\n"
+    )
+    id = cluster.create(tmp_path, config="a.yaml")
+    wait_until(lambda: "begins" in cluster.log_text(id), "the script runs")
+    cluster.run("experiment", "pause", id)
+    cluster.wait_for_state(id, "COMPLETED")
+    assert cluster.log_text(id).count("finished") == 1
+
+
 def test_a_script_refuses_its_hyperparameters(cluster, tmp_path):
     (tmp_path / "train.py").write_text(
         "import determined as det\nwith det.core.init():\n    raise det.InvalidHP('too small')\n"
