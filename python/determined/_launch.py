@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from determined import _entrypoint, _native
@@ -38,12 +39,9 @@ def load(env: EnvContext, source: SourceSnapshot, distributed: DistributedContex
 
     So what its modules draw while they are imported depends neither on chance nor on what this process did before.
     """
+    check_entrypoint(env.experiment_config)
     entrypoint = env.experiment_config.get("entrypoint")
     command = _native.command_of(env.experiment_config)
-    if command is None and not _entrypoint.is_trial_entrypoint(entrypoint):
-        raise InvalidConfigurationException(
-            entrypoint, f"entrypoint is {entrypoint!r}; must be module:Name, such as model_def:MyTrial"
-        )
     random.seed(env.trial_seed)
     if (numpy := _imported("numpy", source)) is not None:
         numpy.random.seed(env.trial_seed % 2**32)
@@ -54,6 +52,15 @@ def load(env: EnvContext, source: SourceSnapshot, distributed: DistributedContex
     if command is not None:
         return _native.load(command, source.root, env, distributed)
     return _entrypoint.load_trial_class(entrypoint, source.root)
+
+
+def check_entrypoint(config: Mapping[str, Any]) -> None:
+    """Raises where a configuration names no trial class, but a command to run."""
+    entrypoint = config.get("entrypoint")
+    if _native.command_of(config) is None and not _entrypoint.is_trial_entrypoint(entrypoint):
+        raise InvalidConfigurationException(
+            entrypoint, f"entrypoint is {entrypoint!r}; must be module:Name, such as model_def:MyTrial"
+        )
 
 
 def _choose_generation(env: EnvContext, source: SourceSnapshot) -> None:

@@ -68,6 +68,8 @@ def test_one_batch(
     Raises:
         Exception: whatever the trial raised; nothing is left behind.
     """
+    if trial_class is None:
+        _launch.check_entrypoint(config)
     env = EnvContext.for_debugging(config, managed=True)
     source = SourceSnapshot(directory) if directory else None
     if trial_class is None:

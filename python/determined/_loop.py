@@ -139,14 +139,18 @@ class Loop:
         self._ranks.announce(("validate", None))
         metrics = self._controller.validate()
         self._stop, records = _agree(self._context, self._controller)
-        metrics = _metrics.check_validation(metrics, logger.warning)
-        value = _metrics.searcher_value(self._context.get_experiment_config().get_searcher_metric(), metrics)
+        metrics, value = self._compared(metrics)
         best = self._client.best_validation()
         self._client.report_validation(state.batches_trained, _metrics.to_json(metrics), records)
         if self._board is not None:
             self._board.validation(state.batches_trained, metrics)
         self._searcher_metric = value
         state.validate(value, self._config.smaller_is_better, best)
+
+    def _compared(self, metrics: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+        """The metrics that can be reported, and the one by which the searcher compares."""
+        kept = _metrics.check_validation(metrics, logger.warning)
+        return kept, _metrics.searcher_value(self._context.get_experiment_config().get_searcher_metric(), kept)
 
     def _checkpoint(self, action: Action) -> None:
         self._report_state("checkpointing")

@@ -2,26 +2,63 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import enum
 import json
 import math
 import numbers
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from determined import _arguments
 
-def to_json(metrics: Any) -> str:
+
+def to_json(metrics: Any, name: str = "metrics") -> str:
     """Metrics as JSON text. NaN and infinities become strings, which is how the platform writes them.
 
     Raises:
-        TypeError: a value has no JSON form; the message says which.
+        TypeError: a value has no JSON form; the message says which one of ``name``.
     """
+    with naming(**{name: metrics}):
+        try:
+            return json.dumps(metrics, allow_nan=False, default=_plain)
+        except ValueError:
+            return json.dumps(_finite(metrics), allow_nan=False, default=lambda value: _finite(_plain(value)))
+
+
+@contextlib.contextmanager
+def naming(**arguments: Any) -> Iterator[None]:
+    """Where something of these arguments can't be written as JSON, the error says what of which."""
     try:
-        return json.dumps(metrics, allow_nan=False, default=_plain)
-    except ValueError:
-        return json.dumps(_finite(metrics), allow_nan=False, default=lambda value: _finite(_plain(value)))
+        yield
+    except TypeError:
+        for name, value in arguments.items():
+            _refuse_odd(value, name)
+        raise
+
+
+def _refuse_odd(value: Any, name: str) -> None:
+    """Raises TypeError for the first value or key within that has no JSON form."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, (str, int, float, bool)) and key is not None:
+                raise TypeError(f"{name} has the key {key!r}; keys must be text")
+            _refuse_odd(inner, f"{name}[{key!r}]")
+    elif isinstance(value, (list, tuple)):
+        for place, inner in enumerate(value):
+            _refuse_odd(inner, f"{name}[{place}]")
+    elif not isinstance(value, (str, int, float)) and value is not None:
+        try:
+            plain = _plain(value)
+        except TypeError:
+            raise TypeError(
+                f"{name} is a value of the type {type(value).__name__}, which has no JSON form; must be a number, a "
+                "tensor or text, or a list or dict of them"
+            ) from None
+        if plain is not value:
+            _refuse_odd(plain, name)
 
 
 def _plain(value: Any) -> Any:
@@ -42,10 +79,7 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, (bytes, bytearray)):
         return value.decode(errors="replace")
-    raise TypeError(
-        f"metrics hold a value of the type {type(value).__name__}, which can't be reported; return numbers, tensors "
-        "or text"
-    )
+    raise TypeError(f"a value of the type {type(value).__name__} has no JSON form")
 
 
 def _finite(value: Any) -> Any:
@@ -129,7 +163,7 @@ def searcher_value(name: str | None, metrics: Mapping[str, Any]) -> float:
     if getattr(value, "ndim", 0) != 0 or isinstance(value, (str, bytes, Mapping, list, tuple)) or value is None:
         raise ValueError(f"validation metric {name!r} is {value!r}; the searcher needs a number")
     try:
-        return float(value)
+        return float(_arguments.detached(value))
     except (TypeError, ValueError):
         raise ValueError(f"validation metric {name!r} is {value!r}; the searcher needs a number") from None
 

@@ -14,13 +14,30 @@ from determined.common import check
 
 def description(root: pathlib.Path) -> dict[str, Any]:
     """What the checkpoint says of itself, in ``load_data.json`` or, from older times, ``metadata.json``."""
+    described = _description(root)
+    if described is not None:
+        return described
+    if is_pickled_model(root):
+        raise FileNotFoundError(
+            f"{root} is a checkpoint of version 0.12.4 or older, a pickled model without a description of its trial; "
+            "load it with Checkpoint.load_from_path()"
+        )
+    raise FileNotFoundError(f"{root} has no load_data.json; it is not a checkpoint of a trial, or not a complete one")
+
+
+def is_pickled_model(root: pathlib.Path) -> bool:
+    """Whether this is a checkpoint of version 0.12.4 or older, whose model stands whole in ``model.pth``."""
+    return (root / "model.pth").is_file() and _description(root) is None
+
+
+def _description(root: pathlib.Path) -> dict[str, Any] | None:
     for name in ("load_data.json", "metadata.json"):
         if (root / name).is_file():
             described = json.loads((root / name).read_text())
             if "experiment_config" in described and "hparams" in described:
                 described.setdefault("trial_cls_spec", described["experiment_config"].get("entrypoint"))
                 return dict(described)
-    raise FileNotFoundError(f"{root} has no load_data.json; it is not a checkpoint of a trial, or not a complete one")
+    return None
 
 
 def source(root: pathlib.Path, otherwise: str) -> str:

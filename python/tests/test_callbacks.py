@@ -188,3 +188,12 @@ def test_only_overridden_former_hooks_are_warned_about(
     log: list[str] = []
     train(trial_with({"all": recording(log)}), tmp_path, 1)
     assert "on_validation_step_end still works; its newer name is on_validation_end" in caplog.text
+
+
+def test_a_state_that_cannot_be_saved_is_named(tmp_path: pathlib.Path) -> None:
+    class Holding(PyTorchCallback):
+        def state_dict(self) -> dict[str, Any]:
+            return {"hook": lambda: None}
+
+    with pytest.raises(TypeError, match=r"state_dict\(\) of callback 'holding' can't be saved: .*lambda"):
+        train(trial_with({"fine": Counter(), "holding": Holding()}), tmp_path, 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pathlib
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -130,8 +132,6 @@ def test_the_source_is_the_submitted_one(definition: pathlib.Path, monkeypatch: 
 
 def test_a_trial_is_built_again_from_its_files_alone(definition: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint = local_run(definition, monkeypatch)
-    import sys
-
     monkeypatch.chdir("/")
     for name in ("model_def", "helper"):
         sys.modules.pop(name, None)
@@ -149,6 +149,58 @@ def test_a_class_can_be_given_instead_of_the_source(tmp_path: pathlib.Path) -> N
     assert torch.equal(trial.context.models[0][0].weight, run.context.models[0][0].weight)  # type: ignore[attr-defined]
     with pytest.raises(CheckFailedError, match="code/"):
         load_trial_from_checkpoint_path(str(saved(run)))
+
+
+class WideTrial(ContextTrial):
+    """One whose constructor wants more than the context."""
+
+    def __init__(self, context: Any, hparams: dict[str, Any], depth: int = 1) -> None:
+        super().__init__(context)
+        self.asked = (hparams, depth)
+
+
+def test_a_constructor_gets_what_trial_kwargs_holds(tmp_path: pathlib.Path) -> None:
+    path = str(saved(train(ContextTrial, tmp_path, 1)))
+    trial = load_trial_from_checkpoint_path(path, WideTrial, {"hparams": {"lr": 3}, "depth": 2})
+    assert trial.asked == ({"lr": 3}, 2)  # type: ignore[attr-defined]
+    assert trial.context.get_hparams() == {"global_batch_size": 4}
+    loaded = Checkpoint.load_from_path(path, trial_class=WideTrial, trial_kwargs={"hparams": {}})
+    assert loaded.asked == ({}, 1)
+    with pytest.raises(TypeError, match=r"WideTrial\(\) gets .* trial_kwargs holds, depth: .*argument: 'hparams'"):
+        load_trial_from_checkpoint_path(path, WideTrial, {"depth": 2})
+
+
+def test_a_constructor_without_such_parameters_finds_them_in_the_context(tmp_path: pathlib.Path) -> None:
+    path = str(saved(train(ContextTrial, tmp_path, 1)))
+    trial = load_trial_from_checkpoint_path(path, ContextTrial, {"hparams": {"lr": 3}, "exp_conf": {"data": {"a": 1}}})
+    assert (trial.context.get_hparams(), trial.context.get_data_config()) == ({"lr": 3}, {"a": 1})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'width'"):
+        load_trial_from_checkpoint_path(path, ContextTrial, {"width": 3})
+
+
+PICKLED = """
+import pathlib, sys, torch
+sys.path[:0] = ["code/inner", "code"]
+from nets import Net
+torch.save(Net(), "model.pth")
+"""
+
+
+def test_a_checkpoint_with_a_pickled_model_gives_that_model(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "code" / "inner").mkdir(parents=True)
+    (tmp_path / "code" / "nets.py").write_text("from sizes import Base\nclass Net(Base): pass\n")
+    (tmp_path / "code" / "inner" / "sizes.py").write_text(
+        "import torch\nclass Base(torch.nn.Module):\n    size = torch.nn.Parameter(torch.ones(3))\n"
+    )
+    subprocess.run([sys.executable, "-c", PICKLED], cwd=tmp_path, check=True)
+    (tmp_path / "metadata.json").write_text(json.dumps({"det_version": "0.12.2", "torch_version": "1.4.0"}))
+    path = list(sys.path)
+    model = Checkpoint.load_from_path(tmp_path)
+    assert torch.equal(model.size, torch.ones(3))
+    assert sys.path == path
+    assert "nets" not in sys.modules
+    with pytest.raises(FileNotFoundError, match=r"of version 0.12.4 or older, .*Checkpoint.load_from_path\(\)"):
+        load_trial_from_checkpoint_path(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -243,6 +295,7 @@ def test_what_a_checkpoint_lacks_is_said(tmp_path: pathlib.Path, caplog: pytest.
             ["model-20.index", "code/saved_model.pb"],
             "c1 holds no SavedModel.*export",
         ),
+        ("tensorflow-2.15.1", "checkpoint", ["model-20.index"], "c1 holds no SavedModel, so that only its variables"),
         ("tensorflow-2.15.1", "saved_model", ["a/1/saved_model.pb", "b/1/saved_model.pb"], "2 SavedModels.*a/1, b/1"),
         ("", "", ["weights.bin"], r"c1 is none of a trial class.*download\(\)"),
     ],

@@ -17,6 +17,7 @@ import determined as det
 from determined import _hyperparameters
 from determined._env import EnvContext, split_batch
 from determined._experiment_config import ExperimentConfig
+from determined.common.check import CheckFailedError
 from determined.experimental import create_trial_instance
 from determined.pytorch import PyTorchTrialContext
 
@@ -120,6 +121,36 @@ def test_outside_the_platform_wrapping_only_records() -> None:
     context.step_optimizer(optimizer)
     assert model.weight.item() == weight - 1
     assert context.models == [model]
+
+
+def test_only_optimizers_are_wrapped_and_on_several_slots_only_wrapped_ones_step(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = PyTorchTrialContext.from_config(CONFIG)
+    model = context.wrap_model(torch.nn.Linear(1, 1))
+    with pytest.raises(CheckFailedError, match="Got a Linear, expected a Optimizer: wrap_optimizer"):
+        context.wrap_optimizer(model)  # type: ignore[type-var]
+    mine, other = (torch.optim.SGD(model.parameters(), lr=1) for _ in range(2))
+    context.wrap_optimizer(mine)
+    context.step_optimizer(mine)
+    context.step_optimizer(other)
+    context.step_optimizer(other)
+    assert [record.getMessage() for record in caplog.records if "SGD that is not wrapped" in record.message] == [
+        "step_optimizer() got a SGD that is not wrapped: its state is not in checkpoints; pass what "
+        "wrap_optimizer() returned"
+    ]
+    monkeypatch.setattr(context.distributed, "size", 2)
+    with pytest.raises(CheckFailedError, match=r"Got a SGD that is not wrapped, expected .* on several slots"):
+        context.step_optimizer(other)
+
+
+def test_a_loss_without_a_gradient_is_refused() -> None:
+    context = PyTorchTrialContext.from_config(CONFIG)
+    with pytest.raises(CheckFailedError, match=r"Got 1.0 \(type float\), expected a tensor .*: context.backward\(\)"):
+        context.backward(1.0)  # type: ignore[arg-type]
+    with pytest.raises(CheckFailedError, match="Got a tensor with requires_grad False, expected a tensor that has a"):
+        context.backward(torch.ones(1))
+    context.backward([torch.ones(1, requires_grad=True).sum()] * 2)  # type: ignore[arg-type]
 
 
 def test_a_missing_hyperparameter_is_named_with_its_section(caplog: pytest.LogCaptureFixture) -> None:

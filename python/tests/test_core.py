@@ -13,7 +13,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from small_master import SmallMaster
 
 import determined as det
@@ -172,17 +174,114 @@ def test_a_log_line_and_an_alert_begin_with_their_level(level: Any, tmp_path: pa
 
 def test_wrong_reports_are_refused_before_they_are_sent(tmp_path: pathlib.Path) -> None:
     with alone(tmp_path) as context:
-        with pytest.raises(ValueError, match="from 0 to 1"):
-            context.train.report_progress(1.5)
-        with pytest.raises(ValueError, match="without a dot"):
-            context.train.report_metrics("a.b", 1, {})
-        with pytest.raises(ValueError, match="steps_completed is -1"):
-            context.train.report_training_metrics(-1, {})
+        train: Any = context.train
+        for progress in (1.5, "a", None, math.nan):
+            with pytest.raises(ValueError, match="must be a number from 0 to 1"):
+                train.report_progress(progress)
+        for group in ("a.b", "", 5, None):
+            with pytest.raises(ValueError, match="without a dot"):
+                train.report_metrics(group, 1, {})
+        for steps in (-1, None, math.nan, 2.5, "2", True):
+            with pytest.raises(ValueError, match=f"steps_completed is {steps!r}; must be a whole number"):
+                train.report_training_metrics(steps, {})
         with pytest.raises(TypeError, match="must be a dict"):
-            context.train.report_training_metrics(1, [1])  # type: ignore[arg-type]
-        operation = next(context.searcher.operations())
-        with pytest.raises(ValueError, match="NaN"):
-            operation.report_completed(math.nan)
+            train.report_training_metrics(1, [1])
+        with pytest.raises(TypeError, match=r"metrics\['loss'\] is a value of the type object"):
+            train.report_training_metrics(1, {"loss": object()})
+        with pytest.raises(TypeError, match=r"metadata\['a'\] is a value of the type object"):
+            train.set_metadata({"a": object()})
+        operation: Any = next(context.searcher.operations())
+        for metric in (math.nan, None, "abc", {"a": 1}):
+            with pytest.raises(ValueError, match=r"is NaN|searcher_metric is .*; must be a number"):
+                operation.report_completed(metric)
+        with pytest.raises(ValueError, match="length is '1'; must be a number"):
+            operation.report_progress("1")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (3, "batch_metrics is a int; must be a list with a dict for each batch"),
+        ([3], r"batch_metrics\[0\] is a int"),
+        ({"loss": 1}, "batch_metrics is a dict"),
+        ([{"loss": 1}, {"acc": 1}], r"batch_metrics\[1\] has the names \['acc'\] and batch_metrics\[0\] \['loss'\]"),
+    ],
+)
+def test_metrics_of_batches_are_a_list_of_dicts_with_the_same_names(
+    rows: Any, message: str, master: SmallMaster
+) -> None:
+    with core.init() as context, pytest.raises((TypeError, ValueError), match=message):
+        context.train.report_training_metrics(1, {"loss": 1.0}, rows)
+    assert not master.metrics("training")
+
+
+def test_a_metric_that_cannot_be_sent_is_named(master: SmallMaster) -> None:
+    with core.init() as context:
+        with pytest.raises(TypeError, match=r"^metrics\['loss'\] is a value of the type object"):
+            context.train.report_validation_metrics(1, {"loss": object()})
+        with pytest.raises(TypeError, match=r"^batch_metrics\[0\]\['loss'\] is a value of the type object"):
+            context.train.report_training_metrics(1, {"loss": 1.0}, [{"loss": object()}])
+        with pytest.raises(TypeError, match=r"^metadata\['a'\]\['b'\] is a value of the type object"):
+            context.train.set_metadata({"a": {"b": object()}})
+
+
+def test_steps_may_be_whole_numbers_of_any_kind(tmp_path: pathlib.Path) -> None:
+    with alone(tmp_path) as context:
+        for steps in (4, 4.0, np.int64(4), np.float32(4), torch.tensor(4)):
+            context.train.report_training_metrics(steps, {"loss": 1.0})  # type: ignore[arg-type]
+            with context.checkpoint.store_path({"steps_completed": steps}) as (_, uuid):
+                pass
+            assert context.checkpoint.get_metadata(uuid) == {"steps_completed": 4}
+
+
+def test_a_mode_may_be_its_text_and_nothing_else(tmp_path: pathlib.Path) -> None:
+    with alone(tmp_path, preempt_mode="WORKERS_ASK_MASTER", tensorboard_mode="MANUAL") as context:
+        assert context.preempt._mode is core.PreemptMode.WorkersAskMaster
+        assert [operation.length for operation in _completed(context, "CHIEF_ONLY")] == [1]
+        with pytest.raises(ValueError, match=r"searcher_mode is 'x'; must be one of SearcherMode.WorkersAskChief, "):
+            next(context.searcher.operations("x"))  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=r"download_mode is None; must be one of DownloadMode.LocalWorkersShare"):
+            context.checkpoint.download("id", tmp_path, None)  # type: ignore[arg-type]
+    for wrong in ("x", None, 1):
+        with pytest.raises(ValueError, match=f"preempt_mode is {wrong!r}; must be one of PreemptMode.Workers"):
+            alone(tmp_path, preempt_mode=wrong)
+    with pytest.raises(TypeError, match=r"distributed is 5; must be a determined.core.DistributedContext"):
+        alone(tmp_path, distributed=5)
+
+
+def _completed(context: core.Context, mode: Any) -> Iterator[core.SearcherOperation]:
+    for operation in context.searcher.operations(mode):
+        operation.report_completed(0.5)
+        yield operation
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ("steps_completed", "metadata is 'steps_completed'; must be a dict"),
+        ({"steps_completed": 3, "o": [object()]}, r"metadata\['o'\]\[0\] is a value of the type object"),
+    ],
+)
+def test_metadata_that_cannot_be_kept_are_refused_before_anything_is_saved(
+    metadata: Any, message: str, tmp_path: pathlib.Path
+) -> None:
+    with alone(tmp_path) as context, pytest.raises(TypeError, match=message):
+        context.checkpoint.store_path(metadata).__enter__()
+    assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_a_checkpoint_says_of_itself_what_is_given_and_not_what_another_one_said(tmp_path: pathlib.Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "metadata.json").write_text('{"steps_completed": 1}')
+    with alone(tmp_path) as context:
+        for shard in (False, True):
+            uuid = context.checkpoint.upload(own, {"steps_completed": 2}, shard=shard)
+            assert context.checkpoint.get_metadata(uuid) == {"steps_completed": 2}
+        with context.checkpoint.store_path({"steps_completed": 3}) as (path, uuid):
+            (path / "metadata.json").write_text("{}")
+        assert context.checkpoint.get_metadata(uuid) == {"steps_completed": 3}
+    assert (own / "metadata.json").read_text() == '{"steps_completed": 1}'
 
 
 def test_an_operation_has_to_be_completed_before_the_next(master: SmallMaster) -> None:

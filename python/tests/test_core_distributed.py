@@ -17,7 +17,9 @@ from typing import Any, ClassVar
 import pytest
 
 from determined import core
+from determined.core import _shards
 
+MODES = list(core.DownloadMode)
 PYTHON = pathlib.Path(__file__).parents[1]
 
 
@@ -206,6 +208,63 @@ def test_shards_that_contradict_one_another_are_refused_on_every_rank(tmp_path: 
         "the checkpoint was not saved: ranks 0 and 1 have different files model"
     ] * 2
     assert not list((tmp_path / "storage").iterdir())
+
+
+def test_shards_of_one_name_and_one_size_are_refused_unless_their_content_is_equal(tmp_path: pathlib.Path) -> None:
+    def work(distributed: core.DistributedContext) -> Any:
+        context = core.init(distributed=distributed, checkpoint_storage=tmp_path / "storage")
+        with context, context.checkpoint.store_path({"steps_completed": 5}, shard=True) as (path, _):
+            (path / "equal").write_text("x")
+            (path / "own").mkdir()
+            (path / "own" / "optimizer").write_text(str(distributed.rank))
+
+    results = ranks(3, work)
+    assert [str(error) for error in results] == [
+        "the checkpoint was not saved: ranks 0 and 1 have different files own/optimizer; "
+        "ranks 0 and 2 have different files own/optimizer"
+    ] * 3
+    assert not list((tmp_path / "storage").iterdir())
+
+
+def test_ranks_may_upload_one_directory_that_they_share(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_shards, "digests", None)  # the same file needs no reading
+    (tmp_path / "shared").mkdir()
+    for name in ("model", "metadata.json"):
+        (tmp_path / "shared" / name).write_text("{}")
+
+    def work(distributed: core.DistributedContext) -> Any:
+        with core.init(distributed=distributed, checkpoint_storage=tmp_path / "storage") as context:
+            uuid = context.checkpoint.upload(tmp_path / "shared", {"steps_completed": 5}, shard=True)
+            return context.checkpoint.get_metadata(uuid)
+
+    assert ranks(2, work) == [{"steps_completed": 5}] * 2
+
+
+def test_ranks_that_share_a_download_have_what_any_of_them_selects(tmp_path: pathlib.Path) -> None:
+    def work(distributed: core.DistributedContext) -> Any:
+        rank, seen = distributed.rank, []
+        with core.init(distributed=distributed, checkpoint_storage=tmp_path / "storage") as context:
+            with context.checkpoint.store_path({"steps_completed": 5}, shard=True) as (path, uuid):
+                (path / f"shard{rank}").write_text("x")
+            only = {"selector": lambda name: name == f"shard{rank}"}
+            for number, options in enumerate([only, only if rank else {}, {**only, "download_mode": MODES[1]}]):
+                with context.checkpoint.restore_path(uuid, **options) as path:
+                    seen.append(sorted(file.name for file in path.iterdir()))
+                    distributed.allgather(None)
+                target = tmp_path / f"{number}{rank if number == 2 else ''}"
+                context.checkpoint.download(uuid, target, **options)
+                assert sorted(file.name for file in target.iterdir()) == seen[-1]
+            with pytest.raises((ZeroDivisionError, RuntimeError), match="division by zero"):
+                context.checkpoint.download(uuid, tmp_path / "no", selector=lambda name: bool(1 / (rank - 1)))
+            with pytest.raises(FileNotFoundError, match="none is not in storage"):
+                context.checkpoint.download("none", tmp_path / "no")
+            return seen
+
+    shards = ["shard0", "shard1", "shard2"]
+    everything = ["metadata.json", *shards]
+    assert ranks(3, work) == [[shards, everything, [f"shard{rank}"]] for rank in range(3)]
 
 
 def test_metadata_of_all_ranks_are_in_a_sharded_checkpoint(tmp_path: pathlib.Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import random
 from typing import Any
@@ -235,6 +236,23 @@ def test_batches_of_the_documented_structures_become_tensors() -> None:
     assert isinstance(moved["label"], tuple)
     assert isinstance(moved["label"][0], torch.Tensor)
     assert move(["text", 3, None], "cpu") == ["text", 3, None]
+
+
+class Encoding(collections.UserDict[str, Any]):
+    """A mapping that moves itself, as those of tokenizers do."""
+
+    def to(self, device: Any) -> Encoding:
+        return Encoding({name: value.to(device) for name, value in self.items()})
+
+
+def test_a_batch_that_moves_itself_stays_what_it_is() -> None:
+    encoding = Encoding(ids=torch.zeros(4, 2))
+    moved = move([encoding, collections.OrderedDict(a=torch.zeros(1))], "meta")
+    assert isinstance(moved[0], Encoding)
+    assert moved[0]["ids"].device.type == moved[1]["a"].device.type == "meta"
+    assert length_of(encoding) == 4
+    packed = torch.nn.utils.rnn.pack_sequence([torch.zeros(2, 3)])
+    assert isinstance(move(packed, "cpu"), torch.nn.utils.rnn.PackedSequence)
 
 
 def test_what_cannot_be_moved_is_passed_on_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:

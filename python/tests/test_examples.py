@@ -9,6 +9,7 @@ import pytest
 from harness import RULES
 
 from determined import _entrypoint, _launch, _local_run
+from determined.errors import InvalidConfigurationException
 from determined.exec import _families
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
@@ -55,3 +56,8 @@ def test_numbers_in_yaml_are_those_of_yaml_1_2(tmp_path: pathlib.Path) -> None:
     (tmp_path / "broken.yaml").write_text("a: [")
     with pytest.raises(ValueError, match=r"broken.yaml: "):
         _local_run.read_config(str(tmp_path / "broken.yaml"))
+
+
+def test_the_local_test_of_a_script_says_so_before_anything_else() -> None:
+    with pytest.raises(InvalidConfigurationException, match=r"python3 train.py.; must be module:Name"):
+        _local_run.test_one_batch(None, {"entrypoint": "python3 train.py"}, rules=RULES)

@@ -15,7 +15,14 @@ from determined import errors
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined.common.check import CheckFailedError
-from determined.pytorch import ClipGradsL2Norm, ClipGradsL2Value, DataLoader, PyTorchTrial, PyTorchTrialContext
+from determined.pytorch import (
+    ClipGradsL2Norm,
+    ClipGradsL2Value,
+    DataLoader,
+    PyTorchCallback,
+    PyTorchTrial,
+    PyTorchTrialContext,
+)
 
 
 def test_both_generations_of_one_model_give_the_same_numbers(tmp_path: pathlib.Path) -> None:
@@ -180,6 +187,17 @@ def test_classic_trials_clip_by_callbacks_or_hyperparameters(tmp_path: pathlib.P
         train(Clipped, tmp_path, 1, config={"hyperparameters": {"clip_grad_val": 1, "clip_grad_l2_norm": 1}})
 
 
+def test_clipping_that_never_happens_is_said(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Clipped(ContextTrial):
+        def build_callbacks(self) -> dict[str, Any]:
+            return {"clip": ClipGradsL2Norm(1.0), "quiet": PyTorchCallback()}
+
+    train(Clipped, tmp_path, 2)
+    (said,) = [text for text in caplog.messages if "on_before_optimizer_step" in text]
+    assert said.startswith("callback 'clip' (ClipGradsL2Norm) does nothing at on_before_optimizer_step()")
+    assert said.endswith("clip gradients with context.step_optimizer(optimizer, clip_grads=...)")
+
+
 def refused(methods: dict[str, Any], *bases: type) -> type:
     return type("Refused", bases or (ContextTrial,), methods)
 
@@ -242,6 +260,26 @@ REFUSED = {
     "no loss": (
         refused({"train_batch": lambda self, batch, model, epoch_idx, batch_idx: {"error": 1.0}}, ClassicTrial),
         "the key 'loss'",
+    ),
+    "a number for a loss": (
+        refused({"train_batch": lambda self, batch, model, epoch_idx, batch_idx: {"loss": 0.5}}, ClassicTrial),
+        r"Got 0.5 .type float., expected a tensor that has a gradient: the loss of Refused.train_batch\(\)",
+    ),
+    "the class of a callback": (
+        refused({"build_callbacks": lambda self: {"clip": ClipGradsL2Norm}}),
+        r"Got the class ClipGradsL2Norm, expected an instance of it: Refused.build_callbacks\(\)\['clip'\]",
+    ),
+    "what is no callback": (
+        refused({"build_callbacks": lambda self: {"clip": print}}),
+        r"expected a PyTorchCallback: Refused.build_callbacks\(\)\['clip'\]",
+    ),
+    "metrics that change, not all with text for a name": (
+        refused({"train_batch": lambda self, batch, epoch_idx, batch_idx: {"a": 1.0, batch_idx: 1.0}}),
+        r"the metrics \[1, 'a'\] at batch 1",
+    ),
+    "a number of records that is none": (
+        refused({"get_batch_length": lambda self, batch: None}),
+        r"Got None .type NoneType., expected a whole number: result of Refused.get_batch_length\(\)",
     ),
     "text for a result": (
         refused({"train_batch": lambda self, batch, model, epoch_idx, batch_idx: "text"}, ClassicTrial),

@@ -122,6 +122,9 @@ def test_what_is_no_scheduler_is_refused() -> None:
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
     with pytest.raises(CheckFailedError, match="None"):
         LRScheduler(None, BATCH)
+    for wrong, name in ((optimizer, "a SGD"), (7, "a int")):
+        with pytest.raises(CheckFailedError, match=f"Got {name}, expected a scheduler of torch.optim.lr_scheduler"):
+            LRScheduler(wrong, BATCH)
     with pytest.raises(CheckFailedError, match="StepMode"):
         LRScheduler(scheduler, "every batch")  # type: ignore[arg-type]
     with pytest.raises(CheckFailedError, match="frequency"):

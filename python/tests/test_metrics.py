@@ -64,8 +64,13 @@ def test_values_and_their_json(value: Any, text: Any) -> None:
 
 
 def test_what_has_no_json_is_named() -> None:
-    with pytest.raises(TypeError, match="metrics hold a value of the type object, which"):
-        _metrics.to_json({"m": object()})
+    for metrics, message in (
+        ({"m": object()}, r"metrics\['m'\] is a value of the type object, which has no JSON form"),
+        ({"m": math.nan, "n": [1, {"z": 1j}]}, r"metrics\['n'\]\[1\]\['z'\] is a value of the type complex"),
+        ({"m": {(1, 2): 3}}, r"metrics\['m'\] has the key \(1, 2\); keys must be text"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            _metrics.to_json(metrics)
 
 
 @pytest.mark.parametrize(
@@ -191,11 +196,12 @@ def test_a_batch_without_a_number_of_records_says_what_to_do(tmp_path: pathlib.P
         train(Single, tmp_path, 1)
 
 
-def test_a_value_that_the_trial_changes_later_is_reported_as_it_was(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("zeros", [torch.zeros, np.zeros])
+def test_a_value_that_the_trial_changes_later_is_reported_as_it_was(zeros: Any, tmp_path: pathlib.Path) -> None:
     class Running(ContextTrial):
         def __init__(self, context: Any) -> None:
             super().__init__(context)
-            self.total = torch.zeros(2)
+            self.total = zeros(2)
 
         def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
             self.total += 1

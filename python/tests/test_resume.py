@@ -6,6 +6,7 @@ import pathlib
 from typing import Any
 
 import pytest
+import torch
 from harness import Run
 from trials import (
     ClassicTrial,
@@ -19,6 +20,8 @@ from trials import (
 )
 
 from determined._trial import Trial
+from determined.common.check import CheckFailedError
+from determined.pytorch import load_trial_from_checkpoint_path
 
 CONFIG: dict[str, Any] = {
     "scheduling_unit": 4,
@@ -98,6 +101,47 @@ def test_worker_processes_give_the_same_augmentations_after_a_jump(tmp_path: pat
         first = run(EverythingWithWorkersTrial, tmp_path, {}, preempt_after=batch).finish()
         second = run(EverythingWithWorkersTrial, tmp_path, {}, checkpoint=first.drop()).finish()
         check_equal([first, second], undisturbed)
+
+
+class Scaled(EverythingTrial):
+    """With a parameter that is in an optimizer and in no model."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        self.scale = torch.nn.Parameter(torch.ones(2))
+        self.scale_optimizer = context.wrap_optimizer(torch.optim.SGD([self.scale], lr=0.1, momentum=0.9))
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+        loss = torch.nn.functional.cross_entropy(self.head(self.model(batch[0])) * self.scale, batch[1])
+        self.context.backward(loss)
+        for optimizer in self.context.optimizers:
+            self.context.step_optimizer(optimizer)
+        return {"loss": loss, "scale": self.scale}
+
+
+def test_parameters_of_no_wrapped_model_go_on_as_well(tmp_path: pathlib.Path) -> None:
+    _, undisturbed = count_actions(Scaled, tmp_path, {})
+    first = run(Scaled, tmp_path, {}, preempt_after=5).finish()
+    second = run(Scaled, tmp_path, {}, checkpoint=first.drop()).finish()
+    check_equal([first, second], undisturbed)
+    assert torch.equal(second.trial.scale, undisturbed.trial.scale)
+    loaded = load_trial_from_checkpoint_path(str(tmp_path / str(second.newest_checkpoint())), Scaled)
+    assert torch.equal(loaded.scale, second.trial.scale)  # type: ignore[attr-defined]
+
+
+def test_checkpoints_that_lack_such_parameters_are_read_and_those_with_others_refused(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = run(Scaled, tmp_path, {}, preempt_after=5).finish()
+    file = tmp_path / str(first.newest_checkpoint()) / "state-dict.pth"
+    state = torch.load(file, weights_only=False)
+    (scale,) = state.pop("other_parameters")
+    torch.save(state, file)
+    assert torch.equal(run(Scaled, tmp_path, {}, checkpoint=first.newest_checkpoint()).trial.scale, torch.ones(2))
+    assert "has no values of the 1 parameters of optimizers that are in no wrapped model" in caplog.text
+    torch.save({**state, "other_parameters": [scale, torch.ones(3)]}, file)
+    with pytest.raises(CheckFailedError, match=r"of the shapes \[\(2,\), \(3,\)\] .*expected \[\(2,\)\]"):
+        run(Scaled, tmp_path, {}, checkpoint=first.newest_checkpoint())
 
 
 LOADERS = [PlainLoaderTrial, RepeatedLoaderTrial, StreamTrial, GeneratorLoaderTrial]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import http.server
 import json
+import math
 import pathlib
 import threading
 import urllib.parse
@@ -16,6 +17,7 @@ import pytest
 from determined.common.api import errors
 from determined.errors import CheckpointStateException
 from determined.experimental import Checkpoint, Determined, Experiment, Trial, TrialSortBy, client
+from determined.experimental._metrics import report_of
 from determined.experimental._trial_log import moment
 
 EXPERIMENT = {"id": 5, "state": "STATE_COMPLETED", "name": "five", "searcherMetric": "loss", "projectId": 3}
@@ -118,6 +120,70 @@ def test_the_filters_of_a_list_of_experiments_arrive(master: Master) -> None:
     assert query["experimentIdFilter.incl"] == ["5", "6"] and query["labels"] == ["x"]
     assert (query["sortBy"], query["orderBy"]) == (["SORT_BY_PROJECT_ID"], ["ORDER_BY_DESC"])
     assert query["projectId"] == ["3"]
+
+
+def test_a_state_may_be_its_name_and_no_other_text(master: Master) -> None:
+    master.answers["/api/v1/experiments"] = {"experiments": [], "pagination": {"total": 0}}
+    determined = master.client()
+    for states in ([client.ExperimentState.COMPLETED, "ERROR"], ["COMPLETED", "STATE_ERROR"]):
+        determined.list_experiments(states=states)
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(master.asked.pop()).query)
+        assert query["states"] == ["STATE_COMPLETED", "STATE_ERROR"]
+    with pytest.raises(ValueError, match=r"states\[0\] is 'DONE'; must be one of .*State.COMPLETED"):
+        determined.list_experiments(states=["DONE"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda d: d.get_experiment("abc"), "experiment_id is 'abc'; must be the number that the master gave it"),
+        (lambda d: d.get_experiment(None), "experiment_id is None; must be"),
+        (lambda d: d.get_trial(2.5), "trial_id is 2.5; must be"),
+        (lambda d: d.create_experiment(5, "."), "config is 5; must be a dict, or the path of a YAML file"),
+        (lambda d: d.create_experiment({"a": {"b": object()}}), r"config\['a'\]\['b'\] is a value of the type object"),
+        (lambda d: Checkpoint.from_json({"uuid": "u"}).add_metadata("x"), "metadata is 'x'; must be a dict"),
+        (lambda d: Checkpoint.from_json({"uuid": "u"}).add_metadata({"a": object()}), r"metadata\['a'\] is a value of"),
+    ],
+)
+def test_a_wrong_argument_is_named_and_nothing_is_asked(
+    call: Callable[[Determined], Any], message: str, master: Master
+) -> None:
+    determined: Any = master.client()
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(determined)
+    assert not master.asked
+
+
+def test_what_the_master_warns_of_a_new_experiment_is_a_warning(master: Master) -> None:
+    determined = master.client()
+    answer: dict[str, Any] = {"experiment": EXPERIMENT}
+    master.answers["/api/v1/experiments"] = answer
+    determined.create_experiment({"name": "quiet"})
+    answer["warnings"] = ["LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"]
+    answer |= {"launchReason": "needs 64 slots", "configWarnings": ["bind_mounts: left out"]}
+    with pytest.warns(UserWarning, match="can never run|left out") as warned:
+        determined.create_experiment({"name": "loud"})
+    assert [str(one.message) for one in warned] == [
+        "the experiment can never run on the cluster as it is now: it needs 64 slots; it waits until that changes.",
+        "bind_mounts: left out",
+    ]
+    assert warned[0].filename == __file__
+
+
+def test_numbers_that_are_not_finite_are_read_at_every_depth() -> None:
+    row = {"trialId": 1, "trialRunId": 1, "totalBatches": 2, "endTime": None, "group": "training"}
+    values = {"a": ["NaN", {"b": "Infinity"}, 1], "c": {"d": ["-Infinity"]}, "e": "text"}
+    report = report_of({**row, "metrics": {"avg_metrics": values, "batch_metrics": [{"a": ["NaN"]}]}})
+    assert math.isnan(report.metrics["a"][0]) and report.metrics["a"][1:] == [{"b": math.inf}, 1]
+    assert (report.metrics["c"], report.metrics["e"]) == ({"d": [-math.inf]}, "text")
+    assert report.batch_metrics is not None and math.isnan(report.batch_metrics[0]["a"][0])
+
+
+@pytest.mark.parametrize("stored", [[3], 3, {"loss": 1}, ["x"], [[1]]])
+def test_stored_metrics_of_batches_that_are_no_rows_do_not_keep_a_report_from_being_read(stored: Any) -> None:
+    row = {"trialId": 1, "trialRunId": 1, "totalBatches": 2, "endTime": None, "group": "training"}
+    report = report_of({**row, "metrics": {"avg_metrics": {"loss": 1.0}, "batch_metrics": stored}})
+    assert (report.metrics, report.batch_metrics) == ({"loss": 1.0}, None)
 
 
 def _trial(id: int, loss: float | None, seconds: float, size: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pathlib
 import struct
@@ -10,10 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
 from small_master import SmallMaster
 from test_exec import environment, run_cold
 
-from determined import core
+from determined import _metrics, core
 from determined.tensorboard import _board, _events
 
 pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
@@ -104,6 +106,17 @@ def test_metrics_become_curves_that_are_kept_with_the_checkpoints(tmp_path: path
     }
     assert (board.target / "own" / "file").read_text() == "mine"
     assert not list(tmp_path.glob("tensorboard-*")), "nothing of it stays on the machine"
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_tensor_with_a_gradient_is_reported_without_a_warning(tmp_path: pathlib.Path) -> None:
+    loss = torch.ones((), requires_grad=True) * 2
+    board = _board.Board(tmp_path / "storage", "c", 7, 12)
+    board.training(1, {"loss": loss})
+    assert points(board.target or tmp_path) == {("Determined/loss", 1): 2.0}
+    board.close()
+    assert _metrics.searcher_value("loss", {"loss": loss}) == 2.0
+    assert json.loads(_metrics.to_json({"loss": loss})) == {"loss": 2.0}
 
 
 def test_a_storage_that_fails_is_told_once_and_ends_nothing(

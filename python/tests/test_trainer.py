@@ -192,3 +192,39 @@ def test_hyperparameters_are_what_was_given(place: pathlib.Path) -> None:
         assert context.get_hparams() == {"lr": 1}
         assert context.get_data_config() == {"place": "x"}
         assert context.aggregation_frequency == 2
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        [{}],
+        [{"loss": float("nan")}],
+        [{"curve": [1.0, 2.0], "text": "good"}],
+        [{"loss": 1.0}, {"loss": float("nan")}],
+        [{"loss": None}],
+    ],
+)
+def test_off_the_cluster_a_validation_may_return_what_no_searcher_could_compare(
+    returned: list[dict[str, Any]], place: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    left = iter(returned)
+
+    class Whole(LineTrial):
+        evaluate_batch = pytorch.PyTorchTrial.evaluate_batch  # type: ignore[assignment]
+
+        def evaluate_full_dataset(self, data_loader: Any) -> dict[str, Any]:
+            return next(left)
+
+    caplog.set_level(logging.INFO)
+    with pytorch.init() as context:
+        pytorch.Trainer(Whole(context), context).fit(
+            max_length=pytorch.Batch(len(returned)), validation_period=pytorch.Batch(1)
+        )
+    assert said(caplog, "validation") == list(range(1, len(returned) + 1))
+    assert sorted(batches(place)) == list(range(1, len(returned) + 1))
+
+
+@pytest.mark.parametrize("frequency", [0, -1, 1.5, True, "2", None])
+def test_gradients_are_aggregated_over_a_whole_number_of_batches(frequency: Any) -> None:
+    with pytest.raises(ValueError, match=r"aggregation_frequency is .*; must be a whole number above 0"):
+        pytorch.init(aggregation_frequency=frequency)

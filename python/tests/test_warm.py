@@ -156,3 +156,13 @@ def test_the_environment_of_the_process_is_taken_over(monkeypatch: pytest.Monkey
     warm.take_environment()
     assert (os.environ["FROM_BELOW"], os.environ["STAYS"]) == ("2", "1")
     del os.environ["FROM_BELOW"]
+
+
+def test_a_fork_finds_no_gpu_as_a_fresh_process_does() -> None:
+    code = (
+        "import os, torch; from determined.exec import warm; warm.warm_up(); pid = os.fork()\n"
+        "if pid == 0: os._exit(torch.cuda._is_in_bad_fork() or 'CUDA_VISIBLE_DEVICES' in os.environ)\n"
+        "raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
+    )
+    unset = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    assert subprocess.run([sys.executable, "-c", code], cwd=TESTS.parent, env=unset, timeout=120).returncode == 0

@@ -11,19 +11,18 @@ import pathlib
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from determined import _metrics
+from determined import _arguments, _metrics
 from determined._info import ClusterInfo
 from determined.common.api.errors import APIException
+from determined.core import _shards
 from determined.core._connection import Master
 from determined.core._distributed import DistributedContext
+from determined.core._shards import Selector
 
 logger = logging.getLogger("determined")
-
-Selector = Callable[[str], bool]
-"""Says of a path, relative to the checkpoint, whether it takes part."""
 
 
 class DownloadMode(enum.Enum):
@@ -93,8 +92,8 @@ class CheckpointContext:
             identifier = self._distributed.broadcast(str(uuid.uuid4()))
             return self._upload_shards(ckpt_dir, metadata, selector, identifier)
         with tempfile.TemporaryDirectory(prefix="checkpoint-") as draft:
-            _copy_selected(ckpt_dir, draft, selector, link=True)
-            return self._commit(draft, str(uuid.uuid4()), metadata or {})
+            _shards.copy_selected(ckpt_dir, draft, selector, link=True)
+            return self._commit(draft, str(uuid.uuid4()), _checked(metadata))
 
     def _check_may_save(self, metadata: dict[str, Any] | None, shard: bool) -> None:
         rank = self._distributed.rank
@@ -103,7 +102,7 @@ class CheckpointContext:
                 f"rank {rank} can't save a checkpoint alone; only the chief does, or all with shard=True"
             )
         if rank == 0:
-            _check_metadata(metadata)
+            _checked(metadata)
 
     def _upload_shards(
         self,
@@ -119,19 +118,20 @@ class CheckpointContext:
             raise NotImplementedError(
                 "this storage can't take shards from several machines; gather the files on the chief, or use shared_fs"
             )
-        problem, names = "", {}
+        problem, names, given = "", {}, {}
         try:
-            names = _file_sizes(ckpt_dir, selector)
-        except OSError as error:
+            given = _checked(metadata) if dist.rank == 0 else _plain(metadata)
+            names = _shards.found_in(ckpt_dir, selector, dist.cross_rank)
+        except (OSError, TypeError, ValueError) as error:
             problem = f"rank {dist.rank}: {error}"
-        plans = dist.allgather((problem, names, metadata or {}))
-        together, differing = _merged([given for _, _, given in plans])
+        plans = dist.allgather((problem, names, given))
         problems = [text for text, _, _ in plans if text]
-        problems = problems or [*_conflicts([files for _, files, _ in plans]), *differing]
+        together, differing = _shards.merged([one for _, _, one in plans])
+        problems = problems or [*self._conflicts(ckpt_dir, [files for _, files, _ in plans]), *differing]
         if not problems:
             mine = {name for name in names if not any(name in files for _, files, _ in plans[: dist.rank])}
             try:
-                _copy_selected(ckpt_dir, draft, lambda name: name in mine, link=True)
+                _shards.copy_selected(ckpt_dir, draft, lambda name: name in mine, link=True)
             except OSError as error:
                 problem = f"rank {dist.rank}: {error}"
             problems = [text for text in dist.allgather(problem) if text]
@@ -146,6 +146,20 @@ class CheckpointContext:
         if problems:
             raise ValueError(f"the checkpoint was not saved: {'; '.join(problems)}")
         return identifier
+
+    def _conflicts(self, ckpt_dir: str | os.PathLike[str] | None, by_rank: list[dict[str, _shards.Found]]) -> list[str]:
+        """Files of one name that differ. All ranks call."""
+        doubtful = _shards.doubtful(by_rank)
+        if not doubtful:
+            return _shards.conflicts(by_rank, [{}] * len(by_rank))
+        problem, mine = "", {}
+        try:
+            mine = _shards.digests(ckpt_dir, [name for name in doubtful if name in by_rank[self._distributed.rank]])
+        except OSError as error:
+            problem = f"rank {self._distributed.rank}: {error}"
+        told = self._distributed.allgather((problem, mine))
+        problems = [text for text, _ in told if text]
+        return problems or _shards.conflicts(by_rank, [one for _, one in told])
 
     def _shared_draft(self, identifier: str) -> str | None:
         if self._distributed.cross_size == 1:
@@ -168,9 +182,10 @@ class CheckpointContext:
                 raise
 
     def _commit(self, draft: str, identifier: str, metadata: dict[str, Any]) -> str:
-        described = pathlib.Path(draft) / "metadata.json"
-        if not described.exists():
-            described.write_text(_metrics.to_json(metadata) + "\n")
+        text = _metrics.to_json(metadata, "metadata")
+        described = pathlib.Path(draft) / _shards.DESCRIPTION
+        described.unlink(missing_ok=True)  # another checkpoint's; it may be a link to the user's own file
+        described.write_text(text + "\n")
         self._begin(identifier)
         resources = self._storage.save(draft, identifier)
         if self._master is None or self._info is None:
@@ -216,7 +231,7 @@ class CheckpointContext:
                 self._upload_shards(directory, metadata, None, fixed)
             else:
                 yield pathlib.Path(directory), identifier
-                self._commit(directory, identifier, metadata)
+                self._commit(directory, identifier, _checked(metadata))
 
     @contextlib.contextmanager
     def restore_path(
@@ -226,22 +241,28 @@ class CheckpointContext:
         *,
         selector: Selector | None = None,
     ) -> Iterator[pathlib.Path]:
-        """The files of a checkpoint, to be read and not changed: in place where the storage is a file system."""
+        """The files of a checkpoint, to be read and not changed: in place where the storage is a file system.
+
+        Ranks that share a download have what any of them selects.
+        """
         _check_storage_id(storage_id)
+        mode = _arguments.choice(DownloadMode, download_mode, "download_mode")
+        shared = mode is DownloadMode.LocalWorkersShareDownload and self._distributed.local_size > 1
+        if shared and any(self._distributed.allgather_local(selector is None)):
+            selector = None
         place = self._storage.path(storage_id)
         if place is not None and selector is None:
             if not pathlib.Path(place).is_dir():
                 raise FileNotFoundError(f"checkpoint {storage_id} is not in storage: there is no {place}")
             yield pathlib.Path(place)
             return
-        shared = download_mode is DownloadMode.LocalWorkersShareDownload and self._distributed.local_size > 1
         directory: str = (
             tempfile.mkdtemp(prefix="checkpoint-") if not shared or self._distributed.local_rank == 0 else ""
         )
         try:
             if shared:
                 directory = self._distributed.broadcast_local(directory)
-            self.download(storage_id, directory, download_mode, selector=selector)
+            self.download(storage_id, directory, mode, selector=selector)
             yield pathlib.Path(directory)
             if shared:
                 self._distributed.gather_local(None)  # all have read it
@@ -259,32 +280,65 @@ class CheckpointContext:
     ) -> None:
         """Fetches the files of a checkpoint into a directory.
 
+        Ranks that share a download get what any of them selects; without a selector a rank selects everything.
+
         Raises:
             FileNotFoundError: the checkpoint is not in storage.
         """
-        shared = download_mode is DownloadMode.LocalWorkersShareDownload and self._distributed.local_size > 1
-        problem = ""
-        if not shared or self._distributed.local_rank == 0:
-            try:
-                self._fetch(storage_id, str(ckpt_dir), selector)
-            except OSError as error:
-                if not shared:
-                    raise
-                problem = str(error)
-        if shared and (problem := self._distributed.broadcast_local(problem)):
-            raise FileNotFoundError(problem)
-
-    def _fetch(self, storage_id: str, directory: str, selector: Selector | None) -> None:
         _check_storage_id(storage_id)
+        mode = _arguments.choice(DownloadMode, download_mode, "download_mode")
+        if mode is DownloadMode.NoSharedDownload or self._distributed.local_size == 1:
+            with self._files_of(storage_id) as files:
+                _shards.copy_selected(files, ckpt_dir, _selected(selector))
+            return
+        problem = ""
+        with contextlib.ExitStack() as held:
+            source: str | None = None
+            names: list[str] = []
+            if self._distributed.local_rank == 0:
+                try:
+                    source = held.enter_context(self._files_of(storage_id))
+                    names = list(_shards.relative_paths(source, _selected(None)))
+                except OSError as error:
+                    problem = str(error)
+            problem, names = self._distributed.broadcast_local((problem, names))
+            if problem:
+                raise FileNotFoundError(problem)
+            wanted = self._wanted_here(names, selector)
+            if source is not None:
+                try:
+                    _shards.copy_selected(source, ckpt_dir, lambda name: name in wanted)
+                except OSError as error:
+                    problem = str(error)
+            if problem := self._distributed.broadcast_local(problem):
+                raise FileNotFoundError(problem)
+
+    def _wanted_here(self, names: list[str], selector: Selector | None) -> set[str]:
+        """What any rank of this machine selects. All of them call."""
+        mine, failure, text = names, None, ""
+        try:
+            mine = [name for name in names if selector is None or selector(name)]
+        except Exception as error:  # the other ranks wait for an answer
+            failure, text = error, f"{type(error).__name__}: {error}"
+        told = self._distributed.allgather_local((text, mine))
+        if failure is not None:
+            raise failure
+        if problems := [text for text, _ in told if text]:
+            raise RuntimeError(f"the selector of another rank failed with {'; '.join(problems)}")
+        return {name for _, selected in told for name in selected}
+
+    @contextlib.contextmanager
+    def _files_of(self, storage_id: str) -> Iterator[str]:
+        """The directory of a checkpoint, or a copy of it for this while."""
         place = self._storage.path(storage_id)
         if place is not None:
             if not pathlib.Path(place).is_dir():
                 raise FileNotFoundError(f"checkpoint {storage_id} is not in storage: there is no {place}")
-            _copy_selected(place, directory, lambda name: name != _MANIFEST and (selector is None or selector(name)))
+            yield place
             return
         with tempfile.TemporaryDirectory(prefix="checkpoint-") as whole:
             self._storage.restore(storage_id, whole)
-            _copy_selected(whole, directory, selector)
+            yield whole
 
     def get_metadata(self, storage_id: str) -> dict[str, Any]:
         """What was given as metadata when the checkpoint was saved, and what was added since."""
@@ -317,95 +371,38 @@ class CheckpointContext:
 _MANIFEST = ".det-manifest.json"  # the storage's own
 
 
+def _selected(selector: Selector | None) -> Selector:
+    return lambda name: name != _MANIFEST and (selector is None or selector(name))
+
+
 def _check_storage_id(storage_id: str) -> None:
     """It names a directory of the storage, and nothing above or beside it."""
     if not isinstance(storage_id, str) or storage_id in ("", ".", "..") or "/" in storage_id:
         raise ValueError(f"{storage_id!r} is no checkpoint's id; it must be the UUID that saving it returned")
 
 
-def _check_metadata(metadata: dict[str, Any] | None) -> None:
-    steps = (metadata or {}).get("steps_completed")
-    if not isinstance(steps, int) or isinstance(steps, bool):
-        raise ValueError(
-            f"metadata['steps_completed'] is {steps!r}; must be a whole number: how far the trial was trained"
-        )
+def _checked(metadata: dict[str, Any] | None) -> dict[str, Any]:
+    """The chief's metadata, with ``steps_completed`` as an int."""
+    plain = _plain(metadata)
+    rule = "must be a whole number: how far the trial was trained"
+    steps = _arguments.whole(plain.get("steps_completed"), "metadata['steps_completed']", rule, least=None)
+    return {**plain, "steps_completed": steps}
 
 
-def _relative_paths(directory: str | os.PathLike[str], selector: Selector | None) -> Iterator[str]:
-    root = pathlib.Path(directory)
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if selector is None or selector(name):
-            yield name
+def _plain(metadata: dict[str, Any] | None) -> dict[str, Any]:
+    """Metadata that a checkpoint can have.
 
-
-def _file_sizes(directory: str | os.PathLike[str] | None, selector: Selector | None) -> dict[str, int]:
-    if directory is None:
-        return {}
-    root = pathlib.Path(directory)
-    return {
-        name: -1 if (root / name).is_dir() else (root / name).stat().st_size
-        for name in _relative_paths(directory, selector)
-    }
-
-
-def _conflicts(plans: list[dict[str, int]]) -> list[str]:
-    """Files of one name that differ in size; those of equal size are taken for the same."""
-    seen: dict[str, tuple[int, int]] = {}
-    problems = []
-    for rank, files in enumerate(plans):
-        for name, size in files.items():
-            first, other = seen.setdefault(name, (rank, size))
-            if other != size:
-                problems.append(f"ranks {first} and {rank} have different files {name}")
-    return problems
-
-
-def _merged(by_rank: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
-    """The metadata of all ranks, dicts within joined key by key; and what contradicts itself."""
-    merged: dict[str, Any] = {}
-    owners: dict[tuple[str, ...], int] = {}
-    problems: list[str] = []
-
-    def join(into: dict[str, Any], given: dict[str, Any], rank: int, above: tuple[str, ...]) -> None:
-        for key, value in given.items():
-            path = (*above, str(key))
-            if key not in into:
-                into[key] = {} if isinstance(value, dict) else value
-                owners[path] = rank
-            if isinstance(value, dict) and isinstance(into[key], dict):
-                join(into[key], value, rank, path)
-            elif _metrics.to_json(into[key]) != _metrics.to_json(value):
-                name, values = ".".join(path), f"{into[key]!r} and {value!r}"
-                problems.append(f"ranks {owners[path]} and {rank} have different metadata {name}: {values}")
-
-    for rank, given in enumerate(by_rank):
-        join(merged, given, rank, ())
-    return merged, problems
-
-
-def _copy_selected(
-    source: str | os.PathLike[str] | None,
-    target: str | os.PathLike[str],
-    selector: Selector | None,
-    *,
-    link: bool = False,
-) -> None:
-    """``link``: the copies are for reading only, and need no space where they can be links."""
-    pathlib.Path(target).mkdir(parents=True, exist_ok=True)
-    if source is None:
-        return
-    for name in _relative_paths(source, selector):
-        path, copy = pathlib.Path(source) / name, pathlib.Path(target) / name
-        if path.is_dir():
-            copy.mkdir(parents=True, exist_ok=True)
-        else:
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            if link:
-                with contextlib.suppress(OSError):
-                    os.link(path.resolve(), copy)
-                    continue
-            shutil.copyfile(path, copy)
+    Raises:
+        TypeError: it is no dict, or a value has no JSON form.
+    """
+    if metadata is not None and not isinstance(metadata, dict):
+        raise TypeError(f"metadata is {metadata!r}; must be a dict with the key 'steps_completed'")
+    _metrics.to_json(metadata or {}, "metadata")
+    plain = dict(metadata or {})
+    if "steps_completed" in plain:
+        with contextlib.suppress(ValueError):  # the chief's is checked, and any other compared with it
+            plain["steps_completed"] = _arguments.whole(plain["steps_completed"], "steps_completed", least=None)
+    return plain
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from determined import _environment
+from determined import _arguments, _environment
 from determined._bucket import bucket_of
 from determined._info import ClusterInfo, get_trial_cluster_info
 from determined._local import DirectoryStorage
@@ -158,8 +158,16 @@ def init(
     searcher.
 
     Raises:
-        ValueError: the trial has several slots, and ``distributed`` is not given.
+        ValueError: the trial has several slots, and ``distributed`` is not given; or a mode is none of its kind.
+        TypeError: ``distributed`` is no :class:`DistributedContext`.
     """
+    preempt_mode = _arguments.choice(PreemptMode, preempt_mode, "preempt_mode")
+    tensorboard_mode = _arguments.choice(TensorboardMode, tensorboard_mode, "tensorboard_mode")
+    if not isinstance(distributed, DistributedContext | None):
+        raise TypeError(
+            f"distributed is {distributed!r}; must be a determined.core.DistributedContext, such as "
+            "DistributedContext.from_torch_distributed()"
+        )
     info = get_trial_cluster_info()
     if distributed is None:
         slots = int(os.environ.get("DET_SIZE") or 1) if info is not None else 1

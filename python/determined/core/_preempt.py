@@ -9,6 +9,7 @@ import threading
 import time
 from typing import Any
 
+from determined import _arguments
 from determined._info import ClusterInfo
 from determined.common.api import errors
 from determined.core._connection import Master, poll_pause
@@ -46,7 +47,7 @@ class PreemptContext:
         self._distributed = distributed
         self._info = info
         self._master = master
-        self._mode = mode
+        self._mode = _arguments.choice(PreemptMode, mode, "preempt_mode")
         self._wanted = threading.Event()
         self._failure: BaseException | None = None
         self._acknowledged = False

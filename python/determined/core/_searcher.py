@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from determined import _arguments
 from determined._info import ClusterInfo
 from determined.core._connection import Master, poll_pause
 from determined.core._distributed import DistributedContext
@@ -67,11 +68,12 @@ class SearcherOperation:
 
         Raises:
             RuntimeError: on a rank that is not the chief.
-            ValueError: it is negative.
+            ValueError: it is no number, or negative.
         """
         self._require_chief("report progress")
-        if not length >= 0:
-            raise ValueError(f"progress is {length}; must be 0 or more")
+        rule = "must be a number, 0 or more"
+        if not _arguments.real(length, "length", rule) >= 0:
+            raise ValueError(f"length is {length!r}; {rule}")
         if self._master is None or self._info is None:
             logger.info("progress: %s of %d", length, self._length)
             return
@@ -84,12 +86,15 @@ class SearcherOperation:
 
         Raises:
             RuntimeError: on a rank that is not the chief, or a second time.
-            ValueError: the metric is NaN, which the searcher can't compare.
+            ValueError: the metric is no number, or NaN, which the searcher can't compare.
         """
         self._require_chief("complete an operation")
         if self._completed:
             raise RuntimeError(f"the operation of length {self._length} is completed already")
-        value = float(searcher_metric)
+        try:
+            value = float(_arguments.detached(searcher_metric))
+        except (TypeError, ValueError):
+            raise ValueError(f"searcher_metric is {searcher_metric!r}; must be a number") from None
         if math.isnan(value):
             raise ValueError("the searcher's metric is NaN; the searcher can't compare it")
         if self._master is not None and self._info is not None:
@@ -132,6 +137,7 @@ class SearcherContext:
             RuntimeError: the last one was not completed; or, with ``ChiefOnly``, on another rank.
         """
         rank = self._distributed.rank
+        searcher_mode = _arguments.choice(SearcherMode, searcher_mode, "searcher_mode")
         if searcher_mode is SearcherMode.ChiefOnly and rank != 0:
             raise RuntimeError(f"rank {rank} can't ask for operations; with SearcherMode.ChiefOnly only rank 0 does")
         source = self._next_lengths() if rank == 0 else None

@@ -9,7 +9,7 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from determined import _metrics
+from determined import _arguments, _metrics
 from determined._info import ClusterInfo
 from determined.common.api import errors
 from determined.core._connection import Master
@@ -57,7 +57,13 @@ class TrainContext:
         metrics: Mapping[str, Any],
         batch_metrics: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """Metrics since the last report; ``batch_metrics`` has those of each batch."""
+        """Metrics since the last report; ``batch_metrics`` has those of each batch, of all batches the same.
+
+        Raises:
+            TypeError: ``batch_metrics`` is no list of dicts.
+            ValueError: its dicts have different keys.
+        """
+        _check_batch_metrics(batch_metrics)
         self._report("training", steps_completed, metrics, batch_metrics)
 
     def report_validation_metrics(self, steps_completed: int, metrics: Mapping[str, Any]) -> None:
@@ -68,9 +74,9 @@ class TrainContext:
         """Metrics of a group of your own, such as ``inference``.
 
         Raises:
-            ValueError: the group's name is empty or has a dot.
+            ValueError: the group's name is no text, empty or has a dot.
         """
-        if not group or "." in group:
+        if not isinstance(group, str) or not group or "." in group:
             raise ValueError(f"group is {group!r}; a metric group needs a name without a dot")
         self._report(group, steps_completed, metrics, None)
 
@@ -84,29 +90,27 @@ class TrainContext:
         self._require_chief(f"report {group} metrics")
         if not isinstance(metrics, Mapping):
             raise TypeError(f"metrics is a {type(metrics).__name__}; must be a dict from name to value")
-        if isinstance(steps_completed, bool) or int(steps_completed) != steps_completed or steps_completed < 0:
-            raise ValueError(f"steps_completed is {steps_completed!r}; must be a whole number, 0 or more")
+        steps = _arguments.whole(steps_completed, "steps_completed")
         if self._master is None or self._info is None:
-            logger.info("%s after step %d: %s", group, steps_completed, _metrics.to_json(metrics))
+            logger.info("%s after step %d: %s", group, steps, _metrics.to_json(dict(metrics)))
             return
         trial = self._info.trial
-        self._master.post(
-            f"/api/v1/trials/{trial.trial_id}/metrics",
-            {
-                "group": group,
-                "metrics": {
-                    "trialId": trial.trial_id,
-                    "trialRunId": trial.trial_run_id,
-                    "stepsCompleted": int(steps_completed),
-                    "metrics": {"avgMetrics": dict(metrics), "batchMetrics": list(batch_metrics or [])},
-                },
+        body = {
+            "group": group,
+            "metrics": {
+                "trialId": trial.trial_id,
+                "trialRunId": trial.trial_run_id,
+                "stepsCompleted": steps,
+                "metrics": {"avgMetrics": dict(metrics), "batchMetrics": list(batch_metrics or [])},
             },
-        )
+        }
+        with _metrics.naming(metrics=metrics, batch_metrics=batch_metrics):
+            self._master.post(f"/api/v1/trials/{trial.trial_id}/metrics", body)
         if self._board is not None and not self._manual:
             if group == "validation":
-                self._board.validation(int(steps_completed), metrics)
+                self._board.validation(steps, metrics)
             else:
-                self._board.training(int(steps_completed), metrics)
+                self._board.training(steps, metrics)
 
     def report_progress(self, progress: float) -> None:
         """How far the trial is, from 0 to 1.
@@ -115,8 +119,9 @@ class TrainContext:
             ValueError: it is not.
         """
         self._require_chief("report progress")
-        if not 0 <= progress <= 1:
-            raise ValueError(f"progress is {progress}; must be from 0 to 1")
+        rule = "must be a number from 0 to 1"
+        if not 0 <= _arguments.real(progress, "progress", rule) <= 1:
+            raise ValueError(f"progress is {progress!r}; {rule}")
         if self._master is None or self._info is None:
             logger.info("progress: %.1f%%", progress * 100)
             return
@@ -149,11 +154,12 @@ class TrainContext:
         if not isinstance(metadata, Mapping):
             raise TypeError(f"metadata is a {type(metadata).__name__}; must be a dict")
         if self._master is None or self._info is None:
+            logger.info("metadata: %s", _metrics.to_json(dict(metadata), "metadata"))
             self._metadata = dict(metadata)
-            logger.info("metadata: %s", _metrics.to_json(metadata))
             return
         run = self._info.trial.trial_id
-        self._master.post(f"/api/v1/runs/{run}/metadata", {"runId": run, "metadata": dict(metadata)})
+        with _metrics.naming(metadata=metadata):
+            self._master.post(f"/api/v1/runs/{run}/metadata", {"runId": run, "metadata": dict(metadata)})
 
     def get_metadata(self) -> dict[str, Any]:
         """What :meth:`set_metadata` was given last, in this run or an earlier one; empty before."""
@@ -207,3 +213,17 @@ class TrainContext:
     def _require_chief(self, what: str) -> None:
         if self._distributed.rank != 0:
             raise RuntimeError(f"rank {self._distributed.rank} can't {what}; only the chief, rank 0, does")
+
+
+def _check_batch_metrics(rows: Any) -> None:
+    if rows is None:
+        return
+    rule = "must be a list with a dict for each batch, from name to value, all with the same names"
+    if isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence):
+        raise TypeError(f"batch_metrics is a {type(rows).__name__}; {rule}")
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise TypeError(f"batch_metrics[{number}] is a {type(row).__name__}; batch_metrics {rule}")
+        if row.keys() != rows[0].keys():
+            here, there = sorted(map(str, row)), sorted(map(str, rows[0]))
+            raise ValueError(f"batch_metrics[{number}] has the names {here} and batch_metrics[0] {there}; {rule}")

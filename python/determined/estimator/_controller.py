@@ -105,6 +105,7 @@ class EstimatorTrialController(TensorFlowController):
             spec = given._call_model_fn(features, labels, mode, config)
             if mode == tf.estimator.ModeKeys.EVAL:
                 self._not_additive = _evaluation.keras_metrics_not_additive(spec.eval_metric_ops)
+                self._context.experimental.hear_names(spec.eval_metric_ops)
             return spec
 
         return v1.estimator.Estimator(

@@ -31,6 +31,10 @@ class EstimatorExperimentalContext(CachingContext):
         """
         return self._metrics.make(metric, reducer, numpy_dtype)
 
+    def hear_names(self, metric_ops: Any) -> None:
+        """Under what names the model function gives its metrics: for errors."""
+        self._metrics.hear_names(metric_ops)
+
     def raise_error_of_reducer(self) -> None:
         """Raises what the user's reducer raised, if one did: TensorFlow makes a text of it."""
         self._metrics.raise_error()

@@ -22,7 +22,10 @@ def load_estimator_from_checkpoint_path(path: str | os.PathLike[str], tags: list
 
     Raises:
         AssertionError: the checkpoint holds no SavedModel, or several.
+        FileNotFoundError: there is no such directory.
     """
     root = pathlib.Path(path)
+    if not root.is_dir():
+        raise FileNotFoundError(f"{path} is no directory; must be a downloaded checkpoint's")
     files = [file.relative_to(root).as_posix() for file in root.rglob("saved_model.pb")]
     return tf.saved_model.load(str(root / _exported.only(files, str(root))), tags=tags or ["serve"])

@@ -6,7 +6,7 @@ import abc
 import functools
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,9 @@ class MetricReducer:
                 return sum(sums) / sum(counts)
     """
 
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.cross_slot_reduce()"
+
     @abc.abstractmethod
     def accumulate(self, metric: Any) -> Any:
         """Takes in the metric's value of one batch. What it returns last is this slot's part of the whole."""
@@ -53,6 +56,9 @@ class _FunctionReducer(MetricReducer):
         self._function = function
         self._values: list[Any] = []
 
+    def __str__(self) -> str:
+        return f"the reducer {getattr(self._function, '__name__', self._function)!s}()"
+
     def accumulate(self, metric: Any) -> list[Any]:
         self._values.append(metric)
         return self._values
@@ -70,7 +76,15 @@ class MetricMaker:
         self._ranks = ranks
         self._last: Any = weakref.WeakKeyDictionary()
         """In each graph, the value operation made last: they run one after the other, the same on every rank."""
+        self._names: dict[str, list[str]] = {}
+        """By the value operation: under what name the model function gives it to TensorFlow, once it has."""
         self._error: Exception | None = None
+
+    def hear_names(self, metric_ops: Mapping[str, Any] | None) -> None:
+        """How the model function calls what was made here."""
+        for name, pair in (metric_ops or {}).items():
+            if isinstance(pair, tuple) and tf.is_tensor(pair[0]) and pair[0].op.name in self._names:
+                self._names[pair[0].op.name][:] = [f"metric {name!r}"]
 
     def make(self, metric: Any, reducer: Any, numpy_dtype: Any) -> tuple[Any, Any]:
         """As ``EstimatorExperimentalContext.make_metric``."""
@@ -86,6 +100,7 @@ class MetricMaker:
             )
         dtype = np.dtype(numpy_dtype)
         part: list[Any] = []
+        name = ["the metric"]
 
         def accumulate(*values: Any) -> Any:
             part[:] = [rule.accumulate(packed(values))]
@@ -99,7 +114,7 @@ class MetricMaker:
                     f"no validation batch came to rank {', '.join(map(str, empty))}; a metric of make_metric() needs "
                     "at least one on every slot"
                 )
-            return np.asarray(rule.cross_slot_reduce([found[0] for found in parts])).astype(dtype)
+            return _as_array(rule.cross_slot_reduce([found[0] for found in parts]), dtype, name[0], rule)
 
         graph = v1.get_default_graph()
         update = tf.numpy_function(self._kept(accumulate), tensors, tf.int64)
@@ -107,6 +122,7 @@ class MetricMaker:
         with v1.control_dependencies([before] if before is not None else []):
             value = tf.numpy_function(self._kept(reduce), [], tf.as_dtype(dtype))
         self._last[graph] = value
+        self._names[value.op.name] = name
         return value, update
 
     def _kept(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -127,6 +143,15 @@ class MetricMaker:
         error, self._error = self._error, None
         if error is not None:
             raise error from None
+
+
+def _as_array(value: Any, dtype: Any, name: str, rule: MetricReducer) -> Any:
+    try:
+        if value is not None:
+            return np.asarray(value).astype(dtype)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name}: {rule} gave {value!r}; must be a number or an array, to be reported as {dtype.name}")
 
 
 def _flat(metric: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:

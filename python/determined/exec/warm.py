@@ -10,6 +10,7 @@ takes its environment, working directory, arguments and import path anew, and ev
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import io
@@ -20,7 +21,7 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from determined.exec import _huge_pages
@@ -61,6 +62,30 @@ def warm_up() -> None:
     import determined.exec.trial
     import determined.pytorch  # noqa: F401
 
+    with no_gpus():
+        _take_a_step()
+    gc.collect()
+    gc.freeze()  # what is here now is never looked at again, so that forks share its memory
+    _huge_pages.collapse()
+
+
+@contextlib.contextmanager
+def no_gpus() -> Iterator[None]:
+    """Inside, PyTorch counts no GPUs without asking the driver: whoever has asked it once has no forks with GPUs."""
+    before = os.environ.get("CUDA_VISIBLE_DEVICES")
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["CUDA_VISIBLE_DEVICES"]
+        else:
+            os.environ["CUDA_VISIBLE_DEVICES"] = before
+
+
+def _take_a_step() -> None:
+    import torch
+
     model = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.Flatten(), torch.nn.Linear(8, 2))
     for optimizer in (torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), torch.optim.Adam(model.parameters())):
         loss = torch.nn.functional.cross_entropy(model(torch.zeros(2, 1, 4, 4)), torch.zeros(2, dtype=torch.long))
@@ -68,9 +93,6 @@ def warm_up() -> None:
         optimizer.step()
         optimizer.zero_grad()
     torch.save(model.state_dict(), io.BytesIO())
-    gc.collect()
-    gc.freeze()  # what is here now is never looked at again, so that forks share its memory
-    _huge_pages.collapse()
 
 
 def threads_of_this_process() -> int:

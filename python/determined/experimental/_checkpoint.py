@@ -23,7 +23,7 @@ from determined.experimental._checkpoint_fields import (
     as_answer,
 )
 from determined.experimental._metrics import TrialMetrics, iter_metrics
-from determined.experimental._resource import Resource, path_of, time_of
+from determined.experimental._resource import Resource, joined, path_of, time_of
 
 _WITH_FILES = (CheckpointState.COMPLETED, CheckpointState.PARTIALLY_DELETED, CheckpointState.UNSPECIFIED)
 
@@ -224,7 +224,7 @@ class Checkpoint(Resource):
 
     def add_metadata(self, metadata: dict[str, Any]) -> None:
         """Sets entries of the checkpoint's metadata, at the master at once. A value replaces the whole old one."""
-        self._write_metadata({**self.metadata, **metadata})
+        self._write_metadata(joined(self.metadata, metadata))
 
     def remove_metadata(self, keys: Iterable[str]) -> None:
         """Removes entries; names that are not there are no error."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from determined import _arguments, _metrics
 from determined.common import _git
 from determined.common._context import read_context
 from determined.common.api import Session
@@ -17,7 +18,7 @@ from determined.experimental._experiment import Experiment
 from determined.experimental._metrics import TrialMetrics, iter_metrics
 from determined.experimental._order import ExperimentSortBy, OrderBy
 from determined.experimental._registry import Registry
-from determined.experimental._resource import State, path_of
+from determined.experimental._resource import State, id_of, path_of
 from determined.experimental._trial import Trial
 
 
@@ -26,8 +27,13 @@ def config_text(config: str | os.PathLike[str] | Mapping[str, Any]) -> str:
 
     Raises:
         FileNotFoundError: there is no such file.
+        TypeError: it is neither, or the dict has a value without a JSON form.
     """
-    return json.dumps(config) if isinstance(config, Mapping) else pathlib.Path(config).read_text()
+    if isinstance(config, Mapping):
+        return _metrics.to_json(dict(config), "config")
+    if not isinstance(config, (str, os.PathLike)):
+        raise TypeError(f"config is {config!r}; must be a dict, or the path of a YAML file")
+    return pathlib.Path(config).read_text()
 
 
 class Determined(Registry, Administration):
@@ -79,7 +85,8 @@ class Determined(Registry, Administration):
         """Submits an experiment: a configuration (a dict, or the path of a YAML file) and a directory of code.
 
         What a ``.detignore`` at the top of ``model_dir`` names is not sent. ``includes`` are further files and
-        directories, which land at the top. ``activate=False`` leaves it paused.
+        directories, which land at the top. ``activate=False`` leaves it paused. What the master warns of is a
+        ``UserWarning``: that the cluster could never run it, and what of the configuration is taken otherwise.
 
         Raises:
             BadRequestException: the configuration has faults; the text has one a line.
@@ -111,11 +118,13 @@ class Determined(Registry, Administration):
             if value is not None:
                 body[name] = value
         answer = self._session.post("/api/v1/experiments", body)
+        for text in _warnings_of(answer):
+            warnings.warn(text, stacklevel=3)
         return Experiment._of(self._session, answer["experiment"])
 
     def get_experiment(self, experiment_id: int) -> Experiment:
         """Raises NotFoundException where there is none of that id."""
-        answer = self._session.get(path_of("experiments", int(experiment_id)))
+        answer = self._session.get(path_of("experiments", id_of(experiment_id, "experiment_id")))
         return Experiment._of(self._session, answer["experiment"])
 
     def list_experiments(
@@ -125,14 +134,18 @@ class Determined(Registry, Administration):
         experiment_ids: Sequence[int] | None = None,
         labels: Sequence[str] | None = None,
         users: Sequence[str] | None = None,
-        states: Sequence[State] | None = None,
+        states: Sequence[State | str] | None = None,
         name: str | None = None,
         project_id: int | None = None,
         *,
         archived: bool | None = None,
     ) -> list[Experiment]:
         """Experiments of these ids, with all the labels, of one of the states and of the owners, and ``name`` in their
-        name; by their ids, unless it is said otherwise."""
+        name; by their ids, unless it is said otherwise. A state may be its name, such as ``"COMPLETED"``.
+
+        Raises:
+            ValueError: there is no such state.
+        """
         if experiment_ids is not None and not experiment_ids:
             return []
         params = {
@@ -141,7 +154,7 @@ class Determined(Registry, Administration):
             "experimentIdFilter.incl": list(experiment_ids or ()),
             "labels": list(labels or ()),
             "users": list(users or ()),
-            "states": [state.value for state in states or ()],
+            "states": [_arguments.choice(State, one, f"states[{n}]").value for n, one in enumerate(states or ())],
             "name": name,
             "projectId": project_id,
             "archived": archived,
@@ -151,7 +164,7 @@ class Determined(Registry, Administration):
 
     def get_trial(self, trial_id: int) -> Trial:
         """Raises NotFoundException where there is none of that id."""
-        return Trial._of(self._session, self._session.get(path_of("trials", int(trial_id)))["trial"])
+        return Trial._of(self._session, self._session.get(path_of("trials", id_of(trial_id, "trial_id")))["trial"])
 
     def get_checkpoint(self, uuid: str) -> Checkpoint:
         """Raises NotFoundException where there is none of that uuid."""
@@ -168,3 +181,14 @@ class Determined(Registry, Administration):
 
     def stream_trials_validation_metrics(self, trial_ids: Sequence[int]) -> Iterator[TrialMetrics]:
         return iter_metrics(self._session, trial_ids, "validation")
+
+
+def _warnings_of(answer: Mapping[str, Any]) -> Iterator[str]:
+    """What the master warns of where it takes an experiment, in the command line's words."""
+    for name in answer.get("warnings") or ():
+        if name == "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED":
+            why = f": it {answer['launchReason']}" if answer.get("launchReason") else ""
+            yield f"the experiment can never run on the cluster as it is now{why}; it waits until that changes."
+        else:
+            yield str(name)
+    yield from map(str, answer.get("configWarnings") or ())

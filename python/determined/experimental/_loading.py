@@ -20,7 +20,7 @@ def check(uuid: str, framework: str, format: str, files: Iterable[str]) -> None:
     """
     files = list(files)
     if framework.startswith("tensorflow"):
-        if files and format == "saved_model":
+        if files and format in ("saved_model", "checkpoint"):
             _exported.only(files, uuid)
         import determined._tensorflow._framework  # noqa: F401  # says it well where there is none
     elif not framework and files and not any(name in files for name in _OF_TRIALS):

@@ -59,7 +59,12 @@ def report_of(row: dict[str, Any]) -> TrialMetrics:
         steps_completed=row["totalBatches"],
         end_time=time_of(row["endTime"]),
         metrics=numbers(values.get("avg_metrics") or values.get("validation_metrics")),
-        batch_metrics=[numbers(batch) for batch in batches] if batches else None,
+        batch_metrics=[numbers(one) for one in batches if isinstance(one, dict)] if _has_dicts(batches) else None,
         group=row["group"],
         num_inputs=int(row.get("numInputs") or 0),
     )
+
+
+def _has_dicts(batches: Any) -> bool:
+    """Not everything that a program may once have reported as ``batch_metrics`` is rows."""
+    return isinstance(batches, list) and any(isinstance(one, dict) for one in batches)

@@ -9,7 +9,7 @@ from typing import Any
 from determined.common.api import Session
 from determined.experimental._model_version import ModelVersion
 from determined.experimental._order import ModelOrderBy, OrderBy
-from determined.experimental._resource import Resource, path_of, time_of
+from determined.experimental._resource import Resource, joined, path_of, time_of
 
 
 class Model(Resource):
@@ -99,7 +99,7 @@ class Model(Resource):
 
     def add_metadata(self, metadata: dict[str, Any]) -> None:
         """Sets entries; a value replaces the whole old one."""
-        self._patch(metadata={**self.metadata, **metadata})
+        self._patch(metadata=joined(self.metadata, metadata))
 
     def remove_metadata(self, keys: Iterable[str]) -> None:
         gone = set(keys)

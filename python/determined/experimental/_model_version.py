@@ -9,7 +9,7 @@ from typing import Any
 from determined.common.api import Session
 from determined.experimental._checkpoint import Checkpoint
 from determined.experimental._metrics import TrialMetrics, report_of
-from determined.experimental._resource import Resource, path_of, time_of
+from determined.experimental._resource import Resource, joined, path_of, time_of
 
 
 class ModelVersion(Resource):
@@ -79,7 +79,7 @@ class ModelVersion(Resource):
         self._patch(labels=list(labels))
 
     def add_metadata(self, metadata: dict[str, Any]) -> None:
-        self._patch(metadata={**self.metadata, **metadata})
+        self._patch(metadata=joined(self.metadata, metadata))
 
     def remove_metadata(self, keys: Iterable[str]) -> None:
         gone = set(keys)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import abc
 import datetime
 import enum
+import json
 import math
 import urllib.parse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
+
+from determined import _arguments, _metrics
 
 
 class Resource(abc.ABC):
@@ -104,8 +107,37 @@ def comparable(value: Any) -> float | None:
 
 
 def numbers(values: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Metrics with NaN and infinities as numbers."""
-    spelled = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-    return {
-        name: spelled.get(value, value) if isinstance(value, str) else value for name, value in (values or {}).items()
-    }
+    """Metrics with NaN and infinities as numbers, at every depth."""
+    return {name: _spelled_out(value) for name, value in (values or {}).items()}
+
+
+def _spelled_out(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SPELLED.get(value, value)
+    if isinstance(value, Mapping):
+        return numbers(value)
+    return [_spelled_out(one) for one in value] if isinstance(value, list) else value
+
+
+_SPELLED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def id_of(value: Any, name: str) -> int:
+    """A number by which the master knows something; digits in text are one, too.
+
+    Raises:
+        ValueError: it is none.
+    """
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    return _arguments.whole(number, name, "must be the number that the master gave it")
+
+
+def joined(old: Mapping[str, Any], new: Any) -> dict[str, Any]:
+    """Metadata with further entries, which may be anything that has a JSON form.
+
+    Raises:
+        TypeError: they are no dict, or a value has no JSON form.
+    """
+    if not isinstance(new, Mapping):
+        raise TypeError(f"metadata is {new!r}; must be a dict")
+    return {**old, **json.loads(_metrics.to_json(dict(new), "metadata"))}

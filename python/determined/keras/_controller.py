@@ -67,6 +67,8 @@ class TFKerasTrialController(TensorFlowController):
         self._own = [one for one in self._given if isinstance(one, callbacks.Callback)]
         self._callbacks: Any = None
         self._batches: Any = None
+        self._training_shapes: Any = None
+        self._validation_shapes: Any = None
         self._epoch_length = self._length_of_epoch()
 
     @classmethod
@@ -102,9 +104,12 @@ class TFKerasTrialController(TensorFlowController):
 
     def _begin(self, checkpoint: str | None, own: dict[str, Any], *, weights_only: bool) -> None:
         context, model = self._context, self._model
+        self._training_shapes, self._validation_shapes = self._shapes(self._training), self._shapes(self._validation)
         self._batches = iter(self._training_set())
         model.make_train_function()
         seeds.set_batch(self._trained)
+        if self._training_shapes is not None:
+            self._build()
         if model.run_eagerly:
             self._build_eagerly()
         else:  # traced now, before generators are set: what tracing draws is the same in every process of the trial
@@ -144,7 +149,8 @@ class TFKerasTrialController(TensorFlowController):
                     start=start,
                     ranks=context.distributed,
                 ),
-                source.get(0),
+                source.first,
+                self._training_shapes,
             )
         else:
             jumps = context.experimental.enter(source, self._trained)
@@ -156,16 +162,27 @@ class TFKerasTrialController(TensorFlowController):
     def _validation_set(self) -> Any:
         source, ranks = self._validation, self._context.distributed
         if isinstance(source, _data.Batches):
-            return without_tuning(_data.as_dataset(lambda: source.validation(ranks), source.get(0)))
+            shapes = self._validation_shapes
+            return without_tuning(_data.as_dataset(lambda: source.validation(ranks), source.first, shapes))
         return without_tuning(source)
+
+    def _shapes(self, source: Any) -> Any:
+        """Of batches that may differ in more than the number of records; else None."""
+        if not isinstance(source, _data.Batches) or source.alike:
+            return None
+        return _data.open_shapes(source.first, self._model)
+
+    def _build(self) -> None:
+        """Makes the variables of a model that learns the shape of its input from its first batch."""
+        if not self._model.built:
+            source = self._training
+            first = source.first if isinstance(source, _data.Batches) else next(iter(without_tuning(source)))
+            x, _, _ = data_adapter.unpack_x_y_sample_weight(first)
+            self._model(x, training=False)
 
     def _build_eagerly(self) -> None:
         model = self._model
-        if not model.built:
-            source = self._training
-            first = source.get(0) if isinstance(source, _data.Batches) else next(iter(without_tuning(source)))
-            x, _, _ = data_adapter.unpack_x_y_sample_weight(first)
-            model(x, training=False)
+        self._build()
         build = getattr(model.optimizer, "build", None) or model.optimizer._create_all_weights
         build(model.trainable_variables)
 

@@ -35,13 +35,23 @@ class SequenceAdapter:
 
 
 class Batches:
-    """Batches by number: the index of a sequence, or slices of arrays."""
+    """Batches by number: the index of a sequence, or slices of arrays.
 
-    def __init__(self, count: int, get: Callable[[int], Any], epoch_end: Callable[[], None] | None = None) -> None:
+    ``alike``: all have the shape of the first, but for the number of records.
+    """
+
+    def __init__(
+        self, count: int, get: Callable[[int], Any], epoch_end: Callable[[], None] | None = None, *, alike: bool = True
+    ) -> None:
         self.count = count
         self.get = get
         self.epoch_end = epoch_end
+        self.alike = alike
         self._ended = 0
+
+    @functools.cached_property
+    def first(self) -> Any:
+        return self.get(0)
 
     def _end_epochs(self, seed: int, before: int) -> None:
         """Ends all epochs before this one that have not ended in this process, the first ones first.
@@ -90,9 +100,12 @@ def batches_of(data: Any, batch_size: int, method: str) -> Batches | None:
         return None
     if isinstance(data, tf.keras.utils.Sequence):
         check.gt(len(data), 0, f"the batches of the sequence from {method}")
-        return Batches(len(data), lambda number: _structured(data[number]), data.on_epoch_end)
+        return Batches(len(data), lambda number: _structured(data[number]), data.on_epoch_end, alike=False)
     if isinstance(data, tuple) and len(data) in (2, 3):
         arrays = _structured(data)
+        for given, taken in zip((one for one in data if one is not None), arrays, strict=True):
+            if any(one.ndim == 0 for one in tf.nest.flatten(taken)):
+                raise _not_taken(given, method)
         sizes = {len(one) for one in tf.nest.flatten(arrays)}
         if len(sizes) != 1:
             check.fail(
@@ -106,10 +119,14 @@ def batches_of(data: Any, batch_size: int, method: str) -> Batches | None:
             return tf.nest.map_structure(lambda one: one[piece], arrays)
 
         return Batches(-(-records // batch_size), get)
-    raise InvalidDataTypeException(
+    raise _not_taken(data, method)
+
+
+def _not_taken(data: Any, method: str) -> InvalidDataTypeException:
+    return InvalidDataTypeException(
         type(data),
-        f"{method} must return (x, y) or (x, y, sample_weights) of NumPy arrays, a tf.data.Dataset or a "
-        "tf.keras.utils.Sequence",
+        f"{method} must return (x, y) or (x, y, sample_weights) of NumPy arrays (lists or dicts of them for several "
+        "inputs or outputs), a tf.data.Dataset or a tf.keras.utils.Sequence",
     )
 
 
@@ -122,7 +139,39 @@ def _structured(value: Any) -> Any:
     return np.asarray(value)
 
 
-def as_dataset(batches: Callable[[], Iterator[Any]], example: Any) -> Any:
-    """A data set over batches made in Python, as each is asked for."""
-    signature = tf.nest.map_structure(lambda one: tf.TensorSpec([None, *one.shape[1:]], one.dtype), example)
+def as_dataset(batches: Callable[[], Iterator[Any]], example: Any, shapes: Any = None) -> Any:
+    """A data set over batches made in Python, as each is asked for. ``shapes`` as from :func:`open_shapes`."""
+    if shapes is None:
+        shapes = tf.nest.map_structure(lambda one: tf.TensorShape([None, *one.shape[1:]]), example)
+    signature = tf.nest.map_structure(lambda one, shape: tf.TensorSpec(shape, one.dtype), example, shapes)
     return tf.data.Dataset.from_generator(batches, output_signature=signature)
+
+
+def open_shapes(example: Any, model: Any) -> Any:
+    """The shapes of batches that may differ in every axis, as those of texts do that are padded batch by batch.
+
+    What the inputs of the model fix stays fixed. So does an axis of size 1 of the targets: Keras tells by it what
+    "accuracy" means. Ask before the model is built from a batch: its inputs then are that batch's.
+    """
+    x, *rest = example if isinstance(example, tuple) else (example,)
+    inputs = list(getattr(model, "inputs", None) or ())
+    if isinstance(x, dict):
+        named = dict(zip(getattr(model, "input_names", ()), inputs, strict=False))
+        inputs = [named.get(name) for name in sorted(x)]
+    flat = tf.nest.flatten(x)
+    if len(inputs) != len(flat):
+        inputs = [None] * len(flat)
+    opened = [_open(one, _fixed(given, one.ndim)) for one, given in zip(flat, inputs, strict=True)]
+    packed = tf.nest.pack_sequence_as(x, opened)
+    others = tf.nest.map_structure(lambda one: _open(one, [1] * one.ndim), rest)
+    return (packed, *others) if isinstance(example, tuple) else packed
+
+
+def _fixed(given: Any, rank: int) -> list[int | None]:
+    shape = given.shape if given is not None else None
+    return shape.as_list() if shape is not None and shape.rank == rank else [None] * rank
+
+
+def _open(one: Any, fixed: list[int | None]) -> Any:
+    axes = [size if size == known else None for size, known in zip(one.shape, fixed, strict=True)]
+    return tf.TensorShape([None, *axes[1:]][: one.ndim])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from determined.common import check
@@ -20,13 +21,13 @@ class _Later:
 
 
 def plain(value: Any) -> Any:
-    """A tensor as a number or a NumPy array; anything else as it is."""
+    """A tensor as a number or a NumPy array, an array as a copy, which nobody changes; anything else as it is."""
     if isinstance(value, torch.Tensor):
         value = value.detach()
         if value.dtype is torch.bfloat16:
             value = value.float()
         return value.item() if value.ndim == 0 else value.cpu().numpy().copy()
-    return value
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 class Collector:
@@ -44,8 +45,8 @@ class Collector:
             self._keys = set(keys)
         elif keys != self._keys:
             check.fail(
-                f"the metrics {sorted(keys)} at batch {batch}",
-                f"the metrics {sorted(self._keys)} of the batches before",
+                f"the metrics {sorted(keys, key=str)} at batch {batch}",
+                f"the metrics {sorted(self._keys, key=str)} of the batches before",
                 f"{self._method} must return the same metrics for every batch",
             )
         row: dict[str, Any] = {}

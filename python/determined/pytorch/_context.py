@@ -26,6 +26,15 @@ Optimizer = TypeVar("Optimizer", bound=torch.optim.Optimizer)
 Scheduler = TypeVar("Scheduler")
 
 
+def check_loss(loss: Any, where: str) -> None:
+    """Raises where nothing can be computed backward from a loss."""
+    if isinstance(loss, torch.Tensor):
+        if not loss.requires_grad:
+            check.fail("a tensor with requires_grad False", "a tensor that has a gradient", where)
+    elif not isinstance(loss, (list, tuple)):  # of several losses PyTorch takes a sequence
+        check.fail(f"{loss!r} (type {type(loss).__name__})", "a tensor that has a gradient", where)
+
+
 class PyTorchTrialContext(TrialContext):
     """Registers models, optimizers and schedulers, so that they are placed, distributed, saved and restored.
 
@@ -49,6 +58,7 @@ class PyTorchTrialContext(TrialContext):
         self.models: list[nn.Module] = []
         self.optimizers: list[torch.optim.Optimizer] = []
         self.lr_schedulers: list[LRScheduler] = []
+        self._unwrapped: set[str] = set()
         self.device = self._choose_device()
         self.n_gpus = 1 if self.device.type == "cuda" else 0
         self.experimental = PyTorchExperimentalContext(self)
@@ -100,6 +110,7 @@ class PyTorchTrialContext(TrialContext):
         ``fp16_compression`` and ``average_aggregated_gradients`` are, for this optimizer, what
         ``gradient_compression`` and ``average_aggregated_gradients`` of the section ``optimizations`` are for all.
         """
+        check.is_instance(optimizer, torch.optim.Optimizer, "wrap_optimizer() takes an optimizer")
         check.gt_eq(backward_passes_per_step, 1, "backward_passes_per_step of wrap_optimizer()")
         if self.env.managed_training:
             check.false(self._apex_called, "wrap_optimizer() must come before configure_apex_amp()")
@@ -152,7 +163,7 @@ class PyTorchTrialContext(TrialContext):
                 "step() yourself, for instance in on_validation_end() of a callback"
             )
         optimizer = getattr(inner, "optimizer", None)
-        if optimizer is not None and not any(optimizer is known for known in self.optimizers):
+        if optimizer is not None and not self._is_wrapped(optimizer):
             check.fail(
                 "a scheduler over an optimizer that is not wrapped",
                 "one over an optimizer that wrap_optimizer() returned",
@@ -237,6 +248,7 @@ class PyTorchTrialContext(TrialContext):
         create_graph: bool = False,
     ) -> None:
         """Computes gradients, as ``loss.backward()`` does."""
+        check_loss(loss, "context.backward()")
         if self.automatic_amp:
             loss = self.scaler.scale(loss)
         torch.autograd.backward(loss, gradient, retain_graph, create_graph)
@@ -256,6 +268,8 @@ class PyTorchTrialContext(TrialContext):
         With ``optimizations.aggregation_frequency`` k it acts on every k-th batch only. ``clip_grads`` gets the list
         of the optimizer's parameters just before the step.
         """
+        if not self._is_wrapped(optimizer):
+            self._note_unwrapped(optimizer)
         frequency = self.aggregation_frequency
         exchange = self._exchanges.get(id(optimizer))
         if frequency > 1:
@@ -286,6 +300,23 @@ class PyTorchTrialContext(TrialContext):
             exchange.done = False
         if auto_zero_grads:
             optimizer.zero_grad()
+
+    def _is_wrapped(self, optimizer: object) -> bool:
+        return any(optimizer is known for known in self.optimizers)
+
+    def _note_unwrapped(self, optimizer: object) -> None:
+        """On several slots each would train by its own gradients; on one, only its state is lost."""
+        name = type(optimizer).__name__
+        if self.distributed.size > 1:
+            wanted = "an optimizer that wrap_optimizer() returned"
+            check.fail(f"a {name} that is not wrapped", wanted, "context.step_optimizer() on several slots")
+        if name not in self._unwrapped:
+            self._unwrapped.add(name)
+            logger.warning(
+                "step_optimizer() got a %s that is not wrapped: its state is not in checkpoints; pass what "
+                "wrap_optimizer() returned",
+                name,
+            )
 
     def is_update_batch(self) -> bool:
         """Whether optimizers step at the current batch."""

@@ -49,7 +49,7 @@ class PyTorchTrialController(TrialController):
         self._calls: Calls = prepare(trial, context, self._build_loaders)
         self._callbacks = self._calls.callbacks
         overridden = type(trial).get_batch_length is not PyTorchTrial.get_batch_length
-        self._count_records: Callable[[Any], int] = trial.get_batch_length if overridden else _device.data_length
+        self._count_records: Callable[[Any], int] = self._batch_length if overridden else _device.data_length
 
     @classmethod
     def prepare_process(cls, env: EnvContext, threads: int) -> None:
@@ -186,6 +186,15 @@ class PyTorchTrialController(TrialController):
             if self._profiling:
                 context.profiler.step()
         self.records = operator.index(records)
+
+    def _batch_length(self, batch: Any) -> int:
+        length = self._trial.get_batch_length(batch)
+        try:
+            return operator.index(length)
+        except TypeError:
+            method = f"{type(self._trial).__name__}.get_batch_length()"
+            check.fail(f"{length!r} (type {type(length).__name__})", "a whole number", f"result of {method}")
+            raise
 
     def _training_batches(self) -> Iterator[Any]:
         if self._batches is None:

@@ -21,11 +21,14 @@ _warned: set[str] = set()
 def to_device(data: Any, device: torch.device | str) -> Any:
     """The same structure with every array as a tensor and every tensor on the device.
 
-    Dicts, lists and tuples keep their shape. Anything with a ``to`` method is moved. What cannot be moved (strings,
-    numbers, None) stays as it is, with one warning for each type.
+    Dicts, lists and tuples keep their shape. Anything else with a ``to`` method is moved by it, and stays what it is.
+    What cannot be moved (strings, numbers, None) stays as it is, with one warning for each type.
     """
     if isinstance(data, torch.Tensor):
         return data if data.device == device else data.to(device, non_blocking=True)
+    move = None if type(data) in (dict, list, tuple) else getattr(data, "to", None)
+    if callable(move):
+        return move(device)
     if isinstance(data, list):
         return [to_device(value, device) for value in data]
     if isinstance(data, tuple):
@@ -34,9 +37,6 @@ def to_device(data: Any, device: torch.device | str) -> Any:
         return {key: to_device(value, device) for key, value in data.items()}
     if isinstance(data, np.ndarray) and data.dtype.kind in _NUMERIC:
         return torch.from_numpy(data).to(device, non_blocking=True)
-    move = getattr(data, "to", None)
-    if callable(move):
-        return move(device)
     _warn_once(data)
     return data
 

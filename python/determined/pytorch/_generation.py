@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,12 @@ import torch
 from torch import nn
 
 from determined.common import check
-from determined.pytorch._callback import Callbacks
-from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._callback import Callbacks, PyTorchCallback, overrides
+from determined.pytorch._context import PyTorchTrialContext, check_loss
 from determined.pytorch._lr_scheduler import LRScheduler
 from determined.pytorch._trial import PyTorchTrial
+
+logger = logging.getLogger("determined.pytorch")
 
 CLASSIC_METHODS = ("build_model", "optimizer", "create_lr_scheduler")
 REQUIRED_METHODS = ("build_training_data_loader", "build_validation_data_loader", "train_batch")
@@ -117,8 +120,10 @@ def prepare(
                 "or define build_model() and optimizer(), as trials of the first generation do",
             )
     overridden = type(trial).evaluate_batch is not PyTorchTrial.evaluate_batch
+    callbacks = _callbacks(trial)
+    _warn_of_clipping(context, callbacks)
     return Calls(
-        callbacks=_callbacks(trial),
+        callbacks=callbacks,
         train_batch=lambda batch, epoch, index: trial.train_batch(batch=batch, epoch_idx=epoch, batch_idx=index),
         evaluate_batch=_evaluate_batch(trial) if overridden else None,
         evaluate_full_dataset=None if overridden else lambda loader: trial.evaluate_full_dataset(data_loader=loader),
@@ -127,8 +132,26 @@ def prepare(
 
 def _callbacks(trial: PyTorchTrial) -> Callbacks:
     built = trial.build_callbacks()
-    check.is_instance(built, dict, f"result of {type(trial).__name__}.build_callbacks()")
+    method = f"{type(trial).__name__}.build_callbacks()"
+    check.is_instance(built, dict, f"result of {method}")
+    for name, callback in built.items():
+        if isinstance(callback, type):
+            check.fail(f"the class {callback.__name__}", "an instance of it", f"{method}[{name!r}]")
+        check.is_instance(callback, PyTorchCallback, f"{method}[{name!r}]")
     return Callbacks(built)
+
+
+def _warn_of_clipping(context: PyTorchTrialContext, callbacks: Callbacks) -> None:
+    if not context.env.managed_training or not context.distributed.is_chief:
+        return
+    for name, callback in callbacks.by_name.items():
+        if overrides(callback, "on_before_optimizer_step"):
+            logger.warning(
+                "callback %r (%s) does nothing at on_before_optimizer_step(), which is for trials with build_model(); "
+                "clip gradients with context.step_optimizer(optimizer, clip_grads=...)",
+                name,
+                type(callback).__name__,
+            )
 
 
 def _evaluate_batch(trial: PyTorchTrial) -> Callable[[Any, int], Any]:
@@ -169,7 +192,10 @@ def _prepare_classic(trial: Any, context: PyTorchTrialContext, build_loaders: Ca
         elif not isinstance(result, dict):
             check.fail(f"a {type(result).__name__}", "a tensor or a dict", f"result of {name}.train_batch()")
         if "loss" not in result:
-            check.fail(f"the keys {sorted(result)}", "the key 'loss' among them", f"result of {name}.train_batch()")
+            check.fail(
+                f"the keys {sorted(result, key=str)}", "the key 'loss' among them", f"result of {name}.train_batch()"
+            )
+        check_loss(result["loss"], f"the loss of {name}.train_batch()")
         context.backward(result["loss"])
         context.step_optimizer(optimizer, clip_grads=clip)
         return result

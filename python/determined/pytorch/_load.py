@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import pathlib
 from typing import Any
 
@@ -25,9 +27,10 @@ def load_trial_from_checkpoint_path(
 ) -> PyTorchTrial:
     """The trial of a checkpoint, with its weights, optimizers and schedulers, outside the platform.
 
-    The class is that of the checkpoint's own source (``code/``) unless ``trial_class`` is given; ``trial_kwargs`` may
-    replace ``hparams`` and ``exp_conf``. Models are where the trial keeps them; ``trial.context.models`` has all.
-    Everything is on the CPU unless ``torch_load_kwargs`` (or ``map_location=…``) says otherwise.
+    The class is that of the checkpoint's own source (``code/``) unless ``trial_class`` is given. Its constructor gets
+    the context and ``trial_kwargs``; where it has no parameters called ``hparams`` and ``exp_conf``, these replace what
+    the context says. Models are where the trial keeps them; ``trial.context.models`` has all. Everything is on the CPU
+    unless ``torch_load_kwargs`` (or ``map_location=…``) says otherwise.
 
     Example::
 
@@ -36,14 +39,7 @@ def load_trial_from_checkpoint_path(
     """
     root = pathlib.Path(path)
     described = _rebuilding.description(root)
-    changes = trial_kwargs or {}
-    env = free_env(
-        experiment_config=ExperimentConfig(changes.get("exp_conf") or described["experiment_config"]),
-        hparams=dict(changes.get("hparams") or described["hparams"]),
-        trial_seed=0,
-        managed_training=False,
-    )
-    context = PyTorchTrialContext(env)
+    given, options = dict(trial_kwargs or {}), {**(torch_load_kwargs or {}), **kwargs}
     if trial_class is None:
         code = _rebuilding.source(root, "or pass trial_class")
         with _entrypoint.importable(code):
@@ -51,23 +47,64 @@ def load_trial_from_checkpoint_path(
             if not issubclass(found, PyTorchTrial):
                 check.fail(f"a {found.__name__} in the checkpoint", "a PyTorchTrial")
                 raise AssertionError
-            return _build(found, context, root, {**(torch_load_kwargs or {}), **kwargs})
-    return _build(trial_class, context, root, {**(torch_load_kwargs or {}), **kwargs})
+            return _build(found, described, given, root, options)
+    return _build(trial_class, described, given, root, options)
 
 
 def load_model_or_trial(path: str, torch_load_kwargs: dict[str, Any]) -> PyTorchTrial | torch.nn.Module:
-    """As ``Checkpoint.load`` has it: the bare model of a classic trial, the trial of any other."""
-    trial = load_trial_from_checkpoint_path(path, torch_load_kwargs=torch_load_kwargs)
+    """As ``Checkpoint.load`` has it: the bare model of a classic trial, the trial of any other.
+
+    What :func:`load_trial_from_checkpoint_path` takes by name may be among the options.
+    """
+    root = pathlib.Path(path)
+    if _rebuilding.is_pickled_model(root):
+        return _unpickled_model(root, torch_load_kwargs)
+    trial = load_trial_from_checkpoint_path(path, **torch_load_kwargs)
     if _generation.is_classic(type(trial)):
         model: torch.nn.Module = trial.context.models[0]
         return model
     return trial
 
 
+def _unpickled_model(root: pathlib.Path, options: dict[str, Any]) -> torch.nn.Module:
+    """The model of a checkpoint of version 0.12.4 or older, which needs its modules to be importable."""
+    code = pathlib.Path(_rebuilding.source(root, "its model.pth is a model pickled by reference to that source"))
+    with contextlib.ExitStack() as stack:
+        for directory in [*sorted(entry for entry in code.iterdir() if entry.is_dir()), code]:
+            stack.enter_context(_entrypoint.importable(directory))
+        model = torch.load(root / "model.pth", **{"map_location": "cpu", "weights_only": False, **options})
+    check.is_instance(model, torch.nn.Module, f"content of model.pth in checkpoint {root.name}")
+    return model  # type: ignore[no-any-return]
+
+
 def _build(
-    trial_class: type[PyTorchTrial], context: PyTorchTrialContext, root: pathlib.Path, options: dict[str, Any]
+    trial_class: type[PyTorchTrial],
+    described: dict[str, Any],
+    given: dict[str, Any],
+    root: pathlib.Path,
+    options: dict[str, Any],
 ) -> PyTorchTrial:
-    trial = trial_class(context)
+    taken = inspect.signature(trial_class).parameters
+    values = {"hparams": described["hparams"], "exp_conf": described["experiment_config"]}
+    for name in values:
+        if name in given and name not in taken:
+            values[name] = given.pop(name) or values[name]
+    context = PyTorchTrialContext(
+        free_env(
+            experiment_config=ExperimentConfig(values["exp_conf"]),
+            hparams=dict(values["hparams"]),
+            trial_seed=0,
+            managed_training=False,
+        )
+    )
+    try:
+        inspect.signature(trial_class).bind(context, **given)
+    except TypeError as error:
+        raise TypeError(
+            f"{trial_class.__name__}() gets the context and what trial_kwargs holds, {', '.join(given) or 'nothing'}: "
+            f"{error}"
+        ) from None
+    trial = trial_class(context, **given)
     if not hasattr(trial, "context"):
         trial.context = context
     calls = _generation.prepare(trial, context)

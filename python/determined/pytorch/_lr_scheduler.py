@@ -6,6 +6,8 @@ import enum
 import warnings
 from typing import Any, TypeAlias
 
+import torch
+
 from determined.common import check
 
 # Once, for all calls of get_lr(): a filter for each call would make Python forget which warnings it has shown.
@@ -40,6 +42,12 @@ class LRScheduler:
     def __init__(self, scheduler: Any, step_mode: _StepMode, frequency: int = 1) -> None:
         if scheduler is None:
             check.fail("None", "a scheduler of torch.optim.lr_scheduler", "LRScheduler wraps a scheduler")
+        if isinstance(scheduler, torch.optim.Optimizer) or not callable(getattr(scheduler, "step", None)):
+            check.fail(
+                f"a {type(scheduler).__name__}",
+                "a scheduler of torch.optim.lr_scheduler",
+                "LRScheduler wraps a scheduler",
+            )
         if not isinstance(step_mode, StepMode):
             check.fail(repr(step_mode), "a member of LRScheduler.StepMode", "step_mode of LRScheduler")
         if not isinstance(frequency, int) or frequency < 1:

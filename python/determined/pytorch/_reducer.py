@@ -64,8 +64,8 @@ def reducers_by_name(choice: Reducer | Mapping[str, Reducer], names: Sequence[st
         )
     if set(choice) != set(names):
         check.fail(
-            f"reducers for {sorted(choice)}",
-            f"reducers for exactly the metrics {sorted(names)}",
+            f"reducers for {sorted(choice, key=str)}",
+            f"reducers for exactly the metrics {sorted(names, key=str)}",
             "evaluation_reducer() must name what evaluate_batch() returns",
         )
     for name, reducer in choice.items():
@@ -87,8 +87,8 @@ def reduce_batches(
     for rank, (found, _) in enumerate(of_ranks):
         if set(found) != set(of_ranks[0][0]):
             check.fail(
-                f"the metrics {sorted(found)} on rank {rank}",
-                f"the metrics {sorted(of_ranks[0][0])} of rank 0",
+                f"the metrics {sorted(found, key=str)} on rank {rank}",
+                f"the metrics {sorted(of_ranks[0][0], key=str)} of rank 0",
                 "evaluate_batch() must return the same metrics on every rank",
             )
     batches = [count for _, count in of_ranks]

@@ -1,7 +1,8 @@
 """What a PyTorch checkpoint holds.
 
 ``state-dict.pth`` is a dict with four keys, for users: ``models_state_dict``, ``optimizers_state_dict``,
-``lr_schedulers_state_dict`` (lists in the order of wrapping) and ``callbacks``. ``trial-state.pth`` holds what else a
+``lr_schedulers_state_dict`` (lists in the order of wrapping) and ``callbacks``; a fifth, ``other_parameters``,
+is there where optimizers have parameters that are in no wrapped model. ``trial-state.pth`` holds what else a
 trial needs to go on as if it had never stopped: random generators, gradients that are not yet applied, the gradient
 scaler, the loop. Older checkpoints, with one file and other names, can be read.
 
@@ -11,6 +12,8 @@ buckets, where it would be sent twice; a download by :class:`~determined.experim
 
 from __future__ import annotations
 
+import io
+import logging
 import pathlib
 from typing import Any
 
@@ -19,6 +22,8 @@ import torch
 from determined import _trial_files
 from determined.common import check
 from determined.pytorch._context import PyTorchTrialContext
+
+logger = logging.getLogger("determined.pytorch")
 
 STATE_FILE = "state-dict.pth"
 TRIAL_FILE = "trial-state.pth"
@@ -32,12 +37,15 @@ _SINGLE = {
 
 def user_state(context: PyTorchTrialContext, callbacks: dict[str, Any]) -> dict[str, Any]:
     """The documented part of a checkpoint."""
-    return {
+    state = {
         "models_state_dict": [model.state_dict() for model in context.models],
         "optimizers_state_dict": [optimizer.state_dict() for optimizer in context.optimizers],
         "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
         "callbacks": callbacks,
     }
+    if others := _other_parameters(context):
+        state["other_parameters"] = [parameter.detach() for parameter in others]
+    return state
 
 
 def read(directory: str, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -60,10 +68,22 @@ def read(directory: str, **options: Any) -> tuple[dict[str, Any], dict[str, Any]
 
 def write(directory: str, state: dict[str, Any], rest: dict[str, Any], *, both_names: bool = True) -> None:
     root = pathlib.Path(directory)
-    torch.save(state, root / STATE_FILE)
+    try:
+        torch.save(state, root / STATE_FILE)
+    except Exception:
+        for name, value in (state.get("callbacks") or {}).items():
+            _check_state_of(name, value)
+        raise
     torch.save(rest, root / TRIAL_FILE)
     if both_names:
         _trial_files.add_older_name(root)
+
+
+def _check_state_of(callback: str, value: Any) -> None:
+    try:
+        torch.save(value, io.BytesIO())
+    except Exception as error:
+        raise TypeError(f"the state_dict() of callback {callback!r} can't be saved: {error}") from error
 
 
 def _load(path: pathlib.Path, options: dict[str, Any]) -> dict[str, Any]:
@@ -74,6 +94,25 @@ def _load(path: pathlib.Path, options: dict[str, Any]) -> dict[str, Any]:
 
 def load_models(context: PyTorchTrialContext, state: dict[str, Any]) -> None:
     _load_each("models", context.models, state["models_state_dict"])
+    others, saved = _other_parameters(context), state.get("other_parameters")
+    if saved is None:  # as in older checkpoints
+        if others:
+            logger.warning(
+                "the checkpoint has no values of the %d parameters of optimizers that are in no wrapped model; "
+                "they start anew",
+                len(others),
+            )
+        return
+    shapes = [[tuple(tensor.shape) for tensor in tensors] for tensors in (saved, others)]
+    if shapes[0] != shapes[1]:
+        check.fail(
+            f"a checkpoint with parameters of the shapes {shapes[0]} that are in no wrapped model",
+            f"{shapes[1]}, as this trial has",
+            "a trial goes on only with what it was saved with",
+        )
+    with torch.no_grad():
+        for parameter, value in zip(others, saved, strict=True):
+            parameter.copy_(value)
 
 
 def load_optimizers(context: PyTorchTrialContext, state: dict[str, Any]) -> None:
@@ -102,13 +141,21 @@ def restore_gradients(context: PyTorchTrialContext, saved: list[torch.Tensor | N
         parameter.grad = None if gradient is None else gradient.to(parameter.device)
 
 
-def _parameters(context: PyTorchTrialContext) -> list[torch.nn.Parameter]:
-    seen: dict[int, torch.nn.Parameter] = {}
-    for model in context.models:
-        for parameter in model.parameters():
-            seen.setdefault(id(parameter), parameter)
+def _parameters(context: PyTorchTrialContext) -> list[torch.Tensor]:
+    return [*_of_models(context).values(), *_other_parameters(context)]
+
+
+def _other_parameters(context: PyTorchTrialContext) -> list[torch.Tensor]:
+    """What optimizers have beyond the parameters of the wrapped models."""
+    known = _of_models(context)
+    found: dict[int, torch.Tensor] = {}
     for optimizer in context.optimizers:
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                seen.setdefault(id(parameter), parameter)
-    return list(seen.values())
+                if id(parameter) not in known:
+                    found.setdefault(id(parameter), parameter)
+    return list(found.values())
+
+
+def _of_models(context: PyTorchTrialContext) -> dict[int, torch.Tensor]:
+    return {id(parameter): parameter for model in context.models for parameter in model.parameters()}

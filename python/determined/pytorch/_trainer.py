@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-import math
 import os
 import pathlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from determined import _environment, _profiling
-from determined._experiment_config import ExperimentConfig
 from determined._info import get_trial_cluster_info
 from determined._local import DirectoryStorage, LocalClient, LocalOperations, new_uuid
 from determined._loop import Follower, Loop
@@ -252,6 +250,13 @@ class _FitLoop(Loop):
         return super().step()
 
 
+class _LocalLoop(_FitLoop):
+    """Off the cluster nobody compares: a validation may return whatever can be reported."""
+
+    def _compared(self, metrics: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+        return dict(metrics), 0.0
+
+
 class _Lengths:
     """A client whose operations are in batches: what the searcher asks for, or what ``fit`` was given."""
 
@@ -275,27 +280,6 @@ class _Lengths:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
-
-
-class _LocalController(PyTorchTrialController):
-    """Off the cluster nobody need say which metric matters: it is the first that is a number."""
-
-    def validate(self) -> dict[str, Any]:
-        metrics = super().validate()
-        config: ExperimentConfig = self._context.get_experiment_config()
-        if config.get_searcher_metric() not in metrics:
-            config["searcher"] = {**(config.get("searcher") or {}), "metric": _first_number(metrics)}
-        return metrics
-
-
-def _first_number(metrics: Mapping[str, Any]) -> str:
-    for name, value in metrics.items():
-        try:
-            if math.isfinite(float(value)):
-                return name
-        except (TypeError, ValueError):
-            continue
-    raise ValueError(f"the validation returned no finite number, only {', '.join(sorted(metrics))}")
 
 
 def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -> None:
@@ -344,7 +328,7 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
         if context.env.local_rank == 0:
             _environment.report_in_background(_environment.reporter(context.env.rank, client, _runtime))
 
-    _run(context, plan, controller, lengths, storage, _runtime.new_uuid, board, tell_environment)
+    _run(context, plan, controller, lengths, storage, _runtime.new_uuid, board, started=tell_environment)
 
 
 def _local_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -> None:
@@ -354,8 +338,8 @@ def _local_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -
     client = LocalClient([1], smaller_is_better=plan.smaller_is_better)
     lengths = _Lengths(client, lambda _, epoch_length: length.to_batches(epoch_length))
     storage = _PathStorage(_local_root())
-    controller = _LocalController(trial, context, None)
-    _run(context, plan, controller, lengths, storage, new_uuid)
+    controller = PyTorchTrialController(trial, context, None)
+    _run(context, plan, controller, lengths, storage, new_uuid, kind=_LocalLoop)
 
 
 def _local_root() -> str:
@@ -382,6 +366,7 @@ def _run(
     storage: Any,
     make_uuid: Callable[[], str],
     board: Board | None = None,
+    kind: type[_FitLoop] = _FitLoop,
     started: Callable[[], None] = lambda: None,
 ) -> None:
     from determined import _runtime
@@ -389,7 +374,7 @@ def _run(
     loop: Loop | Follower
     if context.distributed.is_chief:
         assert lengths is not None
-        loop = _FitLoop(
+        loop = kind(
             plan,
             lengths,
             context=context,

@@ -127,8 +127,15 @@ def init(
             trainer.fit(max_length=det.pytorch.Epoch(10), latest_checkpoint=latest)
 
     Raises:
-        ValueError: the trial has another number of slots than the script has processes, or these cannot meet.
+        ValueError: the trial has another number of slots than the script has processes, or these cannot meet;
+            ``aggregation_frequency`` is no whole number above 0.
     """
+    if (
+        not isinstance(aggregation_frequency, int)
+        or isinstance(aggregation_frequency, bool)
+        or aggregation_frequency < 1
+    ):
+        raise ValueError(f"aggregation_frequency is {aggregation_frequency!r}; must be a whole number above 0")
     info = get_trial_cluster_info()
     slots = int(os.environ.get("DET_SIZE") or 1) if info is not None else None
     place = dataclasses.asdict(_torchrun.place(os.environ, distributed, slots))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from determined import _arguments
 from determined._bucket import Bucket, bucket_of
 from determined.tensorboard._events import EventFile
 
@@ -90,7 +91,7 @@ class Board:
         self._scalars(step, {f"Determined/{name}": value for name, value in prefixed.items()})
 
     def _scalars(self, step: int, values: Mapping[str, Any]) -> None:
-        numbers = {name: float(value) for name, value in values.items() if _is_number(value)}
+        numbers = {name: number for name, value in values.items() if (number := _number(value)) is not None}
         try:
             if numbers:
                 self._file = self._file or EventFile(get_base_path())
@@ -141,14 +142,13 @@ class Board:
         self._warned = True
 
 
-def _is_number(value: Any) -> bool:
+def _number(value: Any) -> float | None:
     if isinstance(value, (bool, str, bytes)) or value is None:
-        return False
+        return None
     try:
-        float(value)
+        return float(_arguments.detached(value))
     except (TypeError, ValueError):
-        return False
-    return True
+        return None
 
 
 # Every report waits for the two below: with paths in place of names it waited twice as long.

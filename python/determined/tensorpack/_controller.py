@@ -31,7 +31,7 @@ class TensorpackTrialController(TensorFlowController):
     """One for each trial and process."""
 
     family = "TensorpackTrial"
-    format = "saved_model"
+    format = "checkpoint"
 
     def __init__(self, trial: TensorpackTrial, context: TrialContext, source: SourceSnapshot | None = None) -> None:
         super().__init__(trial, context, source)
@@ -106,17 +106,27 @@ class TensorpackTrialController(TensorFlowController):
 
         self._input = tp.FeedInput(EndlessFrom(training, self._trained), infinite=False)
         trainer.setup_graph(model.get_input_signature(), self._input, cost, lambda: self._optimizer(model))
-        callbacks = [*self._list("tensorpack_callbacks"), *self._validation(validation)]
-        trainer.setup_callbacks([*callbacks, tp.callbacks.MergeAllSummaries()], self._list("tensorpack_monitors"))
+        given = self._list("tensorpack_callbacks", tp.callbacks.Callback)
+        monitors = self._list("tensorpack_monitors", tp.callbacks.MonitorBase)
+        callbacks = [*given, *self._validation(validation)]
+        trainer.setup_callbacks([*callbacks, tp.callbacks.MergeAllSummaries()], monitors)
         trainer.measure(self._training_fetches(), seeds.placeholder(self._graph))
         self._saver = v1.train.Saver(max_to_keep=1, save_relative_paths=True)
 
     def _optimizer(self, model: Any) -> Any:
         return _aggregation.wrap(model.get_optimizer(), self._context.env, self._context.distributed)
 
-    def _list(self, method: str) -> list[Any]:
-        found = self._call(method)
-        check.is_instance(found, (list, tuple), f"result of {type(self._trial).__name__}.{method}()")
+    def _list(self, method: str, kind: type) -> list[Any]:
+        return self._all(kind, self._call(method), method)
+
+    def _all(self, kind: type, found: Any, method: str, otherwise: str = "") -> list[Any]:
+        """What a method of the trial has given, which has to be a list of these."""
+        name = f"{type(self._trial).__name__}.{method}()"
+        check.is_instance(found, (list, tuple), f"result of {name}{otherwise}")
+        for place, one in enumerate(found):
+            if not isinstance(one, kind):
+                what = "the name of a tensor" if kind is str else f"a {kind.__name__} of Tensorpack"
+                check.fail(f"{one!r} as item {place} of the result of {name}", what)
         return list(found)
 
     def _validation(self, dataflow: Any) -> list[Any]:
@@ -125,20 +135,20 @@ class TensorpackTrialController(TensorFlowController):
         if isinstance(wanted, Evaluator):
             self._evaluator = wanted
             return [wanted]
-        check.is_instance(wanted, (list, tuple), f"result of {name}.validation_metrics(), if it is no Evaluator")
+        names = self._all(str, wanted, "validation_metrics", ", if it is no Evaluator")
         if dataflow is None:
             check.fail(
                 "no validation dataflow",
                 f"one from {name}.build_validation_dataflow()",
                 "validation_metrics() names tensors; or return an Evaluator from it",
             )
-        self._means = Means(list(wanted))
+        self._means = Means(names, f"{name}.validation_metrics()")
         self._inference = Inference(dataflow, [self._means])
         return [self._inference]
 
     def _training_fetches(self) -> dict[str, Any]:
         found = {"loss": self._cost}
-        for name in self._list("training_metrics"):
+        for name in self._list("training_metrics", str):
             found[name] = self._tensor(name)
         if self._context.get_hparams().get("include_summary_metrics"):
             for summary in self._graph.get_collection(v1.GraphKeys.SUMMARIES):

@@ -85,10 +85,21 @@ def _has_part_in_runs(callback: Any) -> bool:
 class Means(tp.callbacks.Inferencer):  # type: ignore[misc]
     """The sum of tensors over the batches of a validation."""
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: list[str], source: str) -> None:
         self._names = names
+        self._source = source
         self.count = 0
         self.sums: dict[str, float] = {}
+
+    def look_for(self, tower: Any) -> None:
+        """Raises ValueError where a name is none of the tower's."""
+        for name in self._names:
+            try:
+                found = tower.get_tensor(name)
+            except (KeyError, ValueError):
+                found = None
+            if found is None:
+                raise ValueError(f"{self._source} names {name!r}, which is no tensor of the graph")
 
     def _get_fetches(self) -> list[str]:
         return self._names
@@ -111,6 +122,10 @@ class Inference(tp.callbacks.InferenceRunner):  # type: ignore[misc]
     """An inference that runs when the platform validates, and at no other time."""
 
     _chief_only = False
+
+    def _build_hook(self, inferencer: Means) -> Any:
+        inferencer.look_for(self._tower_handle)
+        return super()._build_hook(inferencer)
 
     def _trigger_epoch(self) -> None:
         """Not now."""

@@ -157,6 +157,23 @@ def test_an_error_in_a_reducer_is_the_users_own(tmp_path: pathlib.Path) -> None:
         run(Fails, tmp_path, 5)
 
 
+@pytest.mark.parametrize("value", ["text", None, object()])
+def test_a_reducer_that_gives_no_number_is_named_with_its_metric(value: Any, tmp_path: pathlib.Path) -> None:
+    def last(batches: list[Any]) -> Any:
+        return value
+
+    class Odd(ChanceTrial):
+        def model_fn(self, features: Any, labels: Any, mode: Any, params: Any) -> Any:
+            spec = super().model_fn(features, labels, mode, params)
+            if mode != tf.estimator.ModeKeys.EVAL:
+                return spec
+            made = self.context.experimental.make_metric(spec.loss, last, np.float32)
+            return spec._replace(eval_metric_ops={**spec.eval_metric_ops, "mine": made})
+
+    with pytest.raises(TypeError, match=r"metric 'mine': the reducer last\(\) gave .*; must be a number"):
+        run(Odd, tmp_path, 5)
+
+
 def test_summaries_are_written_for_the_board_as_often_as_the_estimator_says(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +294,8 @@ def test_every_checkpoint_holds_a_saved_model_for_each_serving_function(tmp_path
     shutil.rmtree(root / "raw")
     with pytest.raises(AssertionError, match=r"holds no SavedModel.*build_serving_input_receiver_fns\(\)"):
         estimator.load_estimator_from_checkpoint_path(root)
+    with pytest.raises(FileNotFoundError, match="nowhere is no directory"):
+        estimator.load_estimator_from_checkpoint_path(root / "nowhere")
     assert trained is not None and (root / "checkpoint").is_file() and (root / "graph.pbtxt").is_file()
     assert v1.train.latest_checkpoint(str(root)) == str(root / "model.ckpt-5")
 

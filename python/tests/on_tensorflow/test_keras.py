@@ -357,3 +357,78 @@ def test_a_keras_trial_that_aggregates_ends_with_the_same_bits(kind: Any, tmp_pa
 
 def test_aggregated_gradients_of_keras_are_those_of_a_large_batch(tmp_path: pathlib.Path) -> None:
     aggregation.assert_small_batches_train_as_large_ones(CalmTrial, tmp_path, CONFIG, variables)
+
+
+class Lengths(tf.keras.utils.Sequence):  # type: ignore[misc]
+    """Texts, padded batch by batch."""
+
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, index: int) -> Any:
+        words = np.random.default_rng(index).integers(0, 20, size=(4 - index // 4, 3 + index))
+        return words, (words.sum(1) % 2)[:, None]
+
+
+class TextTrial(ArrayTrial):
+    """A model that is built from its first batch."""
+
+    def layers(self) -> list[Any]:
+        layers = tf.keras.layers
+        return [layers.Embedding(20, 4), layers.GlobalAveragePooling1D(), layers.Dense(2, activation="softmax")]
+
+    def build_model(self) -> Any:
+        model = self.context.wrap_model(tf.keras.Sequential(self.layers()))
+        model.compile("sgd", "sparse_categorical_crossentropy", metrics=["accuracy"])
+        return model
+
+    def build_training_data_loader(self) -> Any:
+        return Lengths()
+
+    build_validation_data_loader = build_training_data_loader
+
+
+class DeclaredTextTrial(TextTrial):
+    def layers(self) -> list[Any]:
+        return [tf.keras.Input((None,)), *super().layers()]
+
+
+@pytest.mark.parametrize("kind", [TextTrial, DeclaredTextTrial])
+def test_batches_of_a_sequence_may_differ_in_every_axis(kind: Any, tmp_path: pathlib.Path) -> None:
+    straight = run(kind, tmp_path)
+    assert_same_end(straight, interrupted(kind, tmp_path, [8], config=CONFIG), variables)
+    data = Lengths()
+    x = [data[number] for number in range(5)]
+    right = sum(int((straight.controller._model(words).numpy().argmax(1) == y[:, 0]).sum()) for words, y in x)
+    metrics = straight.numbers()["validation", 20]
+    assert metrics["val_accuracy"] == pytest.approx(right / sum(len(y) for _, y in x))
+
+
+def test_a_model_without_a_shape_is_built_from_the_first_batch_of_a_sequence(tmp_path: pathlib.Path) -> None:
+    class Shapeless(trials.SequenceTrial):
+        def build_model(self) -> Any:
+            model = self.context.wrap_model(tf.keras.Sequential([tf.keras.layers.Dense(2, activation="softmax")]))
+            model.compile("sgd", "sparse_categorical_crossentropy", metrics=["accuracy"])
+            return model
+
+    straight = run(Shapeless, tmp_path)
+    assert_same_end(straight, interrupted(Shapeless, tmp_path, [8], config=CONFIG), variables)
+
+
+def test_what_a_model_fixes_of_the_shape_of_its_input_stays_fixed() -> None:
+    two = [tf.keras.Input((6, None), name="b"), tf.keras.Input((3,), name="a")]
+    model = tf.keras.Model(two, [tf.keras.layers.Flatten()(one) for one in two])
+    first, second = np.zeros((4, 6, 5)), np.zeros((4, 3))
+    y = {"c": np.zeros((4, 1)), "d": np.zeros((4, 7))}
+    for x in ((first, second), {"a": second, "b": first}):
+        shapes, targets = _data.open_shapes((x, y), model)
+        found = [shapes["b"], shapes["a"]] if isinstance(x, dict) else list(shapes)
+        assert [one.as_list() for one in found] == [[None, 6, None], [None, 3]]
+        assert {name: one.as_list() for name, one in targets.items()} == {"c": [None, 1], "d": [None, None]}
+    assert _data.open_shapes(first, None).as_list() == [None, None, None]
+
+
+@pytest.mark.parametrize("numbers", [[[1.0, 2.0]], [1.0], "text", 3])
+def test_data_that_is_no_array_is_refused_with_what_is_taken(numbers: Any) -> None:
+    with pytest.raises(InvalidDataTypeException, match=r"make\(\) must return \(x, y\) or .* of NumPy arrays"):
+        _data.batches_of((numbers, np.zeros(1)), 1, "make()")

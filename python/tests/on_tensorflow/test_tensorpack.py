@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 from typing import Any
 
@@ -16,6 +17,7 @@ from runs import run as run_any
 from tensorpack_trials import NewTrial, Numbers, OldTrial
 
 from determined.common.check import CheckFailedError
+from determined.experimental import Checkpoint
 from determined.tensorpack import NamedTensorsEvaluator, SchedulePoint, ScheduleSetter
 
 v1 = tf.compat.v1
@@ -105,6 +107,9 @@ def test_a_checkpoint_is_one_of_tensorflow(tmp_path: pathlib.Path) -> None:
     assert path == f"{place}/model-5"
     weights = v1.train.load_checkpoint(path).get_tensor("first/W")
     np.testing.assert_array_equal(weights, variables(it)["first/W:0"])
+    assert json.loads((pathlib.Path(place) / "metadata.json").read_text())["format"] == "checkpoint"
+    with pytest.raises(AssertionError, match="holds no SavedModel, so that only its variables can be read"):
+        Checkpoint.load_from_path(place)
 
 
 def test_a_schedule_holds_or_moves_between_its_points() -> None:
@@ -134,6 +139,9 @@ def test_what_a_tensorpack_trial_must_give_is_said(tmp_path: pathlib.Path) -> No
         ("build_model", None, "a NoneType.*Wrong.build_model"),
         ("build_validation_dataflow", None, r"no validation dataflow.*Wrong.build_validation_dataflow\(\)"),
         ("validation_metrics", "accuracy", "a str.*if it is no Evaluator"),
+        ("validation_metrics", ["accuracy", 3], r"3 as item 1 of the result of Wrong.validation_metrics\(\)"),
+        ("tensorpack_callbacks", [3], r"3 as item 0 of .* Wrong.tensorpack_callbacks\(\), expected a Callback of Te"),
+        ("tensorpack_monitors", [4], r"4 as item 0 of .* Wrong.tensorpack_monitors\(\), expected a MonitorBase of"),
     ):
         wrong = type("Wrong", (NewTrial,), {method: lambda self, *_, found=result: found})
         if method in ("build_model", "validation_metrics"):
@@ -142,6 +150,9 @@ def test_what_a_tensorpack_trial_must_give_is_said(tmp_path: pathlib.Path) -> No
             begun(wrong, tmp_path)
     unknown = type("Unknown", (NewTrial,), {"training_metrics": lambda self: ["nowhere"]})
     with pytest.raises(ValueError, match="training metric 'nowhere' is neither"):
+        begun(unknown, tmp_path)
+    unknown = type("Unknown", (NewTrial,), {"validation_metrics": lambda self: ["accuracy", "nowhere"]})
+    with pytest.raises(ValueError, match=r"Unknown.validation_metrics\(\) names 'nowhere', which is no tensor"):
         begun(unknown, tmp_path)
 
 

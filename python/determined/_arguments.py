@@ -1,0 +1,61 @@
+"""What callers pass: read as what it stands for, or refused with its name, its value and the rule."""
+
+from __future__ import annotations
+
+import enum
+import numbers
+from typing import Any, TypeVar
+
+E = TypeVar("E", bound=enum.Enum)
+
+
+def choice(kind: type[E], value: Any, name: str) -> E:
+    """``value`` as one of an enumeration: a member, its value or its name.
+
+    Raises:
+        ValueError: it is none of them; the message lists them.
+    """
+    for one in kind:
+        if value is one or (isinstance(value, str) and value in (one.value, one.name)):
+            return one
+    known = ", ".join(f"{kind.__name__}.{one.name}" for one in kind)
+    raise ValueError(f"{name} is {value!r}; must be one of {known}")
+
+
+def whole(value: Any, name: str, rule: str = "must be a whole number, 0 or more", least: int | None = 0) -> int:
+    """``value`` as an int: whole numbers of Python, NumPy and tensors, also those that are floats.
+
+    Raises:
+        ValueError: it is no whole number, or less than ``least``.
+    """
+    number, found = _number(value), None
+    if isinstance(number, numbers.Integral):
+        found = int(number)
+    elif number is not None and float(number).is_integer():
+        found = int(float(number))
+    if found is None or (least is not None and found < least):
+        raise ValueError(f"{name} is {value!r}; {rule}")
+    return found
+
+
+def real(value: Any, name: str, rule: str = "must be a number") -> float:
+    """``value`` as a float.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    number = _number(value)
+    if number is None:
+        raise ValueError(f"{name} is {value!r}; {rule}")
+    return float(number)
+
+
+def detached(value: Any) -> Any:
+    """A tensor without its graph, which warns when a number is made of it; everything else as it is."""
+    return value.detach() if getattr(value, "requires_grad", False) is True else value
+
+
+def _number(value: Any) -> numbers.Real | None:
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        value = detached(value).item()
+    return value if isinstance(value, numbers.Real) and not isinstance(value, bool) else None
