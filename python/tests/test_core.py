@@ -247,6 +247,8 @@ def test_a_mode_may_be_its_text_and_nothing_else(tmp_path: pathlib.Path) -> None
             alone(tmp_path, preempt_mode=wrong)
     with pytest.raises(TypeError, match=r"distributed is 5; must be a determined.core.DistributedContext"):
         alone(tmp_path, distributed=5)
+    with pytest.raises(TypeError, match="checkpoint_storage is 5; must be a directory"):
+        core.init(checkpoint_storage=5)  # type: ignore[arg-type]
 
 
 def _completed(context: core.Context, mode: Any) -> Iterator[core.SearcherOperation]:

@@ -243,6 +243,9 @@ def test_ranks_may_upload_one_directory_that_they_share(
 
 
 def test_ranks_that_share_a_download_have_what_any_of_them_selects(tmp_path: pathlib.Path) -> None:
+    shards = ["shard0", "shard1", "shard2"]
+    everything = ["metadata.json", *shards]
+
     def work(distributed: core.DistributedContext) -> Any:
         rank, seen = distributed.rank, []
         with core.init(distributed=distributed, checkpoint_storage=tmp_path / "storage") as context:
@@ -251,19 +254,20 @@ def test_ranks_that_share_a_download_have_what_any_of_them_selects(tmp_path: pat
             only = {"selector": lambda name: name == f"shard{rank}"}
             for number, options in enumerate([only, only if rank else {}, {**only, "download_mode": MODES[1]}]):
                 with context.checkpoint.restore_path(uuid, **options) as path:
-                    seen.append(sorted(file.name for file in path.iterdir()))
-                    distributed.allgather(None)
+                    found = sorted(file.name for file in path.iterdir())
+                    assert found == ([f"shard{rank}"] if "selector" in options else everything), "in place"
                 target = tmp_path / f"{number}{rank if number == 2 else ''}"
                 context.checkpoint.download(uuid, target, **options)
-                assert sorted(file.name for file in target.iterdir()) == seen[-1]
+                seen.append(sorted(file.name for file in target.iterdir()))
+            if rank == 1:
+                with context.checkpoint.restore_path(uuid) as path:  # alone
+                    assert (path / "shard2").is_file()
             with pytest.raises((ZeroDivisionError, RuntimeError), match="division by zero"):
                 context.checkpoint.download(uuid, tmp_path / "no", selector=lambda name: bool(1 / (rank - 1)))
             with pytest.raises(FileNotFoundError, match="none is not in storage"):
                 context.checkpoint.download("none", tmp_path / "no")
             return seen
 
-    shards = ["shard0", "shard1", "shard2"]
-    everything = ["metadata.json", *shards]
     assert ranks(3, work) == [[shards, everything, [f"shard{rank}"]] for rank in range(3)]
 
 

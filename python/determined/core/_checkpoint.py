@@ -241,21 +241,24 @@ class CheckpointContext:
         *,
         selector: Selector | None = None,
     ) -> Iterator[pathlib.Path]:
-        """The files of a checkpoint, to be read and not changed: in place where the storage is a file system.
+        """The files of a checkpoint, to be read and not changed.
 
-        Ranks that share a download have what any of them selects.
+        Where the storage is a file system they are read in place, by any rank on its own. Else ranks of one machine
+        share a download, for which all of them call, and have what any of them selects.
         """
         _check_storage_id(storage_id)
         mode = _arguments.choice(DownloadMode, download_mode, "download_mode")
-        shared = mode is DownloadMode.LocalWorkersShareDownload and self._distributed.local_size > 1
-        if shared and any(self._distributed.allgather_local(selector is None)):
-            selector = None
         place = self._storage.path(storage_id)
-        if place is not None and selector is None:
-            if not pathlib.Path(place).is_dir():
-                raise FileNotFoundError(f"checkpoint {storage_id} is not in storage: there is no {place}")
-            yield pathlib.Path(place)
+        if place is not None:
+            with self._files_of(storage_id) as source:
+                if selector is None:
+                    yield pathlib.Path(source)
+                    return
+                with tempfile.TemporaryDirectory(prefix="checkpoint-") as own:
+                    _shards.copy_selected(source, own, _selected(selector), link=True)
+                    yield pathlib.Path(own)
             return
+        shared = mode is DownloadMode.LocalWorkersShareDownload and self._distributed.local_size > 1
         directory: str = (
             tempfile.mkdtemp(prefix="checkpoint-") if not shared or self._distributed.local_rank == 0 else ""
         )

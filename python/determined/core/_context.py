@@ -159,7 +159,7 @@ def init(
 
     Raises:
         ValueError: the trial has several slots, and ``distributed`` is not given; or a mode is none of its kind.
-        TypeError: ``distributed`` is no :class:`DistributedContext`.
+        TypeError: ``distributed`` is no :class:`DistributedContext`, or ``checkpoint_storage`` neither of its kinds.
     """
     preempt_mode = _arguments.choice(PreemptMode, preempt_mode, "preempt_mode")
     tensorboard_mode = _arguments.choice(TensorboardMode, tensorboard_mode, "tensorboard_mode")
@@ -206,6 +206,8 @@ def _storage(
         home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
         given = os.path.join(home, "determined", "checkpoints")
     if not isinstance(given, Mapping):
+        if not isinstance(given, (str, os.PathLike)):
+            raise TypeError(f"checkpoint_storage is {given!r}; must be a directory, or a section of a configuration")
         if info is None:
             return DirectoryStorage(os.fspath(given)), pathlib.Path(given)
         given = {"type": "directory", "container_path": os.path.abspath(given)}
