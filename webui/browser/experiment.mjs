@@ -94,7 +94,7 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   await tab("overview").click();
   const facts = page.getByRole("region", { name: "Facts" });
   const dialog = page.getByRole("dialog");
-  await facts.getByText(/^as long as the experiment, those of trial/).waitFor();
+  await facts.getByText(/^as long as the experiment \(trial \d+; others may differ\)/).waitFor();
   await facts.getByRole("button", { name: "Change for how long logs are kept" }).click();
   await dialog.getByLabel("How long").selectOption("some days after a trial's end");
   await dialog.getByLabel(/^Days/).fill("40000");
@@ -102,7 +102,7 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   assert(await dialog.getByRole("button", { name: "Save" }).isDisabled());
   await dialog.getByLabel(/^Days/).fill("30");
   await dialog.getByRole("button", { name: "Save" }).click();
-  await facts.getByText(/^30 more days, those of trial/).waitFor();
+  await facts.getByText(/^30 more days \(trial \d+;/).waitFor();
   await done("for how long its logs are kept is shown and changed");
 
   await page.getByRole("button", { name: "fork" }).click();

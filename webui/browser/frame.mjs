@@ -28,6 +28,19 @@ export async function frame({ page, open, path, text, done, expectRefusals }) {
   await page.goBack();
   await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
   await done("every page is a link, and the browser's way back works");
+  await page.setViewportSize({ width: 390, height: 800 });
+  const menu = page.getByRole("button", { name: "Menu" });
+  const queue = page.getByRole("link", { name: "Queue", exact: true });
+  assert.equal(await queue.isVisible(), false);
+  await menu.click();
+  assert.equal(await menu.getAttribute("aria-expanded"), "true");
+  await queue.click();
+  await page.getByRole("heading", { level: 1, name: "Job queue" }).waitFor();
+  assert.equal(await menu.getAttribute("aria-expanded"), "false");
+  await page.goBack();
+  await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
+  await done("on a narrow screen the pages are behind a menu");
+  await page.setViewportSize({ width: 1360, height: 850 });
 
   await page.reload();
   await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();

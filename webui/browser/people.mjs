@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 
 /** Logging in and out, users, passwords. */
-export async function people({ page, open, text, done, expectRefusals }) {
+export async function people({ base, page, open, text, done, expectRefusals }) {
   const logOut = async () => {
     await page.getByRole("button", { name: "Log out" }).click();
     await page.getByRole("heading", { name: "Log in" }).waitFor();
@@ -23,17 +23,33 @@ export async function people({ page, open, text, done, expectRefusals }) {
   await users.waitFor();
   await page.getByRole("button", { name: "New user" }).click();
   await page.getByLabel("Name", { exact: true }).fill("walker");
-  await page.getByLabel("Password").fill("first steps");
+  await page.getByRole("dialog").getByLabel("Password").fill("first steps");
   await page.getByRole("button", { name: "Create" }).click();
   await users.getByText("walker").waitFor();
   await done("an administrator creates a user");
-  await users.locator("tr", { hasText: "walker" }).getByRole("button", { name: "set password" }).click();
+  await users.locator("tr", { hasText: "walker" }).getByRole("button", { name: "Set the password of walker" }).click();
+  const set = page.getByRole("dialog").getByRole("button", { name: "Set", exact: true });
+  assert(await set.isDisabled(), "an empty password is none");
   await page.getByLabel("New password").fill("second steps");
-  await page.getByRole("dialog").getByRole("button", { name: "Set" }).click();
+  await page.getByLabel("Again").fill("second step");
+  assert(await set.isDisabled(), "the two are not the same");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByLabel("Again").fill("second steps");
+  await set.click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await logOut();
   await logIn("walker", "second steps");
   await page.getByRole("heading", { name: "Settings" }).or(page.getByText("Users are managed")).first().waitFor();
+  const beside = await page.context().newPage();
+  await beside.goto(`${base}/det/settings`);
+  await beside.getByText("walker", { exact: true }).first().waitFor();
+  await logOut();
+  await beside.getByRole("heading", { name: "Log in" }).waitFor();
+  await logIn("walker", "second steps");
+  await beside.getByText("walker", { exact: true }).first().waitFor();
+  await beside.close();
+  await done("who logs out or in does so in all windows");
   await open("/det/users");
   await page.getByText("Users are managed by administrators.").waitFor();
   await open("/det/settings");

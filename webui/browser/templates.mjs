@@ -47,6 +47,7 @@ export async function templates({ page, open, text, done, expectRefusals }) {
   assert(await dialog.getByRole("button", { name: "Create" }).isDisabled());
   await done("one that is there is not replaced by a new one of its name");
   await page.keyboard.press("Escape");
+  await dialog.getByRole("button", { name: "Throw it away" }).click();
   await page.getByRole("searchbox").fill("other");
   await page.getByText("No template matches.").waitFor();
   await page.getByRole("searchbox").fill("SMALL");

@@ -13,7 +13,7 @@ import { Dashboard } from "../features/dashboard/dashboard";
 import { ExperimentList, ExperimentTable } from "../features/experiments/list";
 import { Boundary } from "./boundary";
 import { Login } from "./login";
-import { logOut, resume, wantedTask } from "./session";
+import { isStill, logOut, resume, turnKey, wantedTask } from "./session";
 import { Shell } from "./shell";
 
 // Pages that are opened less often come when they are.
@@ -68,6 +68,23 @@ export function App() {
     window.addEventListener(loggedOut, ask);
     return () => window.removeEventListener(loggedOut, ask);
   }, [session.status]);
+
+  // Who logs in or out in another window does so in this one, too.
+  useEffect(() => {
+    if (session.status !== "open" && session.status !== "closed") return;
+    const look = async () => {
+      if (session.status === "closed") setSession({ status: "asking" });
+      else if (!(await isStill(session.user))) location.reload();
+    };
+    const hear = ({ key }: StorageEvent) => key === turnKey && void look();
+    const see = () => session.status === "open" && !document.hidden && void look();
+    window.addEventListener("storage", hear);
+    document.addEventListener("visibilitychange", see);
+    return () => {
+      window.removeEventListener("storage", hear);
+      document.removeEventListener("visibilitychange", see);
+    };
+  }, [session]);
 
   const wanted = wantedTask(location.search);
   useEffect(() => {

@@ -1,8 +1,11 @@
 import { Component, type ReactNode } from "react";
+import { reloads } from "./reloads";
 
 interface BoundaryProps {
   readonly children: ReactNode;
 }
+
+const reloadedKey = "reloaded for a missing part";
 
 /** Says that a page could not be shown, instead of showing nothing at all. */
 export class Boundary extends Component<BoundaryProps, { readonly problem?: string }> {
@@ -10,6 +13,14 @@ export class Boundary extends Component<BoundaryProps, { readonly problem?: stri
 
   static getDerivedStateFromError(cause: unknown) {
     return { problem: cause instanceof Error ? cause.message : String(cause) };
+  }
+
+  // A part of the page that did not come is asked for once more: as a rule, the master was upgraded meanwhile.
+  override componentDidCatch(cause: unknown) {
+    const now = Date.now();
+    if (!reloads(cause, Number(sessionStorage.getItem(reloadedKey) ?? 0), now)) return;
+    sessionStorage.setItem(reloadedKey, String(now));
+    location.reload();
   }
 
   override render() {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { logIn, logOut, resume, wantedTask } from "./session";
+import { isStill, logIn, logOut, resume, turnKey, wantedTask } from "./session";
 
 /** A master whose user "determined" has no password, and what it was asked. */
 let asked: string[];
@@ -19,7 +19,7 @@ beforeEach(() => {
     asked.push(path);
     if (path === "auth/login") cookie = (JSON.parse(String(init.body)) as { username: string }).username;
     if (path === "auth/logout") cookie = undefined;
-    return cookie === undefined && path === "me" ? Response.json({ message: "who?" }, { status: 401 }) : Response.json({ user: { username: cookie } });
+    return cookie === undefined && path === "me" ? Response.json({ message: "who?" }, { status: 401 }) : Response.json({ user: { id: cookie, username: cookie } });
   });
 });
 afterEach(() => vi.unstubAllGlobals());
@@ -38,6 +38,25 @@ test("who has logged out is asked, also after a reload, until somebody logs in",
   expect((await resume())?.username).toBe("ann");
   cookie = undefined; // the session has ended by itself
   expect((await resume())?.username).toBe("determined");
+});
+
+test("other windows hear that somebody logs in or out", async () => {
+  const turn = () => localStorage.getItem(turnKey);
+  const turns = [turn()];
+  await logIn("ann", "pw");
+  turns.push(turn());
+  await logOut();
+  turns.push(turn());
+  expect(new Set(turns).size).toBe(3);
+});
+
+test("a window whose cookie is another's notices; where the master does not say, it stays", async () => {
+  const ann = await logIn("ann", "pw");
+  expect(await isStill(ann)).toBe(true);
+  await logIn("bob", "pw");
+  expect(await isStill(ann)).toBe(false);
+  await logOut();
+  expect(await isStill(ann)).toBe(true);
 });
 
 test.each([

@@ -9,10 +9,24 @@ const defaultUser = "determined";
 /** Somebody has logged out here: who comes next says who it is. */
 const leftKey = "logged out";
 
+/** Changes whenever somebody logs in or out here: the other windows hear of it by the event "storage". */
+export const turnKey = "last log-in or log-out";
+
+const tellOthers = () => localStorage.setItem(turnKey, `${Date.now()} ${Math.random()}`);
+
 export async function logIn(username: string, password: string): Promise<User> {
   const { user } = await post<{ user: User }>("auth/login", { username, password, isHashed: false });
   localStorage.removeItem(leftKey);
+  tellOthers();
   return user;
+}
+
+/** Whether the cookie still is this user's, as far as the master answers. Nobody's: the window hears `loggedOut`. */
+export async function isStill(user: User): Promise<boolean> {
+  return get<{ user: User }>("me").then(
+    (now) => now.user.id === user.id,
+    () => true,
+  );
 }
 
 /**
@@ -37,6 +51,7 @@ export async function resume(): Promise<User | undefined> {
 export async function logOut(): Promise<void> {
   localStorage.setItem(leftKey, "1");
   await post("auth/logout");
+  tellOthers();
 }
 
 /**

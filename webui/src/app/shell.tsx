@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { get } from "../api/client";
 import { usePolled } from "../api/loadable";
 import type { MessageToAll, User } from "../api/types";
@@ -64,6 +64,8 @@ export function Shell(props: { view: View; user: User; cluster: string; onLogOut
   }, [title, cluster]);
   const page = pathOf("tab" in view ? ({ ...view, tab: "overview" } as View) : view);
   // Who uses the keyboard or listens goes on at the top of a new page; another tab of it is no new page.
+  const [open, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [page]);
   useEffect(() => {
     if (!first.current) content.current?.focus({ preventScroll: true });
     first.current = false;
@@ -77,7 +79,10 @@ export function Shell(props: { view: View; user: User; cluster: string; onLogOut
         <Link to={{ page: "dashboard" }} className="brand">
           <span className="mark" aria-hidden="true" /> Determined
         </Link>
-        <nav aria-label="Pages">
+        <button type="button" className="menu" aria-expanded={open} aria-controls="pages" onClick={() => setOpen(!open)}>
+          Menu
+        </button>
+        <nav id="pages" className={open ? "open" : undefined} aria-label="Pages">
           {entries
             .filter(({ only }) => only === undefined || may(only))
             .map((entry) => (

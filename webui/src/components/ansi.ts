@@ -4,45 +4,89 @@ import { marked } from "./log_window";
 
 export interface Part {
   readonly text: string;
-  /** Of the style sheet: "ansi-1", "ansi-12 strong"; empty: as the rest of the line. */
+  /** Of the style sheet: "ansi-1", "ansi-12 strong", "back-4 under"; empty: as the rest of the line. */
   readonly style: string;
+  /** A colour, and one behind the text, that are none of the 16. */
+  readonly colour?: string;
+  readonly back?: string;
   /** It is what is searched for. */
   readonly found: boolean;
 }
 
+/** One of the 16 colours of a style sheet, or any other as CSS has it. */
+type Colour = number | string | undefined;
+
 interface State {
-  readonly colour: number | undefined;
+  readonly colour: Colour;
+  readonly back: Colour;
   readonly bold: boolean;
+  readonly under: boolean;
 }
 
-const plain: State = { colour: undefined, bold: false };
+const plain: State = { colour: undefined, back: undefined, bold: false, under: false };
 const sequence = /\u001b\[([0-9;:]*)m/g;
 // What moves the cursor, sets a title or links: nothing to show.
 const silent = /\u001b(?:\[[0-9;:?<=>]*[ -/]*[@-ln-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[()][0-9A-B])/g;
 
-/** What one "select graphic rendition" makes of a state: the 16 colours and bold count, others are passed over. */
-function after(state: State, codes: readonly number[]): State {
-  let { colour, bold } = state;
-  for (let i = 0; i < codes.length; i += 1) {
-    const code = codes[i] ?? 0;
-    if (code === 0) [colour, bold] = [undefined, false];
-    else if (code === 1) bold = true;
-    else if (code === 22) bold = false;
-    else if (code >= 30 && code <= 37) colour = code - 30;
-    else if (code >= 90 && code <= 97) colour = code - 82;
-    else if (code === 39) colour = undefined;
-    else if (code === 38 || code === 48) {
-      // 5;n is one of 256, the first 16 of which are those; 2;r;g;b is any.
-      const one = codes[i + 1] === 5;
-      const n = codes[i + 2] ?? 16;
-      if (code === 38) colour = one && n < 16 ? n : undefined;
-      i += one ? 2 : 4;
-    }
-  }
-  return { colour, bold };
+/** A colour of the 256: 16 of the style sheet, a cube of 6 by 6 by 6, and 24 greys. */
+export function colourOf256(n: number): Colour {
+  if (n < 16) return n;
+  if (n > 255) return undefined;
+  const grey = 8 + 10 * (n - 232);
+  if (n >= 232) return `rgb(${grey}, ${grey}, ${grey})`;
+  const level = (step: number) => (step === 0 ? 0 : 55 + 40 * step);
+  return `rgb(${[36, 6, 1].map((unit) => level(Math.floor((n - 16) / unit) % 6)).join(", ")})`;
 }
 
-const styleOf = ({ colour, bold }: State) => [colour === undefined ? "" : `ansi-${colour}`, bold ? "strong" : ""].filter((name) => name !== "").join(" ");
+/** What follows 38 or 48: 5;n is one of 256; 2;r;g;b is any. */
+function anyColour(codes: readonly number[]): { readonly colour: Colour; readonly used: number } {
+  const [kind, ...values] = codes;
+  if (kind === 5) return { colour: colourOf256(values[0] ?? 256), used: 2 };
+  const [r, g, b] = values;
+  return { colour: kind === 2 && b !== undefined ? `rgb(${r}, ${g}, ${b})` : undefined, used: 4 };
+}
+
+/** What one "select graphic rendition" makes of a state: colours, bold and underlined count, others are passed over. */
+function after(state: State, codes: readonly number[]): State {
+  let { colour, back, bold, under } = state;
+  for (let i = 0; i < codes.length; i += 1) {
+    const code = codes[i] ?? 0;
+    if (code === 0) ({ colour, back, bold, under } = plain);
+    else if (code === 1) bold = true;
+    else if (code === 22) bold = false;
+    else if (code === 4) under = true;
+    else if (code === 24) under = false;
+    else if (code >= 30 && code <= 37) colour = code - 30;
+    else if (code >= 90 && code <= 97) colour = code - 82;
+    else if (code >= 40 && code <= 47) back = code - 40;
+    else if (code >= 100 && code <= 107) back = code - 92;
+    else if (code === 39) colour = undefined;
+    else if (code === 49) back = undefined;
+    else if (code === 38 || code === 48) {
+      const any = anyColour(codes.slice(i + 1));
+      if (code === 38) colour = any.colour;
+      else back = any.colour;
+      i += any.used;
+    }
+  }
+  return { colour, back, bold, under };
+}
+
+type Look = Omit<Part, "text" | "found">;
+
+function lookOf({ colour, back, bold, under }: State): Look {
+  const names = [
+    typeof colour === "number" ? `ansi-${colour}` : "",
+    typeof back === "number" ? `back-${back}` : "",
+    bold ? "strong" : "",
+    under ? "under" : "",
+  ];
+  return {
+    style: names.filter((name) => name !== "").join(" "),
+    ...(typeof colour === "string" ? { colour } : {}),
+    ...(typeof back === "string" ? { back } : {}),
+  };
+}
 
 /** Control characters made visible, the line's end left out. */
 export const visibleText = (text: string): string =>
@@ -56,14 +100,14 @@ export const printable = (text: string): string => visibleText(withoutEnd(text).
 /** A line in its colours, with what is searched for, which may have several. */
 export function coloured(line: string, searched: string): Part[] {
   const text = withoutEnd(line);
-  const runs: { text: string; style: string }[] = [];
+  const runs: (Look & { text: string })[] = [];
   let [at, state] = [0, plain];
   for (const match of text.matchAll(sequence)) {
-    runs.push({ text: visibleText(text.slice(at, match.index)), style: styleOf(state) });
+    runs.push({ text: visibleText(text.slice(at, match.index)), ...lookOf(state) });
     state = after(state, (match[1] ?? "").split(/[;:]/).map(Number));
     at = match.index + match[0].length;
   }
-  runs.push({ text: visibleText(text.slice(at)), style: styleOf(state) });
+  runs.push({ text: visibleText(text.slice(at)), ...lookOf(state) });
 
   const parts: Part[] = [];
   let [run, used] = [0, 0];
@@ -71,7 +115,7 @@ export function coloured(line: string, searched: string): Part[] {
     for (let left = piece; left !== "" && run < runs.length; ) {
       const here = runs[run] ?? { text: "", style: "" };
       const taken = left.slice(0, here.text.length - used);
-      if (taken !== "") parts.push({ text: taken, style: here.style, found: index % 2 === 1 });
+      if (taken !== "") parts.push({ ...here, text: taken, found: index % 2 === 1 });
       left = left.slice(taken.length);
       used += taken.length;
       if (used >= here.text.length) [run, used] = [run + 1, 0];

@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Chart as ChartData, Series } from "./curves";
+import { type Chart as ChartData, placeOf, type Series } from "./curves";
 import { formatNumber } from "./format";
-import { palette } from "./palette";
-import { inUnits, isolated, notDrawn, unitOf } from "./series";
+import { colourAt } from "./palette";
+import { inUnits, isolated, neighbours, notDrawn, unitOf } from "./series";
 import { useDark } from "./theme";
 import { type Range, rangeText } from "./zoom";
 
@@ -19,6 +19,8 @@ export interface ChartProps {
   readonly colour?: ((series: Series) => string) | undefined;
   /** What is shown of the x axis; without it, all. */
   readonly range?: Range | undefined;
+  /** All is of one kind: nothing is dashed to tell validation from training. */
+  readonly plain?: boolean;
   /** Somebody zoomed in, or out again to all that there is. */
   readonly onRange?: ((range?: Range) => void) | undefined;
 }
@@ -43,7 +45,32 @@ function drawn({ data: [x, ...ys] }: ChartData): { readonly data: uPlot.AlignedD
   return { unit, data: [x, ...ys.map((y) => inUnits(y as Values, unit) as (number | null | undefined)[])] };
 }
 
-function options({ chart, log, colour }: ChartProps, unit: number, width: number): uPlot.Options {
+/** How near the pointer must come to a curve, in pixels, to be told which one it is. */
+const nearPixels = 24;
+
+/** The curve at the pointer, and its nearest value. */
+interface Nearest {
+  readonly text: string;
+  readonly colour: string;
+}
+
+/** How far a curve is above or below the pointer, also between two of its values. */
+function distance(plot: uPlot, at: number, _index: number, _valuePosition: number, pointer: number): number {
+  const [x, y] = [plot.data[0], plot.data[at] as Values];
+  const left = plot.cursor.left ?? -1;
+  const [before, after] = neighbours(x as number[], y, plot.posToVal(left, "x")) ?? [];
+  if (before === undefined || after === undefined) return Number.POSITIVE_INFINITY;
+  const [fromX, toX] = [plot.valToPos(x[before] ?? 0, "x"), plot.valToPos(x[after] ?? 0, "x")];
+  const [fromY, toY] = [plot.valToPos(y[before] ?? 0, "y"), plot.valToPos(y[after] ?? 0, "y")];
+  const part = toX === fromX ? 0 : (left - fromX) / (toX - fromX);
+  return Math.abs(fromY + (toY - fromY) * part - pointer);
+}
+
+type Options = Pick<ChartProps, "chart" | "log" | "colour" | "plain"> & {
+  readonly onNearest: (nearest?: Nearest) => void;
+};
+
+function options({ chart, log, colour, plain, onNearest }: Options, unit: number, width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const probe = (name: string) => {
     // light-dark() is resolved by a property that is a colour, not by the variable.
@@ -59,12 +86,32 @@ function options({ chart, log, colour }: ChartProps, unit: number, width: number
   const axis: uPlot.Axis = { stroke: ink, font: `11px ${style.fontFamily}`, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
   const many = chart.series.length > legendMax;
   const label = chart.axis === "time" ? "seconds" : chart.axis;
+  const colourOf = (series: Series, index: number) => colour?.(series) ?? colourAt(placeOf(series, index));
+  let near: number | null = null;
+  const tell = (plot: uPlot) => {
+    const series = chart.series[(near ?? 0) - 1];
+    const index = near === null ? null : plot.cursor.idxs?.[near];
+    if (near === null || series === undefined || index === null || index === undefined) return onNearest();
+    const value = plot.data[near]?.[index];
+    const at = `at ${formatNumber(plot.data[0][index])} ${label}`;
+    const number = value === null || value === undefined ? "" : `${formatNumber(value * unit)} ${at}`;
+    onNearest({ text: `${series.label} ${number}`, colour: colourOf(series, (near ?? 0) - 1) });
+  };
   return {
     width,
     height: heightOf(width),
     legend: { show: !many },
-    cursor: { sync: { key: "metrics", scales: ["x", null] }, focus: { prox: many ? 16 : -1 } },
-    focus: { alpha: 0.25 },
+    cursor: { sync: { key: "metrics", scales: ["x", null] }, focus: { prox: nearPixels, dist: distance } },
+    focus: { alpha: many ? 0.25 : 1 },
+    hooks: {
+      setSeries: [
+        (plot, index) => {
+          near = index;
+          tell(plot);
+        },
+      ],
+      setCursor: [tell],
+    },
     scales: { x: { time: false }, y: { distr: log ? 3 : 1 } },
     axes: [
       { ...axis, label, labelSize: 16, labelFont: `11px ${style.fontFamily}`, size: 32 },
@@ -74,9 +121,9 @@ function options({ chart, log, colour }: ChartProps, unit: number, width: number
       { label },
       ...chart.series.map((series, index) => ({
         label: series.label,
-        stroke: colour?.(series) ?? palette[index % palette.length] ?? ink,
+        stroke: colourOf(series, index),
         width: many ? 1 : 1.6,
-        dash: series.group === "validation" && !many && chart.series.some(({ group }) => group === "training") ? [6, 3] : [],
+        dash: series.group === "validation" && !plain ? [6, 3] : [],
         points: {
           show: series.group === "validation" && !many,
           size: 5,
@@ -90,9 +137,10 @@ function options({ chart, log, colour }: ChartProps, unit: number, width: number
 }
 
 /** One metric's curves on a canvas. Drag to zoom, double-click to see all. */
-export function Chart({ chart, log, colour, range, onRange }: ChartProps) {
+export function Chart({ chart, log, colour, range, onRange, plain }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const nearest = useRef<HTMLSpanElement>(null);
   const latest = useRef({ range, onRange });
   latest.current = { range, onRange };
   const dark = useDark();
@@ -103,7 +151,14 @@ export function Chart({ chart, log, colour, range, onRange }: ChartProps) {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const made = new uPlot(options({ chart, log, colour }, unit, element.clientWidth), data, element);
+    // Written here, not by React: the pointer moves often.
+    const onNearest = (found?: Nearest) => {
+      if (nearest.current === null) return;
+      nearest.current.textContent = found?.text ?? "";
+      nearest.current.style.setProperty("--dot", found?.colour ?? "transparent");
+    };
+    const shown = { chart, log, colour, plain: plain ?? false, onNearest };
+    const made = new uPlot(options(shown, unit, element.clientWidth), data, element);
     plot.current = made;
     // Whoever draws a range with the pointer, or clicks twice, has let go when this comes.
     const tell = () => {
@@ -138,8 +193,9 @@ export function Chart({ chart, log, colour, range, onRange }: ChartProps) {
   return (
     <figure className="chart">
       <figcaption>
-        {chart.name}
+        <span>{chart.name}</span>
         {chart.notFinite > 0 && <span className="problem"> {notDrawn(chart.notFinite)}</span>}
+        <span className="nearest" ref={nearest} aria-hidden="true" />
       </figcaption>
       <div ref={box} role="img" aria-label={`${chart.name} over ${chart.axis}, ${chart.series.length} curves, ${count} points`} />
     </figure>

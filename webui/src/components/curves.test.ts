@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { MetricReport } from "../api/types";
-import { type Axis, charts, countedRecords, points, position, possibleAxes, scaleOf } from "./curves";
+import { type Axis, charts, countedRecords, placeOf, points, position, possibleAxes, scaleOf } from "./curves";
 
 const report = (trialId: number, group: string, totalBatches: number, values: Record<string, unknown>): MetricReport => ({
   trialId,
@@ -107,4 +107,11 @@ test("a later report at the same batches replaces the earlier one, and trial 10 
   expect(first?.data[1]).toEqual([2]);
   const [two] = charts(points([report(10, "validation", 5, { loss: 2 }), report(9, "validation", 5, { loss: 1 })]), "");
   expect(two?.series.map((s) => s.trialId)).toEqual([9, 10]);
+});
+
+test("a group has the same place in all charts of a trial", () => {
+  const place = (group: string, index: number) => placeOf({ label: group, trialId: 1, group }, index);
+  expect([place("training", 0), place("validation", 1)]).toEqual([0, 1]);
+  expect(place("validation", 0)).toBe(1);
+  expect(place("disk", 3)).toBe(3);
 });

@@ -144,6 +144,10 @@ export function chart(name: string, ofMetric: readonly MetricPoint[], axis: Axis
   return { name, axis, series: all.map(({ series }) => series), data: [xs, ...all.map(({ ys }) => ys)], notFinite };
 }
 
+/** The place of the colour of a series where trials have none: the same for a group in all charts. */
+export const placeOf = ({ group }: Series, index: number): number =>
+  group === "training" ? 0 : group === "validation" ? 1 : index;
+
 const order = (group: string) => (group === "training" ? 0 : group === "validation" ? 1 : 2);
 
 /** A chart for each metric: `first` (the search's metric) before the others, then by name. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { flatten, formatBytes, formatDuration, formatNumber, isTerminal, runTime, stateName, stateTone } from "./format";
+import { flatten, formatBytes, formatDuration, formatNumber, hasRun, isTerminal, metricText, runTime, shortNumber, stateName, stateTone } from "./format";
 
 test.each([
   [0.1 + 0.2, "0.3"],
@@ -65,4 +65,40 @@ test("hyperparameters are one a line", () => {
     ["net.kind", "cnn"],
     ["list", "[1,2]"],
   ]);
+});
+
+test.each([
+  ["STATE_QUEUED", false],
+  ["STATE_PAUSED", false],
+  ["STATE_STARTING", false],
+  ["STATE_ACTIVE", false],
+  ["STATE_RUNNING", true],
+  ["STATE_STOPPING_CANCELED", true],
+  ["STATE_COMPLETED", true],
+])("an experiment that is %s has a time for which it ran: %s", (state, expected) => {
+  expect(hasRun(state)).toBe(expected);
+});
+
+test.each([
+  ["0.00031622776601683794", "0.000316228"],
+  ["-12345.678901234", "-12345.7"],
+  ["0.5", "0.5"],
+  ["64", "64"],
+  ["1e-3", "1e-3"],
+  ["adam", "adam"],
+  ["[0.00031622776601683794]", "[0.00031622776601683794]"],
+  ["–", "–"],
+])("the value %j is read as %j", (text, expected) => {
+  expect(shortNumber(text)).toBe(expected);
+});
+
+test.each([
+  [0.1234567, "0.123457"],
+  ["NaN", "NaN"],
+  ["early", "early"],
+  [{ cat: 0.5, dog: [1, 2] }, '{"cat":0.5,"dog":[1,2]}'],
+  [true, "true"],
+  [null, "null"],
+])("the metric %j is read as %s", (value, expected) => {
+  expect(metricText(value)).toBe(expected);
 });

@@ -34,6 +34,10 @@ export function isTerminal(state: string): boolean {
   return ["STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR", "STATE_DELETED", "STATE_DELETE_FAILED"].includes(state);
 }
 
+/** Whether it has slots now, or had them: all others wait for some, or for somebody who lets them go on. */
+export const hasRun = (state: string): boolean =>
+  isTerminal(state) || state === "STATE_RUNNING" || state.startsWith("STATE_STOPPING");
+
 /** A metric's number, or undefined for what is not a number. */
 export function toNumber(value: unknown): number | undefined {
   if (typeof value === "number") return value;
@@ -52,6 +56,17 @@ export function formatNumber(value: WireNumber | null | undefined): string {
   const size = Math.abs(number);
   if (size !== 0 && (size < 1e-4 || size >= 1e9)) return number.toExponential(3).replace(/\.?0+e/, "e").replace("e+", "e");
   return String(Number(number.toPrecision(6)));
+}
+
+/** A metric's value: a number, a text as it is, all else as JSON. */
+export function metricText(value: unknown): string {
+  return formatNumber(toNumber(value)) || (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+}
+
+/** A text as it is, unless it is a number with more digits than people read. */
+export function shortNumber(text: string): string {
+  const long = /^-?\d*\.?\d+(e[+-]?\d+)?$/i.test(text) && text.replace(/^-/, "").length > 7;
+  return long ? formatNumber(Number(text)) : text;
 }
 
 /** "3 h 05 min", "4 min 07 s", "12 s". */

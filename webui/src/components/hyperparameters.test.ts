@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { colourOf, fraction, quality, space, valueAt } from "./hyperparameters";
+import { colourOf, fraction, quality, searchedAs, space, valueAt } from "./hyperparameters";
 import { explained, groups, importances, ranks } from "./importance";
 
 const trial = (id: number, hparams: Record<string, unknown>, searcherMetricValue: number | string | null) => ({
@@ -23,6 +23,24 @@ test("only hyperparameters that differ are dimensions; a trial without a finite 
     [1, [0, 0.1]],
     [2, [1, 0.001]],
   ]);
+});
+
+test.each([
+  ["double", 0.001, false],
+  ["int", 1, false],
+  ["log", 0.05, true],
+  ["categorical", 0.001, true],
+  ["categorical", 0.05, false],
+])("a hyperparameter searched as %s, from %d to 0.1 or more, is drawn logarithmically: %s", (type, min, expected) => {
+  const config = { hyperparameters: { net: { lr: { type } } } };
+  const made = space([trial(1, { net: { lr: min } }, 1), trial(2, { net: { lr: min === 1 ? 100 : 0.1 } }, 2)], config);
+  expect(made.dimensions[0]?.log).toBe(expected);
+});
+
+test("how a hyperparameter is searched is in the configuration, by its name", () => {
+  const config = { hyperparameters: { lr: { type: "log" }, net: { width: { type: "int" } }, seed: 3 } };
+  expect(["lr", "net.width", "seed", "net", "other"].map((name) => searchedAs(config, name))).toEqual(["log", "int", undefined, undefined, undefined]);
+  expect(searchedAs(undefined, "lr")).toBeUndefined();
 });
 
 test("a hyperparameter that a trial lacks has no value there", () => {

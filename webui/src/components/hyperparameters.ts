@@ -7,7 +7,7 @@ import { flatten, toNumber } from "./format";
 export interface Dimension {
   readonly name: string;
   readonly kind: "number" | "category";
-  /** Small to large over several powers of ten: drawn logarithmically. */
+  /** Drawn logarithmically. */
   readonly log: boolean;
   /** The values of a category, in order. */
   readonly categories: readonly string[];
@@ -32,15 +32,28 @@ export interface Space {
 /** What a hyperparameter without a value is among others that are numbers: none. */
 const none = "null";
 
-/** `texts`: of the trials that have it; `lacking`: others do not. */
-function dimension(name: string, texts: readonly string[], lacking: boolean): Dimension | undefined {
+/** How a configuration searches a hyperparameter ("log", "double" …), where it says so: `lr`, or `net.width` of a map. */
+export function searchedAs(config: unknown, name: string): string | undefined {
+  const at = (value: unknown, key: string) =>
+    typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[key] : undefined;
+  const found = name.split(".").reduce(at, at(config, "hyperparameters"));
+  const type = at(found, "type");
+  return typeof type === "string" ? type : undefined;
+}
+
+/** Drawn logarithmically is what is searched so; of what is chosen among values, what spans much more than a power of ten. */
+const isLog = (type: string | undefined, min: number, max: number) =>
+  min > 0 && (type === "log" || (type !== "double" && type !== "int" && max / min >= 50));
+
+/** `texts`: of the trials that have it; `lacking`: others do not; `type`: as what it is searched. */
+function dimension(name: string, texts: readonly string[], lacking: boolean, type: string | undefined): Dimension | undefined {
   const distinct = [...new Set(texts)];
   if (distinct.length + Number(lacking) < 2) return undefined;
   const values = distinct.filter((text) => text !== none);
   const numbers = values.map((text) => (text.trim() === "" ? Number.NaN : Number(text)));
   if (numbers.length > 0 && numbers.every(Number.isFinite)) {
     const [min, max] = [Math.min(...numbers), Math.max(...numbers)];
-    return { name, kind: "number", log: min > 0 && max / min >= 50, categories: [], min, max };
+    return { name, kind: "number", log: isLog(type, min, max), categories: [], min, max };
   }
   const categories = distinct.sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
   return { name, kind: "category", log: false, categories, min: 0, max: categories.length - 1 };
@@ -48,8 +61,8 @@ function dimension(name: string, texts: readonly string[], lacking: boolean): Di
 
 type Subject = Pick<Trial, "id" | "hparams" | "searcherMetricValue">;
 
-/** The trials that have a finite metric, over the hyperparameters in which they differ. */
-export function space(trials: readonly Subject[]): Space {
+/** The trials that have a finite metric, over the hyperparameters in which they differ, drawn as `config` searches them. */
+export function space(trials: readonly Subject[], config?: unknown): Space {
   const rows = trials.flatMap((trial) => {
     const metric = toNumber(trial.searcherMetricValue);
     return metric === undefined || !Number.isFinite(metric) ? [] : [{ trial, metric, texts: new Map(flatten(trial.hparams)) }];
@@ -57,7 +70,7 @@ export function space(trials: readonly Subject[]): Space {
   const names = [...new Set(rows.flatMap(({ texts }) => [...texts.keys()]))].sort((a, b) => a.localeCompare(b));
   const dimensions = names.flatMap((name) => {
     const texts = rows.flatMap((row) => row.texts.get(name) ?? []);
-    return dimension(name, texts, texts.length < rows.length) ?? [];
+    return dimension(name, texts, texts.length < rows.length, searchedAs(config, name)) ?? [];
   });
   const points = rows.map(({ trial, metric, texts }) => ({
     trialId: trial.id,

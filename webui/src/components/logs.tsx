@@ -1,8 +1,9 @@
 import { Fragment, useDeferredValue, useLayoutEffect, useRef, useState } from "react";
-import type { Parameters } from "../api/client";
 import type { LogLine } from "../api/types";
 import { coloured } from "./ansi";
+import { clockText, fieldOf, newDay, timeOf, zoneText } from "./clock";
 import { count } from "./format";
+import { filterOf, levels } from "./log_filter";
 import { useLog } from "./log_source";
 import { visible } from "./log_window";
 import { Choice, Problem } from "./parts";
@@ -10,20 +11,6 @@ import { useQuery } from "./route";
 import { SearchField } from "./search_field";
 
 const lineHeight = 18;
-const levels = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] as const;
-
-/** The question to the master behind the address's filters. */
-function filterOf(query: Readonly<Record<string, string>>): Parameters {
-  const at = levels.findIndex((level) => level === query.level);
-  const since = Date.parse(query.since ?? "");
-  return {
-    ...(query.find ? { searchText: query.find } : {}),
-    ...(query.rank ? { rankIds: [query.rank] } : {}),
-    ...(at > 0 ? { levels: levels.slice(at).map((level) => `LOG_LEVEL_${level}`) } : {}),
-    ...(Number.isNaN(since) ? {} : { timestampAfter: new Date(since).toISOString() }),
-  };
-}
-
 /** What a task printed, and what it prints: follows while it runs, reads back as far as one scrolls. `command` shows the same in a terminal. */
 export function Logs({ path, command, live }: { path: string; command: string; live: boolean }) {
   const [query, change] = useQuery();
@@ -32,6 +19,7 @@ export function Logs({ path, command, live }: { path: string; command: string; l
   const from = query.from === "start" || query.since ? "start" : "end";
   const log = useLog(path, filterOf(query), from, follow, live);
   const { window, status } = log;
+  const zone = zoneText(new Date());
   const filtered = Boolean(query.find || query.rank || query.level || query.since);
   return (
     <section aria-label="Logs">
@@ -59,9 +47,14 @@ export function Logs({ path, command, live }: { path: string; command: string; l
             onChange={(event) => change({ rank: event.target.value })}
           />
         </label>
-        <label className="choice">
+        <label className="choice" title={`In the time of this browser, ${zone}`}>
           <span>Since</span>
-          <input type="datetime-local" step={1} value={query.since ?? ""} onChange={(event) => change({ since: event.target.value })} />
+          <input
+            type="datetime-local"
+            step={1}
+            value={fieldOf(query.since, "seconds")}
+            onChange={(event) => change({ since: timeOf(event.target.value) })}
+          />
         </label>
         <div className="actions">
           <button type="button" aria-pressed={from === "start"} onClick={() => change({ from: "start" })}>
@@ -87,6 +80,7 @@ export function Logs({ path, command, live }: { path: string; command: string; l
           {window.moreAfter && ", newer ones come when you scroll down"}
         </span>
         <span>{status === "following" ? "Following." : ""}</span>
+        <span>Times are this browser's, {zone}.</span>
         <code>{command}</code>
       </p>
     </section>
@@ -141,36 +135,67 @@ function Lines({ lines: newest, stick, find, onTop, onBottom, empty }: LinesProp
     if (scrollHeight - top - height < 40 * lineHeight) onBottom?.();
   };
   const [from, to] = visible(lines.length, lineHeight, view.top, view.height);
+  // The topmost line says its day, too.
+  const top = Math.ceil(view.top / lineHeight);
   return (
     <div className="logs" ref={box} onScroll={onScroll} tabIndex={0} role="log" aria-label="Log lines">
       {lines.length === 0 && <p className="quiet none">{empty}</p>}
       <div className="whole" style={{ height: lines.length * lineHeight }}>
         {lines.slice(from, to).map((line, index) => (
-          <Line key={line.id} line={line} top={(from + index) * lineHeight} find={find} />
+          <Line
+            key={line.id}
+            line={line}
+            day={newDay(line.timestamp, from + index === top ? undefined : lines[from + index - 1]?.timestamp)}
+            top={(from + index) * lineHeight}
+            find={find}
+          />
         ))}
       </div>
     </div>
   );
 }
 
-function Line({ line, top, find }: { line: LogLine; top: number; find: string }) {
+interface LineProps {
+  readonly line: LogLine;
+  /** Where it is another than that of the line before, and on top. */
+  readonly day: string;
+  readonly top: number;
+  readonly find: string;
+}
+
+function Line({ line, day, top, find }: LineProps) {
   const level = (line.level ?? "").replace("LOG_LEVEL_", "");
   const tone = level === "ERROR" || level === "CRITICAL" ? "error" : level === "WARNING" ? "warning" : "";
   return (
     <div className={`line ${tone}`} style={{ top }}>
-      <span title={line.timestamp}>{line.timestamp.slice(11, 23).padEnd(12)}</span>
+      <time dateTime={line.timestamp} title={line.timestamp}>
+        {day.padEnd(6)} {clockText(line.timestamp).padEnd(12)}
+      </time>
       <span>{line.rankId === undefined || line.rankId === null ? (line.source ?? "").padEnd(6).slice(0, 6) : `rank ${line.rankId}`}</span>
       <Text line={line.log} find={find} />
     </div>
   );
 }
 
+/** Colours that are the program's own; the page's ink keeps those legible that stand on its paper. */
+const looks = (colour: string | undefined, back: string | undefined) => ({
+  color: colour && (back ? colour : `color-mix(in srgb, ${colour} 65%, var(--ink))`),
+  backgroundColor: back,
+});
+
 /** What a line says, in the colours that a terminal would give it. */
 function Text({ line, find }: { line: string; find: string }) {
   return (
     <span className="text">
-      {coloured(line, find).map(({ text, style, found }, i) => {
-        const part = style === "" ? text : <span className={style}>{text}</span>;
+      {coloured(line, find).map(({ text, style, colour, back, found }, i) => {
+        const plain = style === "" && colour === undefined && back === undefined;
+        const part = plain ? (
+          text
+        ) : (
+          <span className={style} style={looks(colour, back)}>
+            {text}
+          </span>
+        );
         return found ? <mark key={i}>{part}</mark> : <Fragment key={i}>{part}</Fragment>;
       })}
     </span>

@@ -28,7 +28,7 @@ interface MetricsProps {
   readonly live: boolean;
   /** The metric on top. */
   readonly first: string;
-  readonly colour?: ChartProps["colour"];
+  readonly colour?: ChartProps["colour"] | undefined;
 }
 
 /** The curves of some trials' metrics over batches, epochs, records or time. */

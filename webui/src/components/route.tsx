@@ -1,11 +1,28 @@
 import { type MouseEvent, type ReactNode, useCallback, useSyncExternalStore } from "react";
 import { parseQuery, parseView, pathOf, type Query, queryText, type View } from "./paths";
+import { Positions, scrollBack } from "./scroll";
 
 const listeners = new Set<() => void>();
 const tell = () => {
   for (const listener of listeners) listener();
 };
-window.addEventListener("popstate", tell);
+
+// The browser would scroll before the content of the page is there.
+history.scrollRestoration = "manual";
+const positions = new Positions(sessionStorage);
+const entryOf = (state: unknown) =>
+  typeof state === "object" && state !== null && "entry" in state ? String(state.entry) : "first";
+let entry = entryOf(history.state);
+let giveUp = scrollBack(positions.at(entry));
+window.addEventListener("scroll", () => positions.keep(entry, window.scrollY), { passive: true });
+window.addEventListener("pagehide", () => positions.store());
+window.addEventListener("popstate", ({ state }) => {
+  giveUp();
+  entry = entryOf(state);
+  const top = positions.at(entry);
+  tell();
+  giveUp = scrollBack(top);
+});
 
 const subscribe = (listener: () => void) => {
   listeners.add(listener);
@@ -14,9 +31,13 @@ const subscribe = (listener: () => void) => {
 
 export function go(view: View, query: Query = {}, how: "push" | "replace" = "push"): void {
   const address = pathOf(view) + queryText(query);
-  if (how === "push") history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
-  if (how === "push") window.scrollTo(0, 0);
+  if (how === "push") {
+    giveUp();
+    positions.keep(entry, window.scrollY);
+    entry = `${Date.now()} ${Math.random()}`;
+    history.pushState({ entry }, "", address);
+    window.scrollTo(0, 0);
+  } else history.replaceState(history.state, "", address);
   tell();
 }
 
@@ -33,7 +54,7 @@ export function useQuery(): readonly [Query, (change: Query) => void] {
   const text = useSyncExternalStore(subscribe, () => location.search);
   const change = useCallback((some: Query) => {
     const address = location.pathname + queryText({ ...parseQuery(location.search), ...some });
-    history.replaceState(null, "", address);
+    history.replaceState(history.state, "", address);
     tell();
   }, []);
   return [parseQuery(text), change];

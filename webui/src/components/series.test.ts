@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { MetricReport } from "../api/types";
-import { csv, inUnits, isolated, notDrawn, smooth, unitOf } from "./series";
+import { csv, inUnits, isolated, neighbours, notDrawn, smooth, unitOf } from "./series";
 
 test("smoothing draws a constant where there is one, and follows a step slowly", () => {
   expect(smooth([2, 2, 2], 0.9)).toEqual([2, 2, 2].map((v) => expect.closeTo(v)));
@@ -58,4 +58,14 @@ test("values in units are the values divided; gaps stay gaps", () => {
 test("what is not drawn is counted as people do", () => {
   expect(notDrawn(1)).toBe("1 value is NaN or infinite: not drawn");
   expect(notDrawn(1200)).toBe("1,200 values are NaN or infinite: not drawn");
+});
+
+test.each([
+  ["between two values, over what others report", 2.5, [0, 3]],
+  ["at a value", 3, [3, 3]],
+  ["before its first", -1, undefined],
+  ["after its last", 6, undefined],
+  ["in a gap", 3.5, undefined],
+])("a curve %s is found", (_, x, expected) => {
+  expect(neighbours([0, 1, 2, 3, 4, 5], [1, undefined, undefined, 2, null, 3], x)).toEqual(expected);
 });

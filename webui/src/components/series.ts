@@ -34,11 +34,27 @@ export function isolated(values: readonly Value[]): number[] {
   return known.filter((_, at) => !empty(at) && empty(at - 1) && empty(at + 1));
 }
 
+/** Between which two values a curve is at `x`: their indices, twice the same where it is at one; undefined: nowhere. */
+export function neighbours(xs: readonly number[], ys: readonly Value[], x: number): readonly [number, number] | undefined {
+  let [low, high] = [0, xs.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((xs[middle] ?? 0) < x) low = middle + 1;
+    else high = middle;
+  }
+  let [before, after] = [xs[low] === x ? low : low - 1, low];
+  while (before >= 0 && ys[before] === undefined) before -= 1;
+  while (after < xs.length && ys[after] === undefined) after += 1;
+  const [first, last] = [typeof ys[before] === "number", typeof ys[after] === "number"];
+  if (first && last) return [before, after];
+  return undefined;
+}
+
 /** A power of ten by which values are divided to be drawn: axes have labels only where numbers have not too many digits. */
 export function unitOf(columns: readonly (readonly Value[])[]): number {
   let greatest = 0;
   for (const column of columns) for (const value of column) greatest = Math.max(greatest, Math.abs(value ?? 0));
-  return greatest === 0 || (greatest >= 1e-6 && greatest < 1e12) ? 1 : 10 ** Math.floor(Math.log10(greatest));
+  return greatest === 0 || (greatest >= 1e-6 && greatest < 1e12) ? 1 : Number(`1e${Math.floor(Math.log10(greatest))}`);
 }
 
 export const inUnits = (values: readonly Value[], unit: number): readonly Value[] =>

@@ -2,12 +2,13 @@ import { Fragment, useState } from "react";
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { User } from "../../api/types";
+import { fieldOf, timeOf, zoneText } from "../../components/clock";
 import { useRights } from "../../components/me";
 import { Loaded, PageHead } from "../../components/parts";
 import type { Query } from "../../components/paths";
 import { Link, useQuery } from "../../components/route";
 import { SearchField } from "../../components/search_field";
-import { aboutParts, auditParameters, callOf, cursorsOf, type Entry, fieldOf, outcomeOf, pageSize, timeOf } from "./entries";
+import { aboutParts, auditParameters, callOf, cursorsOf, type Entry, outcomeOf, pageSize } from "./entries";
 
 const pollMs = 5000;
 
@@ -73,7 +74,7 @@ function Filters({ query, ask }: { query: Query; ask: (some: Query) => void }) {
   const [users] = usePolled("users", (signal) => get<{ users: readonly User[] }>("users", {}, signal), 60_000);
   const names = users.status === "loaded" ? users.value.users.map(({ username }) => username) : [];
   const time = (label: string, name: "since" | "until") => (
-    <label className="choice">
+    <label className="choice" title={`In the time of this browser, ${zoneText(new Date())}`}>
       <span>{label}</span>
       <input type="datetime-local" value={fieldOf(query[name])} onChange={(event) => ask({ [name]: timeOf(event.target.value) })} />
     </label>

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { pathOf } from "../../components/paths";
-import { aboutParts, auditParameters, callOf, cursorsOf, fieldOf, outcomeOf, pageSize, timeOf, viewOf } from "./entries";
+import { aboutParts, auditParameters, callOf, cursorsOf, outcomeOf, pageSize, viewOf } from "./entries";
 
 test("a plain address asks for the newest page, and one entry more", () => {
   expect(auditParameters({})).toEqual({ limit: pageSize + 1 });
@@ -19,13 +19,6 @@ test("an address with everything asks for all of it, a wrong one for what is rig
   });
   expect(auditParameters({ since: "yesterday", before: "x" })).toEqual({ limit: pageSize + 1 });
   expect(cursorsOf({ before: "900,x,800" })).toEqual([900, 800]);
-});
-
-test("a moment survives the field in which it is edited", () => {
-  const time = "2026-07-02T03:04:00.000Z";
-  expect(timeOf(fieldOf(time))).toBe(time);
-  expect(fieldOf(undefined)).toBe("");
-  expect(timeOf("")).toBe("");
 });
 
 test.each([

@@ -29,20 +29,6 @@ export function cursorsOf({ before }: Query): number[] {
     .map(Number);
 }
 
-/** A moment as a field of type datetime-local has it, in local time; empty for none. */
-export function fieldOf(time: string | undefined): string {
-  const at = Date.parse(time ?? "");
-  if (Number.isNaN(at)) return "";
-  const here = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
-  return here.toISOString().slice(0, 16);
-}
-
-/** What such a field says, for the address and the master; empty for none. */
-export function timeOf(field: string): string {
-  const at = Date.parse(field);
-  return Number.isNaN(at) ? "" : new Date(at).toISOString();
-}
-
 /** The question behind an address; one entry more than a page, to know whether there is another page. */
 export function auditParameters(query: Query): Parameters {
   const beforeId = cursorsOf(query).at(-1);

@@ -1,8 +1,9 @@
-import { useEffect, useState } from "react";
+import { Fragment, useEffect, useState } from "react";
 import { stream } from "../../api/client";
 import { toApiError } from "../../api/loadable";
 import { repeat } from "../../api/repeat";
 import { printable } from "../../components/ansi";
+import { momentText, zoneText } from "../../components/clock";
 import { Problem } from "../../components/parts";
 import { continued, offsetAfter, type OwnLine } from "./own_log";
 
@@ -36,9 +37,19 @@ export function MasterLog() {
       <Problem text={problem} />
       {lines.length === 0 && problem === "" && <p className="quiet">{complete ? "No lines yet." : "Loading the log …"}</p>}
       {lines.length > 0 && (
-        <pre className="code" tabIndex={0}>
-          {lines.map(({ timestamp, level, message }) => `${timestamp.slice(0, 19)} ${level.replace("LOG_LEVEL_", "").toLowerCase()} ${printable(message)}`).join("\n")}
-        </pre>
+        <>
+          <pre className="code" tabIndex={0}>
+            {lines.map(({ id, timestamp, level, message }) => (
+              <Fragment key={id}>
+                <time dateTime={timestamp} title={timestamp}>
+                  {momentText(timestamp)}
+                </time>
+                {` ${level.replace("LOG_LEVEL_", "").toLowerCase()} ${printable(message)}\n`}
+              </Fragment>
+            ))}
+          </pre>
+          <p className="quiet">Times are this browser's, {zoneText(new Date())}.</p>
+        </>
       )}
     </section>
   );

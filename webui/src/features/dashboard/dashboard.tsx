@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { Experiment, Pagination, ResourcePool } from "../../api/types";
-import { count, formatNumber, isTerminal, runTime } from "../../components/format";
+import { count, formatNumber, hasRun, isTerminal, runTime } from "../../components/format";
 import { useMe } from "../../components/me";
 import { Age, Loaded, PageHead, Panel, Progress, StateBadge } from "../../components/parts";
 import { Link } from "../../components/route";
@@ -49,7 +49,7 @@ export function Dashboard() {
           <>
             <Cards running={running} mine={mine} pools={pools} />
             <div className="columns wide">
-              <Experiments title="Running now" list={running} query={{ state: "active" }} empty="Nothing runs." />
+              <Experiments title="Active now" list={running} query={{ state: "active" }} empty="Nothing runs or waits." />
               <Experiments title="Recently ended" list={ended} query={{ sort: "-ended" }} empty="Nothing has ended yet." />
             </div>
             <Experiments
@@ -145,7 +145,10 @@ function Row({ experiment: { id, name, state, progress, searcherMetric, bestTria
           {name || "(no name)"}
         </Link>
       </td>
-      <td>{over || state === "STATE_PAUSED" ? <StateBadge state={state} /> : <Progress fraction={progress} />}</td>
+      <td>
+        <StateBadge state={state} />
+      </td>
+      <td>{state === "STATE_RUNNING" && <Progress fraction={progress} />}</td>
       <td className="number" title={searcherMetric}>
         {formatNumber(bestTrialSearcherMetric)}
       </td>
@@ -154,7 +157,10 @@ function Row({ experiment: { id, name, state, progress, searcherMetric, bestTria
           {username}
         </span>
       </td>
-      <td className="quiet nowrap number" title={`${over ? "ran" : "runs"} ${runTime(startTime, endTime, Date.now())}`}>
+      <td
+        className="quiet nowrap number"
+        title={hasRun(state) ? `${over ? "ran" : "runs"} ${runTime(startTime, endTime, Date.now())}` : "submitted"}
+      >
         <Age time={endTime ?? startTime} />
       </td>
     </tr>

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import type { Experiment } from "../../api/types";
-import { formatBytes, formatNumber, isTerminal, runTime } from "../../components/format";
+import { formatBytes, formatNumber, hasRun, isTerminal, runTime } from "../../components/format";
 import { Age, Labels, Progress, StateBadge } from "../../components/parts";
 import { Link } from "../../components/route";
 
@@ -53,7 +53,12 @@ export const allColumns: readonly ExperimentColumn[] = [
   },
   { id: "started", title: "Started", cell: ({ startTime }) => <Age time={startTime} /> },
   { id: "ended", title: "Ended", cell: ({ endTime }) => <Age time={endTime} /> },
-  { id: "duration", title: "Duration", number: true, cell: ({ startTime, endTime }) => runTime(startTime, endTime, Date.now()) },
+  {
+    id: "duration",
+    title: "Duration",
+    number: true,
+    cell: ({ state, startTime, endTime }) => hasRun(state) && runTime(startTime, endTime, Date.now()),
+  },
   {
     id: "project",
     title: "Project",

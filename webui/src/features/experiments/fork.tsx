@@ -2,7 +2,7 @@ import { useState } from "react";
 import { post } from "../../api/client";
 import type { Experiment, Trial } from "../../api/types";
 import { Dialog } from "../../components/dialog";
-import { formatNumber } from "../../components/format";
+import { count, formatNumber } from "../../components/format";
 import { Choice } from "../../components/parts";
 import { go } from "../../components/route";
 import { continuedConfig, forkedConfig } from "./fork_config";
@@ -62,7 +62,7 @@ export function ForkDialog({ experiment, trials, kind, onClose }: ForkProps) {
             value={String(from.id)}
             options={starts.map(
               ({ id, searcherMetricValue, totalBatchesProcessed }) =>
-                [String(id), `${id}: ${formatNumber(searcherMetricValue)} at ${totalBatchesProcessed} batches`] as const,
+                [String(id), `${id}: ${formatNumber(searcherMetricValue)} at ${count(totalBatchesProcessed, "batch", "batches")}`] as const,
             )}
             onChange={(id) => {
               const trial = starts.find((one) => String(one.id) === id);

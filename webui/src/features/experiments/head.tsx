@@ -3,7 +3,7 @@ import { toApiError } from "../../api/loadable";
 import type { Experiment, Trial } from "../../api/types";
 import { Popup } from "../../components/dialog";
 import { Editable } from "../../components/edit";
-import { count, formatNumber, isTerminal, runTime } from "../../components/format";
+import { count, formatNumber, hasRun, isTerminal, runTime, stateName } from "../../components/format";
 import { labelsOf, labelsText } from "../../components/labels";
 import { useRights } from "../../components/me";
 import { Age, Labels, Problem, Progress, StateBadge } from "../../components/parts";
@@ -73,8 +73,10 @@ export function Head({ experiment, trials, reload }: HeadProps) {
           </Link>
         )}
         <span>
-          started <Age time={experiment.startTime} />, {over ? "ran" : "runs"}{" "}
-          {runTime(experiment.startTime, experiment.endTime, Date.now())}
+          {hasRun(state) ? "started" : "submitted"} <Age time={experiment.startTime} />,{" "}
+          {hasRun(state)
+            ? `${over ? "ran" : "runs"} ${runTime(experiment.startTime, experiment.endTime, Date.now())}`
+            : stateName(state)}
         </span>
         {experiment.bestTrialId && (
           <span>

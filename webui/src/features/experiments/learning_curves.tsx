@@ -60,7 +60,7 @@ export function LearningCurves({ experiment, trials, space }: { experiment: Expe
       }
     >
       <Problem text={reports.error?.message ?? ""} />
-      {chart !== undefined && <Chart chart={chart} log={log !== ""} colour={colour} />}
+      {chart !== undefined && <Chart chart={chart} log={log !== ""} colour={colour} plain />}
       <p className="row quiet legend">
         {dimension === undefined ? (
           <>

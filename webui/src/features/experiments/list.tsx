@@ -1,4 +1,4 @@
-import { useCallback, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { Experiment, User } from "../../api/types";
@@ -14,7 +14,7 @@ import { type ExperimentPageReply, listExperiments } from "./api";
 import { BulkActions } from "./bulk";
 import { filterKey, latest, stillChosen } from "./chosen";
 import { allColumns, chosenColumns, usualColumns } from "./columns";
-import { pageOf, pageSize, sortKeys, stateFilters, usualOrder } from "./search";
+import { pageOf, pageSize, pagesOf, sortKeys, stateFilters, usualOrder } from "./search";
 
 const pollMs = 2000;
 const columnsKey = "experiment columns";
@@ -229,8 +229,12 @@ function Rows({ experiments, query, change, chosen, choose }: RowsProps) {
 
 function Pages({ total, query, change }: { total: number; query: Query; change: (some: Query) => void }) {
   const page = pageOf(query);
-  const pages = Math.max(1, Math.ceil(total / pageSize));
-  if (pages === 1 && page === 1) return null;
+  const pages = pagesOf(total);
+  // An address from when there were more of them.
+  useEffect(() => {
+    if (page > pages) change({ page: pages === 1 ? "" : String(pages) });
+  }, [page, pages]);
+  if (pages === 1 || page > pages) return null;
   const to = (n: number) => {
     change({ page: n === 1 ? "" : String(n) });
     window.scrollTo(0, 0);
@@ -247,11 +251,6 @@ function Pages({ total, query, change }: { total: number; query: Query; change: 
       <button type="button" disabled={page >= pages} onClick={() => to(page + 1)}>
         Next
       </button>
-      {page > pages && (
-        <button type="button" className="text" onClick={() => to(1)}>
-          To the first page
-        </button>
-      )}
     </nav>
   );
 }

@@ -25,7 +25,13 @@ export function LogRetention({ experiment, trials }: { experiment: Experiment; t
   return (
     <>
       {first === undefined && <span className="quiet">is said when there is a trial</span>}
-      {first !== undefined && days !== undefined && `${keptText(days, Boolean(first.endTime))}${trials.length > 1 ? `, those of trial ${first.id}` : ""}`}
+      {first !== undefined && days !== undefined && keptText(days, Boolean(first.endTime))}
+      {first !== undefined && days !== undefined && trials.length > 1 && (
+        <span className="quiet" title="A trial may have a time of its own: this is the first one's">
+          {" "}
+          (trial {first.id}; others may differ)
+        </span>
+      )}
       {kept.status === "failed" && <Problem text={kept.error.message} />}{" "}
       {may("UPDATE_EXPERIMENT", placeOf(experiment)) && (
         <button type="button" className="text" onClick={() => setChanges(true)} aria-label="Change for how long logs are kept">

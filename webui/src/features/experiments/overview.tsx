@@ -1,10 +1,11 @@
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import type { Experiment, Trial } from "../../api/types";
 import { lengthText, smallerIsBetter } from "../../components/config";
 import { scaleOf } from "../../components/curves";
-import { formatBytes, formatNumber, isTerminal } from "../../components/format";
+import { count, formatBytes, formatNumber, isTerminal } from "../../components/format";
 import { gitText } from "../../components/git";
 import { Metrics } from "../../components/metrics";
+import { colourAt, keptPlaces, restColour } from "../../components/palette";
 import { Choice, Pairs, Panel } from "../../components/parts";
 import { useParameter } from "../../components/route";
 import { bestTrials } from "./best";
@@ -23,6 +24,12 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
   const shown = best.slice(0, Number(top) || 8);
   const ids = shown.map(({ id }) => id).sort((a, b) => a - b);
   const key = ids.join();
+  // Trials keep their colours when others come among the best.
+  const places = useRef<ReadonlyMap<number, number>>(new Map());
+  const colours = useMemo(() => {
+    places.current = keptPlaces(places.current, ids);
+    return new Map([...places.current].map(([id, place]) => [id, colourAt(place)]));
+  }, [key]);
   const scales = useMemo(() => new Map(shown.map((trial) => [trial.id, scaleOf(trial, experiment.config)])), [key, experiment.config]);
   return (
     <>
@@ -32,7 +39,13 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
           {trials.length} trials
         </p>
       )}
-      <Metrics trialIds={ids} scales={scales} live={!isTerminal(experiment.state)} first={experiment.searcherMetric} />
+      <Metrics
+        trialIds={ids}
+        scales={scales}
+        live={!isTerminal(experiment.state)}
+        first={experiment.searcherMetric}
+        colour={trials.length > 1 ? ({ trialId }) => colours.get(trialId) ?? restColour : undefined}
+      />
       <div className="columns">
         {trials.length > 1 && <Rungs rungs={rungs(trials, smaller)} metric={experiment.searcherMetric} />}
         <Panel title="Facts">
@@ -54,6 +67,7 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
           trials={trials.length > tableMax ? best.slice(0, tableMax) : trials}
           metric={experiment.searcherMetric}
           best={experiment.bestTrialId ?? undefined}
+          colours={trials.length > 1 ? colours : undefined}
           order={trials.length > tableMax ? (smaller ? "metric" : "-metric") : "id"}
         />
       </Panel>
@@ -69,8 +83,8 @@ export function Rungs({ rungs: all, metric }: { rungs: readonly Rung[]; metric: 
       {all.length === 0 && <p className="quiet">No trial has been sent anywhere yet.</p>}
       {all.map(({ length, entered, reached, promoted, stopped, best }) => (
         <div key={length} className="rung">
-          <span className="number">{length.toLocaleString("en-US")} batches</span>
-          <progress max={most} value={reached} aria-label={`${reached} trials reached ${length} batches`} />
+          <span className="number">{count(length, "batch", "batches")}</span>
+          <progress max={most} value={reached} aria-label={`${count(reached, "trial")} reached ${count(length, "batch", "batches")}`} />
           <span>
             {reached} of {entered} reached{promoted > 0 && `, ${promoted} went on`}
             {stopped > 0 && `, ${stopped} ended here`}

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rightsOf } from "../../components/rights";
 import { actions, obstacle, plan, planMove } from "./actions";
-import { listParameters } from "./search";
+import { listParameters, pagesOf } from "./search";
 
 const all = () => true;
 const mine = { workspaceId: 1, userId: 4 };
@@ -107,4 +107,13 @@ test.each([
 test("an unknown order or state is as if it were not there", () => {
   expect(listParameters({ sort: "-nothing", state: "sleepy" })).toMatchObject({ sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_DESC" });
   expect(listParameters({ state: "sleepy" })).not.toHaveProperty("states");
+});
+
+test.each([
+  [0, 1],
+  [50, 1],
+  [51, 2],
+  [1000, 20],
+])("%d experiments have %d pages", (total, expected) => {
+  expect(pagesOf(total)).toBe(expected);
 });

@@ -44,6 +44,9 @@ export function pageOf(query: Query): number {
   return Number.isSafeInteger(page) && page > 0 ? page : 1;
 }
 
+/** How many pages there are; an empty one counts, too. */
+export const pagesOf = (total: number): number => Math.max(1, Math.ceil(total / pageSize));
+
 /** The question behind an address. What the address has wrong is as if it were not there. */
 export function listParameters(query: Query): Parameters {
   const order = parseOrder(query.sort ?? usualOrder);

@@ -26,7 +26,7 @@ export function SearchTab({ experiment, trials }: { experiment: Experiment; tria
   const smaller = smallerIsBetter(experiment.config);
   const key = trials.map(({ id, searcherMetricValue }) => `${id}:${searcherMetricValue ?? ""}`).join();
   const picture = useMemo((): Picture => {
-    const made = space(trials);
+    const made = space(trials, experiment.config);
     const metrics = made.points.map(({ metric }) => metric);
     return { space: made, metric: experiment.searcherMetric, smaller, colours: quality(metrics, smaller).map(colourOf) };
     // Trials are new objects with every answer; the key says whether anything in them is.

@@ -1,6 +1,7 @@
 import { useMemo, useState } from "react";
 import type { Trial } from "../../api/types";
-import { flatten, formatBytes, formatNumber, runTime, toNumber } from "../../components/format";
+import { Dot } from "../../components/dot";
+import { flatten, formatBytes, formatNumber, hasRun, runTime, toNumber } from "../../components/format";
 import { StateBadge } from "../../components/parts";
 import { Link } from "../../components/route";
 import { type Column, Table } from "../../components/table";
@@ -10,6 +11,8 @@ interface TrialTableProps {
   readonly metric: string;
   /** The best trial, which is marked. */
   readonly best?: number | undefined;
+  /** Of the trials whose curves are drawn beside the table. */
+  readonly colours?: ReadonlyMap<number, string> | undefined;
   /** The order at first; by number if it is not given. */
   readonly order?: string;
 }
@@ -24,9 +27,9 @@ function sortValue(text: string | undefined): number | string | undefined {
 }
 
 /** The trials of an experiment, a row each; hyperparameters that differ have columns of their own. */
-export function TrialTable({ trials, metric, best, order = "id" }: TrialTableProps) {
+export function TrialTable({ trials, metric, best, colours, order = "id" }: TrialTableProps) {
   const [all, setAll] = useState(false);
-  const columns = useMemo(() => columnsFor(trials, metric, best), [trials, metric, best]);
+  const columns = useMemo(() => columnsFor(trials, metric, best, colours), [trials, metric, best, colours]);
   const shown = all ? trials : trials.slice(0, shownMax);
   return (
     <>
@@ -48,7 +51,7 @@ export function TrialTable({ trials, metric, best, order = "id" }: TrialTablePro
   );
 }
 
-function columnsFor(trials: readonly Trial[], metric: string, best: number | undefined): Column<Trial>[] {
+function columnsFor(trials: readonly Trial[], metric: string, best: number | undefined, colours?: ReadonlyMap<number, string>): Column<Trial>[] {
   const texts = new Map(trials.map((trial) => [trial.id, new Map(flatten(trial.hparams))]));
   const names = [...new Set([...texts.values()].flatMap((map) => [...map.keys()]))].sort();
   const differing = names.filter((name) => new Set([...texts.values()].map((map) => map.get(name))).size > 1);
@@ -58,7 +61,11 @@ function columnsFor(trials: readonly Trial[], metric: string, best: number | und
       title: "ID",
       number: true,
       value: ({ id }) => id,
-      cell: ({ id }) => <Link to={{ page: "trial", id, tab: "overview" }}>{id}</Link>,
+      cell: ({ id }) => (
+        <>
+          {colours && <Dot colour={colours.get(id)} />} <Link to={{ page: "trial", id, tab: "overview" }}>{id}</Link>
+        </>
+      ),
     },
     {
       id: "state",
@@ -125,7 +132,8 @@ function columnsFor(trials: readonly Trial[], metric: string, best: number | und
       title: "Time",
       number: true,
       value: ({ startTime, endTime }) => (endTime ? Date.parse(endTime) : Date.now()) - Date.parse(startTime),
-      cell: ({ startTime, endTime }) => runTime(startTime, endTime, Date.now()),
+      cell: ({ state, totalBatchesProcessed, startTime, endTime }) =>
+        (hasRun(state) || totalBatchesProcessed > 0) && runTime(startTime, endTime, Date.now()),
     },
   ];
 }

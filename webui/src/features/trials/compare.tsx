@@ -1,8 +1,9 @@
 import { type FormEvent, useMemo, useState } from "react";
 import { usePolled } from "../../api/loadable";
 import { scaleOf } from "../../components/curves";
-import { palette, restColour } from "../../components/palette";
-import { flatten, formatNumber, isTerminal, runTime } from "../../components/format";
+import { colourAt, restColour } from "../../components/palette";
+import { Dot } from "../../components/dot";
+import { flatten, formatNumber, isTerminal, runTime, shortNumber } from "../../components/format";
 import { Metrics } from "../../components/metrics";
 import { Loaded, PageHead, Panel, StateBadge } from "../../components/parts";
 import { Link, useParameter } from "../../components/route";
@@ -78,7 +79,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
   const key = list.map(({ trial }) => trial.id).join();
   const ids = useMemo(() => list.map(({ trial }) => trial.id), [key]);
   const scales = useMemo(() => new Map(list.map(({ trial, experiment }) => [trial.id, scaleOf(trial, experiment.config)])), [key]);
-  const colours = new Map(ids.map((id, index) => [id, palette[index % palette.length] ?? restColour]));
+  const colours = new Map(ids.map((id, index) => [id, colourAt(index)]));
   const texts = list.map(({ trial }) => new Map(flatten(trial.hparams)));
   const names = [...new Set(texts.flatMap((map) => [...map.keys()]))].sort();
   const differs = (name: string) => new Set(texts.map((map) => map.get(name))).size > 1;
@@ -99,9 +100,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
                 <th scope="col">Trial</th>
                 {list.map(({ trial }) => (
                   <th key={trial.id} scope="col">
-                    <svg width="10" height="10" aria-hidden="true">
-                      <circle cx="5" cy="5" r="4" fill={colours.get(trial.id)} />
-                    </svg>{" "}
+                    <Dot colour={colours.get(trial.id)} />{" "}
                     <Link to={{ page: "trial", id: trial.id, tab: "overview" }}>{trial.id}</Link>{" "}
                     <button type="button" className="text" aria-label={`Remove trial ${trial.id}`} onClick={() => onRemove(trial.id)}>
                       ×
@@ -153,7 +152,9 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
                 <tr key={name} className={differs(name) ? "differs" : undefined}>
                   <th scope="row">{name}</th>
                   {texts.map((map, index) => (
-                    <td key={ids[index]}>{map.get(name) ?? "–"}</td>
+                    <td key={ids[index]} title={map.get(name)}>
+                      {shortNumber(map.get(name) ?? "–")}
+                    </td>
                   ))}
                 </tr>
               ))}

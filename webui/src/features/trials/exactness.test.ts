@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { TrialEnvironments } from "../../api/types";
-import { exactness } from "./exactness";
+import { exactness, isClass } from "./exactness";
 import type { Run } from "./runs";
 
 const run = (number: number, some: Partial<Run> = {}): Run => ({
@@ -21,10 +21,10 @@ const ranIn = (...list: readonly (readonly [Environment, ...number[]])[]): Trial
 });
 const exact: Environment = { versions: { torch: "2.11" }, switches: { deterministic_algorithms: true }, hardware: { hostname: "a" } };
 const went = { from: { uuid: "c1", batches: 80 }, saidFrom: 80 };
-const verdicts = (runs: readonly Run[], of: TrialEnvironments) => exactness(runs, of).map(({ holds }) => holds);
+const verdicts = (runs: readonly Run[], of: TrialEnvironments) => exactness(runs, of, true).map(({ holds }) => holds);
 
 test("a run that goes on where it was saved, in the same environment, is exact", () => {
-  const checks = exactness([run(1), run(2, went)], ranIn([exact, 1, 2]));
+  const checks = exactness([run(1), run(2, went)], ranIn([exact, 1, 2]), true);
   expect(checks.map(({ holds }) => holds)).toEqual([true, true, true, true]);
   expect(checks[0]?.text).toContain("went on after batch 80: that is where checkpoint c1 was saved");
   expect(checks.at(-1)?.text).toContain("seed 17");
@@ -34,14 +34,14 @@ test("another host with the same processor changes nothing, another version does
   const elsewhere = { ...exact, hardware: { hostname: "b" } };
   expect(verdicts([run(1), run(2, went)], ranIn([elsewhere, 2], [exact, 1]))).toEqual([true, true, true, true]);
   const newer = { ...exact, versions: { torch: "2.12" } };
-  const checks = exactness([run(1), run(2, went)], ranIn([newer, 2], [exact, 1]));
+  const checks = exactness([run(1), run(2, went)], ranIn([newer, 2], [exact, 1]), true);
   expect(checks[1]).toEqual({ holds: false, text: "The runs differ in versions.torch (2.11, then 2.12): numbers may differ from there on." });
 });
 
 test("packages are compared by name: a changed version counts, one that came may not matter, many are not all listed", () => {
   const runs = [run(1), run(2, went)];
   const before = { ...exact, packages: ["torch==1", "mine @ file:///a"] };
-  const check = (packages: readonly string[]) => exactness(runs, ranIn([{ ...exact, packages }, 2], [before, 1]))[1];
+  const check = (packages: readonly string[]) => exactness(runs, ranIn([{ ...exact, packages }, 2], [before, 1]), true)[1];
   expect(check(["torch==2", "mine @ file:///a"])).toEqual({ holds: false, text: "The runs differ in package torch (1, then 2): numbers may differ from there on." });
   expect(check(["torch==1", "mine @ file:///a", "flask==3"])).toEqual({
     holds: undefined,
@@ -61,6 +61,25 @@ test("a run that goes on where nothing was saved, and switches that are off, do 
 });
 
 test("a run that found no checkpoint begins again, which is exact", () => {
-  expect(exactness([run(1), run(2)], ranIn([exact, 1, 2]))[0]).toEqual({ holds: true, text: "Run 2 began again at the beginning: no checkpoint had been saved." });
-  expect(exactness([], ranIn())).toEqual([]);
+  expect(exactness([run(1), run(2)], ranIn([exact, 1, 2]), true)[0]).toEqual({ holds: true, text: "Run 2 began again at the beginning: no checkpoint had been saved." });
+  expect(exactness([], ranIn(), true)).toEqual([]);
+});
+
+test("the states of the generators are claimed of the loop's checkpoints only", () => {
+  const last = (runs: readonly Run[], ofClass: boolean) => exactness(runs, ranIn([exact, 1, 2]), ofClass).at(-1);
+  expect(last([run(1, { checkpoints: 1 }), run(2, went)], true)?.text).toContain("are in the checkpoints");
+  expect(last([run(1), run(2)], true)).toEqual({ holds: true, text: "Every run draws from the trial's seed 17; no checkpoint was saved." });
+  expect(last([run(1, { checkpoints: 1 }), run(2, went)], false)?.holds).toBeUndefined();
+});
+
+test.each([
+  ["model_def:MnistTrial", true],
+  ["src/my-model.cpp:MnistTrial", true],
+  ["python3 train.py", false],
+  ["python3 -m determined.launch.torch_distributed python3 train.py", false],
+  ["python3 train.py --at http://x:1", false],
+  ["./train", false],
+  [undefined, false],
+])("whether the loop trains %j: %s", (entrypoint, expected) => {
+  expect(isClass(entrypoint)).toBe(expected);
 });

@@ -77,9 +77,24 @@ function switches(of: TrialEnvironments): Check {
   };
 }
 
-/** What holds, what does not, and what is not known. */
-export function exactness(runs: readonly Run[], of: TrialEnvironments): Check[] {
+/** A class of a file, as the loop trains it ("model_def:MnistTrial"); all else is a script, which trains as it likes. */
+export const isClass = (entrypoint: unknown): boolean =>
+  typeof entrypoint === "string" && /^[^\s:]+:[^\s:]+$/.test(entrypoint.trim());
+
+/** What the random numbers of a run rest on: those of a class on the loop, those of a script on what it does. */
+function randomness(runs: readonly Run[], of: TrialEnvironments, ofClass: boolean): Check {
+  const { trial } = of.seeds;
+  if (!ofClass) {
+    const text = `Whether the script draws from the trial's seed ${trial}, and saves the states of its generators, is not known.`;
+    return { holds: undefined, text };
+  }
+  const saved = runs.some(({ checkpoints }) => checkpoints > 0);
+  const states = saved ? "the states of the generators are in the checkpoints" : "no checkpoint was saved";
+  return { holds: true, text: `Every run draws from the trial's seed ${trial}; ${states}.` };
+}
+
+/** What holds, what does not, and what is not known; `ofClass`: the loop trains it, not a script. */
+export function exactness(runs: readonly Run[], of: TrialEnvironments, ofClass: boolean): Check[] {
   if (runs.length === 0) return [];
-  const seed: Check = { holds: true, text: `Every run draws from the trial's seed ${of.seeds.trial}; the states of the generators are in the checkpoints.` };
-  return [...starts(runs), environments(runs, of), switches(of), seed];
+  return [...starts(runs), environments(runs, of), switches(of), randomness(runs, of, ofClass)];
 }

@@ -5,11 +5,19 @@ import type { TrialEnvironments } from "../../api/types";
 import { Age, Loaded, Panel } from "../../components/parts";
 import { type Column, Table } from "../../components/table";
 import { listRuns } from "./api";
-import { type Check, exactness } from "./exactness";
+import { type Check, exactness, isClass } from "./exactness";
 import type { Run } from "./runs";
 
+interface RunTableProps {
+  readonly id: number;
+  readonly batches: number;
+  readonly live: boolean;
+  /** Of the experiment. */
+  readonly config: unknown;
+}
+
 /** Each start of the trial's process: what it went on from, and how far it came. */
-export function RunTable({ id, batches, live }: { id: number; batches: number; live: boolean }) {
+export function RunTable({ id, batches, live, config }: RunTableProps) {
   const [list] = usePolled(`runs ${id}`, (signal) => listRuns(id, batches, signal), 5000, () => live);
   const columns = useMemo(
     (): Column<Run>[] => [
@@ -41,22 +49,25 @@ export function RunTable({ id, batches, live }: { id: number; batches: number; l
           <p className="quiet">
             What a run reported beyond the checkpoint from which the next one went on is replaced by what that one reports.
           </p>
-          {runs.length > 0 && <Proof id={id} runs={runs} live={live} />}
+          {runs.length > 0 && <Proof id={id} runs={runs} live={live} ofClass={isClass(entrypointOf(config))} />}
         </>
       )}
     </Loaded>
   );
 }
 
+const entrypointOf = (config: unknown) =>
+  typeof config === "object" && config !== null && "entrypoint" in config ? config.entrypoint : undefined;
+
 /** What says that the trial is, to the last bit, the one that was never interrupted. */
-function Proof({ id, runs, live }: { id: number; runs: readonly Run[]; live: boolean }) {
+function Proof({ id, runs, live, ofClass }: { id: number; runs: readonly Run[]; live: boolean; ofClass: boolean }) {
   const [loaded] = usePolled(`environment ${id}`, (signal) => get<TrialEnvironments>(`trials/${id}/environment`, {}, signal), 5000, () => live);
   return (
     <Panel title="Proof of exact resume">
       <Loaded of={loaded} what="what the runs ran in">
         {(environments) => (
           <ul className="proof">
-            {exactness(runs, environments).map((check) => (
+            {exactness(runs, environments, ofClass).map((check) => (
               <Line key={check.text} check={check} />
             ))}
           </ul>

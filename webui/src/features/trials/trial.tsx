@@ -3,7 +3,7 @@ import { usePolled } from "../../api/loadable";
 import { CheckpointTable } from "../../components/checkpoint_table";
 import { scaleOf } from "../../components/curves";
 import { Dialog } from "../../components/dialog";
-import { flatten, formatBytes, formatNumber, isTerminal, runTime } from "../../components/format";
+import { count, flatten, formatBytes, formatNumber, isTerminal, runTime } from "../../components/format";
 import { Logs } from "../../components/logs";
 import { Metrics } from "../../components/metrics";
 import { useRights } from "../../components/me";
@@ -61,7 +61,7 @@ function Content({ trial, experiment, tab }: TrialWithExperiment & { tab: TrialT
     case "checkpoints":
       return <Checkpoints id={trial.id} live={live} />;
     case "runs":
-      return <RunTable id={trial.id} batches={trial.totalBatchesProcessed} live={live} />;
+      return <RunTable id={trial.id} batches={trial.totalBatchesProcessed} live={live} config={experiment.config} />;
     case "profile":
       return <ProfilePanel id={trial.id} startTime={trial.startTime} live={live} />;
     case "environment":
@@ -136,7 +136,7 @@ function Overview({ trial, experiment, live }: TrialWithExperiment & { live: boo
               ["Checkpoints", `${trial.checkpointCount ?? 0}, ${formatBytes(Number(trial.totalCheckpointSize ?? 0))}`],
               [
                 "Best checkpoint",
-                trial.bestCheckpoint ? `${trial.bestCheckpoint.uuid} at ${trial.bestCheckpoint.totalBatches} batches` : "none yet",
+                trial.bestCheckpoint ? `${trial.bestCheckpoint.uuid} at ${count(trial.bestCheckpoint.totalBatches, "batch", "batches")}` : "none yet",
               ],
               ...(started ? ([["Started from", started]] as const) : []),
             ]}

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { usePolled } from "../../api/loadable";
 import type { Workload } from "../../api/types";
-import { formatBytes, formatNumber, toNumber } from "../../components/format";
+import { formatBytes, metricText } from "../../components/format";
 import { Age, Loaded, StateBadge } from "../../components/parts";
 import { useParameter } from "../../components/route";
 import { listWorkloads, type WorkloadKind } from "./api";
@@ -110,7 +110,7 @@ function Row({ workload }: { workload: Workload }) {
         ) : (
           metrics.map(([name, value]) => (
             <span key={name} className="metric">
-              <span className="quiet">{name}</span> {formatNumber(toNumber(value)) || String(value)}
+              <span className="quiet">{name}</span> {metricText(value)}
             </span>
           ))
         )}

@@ -5,6 +5,7 @@ import type { MasterFacts } from "../../api/types";
 import { useMe, useRights } from "../../components/me";
 import { Choice, Field, Loaded, PageHead, Pairs, Panel, Problem } from "../../components/parts";
 import { setTheme, useTheme } from "../../components/theme";
+import { passwordProblem } from "./password";
 import { Tokens } from "./tokens";
 
 /** What a user chooses for herself. */
@@ -55,7 +56,8 @@ function Password({ userId }: { userId: number }) {
   const [outcome, setOutcome] = useState<{ problem: string } | "done">();
   const save = async (event: FormEvent) => {
     event.preventDefault();
-    if (password !== again) return setOutcome({ problem: "The two are not the same." });
+    const problem = passwordProblem(password, again);
+    if (problem !== "") return setOutcome({ problem });
     try {
       await patch(`users/${userId}`, { password, isHashed: false });
       setPassword("");

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { get, post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
+import { CopyButton } from "../../components/copy_button";
 import { Dialog } from "../../components/dialog";
 import { useMe, useRights } from "../../components/me";
 import { Field, Loaded, Panel } from "../../components/parts";
@@ -69,6 +70,7 @@ function NewToken({ userId, onDone, onClose }: { userId: number; onDone: () => v
         <pre className="code wrap" tabIndex={0} aria-label="The token">
           {made}
         </pre>
+        <CopyButton text={made} />
         <p className="quiet">
           Use it as <code>DET_USER_TOKEN=…</code> or <code>Authorization: Bearer …</code>
         </p>

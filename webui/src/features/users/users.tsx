@@ -10,6 +10,7 @@ import { type UserTab, userTabs } from "../../components/paths";
 import { Link, Tabs } from "../../components/route";
 import { AllTokens } from "./all_tokens";
 import { Groups } from "./groups";
+import { passwordProblem } from "./password";
 import { RolesOf } from "./roles_of";
 
 type Change = Partial<Pick<User, "admin" | "active" | "displayName">> & { readonly password?: string; readonly isHashed?: boolean };
@@ -43,6 +44,7 @@ function Users() {
   const [list, reload] = usePolled("users", (signal) => get<{ users: readonly User[] }>("users", {}, signal), 5000);
   const [creates, setCreates] = useState(false);
   const [opened, setOpened] = useState<User>();
+  const [renamed, setRenamed] = useState<User>();
   const [roleful, setRoleful] = useState<User>();
   const [problem, setProblem] = useState("");
   const columns = useMemo((): Column<User>[] => {
@@ -52,7 +54,25 @@ function Users() {
     };
     return [
       { id: "name", title: "User", value: ({ username }) => username, cell: ({ username }) => username },
-      { id: "display", title: "Display name", value: ({ displayName }) => displayName, cell: ({ displayName }) => displayName },
+      {
+        id: "display",
+        title: "Display name",
+        value: ({ displayName }) => displayName,
+        cell: (user) => (
+          <span className="editable">
+            {user.displayName}{" "}
+            <button
+              type="button"
+              className="text pencil"
+              aria-label={`Edit the display name of ${user.username}`}
+              title="Edit the display name"
+              onClick={() => setRenamed(user)}
+            >
+              ✎
+            </button>
+          </span>
+        ),
+      },
       {
         id: "admin",
         title: rbac ? "Flag “administrator”" : "Administrator",
@@ -87,7 +107,7 @@ function Users() {
         id: "password",
         title: "",
         cell: (user) => (
-          <button type="button" className="text" onClick={() => setOpened(user)}>
+          <button type="button" className="text" aria-label={`Set the password of ${user.username}`} onClick={() => setOpened(user)}>
             set password
           </button>
         ),
@@ -120,6 +140,7 @@ function Users() {
       </Loaded>
       {creates && <NewUser onDone={reload} onClose={() => setCreates(false)} />}
       {opened !== undefined && <PasswordDialog user={opened} onClose={() => setOpened(undefined)} />}
+      {renamed !== undefined && <RenameDialog user={renamed} onDone={reload} onClose={() => setRenamed(undefined)} />}
       {roleful !== undefined && <RolesOf holder={{ name: roleful.username, userId: roleful.id }} onClose={() => setRoleful(undefined)} />}
     </>
   );
@@ -150,15 +171,38 @@ function NewUser({ onDone, onClose }: { onDone: () => void; onClose: () => void 
 
 function PasswordDialog({ user, onClose }: { user: User; onClose: () => void }) {
   const [password, setPassword] = useState("");
+  const [again, setAgain] = useState("");
+  const problem = passwordProblem(password, again);
   return (
     <Dialog
       title={`Password of ${user.username}`}
       action="Set"
+      disabled={problem !== ""}
       onAction={() => change(user, { password, isHashed: false }).then(() => undefined)}
       onClose={onClose}
     >
       <Field label="New password">
-        <input type="password" value={password} autoFocus autoComplete="new-password" onChange={(event) => setPassword(event.target.value)} />
+        <input type="password" value={password} required autoFocus autoComplete="new-password" onChange={(event) => setPassword(event.target.value)} />
+      </Field>
+      <Field label="Again">
+        <input type="password" value={again} required autoComplete="new-password" onChange={(event) => setAgain(event.target.value)} />
+      </Field>
+      {again !== "" && <Problem text={problem} />}
+    </Dialog>
+  );
+}
+
+function RenameDialog({ user, onDone, onClose }: { user: User; onDone: () => void; onClose: () => void }) {
+  const [name, setName] = useState(user.displayName ?? "");
+  return (
+    <Dialog
+      title={`Display name of ${user.username}`}
+      action="Save"
+      onAction={() => change(user, { displayName: name.trim() }).then(onDone)}
+      onClose={onClose}
+    >
+      <Field label="Display name (empty: the user's name)">
+        <input value={name} autoFocus autoComplete="off" onChange={(event) => setName(event.target.value)} />
       </Field>
     </Dialog>
   );
