@@ -29,6 +29,10 @@ bool is_idle(const Trial& trial) {
   return trial.operations.empty() || (all_completed(trial) && !trial.closed);
 }
 
+std::string how_often(std::int64_t times) {
+  return times == 1 ? "once" : fmt::format("{} times", times);
+}
+
 }  // namespace
 
 Experiment::Experiment(ExperimentRecord record, config::ExperimentConfig config, search::Searcher searcher)
@@ -401,7 +405,7 @@ void Experiment::failed(Trial& trial, const std::string& allocation_id, const Ex
   if (trial.record.restarts >= config_.max_restarts || !trial.no_restart.empty()) {
     trial.record.error =
         trial.no_restart.empty()
-            ? fmt::format("{}; it was restarted {} times (max_restarts)", reason, trial.record.restarts)
+            ? fmt::format("{}; it was restarted {} (max_restarts)", reason, how_often(trial.record.restarts))
             : fmt::format("{}; it is not restarted, since {}", reason, trial.no_restart);
     effects_.push_back(Note{trial.record.id, allocation_id,
                             fmt::format("trial {} failed: {}", trial.record.id, trial.record.error)});

@@ -120,7 +120,7 @@ TEST_F(FollowTest, FollowersOfMetricsAndLogsEndWithTheTrialAndHaveItsLastWord) {
   exit("a", 1, again[0].allocation_id, 3);
   EXPECT_TRUE(metrics.over());
   EXPECT_TRUE(logs.over());
-  EXPECT_TRUE(logs.has("it was restarted 1 times")) << logs.all();
+  EXPECT_TRUE(logs.has("it was restarted once")) << logs.all();
 }
 
 TEST_F(FollowTest, ALongCurveIsThinnedOutForAChartWhichKeepsThePeakAndGoesOn) {

@@ -40,7 +40,7 @@ class Simulation : public ::testing::TestWithParam<std::uint64_t> {
 TEST_P(Simulation, NoSeedBreaksAnInvariant) {
   std::signal(SIGABRT, say_seed);
   const bool one = std::getenv("DET_SEED") != nullptr;
-  const auto seeds = number("DET_SEEDS", 10'000);
+  const auto seeds = number("DET_SEEDS", 5'000);
   const auto first = one ? number("DET_SEED", 0) : GetParam();
   const auto last = one ? first : seeds;
   std::uint64_t counted = 0, all = 0;

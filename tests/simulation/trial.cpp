@@ -100,31 +100,28 @@ void World::check_process_start(const Process& process) {
 
 void World::call(const std::shared_ptr<Process>& process, std::function<void(SimMaster&, Respond)> request,
                  std::function<void(const Reply&)> then) {
-  struct Call {
-    bool answered = false;
-    std::function<void()> attempt;
-  };
-  auto state = std::make_shared<Call>();
+  auto* attempt = kept();
+  const auto answered = std::make_shared<bool>(false);
   const auto host = process->agent;
-  state->attempt = [this, process, request, then, state, host] {
-    if (state->answered || !process->alive) {
-      state->attempt = {};
+  *attempt = [this, process, request, then, attempt, answered, host] {
+    if (*answered || !process->alive) {
+      *attempt = {};
       return;
     }
-    send(host, "master", [this, process, request, then, state, host] {
+    send(host, "master", [this, process, request, then, answered, host] {
       if (!master->alive()) return;
-      request(*master, [this, process, then, state, host](const Reply& reply) {
-        send("master", host, [this, process, then, state, reply] {
-          if (state->answered || !process->alive) return;
-          state->answered = true;
+      request(*master, [this, process, then, answered, host](const Reply& reply) {
+        send("master", host, [this, process, then, answered, reply] {
+          if (*answered || !process->alive) return;
+          *answered = true;
           if (reply.answer == Answer::Gone) return end_process(process, 80, 0);
           then(reply);
         });
       });
     });
-    after(between(1000, 4000) * kMillisecond, state->attempt);
+    after(between(1000, 4000) * kMillisecond, *attempt);
   };
-  state->attempt();
+  (*attempt)();
 }
 
 void World::step(const std::shared_ptr<Process>& process) {

@@ -106,7 +106,7 @@ void World::plan_faults() {
   faults_end = now + between(30, 120) * kSecond;
   const auto strike = [&](double per_minute, std::function<void()> what) {
     if (per_minute <= 0) return;
-    auto again = std::make_shared<std::function<void()>>();
+    auto* again = kept();
     const auto pause = [this, per_minute] {
       return static_cast<std::int64_t>(-std::log(1 - random.unit()) * static_cast<double>(kMinute) /
                                        per_minute);
@@ -182,7 +182,7 @@ void World::plan_users() {
       record.name = "simulated";
       record.job_id = random.uuid();
       record.resource_pool = "default";
-      auto attempt = std::make_shared<std::function<void()>>();
+      auto* attempt = kept();
       *attempt = [this, record, attempt] {
         if (!master->alive()) return after(kSecond, *attempt);
         --submissions_left_;

@@ -336,6 +336,9 @@ class World {
   std::uint64_t trace_ = 14695981039346656037ull;
   std::deque<std::string> recent_;
   std::set<std::string> cut_off_;  ///< hosts without the network
+  /// For a function that comes again and names itself: it is the world's, so that it does not keep itself.
+  std::function<void()>* kept() { return &kept_.emplace_back(); }
+  std::deque<std::function<void()>> kept_;  ///< their addresses stay
   int submissions_left_ = 0;
   std::map<ExperimentId, SearchState> searches_;  ///< what drives the custom ones
 };
