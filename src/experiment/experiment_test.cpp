@@ -88,8 +88,7 @@ TEST(Experiment, RestartsACrashedTrialFromItsLatestCheckpointAtMostMaxRestartsTi
   EXPECT_EQ(bench.trial(1).record.latest_checkpoint, "uuid-1");
   bench.end(1, kCrash);
   EXPECT_EQ(bench.trial(1).record.state, State::Error);
-  EXPECT_EQ(bench.trial(1).record.error,
-            "rank 0 exited with status 1; it was restarted once (max_restarts)");
+  EXPECT_EQ(bench.trial(1).record.error, "rank 0 exited with status 1; it was restarted once (max_restarts)");
   EXPECT_EQ(bench.trial(1).record.restarts, 1) << "the last failure is followed by no restart";
   EXPECT_EQ(bench.experiment.record().state, State::Error) << "every trial failed";
 }
