@@ -1,5 +1,6 @@
 // Who calls, what the caller may, and what the caller's browser wants to be remembered.
 
+#include "det/master/kept_setting.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
 #include "det/master/workspace_objects.h"
@@ -35,11 +36,7 @@ std::string key_of(UserId user) {
 }
 
 std::vector<Setting> read_settings(store::Store& store, UserId user) {
-  const auto text = store.setting(key_of(user));
-  const auto parsed = text ? json::parse(*text) : Result<json::value>(json::array());
-  if (!parsed) return {};
-  auto settings = json::from_json<std::vector<Setting>>(*parsed);
-  return settings ? *std::move(settings) : std::vector<Setting>{};
+  return kept_setting<std::vector<Setting>>(store, key_of(user)).value_or(std::vector<Setting>{});
 }
 
 asio::awaitable<Result<Settings>> get(Services& s, Context context) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "det/master/kept_setting.h"
 #include "det/master/objects.h"
 #include "det/master/rights.h"
 #include "det/master/workspace_objects.h"
@@ -44,11 +45,7 @@ std::string looks_key(UserId user) {
 }
 
 std::vector<ProjectLook> read_looks(store::Store& store, UserId user) {
-  const auto text = store.setting(looks_key(user));
-  const auto parsed = text ? json::parse(*text) : Result<json::value>(json::array());
-  if (!parsed) return {};
-  auto looks = json::from_json<std::vector<ProjectLook>>(*parsed);
-  return looks ? *std::move(looks) : std::vector<ProjectLook>{};
+  return kept_setting<std::vector<ProjectLook>>(store, looks_key(user)).value_or(std::vector<ProjectLook>{});
 }
 
 bool is_or_absent(std::string_view given, std::string_view name) {

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "det/master/cluster_objects.h"
+#include "det/master/kept_setting.h"
 #include "det/master/services.h"
 
 namespace det::master {
@@ -36,14 +37,8 @@ struct PutRequest {
 BOOST_DESCRIBE_STRUCT(PutRequest, (), (message, start_time, end_time, duration))
 
 asio::awaitable<std::optional<Message>> read_message(Services& s) {
-  auto read = [&s] { return s.store.setting(kSetting); };
-  const auto text = co_await offload(s, std::move(read));
-  if (!text || text->empty()) co_return std::nullopt;
-  const auto parsed = json::parse(*text);
-  if (!parsed) co_return std::nullopt;
-  auto message = json::from_json<Message>(*parsed);
-  if (!message) co_return std::nullopt;
-  co_return *std::move(message);
+  auto read = [&s] { return kept_setting<Message>(s.store, kSetting); };
+  co_return co_await offload(s, std::move(read));
 }
 
 asio::awaitable<void> keep(Services& s, std::string text) {

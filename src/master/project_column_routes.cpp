@@ -59,6 +59,7 @@ struct LabelsReply {
   std::vector<std::string> labels;
 };
 BOOST_DESCRIBE_STRUCT(LabelsReply, (), (labels))
+
 constexpr const char* kText = "COLUMN_TYPE_TEXT";
 constexpr const char* kNumber = "COLUMN_TYPE_NUMBER";
 constexpr const char* kDate = "COLUMN_TYPE_DATE";

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "det/base/text.h"
+#include "det/master/kept_setting.h"
 
 namespace det::master {
 namespace {
@@ -77,13 +78,9 @@ Workspaces::Workspaces(store::Store& store) {
                         .owner = UserId(1)};
   workspaces_.emplace(workspace.id, std::move(workspace));
   projects_.emplace(project.id, std::move(project));
-  if (const auto text = store.setting(kDeletions)) {
-    const auto parsed =
-        json::parse(*text).and_then([](const auto& v) { return json::from_json<KeptDeletions>(v); });
-    if (parsed) {
-      project_deletions_ = read<ProjectId>(parsed->projects);
-      workspace_deletions_ = read<WorkspaceId>(parsed->workspaces);
-    }
+  if (const auto deletions = kept_setting<KeptDeletions>(store, kDeletions)) {
+    project_deletions_ = read<ProjectId>(deletions->projects);
+    workspace_deletions_ = read<WorkspaceId>(deletions->workspaces);
   }
   // Ids are not given again, even when the newest was deleted before a restart.
   next_workspace_ = std::max(kept(store, kNextWorkspace), workspaces_.rbegin()->first.value() + 1);
