@@ -1,6 +1,8 @@
-# det_module(<name> [PURE] [WAITS] [SEPARATE] [PRECOMPILED name] [HEADERS ...] SOURCES ... [TESTS ...] [DEPS ...] [LINK ...])
+# det_module(<name> [ROOM path] [PURE] [WAITS] [SEPARATE] [PRECOMPILED name] [HEADERS ...]
+#            SOURCES ... [TESTS ...] [DEPS ...] [LINK ...])
 #
-# One folder, one library, one namespace. DEPS are the modules that this one
+# One folder, one library, one namespace. A ROOM is a sub-folder of a module that is a library of its own because its
+# boundary is real: `det_module(master_ledger ROOM master/ledger …)`, included as "det/master/ledger/…". DEPS are the modules that this one
 # may include; LINK are third-party targets. A PURE module computes: it may
 # depend only on PURE modules and on libraries that do no I/O. PRECOMPILED
 # names a larger set of precompiled headers (precompiled.cmake): asio, cli;
@@ -18,7 +20,7 @@
 set(DET_PURE_LIBRARIES fmt::fmt yaml-cpp Boost::json tl::expected)
 
 function(det_module name)
-  cmake_parse_arguments(ARG "PURE;WAITS;SEPARATE" "PRECOMPILED" "HEADERS;SOURCES;TESTS;DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PURE;WAITS;SEPARATE" "PRECOMPILED;ROOM" "HEADERS;SOURCES;TESTS;DEPS;LINK" ${ARGN})
 
   foreach(library IN LISTS ARG_LINK)
     if(ARG_PURE AND NOT library IN_LIST DET_PURE_LIBRARIES)
@@ -35,8 +37,13 @@ function(det_module name)
   # <build>/include/search/det/search -> src/search: the source tree stays flat
   # while every include is spelled "det/search/...".
   set(root ${CMAKE_BINARY_DIR}/include/${name})
-  file(MAKE_DIRECTORY ${root}/det)
-  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/det/${name} SYMBOLIC)
+  set(path ${name})
+  if(ARG_ROOM)
+    set(path ${ARG_ROOM})
+  endif()
+  cmake_path(GET path PARENT_PATH parent)
+  file(MAKE_DIRECTORY ${root}/det/${parent})
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/det/${path} SYMBOLIC)
 
   add_library(det_${name} STATIC ${ARG_SOURCES})
   add_library(det::${name} ALIAS det_${name})

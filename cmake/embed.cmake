@@ -47,7 +47,7 @@ function(det_embed target)
   file(CONFIGURE OUTPUT ${out}/${ARG_NAMESPACE}_files.h @ONLY CONTENT
 "#pragma once
 
-#include \"det/http/embedded.h\"
+#include \"det/http/server/embedded.h\"
 
 namespace det::${ARG_NAMESPACE} {
 

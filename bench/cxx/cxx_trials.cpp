@@ -14,8 +14,8 @@
 #include <ctime>
 
 #include "../models/four_cxx/models.h"
-#include "det/pytorch/engine.h"
-#include "det/pytorch/process.h"
+#include "det/pytorch/engine/engine.h"
+#include "det/pytorch/engine/process.h"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include <mutex>
 #include <thread>
 
-#include "det/store/sqlite_store.h"
+#include "det/store/sqlite/sqlite_store.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "det/agent/shim.h"
+#include "det/agent/shim/shim.h"
 #include "runtime.h"
 
 namespace det::python {
@@ -39,5 +39,5 @@ PYBIND11_MODULE(_runtime, module) {
   det::python::bind_storage(module);
   module.def("run_shim", &det::python::run_shim, pybind11::arg("directory"), pybind11::arg("task"),
              "Becomes the shim of a task directory and returns its exit status when the task has ended; see "
-             "det/agent/shim.h.");
+             "det/agent/shim/shim.h.");
 }

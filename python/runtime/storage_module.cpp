@@ -7,8 +7,8 @@
 #include <map>
 #include <optional>
 
+#include "det/checkpoint/buckets/object_store.h"
 #include "det/checkpoint/guarded.h"
-#include "det/checkpoint/object_store.h"
 #include "det/checkpoint/storage.h"
 #include "runtime.h"
 

@@ -10,8 +10,8 @@
 #include "det/agent/files.h"
 #include "det/agent/slots.h"
 #include "det/base/text.h"
-#include "det/http/status.h"
-#include "det/http/wire.h"
+#include "det/http/routing/status.h"
+#include "det/http/wire/wire.h"
 
 namespace det::agent {
 

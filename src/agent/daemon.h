@@ -12,11 +12,11 @@
 #include "det/agent/async.h"
 #include "det/agent/logs.h"
 #include "det/agent/options.h"
-#include "det/agent/process.h"
+#include "det/agent/prepare/warm.h"
 #include "det/agent/reconcile.h"
+#include "det/agent/shim/process.h"
 #include "det/agent/tasks.h"
-#include "det/agent/warm.h"
-#include "det/http/client.h"
+#include "det/http/client/client.h"
 
 namespace det::agent {
 

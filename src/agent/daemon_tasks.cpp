@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <csignal>
 
-#include "det/agent/cgroup.h"
-#include "det/agent/cxx.h"
 #include "det/agent/daemon.h"
 #include "det/agent/files.h"
-#include "det/agent/init.h"
+#include "det/agent/prepare/cxx.h"
+#include "det/agent/shim/cgroup.h"
+#include "det/agent/shim/init.h"
 
 namespace det::agent {
 

@@ -8,7 +8,7 @@
 #include <ctime>
 
 #include "det/agent/files.h"
-#include "det/agent/shim.h"
+#include "det/agent/shim/shim.h"
 
 namespace det::agent {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "det/agent/spool.h"
+#include "det/agent/shim/spool.h"
 #include "det/api/agent.h"
 #include "det/base/error.h"
 

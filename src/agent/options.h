@@ -9,7 +9,7 @@
 
 #include "det/agent/reconcile.h"
 #include "det/api/agent.h"
-#include "det/http/tls.h"
+#include "det/http/tls/tls.h"
 
 namespace det::agent {
 

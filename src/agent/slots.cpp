@@ -15,8 +15,8 @@
 #include <iterator>
 #include <memory>
 
-#include "det/agent/cgroup.h"
-#include "det/agent/shim.h"
+#include "det/agent/shim/cgroup.h"
+#include "det/agent/shim/shim.h"
 #include "det/base/text.h"
 
 namespace det::agent {

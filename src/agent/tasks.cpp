@@ -9,12 +9,12 @@
 #include <chrono>
 #include <cstring>
 
-#include "det/agent/archive.h"
-#include "det/agent/cgroup.h"
-#include "det/agent/cxx.h"
 #include "det/agent/files.h"
-#include "det/agent/process.h"
-#include "det/agent/spool.h"
+#include "det/agent/prepare/archive.h"
+#include "det/agent/prepare/cxx.h"
+#include "det/agent/shim/cgroup.h"
+#include "det/agent/shim/process.h"
+#include "det/agent/shim/spool.h"
 #include "det/base/json.h"
 
 namespace det::agent {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "det/agent/environment.h"
 #include "det/agent/options.h"
+#include "det/agent/prepare/environment.h"
 #include "det/agent/reconcile.h"
-#include "det/agent/shim.h"
+#include "det/agent/shim/shim.h"
 #include "det/base/error.h"
 
 namespace det::agent {

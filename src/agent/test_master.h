@@ -14,9 +14,9 @@
 #include "det/agent/testing.h"
 #include "det/api/agent.h"
 #include "det/base/text.h"
-#include "det/http/server.h"
-#include "det/http/status.h"
-#include "det/http/wire.h"
+#include "det/http/routing/status.h"
+#include "det/http/server/server.h"
+#include "det/http/wire/wire.h"
 
 namespace det::agent::testing {
 

@@ -15,7 +15,7 @@
 #include "det/agent/agent.h"
 #include "det/agent/async.h"
 #include "det/agent/files.h"
-#include "det/agent/shim.h"
+#include "det/agent/shim/shim.h"
 #include "det/agent/slots.h"
 #include "det/base/json.h"
 

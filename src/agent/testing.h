@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "det/agent/files.h"
-#include "det/agent/shim.h"
-#include "det/agent/spool.h"
+#include "det/agent/shim/shim.h"
+#include "det/agent/shim/spool.h"
 #include "det/base/json.h"
 
 /// What the tests of this module share: they run real processes.

@@ -16,7 +16,7 @@
 /// section 3. State, not commands: the agent says all that it has, the master
 /// answers with all that it wants, and either side may repeat itself.
 ///
-/// On the wire the members are spelled in lowerCamelCase (http/wire.h).
+/// On the wire the members are spelled in lowerCamelCase (http/wire/wire.h).
 namespace det::api {
 
 /// One slot of a machine: a GPU, or the CPUs of a machine without one.

@@ -14,7 +14,7 @@
 /// The objects of the public API, as existing clients of `/api/v1` read them.
 ///
 /// On the wire the members are spelled in lowerCamelCase, 64-bit integers are strings,
-/// ids are numbers and times are RFC 3339 (http/wire.h).
+/// ids are numbers and times are RFC 3339 (http/wire/wire.h).
 namespace det::api {
 
 struct Empty {};

@@ -11,7 +11,7 @@
 namespace det {
 
 /// What the caller can do about a failure. Each code maps to one HTTP status
-/// (http/status.h) and one CLI exit code; detail belongs in the message.
+/// (http/routing/status.h) and one CLI exit code; detail belongs in the message.
 enum class ErrorCode {
   InvalidArgument,     ///< The request is wrong. Fix it; retrying will not help.
   Unauthenticated,     ///< Nobody is logged in, or the token is dead.

@@ -4,9 +4,9 @@
 #include <array>
 #include <system_error>
 
+#include "det/checkpoint/buckets/object_storage.h"
 #include "det/checkpoint/directory_storage.h"
 #include "det/checkpoint/guarded.h"
-#include "det/checkpoint/object_storage.h"
 #include "det/checkpoint/storage.h"
 
 namespace det::checkpoint {

@@ -1,7 +1,7 @@
 #include "det/checkpoint/tensorboard_files.h"
 
+#include "det/checkpoint/buckets/object_store.h"
 #include "det/checkpoint/guarded.h"
-#include "det/checkpoint/object_store.h"
 #include "det/checkpoint/storage.h"
 
 namespace det::checkpoint {

@@ -7,8 +7,8 @@
 
 #include "det/base/text.h"
 #include "det/cli/command.h"
-#include "det/cli/completion.h"
-#include "det/cli/terminal.h"
+#include "det/cli/completion/completion.h"
+#include "det/cli/tasks/terminal.h"
 
 extern char** environ;
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "det/cli/auth.h"
-#include "det/cli/console.h"
+#include "det/cli/output/console.h"
+#include "det/cli/session/auth.h"
 
 namespace det::cli {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "det/base/error.h"
-#include "det/cli/session.h"
+#include "det/cli/session/session.h"
 
 namespace CLI {
 class App;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "det/cli/format.h"
+#include "det/cli/output/format.h"
 
 namespace det::cli {
 namespace {

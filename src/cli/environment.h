@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "det/cli/table.h"
+#include "det/cli/output/table.h"
 
 namespace det::cli {
 

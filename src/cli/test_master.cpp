@@ -12,7 +12,7 @@
 #include <stdexcept>
 
 #include "det/base/text.h"
-#include "det/http/status.h"
+#include "det/http/routing/status.h"
 
 namespace det::cli::test {
 

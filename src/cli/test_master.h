@@ -11,7 +11,7 @@
 
 #include "det/base/json.h"
 #include "det/cli/cli.h"
-#include "det/http/server.h"
+#include "det/http/server/server.h"
 
 namespace det::cli::test {
 

@@ -5,7 +5,7 @@
 
 #include "det/cluster/cluster.h"
 #include "det/cluster/step.h"
-#include "det/config/entrypoint.h"
+#include "det/config/values/entrypoint.h"
 
 namespace det::cluster {
 namespace {

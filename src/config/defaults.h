@@ -1,7 +1,7 @@
 #pragma once
 
 #include "det/config/experiment_config.h"
-#include "det/config/schema.h"
+#include "det/config/schema/schema.h"
 
 namespace det::config {
 

@@ -8,7 +8,7 @@
 
 #include "det/base/json.h"
 #include "det/base/time.h"
-#include "det/config/hyperparameter.h"
+#include "det/config/values/hyperparameter.h"
 
 namespace det::config {
 

@@ -1,5 +1,5 @@
 #include "det/config/experiment_config.h"
-#include "det/config/schema.h"
+#include "det/config/schema/schema.h"
 
 namespace det::config {
 

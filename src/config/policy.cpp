@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "det/config/layer.h"
-#include "det/config/rules.h"
-#include "det/config/schema.h"
+#include "det/config/rules/rules.h"
+#include "det/config/schema/layer.h"
+#include "det/config/schema/schema.h"
 
 namespace det::config {
 

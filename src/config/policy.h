@@ -8,7 +8,7 @@
 
 #include "det/base/error.h"
 #include "det/config/experiment_config.h"
-#include "det/config/yaml.h"
+#include "det/config/yaml/yaml.h"
 
 /// What administrators decide about the configurations of others.
 namespace det::config {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "det/base/error.h"
-#include "det/config/yaml.h"
+#include "det/config/yaml/yaml.h"
 
 namespace det::config {
 

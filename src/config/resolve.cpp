@@ -1,15 +1,15 @@
 #include <utility>
 
-#include "det/config/check.h"
 #include "det/config/defaults.h"
 #include "det/config/experiment_config.h"
-#include "det/config/layer.h"
 #include "det/config/merge.h"
 #include "det/config/policy.h"
 #include "det/config/report.h"
-#include "det/config/rules.h"
-#include "det/config/schema.h"
-#include "det/config/yaml.h"
+#include "det/config/rules/check.h"
+#include "det/config/rules/rules.h"
+#include "det/config/schema/layer.h"
+#include "det/config/schema/schema.h"
+#include "det/config/yaml/yaml.h"
 
 namespace det::config {
 

@@ -1,11 +1,11 @@
 #include "det/config/task_config.h"
 
-#include "det/config/check.h"
 #include "det/config/defaults.h"
-#include "det/config/duration.h"
-#include "det/config/layer.h"
 #include "det/config/merge.h"
-#include "det/config/rules.h"
+#include "det/config/rules/check.h"
+#include "det/config/rules/rules.h"
+#include "det/config/schema/layer.h"
+#include "det/config/values/duration.h"
 
 namespace det::config {
 

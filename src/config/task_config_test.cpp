@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "det/config/duration.h"
+#include "det/config/values/duration.h"
 
 namespace det::config {
 namespace {

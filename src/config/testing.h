@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "det/config/experiment_config.h"
-#include "det/config/yaml.h"
+#include "det/config/yaml/yaml.h"
 
 /// What the tests of this module share: the two minimal documents of
 /// experiment-config.md §18 and a world to resolve them in.

@@ -2,7 +2,7 @@
 
 #include "det/config/defaults.h"
 #include "det/config/experiment_config.h"
-#include "det/config/memory_size.h"
+#include "det/config/values/memory_size.h"
 
 namespace det::config {
 

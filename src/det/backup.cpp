@@ -5,7 +5,7 @@
 
 #include "det/det/commands.h"
 #include "det/det/paths.h"
-#include "det/store/backup.h"
+#include "det/store/sqlite/backup.h"
 
 namespace det::commands {
 namespace {

@@ -19,16 +19,16 @@
 #include <thread>
 
 #include "det/agent/agent.h"
-#include "det/agent/shim.h"
+#include "det/agent/shim/shim.h"
 #include "det/agent/slots.h"
-#include "det/config/yaml.h"
+#include "det/config/yaml/yaml.h"
 #include "det/det/paths.h"
 #include "det/http/url.h"
-#include "det/master/log_ring.h"
+#include "det/master/checkpoints/undo_settings.h"
+#include "det/master/identity/security_settings.h"
+#include "det/master/logs/log_ring.h"
 #include "det/master/master.h"
-#include "det/master/pool_settings.h"
-#include "det/master/security_settings.h"
-#include "det/master/undo_settings.h"
+#include "det/master/pools/pool_settings.h"
 
 namespace det::commands {
 namespace {

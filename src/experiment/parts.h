@@ -1,6 +1,6 @@
 #pragma once
 
-#include "det/config/rules.h"
+#include "det/config/rules/rules.h"
 #include "det/experiment/experiment.h"
 
 /// What the files of Experiment share.

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "det/search/adaptive.h"
+#include "det/search/halving/adaptive.h"
 
 namespace det::experiment {
 namespace {

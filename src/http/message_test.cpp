@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "det/http/status.h"
+#include "det/http/routing/status.h"
 #include "det/http/url.h"
 
 namespace det::http {

@@ -11,7 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <cstdlib>
 
-#include "det/http/tls_files.h"
+#include "det/http/tls/tls_files.h"
 
 namespace det::http::test {
 

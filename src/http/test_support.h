@@ -8,9 +8,9 @@
 #include <string>
 #include <thread>
 
-#include "det/http/client.h"
-#include "det/http/server.h"
-#include "det/http/tls.h"
+#include "det/http/client/client.h"
+#include "det/http/server/server.h"
+#include "det/http/tls/tls.h"
 
 /// A real server on a thread of its own and a raw socket to talk to it. With DET_TEST_TLS in the environment
 /// both speak TLS, so that every test here is one of encrypted connections, too.

@@ -13,8 +13,8 @@
 #include "det/base/error.h"
 #include "det/base/json.h"
 #include "det/cluster/pools.h"
-#include "det/master/log_retention.h"
-#include "det/master/webhook_settings.h"
+#include "det/master/logs/log_retention.h"
+#include "det/master/webhooks/webhook_settings.h"
 
 namespace det::master {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "det/base/text.h"
-#include "det/master/unmanaged.h"
-#include "det/master/workspaces.h"
+#include "det/master/unmanaged/unmanaged.h"
+#include "det/master/workspaces/workspaces.h"
 
 namespace det::master {
 namespace {

@@ -10,12 +10,12 @@
 
 #include "det/access/throttle.h"
 #include "det/http/offload.h"
-#include "det/http/router.h"
-#include "det/master/auth.h"
-#include "det/master/ledger.h"
-#include "det/master/log_retention.h"
-#include "det/master/proxies.h"
-#include "det/master/turns.h"
+#include "det/http/routing/router.h"
+#include "det/master/identity/auth.h"
+#include "det/master/ledger/ledger.h"
+#include "det/master/ledger/turns.h"
+#include "det/master/logs/log_retention.h"
+#include "det/master/tasks/proxies.h"
 
 namespace det::master {
 

@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "det/api/agent.h"
-#include "det/http/client.h"
-#include "det/http/status.h"
-#include "det/http/wire.h"
-#include "det/master/log_ring.h"
+#include "det/http/client/client.h"
+#include "det/http/routing/status.h"
+#include "det/http/wire/wire.h"
+#include "det/master/logs/log_ring.h"
 #include "det/master/master.h"
 
 /// A whole master in this process, spoken to over HTTP as users, agents and trials do.

@@ -1,6 +1,6 @@
 #include "det/master/web.h"
 
-#include "det/http/static_files.h"
+#include "det/http/server/static_files.h"
 #include "webui_files.h"
 
 namespace det::master {

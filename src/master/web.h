@@ -1,6 +1,6 @@
 #pragma once
 
-#include "det/http/router.h"
+#include "det/http/routing/router.h"
 
 namespace det::master {
 

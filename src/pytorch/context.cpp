@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "det/pytorch/context_parts.h"
+#include "det/pytorch/engine/context_parts.h"
 
 namespace det::pytorch {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "det/pytorch/build.h"
+#include "det/pytorch/compile/build.h"
 
 namespace det::pytorch {
 namespace {

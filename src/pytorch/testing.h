@@ -2,8 +2,8 @@
 
 #include <torch/torch.h>
 
-#include "det/pytorch/engine.h"
-#include "det/pytorch/process.h"
+#include "det/pytorch/engine/engine.h"
+#include "det/pytorch/engine/process.h"
 #include "det/pytorch/trial.h"
 
 /// For tests: a small trial that touches everything that must survive a pause.

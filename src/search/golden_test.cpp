@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "det/search/sampling.h"
+#include "det/search/sampling/sampling.h"
 
 namespace det::search {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "det/search/adaptive.h"
+#include "det/search/halving/adaptive.h"
 #include "det/search/searcher.h"
 #include "det/search/trial_map.h"
 

@@ -2,10 +2,10 @@
 
 #include <map>
 
-#include "det/search/adaptive.h"
-#include "det/search/custom.h"
-#include "det/search/population_based.h"
-#include "det/search/whole_trials.h"
+#include "det/search/halving/adaptive.h"
+#include "det/search/methods/custom.h"
+#include "det/search/methods/population_based.h"
+#include "det/search/methods/whole_trials.h"
 
 namespace det::search {
 

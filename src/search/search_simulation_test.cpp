@@ -15,7 +15,7 @@
 #include <limits>
 #include <utility>
 
-#include "det/search/adaptive.h"
+#include "det/search/halving/adaptive.h"
 #include "det/search/searcher.h"
 #include "det/search/testing.h"
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "det/search/random_state.h"
+#include "det/search/sampling/random_state.h"
 
 namespace det::search {
 

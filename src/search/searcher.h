@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "det/search/custom.h"
+#include "det/search/methods/custom.h"
 #include "det/search/trial_map.h"
 
 namespace det::search {

@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "det/base/text.h"
-#include "det/cli/context.h"
-#include "det/cli/format.h"
-#include "det/cli/session.h"
+#include "det/cli/context/context.h"
+#include "det/cli/output/format.h"
+#include "det/cli/session/session.h"
 #include "det/searcher/events.h"
 #include "det/searcher/state_file.h"
 

@@ -1,6 +1,6 @@
 #include "det/store/begun_checkpoints.h"
 
-#include "det/store/sqlite.h"
+#include "det/store/sqlite/sqlite.h"
 
 namespace det::store {
 namespace {

@@ -1,16 +1,16 @@
 #include "det/store/changes.h"
 
-#include "det/store/access_rows.h"
-#include "det/store/config_policy_rows.h"
-#include "det/store/environment_rows.h"
-#include "det/store/experiment_rows.h"
-#include "det/store/model_rows.h"
-#include "det/store/task_rows.h"
-#include "det/store/trial_rows.h"
-#include "det/store/unmanaged_rows.h"
-#include "det/store/user_rows.h"
-#include "det/store/webhook_rows.h"
-#include "det/store/workspace_rows.h"
+#include "det/store/rows/access_rows.h"
+#include "det/store/rows/config_policy_rows.h"
+#include "det/store/rows/environment_rows.h"
+#include "det/store/rows/experiment_rows.h"
+#include "det/store/rows/model_rows.h"
+#include "det/store/rows/task_rows.h"
+#include "det/store/rows/trial_rows.h"
+#include "det/store/rows/unmanaged_rows.h"
+#include "det/store/rows/user_rows.h"
+#include "det/store/rows/webhook_rows.h"
+#include "det/store/rows/workspace_rows.h"
 
 namespace det::store {
 

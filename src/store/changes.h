@@ -3,10 +3,10 @@
 #include <functional>
 #include <vector>
 
-#include "det/store/event_rows.h"
-#include "det/store/log_rows.h"
-#include "det/store/metric_rows.h"
-#include "det/store/sqlite.h"
+#include "det/store/metrics/metric_rows.h"
+#include "det/store/rows/event_rows.h"
+#include "det/store/rows/log_rows.h"
+#include "det/store/sqlite/sqlite.h"
 #include "det/store/store.h"
 
 namespace det::store {

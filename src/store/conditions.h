@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "det/store/sqlite.h"
+#include "det/store/sqlite/sqlite.h"
 #include "det/store/store.h"
 
 namespace det::store {

@@ -1,6 +1,6 @@
 #include "det/store/log_retention.h"
 
-#include "det/store/sqlite.h"
+#include "det/store/sqlite/sqlite.h"
 
 namespace det::store {
 

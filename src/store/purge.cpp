@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "det/store/log_rows.h"
+#include "det/store/rows/log_rows.h"
 
 namespace det::store {
 

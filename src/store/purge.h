@@ -1,6 +1,6 @@
 #pragma once
 
-#include "det/store/sqlite.h"
+#include "det/store/sqlite/sqlite.h"
 
 namespace det::store {
 

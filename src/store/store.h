@@ -9,7 +9,7 @@
 
 #include "det/base/error.h"
 #include "det/store/change.h"
-#include "det/store/metric_queries.h"
+#include "det/store/metrics/metric_queries.h"
 
 namespace det::store {
 

@@ -9,7 +9,7 @@
 
 #include "det/base/text.h"
 #include "det/http/message.h"
-#include "det/http/status.h"
+#include "det/http/routing/status.h"
 
 namespace det::trial {
 

@@ -11,8 +11,8 @@
 
 #include "det/base/json.h"
 #include "det/base/random.h"
-#include "det/http/server.h"
-#include "det/http/status.h"
+#include "det/http/routing/status.h"
+#include "det/http/server/server.h"
 
 namespace det::trial {
 

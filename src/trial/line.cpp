@@ -4,7 +4,7 @@
 #include <exception>
 #include <random>
 
-#include "det/http/status.h"
+#include "det/http/routing/status.h"
 
 namespace det::trial {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "det/base/error.h"
-#include "det/http/client.h"
+#include "det/http/client/client.h"
 
 namespace det::trial {
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "det/agent/archive.h"
+#include "det/agent/prepare/archive.h"
 
 namespace fs = std::filesystem;
 

@@ -1,7 +1,7 @@
 // Heads of requests and URLs from strangers: where a head ends does not depend on how its bytes arrived.
 #include <cstdlib>
 
-#include "det/http/head.h"
+#include "det/http/server/head.h"
 #include "det/http/url.h"
 
 using det::http::HeadScanner;

@@ -3,7 +3,7 @@
 
 #include "det/base/text.h"
 #include "det/config/experiment_config.h"
-#include "det/config/yaml.h"
+#include "det/config/yaml/yaml.h"
 
 namespace config = det::config;
 

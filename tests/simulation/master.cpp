@@ -1,4 +1,4 @@
-// The master's shell, simulated: the same steps as src/master/ledger.cpp and the routes.
+// The master's shell, simulated: the same steps as src/master/ledger/ledger.cpp and the routes.
 
 #include "world.h"
 

@@ -136,7 +136,7 @@ using Respond = std::function<void(Reply)>;
 
 class World;
 
-/// The shell of the master: what src/master/ledger.cpp and the routes do.
+/// The shell of the master: what src/master/ledger/ledger.cpp and the routes do.
 class SimMaster {
  public:
   explicit SimMaster(World& world) : world_(world) {}

@@ -1,0 +1,206 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "det/cli/command.h"
+#include "det/cli/output/format.h"
+#include "det/cli/output/numbers.h"
+#include "det/cli/output/output.h"
+#include "det/http/client/client.h"
+#include "det/http/routing/status.h"
+
+namespace det::cli {
+namespace {
+
+Result<json::value> anonymous_get(Session& session, const std::string& path) {
+  http::Call call;
+  call.path = path;
+  DET_TRY(const auto reply, session.exchange_anonymous(std::move(call)));
+  if (!reply.ok()) return tl::unexpected(http::error_of(reply.status, reply.body));
+  return json::parse(reply.body);
+}
+
+std::string upper(std::string word) {
+  for (auto& c : word)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return word;
+}
+
+Action define_info(CLI::App& app) {
+  const auto form = std::make_shared<OutputForm>();
+  add_document_flags(app, *form);
+  return [form](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, anonymous_get(session, "/api/v1/master"));
+    show_document(session.console(), *form, answer);
+    return 0;
+  };
+}
+
+Action define_master_config(CLI::App& app) {
+  const auto form = std::make_shared<OutputForm>();
+  add_document_flags(app, *form);
+  return [form](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.get("/api/v1/master/config"));
+    show_document(session.console(), *form, at(answer, "config"));
+    return 0;
+  };
+}
+
+Action define_master_config_set(CLI::App& app) {
+  const auto level = std::make_shared<std::string>();
+  app.add_option("--log.level", *level,
+                 "trace, debug, info, warning, error or critical, until the master ends")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical"}))
+      ->required();
+  add_refused(app, "--log.color", "the master's log has colours where it goes to a terminal", true);
+  return [level](Session& session) -> Result<int> {
+    json::object body;
+    body["config"] = {{"log", {{"level", "LOG_LEVEL_" + upper(*level)}}}};
+    body["fieldMask"] = {{"paths", json::array{"log.level"}}};
+    DET_TRY(const auto answer, session.patch("/api/v1/master/config", body));
+    session.console().line("The master logs from level {} on", *level);
+    return 0;
+  };
+}
+
+Command config_commands() {
+  return {.names = {"config"},
+          .help = "show configuration of the master, or change what can be changed while it runs",
+          .example = "det -u admin master config --json\ndet -u admin master config set --log.level debug",
+          .children = {{{"show"}, "show configuration of the master", "", define_master_config},
+                       {{"set"},
+                        "change configuration of the master",
+                        "det -u admin master config set --log.level debug",
+                        define_master_config_set}},
+          .default_child = "show"};
+}
+
+// "2026-01-02T03:04:05.123456Z [INFO]: text"
+void show_master_entry(Console& console, const json::value& entry, bool as_json) {
+  if (as_json) return console.write_line(json::serialize(entry));
+  auto level = text_at(entry, "level");
+  if (level.starts_with("LOG_LEVEL_")) level.erase(0, 10);
+  console.log_line(fmt::format("{} [{}]: {}", text_at(entry, "timestamp"), level, text_at(entry, "message")));
+}
+
+Action define_master_logs(CLI::App& app) {
+  struct Options {
+    bool follow = false;
+    bool json = false;
+    std::optional<int> tail;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_flag("-f,--follow", options->follow, "show new lines as they come");
+  app.add_option("--tail", options->tail, "only the last N lines")->type_name("N")->check(at_least(0));
+  app.add_flag("--json", options->json, "one JSON object a line");
+  return [options](Session& session) -> Result<int> {
+    QueryItems query;
+    if (options->tail == 0 && !options->follow) return 0;
+    bool hidden = options->tail == 0;  // to follow from the end on, its last line is read and not shown
+    if (options->tail) query.emplace_back("offset", std::to_string(-std::max(*options->tail, 1)));
+    if (options->follow) query.emplace_back("follow", "true");
+    auto& console = session.console();
+    auto read = session.stream("/api/v1/master/logs", query, [&](const json::value& result) {
+      if (!std::exchange(hidden, false)) show_master_entry(console, at(result, "logEntry"), options->json);
+      if (options->follow) console.flush();
+      return true;
+    });
+    if (!read) return tl::unexpected(read.error());
+    return 0;
+  };
+}
+
+constexpr const char* kMessagePath = "/api/v1/master/cluster_message";
+
+Action define_message_get(CLI::App& app) {
+  const auto form = std::make_shared<OutputForm>();
+  add_document_flags(app, *form);
+  return [form](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.get(kMessagePath));
+    if (at(answer, "clusterMessage").is_null() && !form->json && !form->yaml)
+      session.console().line("There is no message.");
+    else
+      show_document(session.console(), *form, at(answer, "clusterMessage"));
+    return 0;
+  };
+}
+
+Action define_message_set(CLI::App& app) {
+  struct Options {
+    std::string message, start, end;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("-m,--message,message", options->message, "at most 250 bytes")
+      ->type_name("TEXT")
+      ->required();
+  app.add_option("-s,--start", options->start, "from then on, as 2026-11-22T18:00:00Z; now, if absent");
+  app.add_option("-e,--end", options->end, "until then; until it is replaced, if absent");
+  return [options](Session& session) -> Result<int> {
+    json::object body{{"message", options->message}};
+    if (!options->start.empty()) body["startTime"] = options->start;
+    if (!options->end.empty()) body["endTime"] = options->end;
+    DET_TRY(const auto answer, session.put(kMessagePath, body));
+    session.console().line("Set the message to all users");
+    return 0;
+  };
+}
+
+Action define_message_clear(CLI::App&) {
+  return [](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.del(kMessagePath));
+    session.console().line("Cleared the message to all users");
+    return 0;
+  };
+}
+
+Command message_commands() {
+  return {.names = {"cluster-message"},
+          .help = "show a message to all users",
+          .example = "det -u admin master cluster-message set 'Maintenance at 18:00' -e 2026-11-22T20:00:00Z",
+          .children = {{{"get"}, "show the message", "", define_message_get},
+                       {{"set"}, "set the message", "", define_message_set},
+                       {{"clear"}, "clear the message", "", define_message_clear}},
+          .default_child = "get"};
+}
+
+Action define_version(CLI::App& app) {
+  const auto form = std::make_shared<OutputForm>();
+  add_document_flags(app, *form);
+  return [form](Session& session) -> Result<int> {
+    json::object document;
+    document["client"] = {{"version", DET_VERSION}};
+    DET_TRY(const auto url, session.master_url());
+    document["master_address"] = url;
+    const auto master = anonymous_get(session, "/info");
+    json::object known;
+    for (const auto* name : {"cluster_id", "master_id", "version"})
+      known[name] = master ? at(*master, name) : json::value(nullptr);
+    document["master"] = std::move(known);
+    show_document(session.console(), *form, document);
+    return 0;
+  };
+}
+
+}  // namespace
+
+Command master_commands() {
+  return {
+      .names = {"master"},
+      .help = "ask the master about itself",
+      .example = "det master info\ndet master logs -f",
+      .children = {{{"info"}, "show information about the master", "", define_info},
+                   config_commands(),
+                   {{"logs"}, "show logs of the master", "det master logs -f --tail 20", define_master_logs},
+                   message_commands()}};
+}
+
+Command version_command() {
+  return {.names = {"version"},
+          .help = "show versions of the client and the master",
+          .example = "",
+          .define = define_version};
+}
+
+}  // namespace det::cli

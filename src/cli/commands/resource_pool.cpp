@@ -1,0 +1,128 @@
+// Resource pools, and which workspaces alone may use them.
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "det/cli/command.h"
+#include "det/cli/output/format.h"
+#include "det/cli/output/output.h"
+
+namespace det::cli {
+namespace {
+
+std::string bindings_path(const std::string& pool) {
+  return "/api/v1/resource-pools/" + url_encode(pool) + "/workspace-bindings";
+}
+
+void add_pool_name(CLI::App& app, std::string& pool) {
+  app.add_option("pool_name", pool, "which resource pool")->type_name("POOL")->required();
+}
+
+enum class Rebind { Add, Remove, Replace };
+
+Action define_rebind(CLI::App& app, Rebind change) {
+  struct Options {
+    std::string pool;
+    std::vector<std::string> workspaces;
+  };
+  const auto options = std::make_shared<Options>();
+  add_pool_name(app, options->pool);
+  app.add_option(
+         "workspace_names", options->workspaces,
+         change == Rebind::Replace ? "which workspaces; none: the pool is open to all" : "which workspaces")
+      ->type_name("WORKSPACE")
+      ->required(change != Rebind::Replace);
+  return [options, change](Session& session) -> Result<int> {
+    json::object body;
+    body["workspaceNames"] = json::array(options->workspaces.begin(), options->workspaces.end());
+    const auto path = bindings_path(options->pool);
+    DET_TRY(const auto answer, change == Rebind::Add      ? session.post(path, body)
+                               : change == Rebind::Remove ? session.del(path, body)
+                                                          : session.put(path, body));
+    const auto names = fmt::format("{}", fmt::join(options->workspaces, ", "));
+    auto& console = session.console();
+    if (change == Rebind::Add)
+      console.line("Bound resource pool {} to {}", options->pool, names);
+    else if (change == Rebind::Remove)
+      console.line("Resource pool {} is bound to {} no longer", options->pool, names);
+    else if (options->workspaces.empty())
+      console.line("Resource pool {} is open to all", options->pool);
+    else
+      console.line("Resource pool {} is bound to {} alone", options->pool, names);
+    return 0;
+  };
+}
+Action define_add_bindings(CLI::App& app) {
+  return define_rebind(app, Rebind::Add);
+}
+Action define_remove_bindings(CLI::App& app) {
+  return define_rebind(app, Rebind::Remove);
+}
+Action define_replace_bindings(CLI::App& app) {
+  return define_rebind(app, Rebind::Replace);
+}
+
+Action define_list_bindings(CLI::App& app) {
+  struct Options {
+    std::string pool;
+    OutputForm form;
+  };
+  const auto options = std::make_shared<Options>();
+  add_pool_name(app, options->pool);
+  add_output_flags(app, options->form);
+  return [options](Session& session) -> Result<int> {
+    DET_TRY(const auto bound, session.pages(bindings_path(options->pool), {}, "workspaceIds", 500));
+    json::array workspaces;
+    Table table({"ID", "Name"});
+    for (const auto& id : bound) {
+      DET_TRY(const auto found, session.get(fmt::format("/api/v1/workspaces/{}", json::serialize(id))));
+      table.add({id, at(found, "workspace.name")});
+      workspaces.push_back(at(found, "workspace"));
+    }
+    if (workspaces.empty() && !options->form.json && !options->form.yaml && !options->form.csv)
+      session.console().line("Resource pool {} is open to all.", options->pool);
+    else
+      show(session.console(), options->form, workspaces, table);
+    return 0;
+  };
+}
+
+Action define_list_resource_pools(CLI::App& app) {
+  const auto form = std::make_shared<OutputForm>();
+  add_output_flags(app, *form);
+  return [form](Session& session) -> Result<int> {
+    DET_TRY(const auto pools, session.pages("/api/v1/resource-pools", {}, "resourcePools", 500));
+    Table table({"Name", "Description", "Scheduler", "Agents", "Slots", "Slots Used"});
+    for (const auto& pool : pools)
+      table.add({at(pool, "name"), at(pool, "description"), at(pool, "scheduler"), at(pool, "numAgents"),
+                 at(pool, "slotsAvailable"), at(pool, "slotsUsed")});
+    show(session.console(), *form, pools, table);
+    return 0;
+  };
+}
+
+Command binding_commands() {
+  return {.names = {"bindings"},
+          .help = "say which workspaces alone may use a resource pool",
+          .example = "det -u admin resource-pool bindings add gpu vision speech",
+          .children = {
+              {{"add"}, "bind a resource pool to more workspaces", "", define_add_bindings},
+              {{"remove"}, "bind a resource pool to workspaces no longer", "", define_remove_bindings},
+              {{"replace"}, "bind a resource pool to exactly these workspaces", "", define_replace_bindings},
+              {{"list-workspaces", "list"},
+               "list the workspaces that a resource pool is bound to",
+               "det resource-pool bindings list-workspaces gpu",
+               define_list_bindings}}};
+}
+
+}  // namespace
+
+Command resource_pool_commands() {
+  return {.names = {"resource-pool", "rp"},
+          .help = "manage resource pools",
+          .example = "det resource-pool list",
+          .children = {{{"list", "ls"}, "list resource pools", "", define_list_resource_pools},
+                       binding_commands()}};
+}
+
+}  // namespace det::cli

@@ -1,0 +1,153 @@
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "det/cli/command.h"
+#include "det/cli/output/format.h"
+#include "det/cli/output/output.h"
+#include "det/config/yaml/yaml.h"
+
+namespace det::cli {
+namespace {
+
+std::string template_path(const std::string& name) {
+  return "/api/v1/templates/" + url_encode(name);
+}
+
+Action define_template_list(CLI::App& app) {
+  const auto details = std::make_shared<bool>(false);
+  const auto form = std::make_shared<OutputForm>();
+  app.add_flag("-d,--details", *details, "show the configurations, too");
+  add_output_flags(app, *form);
+  return [details, form](Session& session) -> Result<int> {
+    DET_TRY(const auto templates, session.pages("/api/v1/templates", {}, "templates", 500));
+    Table table(*details ? std::vector<std::string>{"Name", "Config"} : std::vector<std::string>{"Name"});
+    for (const auto& entry : templates) {
+      std::vector<json::value> row = {at(entry, "name")};
+      if (*details) row.push_back(json::value(config::emit_yaml(at(entry, "config"))));
+      table.add(std::move(row));
+    }
+    show(session.console(), *form, templates, table);
+    return 0;
+  };
+}
+
+Action define_template_describe(CLI::App& app) {
+  const auto name = std::make_shared<std::string>();
+  const auto form = std::make_shared<OutputForm>();
+  app.add_option("template_name", *name, "which template")->type_name("NAME")->required();
+  add_document_flags(app, *form);
+  return [name, form](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.get(template_path(*name)));
+    show_document(session.console(), *form, at(answer, "template.config"));
+    return 0;
+  };
+}
+
+Result<json::object> read_template(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return not_found("cannot open the template file {}", path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto parsed = config::parse_yaml(text);
+  if (!parsed) {
+    std::string problems;
+    for (const auto& problem : parsed.error()) problems += '\n' + config::to_text("<template>", problem);
+    return invalid_argument("the template file {} is not YAML:{}", path, problems);
+  }
+  if (!parsed->value.is_object())
+    return invalid_argument("the template file {} must be a map of settings", path);
+  return parsed->value.get_object();
+}
+
+struct TemplateFile {
+  std::string name, file;
+};
+
+std::shared_ptr<TemplateFile> add_template_file(CLI::App& app) {
+  const auto options = std::make_shared<TemplateFile>();
+  app.add_option("template_name", options->name, "which template")->type_name("NAME")->required();
+  app.add_option("template_file", options->file, "its configuration (YAML)")->type_name("FILE")->required();
+  return options;
+}
+
+Action define_template_create(CLI::App& app) {
+  const auto options = add_template_file(app);
+  add_refused(app, "-w,--workspace-name",
+              "all templates are in the workspace Uncategorized; leave the option out", true);
+  return [options](Session& session) -> Result<int> {
+    DET_TRY(const auto config, read_template(options->file));
+    const json::object body{{"name", options->name}, {"config", config}, {"workspaceId", 1}};
+    DET_TRY(const auto answer, session.post(template_path(options->name), body));
+    session.console().good(fmt::format("Created template {}", options->name));
+    return 0;
+  };
+}
+
+Action define_template_set_config(CLI::App& app) {
+  const auto options = add_template_file(app);
+  return [options](Session& session) -> Result<int> {
+    DET_TRY(const auto config, read_template(options->file));
+    DET_TRY(const auto answer, session.patch(template_path(options->name), config));
+    session.console().good(fmt::format("Updated template {}", options->name));
+    return 0;
+  };
+}
+
+// Creates the template, or replaces the configuration of the one that is there.
+Action define_template_set(CLI::App& app) {
+  const auto options = add_template_file(app);
+  return [options](Session& session) -> Result<int> {
+    DET_TRY(const auto config, read_template(options->file));
+    const auto path = template_path(options->name);
+    const auto present = session.get(path);
+    if (!present && present.error().code() != ErrorCode::NotFound) return tl::unexpected(present.error());
+    json::object body;
+    if (!present) {
+      body["name"] = options->name;
+      body["config"] = config;
+      body["workspaceId"] = 1;
+    }
+    DET_TRY(const auto answer, present ? session.patch(path, config) : session.post(path, body));
+    session.console().good(fmt::format("Set template {}", options->name));
+    return 0;
+  };
+}
+
+Action define_template_remove(CLI::App& app) {
+  const auto name = std::make_shared<std::string>();
+  app.add_option("template_name", *name, "which template")->type_name("NAME")->required();
+  return [name](Session& session) -> Result<int> {
+    DET_TRY(const auto answer, session.del(template_path(*name)));
+    session.console().good(fmt::format("Removed template {}", *name));
+    return 0;
+  };
+}
+
+}  // namespace
+
+Command template_commands() {
+  return {.names = {"template", "tpl"},
+          .help = "manage configuration templates",
+          .example =
+              "det template set small-gpu small-gpu.yaml\ndet experiment create const.yaml . --template "
+              "small-gpu",
+          .children =
+              {{{"list", "ls"}, "list templates", "", define_template_list},
+               {{"describe"}, "describe template", "", define_template_describe},
+               {{"set"}, "set template", "det template set small-gpu small-gpu.yaml", define_template_set},
+               {{"create"},
+                "create template",
+                "det template create small-gpu small-gpu.yaml",
+                define_template_create},
+               {.names = {"set-value"},
+                .help = "change a part of a template",
+                .children = {{{"config"},
+                              "set configuration of template",
+                              "det template set-value config small-gpu small-gpu.yaml",
+                              define_template_set_config}}},
+               {{"remove", "rm"}, "remove template", "", define_template_remove}},
+          .default_child = "list"};
+}
+
+}  // namespace det::cli

@@ -1,0 +1,212 @@
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "det/base/text.h"
+#include "det/cli/context/context.h"
+#include "det/cli/context/git.h"
+#include "det/cli/experiment/experiment.h"
+#include "det/cli/experiment/experiment_document.h"
+#include "det/cli/output/format.h"
+#include "det/config/values/entrypoint.h"
+
+namespace det::cli {
+namespace {
+
+struct CreateOptions {
+  std::string config_file;
+  std::string model_directory;
+  std::vector<std::string> overrides;
+  std::vector<std::string> includes;
+  std::string template_name;
+  std::optional<std::int64_t> project_id;
+  bool paused = false;
+  bool follow = false;
+  bool local = false;
+  bool test = false;
+  bool git = false;
+};
+
+// What runs a model definition without a cluster: Python, or for trials in C++ the program beside this one.
+std::vector<std::string> local_program(Session& session, const ExperimentDocument& document) {
+  const auto* entrypoint = document.document.if_contains("entrypoint");
+  if (entrypoint != nullptr && entrypoint->is_string() &&
+      config::is_cxx_entrypoint(entrypoint->get_string())) {
+    if (const auto given = variable(session.variables(), "DET_TRIAL_PROGRAM")) return {*given, "local"};
+    std::error_code error;
+    const auto own = std::filesystem::read_symlink("/proc/self/exe", error);
+    return {own.parent_path() / "det-trial", "local"};
+  }
+  return {variable(session.variables(), "DET_PYTHON").value_or("python3"), "-m", "determined.exec.local"};
+}
+
+// Replaces this process by the local test run.
+Result<int> run_locally(Session& session, const CreateOptions& options, const ExperimentDocument& document) {
+  if (options.model_directory.empty())
+    return invalid_argument("--local needs the directory of the model definition");
+  if (!std::filesystem::is_directory(options.model_directory))
+    return invalid_argument("Path '{}' must be a directory", options.model_directory);
+  auto config_file = options.config_file;
+  if (!options.overrides.empty()) {
+    // The test run reads a file; it may keep it open for as long as it likes.
+    std::string name = (std::filesystem::temp_directory_path() / "det-config-XXXXXX.yaml").string();
+    const int fd = ::mkstemps(name.data(), 5);
+    const bool written = fd >= 0 && ::write(fd, document.text.data(), document.text.size()) ==
+                                        static_cast<ssize_t>(document.text.size());
+    if (fd >= 0) ::close(fd);
+    if (!written) return fail(ErrorCode::Unavailable, "cannot write {}: {}", name, std::strerror(errno));
+    config_file = name;
+  }
+  const auto program = local_program(session, document);
+  auto words = program;
+  words.insert(words.end(), {config_file, options.model_directory, "--test"});
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  session.console().flush();
+  ::execvp(argv[0], argv.data());
+  return fail(ErrorCode::Unavailable, "cannot start {}: {}; set {}", program[0], std::strerror(errno),
+              program.size() == 2 ? "DET_TRIAL_PROGRAM to det-trial, which runs trials in C++"
+                                  : "DET_PYTHON to the Python that has the package determined");
+}
+
+Result<json::array> pack(Console& console, const CreateOptions& options) {
+  std::string shown = options.model_directory.empty() ? "" : display_path(options.model_directory);
+  const auto text = [&](std::int64_t bytes, std::size_t entries) {
+    return fmt::format("Preparing files{} to send to master... {} and {} files",
+                       shown.empty() ? "" : " (" + shown + ")", human_size(bytes), entries);
+  };
+  console.status(text(0, 0));
+  DET_TRY(auto context, pack_context(options.model_directory, options.includes,
+                                     [&](std::int64_t bytes, std::size_t entries) {
+                                       console.status(text(bytes, entries));
+                                     }));
+  for (const auto& sentence : context.skipped) console.warn(sentence);
+  console.finish_status(text(context.bytes, context.entries.size()));
+  return context_json(std::move(context));
+}
+
+void add_origin(json::object& body, const GitOrigin& origin) {
+  for (const auto& [name, text] : {std::pair{"gitRemote", &origin.remote},
+                                   {"gitCommit", &origin.commit},
+                                   {"gitCommitter", &origin.committer},
+                                   {"gitCommitDate", &origin.date},
+                                   {"gitBranch", &origin.branch}})
+    if (!text->empty()) body[name] = *text;
+  if (origin.dirty) body["gitDirty"] = *origin.dirty;
+}
+
+json::object request_body(const CreateOptions& options, const std::string& config, json::array files,
+                          const std::optional<GitOrigin>& origin) {
+  json::object body;
+  if (origin) add_origin(body, *origin);
+  body["config"] = config;
+  body["modelDefinition"] = std::move(files);
+  body["activate"] = !options.paused;
+  if (!options.template_name.empty()) body["template"] = options.template_name;
+  if (options.project_id) body["projectId"] = *options.project_id;
+  return body;
+}
+
+void show_warnings(Console& console, const json::value& answer) {
+  for (const auto& warning : list_at(answer, "warnings")) {
+    const auto name = cell_text(warning);
+    if (name == "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED")
+      console.note(fmt::format(
+          "Warning: the experiment can never run on the cluster as it is now{}{}; it waits until that "
+          "changes.",
+          text_at(answer, "launchReason").empty() ? "" : ": it ", text_at(answer, "launchReason")));
+    else
+      console.note("Warning: " + name);
+  }
+  // On standard error: scripts read the lines of `create`.
+  for (const auto& warning : list_at(answer, "configWarnings"))
+    console.warn("Warning: " + cell_text(warning));
+}
+
+Result<int> create_test(Session& session, const CreateOptions& options, const ExperimentDocument& document,
+                        json::array files, const std::optional<GitOrigin>& origin) {
+  auto& console = session.console();
+  console.note("Validating experiment configuration...");
+  auto check = request_body(options, document.text, {}, origin);
+  check["validateOnly"] = true;
+  DET_TRY(const auto valid, session.post("/api/v1/experiments", check));
+  console.good("Experiment configuration validation succeeded! \U0001F389");
+  show_warnings(console, valid);
+
+  console.write_line("Creating test experiment...");
+  console.flush();
+  auto body = request_body(options, test_mode_text(document, at(valid, "config")), std::move(files), origin);
+  body["activate"] = true;
+  DET_TRY(const auto answer, session.post("/api/v1/experiments", body));
+  const auto id = integer_at(answer, "experiment.id");
+  console.line("Created test experiment {}", id);
+  return watch_test_experiment(session, id);
+}
+
+Result<int> create(Session& session, const CreateOptions& options) {
+  auto& console = session.console();
+  if (options.local && !options.test)
+    return invalid_argument("local training is not yet supported without test mode; add --test");
+  DET_TRY(const auto document, read_experiment_document(options.config_file, options.overrides));
+  if (options.local) return run_locally(session, options, document);
+
+  std::optional<GitOrigin> origin;
+  if (options.git) {
+    DET_TRY(origin, git_origin(options.model_directory.empty() ? "." : options.model_directory));
+  } else if (!options.model_directory.empty()) {
+    origin = git_found(options.model_directory);
+  }
+  DET_TRY(auto files, pack(console, options));
+  if (options.test) return create_test(session, options, document, std::move(files), origin);
+
+  auto body = request_body(options, document.text, std::move(files), origin);
+  DET_TRY(const auto answer, session.post("/api/v1/experiments", body));
+  body.clear();
+  const auto id = integer_at(answer, "experiment.id");
+  console.line("Created experiment {}", id);
+  show_warnings(console, answer);
+  if (!options.paused) console.line("Activated experiment {}", id);
+  console.flush();
+  return options.follow ? follow_first_trial(session, id) : 0;
+}
+
+}  // namespace
+
+Action define_create(CLI::App& app) {
+  const auto options = std::make_shared<CreateOptions>();
+  app.add_option("config_file", options->config_file, "the experiment's configuration (YAML)")
+      ->type_name("CONFIG_FILE")
+      ->required();
+  app.add_option("model_def", options->model_directory, "the directory of the model definition")
+      ->type_name("MODEL_DEF");
+  auto* follow = app.add_flag("-f,--follow-first-trial,--follow", options->follow,
+                              "show the first trial's log until it ends");
+  auto* paused = app.add_flag("--paused", options->paused, "do not activate");
+  auto* test =
+      app.add_flag("-t,--test-mode,--test", options->test,
+                   "train one batch, validate and checkpoint, to see that the model definition works");
+  app.add_flag("--local", options->local, "run here, without a cluster; with --test");
+  app.add_option("--config", options->overrides, "set one setting: searcher.max_trials=4")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("-i,--include", options->includes, "a further file or directory for the model definition")
+      ->type_name("PATH")
+      ->allow_extra_args(false);
+  app.add_option("--template", options->template_name, "configuration template to start from")
+      ->type_name("NAME");
+  app.add_option("--project_id,--project-id", options->project_id, "put the experiment into this project")
+      ->type_name("N");
+  add_refused(app, "-p,--publish",
+              "the master forwards nothing to the ports of trials; what shall be reached from here runs as a "
+              "notebook, a shell or a TensorBoard",
+              true);
+  app.add_flag("-g,--git", options->git, "refuse files that differ from a pushed git commit");
+  follow->excludes(paused)->excludes(test);
+  return [options](Session& session) { return create(session, *options); };
+}
+
+}  // namespace det::cli

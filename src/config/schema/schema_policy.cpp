@@ -1,0 +1,47 @@
+// What administrators decide about the configurations of others.
+
+#include "det/config/schema/schema.h"
+
+namespace det::config::schema {
+
+namespace {
+
+/// The fields of tasks of all kinds.
+const Type& any_task() {
+  static const auto type = [] {
+    std::vector<Field> fields;
+    for (const auto* kind : {"command", "shell", "notebook", "tensorboard"})
+      for (const auto& field : task(kind).fields)
+        if (find_field(fields, field.name) == nullptr) fields.push_back(field);
+    return section(std::move(fields));
+  }();
+  return type;
+}
+
+Type policy_over(const Type& (*fixed)()) {
+  return section(
+      {field("invariant_config", reference(fixed),
+             "A part of a configuration: it lies above what users say."),
+       field("constraints",
+             section({field("resources",
+                            section({field("max_slots", integer().at_least(0),
+                                           "The most slots of an experiment at a time, or of a task.")}),
+                            "What one may get to run on."),
+                      field("priority_limit", integer().at_least(1).at_most(99),
+                            "No priority may have a smaller number: those go first.")}),
+             "How far users may go.")});
+}
+
+}  // namespace
+
+const Type& experiment_policy() {
+  static const auto type = policy_over(experiment);
+  return type;
+}
+
+const Type& task_policy() {
+  static const auto type = policy_over(any_task);
+  return type;
+}
+
+}  // namespace det::config::schema

@@ -1,0 +1,261 @@
+// What agents call: docs/reference/protocols.md §3.
+
+#include <charconv>
+#include <chrono>
+#include <memory>
+
+#include "det/base/text.h"
+#include "det/master/agents/environment.h"
+#include "det/master/logs/log_policies.h"
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+struct Sync : api::SyncRequest {
+  std::string agent_id;
+};
+BOOST_DESCRIBE_STRUCT(Sync, (api::SyncRequest), (agent_id))
+struct Logs : api::LogBatch {
+  std::string agent_id;
+};
+BOOST_DESCRIBE_STRUCT(Logs, (api::LogBatch), (agent_id))
+
+using Clock = std::chrono::steady_clock;
+
+/// Who speaks for an agent's id, and its newest call; an older one that still waits answers at once.
+struct Caller {
+  std::string session;  ///< of the agent's process
+  std::string hostname;
+  std::int64_t sequence = 0;
+  int waiting = 0;  ///< calls that are not answered yet
+  Clock::time_point
+      answered;  ///< the last one; at the beginning of time, where its process went away instead
+};
+constexpr std::size_t kStrangersMax = 100;
+using Calls = std::map<std::string, std::shared_ptr<Caller>>;
+
+/// An agent that lives calls again at once, so one that was silent for so long has died with its machine.
+constexpr auto kSilence = std::chrono::seconds(cluster::kSilentSeconds);
+
+/// A call while it is answered.
+class Visit {
+ public:
+  Visit(std::string agent, std::shared_ptr<Caller> caller, std::shared_ptr<cluster::Liveness> liveness)
+      : agent_(std::move(agent)), caller_(std::move(caller)), liveness_(std::move(liveness)) {
+    ++caller_->waiting;
+    liveness_->called(agent_, steady_time());
+  }
+  ~Visit() {
+    --caller_->waiting;
+    liveness_->answered(agent_, steady_time());
+    caller_->answered = answered_ ? Clock::now() : Clock::time_point{};
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  void answered() { answered_ = true; }
+
+ private:
+  std::string agent_;
+  std::shared_ptr<Caller> caller_;
+  std::shared_ptr<cluster::Liveness> liveness_;
+  bool answered_ = false;
+};
+
+/// Whether the call is of the process that speaks for the id now, or may from now on. Two processes with one
+/// id would end each other's trials in turns, so the second is told to take another.
+Result<std::shared_ptr<Caller>> caller_of(Calls& calls, const Sync& request) {
+  auto& caller = calls[request.agent_id];
+  if (caller == nullptr || caller->session != request.session) {
+    if (caller != nullptr && (caller->waiting > 0 || Clock::now() - caller->answered < kSilence))
+      return fail(ErrorCode::AlreadyExists,
+                  "an agent with the id '{}' is connected already, from host {}; give this one another, with "
+                  "--agent-id",
+                  request.agent_id, caller->hostname);
+    caller = std::make_shared<Caller>(Caller{.session = request.session, .hostname = request.hostname});
+  }
+  if (caller->sequence > request.sequence)
+    return failed_precondition("call {} of agent '{}' came after call {}", request.sequence, request.agent_id,
+                               caller->sequence);
+  caller->sequence = request.sequence;
+  return caller;
+}
+
+api::SyncReply reply_to(Services& s, const Sync& request) {
+  const auto& cluster = s.ledger.cluster();
+  api::SyncReply reply{.epoch = cluster.epoch(),
+                       .sequence = request.sequence,
+                       .version = s.ledger.desired_version(request.agent_id),
+                       .lease_milliseconds = cluster::kLeaseSeconds * 1000,
+                       .cluster_id = s.cluster_id,
+                       .desired = cluster.desired(request.agent_id)};
+  for (auto& allocation : reply.desired) {
+    allocation.token = s.auth.task_token(allocation.allocation_id);
+    allocation.environment = task_environment(s, allocation);
+  }
+  for (const auto& report : request.allocations)
+    if (report.state == api::AllocationState::exited &&
+        cluster.exit_is_known(report.allocation_id, request.agent_id))
+      reply.acknowledged.push_back(report.allocation_id);
+  return reply;
+}
+
+asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context context, Sync request) {
+  if (const auto allowed = require_agent(context.principal); !allowed)
+    co_return tl::unexpected(allowed.error());
+  if (!api::is_name(request.agent_id))
+    co_return invalid_argument("'{}' cannot name an agent", request.agent_id);
+  if (auto wrong = api::problem(request)) co_return tl::unexpected(*std::move(wrong));
+  const auto agent = request.agent_id;
+  const auto& known = s.ledger.cluster().agents();
+  if (calls.size() > known.size() + kStrangersMax)
+    std::erase_if(calls, [&](const auto& entry) { return !known.contains(entry.first); });
+  const auto caller = caller_of(calls, request);
+  if (!caller) co_return tl::unexpected(caller.error());
+  Visit visit(agent, *caller, s.liveness);
+  s.ledger.ring(Ledger::agent_key(agent));
+  for (const auto& report : request.allocations)
+    if (!report.addresses.empty()) s.agent_addresses[agent] = report.addresses.front();
+
+  if (s.ledger.cluster().joins(agent, request)) {
+    cluster::Event joined =
+        cluster::AgentJoined{agent,         request.resource_pool, request.hostname,  request.version,
+                             request.slots, request.label,         request.attributes};
+    auto by = "agent " + agent;
+    const auto done = co_await s.ledger.handle(std::move(joined), std::move(by));
+    if (!done) co_return tl::unexpected(done.error());
+  }
+  // Another call may have told the same meanwhile: each event is asked for anew.
+  while (true) {
+    auto news = s.ledger.cluster().news(agent, request);
+    if (news.empty()) break;
+    auto by = "agent " + agent;
+    const auto done = co_await s.ledger.handle(std::move(news.front()), std::move(by));
+    if (!done) co_return tl::unexpected(done.error());
+  }
+
+  const auto deadline = deadline_after(static_cast<double>(request.wait_milliseconds) / 1000);
+  while (true) {
+    auto reply = reply_to(s, request);
+    const bool superseded = (*caller)->sequence != request.sequence;
+    const bool news = reply.epoch != request.known_epoch || reply.version != request.known_version ||
+                      !reply.acknowledged.empty();
+    if (news || superseded || until(deadline).count() == 0) {
+      co_await s.ledger.durable();
+      visit.answered();
+      co_return reply;
+    }
+    co_await s.ledger.wait(Ledger::agent_key(agent), until(deadline));
+  }
+}
+
+/// The rank of "[rank=3] text", as launchers of several processes of one slot write, and the text without it.
+int take_rank(api::LogEntry& entry) {
+  constexpr std::string_view kBegin = "[rank=";
+  constexpr int kRankMax = 100'000;
+  int rank = 0;
+  if (entry.partial || !entry.log.starts_with(kBegin)) return entry.rank;
+  const char* end = entry.log.data() + entry.log.size();
+  const auto [after, error] = std::from_chars(entry.log.data() + kBegin.size(), end, rank);
+  if (error != std::errc() || rank < 0 || rank > kRankMax || end - after < 2 || after[0] != ']' ||
+      after[1] != ' ')
+    return entry.rank;
+  entry.log.erase(0, static_cast<std::size_t>(after + 2 - entry.log.data()));
+  return rank;
+}
+
+/// "WARNING" of "WARNING: determined: …", which is how Python's loggers write; else what the agent says.
+std::string level_of(const api::LogEntry& entry) {
+  for (const std::string_view level : {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
+    if (entry.log.starts_with(level) && std::string_view(entry.log).substr(level.size()).starts_with(": "))
+      return std::string(level);
+  return entry.level;
+}
+
+asio::awaitable<Result<Empty>> logs(Services& s, LogPolicies& policies, Context context, Logs request) {
+  if (const auto allowed = require_agent(context.principal); !allowed)
+    co_return tl::unexpected(allowed.error());
+  if (auto wrong = api::problem(static_cast<const api::LogBatch&>(request)))
+    co_return tl::unexpected(*std::move(wrong));
+  const auto task = request.allocation_id.substr(0, request.allocation_id.rfind('.'));
+  std::vector<store::Change> changes;
+  store::AddLogs* open = nullptr;
+  std::int64_t next = 0;
+  for (auto& entry : request.entries) {
+    const auto stream = fmt::format("{}/{}/{}", request.allocation_id, entry.rank, entry.stdtype);
+    if (open == nullptr || open->stream != stream || next != entry.sequence) {
+      changes.push_back(store::AddLogs{.stream = stream, .first_sequence = entry.sequence, .lines = {}});
+      open = &std::get<store::AddLogs>(*changes.back());
+    }
+    next = entry.sequence + 1;
+    if (entry.encoding == "base64") {
+      auto bytes = base64_decode(entry.log);
+      if (!bytes) co_return tl::unexpected(bytes.error());
+      entry.log = *std::move(bytes);
+    }
+    const int rank = take_rank(entry);
+    open->lines.push_back({.task_id = task,
+                           .allocation_id = request.allocation_id,
+                           .agent_id = request.agent_id,
+                           .rank = rank,
+                           .source = "task",
+                           .stdtype = entry.stdtype,
+                           .level = level_of(entry),
+                           .log = std::move(entry.log),
+                           .partial = entry.partial,
+                           .timestamp = entry.timestamp});
+  }
+  // Before the lines are durable: lines that are sent again are looked at again, those that are stored are
+  // not.
+  auto matched = policies.found(s.ledger.cluster(), request.allocation_id, request.agent_id, changes);
+  for (auto& match : matched) {
+    cluster::Event event = std::move(match);
+    auto by = "agent " + request.agent_id;
+    const auto noted = co_await s.ledger.handle(std::move(event), std::move(by));
+    if (!noted) break;  // the allocation is over meanwhile
+  }
+  co_await s.ledger.write(std::move(changes));
+  co_return Empty{};
+}
+
+asio::awaitable<http::Response> model_definition(Services& s, http::Request request, std::any principal) {
+  if (const auto allowed = require_agent(principal); !allowed)
+    co_return http::error_response(allowed.error());
+  const auto digest = request.parameters["digest"];
+  auto read = [&s, digest] { return s.store.model_definition(digest); };
+  auto archive = co_await offload(s, std::move(read));
+  if (!archive)
+    co_return http::error_response(
+        Error(ErrorCode::NotFound, fmt::format("model definition {} not found", digest)));
+  http::Response response;
+  response.headers.set("Content-Type", "application/gzip");
+  response.body = *std::move(archive);
+  co_return response;
+}
+
+}  // namespace
+
+void add_agent_routes(http::Router& router, Services& s) {
+  const std::string tag = "Agents";
+  const auto calls = std::make_shared<Calls>();
+  const auto policies = std::make_shared<LogPolicies>();
+  router.add<Sync, api::SyncReply>(
+      Verb::Post, "/api/v1/agents/{agentId}/sync",
+      [&s, calls](Context c, Sync r) { return sync(s, *calls, std::move(c), std::move(r)); },
+      Doc{.summary = "An agent says what it has and is told what it shall have", .tag = tag});
+  router.add<Logs, Empty>(
+      Verb::Post, "/api/v1/agents/{agentId}/logs",
+      [&s, policies](Context c, Logs r) { return logs(s, *policies, std::move(c), std::move(r)); },
+      Doc{.summary = "Lines that tasks wrote; durable when answered, each stored once", .tag = tag});
+  router.add_closed_raw(Verb::Get, "/api/v1/agents/{agentId}/model_definitions/{digest}",
+                        [&s](http::Request r, std::any caller) {
+                          return model_definition(s, std::move(r), std::move(caller));
+                        });
+}
+
+}  // namespace det::master

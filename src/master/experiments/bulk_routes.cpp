@@ -1,0 +1,244 @@
+// The same done to many experiments, or to the experiments of many runs, at once. Each is answered on its
+// own.
+
+#include <functional>
+
+#include "det/master/experiments/experiment_actions.h"
+#include "det/master/objects.h"
+#include "det/master/rights/rights.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+constexpr std::size_t kMost = 10'000;
+
+struct Filters {
+  std::string name, description;
+  std::vector<std::string> labels, states;
+  std::optional<bool> archived;
+  std::vector<UserId> user_ids;
+  std::optional<std::int64_t> project_id;
+  std::vector<ExperimentId> excluded_experiment_ids;
+};
+BOOST_DESCRIBE_STRUCT(Filters, (),
+                      (name, description, labels, states, archived, user_ids, project_id,
+                       excluded_experiment_ids))
+struct BulkRequest {
+  std::int64_t project_id = 0;
+  std::vector<ExperimentId> experiment_ids;
+  std::optional<Filters> filters;  ///< instead of ids
+  std::int64_t destination_project_id = 0;
+  std::optional<std::int32_t> num_days;  ///< for which logs are kept
+};
+BOOST_DESCRIBE_STRUCT(BulkRequest, (),
+                      (project_id, experiment_ids, filters, destination_project_id, num_days))
+struct ExperimentResult {
+  std::string error;
+  ExperimentId id;
+};
+BOOST_DESCRIBE_STRUCT(ExperimentResult, (), (error, id))
+struct BulkReply {
+  std::vector<ExperimentResult> results;
+};
+BOOST_DESCRIBE_STRUCT(BulkReply, (), (results))
+
+struct RunsRequest {
+  std::vector<TrialId> run_ids;
+  std::int64_t project_id = 0, source_project_id = 0, destination_project_id = 0;
+};
+BOOST_DESCRIBE_STRUCT(RunsRequest, (), (run_ids, project_id, source_project_id, destination_project_id))
+struct RunResult {
+  std::string error;
+  TrialId id;
+};
+BOOST_DESCRIBE_STRUCT(RunResult, (), (error, id))
+struct RunsReply {
+  std::vector<RunResult> results;
+};
+BOOST_DESCRIBE_STRUCT(RunsReply, (), (results))
+
+/// What is done to each, and what one needs for it.
+struct Action {
+  std::function<asio::awaitable<Result<Empty>>(Context, ExperimentId, std::int64_t destination)> act;
+  access::Permission permission;
+};
+
+/// The action, where the caller may.
+asio::awaitable<Result<Empty>> act(Services& s, Context context, const Action& action, ExperimentId id,
+                                   std::int64_t destination) {
+  const auto allowed = co_await may(s, context.principal, action.permission, Kind::Experiment, id.value());
+  if (!allowed) co_return tl::unexpected(allowed.error());
+  if (destination > 0) {
+    const auto open =
+        co_await may(s, context.principal, access::Permission::CreateExperiment, Kind::Project, destination);
+    if (!open) co_return tl::unexpected(open.error());
+  }
+  co_return co_await action.act(std::move(context), id, destination);
+}
+
+asio::awaitable<Result<std::vector<ExperimentId>>> chosen(Services& s, const std::any& principal,
+                                                          const BulkRequest& request) {
+  if (!request.filters) {
+    if (request.experiment_ids.size() > kMost)
+      co_return invalid_argument("experimentIds names {}; at most {} are done at once",
+                                 request.experiment_ids.size(), kMost);
+    co_return request.experiment_ids;
+  }
+  const auto& in = *request.filters;
+  auto states = parse_states(in.states);
+  if (!states) co_return tl::unexpected(states.error());
+  store::ExperimentQuery query{.states = *std::move(states), .archived = in.archived};
+  query.name = in.name;
+  query.description = in.description;
+  query.labels = in.labels;
+  query.owners = in.user_ids;
+  query.not_ids = in.excluded_experiment_ids;
+  query.project_id = in.project_id;
+  if (!query.project_id && request.project_id > 0) query.project_id = request.project_id;
+  query.projects = Sight(s, principal, access::Permission::ViewExperimentMetadata).projects();
+  query.page.limit = static_cast<std::int64_t>(kMost);
+  auto read = [&s, query] { return s.store.list_experiments(query); };
+  const auto found = co_await offload(s, std::move(read));
+  std::vector<ExperimentId> ids;
+  for (const auto& experiment : found.experiments) ids.push_back(experiment.id);
+  co_return ids;
+}
+
+asio::awaitable<Result<BulkReply>> each(Services& s, Context context, BulkRequest request, Action action) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  const auto ids = co_await chosen(s, context.principal, request);
+  if (!ids) co_return tl::unexpected(ids.error());
+  BulkReply reply;
+  for (const auto id : *ids) {
+    const auto done = co_await act(s, context, action, id, request.destination_project_id);
+    reply.results.push_back({done ? "" : done.error().message(), id});
+  }
+  co_return reply;
+}
+
+/// A run is a trial here. What an experiment is asked to do, a run can be where it is the only one of its
+/// experiment.
+asio::awaitable<Result<ExperimentId>> experiment_of(Services& s, TrialId id) {
+  auto read = [&s, id]() -> Result<ExperimentId> {
+    const auto trial = s.store.trial(id);
+    if (!trial) return not_found("run '{}' not found", id);
+    if (const auto count = s.store.trials(trial->experiment_id).size(); count != 1)
+      return failed_precondition(
+          "run {} is one of {} of experiment {}; this is done to the experiment as a whole", id, count,
+          trial->experiment_id);
+    return trial->experiment_id;
+  };
+  co_return co_await offload(s, std::move(read));
+}
+
+asio::awaitable<Result<RunsReply>> each_run(Services& s, Context context, RunsRequest request,
+                                            Action action) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  if (request.run_ids.size() > kMost)
+    co_return invalid_argument("runIds names {}; at most {} are done at once", request.run_ids.size(), kMost);
+  RunsReply reply;
+  for (const auto id : request.run_ids) {
+    const auto experiment = co_await experiment_of(s, id);
+    std::string error = experiment ? "" : experiment.error().message();
+    if (experiment) {
+      const auto done = co_await act(s, context, action, *experiment, request.destination_project_id);
+      if (!done) error = done.error().message();
+    }
+    reply.results.push_back({std::move(error), id});
+  }
+  co_return reply;
+}
+
+asio::awaitable<Result<RunsReply>> kill_runs(Services& s, Context context, RunsRequest request) {
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  RunsReply reply;
+  for (const auto id : request.run_ids) {
+    const auto allowed =
+        co_await may(s, context.principal, access::Permission::EndExperiment, Kind::Trial, id.value());
+    if (!allowed) {
+      reply.results.push_back({allowed.error().message(), id});
+      continue;
+    }
+    const auto done = co_await kill_trial(s, context, id);
+    reply.results.push_back({done ? "" : done.error().message(), id});
+  }
+  co_return reply;
+}
+
+}  // namespace
+
+void add_bulk_routes(http::Router& router, Services& s) {
+  using enum access::Permission;
+  const auto command = [&s](cluster::Verb verb) {
+    const bool ends = verb == cluster::Verb::Cancel || verb == cluster::Verb::Kill;
+    return Action{[&s, verb](Context c, ExperimentId id, std::int64_t) {
+                    return command_experiment(s, std::move(c), id, verb);
+                  },
+                  ends ? EndExperiment : UpdateExperiment};
+  };
+  const auto archive = [&s](bool on) {
+    return Action{[&s, on](Context c, ExperimentId id, std::int64_t) {
+                    return archive_experiment(s, std::move(c), id, on);
+                  },
+                  UpdateExperimentMetadata};
+  };
+  const Action move{[&s](Context c, ExperimentId id, std::int64_t to) {
+                      return move_experiment(s, std::move(c), id, store::ProjectId(to));
+                    },
+                    UpdateExperiment};
+  const Action remove{
+      [&s](Context c, ExperimentId id, std::int64_t) { return delete_experiment(s, std::move(c), id); },
+      DeleteExperiment};
+  const std::vector<std::pair<std::string, Action>> actions = {{"activate", command(cluster::Verb::Activate)},
+                                                               {"pause", command(cluster::Verb::Pause)},
+                                                               {"cancel", command(cluster::Verb::Cancel)},
+                                                               {"kill", command(cluster::Verb::Kill)},
+                                                               {"archive", archive(true)},
+                                                               {"unarchive", archive(false)},
+                                                               {"move", move},
+                                                               {"delete", remove}};
+  for (const auto& [word, action] : actions) {
+    const bool deletes = word == "delete";
+    router.add<BulkRequest, BulkReply>(
+        deletes ? Verb::Delete : Verb::Post, "/api/v1/projects/{projectId}/experiments/" + word,
+        [&s, action = action](Context c, BulkRequest r) {
+          return each(s, std::move(c), std::move(r), action);
+        },
+        Doc{.summary = word + " many experiments: these, or with `filters` all that match; each has a result",
+            .tag = "Experiments",
+            .takes_body = deletes});
+    if (word == "kill" || word == "cancel") continue;
+    const auto of_runs = word == "activate" ? std::string("resume") : word;
+    router.add<RunsRequest, RunsReply>(
+        Verb::Post, "/api/v1/runs/" + of_runs,
+        [&s, action = action](Context c, RunsRequest r) {
+          return each_run(s, std::move(c), std::move(r), action);
+        },
+        Doc{.summary = of_runs + " the experiments of runs, each of which is the only one of its experiment",
+            .tag = "Trials"});
+  }
+  router.add<BulkRequest, BulkReply>(
+      Verb::Put, "/api/v1/projects/{projectId}/experiments/retain_logs",
+      [&s](Context c, BulkRequest r) -> asio::awaitable<Result<BulkReply>> {
+        if (!r.num_days) co_return invalid_argument("numDays is missing; -1 keeps logs for ever");
+        const Action keep{[&s, days = *r.num_days](Context, ExperimentId id, std::int64_t) {
+                            return retain_logs(s, id, days);
+                          },
+                          UpdateExperiment};
+        co_return co_await each(s, std::move(c), std::move(r), keep);
+      },
+      Doc{.summary =
+              "For how many days after their end the logs of many experiments are kept; each has a result",
+          .tag = "Logs"});
+  router.add<RunsRequest, RunsReply>(
+      Verb::Post, "/api/v1/runs/kill",
+      [&s](Context c, RunsRequest r) { return kill_runs(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Kill these trials", .tag = "Trials"});
+}
+
+}  // namespace det::master

@@ -1,0 +1,179 @@
+// Access tokens: sessions that users make for their programs.
+
+#include <algorithm>
+#include <charconv>
+
+#include "det/master/objects.h"
+#include "det/master/rights/rights.h"
+#include "det/master/services.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Verb;
+using store::AccessTokenId;
+using store::AccessTokenRecord;
+
+constexpr std::int64_t kDefaultHours = 30 * 24;
+constexpr std::int64_t kHoursMax = 100 * 365 * 24;  // what "never" means
+
+struct TokenObject {
+  AccessTokenId id;
+  UserId user_id;
+  std::optional<Time> expiry, created_at;
+  std::string token_type = "TOKEN_TYPE_ACCESS_TOKEN";
+  bool revoked = false;
+  std::string description;
+};
+BOOST_DESCRIBE_STRUCT(TokenObject, (), (id, user_id, expiry, created_at, token_type, revoked, description))
+struct ListQuery {
+  std::vector<AccessTokenId> token_ids;
+  std::string username, sort_by, order_by;
+  bool show_inactive = false;
+  std::int32_t offset = 0, limit = 0;
+};
+BOOST_DESCRIBE_STRUCT(ListQuery, (), (token_ids, username, sort_by, order_by, show_inactive, offset, limit))
+struct ListReply {
+  std::vector<TokenObject> token_info;
+  api::Pagination pagination;
+};
+BOOST_DESCRIBE_STRUCT(ListReply, (), (token_info, pagination))
+struct CreateRequest {
+  UserId user_id;
+  std::string lifespan;  ///< "48h"; "-1h": as long as possible; empty: 30 days
+  std::string description;
+};
+BOOST_DESCRIBE_STRUCT(CreateRequest, (), (user_id, lifespan, description))
+struct CreateReply {
+  std::string token;
+  AccessTokenId token_id;
+};
+BOOST_DESCRIBE_STRUCT(CreateReply, (), (token, token_id))
+struct PatchRequest {
+  AccessTokenId token_id;
+  std::optional<std::string> description;
+  bool set_revoked = false;
+};
+BOOST_DESCRIBE_STRUCT(PatchRequest, (), (token_id, description, set_revoked))
+struct PatchReply {
+  TokenObject token_info;
+};
+BOOST_DESCRIBE_STRUCT(PatchReply, (), (token_info))
+
+TokenObject to_object(const AccessTokenRecord& r) {
+  return {.id = r.id,
+          .user_id = r.user,
+          .expiry = r.expires,
+          .created_at = r.creation_time,
+          .revoked = r.revoked,
+          .description = r.description};
+}
+
+/// Whole hours, as the command line sends them.
+Result<std::int64_t> hours_of(const std::string& lifespan) {
+  if (lifespan.empty()) return kDefaultHours;
+  std::int64_t hours = 0;
+  const auto* end = lifespan.data() + lifespan.size();
+  const auto [rest, error] = std::from_chars(lifespan.data(), end, hours);
+  if (error != std::errc() || std::string_view(rest, static_cast<std::size_t>(end - rest)) != "h")
+    return invalid_argument("lifespan is '{}'; it must be whole hours like '48h', or '-1h' for no end",
+                            lifespan);
+  if (hours == -1) return kHoursMax;
+  if (hours < 1 || hours > kHoursMax)
+    return invalid_argument("lifespan is '{}'; it must be from 1h to {}h, or '-1h' for no end", lifespan,
+                            kHoursMax);
+  return hours;
+}
+
+Result<void> may_see(const UserPrincipal& user, UserId owner) {
+  if (user.admin || user.id == owner) return {};
+  return fail(ErrorCode::PermissionDenied,
+              "the tokens of other users are for administrators; you see and change your own");
+}
+
+asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery q) {
+  const auto user = require_person(context.principal);
+  if (!user) co_return tl::unexpected(user.error());
+  std::optional<UserId> owner;
+  if (!q.username.empty()) {
+    const auto* named = s.auth.user(q.username);
+    if (named == nullptr) co_return not_found("user '{}' not found", q.username);
+    owner = named->id;
+  } else if (!user->admin) {
+    owner = user->id;
+  }
+  if (owner)
+    if (const auto allowed = may_see(*user, *owner); !allowed) co_return tl::unexpected(allowed.error());
+  const auto now = s.ledger.now();
+  std::vector<TokenObject> found;
+  for (const auto& [id, record] : s.auth.access_tokens()) {
+    if (owner && record.user != *owner) continue;
+    if (!q.show_inactive && (record.revoked || record.expires < now)) continue;
+    if (!q.token_ids.empty() && std::find(q.token_ids.begin(), q.token_ids.end(), id) == q.token_ids.end())
+      continue;
+    found.push_back(to_object(record));
+  }
+  if (q.order_by == "ORDER_BY_DESC") std::reverse(found.begin(), found.end());
+  const auto span = page_of(found.size(), q.offset, q.limit);
+  ListReply reply{.token_info = {}, .pagination = span.pagination};
+  for (auto i = span.begin; i < span.end; ++i) reply.token_info.push_back(std::move(found[i]));
+  co_return reply;
+}
+
+asio::awaitable<Result<CreateReply>> create(Services& s, Context context, CreateRequest request) {
+  const auto user = require_person(context.principal);
+  if (!user) co_return tl::unexpected(user.error());
+  const auto owner = request.user_id.value() == 0 ? user->id : request.user_id;
+  if (!s.auth.users().contains(owner)) co_return not_found("user {} not found", owner);
+  if (const auto allowed = may_see(*user, owner); !allowed) co_return tl::unexpected(allowed.error());
+  const auto permission = access::Permission::CreateToken;
+  const auto makes = co_await may(s, context.principal, permission, Kind::Cluster, json::value(""));
+  if (!makes) co_return tl::unexpected(makes.error());
+  const auto hours = hours_of(request.lifespan);
+  if (!hours) co_return tl::unexpected(hours.error());
+  const auto expires = s.ledger.now() + *hours * 3600 * kSecond;
+  auto description = std::move(request.description);
+  auto made = co_await s.auth.create_access_token(owner, std::move(description), expires);
+  co_return CreateReply{.token = std::move(made.token), .token_id = made.id};
+}
+
+asio::awaitable<Result<PatchReply>> patch(Services& s, Context context, PatchRequest request) {
+  const auto user = require_person(context.principal);
+  if (!user) co_return tl::unexpected(user.error());
+  const auto found = s.auth.access_tokens().find(request.token_id);
+  if (found == s.auth.access_tokens().end()) co_return not_found("token {} not found", request.token_id);
+  if (const auto allowed = may_see(*user, found->second.user); !allowed)
+    co_return tl::unexpected(allowed.error());
+  auto description = std::move(request.description);
+  const auto changed =
+      co_await s.auth.change_access_token(request.token_id, std::move(description), request.set_revoked);
+  co_return PatchReply{to_object(changed)};
+}
+
+}  // namespace
+
+void add_token_routes(http::Router& router, Services& s) {
+  const std::string tag = "Tokens";
+  router.add<ListQuery, ListReply>(
+      Verb::Get, "/api/v1/tokens",
+      [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
+      Doc{.summary = "List access tokens; an administrator sees those of all",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
+  router.add<CreateRequest, CreateReply>(
+      Verb::Post, "/api/v1/tokens",
+      [&s](Context c, CreateRequest r) { return create(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Make an access token for oneself, an administrator for anyone",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
+  router.add<PatchRequest, PatchReply>(
+      Verb::Patch, "/api/v1/tokens/{tokenId}",
+      [&s](Context c, PatchRequest r) { return patch(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Describe or revoke an access token",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
+}
+
+}  // namespace det::master

@@ -1,0 +1,63 @@
+#include "det/master/pools/pool_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace det::master {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<cluster::Pools> read(std::string_view text, json::object* rest = nullptr) {
+  auto document = json::parse(text)->get_object();
+  auto pools = take_pools(document);
+  if (rest != nullptr) *rest = document;
+  return pools;
+}
+
+TEST(PoolSettings, WithoutAWordThereIsOnePoolThatServesInOrderOfSubmission) {
+  const auto pools = read("{}");
+  ASSERT_TRUE(pools);
+  ASSERT_EQ(pools->pools.size(), 1u);
+  EXPECT_EQ(pools->pools[0].name, "default");
+  EXPECT_EQ(pools->pools[0].policy, scheduler::Policy::Fifo);
+}
+
+TEST(PoolSettings, APoolWithoutASchedulerHasTheManagersAndTheRestIsLeftAlone) {
+  json::object rest;
+  const auto pools = read(R"({"resource_manager": {"scheduler": {"type": "priority", "preemption": true},
+                               "default_aux_resource_pool": "cpu"},
+                              "resource_pools": [{"pool_name": "default"},
+                                {"pool_name": "cpu", "max_aux_containers_per_agent": 3,
+                                 "scheduler": {"type": "fair_share"}}],
+                              "max_restarts": 2})",
+                          &rest);
+  ASSERT_TRUE(pools) << pools.error().message();
+  EXPECT_EQ(pools->default_aux, "cpu");
+  EXPECT_EQ(pools->pools.at(0).policy, scheduler::Policy::Priority);
+  EXPECT_TRUE(pools->pools.at(0).preemption);
+  EXPECT_EQ(pools->pools.at(1).policy, scheduler::Policy::FairShare);
+  EXPECT_EQ(pools->pools.at(1).zero_slot_max, 3);
+  EXPECT_EQ(json::serialize(rest), R"({"max_restarts":2})");
+}
+
+TEST(PoolSettings, SaysEveryProblemAtOnce) {
+  const auto pools =
+      read(R"({"resource_manager": {"type": "kubernetes", "default_compute_resource_pool": "gone"},
+                              "resource_pools": [{"pool_name": "a", "scheduler": {"type": "best"}}, {"name": "b"},
+                                {"pool_name": "a", "max_aux_containers_per_agent": -1,
+                                 "scheduler": {"preemption": true}}]})");
+  ASSERT_FALSE(pools);
+  for (const auto* words :
+       {"resource_manager.type is 'kubernetes'",
+        "resource_pools[0].scheduler.type is 'best'; it must be one of",
+        "resource_pools[1].pool_name is missing", "resource_pools[1].name is not known here",
+        "resource_pools[2].pool_name 'a' was given to another pool before",
+        "resource_pools[2].max_aux_containers_per_agent is -1",
+        "resource_pools[2].scheduler.preemption is true; only the scheduler of type priority has it",
+        "resource_manager names the default pool 'gone', which is not in resource_pools"})
+    EXPECT_THAT(pools.error().message(), HasSubstr(words));
+}
+
+}  // namespace
+}  // namespace det::master

@@ -1,0 +1,300 @@
+// Roles: which there are, who has them, and giving and taking them.
+
+#include <algorithm>
+
+#include "det/master/objects.h"
+#include "det/master/rights/rights.h"
+#include "det/master/rights/role_objects.h"
+#include "det/master/workspaces/workspace_objects.h"
+
+namespace det::master {
+namespace {
+
+using access::Permission;
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+using Record = RoleBook::Record;
+
+struct SummaryReply {
+  std::vector<RoleObject> roles;
+  std::vector<AssignmentSummary> assignments;
+};
+BOOST_DESCRIBE_STRUCT(SummaryReply, (), (roles, assignments))
+struct SearchRequest {
+  std::int32_t offset = 0, limit = 0;
+  std::int32_t workspace_id = 0;  ///< by assignability: the scope; 0: the cluster
+};
+BOOST_DESCRIBE_STRUCT(SearchRequest, (), (offset, limit, workspace_id))
+struct SearchReply {
+  std::vector<RoleObject> roles;
+  api::Pagination pagination;
+};
+BOOST_DESCRIBE_STRUCT(SearchReply, (), (roles, pagination))
+struct ByIds {
+  std::vector<std::int32_t> role_ids;
+};
+BOOST_DESCRIBE_STRUCT(ByIds, (), (role_ids))
+struct OfUser {
+  UserId user_id;
+};
+BOOST_DESCRIBE_STRUCT(OfUser, (), (user_id))
+struct OfGroup {
+  GroupId group_id;
+};
+BOOST_DESCRIBE_STRUCT(OfGroup, (), (group_id))
+struct RolesReply {
+  std::vector<RoleWithAssignments> roles;
+};
+BOOST_DESCRIBE_STRUCT(RolesReply, (), (roles))
+struct OfWorkspace {
+  WorkspaceId workspace_id;
+  std::string name;  ///< part of the names of users and groups
+};
+BOOST_DESCRIBE_STRUCT(OfWorkspace, (), (workspace_id, name))
+struct MembersReply {
+  std::vector<GroupObject> groups;
+  std::vector<api::User> users_assigned_directly;
+  std::vector<RoleWithAssignments> assignments;
+};
+BOOST_DESCRIBE_STRUCT(MembersReply, (), (groups, users_assigned_directly, assignments))
+struct AssignmentsRequest {
+  std::vector<GroupAssignment> group_role_assignments;
+  std::vector<UserAssignment> user_role_assignments;
+};
+BOOST_DESCRIBE_STRUCT(AssignmentsRequest, (), (group_role_assignments, user_role_assignments))
+
+SummaryReply summary_of(const std::vector<access::Grant>& grants) {
+  SummaryReply reply;
+  reply.assignments = summaries(grants);
+  for (const auto& one : reply.assignments)
+    reply.roles.push_back(to_object(*access::find_role(access::RoleId(one.role_id))));
+  return reply;
+}
+
+asio::awaitable<Result<SummaryReply>> summary(Services& s, Context context) {
+  const auto caller = caller_of(s, context.principal);
+  if (!caller) co_return tl::unexpected(caller.error());
+  co_return summary_of(caller->grants);
+}
+
+SearchReply search(const SearchRequest& request, bool for_workspaces) {
+  std::vector<RoleObject> all;
+  for (const auto& role : access::roles())
+    if (!for_workspaces || !role.cluster_only) all.push_back(to_object(role));
+  const auto span = page_of(all.size(), request.offset, request.limit);
+  SearchReply reply{.roles = {}, .pagination = span.pagination};
+  for (auto i = span.begin; i < span.end; ++i) reply.roles.push_back(std::move(all[i]));
+  return reply;
+}
+
+/// The assignments of which the caller may know: its own, and those where it assigns.
+std::vector<Record> known_to(Services& s, const std::any& principal) {
+  const auto caller = caller_of(s, principal);
+  const Sight sight(s, principal, Permission::AssignRoles);
+  std::vector<Record> known;
+  for (const auto& record : s.roles.all())
+    if (sight.all() ||
+        (caller && (record.user == caller->user || s.roles.groups().has(record.group, caller->user))) ||
+        (record.workspace != 0 && sight.workspace(record.workspace)))
+      known.push_back(record);
+  return known;
+}
+
+asio::awaitable<Result<RolesReply>> by_ids(Services& s, Context context, ByIds request) {
+  auto known = known_to(s, context.principal);
+  std::erase_if(known, [&](const Record& record) {
+    return std::find(request.role_ids.begin(), request.role_ids.end(), record.role) == request.role_ids.end();
+  });
+  RolesReply reply{with_assignments(known)};
+  for (const auto id : request.role_ids) {  // also those that nobody has
+    const auto* role = access::find_role(access::RoleId(id));
+    if (role == nullptr) co_return not_found("role {} not found", id);
+    const auto shown = std::any_of(reply.roles.begin(), reply.roles.end(),
+                                   [&](const auto& entry) { return entry.role.role_id == id; });
+    if (!shown) reply.roles.push_back({.group_role_assignments = {}, .role = to_object(*role)});
+  }
+  co_return reply;
+}
+
+asio::awaitable<Result<RolesReply>> by_user(Services& s, Context context, OfUser query) {
+  if (!s.auth.users().contains(query.user_id)) co_return not_found("user '{}' not found", query.user_id);
+  auto known = known_to(s, context.principal);
+  std::erase_if(known, [&](const Record& record) { return record.user != query.user_id; });
+  co_return RolesReply{with_assignments(known)};
+}
+
+asio::awaitable<Result<SummaryReply>> by_group(Services& s, Context context, OfGroup query) {
+  if (s.roles.groups().find(query.group_id) == nullptr)
+    co_return not_found("group {} not found", query.group_id);
+  std::vector<access::Grant> grants;
+  for (const auto& record : known_to(s, context.principal)) {
+    if (record.group != query.group_id) continue;
+    grants.push_back({access::RoleId(record.role),
+                      record.workspace == 0 ? std::nullopt : std::optional(record.workspace)});
+  }
+  co_return summary_of(grants);
+}
+
+asio::awaitable<Result<MembersReply>> members(Services& s, OfWorkspace query) {
+  const auto workspace = find_workspace(s, query.workspace_id);
+  if (!workspace) co_return tl::unexpected(workspace.error());
+  std::vector<Record> here;
+  MembersReply reply;
+  for (const auto& record : s.roles.all()) {
+    if (record.workspace != query.workspace_id.value()) continue;
+    if (const auto* group = s.roles.groups().find(record.group)) {
+      if (!mentions(group->name, query.name)) continue;
+      const auto known = std::ranges::any_of(
+          reply.groups, [group](const auto& other) { return other.group_id == group->id; });
+      if (!known) reply.groups.push_back(to_object(s, *group));
+      here.push_back(record);
+      continue;
+    }
+    const auto user = s.auth.users().find(record.user);
+    if (user == s.auth.users().end()) continue;
+    if (!mentions(user->second.username, query.name)) continue;
+    if (here.empty() || here.back().user != record.user)
+      reply.users_assigned_directly.push_back(to_api(user->second));
+    here.push_back(record);
+  }
+  reply.assignments = with_assignments(here);
+  co_return reply;
+}
+
+/// The role and its place; whose it is comes from elsewhere.
+Result<Record> record_of(Services& s, const AssignmentObject& assignment) {
+  const auto id = assignment.role.role_id;
+  const auto* role = access::find_role(access::RoleId(id));
+  if (role == nullptr) return not_found("role {} not found", id);
+  const auto workspace = assignment.scope_workspace_id.value_or(0);
+  if (workspace != 0 && assignment.scope_cluster)
+    return invalid_argument(
+        "the role {} is assigned to the cluster and to workspace {}; one assignment has one", role->name,
+        workspace);
+  if (workspace != 0 && s.workspaces.find(WorkspaceId(workspace)) == nullptr)
+    return not_found("workspace {} not found", workspace);
+  if (workspace != 0 && role->cluster_only)
+    return invalid_argument("the role {} is for the whole cluster; it cannot be assigned in a workspace",
+                            role->name);
+  return Record{UserId{}, id, workspace};
+}
+
+/// What the request names, or all that is wrong with it first.
+Result<std::vector<Record>> records_of(Services& s, const AssignmentsRequest& request) {
+  if (request.user_role_assignments.empty() && request.group_role_assignments.empty())
+    return invalid_argument("userRoleAssignments and groupRoleAssignments are empty; nothing would be done");
+  std::vector<Record> records;
+  for (const auto& [user, assignment] : request.user_role_assignments) {
+    if (!s.auth.users().contains(user)) return not_found("user '{}' not found", user);
+    DET_TRY(auto record, record_of(s, assignment));
+    record.user = user;
+    records.push_back(record);
+  }
+  for (const auto& [group, assignment] : request.group_role_assignments) {
+    if (s.roles.groups().find(group) == nullptr) return not_found("group {} not found", group);
+    DET_TRY(auto record, record_of(s, assignment));
+    record.group = group;
+    records.push_back(record);
+  }
+  return records;
+}
+
+/// Nobody gives, or takes, what they do not have themselves.
+Result<void> may_assign(Services& s, const std::any& principal, const Record& record) {
+  DET_TRY(const auto caller, caller_of(s, principal));
+  access::Object object{.what = "the cluster", .workspace = std::nullopt, .workspace_name = {}, .owners = {}};
+  if (record.workspace != 0) {
+    object.workspace = record.workspace;
+    object.workspace_name = s.workspaces.find(WorkspaceId(record.workspace))->name;
+    object.what = fmt::format("workspace '{}'", object.workspace_name);
+  }
+  const auto decision = access::decide(s.roles.mode(), caller, Permission::AssignRoles, object);
+  if (decision.answer == access::Answer::Hidden) return not_found("workspace {} not found", record.workspace);
+  if (decision.answer == access::Answer::No) return fail(ErrorCode::PermissionDenied, "{}", decision.reason);
+  const auto& role = *access::find_role(access::RoleId(record.role));
+  for (const auto permission : role.permissions)
+    if (access::decide(s.roles.mode(), caller, permission, object).answer != access::Answer::Yes)
+      return fail(ErrorCode::PermissionDenied,
+                  "user '{}' may not assign the role {} in {}: it grants more than the user has there",
+                  caller.name, role.name, object.what);
+  return {};
+}
+
+asio::awaitable<Result<Empty>> change(Services& s, Context context, AssignmentsRequest request, bool add) {
+  const auto records = records_of(s, request);
+  if (!records) co_return tl::unexpected(records.error());
+  for (const auto& record : *records)
+    if (const auto allowed = may_assign(s, context.principal, record); !allowed)
+      co_return tl::unexpected(allowed.error());
+  if (!add) {
+    for (const auto& record : *records)
+      if (!s.roles.all().contains(record))
+        co_return not_found(
+            "{} does not have the role {} there",
+            record.group ? fmt::format("group {}", record.group) : fmt::format("user {}", record.user),
+            access::find_role(access::RoleId(record.role))->name);
+    const auto& users = s.auth.users();
+    auto after = s.roles;
+    after.remove(*records);
+    if (s.roles.has_administrator(users) && !after.has_administrator(users))
+      co_return failed_precondition(
+          "nobody would be ClusterAdmin any more; assign that role to another user first");
+  }
+  auto changes = add ? s.roles.assign(*records) : s.roles.remove(*records);
+  co_await s.ledger.write(std::move(changes));
+  co_return Empty{};
+}
+
+}  // namespace
+
+void add_role_routes(http::Router& router, Services& s) {
+  const std::string tag = "Roles";
+  const std::vector<ErrorCode> refusals = {ErrorCode::NotFound, ErrorCode::PermissionDenied,
+                                           ErrorCode::FailedPrecondition};
+  router.add<Empty, SummaryReply>(
+      Verb::Get, "/api/v1/permissions/summary", [&s](Context c, Empty) { return summary(s, std::move(c)); },
+      Doc{.summary = "The caller's roles; they count where the master enforces roles", .tag = tag});
+  for (const bool scoped : {false, true})
+    router.add<SearchRequest, SearchReply>(
+        Verb::Post, scoped ? "/api/v1/roles/search/by-assignability" : "/api/v1/roles/search",
+        [scoped](Context, SearchRequest r) -> asio::awaitable<Result<SearchReply>> {
+          co_return search(r, scoped && r.workspace_id != 0);
+        },
+        Doc{.summary = scoped ? "The roles that can be assigned in a workspace, or for the whole cluster"
+                              : "All roles with their permissions",
+            .tag = tag});
+  router.add<ByIds, RolesReply>(
+      Verb::Post, "/api/v1/roles/search/by-ids",
+      [&s](Context c, ByIds r) { return by_ids(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Roles, and who has them as far as the caller may know",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
+  router.add<OfUser, RolesReply>(
+      Verb::Get, "/api/v1/roles/search/by-user/{userId}",
+      [&s](Context c, OfUser q) { return by_user(s, std::move(c), q); },
+      Doc{.summary = "The roles of a user, as far as the caller may know",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
+  router.add<OfGroup, SummaryReply>(
+      Verb::Get, "/api/v1/roles/search/by-group/{groupId}",
+      [&s](Context c, OfGroup q) { return by_group(s, std::move(c), q); },
+      Doc{.summary = "The roles of a group, as far as the caller may know",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
+  router.add<OfWorkspace, MembersReply>(
+      Verb::Get, "/api/v1/roles/workspace/{workspaceId}",
+      [&s](Context, OfWorkspace q) { return members(s, std::move(q)); },
+      Doc{.summary = "Who has a role in a workspace", .tag = tag, .errors = {ErrorCode::NotFound}});
+  for (const bool add : {true, false})
+    router.add<AssignmentsRequest, Empty>(
+        Verb::Post, add ? "/api/v1/roles/add-assignments" : "/api/v1/roles/remove-assignments",
+        [&s, add](Context c, AssignmentsRequest r) { return change(s, std::move(c), std::move(r), add); },
+        Doc{.summary = add ? "Give users and groups roles; all or none"
+                           : "Take roles from users and groups; all or none",
+            .tag = tag,
+            .errors = refusals});
+}
+
+}  // namespace det::master

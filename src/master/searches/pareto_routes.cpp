@@ -1,0 +1,117 @@
+// Trials that are the best in some way, where several metrics count.
+
+#include "det/master/objects.h"
+#include "det/search/methods/pareto.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Verb;
+
+struct ParetoQuery {
+  ExperimentId experiment_id;
+  std::vector<std::string> metrics;  ///< validation metrics: "loss", "loss:min" or "accuracy:max"
+};
+BOOST_DESCRIBE_STRUCT(ParetoQuery, (), (experiment_id, metrics))
+struct ParetoPoint {
+  TrialId trial_id;
+  std::int64_t batches = 0;
+  std::vector<double> values;  ///< in the order of the metrics
+  json::object hparams;
+  std::string checkpoint_uuid;  ///< of the same number of batches; empty: none is kept
+};
+BOOST_DESCRIBE_STRUCT(ParetoPoint, (), (trial_id, batches, values, hparams, checkpoint_uuid))
+struct ParetoReply {
+  std::vector<std::string> metrics;
+  std::vector<ParetoPoint> front;  ///< ascending by the first metric's order, best first
+  std::int64_t validations = 0;    ///< that have all metrics
+};
+BOOST_DESCRIBE_STRUCT(ParetoReply, (), (metrics, front, validations))
+
+constexpr std::size_t kMetricsMax = 8;
+
+struct Metric {
+  std::string name;
+  bool smaller_is_better = true;
+};
+
+Result<std::vector<Metric>> parse(const std::vector<std::string>& texts) {
+  std::vector<Metric> metrics;
+  for (const auto& text : texts) {
+    Metric metric{text};
+    for (const auto* direction : {":min", ":max"})
+      if (text.ends_with(direction)) {
+        metric.name = text.substr(0, text.size() - 4);
+        metric.smaller_is_better = std::string_view(direction) == ":min";
+      }
+    if (metric.name.empty()) return invalid_argument("metrics has one without a name: \"{}\"", text);
+    for (const auto& other : metrics)
+      if (other.name == metric.name) return invalid_argument("metrics names {} twice", metric.name);
+    metrics.push_back(std::move(metric));
+  }
+  if (metrics.size() < 2 || metrics.size() > kMetricsMax)
+    return invalid_argument("metrics names {}; name from 2 to {} of them", metrics.size(), kMetricsMax);
+  return metrics;
+}
+
+/// Reads the store: on the pool.
+Result<ParetoReply> front_of(store::Store& store, const ParetoQuery& q, const std::vector<Metric>& metrics) {
+  const auto record = store.experiment(q.experiment_id);
+  if (!record || record->state == experiment::State::Deleted)
+    return not_found("experiment '{}' not found", q.experiment_id);
+  std::vector<ParetoPoint> all;
+  std::vector<std::vector<double>> points;
+  for (const auto& trial : store.trials(q.experiment_id))
+    for (const auto& report : store.metrics({.trial = trial.id, .group = "validation"})) {
+      ParetoPoint point{.trial_id = trial.id, .batches = report.batches, .hparams = trial.hparams};
+      std::vector<double> coordinates;
+      for (const auto& metric : metrics)
+        if (const auto value = value_of(report, metric.name)) {
+          point.values.push_back(*value);
+          coordinates.push_back(metric.smaller_is_better ? *value : -*value);
+        }
+      if (coordinates.size() < metrics.size()) continue;
+      all.push_back(std::move(point));
+      points.push_back(std::move(coordinates));
+    }
+  ParetoReply reply{.metrics = q.metrics, .validations = static_cast<std::int64_t>(all.size())};
+  if (all.empty())
+    return not_found("experiment {} has no validation with all of the metrics {}", q.experiment_id,
+                     fmt::join(q.metrics, ", "));
+  std::map<std::pair<TrialId, std::int64_t>, std::string> checkpoints;
+  for (const auto& checkpoint : store.checkpoints_of_experiment(q.experiment_id))
+    if (checkpoint.state == experiment::CheckpointState::Completed)
+      checkpoints[{checkpoint.trial_id, checkpoint.batches}] = checkpoint.uuid;
+  auto front = search::pareto_front(points);
+  std::ranges::stable_sort(front, {}, [&](std::size_t i) { return points[i]; });
+  for (const auto i : front) {
+    auto& point = all[i];
+    if (const auto kept = checkpoints.find({point.trial_id, point.batches}); kept != checkpoints.end())
+      point.checkpoint_uuid = kept->second;
+    reply.front.push_back(std::move(point));
+  }
+  return reply;
+}
+
+asio::awaitable<Result<ParetoReply>> pareto(Services& s, Context context, ParetoQuery q) {
+  if (const auto actor = require_actor(s, context.principal); !actor) co_return tl::unexpected(actor.error());
+  auto metrics = parse(q.metrics);
+  if (!metrics) co_return tl::unexpected(metrics.error());
+  auto read = [&s, q, metrics = *std::move(metrics)] { return front_of(s.store, q, metrics); };
+  co_return co_await offload(s, std::move(read));
+}
+
+}  // namespace
+
+void add_pareto_routes(http::Router& router, Services& s) {
+  router.add<ParetoQuery, ParetoReply>(
+      Verb::Get, "/api/v1/experiments/{experimentId}/pareto",
+      [&s](Context c, ParetoQuery q) { return pareto(s, std::move(c), std::move(q)); },
+      Doc{.summary = "Validations that no other one of the experiment beats in all of the metrics",
+          .tag = "Experiments",
+          .errors = {ErrorCode::NotFound}});
+}
+
+}  // namespace det::master

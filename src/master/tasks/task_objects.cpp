@@ -1,0 +1,89 @@
+#include "det/master/tasks/task_objects.h"
+
+#include "det/master/models/model_objects.h"
+
+namespace det::master {
+
+namespace {
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (auto& c : out) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return out;
+}
+
+}  // namespace
+
+void put(TaskReply& reply, const TaskKind& kind, api::Task task) {
+  auto& place = kind.type == task::Type::Command    ? reply.command
+                : kind.type == task::Type::Notebook ? reply.notebook
+                : kind.type == task::Type::Shell    ? reply.shell
+                                                    : reply.tensorboard;
+  place = std::move(task);
+}
+
+api::Task to_api(Services& s, const task::TaskRecord& r) {
+  api::Task t{.id = r.id,
+              .description = r.description,
+              .state = "STATE_" + upper(json::bd::enum_to_string(r.state, "?")),
+              .start_time = r.start_time,
+              .user_id = r.owner,
+              .username = username(s, r.owner),
+              .resource_pool = r.resource_pool,
+              .exit_status = r.exit_status,
+              .job_id = r.job_id,
+              .workspace_id = static_cast<std::int32_t>(r.workspace_id),
+              .type = task::type_word(r.type),
+              .slots = r.slots,
+              .is_ready = r.address.has_value(),
+              .end_time = r.end_time,
+              .exit_code = r.exit_code};
+  if (const auto user = s.auth.users().find(r.owner); user != s.auth.users().end())
+    t.display_name = user->second.display_name;
+  t.priority = r.priority.value_or(s.ledger.cluster().pool(r.resource_pool).default_priority);
+  if (r.type != task::Type::Command) t.service_address = fmt::format("/proxy/{}/", r.id);
+  if (r.type == task::Type::Tensorboard) {
+    t.experiment_ids = r.experiment_ids;
+    t.trial_ids = r.trial_ids;
+  }
+  if (const auto* live = s.ledger.cluster().task(r.id))
+    t.waiting_reason = s.ledger.cluster().waiting_reason(live->allocation());
+  return t;
+}
+
+std::string state_name(experiment::AllocationState state) {
+  using S = experiment::AllocationState;
+  if (state == S::Pending) return "STATE_QUEUED";
+  if (state == S::Assigned) return "STATE_STARTING";
+  return "STATE_" + upper(json::bd::enum_to_string(state, "?"));
+}
+
+asio::awaitable<Result<task::TaskRecord>> find_task(Services& s, std::string id) {
+  if (const auto* live = s.ledger.cluster().task(id)) co_return live->record();
+  auto read = [&s, id] { return s.store.task(id); };
+  auto record = co_await offload(s, std::move(read));
+  if (!record) co_return not_found("task '{}' not found", id);
+  co_return *std::move(record);
+}
+
+asio::awaitable<Result<void>> kill_task(Services& s, std::any principal, task::TaskRecord record) {
+  const auto user = require_user(principal);
+  if (!user) co_return tl::unexpected(user.error());
+  if (s.ledger.cluster().task(record.id) == nullptr) co_return Result<void>{};
+  cluster::Event event = cluster::TaskKilled{record.id, fmt::format("killed by user {}", user->username)};
+  auto by = principal_name(principal);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
+  // It may have ended by itself meanwhile.
+  if (!done && done.error().code() != ErrorCode::NotFound) co_return tl::unexpected(done.error());
+  co_return Result<void>{};
+}
+
+std::string task_of(const std::string& allocation_id) {
+  const auto dot = allocation_id.rfind('.');
+  if (dot == std::string::npos || dot + 1 == allocation_id.size() ||
+      allocation_id.find_first_not_of("0123456789", dot + 1) != std::string::npos)
+    return allocation_id;
+  return allocation_id.substr(0, dot);
+}
+
+}  // namespace det::master

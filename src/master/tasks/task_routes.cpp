@@ -1,0 +1,421 @@
+// Tasks of all types, trials too: what runs, their files; and what the programs of tasks say.
+
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+
+#include "det/base/text.h"
+#include "det/cluster/usage.h"
+#include "det/master/agents/cluster_objects.h"
+#include "det/master/rights/rights.h"
+#include "det/master/tasks/task_objects.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+struct ProxyPort {
+  std::int32_t port = 0;
+};
+BOOST_DESCRIBE_STRUCT(ProxyPort, (), (port))
+struct TaskSummary {
+  std::string task_id, allocation_id, name;
+  Time registered_time;
+  std::string resource_pool, scheduler_type;
+  std::int32_t slots_needed = 0;
+  std::vector<json::value> resources;
+  std::int32_t priority = 42;
+  std::vector<ProxyPort> proxy_ports;
+  std::string state;           ///< ours
+  std::string waiting_reason;  ///< ours
+  std::string type;            ///< ours: "trial", "command", …
+};
+BOOST_DESCRIBE_STRUCT(TaskSummary, (),
+                      (task_id, allocation_id, name, registered_time, resource_pool, scheduler_type,
+                       slots_needed, resources, priority, proxy_ports, state, waiting_reason, type))
+struct TasksReply {
+  std::map<std::string, TaskSummary> allocation_id_to_summary;
+};
+BOOST_DESCRIBE_STRUCT(TasksReply, (), (allocation_id_to_summary))
+struct CountReply {
+  std::int32_t commands = 0, notebooks = 0, shells = 0, tensorboards = 0;
+};
+BOOST_DESCRIBE_STRUCT(CountReply, (), (commands, notebooks, shells, tensorboards))
+
+struct ById {
+  std::string task_id;
+};
+BOOST_DESCRIBE_STRUCT(ById, (), (task_id))
+struct Allocation {
+  std::string task_id, state, allocation_id;
+  std::optional<Time> start_time, end_time;
+  bool is_ready = false;
+  std::int32_t slots = 0;
+  std::string exit_reason;
+  std::optional<std::int32_t> status_code;
+};
+BOOST_DESCRIBE_STRUCT(Allocation, (),
+                      (task_id, state, allocation_id, start_time, end_time, is_ready, slots, exit_reason,
+                       status_code))
+struct Details {
+  std::string task_id, task_type;
+  std::vector<Allocation> allocations;  ///< its runs, the newest last
+  Time start_time;
+  std::optional<Time> end_time;
+};
+BOOST_DESCRIBE_STRUCT(Details, (), (task_id, task_type, allocations, start_time, end_time))
+struct OneReply {
+  Details task;
+};
+BOOST_DESCRIBE_STRUCT(OneReply, (), (task))
+struct ContextReply {
+  std::string b64_tgz;
+};
+BOOST_DESCRIBE_STRUCT(ContextReply, (), (b64_tgz))
+struct ConfigReply {
+  std::string config;  ///< JSON
+};
+BOOST_DESCRIBE_STRUCT(ConfigReply, (), (config))
+
+struct ByAllocation {
+  std::string allocation_id;
+};
+BOOST_DESCRIBE_STRUCT(ByAllocation, (), (allocation_id))
+struct AllocationReply {
+  Allocation allocation;
+};
+BOOST_DESCRIBE_STRUCT(AllocationReply, (), (allocation))
+/// The devices of a run on one machine.
+struct Accelerators {
+  std::string container_id, allocation_id, node_name, task_id;
+  std::string accelerator_type;  ///< "cpu", or the GPU's name; empty: its agent is not connected
+  std::vector<std::string> accelerator_uuids;
+};
+BOOST_DESCRIBE_STRUCT(Accelerators, (),
+                      (container_id, allocation_id, node_name, task_id, accelerator_type, accelerator_uuids))
+struct AcceleratorsReply {
+  std::vector<Accelerators> accelerator_data;
+};
+BOOST_DESCRIBE_STRUCT(AcceleratorsReply, (), (accelerator_data))
+
+struct ReadyRequest {
+  std::string task_id;
+  std::int32_t port = 0;
+  std::string secret;  ///< what the program wants to hear as `Authorization: Bearer …`; empty: nothing
+  static bool required(std::string_view name) { return name == "port"; }
+};
+BOOST_DESCRIBE_STRUCT(ReadyRequest, (), (task_id, port, secret))
+struct IdleRequest {
+  std::string task_id;
+  bool idle = false;
+  std::optional<Time> since;  ///< since when; absent: since now
+  static bool required(std::string_view name) { return name == "idle"; }
+};
+BOOST_DESCRIBE_STRUCT(IdleRequest, (), (task_id, idle, since))
+
+TaskSummary summary_of(Services& s, const cluster::Allocation& allocation) {
+  const auto& cluster = s.ledger.cluster();
+  const auto job = cluster::Cluster::job_of(allocation);
+  const auto* task = cluster.task(allocation.record.task_id);
+  const auto pool = cluster.pool_of(job);
+  TaskSummary summary{.task_id = allocation.record.task_id,
+                      .allocation_id = allocation.record.id,
+                      .name = task != nullptr
+                                  ? task->record().description
+                                  : fmt::format("Trial {} (Experiment {})", allocation.record.trial_id,
+                                                allocation.record.experiment_id),
+                      .registered_time = allocation.record.requested,
+                      .resource_pool = pool,
+                      .scheduler_type = scheduler_type(cluster.pool(pool).policy),
+                      .slots_needed = allocation.slots,
+                      .priority = cluster.priority_of(job),
+                      .state = json::bd::enum_to_string(allocation.record.state, "?"),
+                      .waiting_reason = cluster.waiting_reason(allocation.record.id),
+                      .type = task == nullptr ? "trial" : task::type_word(task->record().type)};
+  for (const auto& share : allocation.record.shares) {
+    json::array devices;
+    for (const auto slot : share.slots) devices.push_back(json::object{{"id", slot}});
+    summary.resources.push_back(
+        json::object{{"containerId", allocation.record.id},
+                     {"allocationId", allocation.record.id},
+                     {"resourcesId", fmt::format("{}.{}", allocation.record.id, summary.resources.size())},
+                     {"agentDevices", json::object{{share.agent, json::object{{"devices", devices}}}}}});
+  }
+  if (task != nullptr)
+    if (const auto& address = task->record().address) summary.proxy_ports.push_back({address->port});
+  return summary;
+}
+
+CountReply count(const cluster::Cluster& cluster) {
+  CountReply reply;
+  for (const auto& [id, task] : cluster.tasks()) {
+    if (task.record().state != task::State::Running) continue;
+    switch (task.record().type) {
+      case task::Type::Command: ++reply.commands; break;
+      case task::Type::Notebook: ++reply.notebooks; break;
+      case task::Type::Shell: ++reply.shells; break;
+      case task::Type::Tensorboard: ++reply.tensorboards; break;
+    }
+  }
+  return reply;
+}
+
+/// A task of any type: one of these two.
+struct Found {
+  std::optional<store::TrialRecord> trial;
+  std::optional<task::TaskRecord> task;
+};
+asio::awaitable<Result<Found>> find(Services& s, std::string id) {
+  co_await s.ledger.durable();
+  auto read = [&s, id] { return Found{s.store.trial_of_task(id), s.store.task(id)}; };
+  auto found = co_await offload(s, std::move(read));
+  if (!found.trial && !found.task) co_return not_found("task '{}' not found", id);
+  co_return found;
+}
+
+asio::awaitable<Result<OneReply>> get(Services& s, ById query) {
+  const auto found = co_await find(s, query.task_id);
+  if (!found) co_return tl::unexpected(found.error());
+  auto read = [&s, id = query.task_id] { return s.store.allocations(id); };
+  const auto allocations = co_await offload(s, std::move(read));
+  OneReply reply{.task = {.task_id = query.task_id, .task_type = "TASK_TYPE_TRIAL"}};
+  if (found->trial) {
+    reply.task.start_time = found->trial->start_time;
+    reply.task.end_time = found->trial->end_time;
+  } else {
+    static constexpr const char* kTypes[] = {"TASK_TYPE_COMMAND", "TASK_TYPE_SHELL", "TASK_TYPE_NOTEBOOK",
+                                             "TASK_TYPE_TENSORBOARD"};
+    reply.task.task_type = kTypes[static_cast<int>(found->task->type)];
+    reply.task.start_time = found->task->start_time;
+    reply.task.end_time = found->task->end_time;
+  }
+  for (const auto& record : allocations) {
+    Allocation shown{.task_id = query.task_id,
+                     .state = state_name(record.state),
+                     .allocation_id = record.id,
+                     .start_time = record.start_time,
+                     .end_time = record.end_time,
+                     .slots = static_cast<std::int32_t>(cluster::slots_of(record)),
+                     .exit_reason = record.exit_reason};
+    if (found->task && record.run_id == found->task->run_id) {
+      const auto& task = *found->task;
+      // What has no program of ours is ready as soon as it runs.
+      shown.is_ready = task.program_is_ours ? task.address.has_value() : task.state == task::State::Running;
+      if (!task.exit_status.empty()) shown.exit_reason = task.exit_status;
+      shown.status_code = task.exit_code;
+    }
+    reply.task.allocations.push_back(std::move(shown));
+  }
+  co_return reply;
+}
+
+asio::awaitable<Result<AllocationReply>> get_allocation(Services& s, ByAllocation query) {
+  ById task{task_of(query.allocation_id)};
+  const auto answer = co_await get(s, std::move(task));
+  if (answer)
+    for (const auto& one : answer->task.allocations)
+      if (one.allocation_id == query.allocation_id) co_return AllocationReply{one};
+  co_return not_found("allocation '{}' not found", query.allocation_id);
+}
+
+asio::awaitable<Result<AcceleratorsReply>> accelerators(Services& s, ById query) {
+  const auto found = co_await find(s, query.task_id);
+  if (!found) co_return tl::unexpected(found.error());
+  auto read = [&s, id = query.task_id] { return s.store.allocations(id); };
+  const auto allocations = co_await offload(s, std::move(read));
+  AcceleratorsReply reply;
+  for (const auto& record : allocations)
+    for (const auto& share : record.shares) {
+      Accelerators one{.container_id = record.id,
+                       .allocation_id = record.id,
+                       .node_name = share.agent,
+                       .task_id = query.task_id,
+                       .accelerator_type = "",
+                       .accelerator_uuids = {}};
+      const auto& agents = s.ledger.cluster().agents();
+      if (const auto agent = agents.find(share.agent); agent != agents.end())
+        for (const auto& slot : agent->second.slots) {
+          if (std::ranges::find(share.slots, slot.id) == share.slots.end()) continue;
+          one.accelerator_type = slot.type == "cpu" ? slot.type : slot.brand;
+          one.accelerator_uuids.push_back(slot.uuid);
+        }
+      reply.accelerator_data.push_back(std::move(one));
+    }
+  co_return reply;
+}
+
+asio::awaitable<Result<ContextReply>> context_directory(Services& s, ById query) {
+  const auto found = co_await find(s, query.task_id);
+  if (!found) co_return tl::unexpected(found.error());
+  auto read = [&s, found = *found]() -> std::optional<std::string> {
+    if (found.task)
+      return found.task->context.empty() ? std::nullopt : s.store.model_definition(found.task->context);
+    const auto experiment = s.store.experiment(found.trial->experiment_id);
+    return experiment ? s.store.model_definition(experiment->model_definition) : std::nullopt;
+  };
+  const auto archive = co_await offload(s, std::move(read));
+  co_return ContextReply{archive ? base64_encode(*archive) : ""};
+}
+
+asio::awaitable<Result<ConfigReply>> config_of(Services& s, ById query) {
+  const auto found = co_await find(s, query.task_id);
+  if (!found) co_return tl::unexpected(found.error());
+  if (found->task) co_return ConfigReply{json::serialize(config::masked(found->task->config))};
+  auto read = [&s, id = found->trial->experiment_id] { return s.store.experiment(id); };
+  const auto experiment = co_await offload(s, std::move(read));
+  co_return ConfigReply{experiment ? json::serialize(config::masked(experiment->config)) : "{}"};
+}
+
+asio::awaitable<Result<Empty>> kill(Services& s, Context context, ById request) {
+  auto found = co_await find(s, request.task_id);
+  if (!found) co_return tl::unexpected(found.error());
+  if (found->task) {
+    const auto done = co_await kill_task(s, context.principal, *std::move(found->task));
+    if (!done) co_return tl::unexpected(done.error());
+    co_return Empty{};
+  }
+  if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  cluster::Event event = cluster::TrialKilled{found->trial->id};
+  auto by = principal_name(context.principal);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return Empty{};
+}
+
+/// The live allocation that speaks, checked to be of the task that it speaks for.
+Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, const std::string& task) {
+  DET_TRY(const auto id, require_task(principal));
+  const auto* allocation = s.ledger.cluster().allocation(id);
+  if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
+  if (allocation->record.task_id != task)
+    return fail(ErrorCode::PermissionDenied, "allocation {} cannot speak for task {}", id, task);
+  return allocation;
+}
+
+/// Where the program that speaks is reached: as its agent says, but on this machine, or where the agent knows
+/// itself by a name, at the address that it speaks from.
+std::string service_host(Services& s, const experiment::AllocationRecord& allocation,
+                         const std::string& remote) {
+  boost::system::error_code failure;
+  const auto from = asio::ip::make_address(remote.substr(0, remote.rfind(':')), failure);
+  const auto agent = allocation.shares.empty() ? "" : allocation.shares.front().agent;
+  const auto told = s.agent_addresses.find(agent);
+  if (!failure && from.is_loopback()) return from.to_string();
+  if (told != s.agent_addresses.end()) {
+    asio::ip::make_address(told->second, failure);
+    if (!failure) return told->second;
+  }
+  return from.to_string();
+}
+
+asio::awaitable<Result<Empty>> ready(Services& s, Context context, ReadyRequest request) {
+  const auto allocation = speaker(s, context.principal, request.task_id);
+  if (!allocation) co_return tl::unexpected(allocation.error());
+  const auto host = service_host(s, (*allocation)->record, context.request->remote);
+  const task::Address address{.host = host, .port = request.port, .secret = request.secret};
+  cluster::Event event = cluster::TaskReady{(*allocation)->record.id, address};
+  auto by = principal_name(context.principal);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
+  if (!done) co_return tl::unexpected(done.error());
+  if (s.ledger.cluster().task(request.task_id) != nullptr)
+    s.proxies.set(request.task_id, address.host, static_cast<std::uint16_t>(address.port), address.secret);
+  co_return Empty{};
+}
+
+asio::awaitable<Result<Empty>> idle(Services& s, Context context, IdleRequest request) {
+  const auto allocation = speaker(s, context.principal, request.task_id);
+  if (!allocation) co_return tl::unexpected(allocation.error());
+  cluster::TaskIdled idled{.allocation_id = (*allocation)->record.id, .since = std::nullopt};
+  if (request.idle) idled.since = request.since.value_or(s.ledger.now());
+  // Programs say it again and again; what is known is not remembered again.
+  const auto* task = s.ledger.cluster().task(request.task_id);
+  if (task != nullptr && idled.since.has_value() == task->idle_since().has_value() &&
+      (!idled.since || !request.since || idled.since == task->idle_since()))
+    co_return Empty{};
+  cluster::Event event = std::move(idled);
+  auto by = principal_name(context.principal);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return Empty{};
+}
+
+}  // namespace
+
+void add_task_routes(http::Router& router, Services& s) {
+  const std::string tag = "Tasks";
+  const std::vector<ErrorCode> missing = {ErrorCode::NotFound};
+  const std::vector<ErrorCode> over = {ErrorCode::Gone, ErrorCode::PermissionDenied};
+  router.add<Empty, TasksReply>(
+      Verb::Get, "/api/v1/tasks",
+      [&s](Context c, Empty) -> asio::awaitable<Result<TasksReply>> {
+        TasksReply reply;
+        const Sight trials(s, c.principal, access::Permission::ViewExperimentMetadata);
+        const Sight tasks(s, c.principal, access::Permission::ViewNsc);
+        const auto& cluster = s.ledger.cluster();
+        const auto seen = [&](const cluster::Allocation& allocation) {
+          if (const auto* task = cluster.task(allocation.record.task_id))
+            return tasks.workspace(task->record().workspace_id);
+          const auto* of = cluster.experiment(allocation.record.experiment_id);
+          return trials.project(of == nullptr ? 1 : of->record().project_id);
+        };
+        for (const auto& [id, allocation] : cluster.allocations())
+          if (seen(allocation)) reply.allocation_id_to_summary.emplace(id, summary_of(s, allocation));
+        co_await s.ledger.durable();
+        co_return reply;
+      },
+      Doc{.summary = "What runs or waits to run", .tag = tag});
+  router.add<Empty, CountReply>(
+      Verb::Get, "/api/v1/tasks/count",
+      [&s](Context, Empty) -> asio::awaitable<Result<CountReply>> {
+        const auto reply = count(s.ledger.cluster());
+        co_await s.ledger.durable();
+        co_return reply;
+      },
+      Doc{.summary = "How many tasks that are no trials run", .tag = tag});
+  router.add<ById, OneReply>(
+      Verb::Get, "/api/v1/tasks/{taskId}", [&s](Context, ById q) { return get(s, std::move(q)); },
+      Doc{.summary = "A task of any type with its runs", .tag = tag, .errors = missing});
+  router.add<ById, AcceleratorsReply>(
+      Verb::Get, "/api/v1/tasks/{taskId}/acceleratorData",
+      [&s](Context, ById q) { return accelerators(s, std::move(q)); },
+      Doc{.summary = "The devices that the runs of a task have or had", .tag = tag, .errors = missing});
+  router.add<ByAllocation, AllocationReply>(
+      Verb::Get, "/api/v1/allocations/{allocationId}",
+      [&s](Context, ByAllocation q) { return get_allocation(s, std::move(q)); },
+      Doc{.summary = "One run of a task", .tag = tag, .errors = missing});
+  router.add<ById, ContextReply>(
+      Verb::Get, "/api/v1/tasks/{taskId}/context_directory",
+      [&s](Context, ById q) { return context_directory(s, std::move(q)); },
+      Doc{.summary = "The files that go with a task, as tar.gz in base64", .tag = tag, .errors = missing});
+  router.add<ById, ConfigReply>(
+      Verb::Get, "/api/v1/tasks/{taskId}/config",
+      [&s](Context, ById q) { return config_of(s, std::move(q)); },
+      Doc{.summary = "The configuration of a task", .tag = tag, .errors = missing});
+  router.add<ById, Empty>(
+      Verb::Post, "/api/v1/tasks/{taskId}/kill",
+      [&s](Context c, ById r) { return kill(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Kill a task of any type",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
+  router.add<ReadyRequest, Empty>(
+      Verb::Post, "/api/v1/tasks/{taskId}/ready",
+      [&s](Context c, ReadyRequest r) { return ready(s, std::move(c), std::move(r)); },
+      Doc{.summary = "The program of a task says on which port of its machine it answers",
+          .tag = tag,
+          .errors = over});
+  router.add<IdleRequest, Empty>(
+      Verb::Post, "/api/v1/tasks/{taskId}/idle",
+      [&s](Context c, IdleRequest r) { return idle(s, std::move(c), std::move(r)); },
+      Doc{.summary = "The program of a task says whether somebody uses it; see idle_timeout",
+          .tag = tag,
+          .errors = over});
+  router.add<IdleRequest, Empty>(
+      Verb::Put, "/api/v1/notebooks/{taskId}/report_idle",
+      [&s](Context c, IdleRequest r) { return idle(s, std::move(c), std::move(r)); },
+      Doc{.summary = "The same, as the original's notebooks say it", .tag = tag, .errors = over});
+}
+
+}  // namespace det::master

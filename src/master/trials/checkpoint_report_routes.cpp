@@ -1,0 +1,131 @@
+// Checkpoints as their trials report them: begun, then complete in storage. docs/reference/protocols.md §2.
+
+#include <limits>
+
+#include "det/checkpoint/storage.h"
+#include "det/master/services.h"
+#include "det/master/unmanaged/unmanaged.h"
+
+namespace det::master {
+namespace {
+
+using http::Context;
+using http::Doc;
+using http::Empty;
+using http::Verb;
+
+struct BeginRequest {
+  TrialId trial_id;
+  std::string uuid;
+  static bool required(std::string_view name) { return name == "uuid"; }
+};
+BOOST_DESCRIBE_STRUCT(BeginRequest, (), (trial_id, uuid))
+struct CheckpointRequest {
+  std::string uuid, task_id, allocation_id;
+  std::optional<Time> report_time;
+  std::map<std::string, std::int64_t> resources;
+  json::object metadata;
+  std::string state = "STATE_COMPLETED";
+  static bool required(std::string_view name) { return name == "uuid"; }
+};
+BOOST_DESCRIBE_STRUCT(CheckpointRequest, (),
+                      (uuid, task_id, allocation_id, report_time, resources, metadata, state))
+
+/// The unmanaged trial whose checkpoint a user reports; 0 where there is none.
+asio::awaitable<TrialId> outside_trial(Services& s, std::any principal, std::string task_id) {
+  if (!require_user(principal) || task_id.empty()) co_return TrialId{};
+  auto read = [&s, task_id] { return s.store.trial_of_task(task_id); };
+  const auto trial = co_await offload(s, std::move(read));
+  co_return trial&& s.unmanaged.has(trial->id) ? trial->id : TrialId{};
+}
+
+/// What storage would refuse, so that nobody has a checkpoint that cannot be deleted.
+std::optional<Error> check_uuid(const std::string& uuid) {
+  if (checkpoint::is_checkpoint_name(uuid)) return std::nullopt;
+  return Error(
+      ErrorCode::InvalidArgument,
+      fmt::format("uuid is '{}'; a checkpoint's consists of 1 to 128 letters, digits and \"-_.\" and "
+                  "does not begin with a dot",
+                  uuid));
+}
+
+/// Remembers a checkpoint that is about to be saved, so that its files can be found if nobody ever reports
+/// it.
+asio::awaitable<Result<Empty>> begin_checkpoint(Services& s, Context context, BeginRequest request) {
+  const auto found = speaker(s, context.principal, request.trial_id);
+  if (!found) co_return tl::unexpected(found.error());
+  const store::BegunCheckpointRecord record{.uuid = request.uuid,
+                                            .experiment_id = (*found)->record.experiment_id,
+                                            .allocation_id = (*found)->record.id};
+  if (auto wrong = check_uuid(record.uuid)) co_return tl::unexpected(*std::move(wrong));
+  auto read = [&s, &record] {
+    const auto reported = s.store.checkpoint(record.uuid);
+    const auto begun = s.store.begun_checkpoint(record.uuid);
+    return (reported && reported->allocation_id != record.allocation_id) ||
+           (begun && begun->allocation_id != record.allocation_id);
+  };
+  const bool of_another = co_await offload(s, std::move(read));
+  if (of_another) co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", record.uuid);
+  // Before the end of the allocation, or not at all: what its experiment's end looks for must be there then.
+  if (s.ledger.cluster().allocation(record.allocation_id) == nullptr)
+    co_return fail(ErrorCode::Gone, "allocation {} is over", record.allocation_id);
+  std::vector<store::Change> changes;
+  changes.push_back(store::BeginCheckpoint{record});
+  co_await s.ledger.write(std::move(changes));
+  co_return Empty{};
+}
+
+asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, CheckpointRequest request) {
+  const auto outside = co_await outside_trial(s, context.principal, request.task_id);
+  const auto id = outside ? Result<std::string>(request.allocation_id) : require_task(context.principal);
+  if (!id) co_return tl::unexpected(id.error());
+  for (const auto& [name, bytes] : request.resources)
+    if (name.empty() || name.front() == '/' || ("/" + name + "/").find("/../") != std::string::npos)
+      co_return invalid_argument("resources has '{}'; files of a checkpoint are named inside its directory",
+                                 name);
+  if (auto wrong = check_uuid(request.uuid)) co_return tl::unexpected(*std::move(wrong));
+  auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
+  const auto known = co_await offload(s, std::move(read));
+  if (known && (outside ? known->trial_id != outside || known->state == experiment::CheckpointState::Deleted
+                        : known->allocation_id != *id))
+    co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", request.uuid);
+  const auto* steps = request.metadata.if_contains("steps_completed");
+  const auto batches = steps == nullptr ? 0 : json::to_int64(*steps).value_or(0);
+  if (batches < 0 || batches > std::numeric_limits<std::int32_t>::max())
+    co_return invalid_argument("metadata.steps_completed is {}; it must be from 0 to {}", batches,
+                               std::numeric_limits<std::int32_t>::max());
+  experiment::CheckpointRecord record{.uuid = request.uuid,
+                                      .allocation_id = *id,
+                                      .batches = batches,
+                                      .resources = std::move(request.resources),
+                                      .metadata = std::move(request.metadata),
+                                      .report_time = request.report_time.value_or(s.ledger.now())};
+  if (outside) {
+    const auto done = co_await s.unmanaged.checkpoint(outside, std::move(record));
+    if (!done) co_return tl::unexpected(done.error());
+    co_return Empty{};
+  }
+  cluster::Event event = cluster::CheckpointReported{std::move(record)};
+  auto by = principal_name(context.principal);
+  const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
+  if (!done) co_return tl::unexpected(done.error());
+  co_return Empty{};
+}
+
+}  // namespace
+
+void add_checkpoint_report_routes(http::Router& router, Services& s) {
+  const std::string tag = "Trial processes";
+  router.add<BeginRequest, Empty>(
+      Verb::Post, "/api/v1/trials/{trialId}/checkpoints/begin",
+      [&s](Context c, BeginRequest r) { return begin_checkpoint(s, std::move(c), std::move(r)); },
+      Doc{.summary = "A checkpoint is about to be saved; durable when answered",
+          .tag = tag,
+          .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
+  router.add<CheckpointRequest, Empty>(
+      Verb::Post, "/api/v1/checkpoints",
+      [&s](Context c, CheckpointRequest r) { return checkpoint(s, std::move(c), std::move(r)); },
+      Doc{.summary = "A checkpoint is complete in storage", .tag = tag, .errors = {ErrorCode::Gone}});
+}
+
+}  // namespace det::master

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <limits>
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "det/store/sqlite/sqlite.h"
+#include "det/store/store.h"
+
+/// Metric reports. A row is named by (trial, group, batches) and belongs to one
+/// run: that of the last report which did not agree with what an earlier run said.
+namespace det::store {
+
+/// What a report adds to the one that is stored under its name.
+struct MergedReport {
+  bool changed = false;
+  json::object avg_metrics;
+  json::array batch_metrics;
+  std::int64_t records = 0;
+};
+/// Fails with InvalidArgument where both hold the same name with different values.
+Result<MergedReport> merge_reports(const MetricRecord& stored, const MetricRecord& report);
+
+/// Writes reports, on the writer's connection.
+class MetricWriter {
+ public:
+  explicit MetricWriter(Connection& connection) : connection_(connection) {}
+
+  /// Fails as Store::check_metrics says; what does not contradict is stored even then.
+  Result<void> add(const MetricRecord& report);
+  void rewind(const RewindTrial& rewind);
+  /// Forgets what it remembers of the database, after a rollback.
+  void forget();
+
+ private:
+  std::int64_t current_run(TrialId trial);
+  void replace(const MetricRecord& stored, const MetricRecord& report);
+  void note_new_row(const MetricRecord& report);
+  void archive(TrialId trial, const std::string& group, std::int64_t beyond, std::int64_t runs_before);
+
+  struct Curve {
+    TrialId trial;
+    std::string group;
+    friend auto operator<=>(const Curve&, const Curve&) = default;
+  };
+  Connection& connection_;
+  std::unordered_map<std::int64_t, std::int64_t> runs_;  // of trials, as in metric_runs
+  std::map<Curve, std::int64_t>
+      begun_;  // the run before whose first report nothing of earlier runs is left beyond
+  struct Unsummed {
+    int rows = 0;  ///< since the sums of the curve were advanced
+    std::int64_t up_to_batches =
+        std::numeric_limits<std::int64_t>::max();  ///< the sums cover no row after these
+  };
+  std::map<Curve, Unsummed> unsummed_;
+};
+
+/// Ascending by name.
+std::vector<std::string> read_metric_groups(Connection& connection, TrialId trial);
+std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery& query);
+/// The report of this trial, group and batch count.
+std::optional<MetricRecord> read_metrics_at(Connection& connection, TrialId trial, const std::string& group,
+                                            std::int64_t batches);
+std::optional<MetricRecord> read_latest_metrics(Connection& connection, TrialId trial,
+                                                const std::string& group);
+/// See Store::check_metrics.
+Result<void> check_report(Connection& connection, const MetricRecord& report);
+
+}  // namespace det::store

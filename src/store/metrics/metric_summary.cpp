@@ -1,0 +1,206 @@
+#include "det/store/metrics/metric_summary.h"
+
+#include <set>
+
+#include "det/store/metrics/metric_blocks.h"
+#include "det/store/metrics/metric_rows.h"
+#include "det/store/metrics/metric_sums.h"
+
+namespace det::store {
+
+namespace {
+
+constexpr std::int64_t kRowsAtOnce = 4096;
+constexpr int kBlocksAtOnce = 32;
+
+struct CurveSums {
+  std::int64_t up_to_batches = -1;
+  SumsByName names;
+};
+
+CurveSums read_sums(Connection& connection, TrialId trial, const std::string& group) {
+  Query query(connection,
+              "SELECT up_to_batches, body FROM metric_summaries WHERE trial_id = ? AND metric_group = ?");
+  query.bind(trial, group);
+  CurveSums sums;
+  if (query.next()) query.read(sums.up_to_batches, Document{sums.names});
+  return sums;
+}
+
+std::vector<MetricRecord> rows_between(Connection& connection, TrialId trial, const std::string& group,
+                                       std::int64_t after, std::int64_t up_to, std::int64_t limit = 0) {
+  return read_metrics(
+      connection,
+      {.trial = trial, .group = group, .after_batches = after, .up_to_batches = up_to, .limit = limit});
+}
+
+void add_rows(Connection& connection, TrialId trial, const std::string& group, CurveSums& sums,
+              std::int64_t up_to) {
+  for (const auto& row : rows_between(connection, trial, group, sums.up_to_batches, up_to))
+    add(sums.names, row);
+  sums.up_to_batches = up_to;
+}
+
+bool block_ends_at(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches) {
+  Query query(connection,
+              "SELECT 1 FROM metric_blocks WHERE trial_id = ? AND metric_group = ? AND up_to_batches = ?");
+  query.bind(trial, group, batches);
+  return query.next();
+}
+
+enum class Stale { End, AddRows };
+
+// Adds the blocks that follow, of one in which older versions' sums end the rows. Many may be stale at a
+// time, so that who stores the sums ends at the first, not to read the same rows again and again.
+void add_blocks(Connection& connection, TrialId trial, const std::string& group, CurveSums& sums,
+                Stale stale) {
+  bool within = sums.up_to_batches >= 0 && !block_ends_at(connection, trial, group, sums.up_to_batches);
+  Query query(connection, R"sql(
+SELECT up_to_batches, sums
+FROM metric_blocks
+WHERE trial_id = ? AND metric_group = ? AND up_to_batches > ?
+ORDER BY up_to_batches
+)sql");
+  query.bind(trial, group, sums.up_to_batches);
+  while (query.next()) {
+    std::int64_t up_to = 0;
+    std::optional<std::string> body;
+    query.read(up_to, body);
+    if (!body && stale == Stale::End) return;
+    if (within || !body) {
+      add_rows(connection, trial, group, sums, up_to);
+    } else {
+      add(sums.names, from_short(decode_document(*body).as_object()));
+      sums.up_to_batches = up_to;
+    }
+    within = false;
+  }
+}
+
+void write_sums(Connection& connection, TrialId trial, const std::string& group, const CurveSums& sums) {
+  Query(connection, R"sql(
+INSERT INTO metric_summaries (trial_id, metric_group, up_to_batches, body)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (trial_id, metric_group) DO UPDATE SET up_to_batches = excluded.up_to_batches, body = excluded.body
+)sql")
+      .bind(trial, group, sums.up_to_batches, Document{sums.names})
+      .run();
+}
+
+void drop_sums_from(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches) {
+  Query(connection,
+        "DELETE FROM metric_summaries WHERE trial_id = ? AND metric_group = ? AND up_to_batches >= ?")
+      .bind(trial, group, batches)
+      .run();
+}
+
+/// Writes blocks of consecutive rows. The last rows, too few for a block, are left, or with `all` join the
+/// one before.
+void write_blocks(Connection& connection, TrialId trial, const std::string& group,
+                  const std::vector<MetricRecord>& rows, bool all) {
+  MetricBlock block;
+  SumsByName sums;
+  auto left = static_cast<std::int64_t>(rows.size());
+  for (const auto& row : rows) {
+    block.add(row);
+    add(sums, row);
+    --left;
+    if (all ? left > 0 && (block.rows < kRowsOfBlock || left < kRowsOfBlock) : block.rows < kRowsOfBlock)
+      continue;
+    write_block(connection, trial, group, block, sums);
+    block = {};
+    sums.clear();
+  }
+}
+
+struct StaleBlock {
+  TrialId trial;
+  std::string group;
+  std::int64_t up_to = 0;
+};
+
+std::vector<StaleBlock> read_stale_blocks(Connection& connection, int limit) {
+  Query query(connection, R"sql(
+SELECT trial_id, metric_group, up_to_batches
+FROM metric_blocks INDEXED BY stale_metric_blocks
+WHERE sums IS NULL
+LIMIT ?
+)sql");
+  query.bind(limit);
+  std::vector<StaleBlock> blocks;
+  while (query.next()) {
+    auto& block = blocks.emplace_back();
+    query.read(block.trial, block.group, block.up_to);
+  }
+  return blocks;
+}
+
+// Many rows may have come between the others: then blocks for some of them, and the stale one is left with
+// fewer.
+void renew_block(Connection& connection, const StaleBlock& stale) {
+  const auto& [trial, group, up_to] = stale;
+  const auto after = block_before(connection, trial, group, up_to);
+  const auto rows = rows_between(connection, trial, group, after, up_to, kRowsAtOnce);
+  const bool all = rows.size() < static_cast<std::size_t>(kRowsAtOnce);
+  if (all) drop_block(connection, trial, group, up_to);
+  write_blocks(connection, trial, group, rows, all);
+}
+
+void advance_stored_sums(Connection& connection, TrialId trial, const std::string& group) {
+  auto sums = read_sums(connection, trial, group);
+  const auto before = sums.up_to_batches;
+  add_blocks(connection, trial, group, sums, Stale::End);
+  if (sums.up_to_batches != before) write_sums(connection, trial, group, sums);
+}
+
+}  // namespace
+
+std::int64_t advance_sums(Connection& connection, TrialId trial, const std::string& group) {
+  const auto in_blocks = blocks_up_to(connection, trial, group);
+  constexpr auto kEnd = std::numeric_limits<std::int64_t>::max();
+  write_blocks(connection, trial, group, rows_between(connection, trial, group, in_blocks, kEnd, kRowsAtOnce),
+               false);
+  advance_stored_sums(connection, trial, group);
+  return std::max(blocks_up_to(connection, trial, group), read_sums(connection, trial, group).up_to_batches);
+}
+
+void row_changed(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches) {
+  drop_sums_from(connection, trial, group, batches);
+  make_block_stale(connection, trial, group, batches);
+}
+
+void rows_went(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches) {
+  drop_sums_from(connection, trial, group, batches);
+  drop_blocks_from(connection, trial, group, batches);
+}
+
+bool blocks_stale(Connection& connection) {
+  return !read_stale_blocks(connection, 1).empty();
+}
+
+void renew_some_blocks(Connection& connection) {
+  std::set<std::pair<TrialId, std::string>> curves;
+  for (const auto& stale : read_stale_blocks(connection, kBlocksAtOnce)) {
+    renew_block(connection, stale);
+    curves.emplace(stale.trial, stale.group);
+  }
+  for (const auto& [trial, group] : curves) advance_stored_sums(connection, trial, group);
+}
+
+json::object read_summary(Connection& connection, TrialId trial) {
+  json::object summary;
+  for (const auto& group : read_metric_groups(connection, trial)) {
+    auto sums = read_sums(connection, trial, group);
+    add_blocks(connection, trial, group, sums, Stale::AddRows);
+    add_rows(connection, trial, group, sums, std::numeric_limits<std::int64_t>::max());
+    json::object names;
+    for (const auto& [name, of_name] : sums.names) names[name] = to_summary(of_name);
+    const auto key = group == "training"     ? "avg_metrics"
+                     : group == "validation" ? "validation_metrics"
+                                             : group;
+    summary[key] = std::move(names);
+  }
+  return summary;
+}
+
+}  // namespace det::store

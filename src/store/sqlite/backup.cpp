@@ -1,0 +1,73 @@
+#include "det/store/sqlite/backup.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "det/store/sqlite/sqlite.h"
+#include "det/store/sqlite/sqlite_store.h"
+
+namespace det::store {
+namespace {
+
+constexpr int kPagesAtOnce = 4096;  // 16 MiB: the writer never waits for long
+
+/// The backup API: it copies pages in one read transaction, beside the writer.
+void copy(Connection& from, const std::filesystem::path& target,
+          const std::function<void(int, int)>& progress) {
+  sqlite3* opened = nullptr;
+  keep_to_owner(target);
+  const int failed =
+      sqlite3_open_v2(target.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const std::unique_ptr<sqlite3, int (*)(sqlite3*)> to(opened, sqlite3_close_v2);
+  if (failed != SQLITE_OK) throw SqliteError(opened, failed, "create the copy");
+  from.execute("BEGIN");  // one moment for all pages, whatever is written meanwhile
+  Query(from, "SELECT count(*) FROM sqlite_schema").next();
+  auto* backup = sqlite3_backup_init(to.get(), "main", from.handle(), "main");
+  if (backup == nullptr) throw SqliteError(to.get(), sqlite3_extended_errcode(to.get()), "begin the copy");
+  int code = SQLITE_OK;
+  while (code == SQLITE_OK || code == SQLITE_BUSY || code == SQLITE_LOCKED) {
+    code = sqlite3_backup_step(backup, kPagesAtOnce);
+    const int all = sqlite3_backup_pagecount(backup);
+    if (progress) progress(all - sqlite3_backup_remaining(backup), all);
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED) sqlite3_sleep(20);
+  }
+  const int finished = sqlite3_backup_finish(backup);
+  from.execute("COMMIT");
+  if (code != SQLITE_DONE || finished != SQLITE_OK) throw SqliteError(to.get(), code, "copy the database");
+}
+
+Result<void> sync(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
+  if (descriptor >= 0) ::close(descriptor);
+  if (synced) return {};
+  return fail(ErrorCode::Unavailable, "cannot bring '{}' onto the disk", path.string());
+}
+
+}  // namespace
+
+Result<void> back_up_sqlite(const std::filesystem::path& database, const std::filesystem::path& target,
+                            const std::function<void(int done, int all)>& progress) {
+  if (!std::filesystem::exists(database)) return not_found("there is no database '{}'", database.string());
+  if (std::filesystem::exists(target))
+    return fail(ErrorCode::AlreadyExists, "'{}' is there already; choose another place", target.string());
+  auto unfinished = target;
+  unfinished += ".unfinished";
+  std::error_code ignored;
+  std::filesystem::remove(unfinished, ignored);
+  try {
+    Connection from(database, Connection::Mode::Read);
+    copy(from, unfinished, progress);
+  } catch (const SqliteError& error) {
+    std::filesystem::remove(unfinished, ignored);
+    return fail(ErrorCode::Unavailable, "cannot copy '{}': {}", database.string(), error.what());
+  }
+  if (auto synced = sync(unfinished); !synced) return synced;
+  std::error_code failed;
+  std::filesystem::rename(unfinished, target, failed);
+  if (failed)
+    return fail(ErrorCode::Unavailable, "cannot name the copy '{}': {}", target.string(), failed.message());
+  return sync(target.parent_path());
+}
+
+}  // namespace det::store
