@@ -1,4 +1,4 @@
-// Puts a gzip'd copy beside each text file of dist/, for src/http/static_files.cpp, and fails when the pages have
+// Puts a gzip'd copy beside each text file of dist/, for src/http/server/static_files.cpp, and fails when the pages have
 // grown beyond their budget. The terminal has one of its own: it comes to those who open a shell, and to nobody else.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
