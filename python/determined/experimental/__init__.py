@@ -6,12 +6,11 @@ from determined.experimental._checkpoint_fields import ModelFramework
 from determined.experimental._create import Mode, create
 from determined.experimental._debug import create_trial_instance, test_one_batch
 from determined.experimental._determined import Determined
-from determined.experimental._experiment import Experiment, ExperimentReference
+from determined.experimental._experiment import Experiment, ExperimentReference, Trial
 from determined.experimental._model import Model
 from determined.experimental._model_version import ModelVersion
 from determined.experimental._order import ModelOrderBy, ModelSortBy, OrderBy, TrialOrderBy, TrialSortBy
 from determined.experimental._project import Project
-from determined.experimental._trial import Trial
 from determined.experimental.client import TrialReference
 
 __all__ = [

@@ -14,12 +14,11 @@ from determined.common._context import read_context
 from determined.common.api import Session
 from determined.experimental._administration import Administration
 from determined.experimental._checkpoint import Checkpoint
-from determined.experimental._experiment import Experiment
+from determined.experimental._experiment import Experiment, Trial
 from determined.experimental._metrics import TrialMetrics, iter_metrics
 from determined.experimental._order import ExperimentSortBy, OrderBy
 from determined.experimental._registry import Registry
 from determined.experimental._resource import State, id_of, path_of
-from determined.experimental._trial import Trial
 
 
 def config_text(config: str | os.PathLike[str] | Mapping[str, Any]) -> str:

@@ -14,10 +14,10 @@ from determined.common.api import Session
 from determined.experimental._checkpoint import Checkpoint
 from determined.experimental._lists import list_checkpoints, trial_answers
 from determined.experimental._order import CheckpointSortBy, OrderBy, TrialSortBy
+from determined.experimental._places import project_of, workspace_of
 from determined.experimental._ranking import best_first
 from determined.experimental._resource import Resource, State, path_of, state_of, time_of
-from determined.experimental._trial import Trial
-from determined.experimental._workspace import Workspace
+from determined.experimental._trial import TrialBase
 
 ExperimentState = State
 
@@ -115,8 +115,9 @@ class Experiment(Resource):
             NotFoundException: there is no such workspace, or no such project in it.
             BadRequestException: the project is archived.
         """
-        project = Workspace(self._session, workspace_name=workspace_name).get_project(project_name)
-        self._session.post(f"{self._path()}/move", {"destinationProjectId": project.id})
+        workspace = workspace_of(self._session, workspace_name)
+        project = project_of(self._session, workspace["id"], workspace["name"], project_name)
+        self._session.post(f"{self._path()}/move", {"destinationProjectId": project["id"]})
         self.reload()
 
     def download_code(self, output_dir: str | os.PathLike[str] | None = None) -> str:
@@ -238,3 +239,17 @@ class Experiment(Resource):
 
 
 ExperimentReference = Experiment
+
+
+class Trial(TrialBase):
+    """A trial. Attributes are as of the last :meth:`reload`.
+
+    ``id``, ``experiment_id``, ``state``, ``hparams``, ``restarts``, ``batches`` (trained so far),
+    ``summary_metrics``, ``warm_start_checkpoint_uuid`` (of the trial it began from, or None).
+    """
+
+    def get_experiment(self) -> Experiment:
+        """The experiment that the trial belongs to."""
+        experiment = Experiment(self.experiment_id, self._session)
+        experiment.reload()
+        return experiment

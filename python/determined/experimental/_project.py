@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from determined.common.api import Session
+from determined.experimental._experiment import Experiment
 from determined.experimental._resource import Resource, path_of
-
-if TYPE_CHECKING:
-    from determined.experimental._experiment import Experiment
 
 
 class Project(Resource):
@@ -46,8 +44,6 @@ class Project(Resource):
 
     def list_experiments(self) -> list[Experiment]:
         """All experiments of the project, by their ids; archived ones, too."""
-        from determined.experimental._experiment import Experiment
-
         found = self._session.pages("/api/v1/experiments", "experiments", {"projectId": self.id})
         return [Experiment._of(self._session, answer) for answer in found]
 

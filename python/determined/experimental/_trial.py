@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from determined.common import check
 from determined.common.api import Session
@@ -18,14 +18,13 @@ from determined.experimental._resource import Resource, State, path_of, state_of
 from determined.experimental._trial_environment import TrialEnvironment
 from determined.experimental._trial_log import LogLevel
 
-if TYPE_CHECKING:
-    from determined.experimental._experiment import Experiment
-
 TrialState = State
 
 
-class Trial(Resource):
-    """A trial. Attributes are as of the last :meth:`reload`.
+class TrialBase(Resource):
+    """What a trial knows of itself; :class:`determined.experimental.Trial` adds the way to its experiment.
+
+    Attributes are as of the last :meth:`reload`.
 
     ``id``, ``experiment_id``, ``state``, ``hparams``, ``restarts``, ``batches`` (trained so far),
     ``summary_metrics``, ``warm_start_checkpoint_uuid`` (of the trial it began from, or None).
@@ -36,7 +35,7 @@ class Trial(Resource):
         self._session = session
 
     @classmethod
-    def _of(cls, session: Session, answer: Mapping[str, Any]) -> Trial:
+    def _of(cls, session: Session, answer: Mapping[str, Any]) -> Self:
         return cls(answer["id"], session)._take(answer)
 
     def _read(self, answer: Mapping[str, Any]) -> None:
@@ -63,14 +62,6 @@ class Trial(Resource):
 
     def _path(self) -> str:
         return path_of("trials", self.id)
-
-    def get_experiment(self) -> Experiment:
-        """The experiment that the trial is of."""
-        from determined.experimental._experiment import Experiment
-
-        experiment = Experiment(self.experiment_id, self._session)
-        experiment.reload()
-        return experiment
 
     def get_environment(self) -> TrialEnvironment:
         """Packages, hardware, switches and seeds that the trial had."""

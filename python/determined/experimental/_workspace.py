@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from determined.common.api import Session
-from determined.common.api.errors import NotFoundException
+from determined.experimental._places import project_of, workspace_of
 from determined.experimental._project import Project
 from determined.experimental._resource import Resource, path_of
 from determined.experimental._resource_pool import ResourcePool
@@ -40,8 +40,7 @@ class Workspace(Resource):
             self._take(self._session.get(self._path())["workspace"])
         else:
             assert self._wanted is not None
-            answers = self._session.pages("/api/v1/workspaces", "workspaces", {"name": self._wanted})
-            self._take(_called(self._wanted, answers, f"workspace {self._wanted!r} not found"))
+            self._take(workspace_of(self._session, self._wanted))
 
     def list_projects(self) -> list[Project]:
         found = self._session.pages(f"{self._path()}/projects", "projects")
@@ -49,9 +48,7 @@ class Workspace(Resource):
 
     def get_project(self, project_name: str) -> Project:
         """Raises NotFoundException: the workspace has none of that name."""
-        answers = self._session.pages(f"{self._path()}/projects", "projects", {"name": project_name})
-        found = _called(project_name, answers, f"project {project_name!r} not found in workspace {self.name!r}")
-        return Project._of(self._session, found)
+        return Project._of(self._session, project_of(self._session, self.id, self.name, project_name))
 
     def create_project(self, name: str, description: str | None = None) -> Project:
         """Raises ConflictException: the workspace has a project of that name."""
@@ -74,11 +71,3 @@ class Workspace(Resource):
 
     def _path(self) -> str:
         return path_of("workspaces", self.id)
-
-
-def _called(name: str, answers: Iterable[Mapping[str, Any]], otherwise: str) -> Mapping[str, Any]:
-    """The one that is called exactly so; the master looks for names that hold the text, in whatever case."""
-    for answer in answers:
-        if answer["name"] == name:
-            return answer
-    raise NotFoundException(otherwise, 404)

@@ -21,7 +21,7 @@ from typing import Any
 from determined.experimental._checkpoint import Checkpoint
 from determined.experimental._checkpoint_fields import CheckpointState, DownloadMode
 from determined.experimental._determined import Determined
-from determined.experimental._experiment import Experiment, ExperimentReference, ExperimentState
+from determined.experimental._experiment import Experiment, ExperimentReference, ExperimentState, Trial
 from determined.experimental._metrics import TrainingMetrics, TrialMetrics, ValidationMetrics
 from determined.experimental._model import Model
 from determined.experimental._model_version import ModelVersion
@@ -38,7 +38,7 @@ from determined.experimental._order import (
 )
 from determined.experimental._project import Project
 from determined.experimental._resource_pool import ResourcePool
-from determined.experimental._trial import Trial, TrialState
+from determined.experimental._trial import TrialState
 from determined.experimental._trial_log import LogLevel
 from determined.experimental._user import User
 from determined.experimental._workspace import Workspace

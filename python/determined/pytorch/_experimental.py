@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from determined.pytorch._context import PyTorchTrialContext
+
+class _Context(Protocol):
+    """What of a trial's context is reached from here."""
+
+    reproducible_data: bool
+    auto_to_device: bool
+
+    def use_automatic_amp(self) -> None: ...
+    def wrap_reducer(
+        self, reducer: Any, name: str | None = None, for_training: bool = True, for_validation: bool = True
+    ) -> Any: ...
 
 
 class PyTorchExperimentalContext:
     """Reached as ``context.experimental``."""
 
-    def __init__(self, context: PyTorchTrialContext) -> None:
+    def __init__(self, context: _Context) -> None:
         self._context = context
 
     def use_amp(self) -> None:

@@ -1,7 +1,8 @@
 """The trials of a master."""
 
+from determined.experimental._experiment import Trial
 from determined.experimental._order import OrderBy, TrialOrderBy, TrialSortBy
-from determined.experimental._trial import Trial, TrialState
+from determined.experimental._trial import TrialState
 from determined.experimental._trial_log import LogLevel
 from determined.experimental.client import TrialReference
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -165,8 +166,7 @@ def _names(*configs: Config | None) -> tuple[str | None, str | None]:
 
 
 def _set(context: Context | None) -> None:
-    from determined.experimental import core_v2
-
+    package: Any = sys.modules[__package__]  # its names are what `init` sets
     for name in NAMES:
-        setattr(core_v2, name, getattr(context, name) if context is not None else NotBegun(name))
-    core_v2.info = context.info if context is not None else None
+        setattr(package, name, getattr(context, name) if context is not None else NotBegun(name))
+    package.info = context.info if context is not None else None
