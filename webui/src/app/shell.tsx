@@ -3,10 +3,10 @@ import { get } from "../api/client";
 import { usePolled } from "../api/loadable";
 import type { MessageToAll, User } from "../api/types";
 import { Icon, type IconName } from "../components/icons";
-import { useRights } from "../components/me";
-import { pathOf, titleOf, type View } from "../components/paths";
-import type { Permission } from "../components/rights";
-import { Link } from "../components/route";
+import { useRights } from "../components/people/me";
+import { pathOf, titleOf, type View } from "../components/address/paths";
+import type { Permission } from "../components/people/rights";
+import { Link } from "../components/address/route";
 import { setTheme, useDark } from "../components/theme";
 
 interface Entry {

@@ -2,12 +2,12 @@ import { Fragment, useState } from "react";
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { User } from "../../api/types";
-import { fieldOf, timeOf, zoneText } from "../../components/clock";
-import { useRights } from "../../components/me";
+import { fieldOf, timeOf, zoneText } from "../../components/logs/clock";
+import { useRights } from "../../components/people/me";
 import { Loaded, PageHead } from "../../components/parts";
-import type { Query } from "../../components/paths";
-import { Link, useQuery } from "../../components/route";
-import { SearchField } from "../../components/search_field";
+import type { Query } from "../../components/address/paths";
+import { Link, useQuery } from "../../components/address/route";
+import { SearchField } from "../../components/forms/search_field";
 import { aboutParts, auditParameters, callOf, cursorsOf, type Entry, outcomeOf, pageSize } from "./entries";
 
 const pollMs = 5000;

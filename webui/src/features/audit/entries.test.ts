@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pathOf } from "../../components/paths";
+import { pathOf } from "../../components/address/paths";
 import { aboutParts, auditParameters, callOf, cursorsOf, outcomeOf, pageSize, viewOf } from "./entries";
 
 test("a plain address asks for the newest page, and one entry more", () => {

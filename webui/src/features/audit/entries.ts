@@ -1,7 +1,7 @@
 /** What the audit log is asked, and how its entries read. Pure. */
 
 import type { Parameters } from "../../api/client";
-import type { Query, View } from "../../components/paths";
+import type { Query, View } from "../../components/address/paths";
 
 export interface Entry {
   readonly id: number;

@@ -1,5 +1,5 @@
-import { useRights } from "../../components/me";
-import { Policies } from "../../components/policies";
+import { useRights } from "../../components/people/me";
+import { Policies } from "../../components/forms/policies";
 
 /** What is fixed and limited in configurations everywhere. */
 export function ClusterPolicies() {

@@ -1,7 +1,7 @@
 /** Who used how many slots for how long: what the master counted, as a chart and a table show it. Pure. */
 
-import { csvText, parseCsv } from "../../components/csv";
-import type { Query } from "../../components/paths";
+import { csvText, parseCsv } from "../../components/charts/csv";
+import type { Query } from "../../components/address/paths";
 
 /** By what usage is told apart: the API's names, and ours. */
 export const groupings = [

@@ -1,5 +1,5 @@
-import { palette, restColour } from "../../components/palette";
-import { useWidth } from "../../components/width";
+import { palette, restColour } from "../../components/charts/palette";
+import { useWidth } from "../../components/charts/width";
 import { formatHours, type Group, largest, roundUp } from "./history";
 
 const height = 240;

@@ -1,11 +1,11 @@
 import { useMemo } from "react";
 import { getText } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import { download } from "../../components/download";
-import { useRights } from "../../components/me";
+import { download } from "../../components/forms/download";
+import { useRights } from "../../components/people/me";
 import { Choice, Loaded } from "../../components/parts";
-import { useQuery } from "../../components/route";
-import { type Column, Table } from "../../components/table";
+import { useQuery } from "../../components/address/route";
+import { type Column, Table } from "../../components/tables/table";
 import {
   allocationsAddress,
   formatHours,
@@ -22,7 +22,7 @@ import {
   usualRange,
 } from "./history";
 import { colourOf, HistoryChart } from "./history_chart";
-import { palette } from "../../components/palette";
+import { palette } from "../../components/charts/palette";
 
 const pollMs = 60_000;
 

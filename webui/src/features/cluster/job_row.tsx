@@ -1,11 +1,11 @@
 import type { DragEvent } from "react";
 import { ApiError } from "../../api/client";
 import type { Job } from "../../api/types";
-import { Editable } from "../../components/edit";
-import { useRights } from "../../components/me";
+import { Editable } from "../../components/forms/edit";
+import { useRights } from "../../components/people/me";
 import { Age, Progress, StateBadge } from "../../components/parts";
-import { taskKinds, type View } from "../../components/paths";
-import { Link } from "../../components/route";
+import { taskKinds, type View } from "../../components/address/paths";
+import { Link } from "../../components/address/route";
 import { isExperiment, mayChange, neighbour } from "./queue_moves";
 
 interface JobRowProps {

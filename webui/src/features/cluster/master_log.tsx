@@ -2,8 +2,8 @@ import { Fragment, useEffect, useState } from "react";
 import { stream } from "../../api/client";
 import { toApiError } from "../../api/loadable";
 import { repeat } from "../../api/repeat";
-import { printable } from "../../components/ansi";
-import { momentText, zoneText } from "../../components/clock";
+import { printable } from "../../components/logs/ansi";
+import { momentText, zoneText } from "../../components/logs/clock";
 import { Problem } from "../../components/parts";
 import { continued, offsetAfter, type OwnLine } from "./own_log";
 

@@ -4,7 +4,7 @@ import { toApiError, usePolled } from "../../api/loadable";
 import type { Job, Pagination, ResourcePool } from "../../api/types";
 import { count } from "../../components/format";
 import { Choice, Loaded, PageHead, Problem } from "../../components/parts";
-import { useParameter } from "../../components/route";
+import { useParameter } from "../../components/address/route";
 import { JobRow } from "./job_row";
 import { isOrdered, moveTo } from "./queue_moves";
 import { WhyDialog } from "./why";

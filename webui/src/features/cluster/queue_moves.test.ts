@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { rightsOf } from "../../components/rights";
+import { rightsOf } from "../../components/people/rights";
 import { mayChange, moveTo, neighbour } from "./queue_moves";
 
 const job = (jobId: string, resourcePool = "default", jobsAhead = 0) => ({

@@ -1,7 +1,7 @@
 /** Moving jobs in a queue: pure. */
 
 import type { Job } from "../../api/types";
-import type { Rights } from "../../components/rights";
+import type { Rights } from "../../components/people/rights";
 
 type Placed = Pick<Job, "jobId" | "resourcePool" | "summary">;
 

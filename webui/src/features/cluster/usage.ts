@@ -1,7 +1,7 @@
 /** Who uses which slot: pure. */
 
 import type { Agent, Slot, Task } from "../../api/types";
-import type { View } from "../../components/paths";
+import type { View } from "../../components/address/paths";
 
 /** "agent/slot". */
 export type SlotRef = `${string}/${string}`;

@@ -1,9 +1,9 @@
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { Job, WhyReply } from "../../api/types";
-import { Dialog } from "../../components/dialog";
+import { Dialog } from "../../components/forms/dialog";
 import { Loaded } from "../../components/parts";
-import { Link } from "../../components/route";
+import { Link } from "../../components/address/route";
 
 /** Why a job waits, trial by trial, and who is before it. */
 export function WhyDialog({ job, jobs, onClose }: { job: Job; jobs: readonly Job[]; onClose: () => void }) {

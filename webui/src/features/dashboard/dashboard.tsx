@@ -3,9 +3,9 @@ import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { Experiment, Pagination, ResourcePool } from "../../api/types";
 import { count, formatNumber, hasRun, isTerminal, runTime } from "../../components/format";
-import { useMe } from "../../components/me";
+import { useMe } from "../../components/people/me";
 import { Age, Loaded, PageHead, Panel, Progress, StateBadge } from "../../components/parts";
-import { Link } from "../../components/route";
+import { Link } from "../../components/address/route";
 
 const pollMs = 2000;
 const shown = 8;

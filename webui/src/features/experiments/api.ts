@@ -1,8 +1,8 @@
 import { get, patch, post, remove } from "../../api/client";
 import type { Checkpoint, Experiment, Pagination, Trial } from "../../api/types";
-import type { Query } from "../../components/paths";
-import type { Action } from "./actions";
-import { listParameters } from "./search";
+import type { Query } from "../../components/address/paths";
+import type { Action } from "./changing/actions";
+import { listParameters } from "./list/search";
 
 export interface ExperimentPageReply {
   readonly experiments: readonly Experiment[];

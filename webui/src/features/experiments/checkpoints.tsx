@@ -1,5 +1,5 @@
 import { usePolled } from "../../api/loadable";
-import { CheckpointTable } from "../../components/checkpoint_table";
+import { CheckpointTable } from "../../components/tables/checkpoint_table";
 import { Loaded } from "../../components/parts";
 import { checkpointsMax, listCheckpoints } from "./api";
 

@@ -1,8 +1,8 @@
 import type { Experiment, Trial } from "../../api/types";
 import { isTerminal, stateName } from "../../components/format";
-import { Logs } from "../../components/logs";
+import { Logs } from "../../components/logs/logs";
 import { Choice } from "../../components/parts";
-import { Link, useParameter } from "../../components/route";
+import { Link, useParameter } from "../../components/address/route";
 
 /** The log of one of the experiment's trials: the first, until another one is chosen. */
 export function FirstLogs({ experiment, trials }: { experiment: Experiment; trials: readonly Trial[] }) {

@@ -1,23 +1,23 @@
 import { useState } from "react";
 import { toApiError } from "../../api/loadable";
 import type { Experiment, Trial } from "../../api/types";
-import { Popup } from "../../components/dialog";
-import { Editable } from "../../components/edit";
+import { Popup } from "../../components/forms/dialog";
+import { Editable } from "../../components/forms/edit";
 import { count, formatNumber, hasRun, isTerminal, runTime, stateName } from "../../components/format";
-import { labelsOf, labelsText } from "../../components/labels";
-import { useRights } from "../../components/me";
+import { labelsOf, labelsText } from "../../components/forms/labels";
+import { useRights } from "../../components/people/me";
 import { Age, Labels, Problem, Progress, StateBadge } from "../../components/parts";
-import { go, Link } from "../../components/route";
+import { go, Link } from "../../components/address/route";
 import { BoardButton } from "../tasks/board";
 import { act, change } from "./api";
-import { type Action, actions, explanations, isDangerous, placeOf, planMove } from "./actions";
-import { ActionDialog } from "./bulk";
-import { ForkDialog } from "./fork";
-import { canGoOn } from "./go_on";
-import { GoOnDialog } from "./go_on_dialog";
-import { MoveDialog } from "./move";
-import { sizeFields } from "./resize";
-import { ResizeDialog } from "./resize_dialog";
+import { type Action, actions, explanations, isDangerous, placeOf, planMove } from "./changing/actions";
+import { ActionDialog } from "./list/bulk";
+import { ForkDialog } from "./changing/fork";
+import { canGoOn } from "./changing/go_on";
+import { GoOnDialog } from "./changing/go_on_dialog";
+import { MoveDialog } from "./list/move";
+import { sizeFields } from "./changing/resize";
+import { ResizeDialog } from "./changing/resize_dialog";
 
 interface HeadProps {
   readonly experiment: Experiment;

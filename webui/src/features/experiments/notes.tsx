@@ -1,8 +1,8 @@
 import type { Experiment } from "../../api/types";
-import { Editable } from "../../components/edit";
-import { useRights } from "../../components/me";
+import { Editable } from "../../components/forms/edit";
+import { useRights } from "../../components/people/me";
 import { Panel } from "../../components/parts";
-import { placeOf } from "./actions";
+import { placeOf } from "./changing/actions";
 import { change } from "./api";
 
 /** What people wrote about the experiment. */

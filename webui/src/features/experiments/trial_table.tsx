@@ -1,10 +1,10 @@
 import { useMemo, useState } from "react";
 import type { Trial } from "../../api/types";
-import { Dot } from "../../components/dot";
+import { Dot } from "../../components/charts/dot";
 import { flatten, formatBytes, formatNumber, hasRun, runTime, toNumber } from "../../components/format";
 import { StateBadge } from "../../components/parts";
-import { Link } from "../../components/route";
-import { type Column, Table } from "../../components/table";
+import { Link } from "../../components/address/route";
+import { type Column, Table } from "../../components/tables/table";
 
 interface TrialTableProps {
   readonly trials: readonly Trial[];

@@ -2,15 +2,15 @@ import { useMemo, useState } from "react";
 import { get, patch, post, remove } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
 import type { Model, ModelVersion } from "../../api/model_types";
-import { Dialog } from "../../components/dialog";
-import { Editable } from "../../components/edit";
+import { Dialog } from "../../components/forms/dialog";
+import { Editable } from "../../components/forms/edit";
 import { flatten } from "../../components/format";
-import { labelsOf, labelsText } from "../../components/labels";
-import { useRights } from "../../components/me";
+import { labelsOf, labelsText } from "../../components/forms/labels";
+import { useRights } from "../../components/people/me";
 import { Age, Labels, Loaded, Pairs, Panel, Problem, StateBadge } from "../../components/parts";
-import { go, Link } from "../../components/route";
-import { type Column, Table } from "../../components/table";
-import { useWorkspaceChoice, useWorkspaceNames, WorkspaceField } from "../../components/workspace_choice";
+import { go, Link } from "../../components/address/route";
+import { type Column, Table } from "../../components/tables/table";
+import { useWorkspaceChoice, useWorkspaceNames, WorkspaceField } from "../../components/forms/workspace_choice";
 
 interface Both {
   readonly model: Model;

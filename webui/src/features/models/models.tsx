@@ -3,13 +3,13 @@ import { get, post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { Model } from "../../api/model_types";
 import type { Pagination } from "../../api/types";
-import { Dialog } from "../../components/dialog";
+import { Dialog } from "../../components/forms/dialog";
 import { count } from "../../components/format";
-import { useRights } from "../../components/me";
+import { useRights } from "../../components/people/me";
 import { Age, Choice, Field, Labels, Loaded, PageHead } from "../../components/parts";
-import { go, Link, useParameter } from "../../components/route";
-import { type Column, Table } from "../../components/table";
-import { useWorkspaceChoice, useWorkspaceNames, WorkspaceField } from "../../components/workspace_choice";
+import { go, Link, useParameter } from "../../components/address/route";
+import { type Column, Table } from "../../components/tables/table";
+import { useWorkspaceChoice, useWorkspaceNames, WorkspaceField } from "../../components/forms/workspace_choice";
 
 const columnsWith = (nameOf: (workspace: number) => string): readonly Column<Model>[] => [
   {

@@ -1,6 +1,6 @@
 import { get, post } from "../../api/client";
 import type { User } from "../../api/types";
-import { kindName, type TaskKind, taskKinds } from "../../components/paths";
+import { kindName, type TaskKind, taskKinds } from "../../components/address/paths";
 
 /** A command, notebook, shell or TensorBoard. */
 export interface Task {

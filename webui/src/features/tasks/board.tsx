@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { toApiError } from "../../api/loadable";
-import { useRights } from "../../components/me";
+import { useRights } from "../../components/people/me";
 import { Problem } from "../../components/parts";
-import { go } from "../../components/route";
+import { go } from "../../components/address/route";
 import { startTask } from "./api";
 
 /** Starts a TensorBoard on what trials wrote, in their workspace, and goes to its page. */

@@ -1,5 +1,5 @@
-import { Dialog } from "../../components/dialog";
-import { kindName } from "../../components/paths";
+import { Dialog } from "../../components/forms/dialog";
+import { kindName } from "../../components/address/paths";
 import { killTask, type Task } from "./api";
 
 /** Asks before a task is killed. */

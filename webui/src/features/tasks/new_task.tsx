@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { usePolled } from "../../api/loadable";
-import { Dialog } from "../../components/dialog";
-import { useRights } from "../../components/me";
+import { Dialog } from "../../components/forms/dialog";
+import { useRights } from "../../components/people/me";
 import { Choice, Field } from "../../components/parts";
-import { go } from "../../components/route";
-import { useWorkspaceChoice, WorkspaceField } from "../../components/workspace_choice";
+import { go } from "../../components/address/route";
+import { useWorkspaceChoice, WorkspaceField } from "../../components/forms/workspace_choice";
 import { poolNames, startTask, taskWish, templateNames } from "./api";
 
 /** Starts a notebook or a shell, and goes to its page. */

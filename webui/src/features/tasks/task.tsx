@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { usePolled } from "../../api/loadable";
-import { Logs } from "../../components/logs";
-import { useRights } from "../../components/me";
+import { Logs } from "../../components/logs/logs";
+import { useRights } from "../../components/people/me";
 import { Age, Loaded, PageHead, Pairs, StateBadge } from "../../components/parts";
-import { kindName, type TaskKind } from "../../components/paths";
-import { Link } from "../../components/route";
+import { kindName, type TaskKind } from "../../components/address/paths";
+import { Link } from "../../components/address/route";
 import { isOver, loadTask, placeOf, type Task } from "./api";
 import { KillDialog } from "./kill";
 import { OpenLink } from "./tasks";

@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { usePolled } from "../../api/loadable";
 import { count } from "../../components/format";
-import { useMe, useRights } from "../../components/me";
+import { useMe, useRights } from "../../components/people/me";
 import { Age, Choice, Loaded, PageHead, StateBadge } from "../../components/parts";
-import { kindName, pathOf, taskKinds } from "../../components/paths";
-import { Link, useParameter } from "../../components/route";
-import { type Column, Table } from "../../components/table";
+import { kindName, pathOf, taskKinds } from "../../components/address/paths";
+import { Link, useParameter } from "../../components/address/route";
+import { type Column, Table } from "../../components/tables/table";
 import { canOpen, isOver, loadTasks, placeOf, type Task } from "./api";
 import { KillDialog } from "./kill";
 import { NewTask } from "./new_task";

@@ -1,8 +1,8 @@
 import { useRef, useState } from "react";
 import { usePolled } from "../../api/loadable";
-import { useMe } from "../../components/me";
+import { useMe } from "../../components/people/me";
 import { Loaded, PageHead, StateBadge } from "../../components/parts";
-import { Link } from "../../components/route";
+import { Link } from "../../components/address/route";
 import { canOpen, isOver, loadTask, mayUse, type Task } from "./api";
 import { webSocketAddress } from "./shell_protocol";
 import { type End, ShellScreen } from "./shell_screen";

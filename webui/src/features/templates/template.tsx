@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { get, patch, remove } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import { Dialog } from "../../components/dialog";
-import { useRights } from "../../components/me";
+import { Dialog } from "../../components/forms/dialog";
+import { useRights } from "../../components/people/me";
 import { Loaded, PageHead, Panel } from "../../components/parts";
-import { go } from "../../components/route";
-import { NumberedText, YamlField } from "../../components/text";
+import { go } from "../../components/address/route";
+import { NumberedText, YamlField } from "../../components/forms/text";
 import { address, place, type Template, usage } from "./template_config";
 
 const pollMs = 5000;

@@ -1,13 +1,13 @@
 import { useState } from "react";
 import { get, put } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import { Dialog } from "../../components/dialog";
+import { Dialog } from "../../components/forms/dialog";
 import { count } from "../../components/format";
-import { useRights } from "../../components/me";
+import { useRights } from "../../components/people/me";
 import { Field, Loaded, PageHead } from "../../components/parts";
-import { go, Link, useParameter } from "../../components/route";
-import { type Column, Table } from "../../components/table";
-import { YamlField } from "../../components/text";
+import { go, Link, useParameter } from "../../components/address/route";
+import { type Column, Table } from "../../components/tables/table";
+import { YamlField } from "../../components/forms/text";
 import { address, nameProblem, place, settingsText, type Template } from "./template_config";
 
 const pollMs = 5000;

@@ -1,12 +1,12 @@
 import { type FormEvent, useMemo, useState } from "react";
 import { usePolled } from "../../api/loadable";
-import { scaleOf } from "../../components/curves";
-import { colourAt, restColour } from "../../components/palette";
-import { Dot } from "../../components/dot";
+import { scaleOf } from "../../components/charts/curves";
+import { colourAt, restColour } from "../../components/charts/palette";
+import { Dot } from "../../components/charts/dot";
 import { flatten, formatNumber, isTerminal, runTime, shortNumber } from "../../components/format";
-import { Metrics } from "../../components/metrics";
+import { Metrics } from "../../components/charts/metrics";
 import { Loaded, PageHead, Panel, StateBadge } from "../../components/parts";
-import { Link, useParameter } from "../../components/route";
+import { Link, useParameter } from "../../components/address/route";
 import { getTrial, type TrialWithExperiment } from "./api";
 import { comparedIds, foundOrMissing, type Missing } from "./compared";
 

@@ -1,7 +1,7 @@
 /** What the profiler measured of the machines of a trial, as charts over time. Pure. */
 
 import type { MetricReport } from "../../api/types";
-import { type Chart, chart, type MetricPoint } from "../../components/curves";
+import { type Chart, chart, type MetricPoint } from "../../components/charts/curves";
 import { toNumber } from "../../components/format";
 
 /** The groups of metrics under which the profiler reports. */

@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { usePolled } from "../../api/loadable";
 import type { MetricReport } from "../../api/types";
-import { Chart } from "../../components/chart";
+import { Chart } from "../../components/charts/chart";
 import { Loaded } from "../../components/parts";
 import { listReports } from "./api";
 import { profileCharts, profileGroups } from "./profile";

@@ -3,7 +3,7 @@ import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { TrialEnvironments } from "../../api/types";
 import { Age, Loaded, Panel } from "../../components/parts";
-import { type Column, Table } from "../../components/table";
+import { type Column, Table } from "../../components/tables/table";
 import { listRuns } from "./api";
 import { type Check, exactness, isClass } from "./exactness";
 import type { Run } from "./runs";

@@ -3,7 +3,7 @@ import { usePolled } from "../../api/loadable";
 import type { Workload } from "../../api/types";
 import { formatBytes, metricText } from "../../components/format";
 import { Age, Loaded, StateBadge } from "../../components/parts";
-import { useParameter } from "../../components/route";
+import { useParameter } from "../../components/address/route";
 import { listWorkloads, type WorkloadKind } from "./api";
 
 const pageSize = 200;

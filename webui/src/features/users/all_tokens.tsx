@@ -1,9 +1,9 @@
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { User } from "../../api/types";
-import { useRights } from "../../components/me";
+import { useRights } from "../../components/people/me";
 import { Choice, Loaded } from "../../components/parts";
-import { useParameter } from "../../components/route";
+import { useParameter } from "../../components/address/route";
 import { type Token, TokenTable } from "./token_table";
 
 interface Page {

@@ -1,7 +1,7 @@
 /** Who has which role where, as the API says it of groups. Pure. */
 
 import type { PermissionsSummary } from "../../api/team_types";
-import type { Assignment, Holder } from "../../components/roles";
+import type { Assignment, Holder } from "../../components/people/roles";
 
 /** An entry for each place in which a role holds, those for the whole cluster first. */
 export function assignmentsOf(holder: Holder, { roles, assignments }: PermissionsSummary): Assignment[] {

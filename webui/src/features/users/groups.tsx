@@ -3,11 +3,11 @@ import { get, post, put, remove } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
 import type { Group } from "../../api/team_types";
 import type { User } from "../../api/types";
-import { Dialog } from "../../components/dialog";
+import { Dialog } from "../../components/forms/dialog";
 import { count } from "../../components/format";
-import { useRights } from "../../components/me";
+import { useRights } from "../../components/people/me";
 import { Field, Loaded, Pick, Problem } from "../../components/parts";
-import { type Column, Table } from "../../components/table";
+import { type Column, Table } from "../../components/tables/table";
 import { RolesOf } from "./roles_of";
 
 interface Found {

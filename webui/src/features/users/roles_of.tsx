@@ -3,10 +3,10 @@ import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { listWorkspaces } from "../../api/places";
 import type { PermissionsSummary, RoleWithAssignments } from "../../api/team_types";
-import { Dialog } from "../../components/dialog";
-import { useRights } from "../../components/me";
+import { Dialog } from "../../components/forms/dialog";
+import { useRights } from "../../components/people/me";
 import { Loaded } from "../../components/parts";
-import { AssignRole, type Assignment, type Holder, RoleLabel, RolesDoNotCount } from "../../components/roles";
+import { AssignRole, type Assignment, type Holder, RoleLabel, RolesDoNotCount } from "../../components/people/roles";
 import { assignmentsOf } from "./assignments";
 
 interface Roles {

@@ -2,7 +2,7 @@ import { type FormEvent, useState } from "react";
 import { get, patch } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
 import type { MasterFacts } from "../../api/types";
-import { useMe, useRights } from "../../components/me";
+import { useMe, useRights } from "../../components/people/me";
 import { Choice, Field, Loaded, PageHead, Pairs, Panel, Problem } from "../../components/parts";
 import { setTheme, useTheme } from "../../components/theme";
 import { passwordProblem } from "./password";

@@ -1,8 +1,8 @@
 import { useMemo, useState } from "react";
 import { patch } from "../../api/client";
-import { Dialog } from "../../components/dialog";
+import { Dialog } from "../../components/forms/dialog";
 import { Age } from "../../components/parts";
-import { type Column, Table } from "../../components/table";
+import { type Column, Table } from "../../components/tables/table";
 
 export interface Token {
   readonly id: number;

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { get, post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import { CopyButton } from "../../components/copy_button";
-import { Dialog } from "../../components/dialog";
-import { useMe, useRights } from "../../components/me";
+import { CopyButton } from "../../components/forms/copy_button";
+import { Dialog } from "../../components/forms/dialog";
+import { useMe, useRights } from "../../components/people/me";
 import { Field, Loaded, Panel } from "../../components/parts";
 import { type Token, TokenTable } from "./token_table";
 

@@ -1,8 +1,8 @@
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import { Dialog } from "../../components/dialog";
+import { Dialog } from "../../components/forms/dialog";
 import { Age, Loaded } from "../../components/parts";
-import { type Column, Table } from "../../components/table";
+import { type Column, Table } from "../../components/tables/table";
 import { type Delivery, deliveryStates, deliveryText, type Webhook } from "./webhook";
 
 const columns: readonly Column<Delivery>[] = [

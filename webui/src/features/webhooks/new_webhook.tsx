@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { post } from "../../api/client";
 import type { Workspace } from "../../api/team_types";
-import { Dialog } from "../../components/dialog";
+import { Dialog } from "../../components/forms/dialog";
 import { Field } from "../../components/parts";
 import { type Draft, emptyDraft, endStates, integration, missing, requestOf } from "./webhook";
 

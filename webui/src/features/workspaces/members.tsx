@@ -2,10 +2,10 @@ import { useMemo, useState } from "react";
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { MembersReply, Workspace } from "../../api/team_types";
-import { useRights } from "../../components/me";
+import { useRights } from "../../components/people/me";
 import { Loaded } from "../../components/parts";
-import { AssignRole, RoleLabel, RolesDoNotCount } from "../../components/roles";
-import { type Column, Table } from "../../components/table";
+import { AssignRole, RoleLabel, RolesDoNotCount } from "../../components/people/roles";
+import { type Column, Table } from "../../components/tables/table";
 import { groupsOf, type Member, type MemberGroup, membersOf } from "./arrange";
 
 const pollMs = 5000;

@@ -3,13 +3,13 @@ import { get, patch, post, remove } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
 import { listWorkspaces } from "../../api/places";
 import type { Project, Workspace } from "../../api/team_types";
-import { Dialog, Popup } from "../../components/dialog";
-import { Editable } from "../../components/edit";
+import { Dialog, Popup } from "../../components/forms/dialog";
+import { Editable } from "../../components/forms/edit";
 import { count } from "../../components/format";
-import { useRights } from "../../components/me";
+import { useRights } from "../../components/people/me";
 import { Age, Loaded, Pick, Problem } from "../../components/parts";
-import { type ProjectTab, projectTabs } from "../../components/paths";
-import { go, Link, Tabs } from "../../components/route";
+import { type ProjectTab, projectTabs } from "../../components/address/paths";
+import { go, Link, Tabs } from "../../components/address/route";
 import { PlaceLabels } from "./place_labels";
 import { ProjectNotes } from "./project_notes";
 

@@ -2,8 +2,8 @@ import { useState } from "react";
 import { put } from "../../api/client";
 import { toApiError } from "../../api/loadable";
 import type { Project, ProjectNote } from "../../api/team_types";
-import { Editable } from "../../components/edit";
-import { useRights } from "../../components/me";
+import { Editable } from "../../components/forms/edit";
+import { useRights } from "../../components/people/me";
 import { Problem } from "../../components/parts";
 
 interface ProjectNotesProps {

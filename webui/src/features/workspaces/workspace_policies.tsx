@@ -1,7 +1,7 @@
 import type { Workspace } from "../../api/team_types";
-import { useRights } from "../../components/me";
-import { Policies } from "../../components/policies";
-import { Link } from "../../components/route";
+import { useRights } from "../../components/people/me";
+import { Policies } from "../../components/forms/policies";
+import { Link } from "../../components/address/route";
 
 /** What is fixed and limited in configurations of a workspace. */
 export function WorkspacePolicies({ workspace }: { workspace: Workspace }) {

@@ -3,13 +3,13 @@ import { post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { listWorkspaces } from "../../api/places";
 import type { Workspace } from "../../api/team_types";
-import { Dialog } from "../../components/dialog";
+import { Dialog } from "../../components/forms/dialog";
 import { count } from "../../components/format";
-import { useRights } from "../../components/me";
+import { useRights } from "../../components/people/me";
 import { Choice, Field, Loaded, PageHead } from "../../components/parts";
-import { go, Link, useParameter } from "../../components/route";
-import { SearchField } from "../../components/search_field";
-import { type Column, Table } from "../../components/table";
+import { go, Link, useParameter } from "../../components/address/route";
+import { SearchField } from "../../components/forms/search_field";
+import { type Column, Table } from "../../components/tables/table";
 import { archivedFilter, found, pinnedFirst } from "./arrange";
 import { PlaceLabels } from "./place_labels";
 

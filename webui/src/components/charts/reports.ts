@@ -1,0 +1,79 @@
+import { useEffect, useMemo, useState } from "react";
+import { ApiError, stream } from "../../api/client";
+import { toApiError } from "../../api/loadable";
+import { repeat } from "../../api/repeat";
+import type { MetricReport } from "../../api/types";
+
+/** Of one trial, and of several. */
+const [oneMs, manyMs] = [1000, 3000];
+/** Of all curves together: more than a screen shows, and drawn in a moment. */
+const pointsMax = 20_000;
+
+/** How many of each curve's are asked for where so many trials are shown. */
+export const pointsOf = (trials: number) => Math.max(200, Math.min(2000, Math.floor(pointsMax / Math.max(1, trials))));
+
+export interface Reports {
+  readonly key: string;
+  readonly list: readonly MetricReport[];
+  readonly complete: boolean;
+  readonly error?: ApiError;
+}
+
+interface MetricsReply {
+  readonly metrics: readonly MetricReport[];
+}
+
+/** All that some trials reported, as it was reported. */
+export async function allReports(trialIds: readonly number[]): Promise<MetricReport[]> {
+  const list: MetricReport[] = [];
+  if (trialIds.length > 0)
+    await stream<MetricsReply>("trials/metrics/trial_metrics", { trialIds: trialIds.map(String) }, new AbortController().signal, (items) => {
+      for (const item of items) list.push(...item.metrics);
+    });
+  return list;
+}
+
+const sameReport = (a: MetricReport, b: MetricReport | undefined) =>
+  a.trialId === b?.trialId && a.totalBatches === b.totalBatches && a.group === b.group && a.endTime === b.endTime;
+
+/** What is there already where the answer says nothing else, so that nothing is drawn again. */
+export const newest = (before: readonly MetricReport[], read: readonly MetricReport[]): readonly MetricReport[] =>
+  before.length === read.length && read.every((report, index) => sameReport(report, before[index])) ? before : read;
+
+/**
+ * The reports of some trials, of long curves as many as a chart shows (the
+ * server leaves out no peak). They are read again every few seconds while `live`.
+ */
+export function useReports(trialIds: readonly number[], live: boolean, group: "all" | "validation" = "all"): Reports {
+  const key = `${group}:${trialIds.join(",")}`;
+  const nothing = useMemo((): Reports => ({ key, list: [], complete: false }), [key]);
+  const [reports, setReports] = useState(nothing);
+
+  useEffect(() => {
+    const abort = new AbortController();
+    const ids = key.slice(key.indexOf(":") + 1).split(",").filter((id) => id !== "");
+    const change = (what: Partial<Reports>) =>
+      setReports((before) => ({ ...(before.key === key ? before : nothing), ...what }));
+    const read = async () => {
+      const list: MetricReport[] = [];
+      const parameters = { trialIds: ids, maxDatapoints: pointsOf(ids.length) };
+      const path = `trials/metrics/${group === "all" ? "trial" : group}_metrics`;
+      if (ids.length > 0)
+        await stream<MetricsReply>(path, parameters, abort.signal, (items) => {
+          for (const item of items) list.push(...item.metrics);
+        });
+      if (!abort.signal.aborted)
+        setReports((before) => ({ key, list: newest(before.key === key ? before.list : [], list), complete: true }));
+      return live ? ("again" as const) : ("last" as const);
+    };
+    const trouble = (text: string) => {
+      if (text !== "") change({ complete: true, error: new ApiError(0, text) });
+    };
+    repeat(read, ids.length === 1 ? oneMs : manyMs, abort.signal, trouble).catch((cause: unknown) => {
+      if (!abort.signal.aborted) change({ complete: true, error: toApiError(cause) });
+    });
+    return () => abort.abort();
+  }, [key, group, live]);
+
+  return reports.key === key ? reports : nothing;
+}

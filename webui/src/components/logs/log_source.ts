@@ -1,0 +1,123 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+import { type Parameters, stream } from "../../api/client";
+import { toApiError } from "../../api/loadable";
+import { repeat } from "../../api/repeat";
+import type { LogLine } from "../../api/types";
+import { append, emptyWindow, type LogWindow, prepend } from "./log_window";
+
+const pageLines = 2000;
+const pollMs = 300;
+
+export interface LogSource {
+  readonly window: LogWindow;
+  readonly status: "loading" | "following" | "ended";
+  readonly problem: string;
+  /** Reads the page before the first line that is here. */
+  readonly older: () => void;
+  /** Reads the page after the last line that is here. */
+  readonly newer: () => void;
+}
+
+async function page(path: string, parameters: Parameters, signal: AbortSignal): Promise<LogLine[]> {
+  const lines: LogLine[] = [];
+  await stream<LogLine>(path, { ...parameters, limit: pageLines }, signal, (some) => lines.push(...some));
+  return lines;
+}
+
+/**
+ * A log, from its end or from its beginning, filtered by the master. Where `follow`, new lines are asked for
+ * several times a second and drawn once a frame; when it is not `live` any more, the master says when the last one was written.
+ */
+export function useLog(path: string, filter: Parameters, from: "end" | "start", follow: boolean, live: boolean): LogSource {
+  const key = JSON.stringify([path, filter, from, follow]);
+  const [window, setWindow] = useState<LogWindow>(emptyWindow);
+  const [status, setStatus] = useState<LogSource["status"]>("loading");
+  const [problem, setProblem] = useState("");
+  const busy = useRef(false);
+  const goesOn = useRef(live);
+  goesOn.current = live;
+  const abort = useRef(new AbortController());
+
+  useEffect(() => {
+    const mine = new AbortController();
+    abort.current = mine;
+    busy.current = false;
+    const { signal } = mine;
+    let waiting: LogLine[] = [];
+    let frame = 0;
+    const flush = () => {
+      frame = 0;
+      const lines = waiting;
+      waiting = [];
+      setWindow((before) => append(before, lines));
+    };
+    const run = async () => {
+      setStatus("loading");
+      setProblem("");
+      const order = from === "end" ? { orderBy: "ORDER_BY_DESC" } : {};
+      const first = await page(path, { ...filter, ...order }, signal);
+      const more = first.length === pageLines;
+      const lines = from === "end" ? first.reverse() : first;
+      setWindow({ lines, moreBefore: from === "end" && more, moreAfter: from === "start" && more });
+      if (!follow || from === "start") return setStatus("ended");
+      setStatus("following");
+      let after = lines.at(-1)?.id ?? "0";
+      const take = (some: LogLine[]) => {
+        after = some.at(-1)?.id ?? after;
+        waiting.push(...some);
+        if (frame === 0) frame = requestAnimationFrame(flush);
+      };
+      const read = async () => {
+        // Of a task that is over, this stream ends as soon as all that it wrote is there.
+        const last = !goesOn.current;
+        await stream<LogLine>(path, { ...filter, afterId: after, ...(last ? { follow: true } : {}) }, signal, take);
+        return last ? "last" : "again";
+      };
+      await repeat(read, pollMs, signal, setProblem);
+      setStatus("ended");
+    };
+    setWindow(emptyWindow);
+    run().catch((cause: unknown) => {
+      if (signal.aborted) return;
+      setProblem(toApiError(cause).message);
+      setStatus("ended");
+    });
+    return () => {
+      mine.abort();
+      cancelAnimationFrame(frame);
+    };
+    // The key holds all that decides what is read.
+  }, [key]);
+
+  const latest = useRef(window);
+  latest.current = window;
+  const read = useCallback(
+    (way: "older" | "newer") => {
+      const { lines } = latest.current;
+      const edge = way === "older" ? lines[0] : lines.at(-1);
+      if (busy.current || edge === undefined) return;
+      busy.current = true;
+      const { signal } = abort.current;
+      const bounds = way === "older" ? { beforeId: edge.id, orderBy: "ORDER_BY_DESC" } : { afterId: edge.id };
+      page(path, { ...filter, ...bounds }, signal)
+        .then((found) => {
+          const more = found.length === pageLines;
+          setWindow((before) =>
+            way === "older" ? prepend(before, found.reverse(), more) : { ...append(before, found), moreAfter: more },
+          );
+        })
+        .catch((cause: unknown) => !signal.aborted && setProblem(toApiError(cause).message))
+        .finally(() => {
+          if (abort.current.signal === signal) busy.current = false;
+        });
+    },
+    [key],
+  );
+  return {
+    window,
+    status,
+    problem,
+    older: useCallback(() => read("older"), [read]),
+    newer: useCallback(() => read("newer"), [read]),
+  };
+}

@@ -1,0 +1,88 @@
+import { useState } from "react";
+import { post } from "../../../api/client";
+import type { Experiment, Trial } from "../../../api/types";
+import { Dialog } from "../../../components/forms/dialog";
+import { count, formatNumber } from "../../../components/format";
+import { Choice } from "../../../components/parts";
+import { go } from "../../../components/address/route";
+import { continuedConfig, forkedConfig } from "./fork_config";
+import { base64, modelDefinition } from "../code/model_definition";
+
+interface ForkProps {
+  readonly experiment: Experiment;
+  readonly trials: readonly Trial[];
+  readonly kind: "fork" | "continue";
+  readonly onClose: () => void;
+}
+
+interface Created {
+  readonly experiment: { readonly id: number };
+  readonly warnings?: readonly string[];
+}
+
+/** A new experiment with the files of this one and a configuration that can be changed first. */
+export function ForkDialog({ experiment, trials, kind, onClose }: ForkProps) {
+  const starts = trials.filter(({ checkpointCount }) => (checkpointCount ?? 0) > 0);
+  const best = starts.find(({ id }) => id === experiment.bestTrialId) ?? starts[0];
+  const configFor = (trial: Trial | undefined) =>
+    kind === "continue" && trial !== undefined
+      ? continuedConfig(experiment.originalConfig, trial.id)
+      : forkedConfig(experiment.originalConfig);
+  const [from, setFrom] = useState(best);
+  const [config, setConfig] = useState(configFor(best));
+  const [activate, setActivate] = useState(true);
+  const create = async () => {
+    const files = await modelDefinition(experiment.id);
+    const { experiment: created } = await post<Created>("experiments", {
+      config,
+      activate,
+      parentId: experiment.id,
+      modelDefinition: files.map(({ path, type, mode, mtime, content }) => ({
+        path,
+        type,
+        mode,
+        mtime: String(mtime),
+        content: base64(content),
+      })),
+    });
+    go({ page: "experiment", id: created.id, tab: "overview" });
+  };
+  return (
+    <Dialog
+      title={kind === "fork" ? `Fork experiment ${experiment.id}` : `Continue from a checkpoint of experiment ${experiment.id}`}
+      action={activate ? "Create and start" : "Create paused"}
+      wide
+      onAction={create}
+      onClose={onClose}
+    >
+      <div className="row">
+        {kind === "continue" && from !== undefined && (
+          <Choice
+            label="From the newest checkpoint of trial"
+            value={String(from.id)}
+            options={starts.map(
+              ({ id, searcherMetricValue, totalBatchesProcessed }) =>
+                [String(id), `${id}: ${formatNumber(searcherMetricValue)} at ${count(totalBatchesProcessed, "batch", "batches")}`] as const,
+            )}
+            onChange={(id) => {
+              const trial = starts.find((one) => String(one.id) === id);
+              setFrom(trial);
+              setConfig(configFor(trial));
+            }}
+          />
+        )}
+        <label className="check">
+          <input type="checkbox" checked={activate} onChange={(event) => setActivate(event.target.checked)} /> start at once
+        </label>
+      </div>
+      <textarea
+        className="code mono"
+        aria-label="Configuration (YAML)"
+        value={config}
+        spellCheck={false}
+        onChange={(event) => setConfig(event.target.value)}
+      />
+      <p className="quiet">The submitted files are taken over as they are.</p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,81 @@
+import { useState } from "react";
+import { get, put } from "../../../api/client";
+import { usePolled } from "../../../api/loadable";
+import type { Experiment, Trial } from "../../../api/types";
+import { Dialog } from "../../../components/forms/dialog";
+import { useRights } from "../../../components/people/me";
+import { Choice, Field, Problem } from "../../../components/parts";
+import { placeOf } from "./actions";
+import { forEver, keptText, wishOf } from "./retention";
+
+const pollMs = 60_000;
+
+/** For how long the logs are kept, and a way to change it. A trial may have a time of its own: what is said is the first one's. */
+export function LogRetention({ experiment, trials }: { experiment: Experiment; trials: readonly Trial[] }) {
+  const { may } = useRights();
+  const first = trials[0];
+  const [changes, setChanges] = useState(false);
+  const [kept, reload] = usePolled(
+    `retention ${first?.id} ${first?.endTime}`,
+    async (signal) =>
+      first && (await get<{ remainingDays: number }>(`trials/${first.id}/remaining_log_retention_days`, {}, signal)).remainingDays,
+    pollMs,
+  );
+  const days = kept.status === "loaded" ? kept.value : undefined;
+  return (
+    <>
+      {first === undefined && <span className="quiet">is said when there is a trial</span>}
+      {first !== undefined && days !== undefined && keptText(days, Boolean(first.endTime))}
+      {first !== undefined && days !== undefined && trials.length > 1 && (
+        <span className="quiet" title="A trial may have a time of its own: this is the first one's">
+          {" "}
+          (trial {first.id}; others may differ)
+        </span>
+      )}
+      {kept.status === "failed" && <Problem text={kept.error.message} />}{" "}
+      {may("UPDATE_EXPERIMENT", placeOf(experiment)) && (
+        <button type="button" className="text" onClick={() => setChanges(true)} aria-label="Change for how long logs are kept">
+          change
+        </button>
+      )}
+      {changes && <RetentionDialog experiment={experiment.id} days={days} onDone={reload} onClose={() => setChanges(false)} />}
+    </>
+  );
+}
+
+interface RetentionDialogProps {
+  readonly experiment: number;
+  /** As it is now, where that is known. */
+  readonly days: number | undefined;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+function RetentionDialog({ experiment, days, onDone, onClose }: RetentionDialogProps) {
+  const [how, setHow] = useState<"days" | "always">(days === forEver ? "always" : "days");
+  const [typed, setTyped] = useState(days === undefined || days === forEver ? "" : String(days));
+  const wish = wishOf(how === "always", typed);
+  return (
+    <Dialog
+      title={`Keep the logs of experiment ${experiment}`}
+      action="Save"
+      disabled={"problem" in wish}
+      onAction={() => ("problem" in wish ? undefined : put(`experiments/${experiment}/retain_logs`, { numDays: wish.days }).then(onDone))}
+      onClose={onClose}
+    >
+      <Choice
+        label="How long"
+        value={how}
+        options={[["always", "as long as the experiment"], ["days", "some days after a trial's end"]]}
+        onChange={setHow}
+      />
+      {how === "days" && (
+        <Field label="Days (0: until logs are deleted next)">
+          <input inputMode="numeric" value={typed} onChange={(event) => setTyped(event.target.value)} />
+        </Field>
+      )}
+      {"problem" in wish && typed !== "" && <Problem text={wish.problem} />}
+      <p className="quiet">It holds for all trials, also for those that had a time of their own. Lines that were deleted do not come back.</p>
+    </Dialog>
+  );
+}
