@@ -61,9 +61,11 @@ Error too_many(std::string_view name, std::int64_t value, const Policy& by) {
 }
 
 Error too_urgent(std::int64_t value, const Policy& by) {
-  return Error(ErrorCode::InvalidArgument,
-               fmt::format("resources.priority is {}; {} allows no number below {} (smaller goes first)",
-                           value, by.whose, *by.priority_limit));
+  return Error(
+      ErrorCode::InvalidArgument,
+      fmt::format("resources.priority is {}; {} allows no number below {} (a smaller number means more "
+                  "important)",
+                  value, by.whose, *by.priority_limit));
 }
 
 std::vector<std::string_view> slots_of(Workload workload) {
@@ -82,9 +84,11 @@ void check_against_itself(Workload workload, const Policy& policy, Report& repor
                                        name, *slots, *policy.max_slots));
   if (const auto priority = integer_at(resources, "priority");
       priority && policy.priority_limit && *priority < *policy.priority_limit)
-    report.add(at("priority"), fmt::format("priority is {}, but constraints.priority_limit allows no number "
-                                           "below {} (smaller goes first)",
-                                           *priority, *policy.priority_limit));
+    report.add(
+        at("priority"),
+        fmt::format("priority is {}, but constraints.priority_limit allows no number below {} (a smaller "
+                    "number means more important)",
+                    *priority, *policy.priority_limit));
 }
 
 }  // namespace
@@ -108,10 +112,10 @@ tl::expected<Policy, std::vector<Error>> parse_policy(Workload workload, std::st
   for (const auto& [field, value] : fixed)
     if (is_free(workload, field))
       report.add(Path{} / "invariant_config" / std::string_view(field),
-                 fmt::format("{} cannot be fixed by a policy", std::string_view(field)));
+                 fmt::format("{} cannot be set by a policy", std::string_view(field)));
   check_against_itself(workload, policy, report);
   if (fixed.empty() && !policy.max_slots && !policy.priority_limit)
-    report.add({}, "a policy must say something: invariant_config, constraints, or both");
+    report.add({}, "the policy is empty; give invariant_config, constraints, or both");
   if (!report.empty()) return tl::unexpected(report.errors());
   return policy;
 }
@@ -158,13 +162,13 @@ Result<void> check_change(const Policies& policies, std::string_view section, st
       }
   if (fixed != nullptr && is_same(*fixed, value)) return {};
   if (fixed != nullptr)
-    return invalid_argument("{}.{} cannot become {}: {} fixes it at {}", section, field,
+    return invalid_argument("{}.{} cannot become {}: {} sets it to {}", section, field,
                             json::serialize(value), by->whose, json::serialize(*fixed));
   if (section != "resources") return {};
   const auto number = json::to_int64(value);
   if (const auto* slots = holder(policies, &Policy::max_slots); slots != nullptr && field == "max_slots") {
     if (!number)
-      return invalid_argument("resources.max_slots cannot be taken away: {} allows at most {}", slots->whose,
+      return invalid_argument("resources.max_slots cannot be removed: {} allows at most {}", slots->whose,
                               *slots->max_slots);
     if (*number > *slots->max_slots) return tl::unexpected(too_many(field, *number, *slots));
   }

@@ -48,19 +48,19 @@ TEST_P(WrongPolicies, AreRefusedWithTheLine) {
 
 // clang-format off
 INSTANTIATE_TEST_SUITE_P(, WrongPolicies, ::testing::Values(
-    WrongCase{"nothing",             "",                                                "a policy must say something"},
-    WrongCase{"nothing_in_it",       "{invariant_config: {}, constraints: {}}",         "a policy must say something"},
+    WrongCase{"nothing",             "",                                                "the policy is empty; give"},
+    WrongCase{"nothing_in_it",       "{invariant_config: {}, constraints: {}}",         "the policy is empty; give"},
     WrongCase{"unknown_key",         "constraints: {priority: 5}",                      "<policy>.constraints (line 1): additionalProperties \"priority\" not allowed: unknown field; did you mean \"priority_limit\"?"},
     WrongCase{"unknown_field",       "invariant_config:\n  resources: {slots: 2}",      "<policy>.invariant_config.resources (line 2)"},
     WrongCase{"wrong_kind",          "invariant_config: {max_restarts: many}",          "<policy>.invariant_config.max_restarts (line 1): \"many\" is not an integer"},
     WrongCase{"limit_out_of_range",  "constraints: {priority_limit: 100}",              "priority_limit must be <= 99"},
     WrongCase{"negative_slots",      "constraints: {resources: {max_slots: -1}}",       "max_slots must be >= 0"},
-    WrongCase{"another_workspace",   "invariant_config: {workspace: vision}",           "<policy>.invariant_config.workspace (line 1): workspace cannot be fixed by a policy"},
+    WrongCase{"another_workspace",   "invariant_config: {workspace: vision}",           "<policy>.invariant_config.workspace (line 1): workspace cannot be set by a policy"},
     WrongCase{"above_its_own_limit", "invariant_config: {resources: {max_slots: 8}}\nconstraints: {resources: {max_slots: 4}}",
                                      "<policy>.invariant_config.resources.max_slots (line 1): max_slots is 8, but constraints.resources.max_slots allows at most 4"},
     WrongCase{"before_its_own_limit","invariant_config: {resources: {priority: 10}}\nconstraints: {priority_limit: 50}",
                                      "priority is 10, but constraints.priority_limit allows no number below 50"},
-    WrongCase{"no_map",              "[1, 2]",                                          "the document is not a map"}),
+    WrongCase{"no_map",              "[1, 2]",                                          "the document must be a map"}),
     [](const auto& info) { return info.param.name; });
 // clang-format on
 
@@ -69,7 +69,7 @@ TEST(TaskPolicies, KnowTheFieldsOfAllTasksAndThoseThatATaskNeedsForItself) {
                      Workload::Task),
             "");
   EXPECT_THAT(problems("invariant_config: {entrypoint: ls}", Workload::Task),
-              HasSubstr("entrypoint cannot be fixed by a policy"));
+              HasSubstr("entrypoint cannot be set by a policy"));
   EXPECT_THAT(problems("invariant_config: {searcher: {name: single}}", Workload::Task),
               HasSubstr("\"searcher\" not allowed"));
 }
@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(, Limits, ::testing::Values(
     LimitCase{"the_clusters_counts", "{slots_per_trial: 1, max_slots: 6}", "{resources: {max_slots: 4}}", "{resources: {max_slots: 8}}", "",    "{slots_per_trial: 1, max_slots: 6}"},
     LimitCase{"each_limit_for_itself", "{slots_per_trial: 1, max_slots: 9, priority: 3}", "{resources: {max_slots: 4}}", "{priority_limit: 30}",
               "resources.max_slots is 9; the policy of workspace 'vision' allows at most 4\n"
-              "resources.priority is 3; the cluster's policy allows no number below 30 (smaller goes first)", ""},
+              "resources.priority is 3; the cluster's policy allows no number below 30 (a smaller number means more important)", ""},
     LimitCase{"behind_is_allowed",   "{priority: 60}",                   "",                            "{priority_limit: 50}",        "",     "{priority: 60}"},
     LimitCase{"no_priority_is_the_usual_one", "{priority: null}",        "",                            "{priority_limit: 30}",        "",     "{priority: 42}"},
     LimitCase{"or_the_limit",        "{}",                               "",                            "{priority_limit: 50}",        "",     "{priority: 50}"}),
@@ -216,10 +216,10 @@ TEST_P(LaterChanges, KeepToWhatIsFixedAndToTheLimits) {
 INSTANTIATE_TEST_SUITE_P(, LaterChanges, ::testing::Values(
     ChangeCase{"within",          "max_slots",     "4",    ""},
     ChangeCase{"too_many",        "max_slots",     "5",    "resources.max_slots is 5; the cluster's policy allows at most 4"},
-    ChangeCase{"without_limit",   "max_slots",     "null", "resources.max_slots cannot be taken away: the cluster's policy allows at most 4"},
+    ChangeCase{"without_limit",   "max_slots",     "null", "resources.max_slots cannot be removed: the cluster's policy allows at most 4"},
     ChangeCase{"behind",          "priority",      "40",   ""},
-    ChangeCase{"before",          "priority",      "39",   "resources.priority is 39; the policy of workspace 'vision' allows no number below 40 (smaller goes first)"},
-    ChangeCase{"fixed",           "weight",        "3",    "resources.weight cannot become 3: the policy of workspace 'vision' fixes it at 2"},
+    ChangeCase{"before",          "priority",      "39",   "resources.priority is 39; the policy of workspace 'vision' allows no number below 40 (a smaller number means more important)"},
+    ChangeCase{"fixed",           "weight",        "3",    "resources.weight cannot become 3: the policy of workspace 'vision' sets it to 2"},
     ChangeCase{"as_it_is_fixed",  "weight",        "2.0",  ""},
     ChangeCase{"nobody_minds",    "resource_pool", "gpus", ""}),
     [](const auto& info) { return info.param.name; });

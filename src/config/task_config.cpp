@@ -40,10 +40,11 @@ void check_rules(std::string_view kind, const json::object& document, const Circ
   };
   if (not_empty("bind_mounts"))
     report.add(Path{} / "bind_mounts",
-               "bind_mounts are not supported: a task runs in no container, and sees the files of its agent");
+               "bind_mounts are not supported: tasks run without containers and see the files of their "
+               "agent directly");
   if (not_empty("work_dir"))
     report.add(Path{} / "work_dir",
-               "work_dir is not supported: a task works in the directory of the files that go with it");
+               "work_dir is not supported: a task runs in the directory of the files submitted with it");
   if (kind == "command") {
     const auto words = words_of(find_member(document, "entrypoint"));
     if (words.empty() || words.front().empty())

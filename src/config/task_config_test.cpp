@@ -76,9 +76,9 @@ TEST(TaskConfig, WhatIsWrongIsNamedWithItsLine) {
       {"command", "entrypoint: x\nnotebook_idle_type: activity", "notebook_idle_type"},
       {"notebook", "notebook_idle_type: sleep", "invalid notebook idle type"},
       {"notebook", "entrypoint: x", "entrypoint"},
-      {"tensorboard", "resources: {slots: 1}", "a tensorboard takes no slots"},
+      {"tensorboard", "resources: {slots: 1}", "a TensorBoard uses no slots"},
       {"shell", "searcher: {name: single}", "searcher"},
-      {"shell", "[1]", "not a map"},
+      {"shell", "[1]", "the document must be a map"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.yaml);

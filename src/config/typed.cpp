@@ -120,7 +120,7 @@ Hyperparameter read_hyperparameter(const json::value& value, const std::string& 
     reader.require("vals", categorical.values);
     return {std::move(categorical)};
   }
-  if (type != "const") reader.fail("type", "is not a kind of hyperparameter");
+  if (type != "const") reader.fail("type", "is not a hyperparameter type");
   const auto* constant = object->if_contains("val");
   return {Constant{constant != nullptr ? *constant : json::value(nullptr)}};
 }

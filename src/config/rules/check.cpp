@@ -128,7 +128,7 @@ class Checker {
     const bool whole_number = type.kind == Kind::Integer;
     // An integer that a 64-bit counter cannot hold passes no range that the table names.
     if (whole_number && !json::to_int64(value))
-      return report_.add(path, fmt::format("{} is not an integer of 64 bits", shown_value(value)));
+      return report_.add(path, fmt::format("{} does not fit in a 64-bit integer", shown_value(value)));
     std::string rule, requirement;
     if (type.minimum && (number < *type.minimum || (type.minimum_excluded && number == *type.minimum))) {
       const bool above_zero =

@@ -154,9 +154,9 @@ void check_periods(const Subject& subject) {
       *json::to_double(*older) != *json::to_double(*newer))
     subject.report.add(
         Path{} / "batches_per_step",
-        fmt::format(
-            "batches_per_step is the older name of scheduling_unit, but {} is not {}: keep one of them",
-            shown_value(*older), shown_value(*newer)));
+        fmt::format("batches_per_step is the old name of scheduling_unit, but the two differ ({} and {}): "
+                    "keep only one of them",
+                    shown_value(*older), shown_value(*newer)));
   for (const auto* name : {"min_validation_period", "min_checkpoint_period"}) {
     const auto steps = subject.integer({name});
     if (!steps || *steps < 1) continue;
@@ -166,10 +166,10 @@ void check_periods(const Subject& subject) {
     }
     subject.report.add(
         Path{} / name,
-        fmt::format(
-            "invalid length: {}: a length object must have one attribute named \"batches\", \"records\", or "
-            "\"epochs\"; a number of steps goes with searcher.max_steps only",
-            *steps));
+        fmt::format("invalid length: {}: a length object must have one attribute named \"batches\", "
+                    "\"records\", or \"epochs\"; a plain number of steps is allowed only with "
+                    "searcher.max_steps",
+                    *steps));
   }
 }
 
@@ -184,7 +184,8 @@ void check_mounts(const Subject& subject) {
                inside = json::text_member(*object, "container_path");
     if (host != inside)
       subject.warnings.push_back(fmt::format(
-          "bind_mounts: {} is not mounted at {}, for trials run without containers: read it as {}",
+          "bind_mounts: {} is not mounted at {}, because trials run without containers; read it at "
+          "{}",
           shown(host), shown(inside), shown(host)));
   }
 }
@@ -195,7 +196,8 @@ void check_rest(const Subject& subject) {
     subject.report.add(Path{} / (workspace.empty() ? "project" : "workspace"),
                        "workspace and project must both be included in config if one is provided");
   if (const auto version = subject.integer({"version"}); version && *version != 0)
-    subject.report.add(Path{} / "version", fmt::format("invalid version: {}: only 0 is known", *version));
+    subject.report.add(Path{} / "version",
+                       fmt::format("invalid version: {}: the only version is 0", *version));
   const auto begin = subject.integer({"profiling", "begin_on_batch"});
   const auto end = subject.integer({"profiling", "end_after_batch"});
   if (begin && end && *begin > *end)

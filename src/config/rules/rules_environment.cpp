@@ -138,9 +138,10 @@ void check_variables(const Subject& subject, const json::value& list, const Path
     if (name.empty())
       subject.report.add(at, fmt::format("\"{}\" has no name before \"=\": write NAME=VALUE", shown(text)));
     if (name.starts_with("DET_"))
-      subject.warnings.push_back(fmt::format(
-          "environment_variables: {} is ignored, for variables that begin with DET_ are the platform's",
-          shown(name)));
+      subject.warnings.push_back(
+          fmt::format("environment_variables: {} is ignored: names that begin with DET_ are reserved for the "
+                      "platform",
+                      shown(name)));
   }
 }
 
@@ -192,8 +193,8 @@ void check_data_layer(const Subject& subject) {
     if (has_host == (find_member(*layer, container) != nullptr)) continue;
     subject.report.add(
         Path{} / "data_layer" / (has_host ? host : container),
-        fmt::format("{} and {} must be set together in a configuration in steps: {} is missing", host,
-                    container, has_host ? container : host));
+        fmt::format("{} and {} must be set together in a configuration that counts in steps: {} is missing",
+                    host, container, has_host ? container : host));
   }
 }
 

@@ -61,15 +61,18 @@ void check_range(const Subject& subject, std::string_view type, const json::obje
     const auto to = integer_of(leaf, "maxval");
     if (from && to &&
         (__builtin_sub_overflow(*to, *from, &width) || __builtin_add_overflow(width, 1, &width)))
-      subject.report.add(path / "minval", fmt::format("from {} to {} are more values than 64 bits can count",
-                                                      lowest, highest));
+      subject.report.add(
+          path / "minval",
+          fmt::format("the range from {} to {} has more values than a 64-bit integer can count", lowest,
+                      highest));
   } else if (type == "double") {
     if (!std::isfinite(*high - *low))
-      subject.report.add(path / "minval", fmt::format("from {} to {} is too wide a range", lowest, highest));
+      subject.report.add(path / "minval",
+                         fmt::format("the range from {} to {} is too wide", lowest, highest));
   } else if (const auto base = number_of(leaf, "base"); base && *base > 0) {
     for (const auto* end : {"minval", "maxval"})
       if (!std::isfinite(std::pow(*base, *number_of(leaf, end))))
-        subject.report.add(path / end, fmt::format("{} to the power of {} is too large for a number",
+        subject.report.add(path / end, fmt::format("{} to the power of {} is too large to represent",
                                                    shown_value(*find_member(leaf, "base")),
                                                    shown_value(*find_member(leaf, end))));
   }
@@ -117,7 +120,7 @@ void check_grid(const Subject& subject, const json::object& hyperparameters) {
   if (trials > kGridTrialsMax)
     subject.report.add(
         path,
-        fmt::format("number of trials for grid search must be <= {}: the counts make more", kGridTrialsMax));
+        fmt::format("number of trials for grid search must be <= {}: the counts give more", kGridTrialsMax));
 }
 
 /// The smallest batch size that the search can choose, or what is wrong with it.
@@ -172,10 +175,11 @@ void check_batch_size(const Subject& subject, const json::object& hyperparameter
       subject.is_refused(Path{} / "resources" / "slots_per_trial"))
     return;
   if (*size.smallest < slots)
-    subject.report.add(path / "global_batch_size",
-                       fmt::format("global_batch_size must be >= slots_per_trial, for each slot gets its "
-                                   "part: {} is not at least {}",
-                                   *size.smallest, slots));
+    subject.report.add(
+        path / "global_batch_size",
+        fmt::format("global_batch_size must be >= slots_per_trial, because each slot gets a share of every "
+                    "batch: {} is not at least {}",
+                    *size.smallest, slots));
   else if (type_of(*value) == "const" && *size.smallest % slots != 0)
     subject.warnings.push_back(
         fmt::format("hyperparameters.global_batch_size {} is not divisible by resources.slots_per_trial {}: "

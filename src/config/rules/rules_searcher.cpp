@@ -62,9 +62,10 @@ void check_presence(const Subject& subject, const json::object& searcher, std::s
   const auto* max_time = find_member(searcher, "max_time");
   if (timed && max_time != nullptr) {
     if (find_member(searcher, "time_metric") == nullptr)
-      subject.report.add(path, "time_metric is a required property: it says what max_time counts");
+      subject.report.add(path,
+                         "time_metric is a required property: it names the metric that max_time counts");
     if (find_member(searcher, "max_length") != nullptr)
-      subject.report.add(path / "max_time", "max_time and max_length say the same: keep one of them");
+      subject.report.add(path / "max_time", "max_time and max_length mean the same: keep only one of them");
     return;
   }
   // A script may decide itself how long it trains (0.38).
@@ -75,9 +76,10 @@ void check_presence(const Subject& subject, const json::object& searcher, std::s
       continue;
     if (script && is_one_of(name, {"single", "random", "grid", "tpe"})) continue;
     const bool steps = subject.generation == Generation::Steps;
-    subject.report.add(path, steps ? fmt::format("{} is a required property", field.steps)
-                                   : fmt::format("{} is a required property ({} in configurations in steps)",
-                                                 field.units, field.steps));
+    subject.report.add(
+        path, steps ? fmt::format("{} is a required property", field.steps)
+                    : fmt::format("{} is a required property ({} in a configuration that counts in steps)",
+                                  field.units, field.steps));
   }
   if (name == "async_halving" && !has_budget(searcher) && find_member(searcher, "max_trials") == nullptr)
     subject.report.add(path, "max_trials is a required property");
@@ -163,10 +165,11 @@ void check_records(const Subject& subject) {
   std::int64_t records = 0;
   for (const auto& [path, length] : lengths_of(subject))
     if (length.unit == "epochs" && __builtin_mul_overflow(length.count, records_per_epoch, &records))
-      subject.report.add(path,
-                         fmt::format("{} epochs of {} records (records_per_epoch) are more records than "
-                                     "64 bits can count: make one of them smaller",
-                                     length.count, records_per_epoch));
+      subject.report.add(
+          path, fmt::format(
+                    "{} epochs of {} records (records_per_epoch) are more records than a 64-bit integer can "
+                    "count: lower one of them",
+                    length.count, records_per_epoch));
 }
 
 // Trial classes train in batches: other units must be convertible to them.
@@ -196,8 +199,8 @@ std::optional<std::int64_t> check_steps(const Subject& subject, const Path& path
   std::int64_t batches = 0;
   if (unit < 1) return std::nullopt;
   if (!__builtin_mul_overflow(steps, unit, &batches)) return batches;
-  subject.report.add(path,
-                     fmt::format("{} steps of {} batches are more than 64 bits can count", steps, unit));
+  subject.report.add(
+      path, fmt::format("{} steps of {} batches are more than a 64-bit integer can count", steps, unit));
   return std::nullopt;
 }
 

@@ -21,7 +21,7 @@ Layer read_layer(std::string_view name, std::string_view yaml, Report& all) {
     layer.document = *std::move(decoded.document);
     if (layer.document.value.is_null()) layer.document.value.emplace_object();
     if (!layer.document.value.is_object()) {
-      report.add({}, "the document is not a map of fields such as \"searcher:\"");
+      report.add({}, "the document must be a map of fields such as \"searcher:\"");
       layer.usable = false;
     }
   }

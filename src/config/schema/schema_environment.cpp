@@ -20,7 +20,7 @@ bool is_device(std::string_view text) {
 
 Field host_path() {
   return field("host_path", string().matches("^/", is_absolute).says("host_path must be an absolute path"),
-               "A path of the machine.")
+               "A path on the agent's machine.")
       .required();
 }
 
@@ -30,9 +30,8 @@ Field text(const char* name, const char* about) {
 
 // The same for all device types, or apart; `gpu` is the older word for cuda.
 std::vector<Field> for_each_device(const Type& type) {
-  return {field("cpu", type, "For slots that are CPUs."),
-          field("cuda", type, "For slots that are NVIDIA GPUs."),
-          field("gpu", type, "The older name of cuda."), field("rocm", type, "For slots that are AMD GPUs.")};
+  return {field("cpu", type, "For CPU slots."), field("cuda", type, "For NVIDIA GPU slots."),
+          field("gpu", type, "The old name of cuda."), field("rocm", type, "For AMD GPU slots.")};
 }
 
 Type capabilities() {
@@ -49,63 +48,67 @@ Type resources() {
                             .says("must be a valid memory size")})
                     .says("must be a valid memory size");
   return section(
-      {field("slots_per_trial", integer().at_least(0), "GPUs (or CPUs) of one trial; 0: none.").otherwise(1),
-       field("max_slots", integer().at_least(0), "The most slots that the experiment uses at a time.")
+      {field("slots_per_trial", integer().at_least(0), "GPUs (or CPUs) per trial; 0 for none.").otherwise(1),
+       field("max_slots", integer().at_least(0), "The most slots that the experiment uses at once.")
            .otherwise(nullptr),
-       field("weight", number().above(0), "The experiment's share of a pool that is shared fairly.")
+       field("weight", number().above(0), "The experiment's weight in a pool with fair-share scheduling.")
            .otherwise(1),
        field("priority",
              integer().at_least(1).at_most(99).says(
                  "scheduling priority must be greater than 0 and less than 100"),
-             "Smaller goes first.")
+             "1 to 99; a smaller number means more important.")
            .otherwise(nullptr),
-       field("resource_pool", string(), "Where to run; empty: the default pool.").otherwise(""),
-       field("is_single_node", boolean(), "All slots of a trial on one machine.").otherwise(nullptr),
-       field("shm_size", std::move(memory), "Shared memory, in bytes or such as 4.5 G.").otherwise(nullptr),
-       field("devices", devices(), "Devices of the machine to pass on.")
+       field("resource_pool", string(), "The resource pool; if empty, the default pool.").otherwise(""),
+       field("is_single_node", boolean(), "Place all slots of a trial on one machine.").otherwise(nullptr),
+       field("shm_size", std::move(memory), "Shared memory: bytes, or a size such as 4.5 G.")
+           .otherwise(nullptr),
+       field("devices", devices(), "Devices of the machine to make available.")
            .otherwise(json::array{})
            .merged_by(merge_by_container_path),
        field("native_parallel", boolean(), "Use the framework's own parallelism on one machine.")
            .otherwise(false),
-       field("agent_label", string(), "Run on agents with this label only; empty: on those without one.")
+       field("agent_label", string(),
+             "Run only on agents with this label; if empty, only on agents without one.")
            .otherwise(""),
        field("agent_attributes", map(string().at_least(1)),
-             "Run only on agents that have all of these attributes, by name, with these values.")});
+             "Run only on agents with all of these attributes, as name: value.")});
 }
 
 Type bind_mounts() {
-  return list(
-      section({host_path(),
-               field("container_path",
-                     string()
-                         .at_least(1)
-                         .matches("^(?!\\.$)", [](std::string_view path) { return path != "."; })
-                         .says("container_path must not be \".\""),
-                     "Where the trial sees it; relative to its working directory.")
-                   .required(),
-               field("read_only", boolean(), "Whether the trial may write to it.").otherwise(false),
-               field("propagation", one_of({"private", "rprivate", "shared", "rshared", "slave", "rslave"}),
-                     "How the mount propagates.")
-                   .otherwise("rprivate")}));
+  return list(section(
+      {host_path(),
+       field("container_path",
+             string()
+                 .at_least(1)
+                 .matches("^(?!\\.$)", [](std::string_view path) { return path != "."; })
+                 .says("container_path must not be \".\""),
+             "The path that the trial sees; relative to its working directory.")
+           .required(),
+       field("read_only", boolean(), "Whether the mount is read-only (the trial may not write to it).")
+           .otherwise(false),
+       field("propagation", one_of({"private", "rprivate", "shared", "rshared", "slave", "rslave"}),
+             "The propagation mode of the mount.")
+           .otherwise("rprivate")}));
 }
 
 Type devices() {
   const auto* rule =
       "is neither a list of --device strings nor a map containing host_path, container_path, and mode";
   return list(
-      any_of({string().matches("^/[^:]*:/[^:]*(:[rwm]+)?$", is_device).says(rule),
-              section({host_path(),
-                       field("container_path", string().at_least(1), "Where the trial sees it.").required(),
-                       field("mode",
-                             string()
-                                 .matches("^[rwm]+$",
-                                          [](std::string_view mode) {
-                                            return !mode.empty() &&
-                                                   mode.find_first_not_of("rwm") == std::string_view::npos;
-                                          })
-                                 .says("mode must be made of the letters r, w and m"),
-                             "What the trial may do with it.")
-                           .otherwise("mrw")})})
+      any_of(
+          {string().matches("^/[^:]*:/[^:]*(:[rwm]+)?$", is_device).says(rule),
+           section({host_path(),
+                    field("container_path", string().at_least(1), "The path that the trial sees.").required(),
+                    field("mode",
+                          string()
+                              .matches("^[rwm]+$",
+                                       [](std::string_view mode) {
+                                         return !mode.empty() &&
+                                                mode.find_first_not_of("rwm") == std::string_view::npos;
+                                       })
+                              .says("mode must consist of the letters r, w and m"),
+                          "The trial's access: r (read), w (write), m (mknod).")
+                        .otherwise("mrw")})})
           .says(rule));
 }
 
@@ -115,41 +118,44 @@ Type environment() {
   auto variables =
       any_of({list(string()), section(for_each_device(list(string())))})
           .says("is neither a list of strings nor a map of cpu, cuda, or rocm to lists of strings");
-  auto proxy_port =
-      section({field("proxy_port", integer().at_least(1).at_most(65535), "The port.").required(),
-               field("proxy_tcp", boolean(), "Whether it is plain TCP.").otherwise(false),
-               field("unauthenticated", boolean(), "Whether it is open to everyone.").otherwise(false),
-               field("default_service_id", boolean(), "Whether the task's own address leads to it.")
-                   .otherwise(false)});
+  auto proxy_port = section(
+      {field("proxy_port", integer().at_least(1).at_most(65535), "The port number.").required(),
+       field("proxy_tcp", boolean(), "Whether the proxy forwards plain TCP instead of HTTP.")
+           .otherwise(false),
+       field("unauthenticated", boolean(), "Whether the port needs no authentication.").otherwise(false),
+       field("default_service_id", boolean(),
+             "Whether this port is the default one of the task's proxy address.")
+           .otherwise(false)});
   auto registry =
       section({text("username", "Who."), text("password", "The password.").secret(),
-               text("auth", "Both, in base64.").secret(), text("email", "Ignored by most registries."),
-               text("serveraddress", "The registry."), text("identitytoken", "A token instead.").secret(),
-               text("registrytoken", "A token instead.").secret()});
+               text("auth", "user:password in base64.").secret(),
+               text("email", "Ignored by most registries."), text("serveraddress", "The registry's address."),
+               text("identitytoken", "An identity token, instead of a password.").secret(),
+               text("registrytoken", "A registry token, instead of a password.").secret()});
   return section(
-      {field("image", std::move(image), "The container image, where trials run in containers.")
+      {field("image", std::move(image), "The container image, on clusters where trials run in containers.")
            .otherwise(nullptr)
            .merged_by(merge_image),
-       field("environment_variables", std::move(variables), "NAME=VALUE, or NAME alone for an empty one.")
+       field("environment_variables", std::move(variables), "NAME=VALUE, or NAME alone for an empty value.")
            .otherwise(json::array{})
            .merged_by(merge_environment_variables),
-       field("ports", map(integer().at_least(1).at_most(65535)), "Further ports to expose, by name.")
+       field("ports", map(integer().at_least(1).at_most(65535)), "More ports to expose, by name.")
            .otherwise(json::object{}),
        field("proxy_ports", list(std::move(proxy_port)), "Ports that the master's proxy serves.")
            .otherwise(json::array{})
            .merged_by(merge_by_proxy_port),
-       field("registry_auth", std::move(registry), "How to log in to the image's registry.")
+       field("registry_auth", std::move(registry), "Credentials for the image's registry.")
            .otherwise(nullptr),
-       field("force_pull_image", boolean(), "Whether to ask for the image at each start.").otherwise(false),
-       field("add_capabilities", capabilities(), "Capabilities that containers get.")
+       field("force_pull_image", boolean(), "Whether to pull the image at every start.").otherwise(false),
+       field("add_capabilities", capabilities(), "Linux capabilities to add to containers.")
            .otherwise(json::array{}),
-       field("drop_capabilities", capabilities(), "Capabilities that containers lose.")
+       field("drop_capabilities", capabilities(), "Linux capabilities to drop from containers.")
            .otherwise(json::array{}),
-       field("pod_spec", map(any()), "Merged into the pod, on Kubernetes.")
+       field("pod_spec", map(any()), "Merged into the pod specification, on Kubernetes.")
            .otherwise(nullptr)
            .merged_by(merge_pod_spec),
-       field("slurm", map(any()), "The older place of slurm."),
-       field("pbs", map(any()), "The older place of pbs.")});
+       field("slurm", map(any()), "The old place of slurm."),
+       field("pbs", map(any()), "The old place of pbs.")});
 }
 
 Type log_policies() {
@@ -158,12 +164,13 @@ Type log_policies() {
                         section({field("type",
                                        one_of({"cancel_retries", "exclude_node"})
                                            .says("must be one of \"cancel_retries\" or \"exclude_node\""),
-                                       "The older form.")
+                                       "The old form: an action as a map.")
                                      .required()})})
                     .says("must be one of \"cancel_retries\" or \"exclude_node\"");
-  return list(section({field("name", string().at_least(1), "Shown with trials that the policy has matched."),
-                       field("pattern", string(), "A regular expression for lines of a trial's log."),
-                       field("action", std::move(action), "What to do on a match.")}));
+  return list(section(
+      {field("name", string().at_least(1), "Shown next to trials whose log matched the policy."),
+       field("pattern", string(), "A regular expression that is matched against each line of a trial's log."),
+       field("action", std::move(action), "What to do when a line matches.")}));
 }
 
 }  // namespace det::config::schema

@@ -20,16 +20,16 @@ const Type& any_task() {
 
 Type policy_over(const Type& (*fixed)()) {
   return section(
-      {field("invariant_config", reference(fixed),
-             "A part of a configuration: it lies above what users say."),
+      {field("invariant_config", reference(fixed), "Settings that override those of users."),
        field("constraints",
              section({field("resources",
                             section({field("max_slots", integer().at_least(0),
-                                           "The most slots of an experiment at a time, or of a task.")}),
-                            "What one may get to run on."),
+                                           "The most slots that an experiment or task may use at once.")}),
+                            "Limits on resources."),
                       field("priority_limit", integer().at_least(1).at_most(99),
-                            "No priority may have a smaller number: those go first.")}),
-             "How far users may go.")});
+                            "The smallest priority number that users may set; a smaller number means more "
+                            "important.")}),
+             "Limits on what users may set.")});
 }
 
 }  // namespace

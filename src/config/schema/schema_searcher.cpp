@@ -7,10 +7,10 @@ namespace {
 // Lengths of the two generations: `max_steps` counts steps of batches_per_step
 // batches; `max_length` says its unit, or none ("the trial decides").
 Field steps(const char* name) {
-  return field(name, integer().at_least(1), "In steps of batches_per_step batches (older form).");
+  return field(name, integer().at_least(1), "In steps of batches_per_step batches (the old form).");
 }
 Field units(const char* name) {
-  return field(name, any_of({integer().at_least(1), length(1)}), "How far a trial trains.");
+  return field(name, any_of({integer().at_least(1), length(1)}), "How long a trial trains.");
 }
 Field max_trials() {
   return field("max_trials", integer().at_least(1), "How many trials the search runs.").required();
@@ -20,31 +20,32 @@ Field max_trials_2000() {
       .required();
 }
 Field num_rungs() {
-  return field("num_rungs", integer().at_least(1), "Levels of successive halving.").required();
+  return field("num_rungs", integer().at_least(1), "The number of rungs of successive halving.").required();
 }
 Field divisor() {
-  return field("divisor", number().above(1), "One in this many trials goes on to the next rung.")
+  return field("divisor", number().above(1), "One in this many trials is promoted to the next rung.")
       .otherwise(4);
 }
 Field max_rungs() {
-  return field("max_rungs", integer().at_least(1), "The most levels of successive halving.").otherwise(5);
+  return field("max_rungs", integer().at_least(1), "The most rungs of successive halving.").otherwise(5);
 }
 
 Field concurrent() {
   return field("max_concurrent_trials", integer().at_least(0),
-               "How many trials run at the same time; 0: no limit.")
+               "The most trials that run at once; 0 for no limit.")
       .otherwise(16)
       .otherwise_in_steps(0);
 }
 
 Field mode() {
   return field("mode", one_of({"aggressive", "standard", "conservative"}).says("invalid adaptive mode"),
-               "How early to stop trials.")
+               "How aggressively to stop trials early.")
       .otherwise("standard");
 }
 
 Field bracket_rungs() {
-  return field("bracket_rungs", list(integer().at_least(1)), "Rungs of each bracket, instead of mode.")
+  return field("bracket_rungs", list(integer().at_least(1)),
+               "The number of rungs of each bracket, instead of mode.")
       .otherwise(json::array{});
 }
 
@@ -56,15 +57,15 @@ Field stop_once() {
 }
 Field deterministic() {
   return field("deterministic", boolean(),
-               "Decide when everybody who trains has reported, in the order of the trials: the same seed "
-               "gives the "
-               "same search, however fast who is. Slots wait for the slowest.");
+               "Decide only when all running trials have reported, in the order of the trials: the same "
+               "seed then gives the same search, regardless of how fast each trial is. Slots idle while "
+               "they wait for the slowest trial.");
 }
 Field max_time() {
-  return field("max_time", integer().at_least(1), "How far a trial trains, in units of time_metric.");
+  return field("max_time", integer().at_least(1), "How long a trial trains, in units of time_metric.");
 }
 Field time_metric() {
-  return field("time_metric", string().at_least(1), "The metric that counts a trial's progress.");
+  return field("time_metric", string().at_least(1), "The metric that measures a trial's progress.");
 }
 
 Field fraction(const char* name, double most, const char* about) {
@@ -82,19 +83,23 @@ std::vector<Field> halving() {
 }
 
 std::vector<Field> population() {
-  return {field("population_size", integer().at_least(1), "Trials in a round.").required(),
-          field("num_rounds", integer().at_least(1), "How often the worst are replaced.").required(),
-          steps("steps_per_round"),
-          units("length_per_round"),
-          field("replace_function",
-                section({fraction("truncate_fraction", 0.5, "The part of the population that is replaced.")}),
-                "Which trials are replaced.")
-              .required(),
-          field("explore_function",
-                section({fraction("resample_probability", 1, "How often a hyperparameter is drawn anew."),
-                         fraction("perturb_factor", 1, "By how much a hyperparameter changes otherwise.")}),
-                "How hyperparameters of the replacements differ.")
-              .required()};
+  return {
+      field("population_size", integer().at_least(1), "Trials per round.").required(),
+      field("num_rounds", integer().at_least(1), "The number of rounds.").required(),
+      steps("steps_per_round"),
+      units("length_per_round"),
+      field("replace_function",
+            section({fraction("truncate_fraction", 0.5,
+                              "The fraction of the population that is replaced in each round.")}),
+            "How trials are replaced.")
+          .required(),
+      field(
+          "explore_function",
+          section(
+              {fraction("resample_probability", 1, "The probability that a hyperparameter is sampled anew."),
+               fraction("perturb_factor", 1, "The factor by which a hyperparameter is changed otherwise.")}),
+          "How the hyperparameters of new trials are perturbed.")
+          .required()};
 }
 
 }  // namespace
@@ -102,10 +107,11 @@ std::vector<Field> population() {
 Type searcher() {
   return tagged(
       "name",
-      {field("metric", string().at_least(1), "The validation metric that the search compares.").required(),
+      {field("metric", string().at_least(1), "The validation metric to optimize.").required(),
        field("smaller_is_better", boolean(), "Whether smaller values of the metric are better.")
            .otherwise(true),
-       field("source_trial_id", integer().at_least(1), "Start from the latest checkpoint of this trial.")
+       field("source_trial_id", integer().at_least(1),
+             "Start from the latest checkpoint of this trial, given by ID.")
            .otherwise(nullptr),
        field("source_checkpoint_uuid",
              string()
@@ -128,8 +134,7 @@ Type searcher() {
        {"random", {steps("max_steps"), units("max_length"), max_trials(), concurrent()}},
        {"grid", {steps("max_steps"), units("max_length"), concurrent()}},
        {"custom",
-        {field("unit", one_of({"batches", "records", "epochs"}),
-               "The unit of the lengths that the searcher asks for.")
+        {field("unit", one_of({"batches", "records", "epochs"}), "The unit of the searcher's lengths.")
              .otherwise(nullptr)}},
        {"adaptive_asha",
         {steps("target_trial_steps"), units("max_length"), max_time(), time_metric(), max_trials(), mode(),
@@ -149,32 +154,33 @@ Type searcher() {
        {"pbt", population()},
        {"tpe",
         {units("max_length"), max_trials(), concurrent(),
-         field(
-             "random_trials", integer().at_least(1),
-             "How many results are awaited before they guide the search; until then it is random (10).")}}});
+         field("random_trials", integer().at_least(1),
+               "How many results to collect before they guide the search; until then it is random "
+               "(default: 10).")}}});
 }
 
 const Type& hyperparameter() {
   static const auto type = [] {
     const auto count = [] {
-      return field("count", integer().at_least(1), "How many values a grid search tries.");
+      return field("count", integer().at_least(1), "How many values of the range a grid search tries.");
     };
-    auto kinds = tagged("type", {},
-                        {{"const", {field("val", any(), "The value.").required()}},
-                         {"int",
-                          {field("minval", integer(), "The smallest value.").required(),
-                           field("maxval", integer(), "The largest value.").required(), count()}},
-                         {"double",
-                          {field("minval", number(), "The smallest value.").required(),
-                           field("maxval", number(), "The largest value.").required(), count()}},
-                         {"log",
-                          {field("base", number().above(0), "The values are powers of this.").required(),
-                           field("minval", number(), "The smallest exponent.").required(),
-                           field("maxval", number(), "The largest exponent.").required(), count()}},
-                         {"categorical",
-                          {field("vals", list(any()).at_least(1).says("must have at least one category"),
-                                 "The values to choose from.")
-                               .required()}}});
+    auto kinds =
+        tagged("type", {},
+               {{"const", {field("val", any(), "The value.").required()}},
+                {"int",
+                 {field("minval", integer(), "The smallest value.").required(),
+                  field("maxval", integer(), "The largest value.").required(), count()}},
+                {"double",
+                 {field("minval", number(), "The smallest value.").required(),
+                  field("maxval", number(), "The largest value.").required(), count()}},
+                {"log",
+                 {field("base", number().above(0), "The base: values are powers of this number.").required(),
+                  field("minval", number(), "The smallest exponent.").required(),
+                  field("maxval", number(), "The largest exponent.").required(), count()}},
+                {"categorical",
+                 {field("vals", list(any()).at_least(1).says("must have at least one category"),
+                        "The values to choose from.")
+                      .required()}}});
     kinds.rule =
         "if a hyperparameter object's [\"type\"] is set, it must be one of \"int\", \"double\", \"log\", "
         "\"const\", or \"categorical\"";

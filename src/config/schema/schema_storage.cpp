@@ -26,7 +26,7 @@ Field prefix() {
                string()
                    .matches("^(?!(.*/)?\\.\\.(/|$))", has_no_parent_step)
                    .says("prefix cannot contain /../"),
-               "Put before the name of each checkpoint.")
+               "A prefix for the name of every checkpoint.")
       .otherwise(nullptr);
 }
 
@@ -37,11 +37,12 @@ Field absolute(const char* name, const char* about) {
 }
 
 std::vector<Field> cached_bucket(std::vector<Field> fields) {
-  fields.push_back(field("bucket", string().at_least(1), "The bucket.").required());
+  fields.push_back(field("bucket", string().at_least(1), "The bucket name.").required());
   fields.push_back(
-      field("bucket_directory_path", string().at_least(1), "Its part that holds data sets.").required());
-  fields.push_back(absolute("local_cache_host_path", "Where a machine keeps its copy."));
-  fields.push_back(absolute("local_cache_container_path", "The same, as a container sees it."));
+      field("bucket_directory_path", string().at_least(1), "The directory in the bucket that holds datasets.")
+          .required());
+  fields.push_back(absolute("local_cache_host_path", "The local cache directory on each machine."));
+  fields.push_back(absolute("local_cache_container_path", "The local cache directory inside containers."));
   return fields;
 }
 
@@ -55,32 +56,32 @@ Type checkpoint_storage() {
   return tagged(
              "type",
              {kept("save_experiment_best", 0,
-                   "How many of the experiment's best checkpoints are kept when it ends."),
+                   "How many of the experiment's best checkpoints are kept after it ends."),
               kept("save_trial_best", 1, "How many of each trial's best checkpoints are kept."),
               kept("save_trial_latest", 1, "How many of each trial's latest checkpoints are kept.")},
              {{"shared_fs",
-               {absolute("host_path", "A directory that every machine sees under this name.").required(),
+               {absolute("host_path", "A directory that every machine can access at this path.").required(),
                 field("storage_path", string(), "Relative to host_path, or inside it.").otherwise(nullptr),
                 field("container_path", one_of({"/determined_shared_fs"}).says("cannot set value"), "Fixed.")
                     .otherwise(nullptr),
-                field("checkpoint_path", string(), "The older name of storage_path.").otherwise(nullptr),
+                field("checkpoint_path", string(), "The old name of storage_path.").otherwise(nullptr),
                 field("tensorboard_path", string(), "No longer used.").otherwise(nullptr),
                 field("propagation", one_of({"private", "rprivate", "shared", "rshared", "slave", "rslave"}),
-                      "How the mount propagates.")
+                      "The propagation mode of the mount.")
                     .otherwise("rprivate")}},
               {"directory",
-               {field("container_path", string().at_least(1), "A path that the trial sees.").required()}},
+               {field("container_path", string().at_least(1), "The path inside the trial.").required()}},
               {"s3",
-               {field("bucket", string().at_least(1), "The bucket.").required(),
-                text("access_key", "Its access key.").secret(),
-                text("secret_key", "Its secret key.").secret(),
-                text("endpoint_url", "Where the service is, if not at Amazon."), prefix()}},
-              {"gcs", {field("bucket", string().at_least(1), "The bucket.").required(), prefix()}},
+               {field("bucket", string().at_least(1), "The bucket name.").required(),
+                text("access_key", "The access key.").secret(),
+                text("secret_key", "The secret key.").secret(),
+                text("endpoint_url", "The service's URL, if it is not Amazon's."), prefix()}},
+              {"gcs", {field("bucket", string().at_least(1), "The bucket name.").required(), prefix()}},
               {"azure",
-               {field("container", string().at_least(1), "The container.").required(),
-                text("connection_string", "How to connect.").secret(),
-                text("account_url", "The account, if there is no connection_string."),
-                text("credential", "The key for account_url.").secret()}}})
+               {field("container", string().at_least(1), "The container name.").required(),
+                text("connection_string", "The connection string.").secret(),
+                text("account_url", "The account's URL, if there is no connection_string."),
+                text("credential", "The credential for account_url.").secret()}}})
       .without({"azure", "hdfs"}, "use shared_fs, directory, s3 or gcs");
 }
 
@@ -88,11 +89,11 @@ const Type& data_layer() {
   static const auto type =
       tagged("type", {},
              {{"shared_fs",
-               {absolute("host_storage_path", "Where a machine keeps data sets."),
-                absolute("container_storage_path", "The same, as a container sees it.")}},
-              {"s3", cached_bucket({text("access_key", "Its access key.").secret(),
-                                    text("secret_key", "Its secret key.").secret(),
-                                    text("endpoint_url", "Where the service is, if not at Amazon.")})},
+               {absolute("host_storage_path", "The local dataset directory on each machine."),
+                absolute("container_storage_path", "The local dataset directory inside containers.")}},
+              {"s3", cached_bucket({text("access_key", "The access key.").secret(),
+                                    text("secret_key", "The secret key.").secret(),
+                                    text("endpoint_url", "The service's URL, if it is not Amazon's.")})},
               {"gcs", cached_bucket({})}});
   return type;
 }

@@ -55,7 +55,7 @@ class Builder final : public YAML::EventHandler {
   std::vector<Problem> problems;
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (root) stop(mark.line + 1, "is a second document in one text: only one is accepted");
+    if (root) stop(mark.line + 1, "a second document begins here: only one is accepted");
   }
   void OnDocumentEnd() override {}
 
@@ -68,7 +68,7 @@ class Builder final : public YAML::EventHandler {
                 const std::string& text) override {
     const bool plain = tag == "?";
     if (text.find('\0') != std::string::npos)
-      stop(mark.line + 1, "the character U+0000 is not accepted in a text");
+      stop(mark.line + 1, "text with the character U+0000 is not accepted");
     if (expects_key()) {
       check_tag(mark, tag, {"!!str"});
       return take_key(text, mark.line + 1, plain, anchor);
@@ -82,7 +82,7 @@ class Builder final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (expects_key()) stop(mark.line + 1, "a key cannot be an alias: write the key itself");
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) stop(mark.line + 1, "an alias is inside the value that it stands for");
+    if (found == anchors_.end()) stop(mark.line + 1, "an alias refers to a value that contains it");
     const auto& node = found->second;
     count(node.nodes, node.bytes, mark.line + 1);
     if (static_cast<int>(frames_.size()) + node.height > limits_.depth_max) refuse_depth(mark.line + 1);
@@ -128,12 +128,12 @@ class Builder final : public YAML::EventHandler {
     if (nodes_ > limits_.nodes_max)
       throw Stop{{{},
                   line,
-                  fmt::format("the document has more than {} values, those that aliases stand for included",
+                  fmt::format("the document has more than {} values, counting those repeated by aliases",
                               limits_.nodes_max)}};
     if (bytes_ > 4 * limits_.bytes_max)
       throw Stop{{{},
                   line,
-                  fmt::format("the text that aliases stand for is larger than {}",
+                  fmt::format("the text repeated by aliases is larger than {}",
                               human_size(static_cast<std::int64_t>(4 * limits_.bytes_max)))}};
   }
 
@@ -162,7 +162,7 @@ class Builder final : public YAML::EventHandler {
     if ((tag.ends_with(":int") && number && !value.is_double()) ||
         (tag.ends_with(":bool") && value.is_bool()) || (tag.ends_with(":null") && value.is_null()))
       return value;
-    complain(mark.line + 1, fmt::format("{} is not what its tag {} says", shown(text), short_tag(tag)));
+    complain(mark.line + 1, fmt::format("{} does not match its tag {}", shown(text), short_tag(tag)));
     return value;
   }
 
@@ -176,8 +176,7 @@ class Builder final : public YAML::EventHandler {
     if (tag.empty() || tag == "?" || tag == "!") return;
     const auto name = short_tag(tag);
     if (std::find(allowed.begin(), allowed.end(), name) == allowed.end())
-      stop(mark.line + 1,
-           fmt::format("the tag {} is not accepted here: write the value without it", shown(name)));
+      stop(mark.line + 1, fmt::format("the tag {} is not accepted: write the value without it", shown(name)));
   }
 
   // yaml-cpp does not say how a null was written; as a key its text counts.
@@ -211,7 +210,7 @@ class Builder final : public YAML::EventHandler {
     const auto& object = frame.node.value.get_object();
     if (const auto* found = object.find(*frame.key); found != object.end()) {
       const auto first = frame.node.lines.children[static_cast<std::size_t>(found - object.begin())].line;
-      complain(line, fmt::format("duplicate key \"{}\" (lines {} and {}): keep one of them",
+      complain(line, fmt::format("duplicate key \"{}\" (lines {} and {}): keep only one of them",
                                  shown(*frame.key), first, line));
       frame.drop_value = true;
     }
@@ -219,7 +218,7 @@ class Builder final : public YAML::EventHandler {
 
   void open(const YAML::Mark& mark, YAML::anchor_t anchor, bool is_map) {
     if (expects_key())
-      stop(mark.line + 1, "a key is a list or a map, or a bracket is left open: keys must be text");
+      stop(mark.line + 1, "a key is a list or a map, or a bracket is not closed: keys must be text");
     if (static_cast<int>(frames_.size()) >= limits_.depth_max) refuse_depth(mark.line + 1);
     count(1, 0, mark.line + 1);
     Frame frame;
@@ -287,7 +286,7 @@ class Builder final : public YAML::EventHandler {
     auto* list = node.value.if_array();
     if (list == nullptr ||
         !std::all_of(list->begin(), list->end(), [](const auto& v) { return v.is_object(); }))
-      stop(frame.key_line, "the merge key << takes a map or a list of maps");
+      stop(frame.key_line, "the merge key << needs a map or a list of maps");
     for (std::size_t i = 0; i < list->size(); ++i)
       frame.merged.push_back({std::move((*list)[i]), std::move(node.lines.children[i]), 0, 0, 0});
   }

@@ -34,8 +34,7 @@ PlainScalar integer(std::string_view text, bool negative, std::string digits, in
   const auto [at, failure] = std::from_chars(digits.data(), end, magnitude, base);
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (failure != std::errc{} || at != end || (negative && magnitude > kMax + 1))
-    return refused(text,
-                   "is an integer beyond 64 bits: write a smaller one, or quote it where text is meant");
+    return refused(text, "does not fit in 64 bits: write a smaller integer, or quote it to make it text");
   if (negative) return {static_cast<std::int64_t>(~magnitude + 1), ""};
   if (magnitude <= kMax) return {static_cast<std::int64_t>(magnitude), ""};
   return {magnitude, ""};
@@ -69,10 +68,9 @@ PlainScalar read_plain_scalar(std::string_view text) {
   const bool negative = number.front() == '-';
   if (negative || number.front() == '+') number.remove_prefix(1);
   if (is_one_of(number, {".inf", ".Inf", ".INF"}) || is_one_of(text, {".nan", ".NaN", ".NAN"}))
-    return refused(
-        text,
-        "is not a finite number, and JSON, in which the configuration reaches the trial, has no other: "
-        "write a finite number, or quote it to make it text");
+    return refused(text,
+                   "is not a finite number, and JSON, in which the trial receives its configuration, has "
+                   "only finite ones: write a finite number, or quote it to make it text");
   if (number.empty() || (!is_digit(number.front()) && number.front() != '.')) return as_text;
 
   if (number.starts_with("0x") && all_of(number.substr(2), "0123456789abcdefABCDEF_"))
@@ -85,10 +83,11 @@ PlainScalar read_plain_scalar(std::string_view text) {
     const auto first = number.find_first_not_of("0_");
     if (number.size() > 1 && number.front() == '0') {
       const auto meant = first == std::string_view::npos ? "0" : number.substr(first);
-      return {integer(meant, negative, std::string(meant), 10).value,
-              fmt::format("{} is ambiguous, for some programs read a leading 0 as octal: write {}{} for the "
-                          "integer, or quote it to make it text",
-                          shown(text), negative ? "-" : "", shown(meant))};
+      return {
+          integer(meant, negative, std::string(meant), 10).value,
+          fmt::format("{} is ambiguous, because some programs read a leading 0 as octal: write {}{} for the "
+                      "integer, or quote it to make it text",
+                      shown(text), negative ? "-" : "", shown(meant))};
     }
     return integer(text, negative, std::string(number), 10);
   }
@@ -97,7 +96,8 @@ PlainScalar read_plain_scalar(std::string_view text) {
   std::string digits(text);
   std::erase(digits, '_');
   const double parsed = std::strtod(digits.c_str(), nullptr);
-  if (!std::isfinite(parsed)) return refused(text, "is too large for a number: quote it to make it text");
+  if (!std::isfinite(parsed))
+    return refused(text, "is too large for a floating-point number: quote it to make it text");
   return {parsed, ""};
 }
 

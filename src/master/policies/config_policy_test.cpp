@@ -120,7 +120,7 @@ TEST_F(ConfigPolicies, LimitWhatBecomesOfASubmittedExperimentToo) {
   EXPECT_EQ(patch(id, {{"maxSlots", 3}, {"priority", 30}}).status, 200) << "what runs goes on";
   EXPECT_THAT(patch(id, {{"maxSlots", 5}}).text,
               HasSubstr("resources.max_slots is 5; the policy of workspace"));
-  EXPECT_THAT(patch(id, {{"maxSlots", nullptr}}).text, HasSubstr("max_slots cannot be taken away"));
+  EXPECT_THAT(patch(id, {{"maxSlots", nullptr}}).text, HasSubstr("max_slots cannot be removed:"));
   EXPECT_THAT(patch(id, {{"weight", 7}}).text, HasSubstr("the policy of workspace 'vision' fixes it at 2"));
   EXPECT_THAT(patch(id, {{"priority", 29}}).text,
               HasSubstr("the cluster's policy allows no number below 30"));
@@ -129,7 +129,7 @@ TEST_F(ConfigPolicies, LimitWhatBecomesOfASubmittedExperimentToo) {
     return call(admin_, "POST", "/api/v1/job-queues", {{"updates", json::array{std::move(change)}}});
   };
   EXPECT_THAT(job({{"priority", 29}}).text, HasSubstr("allows no number below 30"));
-  EXPECT_THAT(job({{"weight", 7}}).text, HasSubstr("fixes it at 2"));
+  EXPECT_THAT(job({{"weight", 7}}).text, HasSubstr("sets it to 2"));
   EXPECT_EQ(job({{"priority", 31}}).status, 200);
   EXPECT_EQ(call(admin_, "DELETE", of_cluster()).status, 200);
   EXPECT_EQ(patch(id, {{"priority", 29}}).status, 200);
