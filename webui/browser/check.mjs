@@ -2,7 +2,7 @@
 //
 //   npm run check-browser -- http://127.0.0.1:8080 facts.json [directory for screenshots]
 //
-// tests/e2e/test_webui.py starts such a master, with the experiments that facts.json names. Fails on any
+// tests/e2e/clients/test_webui.py starts such a master, with the experiments that facts.json names. Fails on any
 // error in the console, on any request that is refused by the content security policy, on any request to
 // another host, and on what accessibility.mjs finds on any page. DET_PARTS=list,trial walks only these.
 

@@ -121,7 +121,7 @@ TEST_F(ConfigPolicies, LimitWhatBecomesOfASubmittedExperimentToo) {
   EXPECT_THAT(patch(id, {{"maxSlots", 5}}).text,
               HasSubstr("resources.max_slots is 5; the policy of workspace"));
   EXPECT_THAT(patch(id, {{"maxSlots", nullptr}}).text, HasSubstr("max_slots cannot be removed:"));
-  EXPECT_THAT(patch(id, {{"weight", 7}}).text, HasSubstr("the policy of workspace 'vision' fixes it at 2"));
+  EXPECT_THAT(patch(id, {{"weight", 7}}).text, HasSubstr("the policy of workspace 'vision' sets it to 2"));
   EXPECT_THAT(patch(id, {{"priority", 29}}).text,
               HasSubstr("the cluster's policy allows no number below 30"));
   const auto job = [&](json::object change) {
@@ -138,7 +138,7 @@ TEST_F(ConfigPolicies, LimitWhatBecomesOfASubmittedExperimentToo) {
     return call(user_, "PUT", fmt::format("/api/v1/experiments/{}/retain_logs", id), {{"numDays", days}});
   };
   EXPECT_THAT(keep(7).text,
-              HasSubstr("log_retention_days cannot become 7: the cluster's policy fixes it at 30"));
+              HasSubstr("log_retention_days cannot become 7: the cluster's policy sets it to 30"));
   EXPECT_EQ(keep(30).status, 200);
 }
 

@@ -2,7 +2,7 @@
 
 import pytest
 from cluster import wait_until
-from test_distributed import RANKS, Held, WithSlots, pause_in_place, release, runs_of
+from several_slots import RANKS, Held, WithSlots, pause_in_place, release, runs_of
 from test_matrix import Cell
 
 PAUSED_AT = ("mid-epoch", "checkpoint")

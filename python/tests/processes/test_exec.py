@@ -16,7 +16,7 @@ from warm_worker import Ended, WarmWorker
 
 pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
 
-PYTHON = pathlib.Path(__file__).parents[1]
+PYTHON = pathlib.Path(__file__).parents[2]
 MODEL = """
 import sys
 import determined as det

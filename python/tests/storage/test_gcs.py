@@ -13,7 +13,7 @@ import pytest
 
 from determined.exec import _requirements
 
-PYTHON = pathlib.Path(__file__).parents[1]
+PYTHON = pathlib.Path(__file__).parents[2]
 CONTENT = bytes(range(256)) * 8
 PROGRAM = """
 import random, sys

@@ -12,7 +12,7 @@ import pytest
 from cluster import BINARY, REPOSITORY
 from cxx import PROGRAM, needs_det_trial, running
 
-PROJECT = pathlib.Path(__file__).parent / "models" / "project_cxx"
+PROJECT = pathlib.Path(__file__).parents[1] / "models" / "project_cxx"
 
 pytestmark = needs_det_trial
 

@@ -20,7 +20,7 @@ pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_ty
 
 from test_exec import environment
 
-MODEL = pathlib.Path(__file__).with_name("rank_trials.py").read_text()
+MODEL = pathlib.Path(__file__).parents[1].joinpath("rank_trials.py").read_text()
 CONFIG: dict[str, Any] = {
     "entrypoint": "model_def:RankTrial",
     "scheduling_unit": 4,

@@ -18,7 +18,7 @@ from warm_worker import WarmWorker
 
 from determined.exec import warm
 
-TESTS = pathlib.Path(__file__).parent
+TESTS = pathlib.Path(__file__).parents[1]
 MODEL = """
 import random
 import torch

@@ -9,7 +9,7 @@ import time
 import pytest
 from cluster import BINARY, Cluster, wait_until
 
-BROKEN = pathlib.Path(__file__).parent / "models" / "broken"
+BROKEN = pathlib.Path(__file__).parents[1] / "models" / "broken"
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_what_a_configuration_wants_in_vain_is_said_when_it_is_submitted(cluster
     mount = "bind_mounts=[{host_path: /data, container_path: /inside}]"
     text = cluster.run("experiment", "create", "const.yaml", ".", "--paused", "--config", mount, directory=BROKEN)
     assert "Created experiment" in text
-    assert "Warning: bind_mounts: /data is not mounted at /inside" in text and "read it as /data" in text
+    assert "Warning: bind_mounts: /data is not mounted at /inside" in text and "read it at /data" in text
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 from cluster import REPOSITORY, kill_process
 from cxx import needs_det_trial
 from images import few_images
-from test_distributed import (
+from one_slot import weights_hash
+from several_slots import (
     MOMENTS,
     Held,
     WithSlots,
@@ -16,12 +17,11 @@ from test_distributed import (
     kill_rank,
     pause,
     pause_in_place,
+    preempt,
     runs_of,
 )
-from test_kill import weights_hash
-from test_matrix import preempt
 
-RANKS = pathlib.Path(__file__).parent / "models" / "ranks_cxx"
+RANKS = pathlib.Path(__file__).parents[1] / "models" / "ranks_cxx"
 EXAMPLES = REPOSITORY / "examples"
 
 pytestmark = needs_det_trial

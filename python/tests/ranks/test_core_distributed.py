@@ -20,7 +20,7 @@ from determined import core
 from determined.core import _shards
 
 MODES = list(core.DownloadMode)
-PYTHON = pathlib.Path(__file__).parents[1]
+PYTHON = pathlib.Path(__file__).parents[2]
 
 
 def free_port() -> int:

@@ -12,9 +12,9 @@ import torch
 from cluster import BINARY, REPOSITORY, wait_until
 from cxx import PROGRAM, needs_det_trial, running
 from images import few_images
-from test_kill import SEED, disturb, kill_agent, kill_master, kill_shim, kill_trial, outcome, pause
+from one_slot import SEED, disturb, kill_agent, kill_master, kill_shim, kill_trial, outcome, pause
 
-MODELS = pathlib.Path(__file__).parent / "models"
+MODELS = pathlib.Path(__file__).parents[1] / "models"
 EXAMPLES = REPOSITORY / "examples"
 NOISY = MODELS / "noisy_cxx"
 SMALL = ("--config", "environment.environment_variables=[OMP_NUM_THREADS=1]")

@@ -15,7 +15,7 @@ import pytest
 
 from determined.exec import _requirements
 
-PYTHON = pathlib.Path(__file__).parents[1]
+PYTHON = pathlib.Path(__file__).parents[2]
 PROGRAM = """
 import os, sys
 {before}

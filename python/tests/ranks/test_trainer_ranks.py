@@ -91,7 +91,7 @@ class Script:
                 "MASTER_ADDR": "127.0.0.1",
                 "MASTER_PORT": port,
                 "XDG_DATA_HOME": self.place,
-                "PYTHONPATH": pathlib.Path(__file__).parents[1],
+                "PYTHONPATH": pathlib.Path(__file__).parents[2],
                 "OMP_NUM_THREADS": 1,
                 "PATH": os.environ["PATH"],
                 "DET_COLLECTIVE_TIMEOUT": 60,

@@ -1,4 +1,4 @@
-"""Objects of the SDK against a server that answers as a master does; against a whole cluster: tests/e2e/test_sdk.py."""
+"""Objects of the SDK against a server that answers as a master does; with a whole cluster: `test_sdk.py`."""
 
 from __future__ import annotations
 

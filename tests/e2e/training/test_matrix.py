@@ -8,9 +8,7 @@ import itertools
 import pathlib
 
 import pytest
-from cluster import wait_until
-from state import state_hash
-from test_distributed import (
+from several_slots import (
     BATCHES,
     MOMENTS,
     RANKS,
@@ -20,9 +18,11 @@ from test_distributed import (
     kill_master,
     kill_process,
     pause,
+    preempt,
     release,
     tasks_of,
 )
+from state import state_hash
 
 SIZES = (1, 2)
 GENERATIONS = {"context": "model_def:RanksTrial", "classic": "model_def:ClassicRanksTrial"}
@@ -87,14 +87,6 @@ def kill_rank(cluster, held):
         shims = tasks_of(cluster, one.id)
         kill_process(shims[0 if one.generation == "classic" else max(shims)]["taskPid"])
     release(held)
-
-
-def preempt(cluster, held):
-    """The agent's slots are taken away, and given back."""
-    cluster.run("-u", "admin", "agent", "disable", "agent-0")
-    release(held)
-    wait_until(lambda: not cluster.shims(), "no process of the preempted trials")
-    cluster.run("-u", "admin", "agent", "enable", "agent-0")
 
 
 def search(cluster, directory, generation, size, *options):

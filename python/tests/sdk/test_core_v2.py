@@ -1,4 +1,4 @@
-"""core_v2 without a master, and what the profiler measures; with a master: tests/e2e/test_unmanaged.py."""
+"""core_v2 without a master, and what the profiler measures; with a master: tests/e2e/clients/test_unmanaged.py."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from cxx import needs_det_trial, running
 
-MODELS = pathlib.Path(__file__).parent / "models"
+MODELS = pathlib.Path(__file__).parents[1] / "models"
 
 pytestmark = needs_det_trial
 

@@ -6,7 +6,7 @@ import pytest
 from cxx import needs_det_trial, running
 from test_cxx_numbers import newest_state, trials_by
 
-MODELS = pathlib.Path(__file__).parent / "models"
+MODELS = pathlib.Path(__file__).parents[1] / "models"
 
 pytestmark = needs_det_trial
 

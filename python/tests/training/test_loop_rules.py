@@ -17,7 +17,7 @@ try:
 except ImportError:  # the tree was built without the C++ module
     _runtime = None  # type: ignore[assignment]
 
-TABLE = json.loads((pathlib.Path(__file__).parent / "loop_table.json").read_text())
+TABLE = json.loads((pathlib.Path(__file__).parents[1] / "loop_table.json").read_text())
 RULES = [pytest.param(loop_oracle, id="written down")]
 if _runtime is not None:
     RULES.append(pytest.param(_runtime, id="runtime"))

@@ -13,7 +13,7 @@ from determined.common import _context
 from determined.common._ignore import IgnoreRules
 from determined.common.api import TokenCache, master_url, password_hash
 
-TABLE = pathlib.Path(__file__).parents[2] / "src" / "cli" / "context" / "context_test.cpp"
+TABLE = pathlib.Path(__file__).parents[3] / "src" / "cli" / "context" / "context_test.cpp"
 ROW = re.compile(r'IgnoreCase\{"(\w+)",\s+"((?:[^"\\]|\\.)*)",\s+"((?:[^"\\]|\\.)*)",\s+(true|false),\s+(true|false)\}')
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from determined.exec import _families, _requirements
 
-PYTHON = pathlib.Path(__file__).parents[1]
+PYTHON = pathlib.Path(__file__).parents[2]
 
 
 def needs(folder: pathlib.Path, entrypoint: str | None = "model_def:Trial", **config: object) -> bool:
