@@ -15,6 +15,8 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import circles
+
 PURE = ("base", "access", "config", "search", "scheduler", "experiment", "task", "api", "cluster", "forecast")
 _IO = ("http", "checkpoint", "store")
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
@@ -271,9 +273,39 @@ def files_of(root: pathlib.Path) -> list[str]:
     return sorted(name for name in set(found.stdout.split("\0")) if name and (root / name).is_file())
 
 
+FILES_MAX = 30  # in a folder of code, without unit tests
+GENERATED = re.compile(r"/(bindings|generated)/|\.golden\.")
+
+
+def full_folders(names: list[str]) -> Iterator[Complaint]:
+    """Folders of hand-written code that hold so many files that nobody reads their names."""
+    count: dict[str, int] = {}
+    for name in names:
+        folder, _, file = name.rpartition("/")
+        if pathlib.PurePosixPath(file).suffix in CODE and name.startswith(SIZED) and not GENERATED.search(name):
+            count[folder] = count.get(folder, 0) + (not re.search(r"_test\.cpp$|\.test\.tsx?$", file))
+    for folder, files in count.items():
+        if files > FILES_MAX:
+            yield Complaint(folder, 1, f"has {files} files, the limit is {FILES_MAX}", "divide it into rooms")
+
+
+def import_circles(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
+    for graph in (
+        circles.python_graph(root, names), circles.typescript_graph(root, names), circles.cxx_graph(root, names)
+    ):  # fmt: skip
+        if found := circles.circle(graph):
+            yield Complaint(found[0], 1, f"files import each other in a circle: {' -> '.join(found)}",
+                            "move what both need to a file of its own")  # fmt: skip
+
+
 def check(root: pathlib.Path) -> list[Complaint]:
     names = files_of(root)
-    complaints = [*build_files(root, names), *named_tests(root, names)]
+    complaints = [
+        *build_files(root, names),
+        *named_tests(root, names),
+        *full_folders(names),
+        *import_circles(root, names),
+    ]
     for name in names:
         data = (root / name).read_bytes()
         if b"\0" not in data[:4096]:

@@ -139,3 +139,42 @@ def test_tests_of_pure_modules_may_read_files(tree: pathlib.Path) -> None:
 
 def test_words_in_comments_and_texts_are_no_calls(tree: pathlib.Path) -> None:
     assert complaints(tree, "src/base/a.cpp", '// the time (in s)\nauto a = "rand ()";\n') == []
+
+
+def test_a_folder_of_too_many_files_is_named(tree: pathlib.Path) -> None:
+    grow(tree, {f"webui/src/a/part{number}.ts": "" for number in range(tidy.FILES_MAX)})
+    assert tidy.check(tree) == []
+    grow(tree, {f"webui/src/a/part{number}.test.ts": "" for number in range(9)})
+    assert tidy.check(tree) == []
+    assert "has 31 files" in complaints(tree, "webui/src/a/one_more.ts", "")[0]
+
+
+CIRCLES = {
+    "python": {
+        "python/determined/a.py": "from determined import b\n",
+        "python/determined/b.py": "def f() -> None:\n    from . import a\n",
+        "python/determined/__init__.py": "",
+    },
+    "typescript": {
+        "webui/src/a.ts": 'import { b } from "./b";\n',
+        "webui/src/b.tsx": 'import type { A } from "./a";\n',
+    },
+    "c++": {
+        "src/base/a.h": '#include "det/base/b.h"\n',
+        "src/base/b.h": '#include "det/base/a.h"\n',
+    },
+}
+
+
+@pytest.mark.parametrize("language", CIRCLES)
+def test_a_circle_of_imports_is_found_in_each_language(tree: pathlib.Path, language: str) -> None:
+    grow(tree, CIRCLES[language])
+    found = [str(complaint) for complaint in tidy.check(tree)]
+    assert len(found) == 1, found
+    assert "in a circle: " in found[0]
+
+
+def test_imports_for_types_alone_are_no_circle_in_python(tree: pathlib.Path) -> None:
+    for_types = "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from determined import a\n"
+    grow(tree, {**CIRCLES["python"], "python/determined/b.py": for_types})
+    assert tidy.check(tree) == []
