@@ -1,5 +1,6 @@
 #include "det/http/routing/schemas.h"
 
+#include <algorithm>
 #include <boost/core/demangle.hpp>
 #include <cctype>
 
@@ -32,14 +33,20 @@ json::object map_schema(json::object items) {
 json::object Schemas::component(const WireStruct& its) {
   const auto name = name_for(boost::core::demangle(its.type->name()));
   json::object reference{{"$ref", "#/components/schemas/" + name}};
-  if (schemas_.contains(name)) return reference;
-  schemas_[name];  // a type that contains itself finds its own name
+  const bool reads = std::ranges::any_of(its.members, [](const auto& m) { return m.type->read != nullptr; });
+  // A type that contains itself finds its own name.
+  if (!described_.insert({name, reads}).second) return reference;
   json::object properties;
   json::array required;
   for (std::size_t i = 0; i < its.members.size(); ++i) {
-    properties[its.names[i]] = its.members[i].type->schema(*this);
-    if (its.required != nullptr && its.required(its.members[i].name)) required.emplace_back(its.names[i]);
+    const auto& member = its.members[i];
+    properties[its.names[i]] = member.type->schema(*this);
+    const bool is_required =
+        reads ? its.required != nullptr && its.required(member.name) : member.type->is_unset == nullptr;
+    if (is_required) required.emplace_back(its.names[i]);
   }
+  // Of a type that is read and written, what a request may lack is not required.
+  if (!reads && described_.contains({name, true})) return reference;
   json::object schema{{"type", "object"}, {"properties", std::move(properties)}};
   if (!required.empty()) schema["required"] = std::move(required);
   schemas_[name] = std::move(schema);

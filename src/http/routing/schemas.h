@@ -2,8 +2,10 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "det/http/message.h"
@@ -25,6 +27,7 @@ class Schemas {
   std::string name_for(const std::string& cpp_name);
 
   std::map<std::string, json::object> schemas_;
+  std::set<std::pair<std::string, bool>> described_;  // components, and whether they are read
   std::map<std::string, std::string> names_;  // component -> C++ type
 };
 
