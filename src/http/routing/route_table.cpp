@@ -16,13 +16,6 @@ constexpr std::array<std::pair<Verb, std::string_view>, 5> kVerbs{{{Verb::Get, "
                                                                    {Verb::Patch, "PATCH"},
                                                                    {Verb::Delete, "DELETE"}}};
 
-std::optional<Verb> verb_of(std::string_view method) {
-  if (method == "HEAD") return Verb::Get;
-  for (const auto& [verb, text] : kVerbs)
-    if (text == method) return verb;
-  return std::nullopt;
-}
-
 std::vector<std::string> segments_of(std::string_view path) {
   if (path.starts_with('/')) path.remove_prefix(1);
   if (path.ends_with('/')) path.remove_suffix(1);
@@ -44,6 +37,13 @@ std::string parameter_name(std::string_view segment) {
 }
 
 }  // namespace
+
+std::optional<Verb> verb_of(std::string_view method) {
+  if (method == "HEAD") return Verb::Get;
+  for (const auto& [verb, text] : kVerbs)
+    if (text == method) return verb;
+  return std::nullopt;
+}
 
 std::string_view verb_text(Verb verb) {
   for (const auto& [known, text] : kVerbs)

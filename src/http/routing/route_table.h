@@ -13,6 +13,8 @@ namespace det::http {
 enum class Verb { Get, Post, Put, Patch, Delete };
 
 std::string_view verb_text(Verb verb);
+/// The verb of a method; HEAD means GET. Nothing for methods that no route has.
+std::optional<Verb> verb_of(std::string_view method);
 
 /// The names in a template: {"trialId"} of "/api/v1/trials/{trialId}/metrics", in lowerCamelCase.
 std::vector<std::string> path_parameters(std::string_view path);

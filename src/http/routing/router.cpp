@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
+#include <set>
 
 namespace det::http {
 
@@ -23,7 +24,8 @@ Error internal_error(const Request& request, const std::exception& failure) {
 }
 
 Response no_such_route(const Request& request, const std::vector<Verb>& allowed) {
-  if (request.path.starts_with(kApi)) {
+  // The original answers 501 to the verbs of its API; TRACE and the like are refused as RFC 9110 says.
+  if (request.path.starts_with(kApi) && (allowed.empty() || verb_of(request.method))) {
     if (allowed.empty())
       return error_response(
           Error(ErrorCode::Unimplemented, fmt::format("there is no {} in this API", request.path)));
@@ -67,9 +69,12 @@ asio::awaitable<void> run_body(std::function<asio::awaitable<Result<void>>(Strea
   co_await writer.write(stream_error_body(outcome.error()) + "\n");
 }
 
-json::object response_of(std::string description, json::object schema) {
+constexpr const char* kLines = "application/x-ndjson";  // one JSON object a line
+
+json::object response_of(std::string description, json::object schema,
+                         const char* type = "application/json") {
   json::object media{{"schema", std::move(schema)}};
-  json::object content{{"application/json", std::move(media)}};
+  json::object content{{type, std::move(media)}};
   return json::object{{"description", std::move(description)}, {"content", std::move(content)}};
 }
 
@@ -119,7 +124,7 @@ std::string document_path(const std::string& path) {
 
 asio::awaitable<Response> stream_response(std::function<asio::awaitable<Result<void>>(StreamWriter&)> body) {
   Response response;
-  response.headers.add("Content-Type", "application/json");
+  response.headers.add("Content-Type", kLines);
   response.stream = [body = std::move(body)](StreamWriter& writer) { return run_body(body, writer); };
   co_return response;
 }
@@ -330,8 +335,13 @@ void Router::describe(Verb verb, const std::string& path, const Doc& doc, std::v
         json::object{{"content", json::object{{"application/json", std::move(media)}}}};
   }
   std::map<std::string, json::object> responses;
-  responses["200"] =
-      response_of(streams ? "One such object a line, until the stream ends" : "Done", std::move(reply));
+  if (streams) {
+    json::object line{{"type", "object"}, {"properties", {{"result", std::move(reply)}}}};
+    responses["200"] =
+        response_of("One such object per line, until the stream ends", std::move(line), kLines);
+  } else {
+    responses["200"] = response_of("Done", std::move(reply));
+  }
   const auto add_error = [&](ErrorCode code) {
     const auto status = status_of(code);
     auto& entry = responses[std::to_string(status.http)];
@@ -342,8 +352,9 @@ void Router::describe(Verb verb, const std::string& path, const Doc& doc, std::v
           std::string(entry["description"].as_string()) + " or " + std::string(status.reason);
   };
   if (!parameters.empty() || operation.contains("requestBody")) add_error(ErrorCode::InvalidArgument);
-  if (!doc.open) add_error(ErrorCode::Unauthenticated);
-  for (const auto code : doc.errors) add_error(code);
+  std::set<ErrorCode> errors(doc.errors.begin(), doc.errors.end());
+  if (!doc.open) errors.insert({ErrorCode::Unauthenticated, ErrorCode::PermissionDenied});
+  for (const auto code : errors) add_error(code);
   json::object all;
   for (auto& [status, response] : responses) all[status] = std::move(response);
   operation["responses"] = std::move(all);

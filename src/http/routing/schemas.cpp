@@ -1,8 +1,8 @@
 #include "det/http/routing/schemas.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <boost/core/demangle.hpp>
-#include <cctype>
 
 namespace det::http {
 
@@ -31,7 +31,7 @@ json::object map_schema(json::object items) {
 }
 
 json::object Schemas::component(const WireStruct& its) {
-  const auto name = name_for(boost::core::demangle(its.type->name()));
+  const auto name = name_for(*its.type);
   json::object reference{{"$ref", "#/components/schemas/" + name}};
   const bool reads = std::ranges::any_of(its.members, [](const auto& m) { return m.type->read != nullptr; });
   // A type that contains itself finds its own name.
@@ -53,27 +53,16 @@ json::object Schemas::component(const WireStruct& its) {
   return reference;
 }
 
-std::string Schemas::name_for(const std::string& cpp_name) {
-  // "det::api::GetTrial" -> "GetTrial", or "apiGetTrial" where that is taken.
-  std::vector<std::string> words(1);
-  for (const char c : cpp_name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')
-      words.back() += c;
-    else if (!words.back().empty())
-      words.emplace_back();
-  }
-  if (words.back().empty()) words.pop_back();
-  std::string name;
-  for (auto word = words.rbegin(); word != words.rend(); ++word) {
-    name = *word + name;
-    const auto [entry, added] = names_.try_emplace(name, cpp_name);
-    if (added || entry->second == cpp_name) return name;
-  }
-  for (int i = 2;; ++i) {
-    const auto numbered = name + std::to_string(i);
-    const auto [entry, added] = names_.try_emplace(numbered, cpp_name);
-    if (added || entry->second == cpp_name) return numbered;
-  }
+std::string Schemas::name_for(const std::type_info& type) {
+  // "det::api::GetTrial" -> "GetTrial"
+  auto name = boost::core::demangle(type.name());
+  const auto last = name.find_last_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+  if (last != std::string::npos) name.erase(0, last + 1);
+  const auto [entry, added] = names_.try_emplace(name, type);
+  if (!added && entry->second != type)
+    fmt::print(stderr, "two messages of the API are called {}; rename one\n", name);
+  DET_ASSERT(added || entry->second == type);
+  return name;
 }
 
 json::object Schemas::components() const {

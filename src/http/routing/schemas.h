@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <typeindex>
 #include <utility>
 #include <variant>
 
@@ -23,12 +24,13 @@ class Schemas {
   json::object components() const;
 
  private:
-  /// The component's name for a C++ type; two types never share one.
-  std::string name_for(const std::string& cpp_name);
+  /// The component's name of a C++ type: that of the type without its namespace.
+  /// Requires: no other type of that name was described.
+  std::string name_for(const std::type_info& type);
 
   std::map<std::string, json::object> schemas_;
   std::set<std::pair<std::string, bool>> described_;  // components, and whether they are read
-  std::map<std::string, std::string> names_;  // component -> C++ type
+  std::map<std::string, std::type_index> names_;
 };
 
 /// {"type": type}, with a format where one is given.

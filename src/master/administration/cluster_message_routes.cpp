@@ -28,13 +28,13 @@ struct MessageReply {
   std::optional<Message> cluster_message;
 };
 BOOST_DESCRIBE_STRUCT(MessageReply, (), (cluster_message))
-struct PutRequest {
+struct ClusterMessagePutRequest {
   std::string message;
   std::optional<Time> start_time, end_time;
   std::string duration;  ///< "90s", as the API writes durations; instead of end_time
   static bool required(std::string_view name) { return name == "message"; }
 };
-BOOST_DESCRIBE_STRUCT(PutRequest, (), (message, start_time, end_time, duration))
+BOOST_DESCRIBE_STRUCT(ClusterMessagePutRequest, (), (message, start_time, end_time, duration))
 
 asio::awaitable<std::optional<Message>> read_message(Services& s) {
   auto read = [&s] { return kept_setting<Message>(s.store, kSetting); };
@@ -64,7 +64,7 @@ Result<std::int64_t> seconds_of(const std::string& duration) {
   return invalid_argument("duration is '{}'; it must be a time like '24h', '1h30m' or '3600s'", duration);
 }
 
-asio::awaitable<Result<Empty>> put(Services& s, Context context, PutRequest request) {
+asio::awaitable<Result<Empty>> put(Services& s, Context context, ClusterMessagePutRequest request) {
   if (const auto admin = require_admin(context.principal); !admin) co_return tl::unexpected(admin.error());
   if (request.message.empty() || request.message.size() > kBytesMax)
     co_return invalid_argument("the message has {} bytes; it must have 1 to {}", request.message.size(),
@@ -113,8 +113,9 @@ void add_cluster_message_routes(http::Router& router, Services& s) {
         co_return MessageReply{std::move(message)};
       },
       Doc{.summary = "The administrators' message, also one that is still to come", .tag = tag});
-  router.add<PutRequest, Empty>(
-      Verb::Put, path, [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r)); },
+  router.add<ClusterMessagePutRequest, Empty>(
+      Verb::Put, path,
+      [&s](Context c, ClusterMessagePutRequest r) { return put(s, std::move(c), std::move(r)); },
       Doc{.summary = "Show a message to all users", .tag = tag, .errors = denied});
   router.add<Empty, Empty>(
       Verb::Delete, path, [&s](Context c, Empty) { return remove(s, std::move(c)); },

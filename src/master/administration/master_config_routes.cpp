@@ -14,10 +14,10 @@ using http::Doc;
 using http::Empty;
 using http::Verb;
 
-struct ConfigReply {
+struct MasterConfigReply {
   json::value config;
 };
-BOOST_DESCRIBE_STRUCT(ConfigReply, (), (config))
+BOOST_DESCRIBE_STRUCT(MasterConfigReply, (), (config))
 struct LogSettings {
   std::optional<std::string> level;
   std::optional<bool> color;
@@ -86,13 +86,14 @@ void add_master_config_routes(http::Router& router, json::object configuration) 
     if (auto* key = webhooks->get_object().if_contains("signing_key"); key != nullptr && !key->is_null())
       *key = "********";
   configuration = config::masked(configuration);
-  router.add<Empty, ConfigReply>(
+  router.add<Empty, MasterConfigReply>(
       Verb::Get, "/api/v1/master/config",
-      [configuration = std::move(configuration)](Context, Empty) -> asio::awaitable<Result<ConfigReply>> {
+      [configuration = std::move(configuration)](Context,
+                                                 Empty) -> asio::awaitable<Result<MasterConfigReply>> {
         auto config = configuration;
         const auto level = spdlog::level::to_string_view(spdlog::default_logger()->level());
         config["log"] = json::object{{"level", std::string_view(level.data(), level.size())}};
-        co_return ConfigReply{std::move(config)};
+        co_return MasterConfigReply{std::move(config)};
       },
       Doc{.summary = "What the master was started with, and the level of its log", .tag = "Cluster"});
   router.add<ConfigPatch, Empty>(

@@ -29,11 +29,11 @@ struct Patched {
   static bool required(std::string_view name) { return name == "uuid"; }
 };
 BOOST_DESCRIBE_STRUCT(Patched, (), (uuid, resources))
-struct PatchRequest {
+struct CheckpointFilePatchRequest {
   std::vector<Patched> checkpoints;
   static bool required(std::string_view name) { return name == "checkpoints"; }
 };
-BOOST_DESCRIBE_STRUCT(PatchRequest, (), (checkpoints))
+BOOST_DESCRIBE_STRUCT(CheckpointFilePatchRequest, (), (checkpoints))
 
 /// The checkpoint, where the caller may take files from it.
 asio::awaitable<Result<CheckpointRecord>> removable(Services& s, std::any principal, std::string uuid) {
@@ -64,7 +64,7 @@ asio::awaitable<Result<Empty>> remove_files(Services& s, Context context, Remove
 }
 
 /// Whoever deleted files in storage says which are left; none means that the checkpoint is gone.
-asio::awaitable<Result<Empty>> patch(Services& s, Context context, PatchRequest request) {
+asio::awaitable<Result<Empty>> patch(Services& s, Context context, CheckpointFilePatchRequest request) {
   if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   std::vector<store::Change> changes;
   for (auto& patched : request.checkpoints) {
@@ -99,9 +99,9 @@ void add_checkpoint_file_routes(http::Router& router, Services& s) {
               "is there",
           .tag = tag,
           .errors = errors});
-  router.add<PatchRequest, Empty>(
+  router.add<CheckpointFilePatchRequest, Empty>(
       Verb::Patch, "/api/v1/checkpoints",
-      [&s](Context c, PatchRequest r) { return patch(s, std::move(c), std::move(r)); },
+      [&s](Context c, CheckpointFilePatchRequest r) { return patch(s, std::move(c), std::move(r)); },
       Doc{.summary = "Say which files of checkpoints are left in storage; none: it is deleted",
           .tag = tag,
           .errors = errors});

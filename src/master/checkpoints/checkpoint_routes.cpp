@@ -59,21 +59,21 @@ struct DeleteRequest {
   static bool required(std::string_view name) { return name == "checkpoint_uuids"; }
 };
 BOOST_DESCRIBE_STRUCT(DeleteRequest, (), (checkpoint_uuids))
-struct DeleteReply {
+struct CheckpointDeleteReply {
   std::optional<Time> undo_until;  ///< until then POST /api/v1/checkpoints/undelete takes it back
 };
-BOOST_DESCRIBE_STRUCT(DeleteReply, (), (undo_until))
+BOOST_DESCRIBE_STRUCT(CheckpointDeleteReply, (), (undo_until))
 struct Described {
   json::object metadata;
   static bool required(std::string_view name) { return name == "metadata"; }
 };
 BOOST_DESCRIBE_STRUCT(Described, (), (metadata))
-struct MetadataRequest {
+struct CheckpointMetadataRequest {
   std::string uuid;
   Described checkpoint;
   static bool required(std::string_view name) { return name == "checkpoint"; }
 };
-BOOST_DESCRIBE_STRUCT(MetadataRequest, (), (uuid, checkpoint))
+BOOST_DESCRIBE_STRUCT(CheckpointMetadataRequest, (), (uuid, checkpoint))
 
 template <class In>
 Result<CheckpointsReply> page(store::Store& store, std::vector<CheckpointRecord> records, const In& in) {
@@ -241,7 +241,7 @@ asio::awaitable<http::Response> download(Services& s, http::Request request) {
   co_return response;
 }
 
-asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, DeleteRequest request) {
+asio::awaitable<Result<CheckpointDeleteReply>> remove(Services& s, Context context, DeleteRequest request) {
   if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   std::vector<CheckpointRecord> chosen;
   for (const auto& uuid : request.checkpoint_uuids) {
@@ -256,7 +256,7 @@ asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, Delete
   }
   const auto removed = co_await s.collector.remove(std::move(chosen), Collector::Needed::Refuse);
   if (!removed) co_return tl::unexpected(removed.error());
-  co_return DeleteReply{s.collector.can_undo_until()};
+  co_return CheckpointDeleteReply{s.collector.can_undo_until()};
 }
 
 asio::awaitable<Result<Empty>> undelete(Services& s, Context context, DeleteRequest request) {
@@ -276,7 +276,8 @@ asio::awaitable<Result<Empty>> undelete(Services& s, Context context, DeleteRequ
 }
 
 /// Replaces what users say of a checkpoint; how many steps it has is not theirs to say.
-asio::awaitable<Result<CheckpointReply>> set_metadata(Services& s, Context context, MetadataRequest request) {
+asio::awaitable<Result<CheckpointReply>> set_metadata(Services& s, Context context,
+                                                      CheckpointMetadataRequest request) {
   if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
   const auto record = co_await offload(s, std::move(read));
@@ -368,7 +369,7 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
         co_return co_await offload(s, std::move(read));
       },
       Doc{.summary = "One checkpoint", .tag = tag, .errors = missing});
-  router.add<DeleteRequest, DeleteReply>(
+  router.add<DeleteRequest, CheckpointDeleteReply>(
       Verb::Delete, "/api/v1/checkpoints",
       [&s](Context c, DeleteRequest r) { return remove(s, std::move(c), std::move(r)); },
       Doc{.summary = "Delete checkpoints",
@@ -381,9 +382,9 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
       Doc{.summary = "Bring deleted checkpoints back, for as long as the master keeps their files",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
-  router.add<MetadataRequest, CheckpointReply>(
+  router.add<CheckpointMetadataRequest, CheckpointReply>(
       Verb::Post, "/api/v1/checkpoints/{uuid}/metadata",
-      [&s](Context c, MetadataRequest r) { return set_metadata(s, std::move(c), std::move(r)); },
+      [&s](Context c, CheckpointMetadataRequest r) { return set_metadata(s, std::move(c), std::move(r)); },
       Doc{.summary = "Replace the metadata of a checkpoint", .tag = tag, .errors = missing});
   router.add_closed_raw(Verb::Get, "/checkpoints/{uuid}",
                         [&s](http::Request r, std::any) { return download(s, std::move(r)); });

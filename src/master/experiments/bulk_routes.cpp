@@ -17,7 +17,7 @@ using http::Verb;
 
 constexpr std::size_t kMost = 10'000;
 
-struct Filters {
+struct BulkFilters {
   std::string name, description;
   std::vector<std::string> labels, states;
   std::optional<bool> archived;
@@ -25,13 +25,13 @@ struct Filters {
   std::optional<std::int64_t> project_id;
   std::vector<ExperimentId> excluded_experiment_ids;
 };
-BOOST_DESCRIBE_STRUCT(Filters, (),
+BOOST_DESCRIBE_STRUCT(BulkFilters, (),
                       (name, description, labels, states, archived, user_ids, project_id,
                        excluded_experiment_ids))
 struct BulkRequest {
   std::int64_t project_id = 0;
   std::vector<ExperimentId> experiment_ids;
-  std::optional<Filters> filters;  ///< instead of ids
+  std::optional<BulkFilters> filters;  ///< instead of ids
   std::int64_t destination_project_id = 0;
   std::optional<std::int32_t> num_days;  ///< for which logs are kept
 };
@@ -57,10 +57,10 @@ struct RunResult {
   TrialId id;
 };
 BOOST_DESCRIBE_STRUCT(RunResult, (), (error, id))
-struct RunsReply {
+struct BulkRunsReply {
   std::vector<RunResult> results;
 };
-BOOST_DESCRIBE_STRUCT(RunsReply, (), (results))
+BOOST_DESCRIBE_STRUCT(BulkRunsReply, (), (results))
 
 /// What is done to each, and what one needs for it.
 struct Action {
@@ -136,12 +136,12 @@ asio::awaitable<Result<ExperimentId>> experiment_of(Services& s, TrialId id) {
   co_return co_await offload(s, std::move(read));
 }
 
-asio::awaitable<Result<RunsReply>> each_run(Services& s, Context context, RunsRequest request,
-                                            Action action) {
+asio::awaitable<Result<BulkRunsReply>> each_run(Services& s, Context context, RunsRequest request,
+                                                Action action) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (request.run_ids.size() > kMost)
     co_return invalid_argument("runIds names {}; at most {} are done at once", request.run_ids.size(), kMost);
-  RunsReply reply;
+  BulkRunsReply reply;
   for (const auto id : request.run_ids) {
     const auto experiment = co_await experiment_of(s, id);
     std::string error = experiment ? "" : experiment.error().message();
@@ -154,9 +154,9 @@ asio::awaitable<Result<RunsReply>> each_run(Services& s, Context context, RunsRe
   co_return reply;
 }
 
-asio::awaitable<Result<RunsReply>> kill_runs(Services& s, Context context, RunsRequest request) {
+asio::awaitable<Result<BulkRunsReply>> kill_runs(Services& s, Context context, RunsRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
-  RunsReply reply;
+  BulkRunsReply reply;
   for (const auto id : request.run_ids) {
     const auto allowed =
         co_await may(s, context.principal, access::Permission::EndExperiment, Kind::Trial, id.value());
@@ -214,7 +214,7 @@ void add_bulk_routes(http::Router& router, Services& s) {
             .takes_body = deletes});
     if (word == "kill" || word == "cancel") continue;
     const auto of_runs = word == "activate" ? std::string("resume") : word;
-    router.add<RunsRequest, RunsReply>(
+    router.add<RunsRequest, BulkRunsReply>(
         Verb::Post, "/api/v1/runs/" + of_runs,
         [&s, action = action](Context c, RunsRequest r) {
           return each_run(s, std::move(c), std::move(r), action);
@@ -235,7 +235,7 @@ void add_bulk_routes(http::Router& router, Services& s) {
       Doc{.summary =
               "For how many days after their end the logs of many experiments are kept; each has a result",
           .tag = "Logs"});
-  router.add<RunsRequest, RunsReply>(
+  router.add<RunsRequest, BulkRunsReply>(
       Verb::Post, "/api/v1/runs/kill",
       [&s](Context c, RunsRequest r) { return kill_runs(s, std::move(c), std::move(r)); },
       Doc{.summary = "Kill these trials", .tag = "Trials"});

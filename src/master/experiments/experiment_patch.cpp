@@ -54,7 +54,7 @@ Result<void> read_resources(const json::value& resources, Reconfiguration& chang
   return {};
 }
 
-Result<Reconfiguration> read_change(const PatchRequest& request) {
+Result<Reconfiguration> read_change(const ExperimentPatchRequest& request) {
   Reconfiguration change;
   if (auto read = read_resources(request.resources, change); !read)
     return tl::unexpected(std::move(read).error());
@@ -73,7 +73,7 @@ Result<Reconfiguration> read_change(const PatchRequest& request) {
 }
 
 /// The record of an experiment that the cluster has forgotten, with the changes in it.
-Result<ExperimentRecord> changed(ExperimentRecord record, PatchRequest request,
+Result<ExperimentRecord> changed(ExperimentRecord record, ExperimentPatchRequest request,
                                  const Reconfiguration& change) {
   if (change.of_resources())
     return failed_precondition("experiment {} is finished; its resources decide nothing any more", record.id);
@@ -90,7 +90,8 @@ Result<ExperimentRecord> changed(ExperimentRecord record, PatchRequest request,
   return record;
 }
 
-asio::awaitable<Result<void>> patch_stored(Services& s, PatchRequest request, Reconfiguration change) {
+asio::awaitable<Result<void>> patch_stored(Services& s, ExperimentPatchRequest request,
+                                           Reconfiguration change) {
   const auto id = request.id;
   auto read = [&s, id] { return s.store.experiment(id); };
   auto record = co_await offload(s, std::move(read));
@@ -114,7 +115,7 @@ asio::awaitable<Result<void>> patch_stored(Services& s, PatchRequest request, Re
 }
 
 /// A completed experiment goes on with a larger search. Nothing else may come with that.
-asio::awaitable<Result<void>> extend(Services& s, PatchRequest request, Reconfiguration change,
+asio::awaitable<Result<void>> extend(Services& s, ExperimentPatchRequest request, Reconfiguration change,
                                      std::string by) {
   const auto id = request.id;
   if (change.of_resources() || change.of_checkpoints() || request.name || request.description ||
@@ -147,7 +148,7 @@ asio::awaitable<Result<void>> extend(Services& s, PatchRequest request, Reconfig
 
 }  // namespace
 
-asio::awaitable<Result<void>> patch_experiment(Services& s, PatchRequest request, std::string by) {
+asio::awaitable<Result<void>> patch_experiment(Services& s, ExperimentPatchRequest request, std::string by) {
   if (request.name && request.name->find_first_not_of(" \t\r\n") == std::string::npos)
     co_return invalid_argument("name is '{}'; an experiment needs a name", *request.name);
   if (request.labels) {

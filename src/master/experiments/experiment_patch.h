@@ -23,7 +23,7 @@ struct PatchSearcher {
 BOOST_DESCRIBE_STRUCT(PatchSearcher, (), (max_trials, max_length, max_concurrent_trials, num_rounds))
 
 /// PATCH /api/v1/experiments/{id}; what is absent stays as it is.
-struct PatchRequest {
+struct ExperimentPatchRequest {
   ExperimentId id;
   std::optional<std::string> name, description, notes;
   std::optional<std::vector<std::string>> labels;
@@ -32,11 +32,11 @@ struct PatchRequest {
   std::optional<std::int64_t> project_id;  ///< not by PATCH: by moving it
   std::optional<PatchSearcher> searcher;   ///< of a completed experiment: its search is extended
 };
-BOOST_DESCRIBE_STRUCT(PatchRequest, (),
+BOOST_DESCRIBE_STRUCT(ExperimentPatchRequest, (),
                       (id, name, description, notes, labels, resources, checkpoint_storage, searcher))
 
 /// Makes all the changes or none, of a live experiment or of a stored one. A finished experiment's
 /// checkpoints that its new policy does not keep are deleted before this returns. `by`: see Ledger::handle.
-asio::awaitable<Result<void>> patch_experiment(Services& s, PatchRequest request, std::string by);
+asio::awaitable<Result<void>> patch_experiment(Services& s, ExperimentPatchRequest request, std::string by);
 
 }  // namespace det::master

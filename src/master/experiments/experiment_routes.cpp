@@ -39,21 +39,21 @@ BOOST_DESCRIBE_STRUCT(ListQuery, (),
                        order_by, project_id, experiment_id_filter_gt, experiment_id_filter_gte,
                        experiment_id_filter_lt, experiment_id_filter_lte, experiment_id_filter_incl,
                        experiment_id_filter_not_in, offset, limit, omit_config))
-struct ListReply {
+struct ExperimentListReply {
   std::vector<api::Experiment> experiments;
   api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(ListReply, (), (experiments, pagination))
+BOOST_DESCRIBE_STRUCT(ExperimentListReply, (), (experiments, pagination))
 struct ById {
   ExperimentId id;
 };
 BOOST_DESCRIBE_STRUCT(ById, (), (id))
-struct OneReply {
+struct ExperimentReply {
   api::Experiment experiment;
   json::value job_summary;
   json::value config;
 };
-BOOST_DESCRIBE_STRUCT(OneReply, (), (experiment, job_summary, config))
+BOOST_DESCRIBE_STRUCT(ExperimentReply, (), (experiment, job_summary, config))
 
 struct LabelRequest {
   ExperimentId id;
@@ -64,10 +64,10 @@ struct LabelReply {
   std::vector<std::string> labels;
 };
 BOOST_DESCRIBE_STRUCT(LabelReply, (), (labels))
-struct PatchReply {
+struct ExperimentPatchReply {
   api::Experiment experiment;
 };
-BOOST_DESCRIBE_STRUCT(PatchReply, (), (experiment))
+BOOST_DESCRIBE_STRUCT(ExperimentPatchReply, (), (experiment))
 struct ModelDefinitionReply {
   std::string b64_tgz;
 };
@@ -151,7 +151,7 @@ std::vector<store::SearchWord> words_of(Services& s, const std::string& search) 
   return words;
 }
 
-asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery in) {
+asio::awaitable<Result<ExperimentListReply>> list(Services& s, Context context, ListQuery in) {
   store::ExperimentQuery query;
   auto states = parse_states(in.states);
   if (!states) co_return tl::unexpected(states.error());
@@ -196,7 +196,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
     return std::pair(std::move(page), std::move(whole));
   };
   const auto [found, whole] = co_await offload(s, std::move(read_2));
-  ListReply reply;
+  ExperimentListReply reply;
   for (const auto& summary : found.experiments) reply.experiments.push_back(to_api(s, summary));
   for (std::size_t i = 0; i < whole.size(); ++i) {
     if (!whole[i]) continue;
@@ -238,7 +238,7 @@ asio::awaitable<Result<api::Experiment>> one(Services& s, ExperimentId id) {
 }
 
 /// In a turn of the caller's.
-asio::awaitable<Result<api::Experiment>> patch(Services& s, Context context, PatchRequest request) {
+asio::awaitable<Result<api::Experiment>> patch(Services& s, Context context, ExperimentPatchRequest request) {
   const auto id = request.id;
   auto by = principal_name(context.principal);
   const auto done = co_await patch_experiment(s, std::move(request), std::move(by));
@@ -343,19 +343,19 @@ asio::awaitable<Result<Empty>> remove_tensorboard_files(Services& s, Context con
 
 void add_experiment_routes(http::Router& router, Services& s) {
   const std::string tag = "Experiments";
-  router.add<ListQuery, ListReply>(
+  router.add<ListQuery, ExperimentListReply>(
       Verb::Get, "/api/v1/experiments",
       [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
       Doc{.summary =
               "List experiments; each word of `search` is in the name, description, a label or the user's "
               "name, or is the number",
           .tag = tag});
-  router.add<ById, OneReply>(
+  router.add<ById, ExperimentReply>(
       Verb::Get, "/api/v1/experiments/{id}",
-      [&s](Context, ById q) -> asio::awaitable<Result<OneReply>> {
+      [&s](Context, ById q) -> asio::awaitable<Result<ExperimentReply>> {
         auto experiment = co_await one(s, q.id);
         if (!experiment) co_return tl::unexpected(experiment.error());
-        OneReply reply{
+        ExperimentReply reply{
             .experiment = *std::move(experiment), .job_summary = job_summary(s, q.id), .config = nullptr};
         reply.config = reply.experiment.config;
         co_return reply;
@@ -391,14 +391,14 @@ void add_experiment_routes(http::Router& router, Services& s) {
       Doc{.summary = "Delete what a finished experiment's trials wrote for TensorBoard",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
-  router.add<PatchRequest, PatchReply>(
+  router.add<ExperimentPatchRequest, ExperimentPatchReply>(
       Verb::Patch, "/api/v1/experiments/{id}",
-      [&s](Context c, PatchRequest r) -> asio::awaitable<Result<PatchReply>> {
+      [&s](Context c, ExperimentPatchRequest r) -> asio::awaitable<Result<ExperimentPatchReply>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         const auto turn = co_await s.edits.take(r.id);
         auto experiment = co_await patch(s, std::move(c), std::move(r));
         if (!experiment) co_return tl::unexpected(experiment.error());
-        co_return PatchReply{*std::move(experiment)};
+        co_return ExperimentPatchReply{*std::move(experiment)};
       },
       Doc{.summary =
               "Change name, description, notes, labels, resources (maxSlots, null for none; weight; "
@@ -419,10 +419,10 @@ void add_experiment_routes(http::Router& router, Services& s) {
             labels.insert(r.label);
           else
             labels.erase(r.label);
-          PatchRequest change{.id = r.id,
-                              .labels = std::vector<std::string>(labels.begin(), labels.end()),
-                              .resources = nullptr,
-                              .checkpoint_storage = std::nullopt};
+          ExperimentPatchRequest change{.id = r.id,
+                                        .labels = std::vector<std::string>(labels.begin(), labels.end()),
+                                        .resources = nullptr,
+                                        .checkpoint_storage = std::nullopt};
           const auto experiment = co_await patch(s, std::move(c), std::move(change));
           if (!experiment) co_return tl::unexpected(experiment.error());
           co_return LabelReply{experiment->labels};

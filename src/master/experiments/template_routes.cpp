@@ -27,21 +27,21 @@ struct ListQuery {
   std::int32_t offset = 0, limit = 0;
 };
 BOOST_DESCRIBE_STRUCT(ListQuery, (), (name, order_by, offset, limit))
-struct ListReply {
+struct TemplateListReply {
   std::vector<Template> templates;
   api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(ListReply, (), (templates, pagination))
+BOOST_DESCRIBE_STRUCT(TemplateListReply, (), (templates, pagination))
 struct ByName {
   std::string template_name;
 };
 BOOST_DESCRIBE_STRUCT(ByName, (), (template_name))
-struct PutRequest {
+struct TemplatePutRequest {
   std::string template_name;
   json::value config;
   static bool required(std::string_view name) { return name == "config"; }
 };
-BOOST_DESCRIBE_STRUCT(PutRequest, (), (template_name, config))
+BOOST_DESCRIBE_STRUCT(TemplatePutRequest, (), (template_name, config))
 
 struct RenameRequest {
   std::string old_name, new_name;
@@ -66,7 +66,8 @@ asio::awaitable<bool> exists(Services& s, const std::string& name) {
 
 enum class Wanted { New, There, Either };
 
-asio::awaitable<Result<json::object>> put(Services& s, Context context, PutRequest request, Wanted wanted) {
+asio::awaitable<Result<json::object>> put(Services& s, Context context, TemplatePutRequest request,
+                                          Wanted wanted) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (request.template_name.find_first_not_of(" \t\r\n") == std::string::npos)
     co_return invalid_argument("name is '{}'; a template needs a name", request.template_name);
@@ -122,15 +123,15 @@ asio::awaitable<Result<json::object>> rename(Services& s, Context context, Renam
 
 void add_template_routes(http::Router& router, Services& s) {
   const std::string tag = "Templates";
-  router.add<ListQuery, ListReply>(
+  router.add<ListQuery, TemplateListReply>(
       Verb::Get, "/api/v1/templates",
-      [&s](Context, ListQuery q) -> asio::awaitable<Result<ListReply>> {
+      [&s](Context, ListQuery q) -> asio::awaitable<Result<TemplateListReply>> {
         auto read = [&s] { return s.store.templates(); };
         auto all = co_await offload(s, std::move(read));  // by name
         std::erase_if(all, [&](const auto& record) { return record.name.find(q.name) == std::string::npos; });
         if (q.order_by == "ORDER_BY_DESC") std::reverse(all.begin(), all.end());
         const auto span = page_of(all.size(), q.offset, q.limit);
-        ListReply reply{.templates = {}, .pagination = span.pagination};
+        TemplateListReply reply{.templates = {}, .pagination = span.pagination};
         for (auto i = span.begin; i < span.end; ++i) reply.templates.push_back(to_api(all[i]));
         co_return reply;
       },
@@ -146,17 +147,17 @@ void add_template_routes(http::Router& router, Services& s) {
         co_return not_found("template '{}' not found", q.template_name);
       },
       Doc{.summary = "One template", .tag = tag, .errors = {ErrorCode::NotFound}});
-  router.add<PutRequest, json::object>(
+  router.add<TemplatePutRequest, json::object>(
       Verb::Post, "/api/v1/templates/{templateName}",
-      [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r), Wanted::New); },
+      [&s](Context c, TemplatePutRequest r) { return put(s, std::move(c), std::move(r), Wanted::New); },
       Doc{.summary = "Create a template", .tag = tag, .errors = {ErrorCode::AlreadyExists}});
-  router.add<PutRequest, json::object>(
+  router.add<TemplatePutRequest, json::object>(
       Verb::Put, "/api/v1/templates/{templateName}",
-      [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r), Wanted::Either); },
+      [&s](Context c, TemplatePutRequest r) { return put(s, std::move(c), std::move(r), Wanted::Either); },
       Doc{.summary = "Create or replace a template", .tag = tag});
-  router.add<PutRequest, json::object>(
+  router.add<TemplatePutRequest, json::object>(
       Verb::Patch, "/api/v1/templates/{templateName}",
-      [&s](Context c, PutRequest r) { return put(s, std::move(c), std::move(r), Wanted::There); },
+      [&s](Context c, TemplatePutRequest r) { return put(s, std::move(c), std::move(r), Wanted::There); },
       Doc{.summary = "Replace a template's configuration",
           .tag = tag,
           .errors = {ErrorCode::NotFound},

@@ -35,32 +35,32 @@ struct ListQuery {
   std::int32_t offset = 0, limit = 0;
 };
 BOOST_DESCRIBE_STRUCT(ListQuery, (), (token_ids, username, sort_by, order_by, show_inactive, offset, limit))
-struct ListReply {
+struct TokenListReply {
   std::vector<TokenObject> token_info;
   api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(ListReply, (), (token_info, pagination))
-struct CreateRequest {
+BOOST_DESCRIBE_STRUCT(TokenListReply, (), (token_info, pagination))
+struct TokenCreateRequest {
   UserId user_id;
   std::string lifespan;  ///< "48h"; "-1h": as long as possible; empty: 30 days
   std::string description;
 };
-BOOST_DESCRIBE_STRUCT(CreateRequest, (), (user_id, lifespan, description))
+BOOST_DESCRIBE_STRUCT(TokenCreateRequest, (), (user_id, lifespan, description))
 struct CreateReply {
   std::string token;
   AccessTokenId token_id;
 };
 BOOST_DESCRIBE_STRUCT(CreateReply, (), (token, token_id))
-struct PatchRequest {
+struct TokenPatchRequest {
   AccessTokenId token_id;
   std::optional<std::string> description;
   bool set_revoked = false;
 };
-BOOST_DESCRIBE_STRUCT(PatchRequest, (), (token_id, description, set_revoked))
-struct PatchReply {
+BOOST_DESCRIBE_STRUCT(TokenPatchRequest, (), (token_id, description, set_revoked))
+struct TokenPatchReply {
   TokenObject token_info;
 };
-BOOST_DESCRIBE_STRUCT(PatchReply, (), (token_info))
+BOOST_DESCRIBE_STRUCT(TokenPatchReply, (), (token_info))
 
 TokenObject to_object(const AccessTokenRecord& r) {
   return {.id = r.id,
@@ -93,7 +93,7 @@ Result<void> may_see(const UserPrincipal& user, UserId owner) {
               "the tokens of other users are for administrators; you see and change your own");
 }
 
-asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery q) {
+asio::awaitable<Result<TokenListReply>> list(Services& s, Context context, ListQuery q) {
   const auto user = require_person(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   std::optional<UserId> owner;
@@ -117,12 +117,12 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
   }
   if (q.order_by == "ORDER_BY_DESC") std::reverse(found.begin(), found.end());
   const auto span = page_of(found.size(), q.offset, q.limit);
-  ListReply reply{.token_info = {}, .pagination = span.pagination};
+  TokenListReply reply{.token_info = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) reply.token_info.push_back(std::move(found[i]));
   co_return reply;
 }
 
-asio::awaitable<Result<CreateReply>> create(Services& s, Context context, CreateRequest request) {
+asio::awaitable<Result<CreateReply>> create(Services& s, Context context, TokenCreateRequest request) {
   const auto user = require_person(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   const auto owner = request.user_id.value() == 0 ? user->id : request.user_id;
@@ -139,7 +139,7 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, Create
   co_return CreateReply{.token = std::move(made.token), .token_id = made.id};
 }
 
-asio::awaitable<Result<PatchReply>> patch(Services& s, Context context, PatchRequest request) {
+asio::awaitable<Result<TokenPatchReply>> patch(Services& s, Context context, TokenPatchRequest request) {
   const auto user = require_person(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   const auto found = s.auth.access_tokens().find(request.token_id);
@@ -149,28 +149,28 @@ asio::awaitable<Result<PatchReply>> patch(Services& s, Context context, PatchReq
   auto description = std::move(request.description);
   const auto changed =
       co_await s.auth.change_access_token(request.token_id, std::move(description), request.set_revoked);
-  co_return PatchReply{to_object(changed)};
+  co_return TokenPatchReply{to_object(changed)};
 }
 
 }  // namespace
 
 void add_token_routes(http::Router& router, Services& s) {
   const std::string tag = "Tokens";
-  router.add<ListQuery, ListReply>(
+  router.add<ListQuery, TokenListReply>(
       Verb::Get, "/api/v1/tokens",
       [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
       Doc{.summary = "List access tokens; an administrator sees those of all",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
-  router.add<CreateRequest, CreateReply>(
+  router.add<TokenCreateRequest, CreateReply>(
       Verb::Post, "/api/v1/tokens",
-      [&s](Context c, CreateRequest r) { return create(s, std::move(c), std::move(r)); },
+      [&s](Context c, TokenCreateRequest r) { return create(s, std::move(c), std::move(r)); },
       Doc{.summary = "Make an access token for oneself, an administrator for anyone",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
-  router.add<PatchRequest, PatchReply>(
+  router.add<TokenPatchRequest, TokenPatchReply>(
       Verb::Patch, "/api/v1/tokens/{tokenId}",
-      [&s](Context c, PatchRequest r) { return patch(s, std::move(c), std::move(r)); },
+      [&s](Context c, TokenPatchRequest r) { return patch(s, std::move(c), std::move(r)); },
       Doc{.summary = "Describe or revoke an access token",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});

@@ -48,13 +48,13 @@ struct NewUser {
   static bool required(std::string_view name) { return name == "username"; }
 };
 BOOST_DESCRIBE_STRUCT(NewUser, (), (username, display_name, admin, active))
-struct CreateRequest {
+struct UserCreateRequest {
   NewUser user;
   std::string password;
   bool is_hashed = false;
   static bool required(std::string_view name) { return name == "user"; }
 };
-BOOST_DESCRIBE_STRUCT(CreateRequest, (), (user, password, is_hashed))
+BOOST_DESCRIBE_STRUCT(UserCreateRequest, (), (user, password, is_hashed))
 struct ByUser {
   UserId user_id;
 };
@@ -63,22 +63,23 @@ struct ByName {
   std::string username;
 };
 BOOST_DESCRIBE_STRUCT(ByName, (), (username))
-struct PatchRequest {
+struct UserPatchRequest {
   UserId user_id;
   std::optional<std::string> username, display_name, password;
   std::optional<bool> admin, active;
   bool is_hashed = false;
 };
-BOOST_DESCRIBE_STRUCT(PatchRequest, (), (user_id, username, display_name, password, admin, active, is_hashed))
-struct Filters {
+BOOST_DESCRIBE_STRUCT(UserPatchRequest, (),
+                      (user_id, username, display_name, password, admin, active, is_hashed))
+struct UserFilters {
   std::string name;  ///< a part of the user's or the display name, in any case
   std::optional<bool> admin;
 };
-BOOST_DESCRIBE_STRUCT(Filters, (), (name, admin))
+BOOST_DESCRIBE_STRUCT(UserFilters, (), (name, admin))
 struct PatchManyRequest {
   std::vector<UserId> user_ids;
   std::optional<bool> activate;
-  std::optional<Filters> filters;  ///< instead of ids
+  std::optional<UserFilters> filters;  ///< instead of ids
 };
 BOOST_DESCRIBE_STRUCT(PatchManyRequest, (), (user_ids, activate, filters))
 struct UserResult {
@@ -114,7 +115,7 @@ bool is_active_administrator(const store::UserRecord& user) {
   return user.admin && user.active;
 }
 
-asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequest request) {
+asio::awaitable<Result<UserReply>> patch(Services& s, Context context, UserPatchRequest request) {
   const auto caller = require_person(context.principal);
   if (!caller) co_return tl::unexpected(caller.error());
   const auto found = s.auth.users().find(request.user_id);
@@ -149,7 +150,7 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, PatchRequ
   co_return UserReply{to_api(*changed)};
 }
 
-bool matches(const Filters& filters, const store::UserRecord& user) {
+bool matches(const UserFilters& filters, const store::UserRecord& user) {
   return (!filters.admin || user.admin == *filters.admin) &&
          (boost::algorithm::icontains(user.username, filters.name) ||
           boost::algorithm::icontains(user.display_name, filters.name));
@@ -169,7 +170,7 @@ asio::awaitable<Result<PatchManyReply>> patch_many(Services& s, Context context,
   }
   PatchManyReply reply;
   for (const auto id : ids) {
-    PatchRequest change{.user_id = id, .active = request.activate};
+    UserPatchRequest change{.user_id = id, .active = request.activate};
     const auto done = co_await patch(s, context, std::move(change));
     reply.results.push_back({done ? "" : done.error().message(), id});
   }
@@ -269,9 +270,9 @@ void add_user_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "List users", .tag = tag});
-  router.add<CreateRequest, UserReply>(
+  router.add<UserCreateRequest, UserReply>(
       Verb::Post, "/api/v1/users",
-      [&s](Context c, CreateRequest r) -> asio::awaitable<Result<UserReply>> {
+      [&s](Context c, UserCreateRequest r) -> asio::awaitable<Result<UserReply>> {
         if (const auto admin = require_admin(c.principal); !admin) co_return tl::unexpected(admin.error());
         const store::UserRecord record{.username = std::move(r.user.username),
                                        .display_name = std::move(r.user.display_name),
@@ -309,15 +310,16 @@ void add_user_routes(http::Router& router, Services& s) {
   router.add<PasswordRequest, UserReply>(
       Verb::Post, "/api/v1/users/{userId}/password",
       [&s](Context c, PasswordRequest r) {
-        return patch(s, std::move(c), PatchRequest{.user_id = r.user_id, .password = std::move(r.password)});
+        return patch(s, std::move(c),
+                     UserPatchRequest{.user_id = r.user_id, .password = std::move(r.password)});
       },
       Doc{.summary = "A new password, as older clients set it",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied},
           .body_member = "password"});
-  router.add<PatchRequest, UserReply>(
+  router.add<UserPatchRequest, UserReply>(
       Verb::Patch, "/api/v1/users/{userId}",
-      [&s](Context c, PatchRequest r) { return patch(s, std::move(c), std::move(r)); },
+      [&s](Context c, UserPatchRequest r) { return patch(s, std::move(c), std::move(r)); },
       Doc{.summary = "Change a user",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});

@@ -67,11 +67,11 @@ BOOST_DESCRIBE_STRUCT(Run, (),
                        searcher_metric_value, hyperparameters, summary_metrics, metadata, user_id, duration,
                        project_id, workspace_id, project_name, workspace_name, local_id, parent_archived,
                        archived, experiment))
-struct RunsReply {
+struct FoundRunsReply {
   std::vector<Run> runs;
   api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(RunsReply, (), (runs, pagination))
+BOOST_DESCRIBE_STRUCT(FoundRunsReply, (), (runs, pagination))
 
 /// The member at "a.b.c" of nested objects; a member whose own name has dots is found, too.
 json::value at_path(const json::object& o, std::string_view path) {
@@ -291,7 +291,7 @@ Run to_run(const api::Experiment& e, const api::Trial& t) {
   return run;
 }
 
-asio::awaitable<Result<RunsReply>> find_runs(Services& s, std::any principal, FindRequest request) {
+asio::awaitable<Result<FoundRunsReply>> find_runs(Services& s, std::any principal, FindRequest request) {
   const auto wanted = parse(request);
   if (!wanted) co_return tl::unexpected(wanted.error());
   const auto experiments =
@@ -312,7 +312,7 @@ asio::awaitable<Result<RunsReply>> find_runs(Services& s, std::any principal, Fi
   };
   const auto chosen = co_await offload(s, std::move(read));
   const auto span = page_of(chosen.size(), request.offset, request.limit);
-  RunsReply reply{.runs = {}, .pagination = span.pagination};
+  FoundRunsReply reply{.runs = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) {
     const auto& candidate = candidates[chosen[i]];
     const auto trial = co_await find_trial(s, candidate.trial.id);
@@ -338,9 +338,9 @@ void add_find_routes(http::Router& router, Services& s) {
       Doc{.summary = "Experiments by a filter and an order of any columns; `filter` is JSON, `sort` like "
                      "startTime=desc,name=asc",
           .tag = "Experiments"});
-  router.add<FindRequest, RunsReply>(
+  router.add<FindRequest, FoundRunsReply>(
       Verb::Post, "/api/v1/runs",
-      [&s](Context c, FindRequest r) -> asio::awaitable<Result<RunsReply>> {
+      [&s](Context c, FindRequest r) -> asio::awaitable<Result<FoundRunsReply>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         co_return co_await find_runs(s, c.principal, std::move(r));
       },

@@ -47,18 +47,18 @@ struct MetadataQuery {
   std::string key;
 };
 BOOST_DESCRIBE_STRUCT(MetadataQuery, (), (project_id, key))
-struct MetadataReply {
+struct ProjectMetadataReply {
   std::vector<std::string> values;
 };
-BOOST_DESCRIBE_STRUCT(MetadataReply, (), (values))
+BOOST_DESCRIBE_STRUCT(ProjectMetadataReply, (), (values))
 struct LabelsQuery {
   std::int64_t project_id = 0;
 };
 BOOST_DESCRIBE_STRUCT(LabelsQuery, (), (project_id))
-struct LabelsReply {
+struct ProjectLabelsReply {
   std::vector<std::string> labels;
 };
-BOOST_DESCRIBE_STRUCT(LabelsReply, (), (labels))
+BOOST_DESCRIBE_STRUCT(ProjectLabelsReply, (), (labels))
 
 constexpr const char* kText = "COLUMN_TYPE_TEXT";
 constexpr const char* kNumber = "COLUMN_TYPE_NUMBER";
@@ -190,7 +190,7 @@ RangesReply ranges(store::Store& store, std::int64_t project) {
   return reply;
 }
 
-MetadataReply metadata_values(store::Store& store, const MetadataQuery& q) {
+ProjectMetadataReply metadata_values(store::Store& store, const MetadataQuery& q) {
   std::set<std::string> values;
   for (const auto id : experiments_in(store, q.project_id))
     for (const auto& trial : store.trials(id))
@@ -209,7 +209,8 @@ MetadataReply metadata_values(store::Store& store, const MetadataQuery& q) {
 }
 
 /// Those used most first.
-LabelsReply labels(store::Store& store, std::int64_t project, std::optional<std::vector<std::int64_t>> seen) {
+ProjectLabelsReply labels(store::Store& store, std::int64_t project,
+                          std::optional<std::vector<std::int64_t>> seen) {
   store::ExperimentQuery query;
   query.projects = std::move(seen);
   if (project > 0) query.project_id = project;
@@ -219,7 +220,7 @@ LabelsReply labels(store::Store& store, std::int64_t project, std::optional<std:
   std::vector<std::pair<std::string, int>> sorted(counts.begin(), counts.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  LabelsReply reply;
+  ProjectLabelsReply reply;
   for (auto& [label, count] : sorted) reply.labels.push_back(std::move(label));
   return reply;
 }
@@ -250,17 +251,17 @@ void add_project_column_routes(http::Router& router, Services& s) {
       Doc{.summary = "The least and the greatest value of each metric in the project",
           .tag = tag,
           .errors = missing});
-  router.add<MetadataQuery, MetadataReply>(
+  router.add<MetadataQuery, ProjectMetadataReply>(
       Verb::Get, "/api/v1/projects/{projectId}/metadata/{key}",
       [&s](Context, MetadataQuery q) {
-        return of_project<MetadataReply>(s, q.project_id, q, metadata_values);
+        return of_project<ProjectMetadataReply>(s, q.project_id, q, metadata_values);
       },
       Doc{.summary = "The texts that trials of the project have at this key of their metadata",
           .tag = tag,
           .errors = missing});
-  router.add<LabelsQuery, LabelsReply>(
+  router.add<LabelsQuery, ProjectLabelsReply>(
       Verb::Get, "/api/v1/experiment/labels",
-      [&s](Context c, LabelsQuery q) -> asio::awaitable<Result<LabelsReply>> {
+      [&s](Context c, LabelsQuery q) -> asio::awaitable<Result<ProjectLabelsReply>> {
         auto seen = Sight(s, c.principal, access::Permission::ViewExperimentMetadata).projects();
         auto read = [&s, id = q.project_id, seen = std::move(seen)] { return labels(s.store, id, seen); };
         co_return co_await offload(s, std::move(read));

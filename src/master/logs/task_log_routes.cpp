@@ -17,7 +17,7 @@ using http::Verb;
 constexpr std::size_t kLinesMax = 10'000;        // of one call
 constexpr std::size_t kLineBytesMax = 64 << 10;  // longer ones are kept in pieces
 
-struct Entry {
+struct TaskLogEntry {
   std::string task_id, container_id, agent_id;
   std::optional<Time> timestamp;
   std::string log, level, source, stdtype;
@@ -25,17 +25,17 @@ struct Entry {
   json::value rank;  ///< the older name: a number or a text
   static bool required(std::string_view name) { return name == "task_id" || name == "log"; }
 };
-BOOST_DESCRIBE_STRUCT(Entry, (),
+BOOST_DESCRIBE_STRUCT(TaskLogEntry, (),
                       (task_id, container_id, agent_id, timestamp, log, level, source, stdtype, rank_id,
                        rank))
 struct LogsRequest {
-  std::vector<Entry> logs;
+  std::vector<TaskLogEntry> logs;
   static bool required(std::string_view name) { return name == "logs"; }
 };
 BOOST_DESCRIBE_STRUCT(LogsRequest, (), (logs))
 
 /// The lines of an entry; it may have several, and parts of lines.
-void append(const Entry& entry, Time now, std::vector<experiment::LogRecord>& lines) {
+void append(const TaskLogEntry& entry, Time now, std::vector<experiment::LogRecord>& lines) {
   experiment::LogRecord line{.task_id = entry.task_id,
                              .agent_id = entry.agent_id,
                              .container_id = entry.container_id,
@@ -73,7 +73,7 @@ Result<void> of_itself(Services& s, const std::string& allocation_id, const std:
   return {};
 }
 
-asio::awaitable<Result<Empty>> add(Services& s, std::any principal, std::vector<Entry> entries) {
+asio::awaitable<Result<Empty>> add(Services& s, std::any principal, std::vector<TaskLogEntry> entries) {
   const auto sender = require_task(principal);
   if (!sender)
     if (const auto user = require_user(principal); !user) co_return tl::unexpected(user.error());
@@ -104,7 +104,7 @@ asio::awaitable<Result<Empty>> add(Services& s, std::any principal, std::vector<
 asio::awaitable<http::Response> add_list(Services& s, http::Request request, std::any principal) {
   const auto body = json::parse_unambiguous(request.body);
   if (!body) co_return http::error_response(body.error());
-  auto entries = http::from_wire<std::vector<Entry>>(*body);
+  auto entries = http::from_wire<std::vector<TaskLogEntry>>(*body);
   if (!entries) co_return http::error_response(entries.error());
   const auto done = co_await add(s, std::move(principal), *std::move(entries));
   if (!done) co_return http::error_response(done.error());

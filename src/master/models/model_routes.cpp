@@ -28,20 +28,20 @@ struct ListQuery {
 BOOST_DESCRIBE_STRUCT(ListQuery, (),
                       (name, description, sort_by, order_by, labels, users, workspace_names, user_ids,
                        workspace_ids, archived, id, offset, limit))
-struct ListReply {
+struct ModelListReply {
   std::vector<ModelObject> models;
   api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(ListReply, (), (models, pagination))
+BOOST_DESCRIBE_STRUCT(ModelListReply, (), (models, pagination))
 struct LabelsQuery {
   std::optional<WorkspaceId> workspace_id;
 };
 BOOST_DESCRIBE_STRUCT(LabelsQuery, (), (workspace_id))
-struct LabelsReply {
+struct ModelLabelsReply {
   std::vector<std::string> labels;
 };
-BOOST_DESCRIBE_STRUCT(LabelsReply, (), (labels))
-struct CreateRequest {
+BOOST_DESCRIBE_STRUCT(ModelLabelsReply, (), (labels))
+struct ModelCreateRequest {
   std::string name, description, notes;
   std::vector<std::string> labels;
   json::object metadata;
@@ -49,13 +49,13 @@ struct CreateRequest {
   std::string workspace_name;  ///< or its id; neither: "Uncategorized"
   static bool required(std::string_view name) { return name == "name"; }
 };
-BOOST_DESCRIBE_STRUCT(CreateRequest, (),
+BOOST_DESCRIBE_STRUCT(ModelCreateRequest, (),
                       (name, description, notes, labels, metadata, workspace_id, workspace_name))
 struct ByName {
   std::string model_name;
 };
 BOOST_DESCRIBE_STRUCT(ByName, (), (model_name))
-struct PatchRequest {
+struct ModelPatchRequest {
   std::string model_name;
   std::optional<std::string> name, description, notes;
   std::optional<std::vector<std::string>> labels;
@@ -63,14 +63,14 @@ struct PatchRequest {
   std::optional<WorkspaceId> workspace_id;
   std::string workspace_name;  ///< to move it there, or by id
 };
-BOOST_DESCRIBE_STRUCT(PatchRequest, (),
+BOOST_DESCRIBE_STRUCT(ModelPatchRequest, (),
                       (model_name, name, description, notes, labels, metadata, workspace_id, workspace_name))
-struct MoveRequest {
+struct ModelMoveRequest {
   std::string model_name;
   WorkspaceId destination_workspace_id;
   static bool required(std::string_view name) { return name == "destination_workspace_id"; }
 };
-BOOST_DESCRIBE_STRUCT(MoveRequest, (), (model_name, destination_workspace_id))
+BOOST_DESCRIBE_STRUCT(ModelMoveRequest, (), (model_name, destination_workspace_id))
 struct ModelReply {
   ModelObject model;
 };
@@ -105,7 +105,7 @@ Result<WorkspaceId> model_place(Services& s, const Context& context, std::option
   return found->id;
 }
 
-asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery q) {
+asio::awaitable<Result<ModelListReply>> list(Services& s, Context context, ListQuery q) {
   std::vector<ModelRecord> found;
   for (auto name : q.users) {
     if (name == "me")
@@ -143,13 +143,13 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
   });
   if (q.order_by == "ORDER_BY_DESC") std::reverse(found.begin(), found.end());
   const auto span = page_of(found.size(), q.offset, q.limit);
-  ListReply reply{.models = {}, .pagination = span.pagination};
+  ModelListReply reply{.models = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) reply.models.push_back(to_object(s, found[i]));
   co_await s.ledger.durable();
   co_return reply;
 }
 
-asio::awaitable<Result<ModelReply>> create(Services& s, Context context, CreateRequest request) {
+asio::awaitable<Result<ModelReply>> create(Services& s, Context context, ModelCreateRequest request) {
   const auto user = require_actor(s, context.principal);
   if (!user) co_return tl::unexpected(user.error());
   if (!request.workspace_id && request.workspace_name.empty())
@@ -184,7 +184,7 @@ asio::awaitable<Result<ModelReply>> change(Services& s, ModelRecord record) {
   co_return reply;
 }
 
-asio::awaitable<Result<ModelReply>> patch(Services& s, Context context, PatchRequest request) {
+asio::awaitable<Result<ModelReply>> patch(Services& s, Context context, ModelPatchRequest request) {
   if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   auto record = find_model(s, request.model_name);
   if (!record) co_return tl::unexpected(record.error());
@@ -201,7 +201,7 @@ asio::awaitable<Result<ModelReply>> patch(Services& s, Context context, PatchReq
   co_return co_await change(s, *std::move(record));
 }
 
-asio::awaitable<Result<Empty>> move_model(Services& s, Context context, MoveRequest request) {
+asio::awaitable<Result<Empty>> move_model(Services& s, Context context, ModelMoveRequest request) {
   if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   auto record = find_model(s, request.model_name);
   if (!record) co_return tl::unexpected(record.error());
@@ -282,21 +282,21 @@ Result<ModelRecord> find_model(Services& s, const std::string& name) {
 
 void add_model_routes(http::Router& router, Services& s) {
   const std::string one = "/api/v1/models/{modelName}";
-  router.add<ListQuery, ListReply>(
+  router.add<ListQuery, ModelListReply>(
       Verb::Get, "/api/v1/models",
       [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
       Doc{.summary = "List models", .tag = kTag});
-  router.add<LabelsQuery, LabelsReply>(
+  router.add<LabelsQuery, ModelLabelsReply>(
       Verb::Get, "/api/v1/model/labels",
-      [&s](Context c, LabelsQuery q) -> asio::awaitable<Result<LabelsReply>> {
-        LabelsReply reply{all_labels(s, c, q.workspace_id)};
+      [&s](Context c, LabelsQuery q) -> asio::awaitable<Result<ModelLabelsReply>> {
+        ModelLabelsReply reply{all_labels(s, c, q.workspace_id)};
         co_await s.ledger.durable();
         co_return reply;
       },
       Doc{.summary = "The labels of all models, the most used first", .tag = kTag});
-  router.add<CreateRequest, ModelReply>(
+  router.add<ModelCreateRequest, ModelReply>(
       Verb::Post, "/api/v1/models",
-      [&s](Context c, CreateRequest r) { return create(s, std::move(c), std::move(r)); },
+      [&s](Context c, ModelCreateRequest r) { return create(s, std::move(c), std::move(r)); },
       Doc{.summary = "Create a model",
           .tag = kTag,
           .errors = {ErrorCode::AlreadyExists, ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
@@ -310,8 +310,8 @@ void add_model_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "One model, by its name or id", .tag = kTag, .errors = kMissing});
-  router.add<PatchRequest, ModelReply>(
-      Verb::Patch, one, [&s](Context c, PatchRequest r) { return patch(s, std::move(c), std::move(r)); },
+  router.add<ModelPatchRequest, ModelReply>(
+      Verb::Patch, one, [&s](Context c, ModelPatchRequest r) { return patch(s, std::move(c), std::move(r)); },
       Doc{.summary = "Change name, description, notes, labels, metadata or workspace of a model",
           .tag = kTag,
           .errors = {ErrorCode::NotFound, ErrorCode::AlreadyExists}});
@@ -321,9 +321,9 @@ void add_model_routes(http::Router& router, Services& s) {
       Doc{.summary = "Delete a model and its versions; the checkpoints stay and may be collected",
           .tag = kTag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
-  router.add<MoveRequest, Empty>(
+  router.add<ModelMoveRequest, Empty>(
       Verb::Post, "/api/v1/models/{modelName}/move",
-      [&s](Context c, MoveRequest r) { return move_model(s, std::move(c), std::move(r)); },
+      [&s](Context c, ModelMoveRequest r) { return move_model(s, std::move(c), std::move(r)); },
       Doc{.summary = "Move the model to another workspace",
           .tag = kTag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});

@@ -38,11 +38,11 @@ struct PutOfWorkspace {
   static bool required(std::string_view name) { return name == "config_policies"; }
 };
 BOOST_DESCRIBE_STRUCT(PutOfWorkspace, (), (workspace_id, workload_type, config_policies))
-struct Reply {
+struct ConfigPolicyReply {
   json::value config_policies;  ///< {}: there are none
   std::string yaml;             ///< ours: as it was written, with its comments
 };
-BOOST_DESCRIBE_STRUCT(Reply, (), (config_policies, yaml))
+BOOST_DESCRIBE_STRUCT(ConfigPolicyReply, (), (config_policies, yaml))
 
 /// Of whom and about what; the workspace 0 is the cluster.
 struct Place {
@@ -73,10 +73,10 @@ asio::awaitable<bool> may_change(Services& s, const std::any& principal, Workspa
   co_return allowed.has_value();
 }
 
-Reply to_reply(const std::string& yaml, bool whole) {
+ConfigPolicyReply to_reply(const std::string& yaml, bool whole) {
   auto document = config::parse_yaml(yaml);
   if (!document || !document->value.is_object()) return {json::object{}, whole ? yaml : ""};
-  Reply reply{document->value, yaml};
+  ConfigPolicyReply reply{document->value, yaml};
   auto& members = reply.config_policies.get_object();
   const auto* fixed = members.if_contains("invariant_config");
   if (whole || fixed == nullptr || !fixed->is_object()) return reply;
@@ -85,17 +85,19 @@ Reply to_reply(const std::string& yaml, bool whole) {
   return reply;
 }
 
-asio::awaitable<Result<Reply>> get(Services& s, Context context, WorkspaceId workspace, std::string type) {
+asio::awaitable<Result<ConfigPolicyReply>> get(Services& s, Context context, WorkspaceId workspace,
+                                               std::string type) {
   const auto place = place_of(s, workspace, type);
   if (!place) co_return tl::unexpected(place.error());
   const bool whole = co_await may_change(s, context.principal, workspace);
   const auto* yaml = s.policies.find(place->workspace, place->workload);
-  Reply reply = yaml == nullptr ? Reply{json::object{}, ""} : to_reply(*yaml, whole);
+  ConfigPolicyReply reply = yaml == nullptr ? ConfigPolicyReply{json::object{}, ""} : to_reply(*yaml, whole);
   co_await s.ledger.durable();
   co_return reply;
 }
 
-asio::awaitable<Result<Reply>> put(Services& s, WorkspaceId workspace, std::string type, json::value given) {
+asio::awaitable<Result<ConfigPolicyReply>> put(Services& s, WorkspaceId workspace, std::string type,
+                                               json::value given) {
   const auto place = place_of(s, workspace, type);
   if (!place) co_return tl::unexpected(place.error());
   const auto yaml = given.is_string() ? std::string(given.get_string()) : json::serialize(given);
@@ -121,13 +123,13 @@ void add_config_policy_routes(http::Router& router, Services& s) {
   const std::string of_cluster = "/api/v1/config-policies/global/{workloadType}",
                     of_workspace = "/api/v1/config-policies/workspaces/{workspaceId}/{workloadType}";
   const std::vector<ErrorCode> errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied};
-  router.add<OfCluster, Reply>(
+  router.add<OfCluster, ConfigPolicyReply>(
       Verb::Get, of_cluster,
       [&s](Context c, OfCluster q) {
         return get(s, std::move(c), WorkspaceId(0), std::move(q.workload_type));
       },
       Doc{.summary = "What is fixed and limited in configurations everywhere", .tag = tag});
-  router.add<OfWorkspace, Reply>(
+  router.add<OfWorkspace, ConfigPolicyReply>(
       Verb::Get, of_workspace,
       [&s](Context c, OfWorkspace q) {
         return get(s, std::move(c), q.workspace_id, std::move(q.workload_type));
@@ -135,13 +137,13 @@ void add_config_policy_routes(http::Router& router, Services& s) {
       Doc{.summary = "What is fixed and limited in configurations of a workspace",
           .tag = tag,
           .errors = errors});
-  router.add<PutOfCluster, Reply>(
+  router.add<PutOfCluster, ConfigPolicyReply>(
       Verb::Put, of_cluster,
       [&s](Context, PutOfCluster r) {
         return put(s, WorkspaceId(0), std::move(r.workload_type), std::move(r.config_policies));
       },
       Doc{.summary = "Replace what is fixed and limited everywhere", .tag = tag, .errors = errors});
-  router.add<PutOfWorkspace, Reply>(
+  router.add<PutOfWorkspace, ConfigPolicyReply>(
       Verb::Put, of_workspace,
       [&s](Context, PutOfWorkspace r) {
         return put(s, r.workspace_id, std::move(r.workload_type), std::move(r.config_policies));

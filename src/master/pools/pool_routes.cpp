@@ -20,11 +20,11 @@ struct PrioritySettings {
   std::int32_t default_priority = 42;
 };
 BOOST_DESCRIBE_STRUCT(PrioritySettings, (), (preemption, default_priority))
-struct Details {
+struct PoolDetails {
   json::value aws, gcp;
   std::optional<PrioritySettings> priority_scheduler;
 };
-BOOST_DESCRIBE_STRUCT(Details, (), (aws, gcp, priority_scheduler))
+BOOST_DESCRIBE_STRUCT(PoolDetails, (), (aws, gcp, priority_scheduler))
 struct QueueStats {
   std::int32_t queued_count = 0, scheduled_count = 0;
 };
@@ -41,7 +41,7 @@ struct Pool {
   std::int32_t aux_container_capacity = 0, aux_container_capacity_per_agent = 100, aux_containers_running = 0;
   bool default_compute_pool = false, default_aux_pool = false;
   QueueStats stats;
-  Details details;
+  PoolDetails details;
   std::map<std::string, std::string> resource_manager_metadata;
   std::string cluster_name;
   // Of machines in a cloud, which this platform does not rent, and of containers.

@@ -20,21 +20,21 @@ struct Query {
   std::int32_t limit = 0;
 };
 BOOST_DESCRIBE_STRUCT(Query, (), (username, text, after, before, refused, before_id, limit))
-struct Entry {
+struct AuditEntry {
   std::int64_t id = 0;
   Time time;
   UserId user_id;  ///< 0: nobody who is known
   std::string username, by_task, address, operation, path, about;
   std::int32_t status = 0;
 };
-BOOST_DESCRIBE_STRUCT(Entry, (),
+BOOST_DESCRIBE_STRUCT(AuditEntry, (),
                       (id, time, user_id, username, by_task, address, operation, path, about, status))
-struct Reply {
-  std::vector<Entry> entries;
+struct AuditReply {
+  std::vector<AuditEntry> entries;
 };
-BOOST_DESCRIBE_STRUCT(Reply, (), (entries))
+BOOST_DESCRIBE_STRUCT(AuditReply, (), (entries))
 
-asio::awaitable<Result<Reply>> list(Services& s, Query in) {
+asio::awaitable<Result<AuditReply>> list(Services& s, Query in) {
   if (in.limit < 0 || in.limit > kMost)
     co_return invalid_argument("limit is {}; it must be from 0 to {}", in.limit, kMost);
   store::AuditQuery query{.username = std::move(in.username),
@@ -46,7 +46,7 @@ asio::awaitable<Result<Reply>> list(Services& s, Query in) {
   if (in.limit > 0) query.limit = in.limit;
   auto read = [&s, query] { return s.store.audit(query); };
   const auto found = co_await offload(s, std::move(read));
-  Reply reply;
+  AuditReply reply;
   for (const auto& r : found)
     reply.entries.push_back(
         {r.id, r.time, r.user, r.username, r.by_task, r.address, r.operation, r.path, r.about, r.status});
@@ -56,7 +56,7 @@ asio::awaitable<Result<Reply>> list(Services& s, Query in) {
 }  // namespace
 
 void add_audit_routes(http::Router& router, Services& s) {
-  router.add<Query, Reply>(
+  router.add<Query, AuditReply>(
       Verb::Get, "/api/v1/audit", [&s](Context, Query q) { return list(s, std::move(q)); },
       Doc{.summary =
               "What users changed, or tried to, and log-ins, the newest first; 100 unless `limit` says "

@@ -18,33 +18,33 @@ struct GroupReply {
   GroupObject group;
 };
 BOOST_DESCRIBE_STRUCT(GroupReply, (), (group))
-struct CreateRequest {
+struct GroupCreateRequest {
   std::string name;
   std::vector<UserId> add_users;
   static bool required(std::string_view name) { return name == "name"; }
 };
-BOOST_DESCRIBE_STRUCT(CreateRequest, (), (name, add_users))
+BOOST_DESCRIBE_STRUCT(GroupCreateRequest, (), (name, add_users))
 struct ById {
   GroupId group_id;
 };
 BOOST_DESCRIBE_STRUCT(ById, (), (group_id))
-struct PutRequest {
+struct GroupPutRequest {
   GroupId group_id;
   std::optional<std::string> name;
   std::vector<UserId> add_users, remove_users;
 };
-BOOST_DESCRIBE_STRUCT(PutRequest, (), (group_id, name, add_users, remove_users))
+BOOST_DESCRIBE_STRUCT(GroupPutRequest, (), (group_id, name, add_users, remove_users))
 struct AssignRequest {
   std::vector<UserId> user_ids;
   std::vector<GroupId> add_groups, remove_groups;
 };
 BOOST_DESCRIBE_STRUCT(AssignRequest, (), (user_ids, add_groups, remove_groups))
-struct SearchRequest {
+struct GroupSearchRequest {
   UserId user_id;    ///< whose groups; absent: all
   std::string name;  ///< the whole name
   std::int32_t offset = 0, limit = 0;
 };
-BOOST_DESCRIBE_STRUCT(SearchRequest, (), (user_id, name, offset, limit))
+BOOST_DESCRIBE_STRUCT(GroupSearchRequest, (), (user_id, name, offset, limit))
 struct GroupName {
   GroupId group_id;
   std::string name;
@@ -55,11 +55,11 @@ struct Found {
   std::int32_t num_members = 0;
 };
 BOOST_DESCRIBE_STRUCT(Found, (), (group, num_members))
-struct SearchReply {
+struct GroupSearchReply {
   std::vector<Found> groups;
   api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(SearchReply, (), (groups, pagination))
+BOOST_DESCRIBE_STRUCT(GroupSearchReply, (), (groups, pagination))
 
 Result<void> check_users(Services& s, const std::vector<UserId>& users) {
   for (const auto user : users)
@@ -80,7 +80,7 @@ Result<void> check_administrator(Services& s, const RoleBook& after) {
   return failed_precondition("nobody would be ClusterAdmin any more; assign that role to another user first");
 }
 
-asio::awaitable<Result<GroupReply>> create(Services& s, CreateRequest request) {
+asio::awaitable<Result<GroupReply>> create(Services& s, GroupCreateRequest request) {
   if (auto known = check_users(s, request.add_users); !known) co_return tl::unexpected(known.error());
   store::GroupRecord record{
       .id = {}, .name = request.name, .members = {request.add_users.begin(), request.add_users.end()}};
@@ -90,7 +90,7 @@ asio::awaitable<Result<GroupReply>> create(Services& s, CreateRequest request) {
   co_return GroupReply{to_object(s, record)};
 }
 
-asio::awaitable<Result<GroupReply>> change(Services& s, PutRequest request) {
+asio::awaitable<Result<GroupReply>> change(Services& s, GroupPutRequest request) {
   const auto found = find(s, request.group_id);
   if (!found) co_return tl::unexpected(found.error());
   if (auto known = check_users(s, request.add_users); !known) co_return tl::unexpected(known.error());
@@ -146,7 +146,7 @@ asio::awaitable<Result<Empty>> remove(Services& s, ById request) {
   co_return Empty{};
 }
 
-SearchReply search(Services& s, const SearchRequest& request) {
+GroupSearchReply search(Services& s, const GroupSearchRequest& request) {
   std::vector<Found> all;
   for (const auto& [id, group] : s.roles.groups().all()) {
     if (request.user_id && !group.members.contains(request.user_id)) continue;
@@ -155,7 +155,7 @@ SearchReply search(Services& s, const SearchRequest& request) {
   }
   std::ranges::sort(all, {}, [](const Found& found) { return found.group.name; });
   const auto span = page_of(all.size(), request.offset, request.limit);
-  SearchReply reply{.groups = {}, .pagination = span.pagination};
+  GroupSearchReply reply{.groups = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) reply.groups.push_back(std::move(all[i]));
   return reply;
 }
@@ -166,12 +166,14 @@ void add_group_routes(http::Router& router, Services& s) {
   const std::string tag = "Roles";
   const std::vector<ErrorCode> refusals = {ErrorCode::NotFound, ErrorCode::AlreadyExists,
                                            ErrorCode::FailedPrecondition};
-  router.add<CreateRequest, GroupReply>(
-      Verb::Post, "/api/v1/groups", [&s](Context, CreateRequest r) { return create(s, std::move(r)); },
+  router.add<GroupCreateRequest, GroupReply>(
+      Verb::Post, "/api/v1/groups", [&s](Context, GroupCreateRequest r) { return create(s, std::move(r)); },
       Doc{.summary = "Make a group of users", .tag = tag, .errors = refusals});
-  router.add<SearchRequest, SearchReply>(
+  router.add<GroupSearchRequest, GroupSearchReply>(
       Verb::Post, "/api/v1/groups/search",
-      [&s](Context, SearchRequest r) -> asio::awaitable<Result<SearchReply>> { co_return search(s, r); },
+      [&s](Context, GroupSearchRequest r) -> asio::awaitable<Result<GroupSearchReply>> {
+        co_return search(s, r);
+      },
       Doc{.summary = "Groups, all or those of a user or a name", .tag = tag});
   router.add<ById, GroupReply>(
       Verb::Get, "/api/v1/groups/{groupId}",
@@ -181,8 +183,9 @@ void add_group_routes(http::Router& router, Services& s) {
         co_return GroupReply{to_object(s, **found)};
       },
       Doc{.summary = "A group and its users", .tag = tag, .errors = {ErrorCode::NotFound}});
-  router.add<PutRequest, GroupReply>(
-      Verb::Put, "/api/v1/groups/{groupId}", [&s](Context, PutRequest r) { return change(s, std::move(r)); },
+  router.add<GroupPutRequest, GroupReply>(
+      Verb::Put, "/api/v1/groups/{groupId}",
+      [&s](Context, GroupPutRequest r) { return change(s, std::move(r)); },
       Doc{.summary = "Rename a group, put users into it and take others out",
           .tag = tag,
           .errors = refusals});

@@ -22,16 +22,16 @@ struct SummaryReply {
   std::vector<AssignmentSummary> assignments;
 };
 BOOST_DESCRIBE_STRUCT(SummaryReply, (), (roles, assignments))
-struct SearchRequest {
+struct RoleSearchRequest {
   std::int32_t offset = 0, limit = 0;
   std::int32_t workspace_id = 0;  ///< by assignability: the scope; 0: the cluster
 };
-BOOST_DESCRIBE_STRUCT(SearchRequest, (), (offset, limit, workspace_id))
-struct SearchReply {
+BOOST_DESCRIBE_STRUCT(RoleSearchRequest, (), (offset, limit, workspace_id))
+struct RoleSearchReply {
   std::vector<RoleObject> roles;
   api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(SearchReply, (), (roles, pagination))
+BOOST_DESCRIBE_STRUCT(RoleSearchReply, (), (roles, pagination))
 struct ByIds {
   std::vector<std::int32_t> role_ids;
 };
@@ -79,12 +79,12 @@ asio::awaitable<Result<SummaryReply>> summary(Services& s, Context context) {
   co_return summary_of(caller->grants);
 }
 
-SearchReply search(const SearchRequest& request, bool for_workspaces) {
+RoleSearchReply search(const RoleSearchRequest& request, bool for_workspaces) {
   std::vector<RoleObject> all;
   for (const auto& role : access::roles())
     if (!for_workspaces || !role.cluster_only) all.push_back(to_object(role));
   const auto span = page_of(all.size(), request.offset, request.limit);
-  SearchReply reply{.roles = {}, .pagination = span.pagination};
+  RoleSearchReply reply{.roles = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) reply.roles.push_back(std::move(all[i]));
   return reply;
 }
@@ -257,9 +257,9 @@ void add_role_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/permissions/summary", [&s](Context c, Empty) { return summary(s, std::move(c)); },
       Doc{.summary = "The caller's roles; they count where the master enforces roles", .tag = tag});
   for (const bool scoped : {false, true})
-    router.add<SearchRequest, SearchReply>(
+    router.add<RoleSearchRequest, RoleSearchReply>(
         Verb::Post, scoped ? "/api/v1/roles/search/by-assignability" : "/api/v1/roles/search",
-        [scoped](Context, SearchRequest r) -> asio::awaitable<Result<SearchReply>> {
+        [scoped](Context, RoleSearchRequest r) -> asio::awaitable<Result<RoleSearchReply>> {
           co_return search(r, scoped && r.workspace_id != 0);
         },
         Doc{.summary = scoped ? "The roles that can be assigned in a workspace, or for the whole cluster"

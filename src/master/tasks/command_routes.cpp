@@ -25,19 +25,19 @@ struct ListQuery {
 };
 BOOST_DESCRIBE_STRUCT(ListQuery, (), (offset, limit, order_by, sort_by, users, user_ids, workspace_id))
 /// The list under the name of the kind, which is the only one that is set.
-struct ListReply {
+struct LaunchedTaskListReply {
   std::optional<std::vector<api::Task>> commands, notebooks, shells, tensorboards;
   api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(ListReply, (), (commands, notebooks, shells, tensorboards, pagination))
+BOOST_DESCRIBE_STRUCT(LaunchedTaskListReply, (), (commands, notebooks, shells, tensorboards, pagination))
 struct ById {
   std::string task_id;
 };
 BOOST_DESCRIBE_STRUCT(ById, (), (task_id))
-struct OneReply : TaskReply {
+struct LaunchedTaskReply : TaskReply {
   json::value config;
 };
-BOOST_DESCRIBE_STRUCT(OneReply, (TaskReply), (config))
+BOOST_DESCRIBE_STRUCT(LaunchedTaskReply, (TaskReply), (config))
 struct PriorityRequest {
   std::string task_id;
   std::int32_t priority = 0;
@@ -64,7 +64,8 @@ void sort(std::vector<TaskRecord>& tasks, const ListQuery& query) {
   if (query.order_by == "ORDER_BY_DESC") std::ranges::reverse(tasks);
 }
 
-asio::awaitable<Result<ListReply>> list(Services& s, TaskKind kind, Context context, ListQuery query) {
+asio::awaitable<Result<LaunchedTaskListReply>> list(Services& s, TaskKind kind, Context context,
+                                                    ListQuery query) {
   const auto owners = owners_of(s, context, query);
   store::TaskQuery wanted{.type = kind.type};
   if (query.workspace_id && *query.workspace_id != 0) wanted.workspace_id = *query.workspace_id;
@@ -80,7 +81,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, TaskKind kind, Context cont
   const auto span = page_of(tasks.size(), query.offset, query.limit);
   std::vector<api::Task> shown;
   for (auto i = span.begin; i < span.end; ++i) shown.push_back(to_api(s, tasks[i]));
-  ListReply reply{.pagination = span.pagination};
+  LaunchedTaskListReply reply{.pagination = span.pagination};
   (kind.type == task::Type::Command    ? reply.commands
    : kind.type == task::Type::Notebook ? reply.notebooks
    : kind.type == task::Type::Shell    ? reply.shells
@@ -95,10 +96,10 @@ asio::awaitable<Result<TaskRecord>> find(Services& s, TaskKind kind, std::string
   co_return record;
 }
 
-asio::awaitable<Result<OneReply>> get(Services& s, TaskKind kind, ById query) {
+asio::awaitable<Result<LaunchedTaskReply>> get(Services& s, TaskKind kind, ById query) {
   auto record = co_await find(s, kind, query.task_id);
   if (!record) co_return tl::unexpected(record.error());
-  OneReply reply;
+  LaunchedTaskReply reply;
   reply.config = config::masked(record->config);
   put(reply, kind, to_api(s, *record));
   co_await s.ledger.durable();
@@ -142,11 +143,11 @@ void add_command_routes(http::Router& router, Services& s) {
   const std::string tag = "Tasks";
   for (const auto& kind : kTaskKinds) {
     const auto path = fmt::format("/api/v1/{}", kind.plural);
-    router.add<ListQuery, ListReply>(
+    router.add<ListQuery, LaunchedTaskListReply>(
         Verb::Get, path,
         [&s, kind](Context c, ListQuery q) { return list(s, kind, std::move(c), std::move(q)); },
         Doc{.summary = fmt::format("List {}, also those that are over", kind.plural), .tag = tag});
-    router.add<ById, OneReply>(
+    router.add<ById, LaunchedTaskReply>(
         Verb::Get, path + "/{taskId}", [&s, kind](Context, ById q) { return get(s, kind, std::move(q)); },
         Doc{.summary = fmt::format("One {}", kind.word), .tag = tag, .errors = {ErrorCode::NotFound}});
     router.add<ById, TaskReply>(

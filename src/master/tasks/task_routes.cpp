@@ -60,25 +60,25 @@ struct Allocation {
 BOOST_DESCRIBE_STRUCT(Allocation, (),
                       (task_id, state, allocation_id, start_time, end_time, is_ready, slots, exit_reason,
                        status_code))
-struct Details {
+struct TaskDetails {
   std::string task_id, task_type;
   std::vector<Allocation> allocations;  ///< its runs, the newest last
   Time start_time;
   std::optional<Time> end_time;
 };
-BOOST_DESCRIBE_STRUCT(Details, (), (task_id, task_type, allocations, start_time, end_time))
-struct OneReply {
-  Details task;
+BOOST_DESCRIBE_STRUCT(TaskDetails, (), (task_id, task_type, allocations, start_time, end_time))
+struct OneTaskReply {
+  TaskDetails task;
 };
-BOOST_DESCRIBE_STRUCT(OneReply, (), (task))
+BOOST_DESCRIBE_STRUCT(OneTaskReply, (), (task))
 struct ContextReply {
   std::string b64_tgz;
 };
 BOOST_DESCRIBE_STRUCT(ContextReply, (), (b64_tgz))
-struct ConfigReply {
+struct TaskConfigReply {
   std::string config;  ///< JSON
 };
-BOOST_DESCRIBE_STRUCT(ConfigReply, (), (config))
+BOOST_DESCRIBE_STRUCT(TaskConfigReply, (), (config))
 
 struct ByAllocation {
   std::string allocation_id;
@@ -176,12 +176,12 @@ asio::awaitable<Result<Found>> find(Services& s, std::string id) {
   co_return found;
 }
 
-asio::awaitable<Result<OneReply>> get(Services& s, ById query) {
+asio::awaitable<Result<OneTaskReply>> get(Services& s, ById query) {
   const auto found = co_await find(s, query.task_id);
   if (!found) co_return tl::unexpected(found.error());
   auto read = [&s, id = query.task_id] { return s.store.allocations(id); };
   const auto allocations = co_await offload(s, std::move(read));
-  OneReply reply{.task = {.task_id = query.task_id, .task_type = "TASK_TYPE_TRIAL"}};
+  OneTaskReply reply{.task = {.task_id = query.task_id, .task_type = "TASK_TYPE_TRIAL"}};
   if (found->trial) {
     reply.task.start_time = found->trial->start_time;
     reply.task.end_time = found->trial->end_time;
@@ -260,13 +260,13 @@ asio::awaitable<Result<ContextReply>> context_directory(Services& s, ById query)
   co_return ContextReply{archive ? base64_encode(*archive) : ""};
 }
 
-asio::awaitable<Result<ConfigReply>> config_of(Services& s, ById query) {
+asio::awaitable<Result<TaskConfigReply>> config_of(Services& s, ById query) {
   const auto found = co_await find(s, query.task_id);
   if (!found) co_return tl::unexpected(found.error());
-  if (found->task) co_return ConfigReply{json::serialize(config::masked(found->task->config))};
+  if (found->task) co_return TaskConfigReply{json::serialize(config::masked(found->task->config))};
   auto read = [&s, id = found->trial->experiment_id] { return s.store.experiment(id); };
   const auto experiment = co_await offload(s, std::move(read));
-  co_return ConfigReply{experiment ? json::serialize(config::masked(experiment->config)) : "{}"};
+  co_return TaskConfigReply{experiment ? json::serialize(config::masked(experiment->config)) : "{}"};
 }
 
 asio::awaitable<Result<Empty>> kill(Services& s, Context context, ById request) {
@@ -375,7 +375,7 @@ void add_task_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "How many tasks that are no trials run", .tag = tag});
-  router.add<ById, OneReply>(
+  router.add<ById, OneTaskReply>(
       Verb::Get, "/api/v1/tasks/{taskId}", [&s](Context, ById q) { return get(s, std::move(q)); },
       Doc{.summary = "A task of any type with its runs", .tag = tag, .errors = missing});
   router.add<ById, AcceleratorsReply>(
@@ -390,7 +390,7 @@ void add_task_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/tasks/{taskId}/context_directory",
       [&s](Context, ById q) { return context_directory(s, std::move(q)); },
       Doc{.summary = "The files that go with a task, as tar.gz in base64", .tag = tag, .errors = missing});
-  router.add<ById, ConfigReply>(
+  router.add<ById, TaskConfigReply>(
       Verb::Get, "/api/v1/tasks/{taskId}/config",
       [&s](Context, ById q) { return config_of(s, std::move(q)); },
       Doc{.summary = "The configuration of a task", .tag = tag, .errors = missing});

@@ -42,10 +42,10 @@ struct ComparedTrial {
   std::vector<Series> metrics;
 };
 BOOST_DESCRIBE_STRUCT(ComparedTrial, (), (trial, metrics))
-struct SeriesReply {
+struct CompareSeriesReply {
   std::vector<ComparedTrial> trials;
 };
-BOOST_DESCRIBE_STRUCT(SeriesReply, (), (trials))
+BOOST_DESCRIBE_STRUCT(CompareSeriesReply, (), (trials))
 
 struct NamesQuery {
   std::vector<ExperimentId> ids;
@@ -150,11 +150,11 @@ std::vector<Series> series_of(store::Store& store, TrialId trial, const SeriesQu
   return all;
 }
 
-asio::awaitable<Result<SeriesReply>> series(Services& s, SeriesQuery q) {
+asio::awaitable<Result<CompareSeriesReply>> series(Services& s, SeriesQuery q) {
   if (q.trial_ids.size() > kTrialsMax)
     co_return invalid_argument("trialIds names {} trials; at most {} are compared", q.trial_ids.size(),
                                kTrialsMax);
-  SeriesReply reply;
+  CompareSeriesReply reply;
   for (const auto id : q.trial_ids) {
     auto trial = co_await find_trial(s, id);
     if (!trial) co_return tl::unexpected(trial.error());
@@ -312,7 +312,7 @@ void add_metric_stream(http::Router& router, Services& s, const std::string& wor
 }  // namespace
 
 void add_compare_routes(http::Router& router, Services& s) {
-  router.add<SeriesQuery, SeriesReply>(
+  router.add<SeriesQuery, CompareSeriesReply>(
       Verb::Get, "/api/v1/trials/time-series",
       [&s](Context, SeriesQuery q) { return series(s, std::move(q)); },
       Doc{.summary = "Curves of several trials, thinned out to `maxDatapoints` each",

@@ -11,22 +11,22 @@ using http::Verb;
 
 constexpr std::size_t kBytesMax = 512 << 10;
 
-struct MetadataRequest {
+struct TrialMetadataRequest {
   TrialId run_id;
   json::object metadata;
   static bool required(std::string_view name) { return name == "metadata"; }
 };
-BOOST_DESCRIBE_STRUCT(MetadataRequest, (), (run_id, metadata))
+BOOST_DESCRIBE_STRUCT(TrialMetadataRequest, (), (run_id, metadata))
 struct OfRun {
   TrialId run_id;
 };
 BOOST_DESCRIBE_STRUCT(OfRun, (), (run_id))
-struct MetadataReply {
+struct TrialMetadataReply {
   json::object metadata;
 };
-BOOST_DESCRIBE_STRUCT(MetadataReply, (), (metadata))
+BOOST_DESCRIBE_STRUCT(TrialMetadataReply, (), (metadata))
 
-asio::awaitable<Result<MetadataReply>> set(Services& s, Context context, MetadataRequest request) {
+asio::awaitable<Result<TrialMetadataReply>> set(Services& s, Context context, TrialMetadataRequest request) {
   const auto who = co_await reporter(s, context.principal, request.run_id);
   if (!who) co_return tl::unexpected(who.error());
   const auto bytes = json::serialize(request.metadata).size();
@@ -35,33 +35,33 @@ asio::awaitable<Result<MetadataReply>> set(Services& s, Context context, Metadat
                                kBytesMax);
   if (s.store.overloaded())
     co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
-  MetadataReply reply{request.metadata};
+  TrialMetadataReply reply{request.metadata};
   std::vector<store::Change> changes;
   changes.push_back(store::SetTrialMetadata{request.run_id, std::move(request.metadata)});
   co_await s.ledger.write(std::move(changes));
   co_return reply;
 }
 
-asio::awaitable<Result<MetadataReply>> get(Services& s, TrialId id) {
+asio::awaitable<Result<TrialMetadataReply>> get(Services& s, TrialId id) {
   auto read = [&s, id]() -> std::optional<json::object> {
     if (!s.store.trial(id)) return std::nullopt;
     return s.store.trial_metadata(id).value_or(json::object());
   };
   auto metadata = co_await offload(s, std::move(read));
   if (!metadata) co_return not_found("trial '{}' not found", id);
-  co_return MetadataReply{*std::move(metadata)};
+  co_return TrialMetadataReply{*std::move(metadata)};
 }
 
 }  // namespace
 
 void add_metadata_routes(http::Router& router, Services& s) {
-  router.add<MetadataRequest, MetadataReply>(
+  router.add<TrialMetadataRequest, TrialMetadataReply>(
       Verb::Post, "/api/v1/runs/{runId}/metadata",
-      [&s](Context c, MetadataRequest r) { return set(s, std::move(c), std::move(r)); },
+      [&s](Context c, TrialMetadataRequest r) { return set(s, std::move(c), std::move(r)); },
       Doc{.summary = "What the trial says of itself, in place of what it said before",
           .tag = "Trial processes",
           .errors = {ErrorCode::Gone}});
-  router.add<OfRun, MetadataReply>(
+  router.add<OfRun, TrialMetadataReply>(
       Verb::Get, "/api/v1/runs/{runId}/metadata", [&s](Context, OfRun q) { return get(s, q.run_id); },
       Doc{.summary = "What the trial says of itself", .tag = "Trials", .errors = {ErrorCode::NotFound}});
 }

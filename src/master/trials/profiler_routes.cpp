@@ -30,10 +30,10 @@ struct OfTrial {
   TrialId trial_id;
 };
 BOOST_DESCRIBE_STRUCT(OfTrial, (), (trial_id))
-struct SeriesReply {
+struct ProfilerSeriesReply {
   std::vector<Labels> labels;
 };
-BOOST_DESCRIBE_STRUCT(SeriesReply, (), (labels))
+BOOST_DESCRIBE_STRUCT(ProfilerSeriesReply, (), (labels))
 struct ValuesQuery {
   TrialId trial_id;
   std::string labels_name, labels_agent_id, labels_gpu_uuid, labels_metric_type;
@@ -81,13 +81,13 @@ std::vector<experiment::MetricRecord> measured(store::Store& store, TrialId tria
   return all;
 }
 
-asio::awaitable<Result<void>> series(Services& s, TrialId trial, ItemWriter<SeriesReply>& out) {
+asio::awaitable<Result<void>> series(Services& s, TrialId trial, ItemWriter<ProfilerSeriesReply>& out) {
   auto read = [&s, trial] { return measured(s.store, trial); };
   const auto reports = co_await offload(s, std::move(read));
   std::set<Series> found;
   for (const auto& report : reports)
     for_each_number(report, [&](Series one, double) { found.insert(std::move(one)); });
-  SeriesReply reply;
+  ProfilerSeriesReply reply;
   for (const auto& one : found) reply.labels.push_back(labels_of(trial, one));
   co_await out.write(reply);
   co_return Result<void>{};
@@ -123,9 +123,9 @@ asio::awaitable<Result<void>> values(Services& s, ValuesQuery q, ItemWriter<Valu
 
 void add_profiler_routes(http::Router& router, Services& s) {
   const std::string tag = "Trials";
-  router.add_stream<OfTrial, SeriesReply>(
+  router.add_stream<OfTrial, ProfilerSeriesReply>(
       Verb::Get, "/api/v1/trials/{trialId}/profiler/available_series",
-      [&s](Context, OfTrial q, ItemWriter<SeriesReply>& out) { return series(s, q.trial_id, out); },
+      [&s](Context, OfTrial q, ItemWriter<ProfilerSeriesReply>& out) { return series(s, q.trial_id, out); },
       Doc{.summary = "What the profiler of a trial has measured", .tag = tag});
   router.add_stream<ValuesQuery, ValuesReply>(
       Verb::Get, "/api/v1/trials/{trialId}/profiler/metrics",

@@ -14,36 +14,36 @@ using http::Verb;
 
 constexpr std::size_t kNameBytesMax = 256;
 
-struct CreateRequest {
+struct UnmanagedCreateRequest {
   ExperimentId experiment_id;
   json::value hparams;
   bool unmanaged = false;
   static bool required(std::string_view name) { return name == "experiment_id"; }
 };
-BOOST_DESCRIBE_STRUCT(CreateRequest, (), (experiment_id, hparams, unmanaged))
-struct PutRequest {
-  CreateRequest create_trial_request;
+BOOST_DESCRIBE_STRUCT(UnmanagedCreateRequest, (), (experiment_id, hparams, unmanaged))
+struct UnmanagedPutRequest {
+  UnmanagedCreateRequest create_trial_request;
   std::string external_trial_id;
   static bool required(std::string_view name) {
     return name == "create_trial_request" || name == "external_trial_id";
   }
 };
-BOOST_DESCRIBE_STRUCT(PutRequest, (), (create_trial_request, external_trial_id))
-struct TrialReply {
+BOOST_DESCRIBE_STRUCT(UnmanagedPutRequest, (), (create_trial_request, external_trial_id))
+struct UnmanagedTrialReply {
   api::Trial trial;
 };
-BOOST_DESCRIBE_STRUCT(TrialReply, (), (trial))
+BOOST_DESCRIBE_STRUCT(UnmanagedTrialReply, (), (trial))
 struct ByNames {
   std::string external_experiment_id, external_trial_id;
 };
 BOOST_DESCRIBE_STRUCT(ByNames, (), (external_experiment_id, external_trial_id))
-struct PatchRequest {
+struct UnmanagedPatchRequest {
   TrialId trial_id;
   std::string state;              ///< empty: only a sign of life
   std::string error;              ///< ours: why it is in state ERROR
   std::int32_t trial_run_id = 0;  ///< ours: the run that says so; 0: it does not say which it is
 };
-BOOST_DESCRIBE_STRUCT(PatchRequest, (), (trial_id, state, error, trial_run_id))
+BOOST_DESCRIBE_STRUCT(UnmanagedPatchRequest, (), (trial_id, state, error, trial_run_id))
 struct StartRequest {
   TrialId trial_id;
   bool resume = false;
@@ -75,14 +75,14 @@ asio::awaitable<Result<void>> check(Services& s, TrialId id) {
                                 id);
 }
 
-asio::awaitable<Result<TrialReply>> shown(Services& s, TrialId id) {
+asio::awaitable<Result<UnmanagedTrialReply>> shown(Services& s, TrialId id) {
   auto trial = co_await find_trial(s, id);
   if (!trial) co_return tl::unexpected(trial.error());
-  co_return TrialReply{*std::move(trial)};
+  co_return UnmanagedTrialReply{*std::move(trial)};
 }
 
-asio::awaitable<Result<TrialReply>> create(Services& s, Context context, CreateRequest request,
-                                           std::string external_id) {
+asio::awaitable<Result<UnmanagedTrialReply>> create(Services& s, Context context,
+                                                    UnmanagedCreateRequest request, std::string external_id) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   const auto id = request.experiment_id;
   if (!request.unmanaged)
@@ -108,7 +108,8 @@ asio::awaitable<Result<TrialReply>> create(Services& s, Context context, CreateR
   co_return co_await shown(s, *trial);
 }
 
-asio::awaitable<Result<TrialReply>> patch(Services& s, Context context, PatchRequest request) {
+asio::awaitable<Result<UnmanagedTrialReply>> patch(Services& s, Context context,
+                                                   UnmanagedPatchRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   const auto ours = co_await check(s, request.trial_id);
   if (!ours) co_return tl::unexpected(ours.error());
@@ -144,7 +145,7 @@ asio::awaitable<Result<StartReply>> start(Services& s, Context context, StartReq
   co_return reply;
 }
 
-asio::awaitable<Result<TrialReply>> by_names(Services& s, ByNames in) {
+asio::awaitable<Result<UnmanagedTrialReply>> by_names(Services& s, ByNames in) {
   const auto experiment = s.unmanaged.named(in.external_experiment_id);
   const auto trial = experiment ? s.unmanaged.named(*experiment, in.external_trial_id) : std::nullopt;
   if (!trial)
@@ -158,13 +159,13 @@ asio::awaitable<Result<TrialReply>> by_names(Services& s, ByNames in) {
 void add_unmanaged_routes(http::Router& router, Services& s) {
   const std::string tag = "Outside the cluster";
   const std::vector<ErrorCode> errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition};
-  router.add<CreateRequest, TrialReply>(
+  router.add<UnmanagedCreateRequest, UnmanagedTrialReply>(
       Verb::Post, "/api/v1/trials",
-      [&s](Context c, CreateRequest r) { return create(s, std::move(c), std::move(r), ""); },
+      [&s](Context c, UnmanagedCreateRequest r) { return create(s, std::move(c), std::move(r), ""); },
       Doc{.summary = "A new trial of an unmanaged experiment", .tag = tag, .errors = errors});
-  router.add<PutRequest, TrialReply>(
+  router.add<UnmanagedPutRequest, UnmanagedTrialReply>(
       Verb::Put, "/api/v1/trials",
-      [&s](Context c, PutRequest r) -> asio::awaitable<Result<TrialReply>> {
+      [&s](Context c, UnmanagedPutRequest r) -> asio::awaitable<Result<UnmanagedTrialReply>> {
         if (r.external_trial_id.empty())
           co_return invalid_argument(
               "externalTrialId is empty; POST /api/v1/trials makes trials without a name");
@@ -174,15 +175,15 @@ void add_unmanaged_routes(http::Router& router, Services& s) {
       Doc{.summary = "The trial of this name of an unmanaged experiment, made where there is none yet",
           .tag = tag,
           .errors = errors});
-  router.add<ByNames, TrialReply>(
+  router.add<ByNames, UnmanagedTrialReply>(
       Verb::Get, "/api/v1/trials/by-external-id/{externalExperimentId}/{externalTrialId}",
       [&s](Context, ByNames q) { return by_names(s, std::move(q)); },
       Doc{.summary = "A trial by the names that its processes gave it and its experiment",
           .tag = tag,
           .errors = {ErrorCode::NotFound}});
-  router.add<PatchRequest, TrialReply>(
+  router.add<UnmanagedPatchRequest, UnmanagedTrialReply>(
       Verb::Patch, "/api/v1/trials/{trialId}",
-      [&s](Context c, PatchRequest r) { return patch(s, std::move(c), std::move(r)); },
+      [&s](Context c, UnmanagedPatchRequest r) { return patch(s, std::move(c), std::move(r)); },
       Doc{.summary = "How a trial outside the cluster is; without a state only that its process lives",
           .tag = tag,
           .errors = errors});

@@ -32,24 +32,24 @@ struct WebhookObject {
   static bool required(std::string_view name) { return name == "url" || name == "triggers"; }
 };
 BOOST_DESCRIBE_STRUCT(WebhookObject, (), (id, name, url, webhook_type, mode, triggers, workspace_id))
-struct ListReply {
+struct WebhookListReply {
   std::vector<WebhookObject> webhooks;
 };
-BOOST_DESCRIBE_STRUCT(ListReply, (), (webhooks))
-struct OneReply {
+BOOST_DESCRIBE_STRUCT(WebhookListReply, (), (webhooks))
+struct WebhookReply {
   WebhookObject webhook;
 };
-BOOST_DESCRIBE_STRUCT(OneReply, (), (webhook))
+BOOST_DESCRIBE_STRUCT(WebhookReply, (), (webhook))
 struct ById {
   WebhookId id;
 };
 BOOST_DESCRIBE_STRUCT(ById, (), (id))
-struct PatchRequest {
+struct WebhookPatchRequest {
   WebhookId id;
   std::string url;
   static bool required(std::string_view name) { return name == "url"; }
 };
-BOOST_DESCRIBE_STRUCT(PatchRequest, (), (id, url))
+BOOST_DESCRIBE_STRUCT(WebhookPatchRequest, (), (id, url))
 struct TestReply {
   bool completed = true;
 };
@@ -190,12 +190,12 @@ Result<WebhookRecord> find_webhook(Services& s, WebhookId id) {
   return *found;
 }
 
-asio::awaitable<Result<ListReply>> list(Services& s, Context context) {
+asio::awaitable<Result<WebhookListReply>> list(Services& s, Context context) {
   const auto user = require_actor(s, context.principal);
   if (!user) co_return tl::unexpected(user.error());
   const Sight seen(s, context.principal, access::Permission::ViewWebhooks);
   const Sight edited(s, context.principal, access::Permission::EditWebhooks);
-  ListReply reply;
+  WebhookListReply reply;
   for (const auto& [id, record] : s.webhooks.all()) {
     const auto workspace = record.workspace.value();
     if (record.workspace && !seen.workspace(workspace)) continue;
@@ -207,7 +207,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context) {
   co_return reply;
 }
 
-asio::awaitable<Result<OneReply>> create(Services& s, Context context, WebhookObject object) {
+asio::awaitable<Result<WebhookReply>> create(Services& s, Context context, WebhookObject object) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   auto record = to_record(object);
@@ -226,10 +226,10 @@ asio::awaitable<Result<OneReply>> create(Services& s, Context context, WebhookOb
   auto changes = s.webhooks.create(*record);
   if (!changes) co_return tl::unexpected(changes.error());
   co_await s.ledger.write(*std::move(changes));
-  co_return OneReply{to_object(*record, true)};
+  co_return WebhookReply{to_object(*record, true)};
 }
 
-asio::awaitable<Result<Empty>> patch(Services& s, PatchRequest request) {
+asio::awaitable<Result<Empty>> patch(Services& s, WebhookPatchRequest request) {
   const auto record = find_webhook(s, request.id);
   if (!record) co_return tl::unexpected(record.error());
   auto changes = s.webhooks.change_url(request.id, std::move(request.url));
@@ -318,11 +318,11 @@ asio::awaitable<Result<Empty>> raise(Services& s, Context context, CustomRequest
 void add_webhook_routes(http::Router& router, Services& s) {
   const std::string tag = "Webhooks", one = "/api/v1/webhooks/{id}";
   const std::vector<ErrorCode> of_one = {ErrorCode::NotFound, ErrorCode::PermissionDenied};
-  router.add<Empty, ListReply>(
+  router.add<Empty, WebhookListReply>(
       Verb::Get, "/api/v1/webhooks", [&s](Context c, Empty) { return list(s, std::move(c)); },
       Doc{.summary = "All webhooks; whoever may not change one sees only the host of its address",
           .tag = tag});
-  router.add<WebhookObject, OneReply>(
+  router.add<WebhookObject, WebhookReply>(
       Verb::Post, "/api/v1/webhooks",
       [&s](Context c, WebhookObject o) { return create(s, std::move(c), std::move(o)); },
       Doc{.summary = "Create a webhook",
@@ -334,8 +334,8 @@ void add_webhook_routes(http::Router& router, Services& s) {
       Doc{.summary = "Tell those webhooks with a custom trigger that the experiment names",
           .tag = tag,
           .errors = of_one});
-  router.add<PatchRequest, Empty>(
-      Verb::Patch, one, [&s](Context, PatchRequest r) { return patch(s, std::move(r)); },
+  router.add<WebhookPatchRequest, Empty>(
+      Verb::Patch, one, [&s](Context, WebhookPatchRequest r) { return patch(s, std::move(r)); },
       Doc{.summary = "Change the address of a webhook", .tag = tag, .errors = of_one});
   router.add<ById, Empty>(
       Verb::Delete, one, [&s](Context, ById q) { return remove(s, q); },

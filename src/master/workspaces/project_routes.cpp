@@ -26,11 +26,11 @@ struct ListQuery {
   std::int32_t offset = 0, limit = 0;
 };
 BOOST_DESCRIBE_STRUCT(ListQuery, (), (id, name, sort_by, order_by, users, user_ids, archived, offset, limit))
-struct ListReply {
+struct ProjectListReply {
   std::vector<ProjectObject> projects;
   api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(ListReply, (), (projects, pagination))
+BOOST_DESCRIBE_STRUCT(ProjectListReply, (), (projects, pagination))
 struct ById {
   ProjectId id;
 };
@@ -39,12 +39,12 @@ struct ByKey {
   std::string key;
 };
 BOOST_DESCRIBE_STRUCT(ByKey, (), (key))
-struct CreateRequest {
+struct ProjectCreateRequest {
   WorkspaceId workspace_id;
   std::string name, description, key;
   static bool required(std::string_view name) { return name == "name"; }
 };
-BOOST_DESCRIBE_STRUCT(CreateRequest, (), (workspace_id, name, description, key))
+BOOST_DESCRIBE_STRUCT(ProjectCreateRequest, (), (workspace_id, name, description, key))
 struct PatchProject {
   ProjectId id;
   std::optional<std::string> name, description, key;
@@ -54,16 +54,16 @@ struct ProjectReply {
   ProjectObject project;
 };
 BOOST_DESCRIBE_STRUCT(ProjectReply, (), (project))
-struct DeleteReply {
+struct ProjectDeleteReply {
   bool completed = true;
 };
-BOOST_DESCRIBE_STRUCT(DeleteReply, (), (completed))
-struct MoveRequest {
+BOOST_DESCRIBE_STRUCT(ProjectDeleteReply, (), (completed))
+struct ProjectMoveRequest {
   ProjectId project_id;
   WorkspaceId destination_workspace_id;
   static bool required(std::string_view name) { return name == "destination_workspace_id"; }
 };
-BOOST_DESCRIBE_STRUCT(MoveRequest, (), (project_id, destination_workspace_id))
+BOOST_DESCRIBE_STRUCT(ProjectMoveRequest, (), (project_id, destination_workspace_id))
 struct PutNotesRequest {
   ProjectId project_id;
   std::vector<store::ProjectNote> notes;
@@ -85,7 +85,7 @@ struct MoveExperimentRequest {
 };
 BOOST_DESCRIBE_STRUCT(MoveExperimentRequest, (), (experiment_id, destination_project_id))
 
-asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery q) {
+asio::awaitable<Result<ProjectListReply>> list(Services& s, Context context, ListQuery q) {
   const auto workspace = find_workspace(s, q.id);
   if (!workspace) co_return tl::unexpected(workspace.error());
   for (const auto id : ids_of(s, context.principal, q.users)) q.user_ids.push_back(id);
@@ -109,7 +109,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
   });
   if (q.order_by == "ORDER_BY_DESC") std::reverse(found.begin(), found.end());
   const auto span = page_of(found.size(), q.offset, q.limit);
-  ListReply reply{.projects = {}, .pagination = span.pagination};
+  ProjectListReply reply{.projects = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) reply.projects.push_back(std::move(found[i]));
   co_await s.ledger.durable();
   co_return reply;
@@ -124,7 +124,7 @@ asio::awaitable<Result<ProjectReply>> show(Services& s, ProjectId id) {
   co_return reply;
 }
 
-asio::awaitable<Result<ProjectReply>> create(Services& s, Context context, CreateRequest request) {
+asio::awaitable<Result<ProjectReply>> create(Services& s, Context context, ProjectCreateRequest request) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   ProjectRecord record{.workspace = request.workspace_id,
@@ -171,7 +171,7 @@ asio::awaitable<Result<Empty>> archive(Services& s, Context context, ProjectId i
   co_return Empty{};
 }
 
-asio::awaitable<Result<Empty>> move(Services& s, Context context, MoveRequest request) {
+asio::awaitable<Result<Empty>> move(Services& s, Context context, ProjectMoveRequest request) {
   const auto target = find_workspace(s, request.destination_workspace_id);
   if (!target) co_return tl::unexpected(target.error());
   if (target->archived)
@@ -196,12 +196,12 @@ asio::awaitable<Result<NotesReply>> add_note(Services& s, Context context, AddNo
   co_return NotesReply{std::move(done->notes)};
 }
 
-asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, ById q) {
+asio::awaitable<Result<ProjectDeleteReply>> remove(Services& s, Context context, ById q) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   const auto gone = co_await delete_project(s, std::move(context), q.id);
   if (!gone) co_return tl::unexpected(gone.error());
-  co_return DeleteReply{*gone};
+  co_return ProjectDeleteReply{*gone};
 }
 
 }  // namespace
@@ -210,7 +210,7 @@ asio::awaitable<Result<Empty>> move_experiment(Services& s, Context context, Exp
                                                ProjectId project) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (const auto open = s.workspaces.check_open(project); !open) co_return tl::unexpected(open.error());
-  PatchRequest change{.id = id};
+  ExperimentPatchRequest change{.id = id};
   change.project_id = project.value();
   auto by = principal_name(context.principal);
   const auto turn = co_await s.edits.take(id);
@@ -223,13 +223,13 @@ void add_project_routes(http::Router& router, Services& s) {
   const std::string tag = "Projects";
   const std::vector<ErrorCode> refusals = {ErrorCode::NotFound, ErrorCode::PermissionDenied,
                                            ErrorCode::FailedPrecondition};
-  router.add<ListQuery, ListReply>(
+  router.add<ListQuery, ProjectListReply>(
       Verb::Get, "/api/v1/workspaces/{id}/projects",
       [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
       Doc{.summary = "List the projects of a workspace", .tag = tag, .errors = {ErrorCode::NotFound}});
-  router.add<CreateRequest, ProjectReply>(
+  router.add<ProjectCreateRequest, ProjectReply>(
       Verb::Post, "/api/v1/workspaces/{workspaceId}/projects",
-      [&s](Context c, CreateRequest r) { return create(s, std::move(c), std::move(r)); },
+      [&s](Context c, ProjectCreateRequest r) { return create(s, std::move(c), std::move(r)); },
       Doc{.summary = "Create a project",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::AlreadyExists, ErrorCode::FailedPrecondition}});
@@ -248,7 +248,7 @@ void add_project_routes(http::Router& router, Services& s) {
       Verb::Patch, "/api/v1/projects/{id}",
       [&s](Context c, PatchProject r) { return patch(s, std::move(c), std::move(r)); },
       Doc{.summary = "Change a project", .tag = tag, .errors = refusals});
-  router.add<ById, DeleteReply>(
+  router.add<ById, ProjectDeleteReply>(
       Verb::Delete, "/api/v1/projects/{id}", [&s](Context c, ById q) { return remove(s, std::move(c), q); },
       Doc{.summary = "Delete a project, and all experiments in it", .tag = tag, .errors = refusals});
   for (const bool on : {true, false})
@@ -258,9 +258,9 @@ void add_project_routes(http::Router& router, Services& s) {
         Doc{.summary = on ? "Close a project: nothing new comes in" : "Open a project again",
             .tag = tag,
             .errors = refusals});
-  router.add<MoveRequest, Empty>(
+  router.add<ProjectMoveRequest, Empty>(
       Verb::Post, "/api/v1/projects/{projectId}/move",
-      [&s](Context c, MoveRequest r) { return move(s, std::move(c), r); },
+      [&s](Context c, ProjectMoveRequest r) { return move(s, std::move(c), r); },
       Doc{.summary = "Move a project to another workspace", .tag = tag, .errors = refusals});
   router.add<PutNotesRequest, NotesReply>(
       Verb::Put, "/api/v1/projects/{projectId}/notes",

@@ -31,30 +31,30 @@ struct ListQuery {
 BOOST_DESCRIBE_STRUCT(ListQuery, (),
                       (name, name_case_sensitive, sort_by, order_by, users, user_ids, archived, pinned,
                        offset, limit))
-struct ListReply {
+struct WorkspaceListReply {
   std::vector<WorkspaceObject> workspaces;
   api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(ListReply, (), (workspaces, pagination))
+BOOST_DESCRIBE_STRUCT(WorkspaceListReply, (), (workspaces, pagination))
 struct ById {
   WorkspaceId id;
 };
 BOOST_DESCRIBE_STRUCT(ById, (), (id))
-struct CreateRequest {
+struct WorkspaceCreateRequest {
   std::string name, default_compute_pool, default_aux_pool;
   json::value checkpoint_storage_config;
   static bool required(std::string_view name) { return name == "name"; }
 };
-BOOST_DESCRIBE_STRUCT(CreateRequest, (),
+BOOST_DESCRIBE_STRUCT(WorkspaceCreateRequest, (),
                       (name, default_compute_pool, default_aux_pool, checkpoint_storage_config))
-struct PatchRequest {
+struct WorkspacePatchRequest {
   WorkspaceId id;
   std::optional<std::string> name;
   std::optional<std::string> default_compute_pool, default_compute_resource_pool;
   std::optional<std::string> default_aux_pool, default_aux_resource_pool;
   std::optional<json::value> checkpoint_storage_config;
 };
-BOOST_DESCRIBE_STRUCT(PatchRequest, (),
+BOOST_DESCRIBE_STRUCT(WorkspacePatchRequest, (),
                       (id, name, default_compute_pool, default_compute_resource_pool, default_aux_pool,
                        default_aux_resource_pool, checkpoint_storage_config))
 struct WorkspaceReply {
@@ -62,20 +62,20 @@ struct WorkspaceReply {
   std::map<std::string, std::string> namespace_bindings{};  ///< of Kubernetes: none
 };
 BOOST_DESCRIBE_STRUCT(WorkspaceReply, (), (workspace, namespace_bindings))
-struct DeleteReply {
+struct WorkspaceDeleteReply {
   bool completed = true;
 };
-BOOST_DESCRIBE_STRUCT(DeleteReply, (), (completed))
+BOOST_DESCRIBE_STRUCT(WorkspaceDeleteReply, (), (completed))
 struct PoolsQuery {
   WorkspaceId workspace_id;
   std::int32_t offset = 0, limit = 0;
 };
 BOOST_DESCRIBE_STRUCT(PoolsQuery, (), (workspace_id, offset, limit))
-struct PoolsReply {
+struct WorkspacePoolsReply {
   std::vector<std::string> resource_pools;
   api::Pagination pagination;
 };
-BOOST_DESCRIBE_STRUCT(PoolsReply, (), (resource_pools, pagination))
+BOOST_DESCRIBE_STRUCT(WorkspacePoolsReply, (), (resource_pools, pagination))
 
 Result<void> check_pools(Services& s, const std::vector<std::string>& names) {
   const auto known = s.ledger.cluster().resource_pools();
@@ -85,7 +85,7 @@ Result<void> check_pools(Services& s, const std::vector<std::string>& names) {
   return {};
 }
 
-asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery q) {
+asio::awaitable<Result<WorkspaceListReply>> list(Services& s, Context context, ListQuery q) {
   const auto user = require_actor(s, context.principal);
   if (!user) co_return tl::unexpected(user.error());
   for (const auto id : ids_of(s, context.principal, q.users)) q.user_ids.push_back(id);
@@ -108,7 +108,7 @@ asio::awaitable<Result<ListReply>> list(Services& s, Context context, ListQuery 
   });
   if (q.order_by == "ORDER_BY_DESC") std::reverse(found.begin(), found.end());
   const auto span = page_of(found.size(), q.offset, q.limit);
-  ListReply reply{.workspaces = {}, .pagination = span.pagination};
+  WorkspaceListReply reply{.workspaces = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) reply.workspaces.push_back(std::move(found[i]));
   co_await s.ledger.durable();
   co_return reply;
@@ -137,7 +137,7 @@ Result<void> check_storage(Services& s, const json::value& storage) {
                           join_errors(problems).message());
 }
 
-asio::awaitable<Result<WorkspaceReply>> create(Services& s, Context context, CreateRequest request) {
+asio::awaitable<Result<WorkspaceReply>> create(Services& s, Context context, WorkspaceCreateRequest request) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   if (const auto fine = check_storage(s, request.checkpoint_storage_config); !fine)
@@ -177,7 +177,7 @@ asio::awaitable<Result<WorkspaceReply>> edited(Services& s, Context context, Wor
   co_return WorkspaceReply{to_object(s, *record, counts, user->id)};
 }
 
-asio::awaitable<Result<WorkspaceReply>> patch(Services& s, Context context, PatchRequest request) {
+asio::awaitable<Result<WorkspaceReply>> patch(Services& s, Context context, WorkspacePatchRequest request) {
   const auto& compute =
       request.default_compute_pool ? request.default_compute_pool : request.default_compute_resource_pool;
   const auto& aux = request.default_aux_pool ? request.default_aux_pool : request.default_aux_resource_pool;
@@ -204,12 +204,12 @@ asio::awaitable<Result<Empty>> archive(Services& s, Context context, WorkspaceId
   co_return Empty{};
 }
 
-asio::awaitable<Result<DeleteReply>> remove(Services& s, Context context, ById q) {
+asio::awaitable<Result<WorkspaceDeleteReply>> remove(Services& s, Context context, ById q) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   const auto gone = co_await delete_workspace(s, std::move(context), q.id);
   if (!gone) co_return tl::unexpected(gone.error());
-  co_return DeleteReply{*gone};
+  co_return WorkspaceDeleteReply{*gone};
 }
 
 asio::awaitable<Result<Empty>> pin(Services& s, Context context, WorkspaceId id, bool pinned) {
@@ -223,13 +223,13 @@ asio::awaitable<Result<Empty>> pin(Services& s, Context context, WorkspaceId id,
   co_return Empty{};
 }
 
-asio::awaitable<Result<PoolsReply>> pools(Services& s, Context context, PoolsQuery q) {
+asio::awaitable<Result<WorkspacePoolsReply>> pools(Services& s, Context context, PoolsQuery q) {
   if (const auto user = require_actor(s, context.principal); !user) co_return tl::unexpected(user.error());
   const auto record = find_workspace(s, q.workspace_id);
   if (!record) co_return tl::unexpected(record.error());
   const auto all = pools_open_to(s, q.workspace_id);
   const auto span = page_of(all.size(), q.offset, q.limit);
-  PoolsReply reply{.resource_pools = {}, .pagination = span.pagination};
+  WorkspacePoolsReply reply{.resource_pools = {}, .pagination = span.pagination};
   for (auto i = span.begin; i < span.end; ++i) reply.resource_pools.push_back(all[i]);
   co_return reply;
 }
@@ -240,22 +240,22 @@ void add_workspace_routes(http::Router& router, Services& s) {
   const std::string tag = "Workspaces";
   const std::vector<ErrorCode> refusals = {ErrorCode::NotFound, ErrorCode::PermissionDenied,
                                            ErrorCode::FailedPrecondition};
-  router.add<ListQuery, ListReply>(
+  router.add<ListQuery, WorkspaceListReply>(
       Verb::Get, "/api/v1/workspaces",
       [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
       Doc{.summary = "List workspaces", .tag = tag});
-  router.add<CreateRequest, WorkspaceReply>(
+  router.add<WorkspaceCreateRequest, WorkspaceReply>(
       Verb::Post, "/api/v1/workspaces",
-      [&s](Context c, CreateRequest r) { return create(s, std::move(c), std::move(r)); },
+      [&s](Context c, WorkspaceCreateRequest r) { return create(s, std::move(c), std::move(r)); },
       Doc{.summary = "Create a workspace", .tag = tag, .errors = {ErrorCode::AlreadyExists}});
   router.add<ById, WorkspaceReply>(
       Verb::Get, "/api/v1/workspaces/{id}", [&s](Context c, ById q) { return show(s, std::move(c), q); },
       Doc{.summary = "One workspace", .tag = tag, .errors = {ErrorCode::NotFound}});
-  router.add<PatchRequest, WorkspaceReply>(
+  router.add<WorkspacePatchRequest, WorkspaceReply>(
       Verb::Patch, "/api/v1/workspaces/{id}",
-      [&s](Context c, PatchRequest r) { return patch(s, std::move(c), std::move(r)); },
+      [&s](Context c, WorkspacePatchRequest r) { return patch(s, std::move(c), std::move(r)); },
       Doc{.summary = "Change a workspace", .tag = tag, .errors = refusals});
-  router.add<ById, DeleteReply>(
+  router.add<ById, WorkspaceDeleteReply>(
       Verb::Delete, "/api/v1/workspaces/{id}", [&s](Context c, ById q) { return remove(s, std::move(c), q); },
       Doc{.summary = "Delete a workspace, and all projects and experiments in it",
           .tag = tag,
@@ -274,7 +274,7 @@ void add_workspace_routes(http::Router& router, Services& s) {
             .tag = tag,
             .errors = {ErrorCode::NotFound}});
   }
-  router.add<PoolsQuery, PoolsReply>(
+  router.add<PoolsQuery, WorkspacePoolsReply>(
       Verb::Get, "/api/v1/workspaces/{workspaceId}/available-resource-pools",
       [&s](Context c, PoolsQuery q) { return pools(s, std::move(c), q); },
       Doc{.summary = "Where its experiments can run", .tag = tag, .errors = {ErrorCode::NotFound}});
