@@ -1,6 +1,7 @@
 #include "det/http/routing/router.h"
 
 #include <spdlog/spdlog.h>
+#include <algorithm>
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 #include <set>
@@ -355,6 +356,8 @@ void Router::describe(Verb verb, const std::string& path, const Doc& doc, std::v
   std::set<ErrorCode> errors(doc.errors.begin(), doc.errors.end());
   if (!doc.open) errors.insert({ErrorCode::Unauthenticated, ErrorCode::PermissionDenied});
   for (const auto code : errors) add_error(code);
+  if (std::ranges::any_of(parameters, [](const Parameter& p) { return !p.in_path; }))
+    responses["414"] = response_of("URI Too Long", {{"$ref", "#/components/schemas/Error"}});
   json::object all;
   for (auto& [status, response] : responses) all[status] = std::move(response);
   operation["responses"] = std::move(all);

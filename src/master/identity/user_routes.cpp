@@ -224,7 +224,7 @@ void add_user_routes(http::Router& router, Services& s) {
       },
       Doc{.summary = "Log in",
           .tag = tag,
-          .errors = {ErrorCode::Unauthenticated, ErrorCode::ResourceExhausted},
+          .errors = {ErrorCode::Unauthenticated, ErrorCode::PermissionDenied, ErrorCode::ResourceExhausted},
           .open = true});
   router.add<Empty, Empty>(
       Verb::Post, "/api/v1/auth/logout",

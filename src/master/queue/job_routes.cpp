@@ -421,7 +421,9 @@ void add_job_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "The queue of a resource pool, or of each", .tag = tag});
+      Doc{.summary = "List the jobs in the queue of a resource pool, or of all",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
   router.add<JobsQuery, OldJobsReply>(
       Verb::Get, "/api/v1/job-queues",
       [&s](Context c, JobsQuery q) -> asio::awaitable<Result<OldJobsReply>> {
@@ -431,7 +433,9 @@ void add_job_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "The same, as older clients read it", .tag = tag});
+      Doc{.summary = "List the jobs in the queue, in the form that older clients read",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
   router.add<UpdateQueue, Empty>(
       Verb::Post, "/api/v1/job-queues",
       [&s](Context c, UpdateQueue r) { return update(s, std::move(c), std::move(r)); },

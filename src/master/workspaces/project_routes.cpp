@@ -247,7 +247,9 @@ void add_project_routes(http::Router& router, Services& s) {
   router.add<PatchProject, ProjectReply>(
       Verb::Patch, "/api/v1/projects/{id}",
       [&s](Context c, PatchProject r) { return patch(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Change a project", .tag = tag, .errors = refusals});
+      Doc{.summary = "Change a project",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied, ErrorCode::AlreadyExists}});
   router.add<ById, ProjectDeleteReply>(
       Verb::Delete, "/api/v1/projects/{id}", [&s](Context c, ById q) { return remove(s, std::move(c), q); },
       Doc{.summary = "Delete a project, and all experiments in it", .tag = tag, .errors = refusals});

@@ -247,7 +247,9 @@ void add_workspace_routes(http::Router& router, Services& s) {
   router.add<WorkspaceCreateRequest, WorkspaceReply>(
       Verb::Post, "/api/v1/workspaces",
       [&s](Context c, WorkspaceCreateRequest r) { return create(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Create a workspace", .tag = tag, .errors = {ErrorCode::AlreadyExists}});
+      Doc{.summary = "Create a workspace",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::AlreadyExists}});
   router.add<ById, WorkspaceReply>(
       Verb::Get, "/api/v1/workspaces/{id}", [&s](Context c, ById q) { return show(s, std::move(c), q); },
       Doc{.summary = "One workspace", .tag = tag, .errors = {ErrorCode::NotFound}});
