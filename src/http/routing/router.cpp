@@ -337,9 +337,8 @@ void Router::describe(Verb verb, const std::string& path, const Doc& doc, std::v
   }
   std::map<std::string, json::object> responses;
   if (streams) {
-    json::object line{{"type", "object"}, {"properties", {{"result", std::move(reply)}}}};
     responses["200"] =
-        response_of("One such object per line, until the stream ends", std::move(line), kLines);
+        response_of("One such object per line, until the stream ends", std::move(reply), kLines);
   } else {
     responses["200"] = response_of("Done", std::move(reply));
   }
