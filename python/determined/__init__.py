@@ -7,12 +7,12 @@ import importlib
 from typing import Any
 
 from determined import errors, util
-from determined._distributed import DistributedContext
-from determined._entrypoint import importable as import_from_path
+from determined._definition._entrypoint import importable as import_from_path
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined._hyperparameters import Categorical, Constant, Double, Integer, Log
 from determined._info import ClusterInfo, TrialInfo, get_cluster_info
+from determined._ranks._distributed import DistributedContext
 from determined._train_context import NativeContext, TrialContext
 from determined._trial import Trial, TrialController
 from determined._version import __version__

@@ -7,9 +7,9 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
+from determined._ranks._distributed import DistributedContext
 from determined.tensorboard._board import get_base_path
 
 logger = logging.getLogger("determined")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import abc
 from typing import Any, ClassVar
 
+from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
-from determined._source import SourceSnapshot
 from determined._train_context import TrialContext
 
 

@@ -12,11 +12,11 @@ import loop_oracle
 import numpy as np
 import torch
 
-from determined import _launch
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
-from determined._local import DirectoryStorage, LocalClient, new_uuid
-from determined._loop import Loop, Rules
+from determined._run import _launch
+from determined._run._local import DirectoryStorage, LocalClient, new_uuid
+from determined._run._loop import Loop, Rules
 from determined._trial import Trial
 
 try:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from harness import RULES
 
-from determined import _entrypoint, _launch, _local_run
+from determined._definition import _entrypoint
+from determined._run import _launch, _local_run
 from determined.errors import InvalidConfigurationException
 from determined.exec import _families
 

@@ -20,10 +20,10 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "2", "PYTHONHASHSEED": "0", "PATH": os.environ
 
 
 def run(directory: str) -> dict[str, object]:
-    from determined import _launch
+    from determined._definition._source import SourceSnapshot
     from determined._env import EnvContext
     from determined._experiment_config import ExperimentConfig
-    from determined._source import SourceSnapshot
+    from determined._run import _launch
 
     config = ExperimentConfig({"entrypoint": "model_def:MyTrial", "searcher": {"metric": "val_loss"}})
     env = EnvContext(experiment_config=config, hparams={"global_batch_size": 4}, trial_seed=5, use_gpu=False)
@@ -32,8 +32,8 @@ def run(directory: str) -> dict[str, object]:
     import torch
     from harness import RULES
 
-    from determined._local import DirectoryStorage, LocalClient, new_uuid
-    from determined._loop import Loop
+    from determined._run._local import DirectoryStorage, LocalClient, new_uuid
+    from determined._run._loop import Loop
 
     context, controller = _launch.build(trial_class, env, source=None)
     with tempfile.TemporaryDirectory() as place:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from determined import _removed_names
+from determined._definition import _removed_names
 from determined._trial import Trial
 from determined.common import check
 

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from determined._distributed import DistributedContext
 from determined._env import EnvContext
+from determined._ranks._distributed import DistributedContext
 from determined._trial import Trial
 from determined.errors import InvalidExperimentException, StopLoadingImplementation
 

@@ -6,7 +6,7 @@ import json
 import pathlib
 from typing import Any
 
-from determined import _entrypoint, _native
+from determined._definition import _entrypoint, _native
 from determined._env import EnvContext
 from determined._trial import Trial
 from determined.common import check

@@ -10,9 +10,9 @@ import pathlib
 import sys
 from typing import Any
 
-from determined._distributed import DistributedContext
+from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
-from determined._source import SourceSnapshot
+from determined._ranks._distributed import DistributedContext
 
 logger = logging.getLogger("determined")
 

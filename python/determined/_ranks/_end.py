@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from determined import _failure, _watch
-from determined._distributed import DistributedContext
+from determined import _failure
+from determined._ranks import _watch
+from determined._ranks._distributed import DistributedContext
 
 
 def first(ranks: DistributedContext, kind: str, text: str) -> bool:

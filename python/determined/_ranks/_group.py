@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from determined import _meeting, _watch
-from determined._distributed import DistributedContext
 from determined._env import EnvContext
+from determined._ranks import _meeting, _watch
+from determined._ranks._distributed import DistributedContext
 from determined._runtime_api import RankClient
 
 _FOR_EVER = datetime.timedelta(days=365)

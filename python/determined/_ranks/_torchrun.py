@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from determined import _meeting, _ranks, _watch
-from determined._distributed import DistributedContext
 from determined._env import EnvContext
+from determined._ranks import _group, _meeting, _watch
+from determined._ranks._distributed import DistributedContext
 
 _joined = 0  # how often this process has joined
 
@@ -71,9 +71,9 @@ class Connection:
         self._dist: Any = dist
         self._own = not dist.is_initialized()
         if self._own:
-            _ranks.choose_interface(host)
+            _group.choose_interface(host)
             dist.init_process_group(
-                _ranks.backend(env), rank=env.rank, world_size=env.size, timeout=_ranks.patience_of_torch(limit)
+                _group.backend(env), rank=env.rank, world_size=env.size, timeout=_group.patience_of_torch(limit)
             )
         _joined += 1
         name = f"determined/trainer/{_joined}"
@@ -83,7 +83,7 @@ class Connection:
         )
         watch = _watch.Watch(meeting, rank=env.rank, size=env.size, limit=limit)
         with watch.waiting("the connection of the ranks"):
-            self.ranks = _ranks.Ranks(env, meeting, watch)
+            self.ranks = _group.Ranks(env, meeting, watch)
 
     def close(self, *, done: bool) -> None:
         """Nothing more is exchanged. ``done``: the work is, on this rank; else it failed, and that is said."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from determined import _meeting
+from determined._ranks import _meeting
 
 EXIT_FOLLOWED = 81
 """The exit status of a rank that ended because another one did."""

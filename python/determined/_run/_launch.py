@@ -10,10 +10,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from determined import _entrypoint, _native
-from determined._distributed import DistributedContext
+from determined._definition import _entrypoint, _native
+from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
-from determined._source import SourceSnapshot
+from determined._ranks._distributed import DistributedContext
 from determined._train_context import TrialContext
 from determined._trial import Trial, TrialController
 from determined.common import check

@@ -10,11 +10,11 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from determined import _launch
+from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
-from determined._local import DirectoryStorage, LocalClient, new_uuid
-from determined._loop import Loop, Rules
-from determined._source import SourceSnapshot
+from determined._run import _launch
+from determined._run._local import DirectoryStorage, LocalClient, new_uuid
+from determined._run._loop import Loop, Rules
 from determined._trial import Trial
 
 logger = logging.getLogger("determined")

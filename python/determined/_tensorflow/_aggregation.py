@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from determined._distributed import DistributedContext
 from determined._env import EnvContext
+from determined._ranks._distributed import DistributedContext
 from determined._tensorflow import _exchange
 from determined._tensorflow._framework import tf, v1
 from determined._tensorflow._random import seeds

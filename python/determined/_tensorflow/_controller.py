@@ -7,8 +7,8 @@ import pathlib
 import pickle
 from typing import Any, ClassVar
 
-from determined import _trial_files
-from determined._source import SourceSnapshot
+from determined._definition import _trial_files
+from determined._definition._source import SourceSnapshot
 from determined._tensorflow import _rng
 from determined._tensorflow._framework import tf
 from determined._trial import TrialController

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from determined._distributed import DistributedContext
+from determined._ranks._distributed import DistributedContext
 from determined._tensorflow._framework import tf, v1
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from tensorflow.python.eager import context as eager_context
 
-from determined import _random_state
 from determined._env import EnvContext
+from determined._run import _random_state
 from determined._tensorflow import _determinism
 from determined._tensorflow._framework import tf, v1
 from determined._tensorflow._random import seeds

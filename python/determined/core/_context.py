@@ -15,7 +15,7 @@ from typing import Any
 from determined import _arguments, _environment
 from determined._bucket import bucket_of
 from determined._info import ClusterInfo, get_trial_cluster_info
-from determined._local import DirectoryStorage
+from determined._run._local import DirectoryStorage
 from determined.common.api import errors
 from determined.core._checkpoint import CheckpointContext, Storage
 from determined.core._connection import Master

@@ -13,7 +13,7 @@ import time
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
-from determined import _distributed
+from determined._ranks import _distributed
 
 _PATIENCE_SECONDS = 300.0
 _made = 0  # how many contexts this process has made from torch.distributed

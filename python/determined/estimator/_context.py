@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from determined._distributed import DistributedContext
 from determined._env import EnvContext
+from determined._ranks._distributed import DistributedContext
 from determined._tensorflow import _aggregation
 from determined._tensorflow._framework import tf, v1
 from determined._train_context import TrialContext

@@ -14,9 +14,10 @@ import numpy as np
 from tensorflow.python.training import training_util
 from tensorflow_estimator.python.estimator import util as estimator_util
 
-from determined import _launch, _metrics
+from determined import _metrics
+from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
-from determined._source import SourceSnapshot
+from determined._run import _launch
 from determined._tensorflow import _board, _exchange, _rng, _scratch
 from determined._tensorflow._controller import TensorFlowController
 from determined._tensorflow._framework import tf, v1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from determined._distributed import DistributedContext
 from determined._env import EnvContext
+from determined._ranks._distributed import DistributedContext
 from determined._train_context import NativeContext
 from determined.estimator._context import EstimatorContext
 from determined.estimator._trial import EstimatorTrial, ServingInputReceiverFn

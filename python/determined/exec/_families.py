@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from determined import _entrypoint, _native
+from determined._definition import _entrypoint, _native
 
 _TENSORFLOW = frozenset(
     {

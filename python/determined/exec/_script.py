@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from determined import _entrypoint
+from determined._definition import _entrypoint
 from determined.exec import _warm_script
 
 

@@ -18,7 +18,7 @@ import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from determined._meeting import is_loopback, source_address
+from determined._ranks._meeting import is_loopback, source_address
 from determined.common.api._tls import advice, connection, trust_of
 
 _PATIENCE_SECONDS = 600.0

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
-from determined import _failure, _launch
+from determined import _failure
+from determined._run import _launch
 
 _SHELL = set("|&;<>()$`\\\"'*?[]#~!{}\n")
 READ_AT_START = (

@@ -10,7 +10,8 @@ import argparse
 import os
 import sys
 
-from determined import _failure, _launch, _local_run
+from determined import _failure
+from determined._run import _launch, _local_run
 from determined.common import util
 from determined.errors import InvalidHP
 from determined.exec import _output, _requirements

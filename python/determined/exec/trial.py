@@ -15,12 +15,14 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from determined import _end, _environment, _failure, _launch, _meeting, _profiling, _ranks, _watch
-from determined._distributed import DistributedContext
+from determined import _environment, _failure
+from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
-from determined._loop import Follower, Loop
+from determined._ranks import _end, _group, _meeting, _watch
+from determined._ranks._distributed import DistributedContext
+from determined._run import _launch, _profiling
+from determined._run._loop import Follower, Loop
 from determined._runtime_api import EXIT_GONE, RankClient
-from determined._source import SourceSnapshot
 from determined._train_context import TrialContext
 from determined.common import util
 from determined.errors import InvalidHP
@@ -87,7 +89,7 @@ def _run(client: RankClient, runtime: Any) -> int:
     env = EnvContext.from_environment(os.environ)
     source = SourceSnapshot(_launch.enter(_work_directory()))
     try:
-        with _ranks.joined(env, client) as ranks:
+        with _group.joined(env, client) as ranks:
             return _end.shared(ranks, runtime.Gone, lambda: _train(env, client, runtime, source, ranks))
     except _meeting.PreemptedEarly:
         if env.rank == 0:

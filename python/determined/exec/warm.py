@@ -57,7 +57,7 @@ def warm_up() -> None:
     torch.set_num_threads(1)
     import torch.distributed
 
-    import determined._ranks
+    import determined._ranks._group
     import determined.core
     import determined.exec.trial
     import determined.pytorch  # noqa: F401

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from determined import _trial_files
+from determined._definition import _trial_files
 from determined.common.api import Session
 from determined.errors import CheckpointStateException
 from determined.experimental import _checkpoint_files, _loading

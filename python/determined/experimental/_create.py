@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from determined import _native
+from determined._definition import _native
 from determined._trial import Trial
 from determined.errors import InvalidExperimentException
 from determined.experimental._debug import test_one_batch

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from determined import _local_run
 from determined._env import EnvContext
+from determined._run import _local_run
 from determined._trial import Trial
 
 

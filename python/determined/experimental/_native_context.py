@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from determined import _launch, _local_run, _native
+from determined._definition import _native
 from determined._env import EnvContext
+from determined._run import _launch, _local_run
 from determined._train_context import TrialContext
 from determined._trial import Trial, TrialController
 from determined.experimental._create import DEFAULTS, Mode, submit

@@ -14,8 +14,8 @@ import numpy as np
 from keras.src.engine import data_adapter
 
 from determined import _metrics
+from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
-from determined._source import SourceSnapshot
 from determined._tensorflow import _rng
 from determined._tensorflow._controller import TensorFlowController
 from determined._tensorflow._framework import tf

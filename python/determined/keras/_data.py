@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from determined._distributed import DistributedContext
+from determined._ranks._distributed import DistributedContext
 from determined._tensorflow import _rng
 from determined._tensorflow._framework import tf
 from determined.common import check

@@ -6,7 +6,7 @@ import os
 import pathlib
 from typing import Any
 
-from determined import _entrypoint, _rebuilding
+from determined._definition import _entrypoint, _rebuilding
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined.common import check

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from determined import _entrypoint
+from determined._definition import _entrypoint
 from determined._info import get_trial_cluster_info
 from determined.common import check
 from determined.exec import _output

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from determined._distributed import DistributedContext
 from determined._env import EnvContext
+from determined._ranks._distributed import DistributedContext
 from determined._train_context import TrialContext
 from determined.common import check
 from determined.errors import InternalException, InvalidExperimentException

@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
-from determined import _metrics, _trial_files
+from determined import _metrics
+from determined._definition import _trial_files
+from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
-from determined._source import SourceSnapshot
 from determined._trial import TrialController
 from determined.common import check
 from determined.pytorch import _device, _loading, _rng, _state

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from determined import _entrypoint, _rebuilding
+from determined._definition import _entrypoint, _rebuilding
 from determined._experiment_config import ExperimentConfig
 from determined.common import check
 from determined.pytorch import _generation, _state

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from determined._distributed import DistributedContext
+from determined._ranks._distributed import DistributedContext
 
 
 class MetricReducer(abc.ABC):

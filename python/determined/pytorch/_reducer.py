@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from determined._distributed import DistributedContext
+from determined._ranks._distributed import DistributedContext
 from determined.common import check
 
 

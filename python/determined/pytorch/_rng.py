@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from determined import _random_state
+from determined._run import _random_state
 
 logger = logging.getLogger("determined.pytorch")
 

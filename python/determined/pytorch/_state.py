@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from determined import _trial_files
+from determined._definition import _trial_files
 from determined.common import check
 from determined.pytorch._context import PyTorchTrialContext
 

@@ -10,12 +10,13 @@ import pathlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from determined import _environment, _profiling
+from determined import _environment
+from determined._definition._source import SourceSnapshot
 from determined._info import get_trial_cluster_info
-from determined._local import DirectoryStorage, LocalClient, LocalOperations, new_uuid
-from determined._loop import Follower, Loop
+from determined._run import _profiling
+from determined._run._local import DirectoryStorage, LocalClient, LocalOperations, new_uuid
+from determined._run._loop import Follower, Loop
 from determined._runtime_api import LoopState
-from determined._source import SourceSnapshot
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
 from determined.pytorch._loading import UNKNOWN

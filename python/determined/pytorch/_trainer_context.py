@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from determined import _end, _launch, _torchrun, _watch
-from determined._distributed import DistributedContext
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined._info import get_trial_cluster_info
+from determined._ranks import _end, _torchrun, _watch
+from determined._ranks._distributed import DistributedContext
+from determined._run import _launch
 from determined._runtime_api import EXIT_GONE, RankClient
 from determined.errors import InvalidHP
 from determined.pytorch._context import PyTorchTrialContext

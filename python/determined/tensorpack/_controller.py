@@ -10,9 +10,10 @@ import sys
 import tempfile
 from typing import Any
 
-from determined import _launch, _metrics
+from determined import _metrics
+from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
-from determined._source import SourceSnapshot
+from determined._run import _launch
 from determined._tensorflow import _aggregation, _exchange, _rng, _scratch
 from determined._tensorflow._controller import TensorFlowController
 from determined._tensorflow._random import seeds

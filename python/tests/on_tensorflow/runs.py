@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from harness import Run
 
-from determined import _launch, _native
+from determined._definition import _native
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
+from determined._run import _launch
 from determined._trial import Trial
 
 CONFIG: dict[str, Any] = {

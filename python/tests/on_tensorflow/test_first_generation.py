@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import tensorflow
 
-from determined import _launch
+from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
-from determined._source import SourceSnapshot
+from determined._run import _launch
 from determined._tensorflow import _first_generation
 
 OLD = """

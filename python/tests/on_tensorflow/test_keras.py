@@ -20,7 +20,7 @@ from runs import assert_same_end, begun, interrupted, on_cluster
 from runs import run as run_any
 
 from determined import keras
-from determined._distributed import DistributedContext
+from determined._ranks._distributed import DistributedContext
 from determined._tensorflow._tuning import without_tuning
 from determined.common.check import CheckFailedError
 from determined.errors import InvalidDataTypeException, InvalidExperimentException

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from determined import _entrypoint
+from determined._definition import _entrypoint
 from determined.common.check import CheckFailedError
 
 TRIAL = """

@@ -195,7 +195,7 @@ def test_the_end_of_a_trial_says_why(
     done = run(environment(master, place, hparams={"kind": kind}))
     assert done.returncode == status, done.stderr
     assert text in done.stderr
-    assert "determined/_loop.py" not in done.stderr
+    assert "determined/_run/_loop.py" not in done.stderr
     assert [body["reason"] for body in master.calls("/early_exit")] == ([reason] if reason else [])
 
 

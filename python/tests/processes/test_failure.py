@@ -33,7 +33,7 @@ def test_an_error_of_the_model_shows_its_own_lines_only(tmp_path: pathlib.Path) 
     text = failure(divide, tmp_path)
     assert text.splitlines()[-1] == "ZeroDivisionError: division by zero"
     assert "1 / batch_idx" in text
-    assert "determined/_loop.py" not in text
+    assert "determined/_run/_loop.py" not in text
     assert "_controller.py" not in text
 
 

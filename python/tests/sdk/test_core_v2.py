@@ -14,7 +14,7 @@ from small_master import SmallMaster
 
 from determined import core
 from determined._info import ClusterInfo, TrialInfo
-from determined._local import DirectoryStorage
+from determined._run._local import DirectoryStorage
 from determined.core._connection import Master
 from determined.core._profiler import Machine, ProfilerContext, average
 from determined.experimental import core_v2

@@ -8,7 +8,7 @@ import sys
 import pytest
 from trials import EverythingTrial
 
-from determined import _native
+from determined._definition import _native
 from determined.errors import InvalidExperimentException
 from determined.experimental import Mode, create
 

@@ -13,7 +13,8 @@ import torch
 from harness import CONFIG, Run, train
 from trials import ClassicTrial, ContextTrial, EverythingTrial
 
-from determined import _launch, _local_run, _source, _trial_files
+from determined._definition import _source, _trial_files
+from determined._run import _launch, _local_run
 from determined.common.check import CheckFailedError
 from determined.experimental import Checkpoint
 from determined.pytorch import CheckpointLoadContext, _state, load_trial_from_checkpoint_path

@@ -147,7 +147,7 @@ def test_the_machine_is_measured_while_fit_trains_where_somebody_asks_for_it(
         assert ranks.local_rank == 0
         yield
 
-    monkeypatch.setattr("determined._profiling.measured", measured)
+    monkeypatch.setattr("determined._run._profiling.measured", measured)
     with pytorch.init(exp_conf={"profiling": {"enabled": way == "configuration"}}) as context:
         trainer = pytorch.Trainer(LineTrial(context), context)
         if way == "configure":
