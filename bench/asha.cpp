@@ -1,12 +1,13 @@
-// How many decisions a second does ASHA take, and how much memory does it hold, by the number of trials?
+// How many decisions per second does ASHA make, and how much memory does it need, by the number of trials?
 //
 //     asha_bench TRIALS [promote|stop|barrier] [CONCURRENT, default 64] [SNAPSHOT_AT, default at the end]
 //
-// `barrier` promotes, too, and hears of results when everybody has reported (`deterministic`). SNAPSHOT_AT is
-// a number of decisions: to save and restore a search whose trials are open; the memory is not its own then.
+// `barrier` promotes too, but sees results only when all trials have reported (`deterministic`). SNAPSHOT_AT
+// is a number of decisions, after which the search is saved and restored with its trials open; the memory
+// shown then includes the snapshot's.
 //
-// One size a process, so that the peak of its memory is this search's. A decision is a validation that is
-// told, and what follows from it. Trials report in random order, worse or better as chance has it.
+// A process runs one size, so that its peak memory is that of the search. A decision is one reported
+// validation and all that follows from it. Trials report in random order, with random results.
 
 #include <chrono>
 #include <cstdio>
@@ -39,7 +40,7 @@ config::ExperimentConfig asha(std::int64_t trials, const std::string& kind, std:
   return config;
 }
 
-/// Bytes of this process in memory: now, and the most that they were.
+/// Resident bytes of this process: now, and at the peak.
 struct Resident {
   std::size_t now = 0, most = 0;
 };
@@ -61,7 +62,7 @@ struct Asked {
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
-/// Of the processor.
+/// In processor time.
 double seconds_worked_since(std::clock_t begin) {
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
@@ -72,9 +73,9 @@ void save_and_restore(const Searcher& searcher, const config::ExperimentConfig& 
   const auto saved = seconds_worked_since(begin);
   begin = std::clock();
   const auto restored = Searcher::restore(config, *json::parse(text));
-  std::printf("a snapshot, %lld trials closed: %.1f MB in %.2f s of the processor, restored in %.2f%s\n",
+  std::printf("snapshot with %lld trials closed: %.1f MB in %.2f s of CPU, restored in %.2f s%s\n",
               static_cast<long long>(searcher.trials_closed()), static_cast<double>(text.size()) / 1e6, saved,
-              seconds_worked_since(begin), restored ? "" : ": it cannot be restored");
+              seconds_worked_since(begin), restored ? "" : ": restoring it failed");
 }
 
 int play(std::int64_t trials, const std::string& kind, std::int64_t concurrent, std::int64_t snapshot_at) {
@@ -114,7 +115,7 @@ int play(std::int64_t trials, const std::string& kind, std::int64_t concurrent, 
   double paused = 0;
   auto work = std::clock();
   std::int64_t decisions = 0;
-  std::size_t most = before;  // between decisions; of all, one may close most of the trials
+  std::size_t most = before;  // sampled between decisions: a single one may close most of the trials
   take(searcher.start());
   settle();
   while (!asked.empty()) {
@@ -135,10 +136,8 @@ int play(std::int64_t trials, const std::string& kind, std::int64_t concurrent, 
   const auto seconds = seconds_since(begin) - paused;
   const auto worked = seconds_worked_since(work);
   std::printf(
-      "%-7s %8lld trials, %lld at once: %lld decisions in %.3f s (%.3f of the processor), %.0f a second of "
-      "it; %.1f MB above the empty "
-      "process, "
-      "%.0f bytes a trial, peak %.1f MB; closed %lld\n",
+      "%-7s %8lld trials, %lld at once: %lld decisions in %.3f s (%.3f of CPU), %.0f per second of CPU; "
+      "%.1f MB above the empty process, %.0f bytes per trial, peak %.1f MB; closed %lld\n",
       kind.c_str(), static_cast<long long>(trials), static_cast<long long>(concurrent),
       static_cast<long long>(decisions), seconds, worked, static_cast<double>(decisions) / worked,
       static_cast<double>(most - before) / 1e6,

@@ -1,8 +1,9 @@
-"""How many bytes a second does a checkpoint take, against `torch.save` of the same state?
+"""How fast is a checkpoint saved and read, compared with `torch.save` and `torch.load` of the same state?
 
-A model with momentum on the processor. `trial` is all that a trial waits for: the state, its files, their copy in the
-storage, synced and published. `torch.save` writes models and optimizers into one file of the same file system, synced;
-`bare` the same without the sync. In turns; `restore` is what a trial that goes on waits for, against `torch.load`.
+The state is a model on the CPU and its optimizer with momentum. `trial` is everything a trial waits for: the state is
+collected, written to files, copied to the storage, synced and published. `torch.save` writes model and optimizer to one
+file on the same file system and syncs it; `bare` skips the sync. `restore` is what a resumed trial waits for, compared
+with `torch.load`. All of them take turns.
 
 Usage: python bench/checkpoints.py [megabytes of weights, default 100] [rounds, default 7]
 """
@@ -57,7 +58,7 @@ def trial_class(layers: int) -> type[PyTorchTrial]:
 
 
 def saved(run: Run, storage: Any) -> tuple[float, int, str]:
-    """Seconds, bytes and the uuid of one checkpoint, as the loop makes it."""
+    """Saves one checkpoint as the training loop does; returns seconds, bytes and the UUID."""
     began = time.monotonic()
     directory = tempfile.mkdtemp(prefix="checkpoint-")
     run.controller.save(directory, {"state": run.loop.state.to_dict(), "searcher_metric": None})

@@ -1,7 +1,7 @@
-"""How long does the command line take, from starting the process to its end?
+"""How long does a command take, from the start of its process to its end?
 
-`det --version` needs nobody; `det experiment list` asks a real master that has some experiments. For comparison `true`,
-which is what starting any process costs here.
+`det --version` needs no master; `det experiment list` asks a real master that has some experiments. `true` shows what
+starting any process costs on this machine.
 
 Usage: python bench/cli_start.py [runs, default 50]
 """
@@ -30,7 +30,7 @@ def main() -> None:
     det = det_program()
     with platform(server="master") as server:
         for _ in range(20):
-            server.submit()  # there is no agent: they wait
+            server.submit()  # no agent, so they stay queued
         environment = os.environ | {"DET_MASTER": f"http://127.0.0.1:{server.port}"}
         measure("true", ["/bin/true"], environment, runs)
         measure("det --version", [det, "--version"], environment, runs)

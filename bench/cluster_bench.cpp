@@ -1,4 +1,4 @@
-// How long does one event take in a large cluster? 100,000 allocations wait for 10,000 agents that are full.
+// How long does one event take in a large cluster? 100,000 allocations wait for 10,000 full agents.
 
 #include <benchmark/benchmark.h>
 
@@ -7,7 +7,7 @@
 namespace det::cluster {
 namespace {
 
-constexpr int kTrials = 1'000;  // of an experiment, all at once
+constexpr int kTrials = 1'000;  // per experiment, all at once
 
 class Crowd {
  public:
@@ -25,13 +25,13 @@ class Crowd {
 
   Outcome handle(const Event& event) { return bench_.cluster.handle(event, Time{bench_.clock += kSecond}); }
 
-  /// A process fails: its trial asks again, and another that waits starts.
+  /// A process fails: its trial is queued again, and a waiting one starts.
   void exit_one() {
     const auto agent = name(next_++ % agents_);
     const auto runs = bench_.cluster.desired(agent);
     handle(exited(runs.at(0).allocation_id, agent, 1));
   }
-  /// An agent says again what is known of it.
+  /// An agent repeats what the master already knows.
   void join_again() { handle(bench_.events.at(1).first); }
 
   const Cluster& cluster() const { return bench_.cluster; }

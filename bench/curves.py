@@ -1,4 +1,4 @@
-"""A trial with one long curve, for benches that read: reported through the REST API, outside the cluster."""
+"""An unmanaged trial with one long curve, reported over the REST API, for benchmarks that read."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from platform_under_test import Platform
 
 CONNECTIONS = 256
-IN_ORDER = 40  # the last of so many parts of a curve comes in order
+IN_ORDER = 40  # the last 1/40 of a curve arrives in order
 CONFIG = """name: one curve of {points} points
 searcher: {{name: single, metric: loss, max_length: {{batches: {points}}}}}
 """
 
 
 def losses(points: int) -> Iterator[float]:
-    """A curve that falls, with noise and a few peaks, the same each time."""
+    """A falling curve with noise and a few peaks; the same on each call."""
     chance = random.Random(points)
     for step in range(points):
         peak = 3.0 if chance.random() < 1e-4 else 0.0
@@ -28,7 +28,7 @@ def losses(points: int) -> Iterator[float]:
 
 
 def begin_trial(server: Platform, points: int) -> tuple[int, int]:
-    """An unmanaged trial that runs; its id and its run."""
+    """Starts an unmanaged trial; returns the ids of the trial and its run."""
     by_name = f"/api/v1/experiments/by-external-id/{uuid.uuid4()}"
     made = server.call("PUT", by_name, {"config": CONFIG.format(points=points), "unmanaged": True})
     wanted = {"experimentId": made["experiment"]["id"], "hparams": {}, "unmanaged": True}
@@ -38,10 +38,10 @@ def begin_trial(server: Platform, points: int) -> tuple[int, int]:
 
 
 def report_curve(server: Platform, points: int) -> int:
-    """Reports that many losses, one a step; the trial, which is complete then.
+    """Reports one loss per step, completes the trial and returns its id.
 
-    Over many connections at once, so that they come a little out of order, and at the end over one, as a trial reports:
-    the master makes the sums and extremes of what came out of order anew when it has nothing else to do.
+    Most reports go over many connections at once and arrive slightly out of order; the last part goes over one
+    connection, as a trial reports. The master recomputes sums and extremes of the out-of-order part when it is idle.
     """
     trial, run = begin_trial(server, points)
     head = (
@@ -63,7 +63,7 @@ def report_curve(server: Platform, points: int) -> int:
 
 
 def send_all(port: int, requests: Iterator[bytes], connections: int) -> None:
-    """Has each connection send the next request when its last one was answered, until there are no more."""
+    """Sends all requests; each connection sends its next one when the previous one is answered."""
     ready = selectors.DefaultSelector()
     for request in itertools.islice(requests, connections):
         connection = socket.create_connection(("127.0.0.1", port))
@@ -74,7 +74,7 @@ def send_all(port: int, requests: Iterator[bytes], connections: int) -> None:
         for key, _ in ready.select():
             connection = key.fileobj
             assert isinstance(connection, socket.socket)
-            answer = connection.recv(65536)  # a short answer comes in one piece
+            answer = connection.recv(65536)  # a short answer arrives in one piece
             if not answer.startswith(b"HTTP/1.1 200 "):
                 raise RuntimeError(answer.decode(errors="replace"))
             if more := next(requests, None):

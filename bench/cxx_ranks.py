@@ -1,7 +1,7 @@
-"""How many batches a second do trials on two slots train, in C++ and in Python?
+"""How many batches per second do trials on two slots train, in C++ and in Python?
 
-On a platform of its own, one thread a process: four models, each slot with the batches that it has alone in
-`cxx_trials.py`. The two languages take turns; the figure is wall time a batch between two batches, after the start.
+Four models on a platform of their own, one thread per process, and on each slot the batch size of `cxx_trials.py`. The
+two languages take turns. A batch is timed by the wall clock between two batches, so start-up does not count.
 
 Usage: python bench/cxx_ranks.py [rounds, default 3] [slots, default 2]
 """
@@ -16,13 +16,13 @@ import tempfile
 from platform_under_test import ROOT, Platform, circumstances, platform
 
 MODELS = {"Tiny": (1, 4000), "Mlp": (64, 1000), "Cnn": (64, 60), "Lstm": (16, 200)}
-"""Records a slot and batch, and batches."""
+"""Records per slot and batch, and the number of batches."""
 FOUR = ROOT / "bench" / "models" / "four"
 DEFINITIONS = {"C++": (FOUR.with_name("four_cxx"), "model_def.cpp"), "Python": (FOUR, "model_def")}
 
 
 def seconds(server: Platform, place: pathlib.Path, language: str, model: str, slots: int) -> float:
-    """Wall time of a batch."""
+    """Trains the model once; returns the wall time per batch."""
     times = place / "times"
     times.unlink(missing_ok=True)
     folder, module = DEFINITIONS[language]
@@ -44,11 +44,11 @@ def seconds(server: Platform, place: pathlib.Path, language: str, model: str, sl
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     slots = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-    print(f"{'model':6} {'C++':>10} {'Python':>10} {'C++/Python':>11}   batches a second")
+    print(f"{'model':6} {'C++':>10} {'Python':>10} {'C++/Python':>11}   batches per second")
     with tempfile.TemporaryDirectory() as directory, platform("--slots", str(slots)) as server:
         place = pathlib.Path(directory)
         for language in DEFINITIONS:
-            seconds(server, place, language, "Tiny", slots)  # compiles, and waits for a warm worker
+            seconds(server, place, language, "Tiny", slots)  # compiles the model and waits for a warm worker
         for model in MODELS:
             pairs = [
                 [seconds(server, place, language, model, slots) for language in DEFINITIONS] for _ in range(rounds)

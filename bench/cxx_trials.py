@@ -1,7 +1,8 @@
-"""How many batches a second do trials in C++ and in Python train, and how near to a bare C++ loop?
+"""How many batches per second do trials in C++ and in Python train, and how close is that to a bare C++ loop?
 
-Builds nothing: `cxx_trials` is a target of the release preset. One slot, one thread; seconds are those of the
-processor, each figure is the best of all rounds, the ratio to the bare loop the median of all.
+One slot, one thread, processor time. Each rate is the best of all rounds; the ratio to the bare loop is the median.
+Build the program first: `ninja -C build/release cxx_trials`.
+
 Usage: OMP_NUM_THREADS=1 python bench/cxx_trials.py [seconds per round] [rounds]
 """
 
@@ -21,7 +22,7 @@ import torch  # noqa: E402
 from models import CASES, trial_class  # noqa: E402
 
 from determined._env import EnvContext  # noqa: E402
-from determined._launch import build  # noqa: E402
+from determined._run._launch import build  # noqa: E402
 
 PROGRAM = os.environ.get("DET_CXX_TRIALS", str(ROOT / "build/release/bench/cxx/cxx_trials"))
 

@@ -1,14 +1,15 @@
-"""A search of a thousand trivial trials, from the call to its end: here, in Ray Tune and in Optuna.
+"""How long does a search of a thousand trivial trials take here, in Ray Tune and in Optuna?
 
-The trial computes one number from one hyperparameter. What is around it differs, and the figures with it:
+A trial computes one number from one hyperparameter, so the time is the framework's. The frameworks promise different
+things:
 
-- here every trial is a process of its own, forked from one that has imported PyTorch, on a slot of its own; each
-  validation is durable before the trial goes on, logs are kept, and everything survives `kill -9`;
-- Ray Tune runs each trial as an actor (a process that it starts anew, or with `reuse` the same one for many);
-- Optuna calls a function in its own process: no isolation, nothing survives but what its storage kept. Measured with
-  its storage in memory and in SQLite, which is the nearer comparison.
+- here, a trial is a process of its own on its own slot, forked from one that has imported PyTorch. Each validation is
+  durable before the trial continues, logs are kept, and everything survives `kill -9`;
+- Ray Tune runs a trial as an actor: a new process per trial, or with `reuse` one process for many trials;
+- Optuna calls a function in its own process, without isolation. Only its storage survives; it is measured in memory and
+  in SQLite, which is the closer comparison.
 
-Ray and Optuna are not of this platform's environment: install them into one of the bench's own, and name its Python:
+Ray and Optuna are not in this project's environment. Install them into a separate one and name its Python:
 
     python3 -m venv ~/.cache/det-bench/venv && ~/.cache/det-bench/venv/bin/pip install 'ray[tune]' optuna
     python bench/frameworks.py [trials, default 1000] [at once, default the cores] [~/.cache/det-bench/venv/bin/python]
@@ -73,11 +74,11 @@ def other(python: str, name: str, program: str, trials: int, at_once: int, kind:
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=1800, check=False)
     except subprocess.TimeoutExpired:
-        print(f"{name}: not over after 30 minutes", flush=True)
+        print(f"{name}: still running after 30 minutes", flush=True)
         return
     found = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
     if not found:
-        print(f"{name}: did not run: {(done.stderr.strip().splitlines() or ['no word'])[-1]}", flush=True)
+        print(f"{name}: failed: {(done.stderr.strip().splitlines() or ['it printed nothing'])[-1]}", flush=True)
         return
     _, seconds, best, version = found[-1].split()
     show(f"{name} {version}", trials, float(seconds), float(best))
@@ -85,7 +86,7 @@ def other(python: str, name: str, program: str, trials: int, at_once: int, kind:
 
 def show(name: str, trials: int, seconds: float, best: float) -> None:
     print(
-        f"{name}: {trials} trials in {seconds:.1f} s, {1e3 * seconds / trials:.1f} ms a trial, best {best:.2g}; "
+        f"{name}: {trials} trials in {seconds:.1f} s, {1e3 * seconds / trials:.1f} ms per trial, best {best:.2g}; "
         f"load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
@@ -105,7 +106,7 @@ def ours(trials: int, at_once: int) -> None:
         experiment = server.submit(point, searcher=searcher)
         while (state := server.state(experiment)) not in ("STATE_COMPLETED", "STATE_ERROR", "STATE_CANCELED"):
             if time.monotonic() - begin > 1800:
-                sys.exit("this platform: not over after 30 minutes")
+                sys.exit("this platform: still running after 30 minutes")
             time.sleep(0.1)
         seconds = time.monotonic() - begin
         if state != "STATE_COMPLETED":
@@ -124,11 +125,11 @@ def main() -> None:
     python = sys.argv[3] if len(sys.argv) > 3 else str(home)
     ours(trials, at_once)
     if not pathlib.Path(python).exists():
-        sys.exit(f"no Ray and no Optuna: {python} is not there")
+        sys.exit(f"skipped Ray and Optuna: {python} does not exist; install them as the head of this file says")
     other(python, "Optuna, in memory", OPTUNA, trials, at_once, "memory")
     other(python, "Optuna, SQLite", OPTUNA, trials, at_once, "sqlite")
     other(python, "Ray Tune, actors reused", RAY, trials, at_once, "reuse")
-    other(python, "Ray Tune, an actor a trial", RAY, max(1, trials // 20), at_once, "anew")  # seconds each
+    other(python, "Ray Tune, one actor per trial", RAY, max(1, trials // 20), at_once, "anew")  # a second or more each
     print(f"frameworks.py {trials} {at_once}; {circumstances()}")
 
 

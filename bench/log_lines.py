@@ -1,11 +1,12 @@
-"""How many log lines a second come in, and how fast are they found again?
+"""How many log lines per second does the platform take, and how fast can it read and search them?
 
-A trial prints a million lines as fast as it can, on a platform of its own: until they are in the log, durable. Then
-a program outside the cluster posts lines, a thousand a call, over one connection. Then the trial's log is read whole,
-from its end, from its middle, and searched for a word that one line has, each in a new call over HTTP, five times.
+1. A trial prints a million lines as fast as it can; the clock stops when all of them are durable in the log.
+2. A program outside the cluster posts lines over one connection, a thousand per call.
+3. The trial's log is read from its end, from its middle and whole, and searched for a word that only one line has:
+   five HTTP calls each.
 
-MLflow and TensorBoard have no counterpart: neither takes lines as they come, nor searches them. What their users do is
-to store a finished file as an artifact of a run, or to look into the file.
+MLflow and TensorBoard have no counterpart: neither collects log lines or searches them. Their users store a finished
+file as an artifact, or open the file itself.
 
 Usage: python bench/log_lines.py [lines, default 1000000]
 """
@@ -26,7 +27,7 @@ A_CALL = 1000
 
 
 def lines_of(server: Platform, trial: int, query: str = "") -> list[Any]:
-    """The entries of a stream; `call` reads one document only."""
+    """All entries of the streamed log (`Platform.call` reads only single documents)."""
     headers = {"Authorization": f"Bearer {server.token}"}
     server.connection.request("GET", f"/api/v1/trials/{trial}/logs?{query}", None, headers)
     reply = server.connection.getresponse()
@@ -36,7 +37,7 @@ def lines_of(server: Platform, trial: int, query: str = "") -> list[Any]:
 
 
 def print_lines(server: Platform, lines: int) -> int:
-    """Has a trial print them; its id."""
+    """Runs a trial that prints this many lines; returns its id."""
     experiment = server.submit(TALK, environment=f"{{environment_variables: [BENCH_LINES={lines}]}}")
     while not (trials := server.call("GET", f"/api/v1/experiments/{experiment}/trials")["trials"]):
         time.sleep(0.05)
@@ -51,8 +52,8 @@ def print_lines(server: Platform, lines: int) -> int:
     words = found[0].split()
     begin, end = float(words[words.index("BEGIN") + 1]), float(words[words.index("END") + 1])
     print(
-        f"a trial's lines: {lines / (now - begin):,.0f} a second until they are in the log, "
-        f"{lines / (end - begin):,.0f} printed",
+        f"a trial's lines: {lines / (now - begin):,.0f} per second until durable in the log, "
+        f"{lines / (end - begin):,.0f} per second printed",
         flush=True,
     )
     server.wait_until_over(experiment)
@@ -68,7 +69,7 @@ def post_lines(server: Platform, seconds: float) -> None:
         entries = [{"taskId": task, "log": text, "stdtype": "stdout", "rankId": 0} for text in texts]
         server.call("POST", "/api/v1/task/logs", {"logs": entries})
         sent += A_CALL
-    print(f"lines of a program outside the cluster: {sent / elapsed:,.0f} a second, {A_CALL} a call", flush=True)
+    print(f"lines from outside the cluster: {sent / elapsed:,.0f} per second, {A_CALL} per call", flush=True)
 
 
 def read(server: Platform, trial: int, what: str, query: str, expected: int) -> None:
@@ -90,7 +91,7 @@ def main() -> None:
         middle = lines_of(server, trial, "searchText=needle&limit=1")[0]["id"]
         read(server, trial, "the last 1,000 lines", "limit=1000&orderBy=ORDER_BY_DESC", 1000)
         read(server, trial, "1,000 lines from the middle", f"limit=1000&afterId={middle}", 1000)
-        read(server, trial, f"the one line of {lines:,} that has a word", "searchText=needle", 1)
+        read(server, trial, f"search {lines:,} lines for a word in one of them", "searchText=needle", 1)
         read(server, trial, f"all {lines:,} lines", "", lines)
     print(f"log_lines.py {lines}; {circumstances()}")
 

@@ -1,8 +1,8 @@
-"""How much slower is a trial's loop than a bare PyTorch loop, and than PyTorch Lightning's?
+"""How much slower is a trial's training loop than a bare PyTorch loop, and how does PyTorch Lightning's compare?
 
-Processor time a batch, one thread, data in memory, the variants taking turns in one process. Two models: one so small
-that the loop is all there is (a line, four records a batch), and the tutorial's CNN. Every variant reports two
-metrics. Lightning is installed into build/lightning by the first run; `--no-lightning` leaves it out.
+Processor time per batch, one thread, data in memory; the variants take turns in one process. There are two models: one
+so small that only the loop is measured (a linear layer, four records per batch), and the tutorial's CNN. Every variant
+reports two metrics. The first run installs Lightning into build/lightning; `--no-lightning` leaves it out.
 
 Usage: OMP_NUM_THREADS=1 python bench/loop_overhead.py [--no-lightning] [rounds, default 10]
 """
@@ -35,7 +35,7 @@ WARM_UP = 20
 
 
 class Task:
-    """A model, its data and what one batch returns."""
+    """A model, its data and the metrics of one batch."""
 
     def __init__(
         self, batch_size: int, batches: int, data: Callable[[], Any], model: Callable[[], nn.Module], step: Any
@@ -171,7 +171,7 @@ def lightning_loop(task: Task) -> Callable[[], float]:
 
 
 def _lightning() -> Any:
-    """The module; installed beside the build, with what the environment has not got already."""
+    """Imports Lightning; installs it first, with the dependencies that the environment lacks."""
     if not LIGHTNING.is_dir():
         wanted = ["lightning", "lightning-utilities", "torchmetrics", "tqdm", "setuptools<81"]
         command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(LIGHTNING), *wanted]
@@ -205,7 +205,7 @@ def main() -> None:
             more = statistics.median(a - b for a, b in pairs) * 1e6
             ratio = statistics.median(a / b for a, b in pairs)
             print(
-                f"{name}, {variant}: {statistics.median(seconds) * 1e6:.1f} us a batch, "
+                f"{name}, {variant}: {statistics.median(seconds) * 1e6:.1f} us per batch, "
                 f"ratio {ratio:.4f}, {more:+.1f} us (medians of {rounds})",
                 flush=True,
             )

@@ -1,4 +1,4 @@
-"""A platform of one's own for a bench: in a directory that is deleted afterwards, on a free port."""
+"""A platform for one benchmark: on a free port, in a directory that is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ TINY = ROOT / "bench" / "models" / "tiny"
 
 
 def det_program() -> str:
-    """The program: DET_PROGRAM, else that of the release preset, else the one on the path."""
+    """The `det` to measure: DET_PROGRAM, or the one of the release preset, or the one on PATH."""
     built = ROOT / "build" / "release" / "bin" / "det"
     program = os.environ.get("DET_PROGRAM") or (str(built) if built.exists() else shutil.which("det"))
     if program is None:
-        sys.exit("no program `det`: build it, or name it in DET_PROGRAM")
+        sys.exit("found no `det`: build the release preset, or set DET_PROGRAM to its path")
     return program
 
 
 class Platform:
-    """A running platform, spoken to over one kept connection."""
+    """A running platform, called over one kept-alive connection."""
 
     def __init__(self, process: subprocess.Popen[str], directory: pathlib.Path, port: int) -> None:
         self.process, self.directory, self.port = process, directory, port
@@ -44,11 +44,11 @@ class Platform:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
 
     def call(self, verb: str, path: str, body: Any = None, *, token: str | None = None) -> Any:
-        """One call; an answer that is no 200 ends the bench."""
+        """Makes one call; any status but 200 ends the benchmark."""
         headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
         text = None if body is None else json.dumps(body)
         if time.monotonic() - self.used > 10:
-            self.connection.close()  # the master may have, meanwhile; the next request opens another
+            self.connection.close()  # the master may have closed it; the next request opens another
         self.used = time.monotonic()
         self.connection.request(verb, path, text, headers | {"Content-Type": "application/json"})
         reply = self.connection.getresponse()
@@ -58,7 +58,7 @@ class Platform:
         return json.loads(answer) if answer else None
 
     def submit(self, model: pathlib.Path = TINY, config: str = "const.yaml", **extra: str) -> int:
-        """Submits a model definition as the command line does; the experiment's id."""
+        """Submits a model definition as the command line does; returns the experiment's id."""
         files = [
             {"path": path.name, "type": 48, "mode": 0o644, "content": base64.b64encode(path.read_bytes()).decode()}
             for path in sorted(model.iterdir())
@@ -78,12 +78,12 @@ class Platform:
             if state in ("COMPLETED", "ERROR", "CANCELED"):
                 return state
             time.sleep(0.02)
-        raise TimeoutError(f"experiment {experiment} is not over after {seconds} s")
+        raise TimeoutError(f"experiment {experiment} is still running after {seconds} s")
 
 
 @contextlib.contextmanager
 def platform(*options: str, server: str = "up") -> Iterator[Platform]:
-    """Starts `det up` (or `det master`) with these options, and ends it and all that it has."""
+    """Runs `det up` (or `det master`) with these options; afterwards stops it and deletes its directory."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="det-bench-"))
     agent = ("--python", sys.executable, "--python-path", str(ROOT / "python")) if server == "up" else ()
     command: Sequence[str] = (
@@ -113,16 +113,16 @@ def _port(process: subprocess.Popen[str], output: pathlib.Path) -> int:
         if process.poll() is not None:
             sys.exit(f"det ended with status {process.returncode}:\n{output.read_text()}")
         time.sleep(0.05)
-    sys.exit(f"det named no address in 30 s:\n{output.read_text()}")
+    sys.exit(f"det printed no address within 30 s:\n{output.read_text()}")
 
 
 def circumstances() -> str:
-    """What else a reader must know of a figure: cores, and how busy the machine was."""
+    """The conditions of a measurement: cores and load."""
     return f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
 
 
 def show(name: str, milliseconds: Sequence[float]) -> None:
-    """One line for the times of many runs."""
+    """Prints median, fastest and slowest of several runs."""
     print(
         f"{name}: median {statistics.median(milliseconds):.1f} ms, "
         f"fastest {min(milliseconds):.1f}, slowest {max(milliseconds):.1f} ({len(milliseconds)} runs)",

@@ -1,9 +1,9 @@
-"""How long is a cluster without a master that was killed, with so many trials alive?
+"""How long is a cluster without a master after `kill -9`, with many trials running?
 
-A real `det master`, and agents that this program plays: they say that everything which shall run does. Trials of one
-random search; every twentieth has a report and a checkpoint. Then the master is killed with SIGKILL and started
-again; the clock runs from the kill until it listens, until it answers a user, and until each agent has heard again
-what it shall run.
+A real `det master`; this program plays the agents, which report every allocation as running. The trials belong to one
+random search, and every twentieth has reported a metric and a checkpoint. The master is killed and started again five
+times. The clock runs from the kill until it listens, until it answers a user, and until every agent has received its
+allocations.
 
 Usage: python bench/recovery.py [trials, default 10000]
 """
@@ -24,7 +24,7 @@ SLOTS = 100
 
 
 class Agent:
-    """An agent with many slots and no processes."""
+    """An agent with many slots that starts no processes."""
 
     def __init__(self, name: str) -> None:
         self.name, self.sequence, self.epoch, self.version = name, 0, 0, 0
@@ -56,7 +56,7 @@ def search(trials: int) -> str:
 
 
 def start_again(server: Platform) -> tuple[subprocess.Popen[str], float]:
-    """Kills it, and starts the next one on the same directory; when it listens, in seconds since the kill."""
+    """Kills the master and starts another on its directory; returns it and the seconds until it listens."""
     output = server.directory / f"again-{time.monotonic_ns()}"
     command = [det_program(), "master", "--dir", str(server.directory / "state"), "--port", str(server.port)]
     begin = time.monotonic()
@@ -73,7 +73,7 @@ def start_again(server: Platform) -> tuple[subprocess.Popen[str], float]:
 
 
 def report(server: Platform, wanted: dict[str, Any]) -> None:
-    """A metric and a checkpoint."""
+    """Reports a metric and a checkpoint."""
     trial, token = wanted["trialId"], wanted["token"]
     metrics = {"trialId": trial, "trialRunId": wanted["runId"], "stepsCompleted": 10, "reportTime": None,
                "metrics": {"avgMetrics": {"loss": 0.5}}}  # fmt: skip
@@ -91,7 +91,7 @@ def main() -> None:
             agent.sync(server, token)
         begin = time.monotonic()
         created = server.call("POST", "/api/v1/experiments", {"config": search(trials), "activate": True})
-        print(f"submitted {trials} trials, all placed: {time.monotonic() - begin:.2f} s", flush=True)
+        print(f"submitted and placed {trials} trials: {time.monotonic() - begin:.2f} s", flush=True)
         experiment = created["experiment"]["id"]
         begin = time.monotonic()
         for agent in agents:
@@ -99,9 +99,9 @@ def main() -> None:
                 report(server, wanted)
         for agent in agents:
             agent.sync(server, token)
-        print(f"every twentieth has reported: {time.monotonic() - begin:.1f} s", flush=True)
+        print(f"reported a metric and a checkpoint of every twentieth: {time.monotonic() - begin:.1f} s", flush=True)
         before = {agent.name: sorted(agent.running) for agent in agents}
-        assert sum(map(len, before.values())) == trials, "not all of them run"
+        assert sum(map(len, before.values())) == trials, "some trials do not run"
         times: list[tuple[float, float, float]] = []
         for _ in range(5):
             process, listens = start_again(server)
@@ -119,7 +119,7 @@ def main() -> None:
         size = sum(f.stat().st_size for f in pathlib.Path(server.directory / "state").glob("determined.db*"))
         resident = pathlib.Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]
         for name, column in zip(
-            ("listens", "answers a user", "all agents have heard"), zip(*times, strict=True), strict=True
+            ("listens", "answers a user", "every agent has its allocations"), zip(*times, strict=True), strict=True
         ):
             print(f"{name}: median {statistics.median(column):.2f} s, slowest {max(column):.2f}")
         print(f"database {size / 1e6:.0f} MB, master {int(resident) * 4096 / 1e6:.0f} MB")

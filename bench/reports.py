@@ -1,10 +1,10 @@
-"""How many metric reports a second does a master accept over its API, each durable before it is answered?
+"""How many metric reports per second does a master acknowledge over its API, each of them durable?
 
-A real `det master`. This program plays the agent, so that it learns the tokens of the trials' allocations, and then
-plays k trials at once: each has one connection and sends its next report when the one before was answered.
-The clients are one Python process beside the master: on few cores they take their share of the machine.
+A real `det master`. This program plays the agent, which gives it the tokens of the trials' allocations, and then k
+trials at once: each has one connection and sends its next report when the previous one is answered. All clients share
+one Python process, which takes its part of the CPU on a small machine.
 
-Usage: python bench/reports.py [seconds a line, default 3]
+Usage: python bench/reports.py [seconds per line, default 3]
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ TRIALS = 256
 
 
 class Agent:
-    """An agent with many slots and no processes."""
+    """An agent with many slots that starts no processes."""
 
     def __init__(self, server: Platform) -> None:
         self.server, self.sequence = server, 0
         self.token = (server.directory / "state" / "agent.token").read_text().strip()
 
     def sync(self) -> list[dict[str, object]]:
-        """Says that everything which shall run does; what shall run."""
+        """Registers the slots; returns the allocations that the master wants to run."""
         self.sequence += 1
         slots = [{"id": i, "type": "cpu", "brand": "none", "uuid": f"cpu-{i}"} for i in range(TRIALS)]
         body = {
@@ -40,7 +40,7 @@ class Agent:
 
 
 class Trial:
-    """One trial's connection, with one report on its way."""
+    """The connection of one trial, with one report in flight."""
 
     def __init__(self, port: int, allocation: dict[str, object]) -> None:
         self.id, self.run, self.token = allocation["trialId"], allocation["runId"], allocation["token"]
@@ -62,7 +62,7 @@ class Trial:
         self.socket.sendall((head + body).encode())
 
     def receive(self) -> float:
-        """The seconds that the answer took. A short answer comes in one piece."""
+        """Waits for the answer; returns the seconds it took. A short answer arrives in one piece."""
         answer = self.socket.recv(65536)
         if not answer.startswith(b"HTTP/1.1 200 "):
             raise RuntimeError(answer.decode(errors="replace"))
@@ -89,7 +89,7 @@ def measure(trials: list[Trial], seconds: float) -> None:
     taken.sort()
     median, slow = taken[len(taken) // 2] * 1e3, taken[int(len(taken) * 0.99)] * 1e3
     rate = len(taken) / elapsed
-    print(f"{len(trials):3d} clients: {rate:6.0f} reports/s, answered in {median:.1f} ms (median), {slow:.1f} (99 %)")
+    print(f"{len(trials):3d} clients: {rate:6.0f} reports/s, answered in {median:.1f} ms (median), {slow:.1f} ms (p99)")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-// How long does one plan take, for the largest pool that one master shall have?
+// How long does one plan take, for the largest pool that one master has to serve?
 
 #include <benchmark/benchmark.h>
 
@@ -36,7 +36,7 @@ std::vector<Request> queue(std::int64_t count, Random& random) {
   return requests;
 }
 
-/// Everything is queued at once: as many start as there is room for, the others wait with their reasons.
+/// Everything is queued at once: requests start while there is room, the others wait with a reason.
 void plan(benchmark::State& state, bool busy, Options options) {
   Random random(1);
   const auto agents = pool(state.range(0), busy, random);
@@ -51,7 +51,7 @@ void plan(benchmark::State& state, bool busy, Options options) {
   state.counters["started"] = static_cast<double>(started);
 }
 
-/// A full pool of unimportant tasks on one slot each, and more important ones for which they have to go.
+/// A pool full of low-priority tasks on one slot each, and more important requests that preempt them.
 void preempt(benchmark::State& state) {
   Random random(1);
   const auto agents = pool(state.range(0), true, random);

@@ -1,4 +1,4 @@
-// How many events a second does a search take, and what does a snapshot cost?
+// How many events per second does a search handle, and what does a snapshot cost?
 
 #include <benchmark/benchmark.h>
 
@@ -24,7 +24,7 @@ config::ExperimentConfig random_search(std::int64_t trials, std::int64_t concurr
   return config;
 }
 
-/// A whole search: four events a trial (created, progress, validated, closed).
+/// A whole search with four events per trial: created, progress, validated, closed.
 void search_events(benchmark::State& state) {
   const auto trials = state.range(0);
   for (auto _ : state) {
@@ -90,7 +90,7 @@ void preview_tpe(benchmark::State& state) {
 }
 BENCHMARK(preview_tpe)->ArgName("trials")->Arg(100)->Arg(2'000)->Unit(benchmark::kMillisecond);
 
-/// Driven from outside: each trial is created, trained and closed by an answer; 64 at a time.
+/// A custom search: its answers create, train and close each trial, 64 at a time.
 void custom_search(benchmark::State& state) {
   config::ExperimentConfig config;
   config.searcher.name = "custom";

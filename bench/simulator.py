@@ -1,9 +1,9 @@
-"""How many lives of a cluster does the simulator play in a second?
+"""How many seeds per second does the simulator run?
 
-Runs `det_simulation_test` (tests/simulation: master, agents, trials and storage in one process, swarm faults, every
-invariant checked) from an own range of seeds, first on one core, then with a process a core.
+A seed is one life of a cluster: `det_simulation_test` (tests/simulation) runs master, agents, trials and storage in one
+process, injects faults and checks every invariant. It runs first in one process, then in one process per core.
 
-Usage: python bench/simulator.py [seeds a process, default 4000]
+Usage: python bench/simulator.py [seeds per process, default 4000]
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import time
 from platform_under_test import ROOT, circumstances
 
 PARTS = 4
-"""The test divides its seeds into so many."""
+"""The test divides its seeds into this many parts."""
 
 
 def program() -> pathlib.Path:
     found = sorted((ROOT / "build" / "release").rglob("det_simulation_test"))
     if not found:
-        sys.exit("no det_simulation_test: build it in the release preset")
+        sys.exit("found no det_simulation_test: run `ninja -C build/release det_simulation_test`")
     return found[0]
 
 
 def play(seeds: int, processes: int) -> tuple[float, float]:
-    """Seconds of the clock and of the processors."""
+    """Wall time and processor time of a run, in seconds."""
     environment = os.environ | {"DET_SEEDS": str(seeds * PARTS)}  # each part plays its share
     begin, before = time.monotonic(), os.times()
     running = [
@@ -41,7 +41,7 @@ def play(seeds: int, processes: int) -> tuple[float, float]:
     for process in running:
         text, _ = process.communicate()
         if process.returncode != 0 or "PASSED  ] 1 test" not in text:
-            sys.exit(f"it failed:\n{text[-3000:]}")
+            sys.exit(f"the simulation failed:\n{text[-3000:]}")
     after = os.times()
     return time.monotonic() - begin, after.children_user - before.children_user
 
@@ -53,7 +53,7 @@ def main() -> None:
         played = seeds * processes
         print(
             f"{processes} process{'es' if processes > 1 else ''}: {played} seeds in {seconds:.1f} s, "
-            f"{played / seconds:.0f} a second, {played / work:.0f} a second of processor time",
+            f"{played / seconds:.0f} per second, {played / work:.0f} per second of processor time",
             flush=True,
         )
     print(f"simulator.py {seeds}; {circumstances()}")

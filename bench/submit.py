@@ -1,8 +1,8 @@
-"""How long from submitting an experiment until its first metric is in the master?
+"""How long does it take from submitting an experiment until the master has its first metric?
 
-A real `det up`; the clock starts before the POST of configuration and files, and stops when a reader that follows the
-trial's metrics sees the first one (the report is durable by then). First with the warm worker, then without, then the
-same trial in C++, whose sources were compiled before (where there is `det-trial` beside `det`).
+A real `det up`. The clock starts before the POST of configuration and files, and stops when a client that follows the
+trial's metrics receives the first one, which is durable by then. Measured with a warm worker, without one, and for the
+same trial in C++, compiled beforehand (only if `det-trial` is next to `det`).
 
 Usage: python bench/submit.py [runs, default 12]
 """
@@ -20,7 +20,7 @@ TINY_CXX = TINY.with_name("tiny_cxx")
 
 
 def first_metric(server: Platform, model: pathlib.Path) -> float:
-    """Milliseconds; returns when the experiment is over, so that the next has the slot for itself."""
+    """Milliseconds until the first metric. Waits for the end, so that the next experiment finds the slot free."""
     start = time.monotonic()
     experiment = server.submit(model)
     trials = server.call("GET", f"/api/v1/experiments/{experiment}/trials")["trials"]
@@ -30,7 +30,7 @@ def first_metric(server: Platform, model: pathlib.Path) -> float:
     line = follower.getresponse().readline()
     elapsed = (time.monotonic() - start) * 1e3
     if not json.loads(line)["result"]["metrics"]:
-        raise RuntimeError(f"the first line has no metric: {line!r}")
+        raise RuntimeError(f"the first line of the metric stream has no metric: {line!r}")
     follower.close()
     if (state := server.wait_until_over(experiment)) != "COMPLETED":
         raise RuntimeError(f"experiment {experiment} is {state}")
@@ -39,7 +39,7 @@ def first_metric(server: Platform, model: pathlib.Path) -> float:
 
 def measure(name: str, runs: int, *options: str, model: pathlib.Path = TINY) -> None:
     with platform(*options) as server:
-        server.wait_until_over(server.submit(model), 600)  # until a warm worker is warm, and what is compiled is there
+        server.wait_until_over(server.submit(model), 600)  # lets a warm worker start, and compiles
         time.sleep(3)
         show(name, [first_metric(server, model) for _ in range(runs)])
 
@@ -49,7 +49,7 @@ def main() -> None:
     measure("warm worker", runs)
     measure("cold start", max(10, runs), "--no-warm-worker")
     if pathlib.Path(det_program()).with_name("det-trial").exists():
-        measure("in C++, compiled before", runs, model=TINY_CXX)
+        measure("in C++, compiled beforehand", runs, model=TINY_CXX)
     print(f"submit.py {runs}; {circumstances()}")
 
 

@@ -1,10 +1,12 @@
-"""How much do trials on TensorFlow cost beside TensorFlow and tensorpack alone, and how fast are cached data sets read?
+"""What do trials add to TensorFlow and tensorpack alone, and how fast are cached data sets read?
 
-Processor time a step, one thread, data in memory, each variant in a process of its own, which takes turns with the
-others. `estimator`: a premade classifier (784-128-10, 64 records) under `tf.estimator.train_and_evaluate` and as an
-EstimatorTrial. `tensorpack`: a small network (4 records) under `launch_train_with_config` and as a TensorpackTrial.
-`reads`: records of 784 bytes from a cached data set and from yogadl, in order and shuffled, and from a TFRecord file,
-in order. yogadl is installed for this run alone.
+Processor time per step, one thread, data in memory. Each variant runs in a process of its own; they take turns.
+
+- `estimator`: a premade classifier (784-128-10, 64 records) under `tf.estimator.train_and_evaluate` and as an
+  EstimatorTrial;
+- `tensorpack`: a small network (4 records) under `launch_train_with_config` and as a TensorpackTrial;
+- `reads`: records of 784 bytes from a cached data set and from yogadl, in order and shuffled, and from a TFRecord file
+  in order. yogadl is installed for this run only.
 
 Usage: python bench/tensorflow_trials.py [rounds, default 3]
 """
@@ -28,7 +30,7 @@ RECORDS = 20_000
 
 
 class Clock:
-    """Microseconds of processor a step, after the first ones."""
+    """Microseconds of processor time per step, after the warm-up."""
 
     def __init__(self) -> None:
         self.steps, self.begun, self.ended = 0, 0.0, 0.0
@@ -202,7 +204,7 @@ def tensorpack_trial(place: pathlib.Path) -> None:
 
 
 def reads(place: pathlib.Path) -> None:
-    """Records a second: cached, yogadl, each in order and shuffled, and TFRecord."""
+    """Prints records per second: cached and yogadl, each in order and shuffled, and TFRecord."""
     import numpy as np
     import tensorflow as tf
     import yogadl.storage
@@ -280,7 +282,7 @@ def main() -> None:
         pairs = [[measured(home / "bin" / "python", one.__name__)[0] for one in VARIANTS[name]] for _ in range(rounds)]
         bare, trial = (statistics.median(column) for column in zip(*pairs, strict=True))
         ratio = statistics.median(second / first for first, second in pairs)
-        print(f"{name:10}  alone {bare:8.0f} us a step, as a trial {trial:8.0f}, ratio {ratio:.3f}", flush=True)
+        print(f"{name:10}  alone {bare:8.0f} us per step, as a trial {trial:8.0f}, ratio {ratio:.3f}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         beside = pathlib.Path(directory) / "environment"
         _requirements.build(
@@ -290,7 +292,7 @@ def main() -> None:
     names = ("cached in order", "cached and shuffled", "yogadl in order", "yogadl shuffled", "TFRecord in order")
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         ratio = statistics.median(one / row[-1] for one, row in zip(column, rows, strict=True))
-        print(f"{name:19} {statistics.median(column):8,.0f} records a second, {ratio:.2f} of TFRecord")
+        print(f"{name:19} {statistics.median(column):8,.0f} records per second, {ratio:.2f} times TFRecord")
     print(f"tensorflow_trials.py {rounds}; {circumstances()}")
 
 

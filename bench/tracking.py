@@ -1,21 +1,21 @@
-"""Metrics written and read back: here, in MLflow with SQLite, and in TensorBoard's event files.
+"""How fast are metrics written and read: here, in MLflow with SQLite, and in TensorBoard's event files?
 
-Each client writes as its users would, from one loop, in a process of its own; they take turns, and a figure is the
-median of its turns. What a finished call means differs, and the figures with it:
+Each client writes as its users would: from one loop, in a process of its own. The clients take turns, and a figure is
+the median of its turns. What a call guarantees when it returns differs:
 
-- here a report is durable when the call returns (synced to the disk, like the database of MLflow), and goes into
-  TensorBoard's files as well, unless that is turned off (`plain`);
-- MLflow writes to SQLite in the client's own process (`local`), or through `mlflow server`, as it is started by
-  default. `log_batch` takes a thousand points in one transaction: for those who have them already;
-- TensorBoard promises nothing until its thread gets to it, every 120 s (`queued`). `flushed` waits until the kernel
-  has it, which a killed process survives and a machine that lost its power does not; `synced` adds `fsync`.
+- here, the report is durable: synced to the disk, as in MLflow's database. It also goes to TensorBoard's files, unless
+  that is turned off (`plain`);
+- MLflow writes to SQLite in the client's process (`local`) or through `mlflow server` with its defaults (`server`).
+  `log_batch` writes a thousand points in one transaction, for clients that have so many at hand;
+- TensorBoard guarantees nothing until its thread writes, every 120 s (`queued`). `flushed` waits until the kernel has
+  the data, which survives a killed process but not a power cut; `synced` adds `fsync`.
 
-Then a curve of N points is read whole, as each client's users would, and thinned out to 1,000 points over HTTP, as
-each one's chart does: here the least and the greatest of each part, in MLflow each n-th point, in TensorBoard a sample
-by chance, which its server holds in memory after it has read all files. Charts are medians of seven calls.
+Then a curve of N points is read whole, as the users of each client would, and as a chart of 1,000 points over HTTP. Our
+chart keeps the least and the greatest point of each part; MLflow takes every n-th point; TensorBoard's server keeps a
+random sample in memory once it has read all files. Chart times are medians of seven calls.
 
-MLflow and TensorBoard are not of this platform's environment: install them into one of the bench's own, and name its
-Python. PyTorch, whose `SummaryWriter` is measured, is taken from the interpreter that runs this program.
+MLflow and TensorBoard are not in this project's environment. Install them into a separate one and name its Python.
+PyTorch, for its `SummaryWriter`, is taken from the interpreter that runs this program.
 
     python3 -m venv ~/.cache/det-bench/tracking && ~/.cache/det-bench/tracking/bin/pip install mlflow tensorboard
     python bench/tracking.py [--rounds 3] [--seconds 2] [--points 10000 100000] [--python …/tracking/bin/python]
@@ -44,13 +44,13 @@ from curves import report_curve
 from platform_under_test import ROOT, Platform, circumstances, platform
 
 TRACKERS = ROOT / "bench" / "trackers"
-CHART = 1000  # points: what TensorBoard's charts have by default
+CHART = 1000  # points: the default of TensorBoard's charts
 CHART_CALLS = 7
 OURS = ("core", "plain", "rest")
 
 
 class Worker:
-    """One of the programs in trackers/, which does what it is told and then waits."""
+    """A running program of trackers/, which carries out one command at a time."""
 
     def __init__(self, name: str, python: str, program: str, *arguments: str, log: pathlib.Path) -> None:
         self.name, self._log = name, log
@@ -94,7 +94,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def serving(words: list[str], url: str, log: pathlib.Path) -> Iterator[None]:
-    """A server of somebody else's, until it answers, and its end."""
+    """Starts a server, waits until it answers, and stops it at the end."""
     with log.open("w") as sink:
         process = subprocess.Popen(words, stdout=sink, stderr=subprocess.STDOUT, cwd=log.parent)
     try:
@@ -114,7 +114,7 @@ def serving(words: list[str], url: str, log: pathlib.Path) -> Iterator[None]:
 
 
 def compare(rows: dict[str, list[float]], unit: str, *, more_is_better: bool) -> None:
-    """A line for each: the median, its spread, and how many times as good as the first in the same round."""
+    """One line per row: median, range, and the ratio to the first row (above 1 is better), round by round."""
     first = next(iter(rows.values()))
     for name, figures in rows.items():
         pairs = zip(figures, first, strict=True)
@@ -124,7 +124,7 @@ def compare(rows: dict[str, list[float]], unit: str, *, more_is_better: bool) ->
 
 
 def write(workers: list[Worker], rounds: int, seconds: float, metrics: int, batched: Sequence[Worker] = ()) -> None:
-    """Points a second. Those of `batched` write a thousand at once as well."""
+    """Measures points per second. The workers in `batched` also write a thousand at once."""
     turns = [(one.name, one, metrics) for one in workers]
     turns += [(f"{one.name}, log_batch", one, 1000) for one in batched]
     rows: dict[str, list[float]] = {name: [] for name, _, _ in turns}
@@ -147,7 +147,7 @@ def read_whole(curves: dict[str, tuple[Worker, Any]], points: int, rounds: int) 
 
 
 def draw(charts: dict[str, Callable[[], int]]) -> None:
-    """Times of charts, with the number of points that each one has."""
+    """Measures the charts; each name shows how many points its chart has."""
     found = {name: chart() for name, chart in charts.items()}
     rows: dict[str, list[float]] = {f"{name} ({found[name]})": [] for name in charts}
     for _ in range(CHART_CALLS):
@@ -157,8 +157,8 @@ def draw(charts: dict[str, Callable[[], int]]) -> None:
             rows[f"{name} ({found[name]})"].append((time.monotonic() - begin) * 1e3)
     if not all(
         CHART / 4 <= points <= CHART + 2 for points in found.values()
-    ):  # ours has the first and the last as well
-        raise RuntimeError(f"charts of {found} points; {CHART} were asked for")
+    ):  # ours also has the first and the last point
+        raise RuntimeError(f"the charts have {found} points; expected about {CHART} each")
     compare(rows, "ms", more_is_better=False)
 
 
@@ -174,16 +174,16 @@ def mlflow_chart(url: str, run: str) -> int:
 
 
 def tensorboard_chart(url: str) -> list[Any]:
-    """Of the files that lie in its directory itself: the run `.`."""
+    """The points of the run `.`: the files directly in the log directory."""
     try:
         found: list[Any] = get(f"{url}/data/plugin/scalars/scalars?run=.&tag=loss")
         return found
     except urllib.error.HTTPError:
-        return []  # not read yet
+        return []  # its server has not read the run yet
 
 
 class Trackers:
-    """Everyone who takes part, started, and ended with `stack`."""
+    """Starts all workers and servers; `stack` ends them."""
 
     def __init__(self, python: str, server: Platform, stack: contextlib.ExitStack) -> None:
         self._stack = stack
@@ -194,7 +194,10 @@ class Trackers:
         self.mlflow: list[Worker] = []
         self.tensorboard: list[Worker] = []
         if not pathlib.Path(python).exists():
-            print(f"no MLflow and no TensorBoard: {python} is not there", file=sys.stderr)
+            print(
+                f"skipped MLflow and TensorBoard: {python} does not exist; see --help for how to install them",
+                file=sys.stderr,
+            )
             return
         self.python, self.mlflow_url = python, f"http://127.0.0.1:{free_port()}"
         store = ("--backend-store-uri", f"sqlite:///{self.place}/server.db")
@@ -225,7 +228,7 @@ def read(trackers: Trackers, points: int, rounds: int) -> None:
         curves[f"{one.name}, get_metric_history"] = (one, one.tell("fill", points)["curve"])
     for one in trackers.tensorboard[:1]:
         curves["TensorBoard, EventAccumulator"] = (one, one.tell("fill", points)["curve"])
-    print(f"the whole curve of {points:,} points (milliseconds; times as fast as ours)")
+    print(f"reading a curve of {points:,} points whole (ms; ratio to ours, above 1 is faster)")
     read_whole(curves, points, rounds)
     charts = {"ours": lambda: our_chart(trackers.server, trial)}
     with contextlib.ExitStack() as stack:
@@ -235,8 +238,8 @@ def read(trackers: Trackers, points: int, rounds: int) -> None:
             url, begin = f"http://127.0.0.1:{free_port()}", time.monotonic()
             read_files(stack, trackers.python, files, url, points, trackers.place / "tensorboard")
             charts["TensorBoard, server, from memory"] = lambda: len(tensorboard_chart(url))
-            print(f"  TensorBoard's server has read it {time.monotonic() - begin:.1f} s after its start")
-        print(f"its chart of some {CHART:,} points, and how many it has (milliseconds; times as fast as ours)")
+            print(f"  TensorBoard's server had read the curve {time.monotonic() - begin:.1f} s after its start")
+        print(f"its chart of about {CHART:,} points, exact number in brackets (ms; ratio to ours, above 1 is faster)")
         draw(charts)
 
 
@@ -253,9 +256,9 @@ def main() -> None:
         trackers = Trackers(wanted.python, stack.enter_context(platform(server="master")), stack)
         for one in trackers.all():
             one.tell("write", 0.5, 1)  # imports, first pages, first rows
-        print(f"points a second, one a report (median of {rounds} turns of {seconds:g} s; times as many as ours, core)")
+        print(f"points per second, one per report (median of {rounds} turns of {seconds:g} s; ratio to ours, core)")
         write(trackers.all(), rounds, seconds, 1, batched=trackers.mlflow)
-        print("points a second, ten a report")
+        print("points per second, ten per report")
         write(trackers.all(), rounds, seconds, 10)
         for points in wanted.points:
             read(trackers, points, rounds)
@@ -265,13 +268,13 @@ def main() -> None:
 def read_files(
     stack: contextlib.ExitStack, python: str, directory: str, url: str, points: int, log: pathlib.Path
 ) -> None:
-    """TensorBoard's server on one curve, until it has read its last point."""
+    """Starts TensorBoard's server on one curve and waits until it has read the last point."""
     words = [python, "-m", "tensorboard.main", "--logdir", directory, "--port", url.rpartition(":")[2]]
     stack.enter_context(serving(words, url, log))
     deadline = time.monotonic() + 600
     while not (found := tensorboard_chart(url)) or found[-1][1] != points - 1:
         if time.monotonic() > deadline:
-            raise RuntimeError(f"TensorBoard has not read {directory} in 10 minutes: {log.read_text()[-2000:]}")
+            raise RuntimeError(f"TensorBoard has not read {directory} within 10 minutes: {log.read_text()[-2000:]}")
         time.sleep(0.05)
 
 

@@ -1,6 +1,6 @@
-"""How long a person waits for the pages when there are many experiments, and one with a long curve.
+"""How long does a user wait for the pages, with many experiments and one long curve?
 
-In Chromium, against a real master.
+Measured in Chromium, against a real master.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ entrypoint: model_def:Trial
 
 
 def submit(server: Platform, numbers: range) -> None:
-    """Submits paused experiments over a connection of one's own."""
+    """Submits paused experiments over a connection of its own."""
     mine = Platform(server.process, server.directory, server.port)
     for number in numbers:
         config = CONFIG.format(name=f"model {number % 97}", number=number, label=f"group{number % 13}")
@@ -39,16 +39,16 @@ def main() -> None:
     given = arguments.parse_args()
     wanted: int = given.experiments
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as unlimited:
-        unlimited.write("security: {rate_limit: {per_second: 0}}\n")  # one user sends all that is there
+        unlimited.write("security: {rate_limit: {per_second: 0}}\n")  # one user submits everything
         unlimited.flush()
         measure(given.points, wanted, unlimited.name)
 
 
 def measure(points: int, wanted: int, config: str) -> None:
-    """Fills a master that has this configuration, and has a browser look at it."""
+    """Fills a master with experiments, then measures its pages in a browser."""
     node = shutil.which("node") or str(ROOT / ".venv" / "bin" / "node")
     with platform("--config-file", config, server="master") as server:
-        trial = report_curve(server, points)  # the first experiment: the newest are on the list's first page
+        trial = report_curve(server, points)  # first, so that it is not on the list's first page
         threads = [threading.Thread(target=submit, args=(server, range(1 + i, wanted, 8))) for i in range(8)]
         for thread in threads:
             thread.start()

@@ -1,9 +1,10 @@
-// How fast is a trial in C++, and how far from a bare loop over the same model? `cxx_trials.py` asks the same
-// of Python.
+// How fast is a trial in C++, and how close to a bare loop over the same model? `cxx_trials.py` runs this
+// program and adds the same trials in Python.
 //
-// Prints a line for each model and optimizer: their names, batches a second of processor time of the trial's
-// loop and of the bare loop (the best of all rounds), and the ratio of the two: the median over rounds, in
-// which they take turns every few milliseconds, so that what else runs on the machine falls on both.
+// Prints a line for each model and optimizer: their names, batches per second of processor time of the
+// trial's loop and of the bare loop (the best of all rounds), and the ratio of the two (the median over
+// rounds). The loops take turns every few milliseconds, so that other load on the machine affects both alike.
+//
 // Usage: cxx_trials [seconds per round] [rounds]
 #include <malloc.h>
 #include <torch/torch.h>
@@ -23,14 +24,14 @@ using namespace det::pytorch;
 
 constexpr double kTurn = 0.01;  ///< Seconds until the other loop's turn.
 
-/// Processor time: what else runs on the machine does not count.
+/// Processor time, which leaves out what other processes use.
 double seconds_used() {
   timespec used{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
-/// The same work with nothing around it, and the loss of every batch kept.
+/// The same work without a platform; it keeps the loss of every batch.
 template <typename Model, typename Rule>
 class BareLoop {
  public:
@@ -72,7 +73,7 @@ struct Run {
   }
 };
 
-/// Batches of about one turn, a divisor of the chunk that a trial reports together, or that chunk.
+/// The number of batches of about one turn, at least the chunk that a trial reports together.
 template <typename Loop>
 std::int64_t batches_of_a_turn(Loop& loop, std::int64_t chunk) {
   loop.train(chunk);

@@ -1,10 +1,10 @@
-// How many reports and log lines a second does the store acknowledge as durable?
+// How many reports and log lines per second does the store acknowledge as durable?
 //
 //   store_bench [directory] [seconds per case]
 //
-// "waiting": each committer waits for its acknowledgement before its next report, as a trial does.
-// "pipelined": reports come faster than they are written, so that groups are as large as they get.
-// The directory should be on the disk that is to be measured; a tmpfs measures the processor only.
+// "waiting": each committer waits for the acknowledgement of its report before the next one, as a trial does.
+// "in flight": reports arrive faster than they are written, so that commits are grouped as far as possible.
+// Choose a directory on the disk to be measured; a tmpfs measures only the processor.
 
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ using Seconds = std::chrono::duration<double>;
 std::filesystem::path directory;
 double seconds_per_case = 2;
 
-/// A store in a new file; removed at the end.
+/// A store in a new file, which is removed at the end.
 class Scratch {
  public:
   explicit Scratch(WriterOptions options = {}) {
@@ -108,7 +108,7 @@ Figures waiting(Store& store, int committers) {
 }
 
 Figures pipelined(Store& store, int trials, int in_flight_max) {
-  std::vector<double> latencies;  // only the writer's thread appends
+  std::vector<double> latencies;  // appended to by the writer's thread only
   std::atomic<std::int64_t> done_count = 0;
   std::int64_t sent = 0;
   const auto start = Clock::now();

@@ -1,7 +1,8 @@
-"""MLflow for bench/tracking.py, through its fluent calls, as its users write.
+"""The MLflow client of bench/tracking.py. It uses the fluent API, as MLflow's users do.
 
 Usage: mlflow_runs.py TRACKING_URI
-A thousand metrics a call are a thousand steps of one, through `log_batch`.
+
+A thousand points per call are a thousand steps of one metric, through `log_batch`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import mlflow
 from mlflow.entities import Metric
 from turns import answer, for_seconds, values
 
-BATCH = 1000  # the most that log_batch takes
+BATCH = 1000  # the limit of log_batch
 
 uri = sys.argv[1]
 mlflow.set_tracking_uri(uri)

@@ -1,8 +1,14 @@
-"""This platform for bench/tracking.py, through its Core API outside the cluster and through its REST API.
+"""This platform's client of bench/tracking.py: the Core API outside the cluster, or the REST API.
 
-Usage: ours.py HOW URL
-HOW: `core` reports through `core_v2.train`, which writes TensorBoard's files as well; `plain` is the same without them;
-`rest` posts the reports itself, over one connection.
+Usage: ours.py HOW URL STORAGE
+
+HOW is one of:
+
+- `core`: report through `core_v2.train`, which also writes TensorBoard's files;
+- `plain`: the same without those files;
+- `rest`: post the reports over one connection.
+
+STORAGE is the directory for checkpoints.
 """
 
 from __future__ import annotations
@@ -53,7 +59,7 @@ def report(step: int, metrics: dict[str, float]) -> None:
 
 
 def write(seconds: float, metrics: int) -> dict[str, Any]:
-    connection.close()  # the master may have, while others had their turn
+    connection.close()  # the master may have closed it during the turns of others
     done = for_seconds(seconds, lambda s: report(s, {"loss": 1.0 / s} if metrics == 1 else values(s)), steps)
     return {"points": done["calls"] * metrics, "seconds": time.monotonic() - done["begin"]}
 

@@ -1,8 +1,14 @@
-"""TensorBoard's event files for bench/tracking.py, written by PyTorch's SummaryWriter as PyTorch's users do.
+"""The TensorBoard client of bench/tracking.py. It writes event files through PyTorch's SummaryWriter.
 
 Usage: tensorboard_files.py HOW DIRECTORY TORCH
-HOW: `queued` leaves writing to its thread, `flushed` waits after each report until the kernel has it, `synced` until
-the disk has it, as the others do. TORCH is the directory of packages that has PyTorch, if this interpreter has none.
+
+HOW is one of:
+
+- `queued`: leave the writing to the writer's thread;
+- `flushed`: after each report, wait until the kernel has it;
+- `synced`: after each report, wait until the disk has it, as the other clients do.
+
+TORCH is the package directory that holds PyTorch, for an interpreter without it.
 """
 
 from __future__ import annotations

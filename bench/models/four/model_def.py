@@ -1,4 +1,4 @@
-"""A trial for each of the four models, which writes how long a batch takes."""
+"""A trial for each of the four models; it writes the time per batch to a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from determined.pytorch import PyTorchTrial
 
 
 def timed(name: str) -> type[PyTorchTrial]:
-    """The trial, with the time between two batches that the configuration names written into a file."""
+    """The trial, writing the time per batch between `data.first` and `data.last` to `data.times`."""
     base: Any = trial_class(name)
 
     class Timed(base):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Four small models; ../four_cxx/models.h has the same in C++."""
+"""Four small models; ../four_cxx/models.h has them in C++."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Lstm(nn.Module):
 
 
 class Whole(torch.utils.data.TensorDataset):
-    """Cuts a batch out of the tensors at once, as the C++ data set does."""
+    """Selects a whole batch at once, as the C++ data set does."""
 
     def __getitems__(self, indices: list[int]) -> Any:
         rows = torch.tensor(indices)
@@ -51,7 +51,7 @@ class Whole(torch.utils.data.TensorDataset):
 class Case:
     make: Callable[[], nn.Module]
     batch: int
-    chunk: int  # batches that are reported together
+    chunk: int  # batches reported together
     shape: tuple[int, ...]
     classes: int = 10
     loss: Callable[[Any, Any], torch.Tensor] = nn.functional.cross_entropy

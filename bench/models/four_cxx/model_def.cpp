@@ -1,4 +1,4 @@
-// The trials of ../four, in C++: one for each model, with SGD.
+// The trials of ../four in C++: one for each model, with SGD.
 #include <chrono>
 #include <fstream>
 
@@ -6,7 +6,7 @@
 
 namespace four {
 
-/// Writes the time of a batch, between the first and the last that the configuration names, into a file.
+/// The trial, writing the time per batch between `data.first` and `data.last` to `data.times`.
 template <typename Model>
 class Timed final : public Trial<Model, Sgd> {
   using Base = Trial<Model, Sgd>;

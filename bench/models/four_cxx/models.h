@@ -1,4 +1,4 @@
-// Four small models as Python's ../four/models.py has them.
+// The four small models of ../four/models.py, in C++.
 #pragma once
 
 #include <det/pytorch.h>
@@ -11,7 +11,7 @@ using det::pytorch::TensorDataset;
 struct Tiny {
   static constexpr const char* kName = "tiny";
   static constexpr std::int64_t kBatch = 1;
-  static constexpr std::int64_t kChunk = 1000;  ///< Batches that are reported together.
+  static constexpr std::int64_t kChunk = 1000;  ///< Batches reported together.
   static nn::Sequential model() { return nn::Sequential(nn::Linear(8, 32), nn::Tanh(), nn::Linear(32, 4)); }
   static TensorDataset data() { return {torch::randn({4096, 8}), torch::randn({4096, 4})}; }
   static at::Tensor loss(const at::Tensor& output, const at::Tensor& target) {
@@ -74,7 +74,7 @@ struct Adam {
   static auto options() { return torch::optim::AdamOptions(0.001); }
 };
 
-/// A trial over one of the models.
+/// A trial of one of the models.
 template <typename Model, typename Rule>
 class Trial : public det::pytorch::PyTorchTrial<> {
  public:

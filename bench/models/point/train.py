@@ -1,4 +1,4 @@
-"""A trial that computes one number: what is measured is everything else."""
+"""A trial that computes one number, so that only the platform around it is measured."""
 
 import determined as det
 

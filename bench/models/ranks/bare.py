@@ -1,4 +1,4 @@
-"""What a user would write for torchrun: the same model, data and metrics under DistributedDataParallel."""
+"""The loop a user would write for torchrun: the same model, data and metrics under DistributedDataParallel."""
 
 import sys
 

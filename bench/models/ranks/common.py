@@ -1,4 +1,4 @@
-"""What the trial and the bare script share: the tutorial's CNN over data in memory."""
+"""Shared by the trial and the bare script: the tutorial's CNN on data in memory."""
 
 import pathlib
 import time
@@ -32,7 +32,7 @@ def losses(model: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> dict[s
 
 
 class Clock:
-    """Writes the time between two batches into a file."""
+    """Writes the time per batch, between two batches, to a file."""
 
     def __init__(self, file: str, first: int, last: int) -> None:
         self.file, self.first, self.last = pathlib.Path(file), first, last

@@ -1,4 +1,4 @@
-"""The trial: what `bare.py` does, on the platform."""
+"""The trial that does on the platform what `bare.py` does under torchrun."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-// The trial of ../ranks, in C++.
+// The trial of ../ranks in C++.
 #include <det/pytorch.h>
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace nn = torch::nn;
 
-/// Writes the time between two batches into a file.
+/// Writes the time per batch, between two batches, to a file.
 class Clock {
  public:
   explicit Clock(const det::pytorch::Settings& data)

@@ -1,4 +1,4 @@
-"""A trial that prints: what is measured is the way of its lines into the log."""
+"""A trial that only prints, so that the path of its lines into the log is measured."""
 
 import os
 import sys

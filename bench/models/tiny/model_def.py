@@ -1,4 +1,4 @@
-"""One small layer on sixteen records: a trial whose own work is nearly nothing."""
+"""One small layer on sixteen records: a trial with almost no work of its own."""
 
 from typing import Any
 

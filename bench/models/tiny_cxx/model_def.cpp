@@ -1,4 +1,4 @@
-// ../tiny in C++: a trial whose own work is nearly nothing.
+// ../tiny in C++: a trial with almost no work of its own.
 #include <det/pytorch.h>
 
 class TinyTrial final : public det::pytorch::PyTorchTrial<> {
