@@ -32,7 +32,7 @@ if(DET_SANITIZE)
   add_compile_options(-fsanitize=${DET_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${DET_SANITIZE})
 endif()
-add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_HAS_CO_AWAIT DET_VERSION="${PROJECT_VERSION}")
+add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_HAS_CO_AWAIT)
 
 find_package(fmt REQUIRED)
 find_package(tl-expected REQUIRED)

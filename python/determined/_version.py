@@ -1,3 +1,3 @@
 """The version of the platform."""
 
-__version__ = "0.1.0"
+__version__ = "0.39.0"

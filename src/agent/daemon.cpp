@@ -12,6 +12,7 @@
 #include "det/base/text.h"
 #include "det/http/routing/status.h"
 #include "det/http/wire/wire.h"
+#include "det/version.h"
 
 namespace det::agent {
 

@@ -64,7 +64,7 @@ struct SyncRequest {
   std::int64_t known_epoch = 0;        ///< Of the newest answer seen; 0 before the first.
   std::int64_t known_version = 0;      ///< Likewise: answer when the desired set is newer.
   std::int64_t wait_milliseconds = 0;  ///< Answer after this time at the latest.
-  std::string version;                 ///< The program's, "0.1.0".
+  std::string version;                 ///< The program's, "0.39.0".
   std::string hostname;
   std::string resource_pool;
   std::vector<SlotReport> slots;

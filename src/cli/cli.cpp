@@ -4,11 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 
 #include "det/base/text.h"
 #include "det/cli/command.h"
 #include "det/cli/completion/completion.h"
 #include "det/cli/tasks/terminal.h"
+#include "det/version.h"
 
 extern char** environ;
 
@@ -17,10 +19,10 @@ namespace {
 
 constexpr const char* kGlobalHelp = R"(
 options, before the command:
-  -m, --master ADDRESS  the master; else DET_MASTER, DET_MASTER_ADDR, localhost:8080
-  -u, --user NAME       run as this user
-  -v, --version         print the version and exit
-  -h, --help            print this help and exit
+  -m, --master ADDRESS  Address of the master (default: DET_MASTER, DET_MASTER_ADDR, or localhost:8080)
+  -u, --user NAME       Run as this user
+  -v, --version         Print the version and exit
+  -h, --help            Print this help and exit
 )";
 
 using Words = std::vector<std::string>;
@@ -39,7 +41,7 @@ int usage_error(Console& console, const std::string& path, const std::string& me
                 const std::string& usage = "") {
   if (!usage.empty()) console.warn("usage: " + usage);
   console.fail(fmt::format("{}: {}", path, message));
-  console.warn(fmt::format("Help: {} --help", path));
+  console.warn(fmt::format("For help, run: {} --help", path));
   return kExitUsage;
 }
 
@@ -50,9 +52,9 @@ int report(Console& console, const Command& command, const Error& error) {
   }
   const auto lines = split(trim(error.message()), '\n');
   if (lines.size() == 1) {
-    console.fail(fmt::format("Failed to {}: {}", command.help, lines[0]));
+    console.fail(fmt::format("Failed to {}: {}", action_of(command), lines[0]));
   } else {
-    console.fail(fmt::format("Failed to {}:", command.help));
+    console.fail(fmt::format("Failed to {}:", action_of(command)));
     for (const auto& line : lines) console.fail("  " + line);
   }
   return kExitFailure;
@@ -108,7 +110,7 @@ std::string command_help(const CLI::App& app, const Command& command, const std:
 int run_command(const Command& command, const std::string& path, Words words, Console& console,
                 const Variables& variables, const Globals& globals) {
   CLI::App app;
-  app.set_help_flag("-h,--help", "print this help and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
   const auto action = command.define(app);
   try {
     std::reverse(words.begin(), words.end());
@@ -142,7 +144,8 @@ std::string root_help(const Command& root, const std::vector<ExtraCommand>& extr
     if (command.hidden) continue;
     auto* group = const_cast<Command*>(find_child(shown, command.name));
     if (group != nullptr)
-      group->help = fmt::format("{}; {}", command.help, group->help);
+      group->help = fmt::format("{}; {}{}", command.help, static_cast<char>(std::tolower(group->help[0])),
+                                group->help.substr(1));
     else
       shown.children.push_back({.names = {command.name}, .help = command.help, .example = ""});
   }
@@ -187,7 +190,7 @@ int dispatch(const Command& root, Words words, Console& console, const Variables
     } else if (at_root && word.empty()) {
       console.warn("usage: det [-m ADDRESS] [-u NAME] COMMAND ...");
       console.fail("det: no subcommand specified");
-      console.warn("Help: det --help");
+      console.warn("For help, run: det --help");
       return kExitUsage;
     } else if (word.empty()) {
       console.write(group_help(*here, path));
@@ -240,7 +243,7 @@ int run_line(const Words& arguments, Console& console, const Variables& variable
     if (!value) {
       if (words.empty())
         return usage_error(console, "det",
-                           fmt::format("{} needs {}", name, master ? "an address" : "a name"));
+                           fmt::format("{} needs a value: {}", name, master ? "an address" : "a user name"));
       value = words.front();
       words.erase(words.begin());
     }
@@ -259,8 +262,7 @@ int run(const Words& arguments, Console& console, const Variables& variables,
   const int code = run_line(arguments, console, variables, extra);
   console.flush();
   if (code != 0 || console.written()) return code;
-  console.fail(
-      "Failed to write the result: standard output is full or closed, and what is there is not whole");
+  console.fail("Failed to write the result: standard output is full or closed; the output is incomplete");
   return kExitFailure;
 }
 

@@ -5,6 +5,7 @@
 
 #include "det/cli/command.h"
 #include "det/cli/test_master.h"
+#include "det/version.h"
 
 namespace det::cli {
 namespace {
@@ -29,7 +30,7 @@ TEST(CommandLine, PrintsItsVersion) {
 TEST(CommandLine, SuggestsTheCommandThatWasMeant) {
   const auto outcome = run_words({"experiment", "lsit"}, {});
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("'lsit' is no command of det experiment. Did you mean 'list'?"));
+  EXPECT_THAT(outcome.err, HasSubstr("'lsit' is not a command of det experiment. Did you mean 'list'?"));
   EXPECT_THAT(run_words({"experimant"}, {}).err, HasSubstr("Did you mean 'experiment'?"));
   EXPECT_THAT(run_words({"xyzzy"}, {}).err, ::testing::Not(HasSubstr("Did you mean")));
 }
@@ -63,7 +64,7 @@ TEST(CommandLine, HelpBeforeACommandIsTheHelpOfThatCommand) {
   EXPECT_EQ(run_words({"e", "help", "list"}, {}).out, run_words({"e", "list", "--help"}, {}).out);
   const auto unknown = run_words({"help", "nosuch"}, {});
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("'nosuch' is no command of det"));
+  EXPECT_THAT(unknown.err, HasSubstr("'nosuch' is not a command of det"));
 }
 
 TEST(CommandLine, SaysWhatToDoInsteadOfGroupsThatAreNotThere) {
@@ -73,7 +74,7 @@ TEST(CommandLine, SaysWhatToDoInsteadOfGroupsThatAreNotThere) {
                                       {"oauth", "'det user login"}}) {
     const auto outcome = run_words({word, "local"}, {});
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr(std::string("det: '") + word + "' is not there"));
+    EXPECT_THAT(outcome.err, HasSubstr(std::string("det: '") + word + "' does not exist here"));
     EXPECT_THAT(outcome.err, HasSubstr(instead));
     EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("Did you mean")));
   }
@@ -135,13 +136,13 @@ TEST(CommandLine, HandsTheArgumentsOfTheProgramsCommandsOn) {
     EXPECT_THAT(out.str(), HasSubstr("cluster-message"));
   }
   EXPECT_EQ(run({"master", "start"}, console, {}, extra), 2);
-  EXPECT_THAT(err.str(), HasSubstr("'start' is no command of det master"));
+  EXPECT_THAT(err.str(), HasSubstr("'start' is not a command of det master"));
   out.str("");
   EXPECT_EQ(run({"master", "info", "--help"}, console, {}, extra), 0);
   EXPECT_THAT(out.str(), HasSubstr("usage: det master info"));
   out.str("");
   EXPECT_EQ(run({"--help"}, console, {}, extra), 0);
-  EXPECT_THAT(out.str(), HasSubstr("start a master; ask the master"));
+  EXPECT_THAT(out.str(), HasSubstr("start a master; show the state"));
   EXPECT_THAT(out.str(), ::testing::Not(HasSubstr("shim")));
 }
 
@@ -372,10 +373,10 @@ TEST(Simulate, SaysWhatItCostsAndDrawsIt) {
   const auto file = directory.write("a.yaml", "searcher:\n  name: random\n");
   const auto out =
       det("simulate --agents 2 --slots-per-agent 2 --from-experiment 7 --plot " + file, master).out;
-  for (const auto* part :
-       {"2 agents with 4 slots, policy fifo; 0.1 s a batch", "Results as the 3 trials of experiment 7",
-        "y never ends: too few slots", "the slots are in use for 50 % of that time", "used  |█ |",
-        "          50 ████████████████████████████████████████ 4\n"})
+  for (const auto* part : {"2 agents with 4 slots in total, policy fifo; 0.1 s per batch",
+                           "Metrics follow the curves of the 3 trials of experiment 7",
+                           "y never completes: too few slots", "the slots are in use for 50% of the time",
+                           "used  |█ |", "          50 ████████████████████████████████████████ 4\n"})
     EXPECT_NE(out.find(part), std::string::npos) << part << "\n" << out;
   EXPECT_EQ(json::serialize(*master.last_body("POST /api/v1/simulate").as_object().if_contains("agents")),
             "2");

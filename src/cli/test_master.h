@@ -12,6 +12,7 @@
 #include "det/base/json.h"
 #include "det/cli/cli.h"
 #include "det/http/server/server.h"
+#include "det/version.h"
 
 namespace det::cli::test {
 

@@ -17,8 +17,8 @@ int backup_failed(const Error& error) {
   return 1;
 }
 
-/// What a trial or the master deletes meanwhile is left out: the copy of the database is older, so that only
-/// what is needed no longer can be missing.
+/// Files that are deleted during the copy are left out. The database was copied before, so they are files
+/// that it no longer needs.
 struct Copied {
   std::uintmax_t files = 0, bytes = 0, gone = 0;
 };
@@ -52,26 +52,25 @@ Result<Copied> copy_files(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 int backup(std::vector<std::string> arguments) {
-  CLI::App app(
-      "Copy the state of a master, also of one that runs, into a new directory, in one consistent piece.",
-      "det backup");
+  CLI::App app("Back up the state of a master into a new directory. The master may run meanwhile.",
+               "det backup");
   auto directory = default_directory();
   fs::path target;
   bool without_checkpoints = false;
-  app.add_option("target", target, "A directory that does not exist yet")->type_name("TARGET")->required();
-  app.add_option("--dir", directory, "The master's directory")->capture_default_str();
+  app.add_option("target", target, "Directory to create for the backup")->type_name("TARGET")->required();
+  app.add_option("--dir", directory, "Directory of the master")->capture_default_str();
   app.add_flag("--no-checkpoints", without_checkpoints,
-               "Only the database, without the files of checkpoints");
+               "Back up only the database, without checkpoint files");
   if (const auto code = parse(app, std::move(arguments))) return *code;
   if (fs::exists(target))
     return backup_failed(
         Error(ErrorCode::AlreadyExists,
-              fmt::format("'{}' is there already; name a directory that is not", target.string())));
+              fmt::format("'{}' already exists; name a directory that does not exist yet", target.string())));
   std::error_code code;
   fs::create_directories(target, code);
   if (code)
-    return backup_failed(
-        Error(ErrorCode::Unavailable, fmt::format("cannot make '{}': {}", target.string(), code.message())));
+    return backup_failed(Error(ErrorCode::Unavailable,
+                               fmt::format("cannot create '{}': {}", target.string(), code.message())));
   fs::permissions(target, fs::perms::owner_all, code);
   const auto copied = store::back_up_sqlite(directory / "determined.db", target / "determined.db");
   if (!copied) {
@@ -85,11 +84,11 @@ int backup(std::vector<std::string> arguments) {
   if (!without_checkpoints) {
     const auto files = copy_files(directory / "checkpoints", target / "checkpoints");
     if (!files) return backup_failed(files.error());
-    std::printf("Copied %ju files of checkpoints, %.1f MB%s.\n", files->files,
+    std::printf("Copied %ju checkpoint files, %.1f MB%s.\n", files->files,
                 static_cast<double>(files->bytes) / 1e6,
-                files->gone > 0 ? ", without those that were deleted meanwhile" : "");
+                files->gone > 0 ? ", without those deleted meanwhile" : "");
   }
-  std::printf("To go on from it, put it where it was, %s, and start the master there.\n", directory.c_str());
+  std::printf("To restore the backup, copy it to %s and start the master there.\n", directory.c_str());
   return 0;
 }
 

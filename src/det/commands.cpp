@@ -29,6 +29,7 @@
 #include "det/master/logs/log_ring.h"
 #include "det/master/master.h"
 #include "det/master/pools/pool_settings.h"
+#include "det/version.h"
 
 namespace det::commands {
 namespace {
@@ -57,28 +58,29 @@ struct MasterFlags {
   bool verbose = false;
 
   void add_to(CLI::App& app) {
-    app.add_option("--dir", options.directory, "Where everything is kept")->capture_default_str();
+    app.add_option("--dir", options.directory, "Directory for the state of the master")
+        ->capture_default_str();
     app.add_option("--host", options.address, "Address to listen on")->capture_default_str();
-    app.add_option("--port", options.port, "Port to listen on; 0 takes a free one")->capture_default_str();
+    app.add_option("--port", options.port, "Port to listen on; 0: any free port")->capture_default_str();
     app.add_option("--cluster-name", options.cluster_name, "Name shown to users")->capture_default_str();
     app.add_option(
         "--config-file", config_file,
-        "YAML with resource_manager, resource_pools and webhooks, and defaults under every experiment's "
-        "configuration, e.g. checkpoint_storage");
-    app.add_option("--authz", authz,
-                   "basic: everybody sees all, what cannot be undone is for owners and administrators; rbac: "
-                   "only what a role grants (docs/guide/teams.md); default: the configuration's, else basic")
-        ->check(CLI::IsMember({"basic", "rbac"}));
+        "Configuration file of the master (YAML), such as resource pools, webhooks, and defaults for "
+        "experiments");
     app.add_option(
-           "--idle-seconds", idle_seconds,
-           "For how long the processes of a trial that is paused, or waits for its search, wait on slots "
-           "that nobody needs (docs/guide/scheduling.md); default: the configuration's, else 300")
+           "--authz", authz,
+           "Authorization mode; basic: all users see everything, and only owners and administrators delete; "
+           "rbac: roles decide (default: the configuration's, or basic)")
+        ->check(CLI::IsMember({"basic", "rbac"}));
+    app.add_option("--idle-seconds", idle_seconds,
+                   "Seconds that an idle trial keeps its processes on slots that no other trial needs "
+                   "(default: the configuration's, or 300)")
         ->check(CLI::Range(0, 1'000'000));
     app.add_option("--tls-cert", options.tls_certificate,
-                   "Certificate with its chain (PEM): the port speaks HTTPS only; SIGHUP reads it again");
-    app.add_option("--tls-key", options.tls_key, "Private key of the certificate (PEM)");
-    app.add_flag("--launch-error", options.launch_error, "Refuse experiments that no agent could ever run");
-    app.add_flag("-v,--verbose", verbose, "Log more");
+                   "TLS certificate with its chain (PEM), to serve HTTPS only; SIGHUP reloads it");
+    app.add_option("--tls-key", options.tls_key, "Private key of the TLS certificate (PEM)");
+    app.add_flag("--launch-error", options.launch_error, "Refuse experiments that no agent can run");
+    app.add_flag("-v,--verbose", verbose, "Write debug messages to the log");
   }
 
   Result<void> finish() {
@@ -104,13 +106,14 @@ struct MasterFlags {
   Result<void> read_config_file() {
     if (config_file.empty()) return {};
     std::ifstream file(config_file);
-    if (!file) return invalid_argument("the file {} cannot be read", config_file);
+    if (!file)
+      return invalid_argument("cannot read the configuration file {}: {}", config_file, std::strerror(errno));
     std::stringstream text;
     text << file.rdbuf();
     auto document = config::parse_yaml(text.str());
     if (!document) return invalid_argument("{}: {}", config_file, document.error().front().text);
     if (!document->value.is_object())
-      return invalid_argument("{} is not a map of configuration fields", config_file);
+      return invalid_argument("the configuration file {} must be a map of settings", config_file);
     options.defaults = document->value.as_object();
     options.configuration = options.defaults;
     DET_TRY(options.pools, master::take_pools(options.defaults));
@@ -139,8 +142,8 @@ struct AgentFlags {
     const auto at = text.find('=');
     const auto name = text.substr(0, at);
     if (at == std::string::npos || !api::is_name(name) || !api::is_name(text.substr(at + 1)))
-      return fmt::format("'{}' is no attribute; it must be NAME=VALUE, of letters, digits, dots, - and _",
-                         text);
+      return fmt::format(
+          "attribute '{}' must have the form NAME=VALUE, with letters, digits, '.', '-' and '_'", text);
     options.attributes[name] = text.substr(at + 1);
     return "";
   }
@@ -152,25 +155,26 @@ struct AgentFlags {
   }
 
   void add_to(CLI::App& app) {
-    app.add_option("--agent-id", options.agent_id, "Name of this agent; default: the host's");
-    app.add_option("--slots", options.slots, "Number of slots; default: the GPUs, else one for the CPUs");
-    app.add_option("--resource-pool", options.resource_pool, "Pool to join")->capture_default_str();
+    app.add_option("--agent-id", options.agent_id, "Name of this agent (default: the host name)");
+    app.add_option("--slots", options.slots, "Number of slots (default: one per GPU, or one for the CPUs)");
+    app.add_option("--resource-pool", options.resource_pool, "Resource pool to join")->capture_default_str();
     app.add_option("--label", options.label,
-                   "Run only experiments with this resources.agent_label; default: those without one");
+                   "Run only experiments with this resources.agent_label (default: those without a label)");
     app.add_option("--attribute", attributes,
-                   "NAME=VALUE, for experiments with these resources.agent_attributes; may be repeated")
+                   "Attribute NAME=VALUE, matched against resources.agent_attributes; may be repeated")
         ->check([this](const std::string& text) { return add_attribute(text); });
     app.add_option("--python", options.python, "Python that runs trials")->capture_default_str();
     app.add_option("--python-path", options.python_path,
-                   "Where the package `determined` is, if it is not installed");
+                   "Directory with the Python package determined, if it is not installed");
     app.add_option("--memory-per-slot", options.memory_per_slot,
-                   "Memory that the processes of one slot may use, such as 16GiB; default: no limit")
+                   "Memory limit per slot, such as 16GiB (default: no limit)")
         ->transform(CLI::AsSizeValue(false));
-    app.add_option("--pids-per-slot", options.pids_per_slot,
-                   "Processes and threads that one slot may have; 0: no limit; default: 16384, or less where "
-                   "the machine has few");
+    app.add_option(
+        "--pids-per-slot", options.pids_per_slot,
+        "Maximum number of processes and threads per slot; 0: no limit (default: 16384, or less on a "
+        "small machine)");
     app.add_option("--on-disconnect", options.on_disconnect,
-                   "What trials do when no master answers for a whole lease: continue, or stop")
+                   "What trials do when the lease from the master expires: continue or stop")
         ->transform(CLI::CheckedTransformer(std::map<std::string, agent::OnDisconnect>{
             {"continue", agent::OnDisconnect::Continue}, {"stop", agent::OnDisconnect::Stop}}));
     app.add_flag("--no-isolation", no_isolation, "Run tasks without namespaces and control groups");
@@ -201,9 +205,9 @@ void reload_certificate_on(asio::signal_set& hangup, master::Master& server) {
   hangup.async_wait([&](boost::system::error_code cancelled, int) {
     if (cancelled) return;
     if (const auto loaded = server.reload_certificate(); !loaded)
-      spdlog::error("the TLS certificate stays as it was: {}", loaded.error().message());
+      spdlog::error("cannot reload the TLS certificate, keeping the old one: {}", loaded.error().message());
     else
-      spdlog::info("new connections get the TLS certificate as its file is now");
+      spdlog::info("reloaded the TLS certificate; new connections use it");
     reload_certificate_on(hangup, server);
   });
 }
@@ -218,7 +222,7 @@ int serve(master::MasterOptions options, const std::function<void(master::Master
   asio::signal_set signals(context, SIGINT, SIGTERM);
   signals.async_wait([&](boost::system::error_code cancelled, int) {
     if (cancelled) return;
-    spdlog::info("stopping; running trials go on and report again when the master is back");
+    spdlog::info("stopping; running trials continue and report again when the master is back");
     asio::co_spawn(context, server.stop(), [&](std::exception_ptr) { context.stop(); });
   });
   asio::signal_set hangup(context);
@@ -270,8 +274,7 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
 }
 
 int up(std::vector<std::string> arguments) {
-  CLI::App app("Start a master with an agent inside it: everything on this machine, in one directory.",
-               "det up");
+  CLI::App app("Start a master and an agent on this machine. All state is in one directory.", "det up");
   MasterFlags master_flags;
   AgentFlags agent_flags;
   master_flags.add_to(app);
@@ -314,8 +317,7 @@ int up(std::vector<std::string> arguments) {
 }
 
 int master(std::vector<std::string> arguments) {
-  CLI::App app("Start a master. Agents join it with the token that it writes to DIR/agent.token.",
-               "det master");
+  CLI::App app("Start a master. Agents join it with the token in DIR/agent.token.", "det master");
   MasterFlags flags;
   flags.add_to(app);
   if (const auto code = parse(app, std::move(arguments))) return *code;
@@ -333,7 +335,7 @@ int master(std::vector<std::string> arguments) {
 }
 
 int agent(std::vector<std::string> arguments) {
-  CLI::App app("Start an agent: it offers this machine's slots to a master and runs trials on them.",
+  CLI::App app("Start an agent, which offers the slots of this machine to a master and runs trials on them.",
                "det agent");
   AgentFlags flags;
   bool verbose = false;
@@ -343,16 +345,18 @@ int agent(std::vector<std::string> arguments) {
   flags.add_to(app);
   app.add_option("--master", flags.options.master_url, "URL of the master")->capture_default_str();
   app.add_option("--master-cert-file", certificate,
-                 "File with the certificate of who signed the master's, or with its own; noverify: believe "
-                 "anybody; default: DET_MASTER_CERT_FILE, else the system's authorities");
+                 "CA certificate, or the certificate of the master (PEM); noverify: trust any certificate "
+                 "(default: DET_MASTER_CERT_FILE, or the system's CAs)");
   app.add_option("--master-cert-name", flags.options.trust.name,
-                 "Whom the master's certificate is for, if not for the host of its URL; default: "
-                 "DET_MASTER_CERT_NAME");
-  app.add_option("--token-file", flags.options.token_file, "File with the agents' token")
+                 "Name in the certificate of the master, if it is not the host of the URL (default: "
+                 "DET_MASTER_CERT_NAME)");
+  app.add_option("--token-file", flags.options.token_file, "File with the token for agents")
       ->capture_default_str();
-  app.add_option("--dir", flags.options.state_dir, "Where the agent keeps its state")->capture_default_str();
-  app.add_option("--address", flags.options.advertised_address, "Where other machines reach this one");
-  app.add_flag("-v,--verbose", verbose, "Log more");
+  app.add_option("--dir", flags.options.state_dir, "Directory for the state of the agent")
+      ->capture_default_str();
+  app.add_option("--address", flags.options.advertised_address,
+                 "Address where other machines reach this one");
+  app.add_flag("-v,--verbose", verbose, "Write debug messages to the log");
   if (const auto code = parse(app, std::move(arguments))) return *code;
   flags.finish();
   if (!certificate.empty()) flags.options.trust = http::Trust::from(certificate, flags.options.trust.name);

@@ -6,10 +6,10 @@
 int main(int argc, char** argv) {
   using namespace det;
   const std::vector<cli::ExtraCommand> commands = {
-      {"up", "Start a master with an agent inside it: everything on this machine", commands::up},
+      {"up", "Start a master and an agent on this machine", commands::up},
       {"master", "Start a master", commands::master},
       {"agent", "Start an agent", commands::agent},
-      {"backup", "Copy the state of a master, while it runs", commands::backup},
+      {"backup", "Back up the state of a master, even while it runs", commands::backup},
       {"shim", "Run the task that a directory describes (started by agents)", commands::shim,
        /*hidden=*/true},
   };

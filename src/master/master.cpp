@@ -38,6 +38,7 @@
 #include "det/master/webhooks/webhooks.h"
 #include "det/master/workspaces/place_deletion.h"
 #include "det/master/workspaces/workspaces.h"
+#include "det/version.h"
 
 namespace det::master {
 namespace {
@@ -72,7 +73,7 @@ Result<std::string> secret_in(const std::filesystem::path& file, const char* wha
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0 || ::write(fd, token.data(), token.size()) != static_cast<ssize_t>(token.size()) ||
       ::fsync(fd) != 0)
-    return fail(ErrorCode::Unavailable, "{} cannot be written to {}", what, file.string());
+    return fail(ErrorCode::Unavailable, "cannot write {} to {}", what, file.string());
   ::close(fd);
   return token;
 }
@@ -141,7 +142,8 @@ class Server final : public Master {
     collector_.also_needed([this](const std::string& uuid) -> std::optional<std::string> {
       const auto trial = unmanaged_.needs(uuid);
       if (!trial) return std::nullopt;
-      return fmt::format("the latest of trial {}, which is not finished and resumes from it", *trial);
+      return fmt::format("the latest checkpoint of trial {}, which is not finished and will resume from it",
+                         *trial);
     });
     services_.defaults = options_.defaults;
     if (!services_.defaults.contains("checkpoint_storage"))
@@ -170,14 +172,15 @@ class Server final : public Master {
   }
 
   Result<void> reload_certificate() override {
-    if (!identity_) return failed_precondition("the master was started without a TLS certificate");
+    if (!identity_)
+      return failed_precondition(
+          "the master was started without a TLS certificate; there is nothing to reload");
     DET_TRY(const auto renewed, http::TlsIdentity::load(options_.tls_certificate, options_.tls_key));
     for (const auto& name : identity_->names())
       if (std::ranges::find(renewed->names(), name) == renewed->names().end())
         return failed_precondition(
-            "{} is not for {}, as the one in use is: who calls by that name would trust it no longer. Start "
-            "the "
-            "master again to change the names",
+            "certificate {} does not cover {}, which the certificate in use covers; clients that use that "
+            "name would no longer trust the master. Restart the master to change the names",
             options_.tls_certificate, name);
     identity_ = renewed;
     server_.use(identity_);
@@ -191,20 +194,19 @@ class Server final : public Master {
     boost::system::error_code not_an_address;
     const auto address = asio::ip::make_address(options_.address, not_an_address);
     if (not_an_address)
-      return invalid_argument("'{}' is not an address to listen on; give one like 127.0.0.1 or 0.0.0.0",
-                              options_.address);
+      return invalid_argument(
+          "'{}' is not an address to listen on; use an IP address such as 127.0.0.1 or 0.0.0.0",
+          options_.address);
     if (const auto open = auth_.users_without_password(); !address.is_loopback() && !open.empty())
       return failed_precondition(
-          "the master does not listen on {}, where other machines could reach it, while these users have no "
-          "password: {}. "
-          "Start it on 127.0.0.1, set passwords with 'det -u admin user change-password NAME' or deactivate "
-          "the users, and start again",
+          "the master refuses to listen on {}, which other machines can reach, while these users have no "
+          "password: {}. Start it on 127.0.0.1, set their passwords with 'det -u admin user change-password "
+          "NAME' or deactivate them, then start it again",
           options_.address, fmt::join(open, ", "));
     if (!address.is_loopback() && !identity_)
       spdlog::warn(
-          "the master listens on {} without TLS: passwords, tokens and data can be read on the way; give it "
-          "a "
-          "certificate with --tls-cert and --tls-key",
+          "the master listens on {} without TLS: passwords, tokens and data can be read on the network; set "
+          "a certificate with --tls-cert and --tls-key",
           options_.address);
     DET_TRY([[maybe_unused]] const auto listening,
             server_.listen(options_.address, options_.port).map([] { return true; }));
@@ -265,9 +267,8 @@ class Server final : public Master {
       co_return tl::unexpected(admitted.error());
     // Reports wait; whoever looks at a terminal is told.
     if (store_->disk_full() && changes_something(operation))
-      co_return fail(
-          ErrorCode::Unavailable,
-          "the disk of the master is full: nothing can be changed until there is space; nothing was done");
+      co_return fail(ErrorCode::Unavailable,
+                     "the disk of the master is full; nothing was changed. Free some space and retry");
     co_return co_await check_rights(services_, operation, request, principal);
   }
 
@@ -362,12 +363,12 @@ class Server final : public Master {
       if (steady - ticked_ > 3 * kSecond) liveness_->was_deaf_until(steady);
       ticked_ = steady;
       for (const auto& agent : liveness_->silent(ledger_.cluster().agents(), steady)) {
-        spdlog::warn("agent {} has not called for {} s: nothing new starts there", agent,
+        spdlog::warn("agent {} has not called for {} s; no new tasks are placed on it", agent,
                      cluster::kSilentSeconds);
         events.push_back(cluster::AgentSilent{agent});
       }
       for (const auto& agent : liveness_->lost(ledger_.cluster().agents(), steady)) {
-        spdlog::warn("agent {} was not heard for {} s and is taken for lost", agent, cluster::kLostSeconds);
+        spdlog::warn("agent {} has not called for {} s and is considered lost", agent, cluster::kLostSeconds);
         events.push_back(cluster::AgentLost{agent});
       }
       liveness_->forget_strangers(ledger_.cluster().agents());
@@ -427,7 +428,7 @@ class Server final : public Master {
 }  // namespace
 
 Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, MasterOptions options) {
-  if (sodium_init() < 0) return fail(ErrorCode::Internal, "libsodium does not start");
+  if (sodium_init() < 0) return fail(ErrorCode::Internal, "libsodium cannot be initialized");
   std::shared_ptr<const http::TlsIdentity> identity;
   if (!options.tls_certificate.empty()) {
     DET_TRY(identity, http::TlsIdentity::load(options.tls_certificate, options.tls_key));
@@ -435,7 +436,7 @@ Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, Maste
   std::error_code failed;
   std::filesystem::create_directories(options.directory, failed);
   if (failed)
-    return fail(ErrorCode::Unavailable, "the directory {} cannot be made: {}", options.directory.string(),
+    return fail(ErrorCode::Unavailable, "cannot create the directory {}: {}", options.directory.string(),
                 failed.message());
   store::SqliteOptions where{.path = options.directory / "determined.db",
                              .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};

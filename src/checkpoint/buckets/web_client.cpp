@@ -14,6 +14,7 @@
 
 #include "det/base/json.h"
 #include "det/base/text.h"
+#include "det/version.h"
 
 namespace det::checkpoint {
 

@@ -9,6 +9,7 @@
 #include "det/cli/output/output.h"
 #include "det/http/client/client.h"
 #include "det/http/routing/status.h"
+#include "det/version.h"
 
 namespace det::cli {
 namespace {
@@ -50,28 +51,29 @@ Action define_master_config(CLI::App& app) {
 Action define_master_config_set(CLI::App& app) {
   const auto level = std::make_shared<std::string>();
   app.add_option("--log.level", *level,
-                 "trace, debug, info, warning, error or critical, until the master ends")
+                 "Log level until the master restarts: trace, debug, info, warning, error or critical")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical"}))
       ->required();
-  add_refused(app, "--log.color", "the master's log has colours where it goes to a terminal", true);
+  add_refused(app, "--log.color", "the log of the master has colours exactly when it goes to a terminal",
+              true);
   return [level](Session& session) -> Result<int> {
     json::object body;
     body["config"] = {{"log", {{"level", "LOG_LEVEL_" + upper(*level)}}}};
     body["fieldMask"] = {{"paths", json::array{"log.level"}}};
     DET_TRY(const auto answer, session.patch("/api/v1/master/config", body));
-    session.console().line("The master logs from level {} on", *level);
+    session.console().line("Set the log level of the master to {}", *level);
     return 0;
   };
 }
 
 Command config_commands() {
   return {.names = {"config"},
-          .help = "show configuration of the master, or change what can be changed while it runs",
+          .help = "Show or change the configuration of the master",
           .example = "det -u admin master config --json\ndet -u admin master config set --log.level debug",
-          .children = {{{"show"}, "show configuration of the master", "", define_master_config},
+          .children = {{{"show"}, "Show the configuration of the master", "", define_master_config},
                        {{"set"},
-                        "change configuration of the master",
+                        "Change the configuration of the running master",
                         "det -u admin master config set --log.level debug",
                         define_master_config_set}},
           .default_child = "show"};
@@ -92,9 +94,9 @@ Action define_master_logs(CLI::App& app) {
     std::optional<int> tail;
   };
   const auto options = std::make_shared<Options>();
-  app.add_flag("-f,--follow", options->follow, "show new lines as they come");
-  app.add_option("--tail", options->tail, "only the last N lines")->type_name("N")->check(at_least(0));
-  app.add_flag("--json", options->json, "one JSON object a line");
+  app.add_flag("-f,--follow", options->follow, "Follow the log");
+  app.add_option("--tail", options->tail, "Show only the last N lines")->type_name("N")->check(at_least(0));
+  app.add_flag("--json", options->json, "Print one JSON object per line");
   return [options](Session& session) -> Result<int> {
     QueryItems query;
     if (options->tail == 0 && !options->follow) return 0;
@@ -120,7 +122,7 @@ Action define_message_get(CLI::App& app) {
   return [form](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.get(kMessagePath));
     if (at(answer, "clusterMessage").is_null() && !form->json && !form->yaml)
-      session.console().line("There is no message.");
+      session.console().line("No message is set.");
     else
       show_document(session.console(), *form, at(answer, "clusterMessage"));
     return 0;
@@ -132,11 +134,11 @@ Action define_message_set(CLI::App& app) {
     std::string message, start, end;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("-m,--message,message", options->message, "at most 250 bytes")
+  app.add_option("-m,--message,message", options->message, "Text of at most 250 bytes")
       ->type_name("TEXT")
       ->required();
-  app.add_option("-s,--start", options->start, "from then on, as 2026-11-22T18:00:00Z; now, if absent");
-  app.add_option("-e,--end", options->end, "until then; until it is replaced, if absent");
+  app.add_option("-s,--start", options->start, "Start time, such as 2026-11-22T18:00:00Z (default: now)");
+  app.add_option("-e,--end", options->end, "End time (default: until the message is cleared or replaced)");
   return [options](Session& session) -> Result<int> {
     json::object body{{"message", options->message}};
     if (!options->start.empty()) body["startTime"] = options->start;
@@ -157,11 +159,11 @@ Action define_message_clear(CLI::App&) {
 
 Command message_commands() {
   return {.names = {"cluster-message"},
-          .help = "show a message to all users",
+          .help = "Manage the message that all users see",
           .example = "det -u admin master cluster-message set 'Maintenance at 18:00' -e 2026-11-22T20:00:00Z",
-          .children = {{{"get"}, "show the message", "", define_message_get},
-                       {{"set"}, "set the message", "", define_message_set},
-                       {{"clear"}, "clear the message", "", define_message_clear}},
+          .children = {{{"get"}, "Show the message", "", define_message_get},
+                       {{"set"}, "Set the message", "", define_message_set},
+                       {{"clear"}, "Clear the message", "", define_message_clear}},
           .default_child = "get"};
 }
 
@@ -188,17 +190,17 @@ Action define_version(CLI::App& app) {
 Command master_commands() {
   return {
       .names = {"master"},
-      .help = "ask the master about itself",
+      .help = "Show the state, configuration and logs of the master",
       .example = "det master info\ndet master logs -f",
-      .children = {{{"info"}, "show information about the master", "", define_info},
+      .children = {{{"info"}, "Show information about the master", "", define_info},
                    config_commands(),
-                   {{"logs"}, "show logs of the master", "det master logs -f --tail 20", define_master_logs},
+                   {{"logs"}, "Show logs of the master", "det master logs -f --tail 20", define_master_logs},
                    message_commands()}};
 }
 
 Command version_command() {
   return {.names = {"version"},
-          .help = "show versions of the client and the master",
+          .help = "Show the versions of the client and the master",
           .example = "",
           .define = define_version};
 }

@@ -7,6 +7,7 @@
 #include "det/cli/output/format.h"
 #include "det/http/client/client.h"
 #include "det/http/routing/status.h"
+#include "det/version.h"
 
 namespace det::cli {
 namespace {
@@ -134,7 +135,7 @@ Result<std::string> Session::login(const std::string& user, const std::string& p
   if (!reply.ok()) return tl::unexpected(http::error_of(reply.status, reply.body));
   DET_TRY(const auto answer, json::parse(reply.body));
   auto token = text_at(answer, "token");
-  if (token.empty()) return fail(ErrorCode::Unavailable, "the master answered the login without a token");
+  if (token.empty()) return fail(ErrorCode::Unavailable, "the master accepted the login but sent no token");
   return token;
 }
 
@@ -228,7 +229,8 @@ Result<json::value> Session::json_call(std::string method, const std::string& pa
   if (trim(reply.body).empty()) return json::value(json::object());
   auto answer = json::parse(reply.body);
   if (!answer)
-    return fail(ErrorCode::Unavailable, "what answers at {} is not a master: the answer to {} is not JSON",
+    return fail(ErrorCode::Unavailable,
+                "the server at {} is not a Determined master: its answer to {} is not JSON",
                 client_->url().text(), path);
   return answer;
 }

@@ -12,6 +12,7 @@
 #include "det/http/message.h"
 #include "det/http/tls/tls.h"
 #include "det/http/url.h"
+#include "det/version.h"
 
 namespace det::http {
 

@@ -8,6 +8,7 @@
 
 #include "det/checkpoint/storage.h"
 #include "det/master/webhooks/webhooks.h"
+#include "det/version.h"
 
 namespace det::master {
 namespace {
@@ -115,7 +116,7 @@ asio::awaitable<void> Webhooks::deliver(WebhookId id, Due due) {
   Changes changes;
   if (verdict == Verdict::TryAgain) {
     delivery.next_attempt = now + delay_after(delivery.attempts).count() * kSecond;
-    spdlog::info("webhook {}: event {} was not delivered, {} times by now: {}", id, due.event_id,
+    spdlog::info("webhook {}: event {} was not delivered in {} attempts so far: {}", id, due.event_id,
                  delivery.attempts, outcome_text(answer));
     changes.push_back(store::PutDelivery{delivery});
     remember_outcome(delivery, Delivery::State::Waiting, outcome_text(answer));
@@ -123,7 +124,7 @@ asio::awaitable<void> Webhooks::deliver(WebhookId id, Due due) {
   } else {
     if (verdict == Verdict::GiveUp) {
       ++counts_.given_up;
-      spdlog::warn("webhook {}: event {} is given up after {} attempts: {}", id, due.event_id,
+      spdlog::warn("webhook {}: gave up on event {} after {} attempts: {}", id, due.event_id,
                    delivery.attempts, outcome_text(answer));
     } else {
       ++counts_.delivered;
@@ -180,7 +181,7 @@ asio::awaitable<Result<void>> Webhooks::test(WebhookId id) {
   auto call = call_of(webhook, body_of(webhook.type, notice, settings_.base_url));
   const auto answer = co_await outside_.post(std::move(call));
   if (answer && verdict_of(*answer) == Verdict::Delivered) co_return Result<void>{};
-  co_return failed_precondition("the test did not arrive at webhook {}: {}", id, outcome_text(answer));
+  co_return failed_precondition("the test event did not reach webhook {}: {}", id, outcome_text(answer));
 }
 
 }  // namespace det::master

@@ -14,6 +14,7 @@
 
 #include "det/base/text.h"
 #include "det/pytorch/compile/source.h"
+#include "det/version.h"
 
 namespace det::pytorch {
 

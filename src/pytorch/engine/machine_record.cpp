@@ -20,6 +20,7 @@
 #include "det/pytorch/compile/toolchain.h"
 #include "det/pytorch/engine/process.h"
 #include "det/pytorch/program/sdk.h"
+#include "det/version.h"
 
 namespace det::pytorch {
 

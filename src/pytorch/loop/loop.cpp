@@ -8,6 +8,7 @@
 #include "det/checkpoint/scratch.h"
 #include "det/pytorch/engine/process.h"
 #include "det/pytorch/program/output.h"
+#include "det/version.h"
 
 namespace det::pytorch {
 

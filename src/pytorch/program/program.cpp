@@ -13,6 +13,7 @@
 #include "det/pytorch/program/run_process.h"
 #include "det/pytorch/program/run_warm.h"
 #include "det/pytorch/program/sdk.h"
+#include "det/version.h"
 
 namespace det::pytorch {
 
