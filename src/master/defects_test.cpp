@@ -56,8 +56,9 @@ TEST_F(Defects, ASecondAgentOfTheSameIdIsRefusedAndTheFirstIsNotDisturbed) {
   const auto task = sync("a", 1).desired.at(0);
   const auto refused = sync_as("another", "a", agent_token());
   EXPECT_EQ(refused.status, 409) << refused.text;
-  EXPECT_THAT(refused.text,
-              HasSubstr("an agent with the id 'a' is connected already, from host a; give this one another"));
+  EXPECT_THAT(
+      refused.text,
+      HasSubstr("agent id 'a' is already in use by a connected agent on host a; give this agent another id"));
   const auto still =
       sync("a", 1, {{.allocation_id = task.allocation_id, .state = api::AllocationState::running}});
   ASSERT_EQ(still.desired.size(), 1u);

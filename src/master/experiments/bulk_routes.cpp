@@ -85,7 +85,7 @@ asio::awaitable<Result<std::vector<ExperimentId>>> chosen(Services& s, const std
                                                           const BulkRequest& request) {
   if (!request.filters) {
     if (request.experiment_ids.size() > kMost)
-      co_return invalid_argument("experimentIds names {}; at most {} are done at once",
+      co_return invalid_argument("experimentIds has {} entries; at most {} are allowed in one call",
                                  request.experiment_ids.size(), kMost);
     co_return request.experiment_ids;
   }
@@ -129,7 +129,7 @@ asio::awaitable<Result<ExperimentId>> experiment_of(Services& s, TrialId id) {
     if (!trial) return not_found("run '{}' not found", id);
     if (const auto count = s.store.trials(trial->experiment_id).size(); count != 1)
       return failed_precondition(
-          "run {} is one of {} of experiment {}; this is done to the experiment as a whole", id, count,
+          "run {} is one of {} runs of experiment {}; apply this action to the experiment instead", id, count,
           trial->experiment_id);
     return trial->experiment_id;
   };
@@ -140,7 +140,8 @@ asio::awaitable<Result<BulkRunsReply>> each_run(Services& s, Context context, Ru
                                                 Action action) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (request.run_ids.size() > kMost)
-    co_return invalid_argument("runIds names {}; at most {} are done at once", request.run_ids.size(), kMost);
+    co_return invalid_argument("runIds has {} entries; at most {} are allowed in one call",
+                               request.run_ids.size(), kMost);
   BulkRunsReply reply;
   for (const auto id : request.run_ids) {
     const auto experiment = co_await experiment_of(s, id);
@@ -209,7 +210,8 @@ void add_bulk_routes(http::Router& router, Services& s) {
         [&s, action = action](Context c, BulkRequest r) {
           return each(s, std::move(c), std::move(r), action);
         },
-        Doc{.summary = word + " many experiments: these, or with `filters` all that match; each has a result",
+        Doc{.summary = word + " several experiments: those listed, or all that match `filters`; reports one "
+                              "result for each",
             .tag = "Experiments",
             .takes_body = deletes});
     if (word == "kill" || word == "cancel") continue;
@@ -219,26 +221,29 @@ void add_bulk_routes(http::Router& router, Services& s) {
         [&s, action = action](Context c, RunsRequest r) {
           return each_run(s, std::move(c), std::move(r), action);
         },
-        Doc{.summary = of_runs + " the experiments of runs, each of which is the only one of its experiment",
+        Doc{.summary =
+                of_runs + " the experiments of the given runs; each must be the only run of its experiment",
             .tag = "Trials"});
   }
   router.add<BulkRequest, BulkReply>(
       Verb::Put, "/api/v1/projects/{projectId}/experiments/retain_logs",
       [&s](Context c, BulkRequest r) -> asio::awaitable<Result<BulkReply>> {
-        if (!r.num_days) co_return invalid_argument("numDays is missing; -1 keeps logs for ever");
+        if (!r.num_days)
+          co_return invalid_argument(
+              "numDays is required; give the number of days to keep logs, or -1 to keep them forever");
         const Action keep{[&s, days = *r.num_days](Context, ExperimentId id, std::int64_t) {
                             return retain_logs(s, id, days);
                           },
                           UpdateExperiment};
         co_return co_await each(s, std::move(c), std::move(r), keep);
       },
-      Doc{.summary =
-              "For how many days after their end the logs of many experiments are kept; each has a result",
+      Doc{.summary = "Set how many days the logs of several experiments are kept after they end; reports one "
+                     "result for each",
           .tag = "Logs"});
   router.add<RunsRequest, BulkRunsReply>(
       Verb::Post, "/api/v1/runs/kill",
       [&s](Context c, RunsRequest r) { return kill_runs(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Kill these trials", .tag = "Trials"});
+      Doc{.summary = "Kill several trials", .tag = "Trials"});
 }
 
 }  // namespace det::master

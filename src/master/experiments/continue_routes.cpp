@@ -55,7 +55,8 @@ Result<config::ExperimentConfig> overridden(Services& s, const ExperimentRecord&
   DET_TRY(const auto as_it_was, resolved_with("{}", {}));
   if (as_it_was.document != record.config)
     return failed_precondition(
-        "the configuration of experiment {} is of an earlier release and would mean something else now; fork "
+        "the configuration of experiment {} was written for an earlier release and has another meaning in "
+        "this one; fork "
         "it",
         record.id);
   DET_TRY(const auto policies, policies_of(s, ProjectId(record.project_id)));
@@ -74,9 +75,8 @@ Result<void> check_storage(const ExperimentRecord& record, const config::Experim
   };
   if (place(record.config) != place(config.document))
     return invalid_argument(
-        "checkpoint_storage of experiment {} cannot be changed, but for save_experiment_best, "
-        "save_trial_best and "
-        "save_trial_latest: its checkpoints are where they are",
+        "checkpoint_storage of experiment {} cannot be changed, because its checkpoints are stored there; "
+        "only save_experiment_best, save_trial_best and save_trial_latest can be changed",
         record.id);
   return {};
 }
@@ -86,17 +86,19 @@ Result<void> check(const Stored& stored, ExperimentId id) {
     return not_found("experiment '{}' not found", id);
   const auto name = experiment::searcher_name(stored.record->config);
   if (name == "custom" || name == "pbt")
-    return failed_precondition("experiment {} has the searcher {}, {}: it cannot be continued", id, name,
-                               name == "pbt"
-                                   ? "whose copies begin with checkpoints that are collected when it ends"
-                                   : "whose decisions are made outside, where they know that it is over");
+    return failed_precondition(
+        "experiment {} cannot be continued: it uses the searcher {}, {}", id, name,
+        name == "pbt" ? "whose trials start from checkpoints that are deleted when the experiment ends"
+                      : "whose operations come from a client that was told that the search is over");
   if (name == "single" && stored.trials.size() != 1)
-    return failed_precondition("experiment {} has {} trials; only those with one can be continued", id,
-                               stored.trials.size());
+    return failed_precondition(
+        "experiment {} has {} trials; only an experiment with one trial can be continued", id,
+        stored.trials.size());
   const auto* search = stored.search ? stored.search->if_object() : nullptr;
   if (name != "single" && (search == nullptr || search->contains("search_method_state")))
     return failed_precondition(
-        "experiment {} ended under an earlier release, which did not keep what its search needs to go on",
+        "experiment {} cannot be continued: it ended under an earlier release, which did not store the state "
+        "of its search; submit a new experiment instead",
         id);
   return {};
 }
@@ -106,9 +108,8 @@ Result<void> check_search(const ExperimentRecord& record, const config::Experime
   for (const auto* section : {"searcher", "hyperparameters", "reproducibility"})
     if (record.config.at(section) != config.document.at(section))
       return invalid_argument(
-          "{} of experiment {} cannot be changed: its search goes on where it was. Its sizes can be, with "
-          "`det "
-          "experiment set`, once it is active",
+          "{} of experiment {} cannot be changed, because its search continues where it ended; to change the "
+          "size of the search, use `det experiment set` once the experiment is active",
           section, record.id);
   return {};
 }
@@ -149,7 +150,8 @@ Result<cluster::Event> one_goes_on(Stored stored, std::vector<TrialOperation> do
   auto& trial = stored.trials.front();
   const auto checkpoint = checkpoints.find(trial.id);
   if (checkpoint == checkpoints.end() && stored.record->state == experiment::State::Completed)
-    return failed_precondition("experiment {} has no checkpoint any more to go on from", stored.record->id);
+    return failed_precondition("experiment {} cannot be continued: none of its checkpoints is left",
+                               stored.record->id);
   cluster::ExperimentContinued continued{*std::move(stored.record), std::move(trial), 0, std::move(done)};
   continued.trial.latest_checkpoint = checkpoint == checkpoints.end() ? "" : checkpoint->second.uuid;
   continued.checkpoint_batches = checkpoint == checkpoints.end() ? 0 : checkpoint->second.batches;
@@ -161,12 +163,12 @@ asio::awaitable<Result<ContinueReply>> go_on(Services& s, Context context, Conti
   if (!user) co_return tl::unexpected(user.error());
   const auto id = request.id;
   if (s.unmanaged.has(id))
-    co_return failed_precondition("experiment {} runs outside the cluster (unmanaged); nobody here runs it",
-                                  id);
+    co_return failed_precondition(
+        "experiment {} is unmanaged: it runs outside the cluster, so the cluster cannot continue it", id);
   if (const auto* live = s.ledger.cluster().experiment(id); live != nullptr) {
     if (!live->finished())
-      co_return failed_precondition("experiment {} is not over; pause and activate it, or wait for its end",
-                                    id);
+      co_return failed_precondition(
+          "experiment {} is still running; pause and activate it, or wait until it ends", id);
     co_await s.collector.finished(id);
   }
   if (s.collector.deletes(id)) co_return failed_precondition("experiment {} is being deleted", id);
@@ -220,7 +222,7 @@ void add_continue_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/experiments/continue",
       [&s](Context c, ContinueRequest r) { return go_on(s, std::move(c), std::move(r)); },
       Doc{.summary =
-              "A finished experiment goes on from the newest checkpoints of its trials, under its own id",
+              "Continue a finished experiment from the newest checkpoints of its trials, under the same id",
           .tag = "Experiments",
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
 }

@@ -68,7 +68,7 @@ TEST_F(ContinueTest, AFinishedTrialGoesOnFromItsNewestCheckpointAsTheSameTrial) 
   EXPECT_THAT(operations(task), HasSubstr(R"("length":"1000","completed":true)"));
   EXPECT_THAT(operations(task), HasSubstr(R"("length":"3000","completed":false)"));
   EXPECT_EQ(report(task, "training", 2000, 0.4).status, 200);
-  EXPECT_EQ(go_on(id).status, 400) << "it is not over";
+  EXPECT_EQ(go_on(id).status, 400) << "it is still running";
   save(task, "c3000", 3000);
   EXPECT_EQ(complete(task, 3000).status, 200);
   exit("a", 1, task.allocation_id, 0);
@@ -119,7 +119,7 @@ TEST_F(ContinueTest, OneThatEndedBeforeItsFirstCheckpointBeginsAgain) {
 
 TEST_F(ContinueTest, WhatCannotBeContinuedIsRefusedInWordsAndStaysAsItWas) {
   const auto id = submit();
-  EXPECT_THAT(go_on(id).text, HasSubstr("is not over"));
+  EXPECT_THAT(go_on(id).text, HasSubstr("is still running"));
   EXPECT_EQ(go_on(99).status, 404);
   finish();
   wait_for(id, "STATE_COMPLETED");
@@ -129,7 +129,7 @@ TEST_F(ContinueTest, WhatCannotBeContinuedIsRefusedInWordsAndStaysAsItWas) {
               HasSubstr("only those with searcher.name single can be continued"));
   EXPECT_THAT(go_on(id, "searcher: {max_length: {batches: -1}}").text, HasSubstr("max_length"));
   EXPECT_THAT(go_on(id, "checkpoint_storage: {type: shared_fs, host_path: /elsewhere}").text,
-              HasSubstr("its checkpoints are where they are"));
+              HasSubstr("because its checkpoints are stored there"));
   EXPECT_EQ(experiment(id).at("state").as_string(), "STATE_COMPLETED");
   call(user_, "POST", fmt::format("/api/v1/experiments/{}/archive", id));
   EXPECT_THAT(go_on(id, "searcher: {max_length: {batches: 2000}}").text, HasSubstr("is archived"));
@@ -153,8 +153,9 @@ TEST_F(ContinueTest, ACanceledSearchGoesOnWithTheTrialsThatItWouldHaveHad) {
   call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id));
   exit("a", 1, task.allocation_id, 137);
   wait_for(id, "STATE_CANCELED");
-  EXPECT_THAT(go_on(id, "searcher: {max_trials: 9}").text,
-              HasSubstr("searcher of experiment 1 cannot be changed: its search goes on where it was"));
+  EXPECT_THAT(
+      go_on(id, "searcher: {max_trials: 9}").text,
+      HasSubstr("searcher of experiment 1 cannot be changed, because its search continues where it ended"));
   EXPECT_THAT(go_on(id, "hyperparameters: {rate: 0.5}").text, HasSubstr("hyperparameters of experiment 1"));
   const auto answer = go_on(id, "name: once more\nmax_restarts: 1\n");
   ASSERT_EQ(answer.status, 200) << answer.text;
@@ -198,7 +199,7 @@ TEST_F(ContinueTest, ASearchThatKeptNothingToGoOnWithIsRefusedInWords) {
   call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id));
   for (const auto& task : sync("a", 1).desired) exit("a", 1, task.allocation_id, 137);
   wait_for(id, "STATE_CANCELED");
-  EXPECT_THAT(go_on(id).text, HasSubstr("has the searcher pbt, whose copies begin with checkpoints"));
+  EXPECT_THAT(go_on(id).text, HasSubstr("uses the searcher pbt, whose trials start from checkpoints"));
 }
 
 }  // namespace

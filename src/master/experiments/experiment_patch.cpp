@@ -41,7 +41,7 @@ Result<void> read_resources(const json::value& resources, Reconfiguration& chang
     } else if (name == "resourcePool" || name == "resource_pool" || name == "agentLabel" ||
                name == "agent_label") {
       if (!value.is_string())
-        return invalid_argument("resources.{} is {}; it must be a text", name, json::serialize(value));
+        return invalid_argument("resources.{} is {}; it must be a string", name, json::serialize(value));
       const std::string text(value.get_string());
       (name.starts_with("resource") ? change.resource_pool : change.agent_label) = text;
     } else {
@@ -76,7 +76,8 @@ Result<Reconfiguration> read_change(const ExperimentPatchRequest& request) {
 Result<ExperimentRecord> changed(ExperimentRecord record, ExperimentPatchRequest request,
                                  const Reconfiguration& change) {
   if (change.of_resources())
-    return failed_precondition("experiment {} is finished; its resources decide nothing any more", record.id);
+    return failed_precondition("experiment {} is finished; its resources can no longer be changed",
+                               record.id);
   if (change.of_checkpoints() && record.state == experiment::State::Deleting)
     return failed_precondition("experiment {} is being deleted", record.id);
   if (change.of_checkpoints()) {
@@ -121,7 +122,9 @@ asio::awaitable<Result<void>> extend(Services& s, ExperimentPatchRequest request
   if (change.of_resources() || change.of_checkpoints() || request.name || request.description ||
       request.notes || request.labels)
     co_return invalid_argument(
-        "experiment {} is over: extend its search alone, and change the rest once it is active again", id);
+        "experiment {} is finished; extend its search in a call of its own, and change the rest once it is "
+        "active again",
+        id);
   struct Stored {
     std::optional<ExperimentRecord> record;
     std::optional<json::value> search;
@@ -135,8 +138,8 @@ asio::awaitable<Result<void>> extend(Services& s, ExperimentPatchRequest request
     co_return tl::unexpected(fine.error());
   if (stored.record->state == experiment::State::Completed && !stored.search)
     co_return failed_precondition(
-        "experiment {} is over, and its search cannot be extended: a {} search that is over has nothing more "
-        "to do",
+        "experiment {} is finished and its search cannot be extended: a finished {} search cannot create "
+        "more work",
         id, experiment::searcher_name(stored.record->config));
   cluster::ExperimentExtended extended{*std::move(stored.record), {}, change};
   if (stored.search) extended.search = *std::move(stored.search);
@@ -150,10 +153,11 @@ asio::awaitable<Result<void>> extend(Services& s, ExperimentPatchRequest request
 
 asio::awaitable<Result<void>> patch_experiment(Services& s, ExperimentPatchRequest request, std::string by) {
   if (request.name && request.name->find_first_not_of(" \t\r\n") == std::string::npos)
-    co_return invalid_argument("name is '{}'; an experiment needs a name", *request.name);
+    co_return invalid_argument("name is '{}'; the name of an experiment cannot be empty", *request.name);
   if (request.labels) {
     for (const auto& label : *request.labels)
-      if (trim(label).empty()) co_return invalid_argument("labels has '{}'; a label needs a text", label);
+      if (trim(label).empty())
+        co_return invalid_argument("labels contains '{}'; a label cannot be empty", label);
     const std::set<std::string> once(request.labels->begin(), request.labels->end());
     request.labels->assign(once.begin(), once.end());
   }
@@ -161,8 +165,8 @@ asio::awaitable<Result<void>> patch_experiment(Services& s, ExperimentPatchReque
   if (!change) co_return tl::unexpected(change.error());
   if (s.unmanaged.has(request.id) && (change->of_resources() || change->of_search()))
     co_return failed_precondition(
-        "experiment {} runs outside the cluster (unmanaged); it has no resources here and nobody searches "
-        "for it",
+        "experiment {} is unmanaged: it runs outside the cluster, so it has no resources and no search to "
+        "change",
         request.id);
   const auto* live = s.ledger.cluster().experiment(request.id);
   if (live != nullptr && live->finished() && (change->of_checkpoints() || change->of_search())) {

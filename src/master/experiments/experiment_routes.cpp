@@ -257,7 +257,7 @@ asio::awaitable<Result<Empty>> command_experiment(Services& s, Context context, 
     static constexpr const char* kDone[] = {"activated", "paused", "canceled", "killed"};
     if (s.unmanaged.has(id))
       co_return failed_precondition(
-          "experiment {} runs outside the cluster (unmanaged); it cannot be {} from here: end or start its "
+          "experiment {} is unmanaged: it runs outside the cluster and cannot be {} here; start or stop its "
           "processes where they run",
           id, kDone[static_cast<int>(verb)]);
     const bool ending = verb == cluster::Verb::Cancel || verb == cluster::Verb::Kill;
@@ -308,10 +308,11 @@ asio::awaitable<Result<Empty>> begin_deletion(Services& s, ExperimentId id) {
   const auto checkpoints = co_await offload(s, std::move(read));
   for (const auto& checkpoint : checkpoints)
     if (const auto need = s.collector.need_of(checkpoint.uuid))
-      co_return failed_precondition("checkpoint {} of experiment {} is {}; the experiment cannot be deleted",
+      co_return failed_precondition("experiment {1} cannot be deleted: its checkpoint {0} is {2}",
                                     checkpoint.uuid, id, *need);
   if (s.ledger.cluster().experiment(id) != nullptr)
-    co_return failed_precondition("experiment {} was extended; cancel or kill it before you delete it", id);
+    co_return failed_precondition(
+        "experiment {} was extended and runs again; cancel or kill it before you delete it", id);
   const auto turn = co_await s.edits.take(id);
   record = co_await find(s, id);
   if (!record) co_return tl::unexpected(record.error());
@@ -332,8 +333,10 @@ asio::awaitable<Result<Empty>> remove_tensorboard_files(Services& s, Context con
   auto record = co_await find(s, id);
   if (!record) co_return tl::unexpected(record.error());
   if (!experiment::is_terminal(record->state))
-    co_return failed_precondition("experiment {} is {}; its trials still write their event files", id,
-                                  state_word(s, *record));
+    co_return failed_precondition(
+        "experiment {} is {} and its trials still write TensorBoard files; wait until it ends, or cancel it "
+        "first",
+        id, state_word(s, *record));
   const auto removed = co_await s.collector.remove_tensorboard_files(*std::move(record));
   if (!removed) co_return tl::unexpected(removed.error());
   co_return Empty{};
@@ -346,9 +349,8 @@ void add_experiment_routes(http::Router& router, Services& s) {
   router.add<ListQuery, ExperimentListReply>(
       Verb::Get, "/api/v1/experiments",
       [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
-      Doc{.summary =
-              "List experiments; each word of `search` is in the name, description, a label or the user's "
-              "name, or is the number",
+      Doc{.summary = "List experiments; each word of `search` must occur in the name, the description, a "
+                     "label or the user name, or be the experiment's id",
           .tag = tag});
   router.add<ById, ExperimentReply>(
       Verb::Get, "/api/v1/experiments/{id}",
@@ -360,14 +362,14 @@ void add_experiment_routes(http::Router& router, Services& s) {
         reply.config = reply.experiment.config;
         co_return reply;
       },
-      Doc{.summary = "One experiment", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get an experiment", .tag = tag, .errors = {ErrorCode::NotFound}});
   for (const auto& [word, verb] :
        {std::pair{"activate", cluster::Verb::Activate}, std::pair{"pause", cluster::Verb::Pause},
         std::pair{"cancel", cluster::Verb::Cancel}, std::pair{"kill", cluster::Verb::Kill}})
     router.add<ById, Empty>(
         Verb::Post, fmt::format("/api/v1/experiments/{{id}}/{}", word),
         [&s, verb = verb](Context c, ById q) { return command_experiment(s, std::move(c), q.id, verb); },
-        Doc{.summary = fmt::format("{} the experiment", word),
+        Doc{.summary = fmt::format("{} an experiment", word),
             .tag = tag,
             .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   for (const auto& [word, archived] : {std::pair{"archive", true}, std::pair{"unarchive", false}})
@@ -376,19 +378,19 @@ void add_experiment_routes(http::Router& router, Services& s) {
         [&s, archived = archived](Context c, ById q) {
           return archive_experiment(s, std::move(c), q.id, archived);
         },
-        Doc{.summary = fmt::format("{} the experiment", word),
+        Doc{.summary = fmt::format("{} an experiment", word),
             .tag = tag,
             .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   router.add<ById, Empty>(
       Verb::Delete, "/api/v1/experiments/{id}",
       [&s](Context c, ById q) { return delete_experiment(s, std::move(c), q.id); },
-      Doc{.summary = "Delete a finished experiment, its checkpoints and its event files",
+      Doc{.summary = "Delete a finished experiment with its checkpoints and TensorBoard files",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   router.add<ById, Empty>(
       Verb::Delete, "/api/v1/experiments/{id}/tensorboard-files",
       [&s](Context c, ById q) { return remove_tensorboard_files(s, std::move(c), q.id); },
-      Doc{.summary = "Delete what a finished experiment's trials wrote for TensorBoard",
+      Doc{.summary = "Delete the TensorBoard files of a finished experiment",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   router.add<ExperimentPatchRequest, ExperimentPatchReply>(
@@ -400,10 +402,8 @@ void add_experiment_routes(http::Router& router, Services& s) {
         if (!experiment) co_return tl::unexpected(experiment.error());
         co_return ExperimentPatchReply{*std::move(experiment)};
       },
-      Doc{.summary =
-              "Change name, description, notes, labels, resources (maxSlots, null for none; weight; "
-              "priority), the policy for checkpoints, or how large the search is (maxTrials, maxLength, "
-              "maxConcurrentTrials, numRounds): that of a completed experiment, too",
+      Doc{.summary = "Change the name, description, notes, labels, resources, checkpoint policy or size of "
+                     "the search of an experiment; a larger size continues a completed search",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   for (const bool put : {true, false})
@@ -437,7 +437,9 @@ void add_experiment_routes(http::Router& router, Services& s) {
         const auto archive = co_await offload(s, std::move(read));
         co_return ModelDefinitionReply{archive ? base64_encode(*archive) : ""};
       },
-      Doc{.summary = "The submitted files as a base64 tar.gz", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get the submitted files of an experiment as a tar.gz archive in base64",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
 }
 
 }  // namespace det::master

@@ -52,7 +52,7 @@ Result<void> each_entry(const std::string& packed, const std::function<bool(arch
   archive_read_support_format_tar(reader.get());
   archive_read_support_format_empty(reader.get());
   if (archive_read_open_memory(reader.get(), packed.data(), packed.size()) != ARCHIVE_OK)
-    return fail(ErrorCode::Internal, "the stored model definition cannot be read: {}",
+    return fail(ErrorCode::Internal, "the stored model definition cannot be unpacked: {}",
                 archive_error_string(reader.get()));
   archive_entry* entry = nullptr;
   while (archive_read_next_header(reader.get(), &entry) == ARCHIVE_OK)
@@ -123,8 +123,9 @@ Result<FileReply> file(store::Store& store, const FileRequest& request) {
       return true;
     const auto bytes = archive_entry_size(entry);
     if (bytes > kFileBytesMax) {
-      found = invalid_argument("{} has {} bytes; files up to {} are shown one by one", request.path, bytes,
-                               kFileBytesMax);
+      found = invalid_argument(
+          "file '{}' has {} bytes; a single file can have at most {}. Download the model definition instead",
+          request.path, bytes, kFileBytesMax);
       return false;
     }
     std::string content(static_cast<std::size_t>(bytes), '\0');
@@ -147,7 +148,9 @@ void add_file_tree_routes(http::Router& router, Services& s) {
         auto read = [&s, id = q.experiment_id] { return tree(s.store, id); };
         co_return co_await offload(s, std::move(read));
       },
-      Doc{.summary = "The submitted files as a tree", .tag = "Experiments", .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "List the submitted files of an experiment as a tree",
+          .tag = "Experiments",
+          .errors = {ErrorCode::NotFound}});
   router.add<FileRequest, FileReply>(
       Verb::Post, "/api/v1/experiments/{experimentId}/file",
       [&s](Context c, FileRequest r) -> asio::awaitable<Result<FileReply>> {
@@ -155,7 +158,9 @@ void add_file_tree_routes(http::Router& router, Services& s) {
         auto read = [&s, r] { return file(s.store, r); };
         co_return co_await offload(s, std::move(read));
       },
-      Doc{.summary = "One submitted file, as base64", .tag = "Experiments", .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get a submitted file of an experiment in base64",
+          .tag = "Experiments",
+          .errors = {ErrorCode::NotFound}});
 }
 
 }  // namespace det::master

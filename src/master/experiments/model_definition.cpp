@@ -20,14 +20,17 @@ constexpr std::int32_t kRegular = '0';
 constexpr std::int32_t kDirectory = '5';
 
 Result<void> check_name(const std::string& path) {
-  if (path.empty()) return invalid_argument("modelDefinition has an entry without a name");
+  if (path.empty()) return invalid_argument("modelDefinition has an entry with an empty name");
   if (path.front() == '/')
-    return invalid_argument("modelDefinition entry '{}' is absolute; names are relative to the directory",
-                            path);
+    return invalid_argument(
+        "modelDefinition entry '{}' is an absolute path; it must be relative to the submitted directory",
+        path);
   if (path.find('\0') != std::string::npos)
     return invalid_argument("modelDefinition has a name with a NUL byte");
   for (const auto& part : split(path, '/'))
-    if (part == "..") return invalid_argument("modelDefinition entry '{}' leaves its directory", path);
+    if (part == "..")
+      return invalid_argument(
+          "modelDefinition entry '{}' is outside the submitted directory; remove '..' from its path", path);
   return {};
 }
 
@@ -78,7 +81,8 @@ Result<ModelDefinition> pack(const std::vector<SubmittedFile>& files) {
         std::string(file->path.ends_with('/') ? file->path.substr(0, file->path.size() - 1) : file->path);
     if (name == ".") continue;
     if (const auto fine = check_name(name); !fine) return tl::unexpected(fine.error());
-    if (!names.insert(name).second) return invalid_argument("modelDefinition names '{}' twice", name);
+    if (!names.insert(name).second)
+      return invalid_argument("modelDefinition has two entries named '{}'", name);
     if (file->type != kRegular && file->type != kDirectory)
       return invalid_argument(
           "modelDefinition entry '{}' has type {}; only files (48) and directories (53) are allowed", name,
@@ -101,7 +105,7 @@ Result<ModelDefinition> pack(const std::vector<SubmittedFile>& files) {
     archive_entry_set_size(entry.get(), static_cast<la_int64_t>(content.size()));
     if (archive_write_header(out.get(), entry.get()) < ARCHIVE_WARN) {
       const char* why = archive_error_string(out.get());
-      return invalid_argument("modelDefinition entry '{}' cannot be packed: {}", name,
+      return invalid_argument("modelDefinition entry '{}' cannot be archived: {}", name,
                               why == nullptr ? "unknown reason" : why);
     }
     archive_write_data(out.get(), content.data(), content.size());

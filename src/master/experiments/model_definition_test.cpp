@@ -63,11 +63,11 @@ TEST_P(BadModelDefinition, IsRefusedByName) {
 
 // clang-format off
 INSTANTIATE_TEST_SUITE_P(, BadModelDefinition, ::testing::Values(
-    BadEntry{"leaves_the_directory", file("../evil.py", ""),                    "leaves its directory"},
-    BadEntry{"leaves_it_later",      file("a/../../evil.py", ""),               "leaves its directory"},
-    BadEntry{"absolute",             file("/etc/passwd", ""),                   "is absolute"},
-    BadEntry{"nameless",             file("", ""),                              "without a name"},
-    BadEntry{"twice",                file("fine.py", "y"),                      "twice"},
+    BadEntry{"leaves_the_directory", file("../evil.py", ""),                    "is outside the submitted directory"},
+    BadEntry{"leaves_it_later",      file("a/../../evil.py", ""),               "is outside the submitted directory"},
+    BadEntry{"absolute",             file("/etc/passwd", ""),                   "an absolute path"},
+    BadEntry{"nameless",             file("", ""),                              "with an empty name"},
+    BadEntry{"twice",                file("fine.py", "y"),                      "two entries named"},
     BadEntry{"symbolic_link",        {.path = "link", .type = 50},              "only files (48) and directories (53)"},
     BadEntry{"not_base64",           {.path = "b", .content = "**"},            "not base64"}),
     [](const auto& info) { return info.param.name; });

@@ -153,7 +153,7 @@ asio::awaitable<Result<void>> may_start_from(Services& s, const std::any& princi
     auto read = [&s, id = *request.parent_id] { return s.store.experiment(id); };
     const auto parent = co_await offload(s, std::move(read));
     if (!parent || parent->state == experiment::State::Deleted)
-      co_return not_found("experiment '{}' not found; parentId names it", *request.parent_id);
+      co_return not_found("experiment '{}', given by parentId, not found", *request.parent_id);
     sources.emplace_back(Kind::Experiment, request.parent_id->value());
   }
   if (config.searcher.source_trial_id) sources.emplace_back(Kind::Trial, *config.searcher.source_trial_id);
@@ -202,7 +202,7 @@ Result<json::object> git_of(const SubmitRequest& r) {
                                    {"committer", &r.git_committer},
                                    {"commit_date", &r.git_commit_date}}) {
     if (text->size() > 4096)
-      return invalid_argument("the {} of the git commit has {} bytes; at most 4096 are kept", name,
+      return invalid_argument("the {} of the git commit has {} bytes; at most 4096 are allowed", name,
                               text->size());
     if (!text->empty()) git[name] = *text;
   }
@@ -243,7 +243,7 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
                                request.config.size());
   if (!request.external_experiment_id.empty())
     co_return invalid_argument(
-        "externalExperimentId is '{}'; it is given by PUT /api/v1/experiments/by-external-id/{}, to "
+        "externalExperimentId is '{}'; it can only be set by PUT /api/v1/experiments/by-external-id/{}, for "
         "unmanaged "
         "experiments",
         request.external_experiment_id, request.external_experiment_id);
@@ -345,7 +345,7 @@ Result<std::vector<TrialSummary>> summaries_of(const config::ExperimentConfig& c
     if (!row.lengths.empty()) {
       const auto length = row.lengths.back();
       if (!std::in_range<std::int32_t>(length))
-        return invalid_argument("the search trains {} trials for {} {}; a preview counts to {} only",
+        return invalid_argument("the search would train {} trials for {} {}; a preview covers at most {}",
                                 row.trials, length, unit_of(config.searcher),
                                 std::numeric_limits<std::int32_t>::max());
       summary.unit.name = unit_of(config.searcher);
@@ -402,13 +402,13 @@ void add_submit_routes(http::Router& router, Services& s) {
   router.add<SubmitRequest, SubmitReply>(
       Verb::Post, "/api/v1/experiments",
       [&s](Context c, SubmitRequest r) { return create(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Submit an experiment; `template` names a template",
+      Doc{.summary = "Submit an experiment, optionally with a template",
           .tag = "Experiments",
           .errors = {ErrorCode::NotFound}});
   router.add<PreviewRequest, PreviewReply>(
       Verb::Post, "/api/v1/preview-hp-search",
       [&s](Context c, PreviewRequest r) { return preview(s, std::move(c), std::move(r)); },
-      Doc{.summary = "What a search would do, without doing it", .tag = "Experiments"});
+      Doc{.summary = "Preview the trials of a search without running it", .tag = "Experiments"});
   router.add_raw(Verb::Get, "/api/v1/schemas/experiment-config",
                  [](http::Request) -> asio::awaitable<http::Response> {
                    co_return http::json_response(json::serialize(config::experiment_schema()));

@@ -70,22 +70,23 @@ asio::awaitable<Result<json::object>> put(Services& s, Context context, Template
                                           Wanted wanted) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (request.template_name.find_first_not_of(" \t\r\n") == std::string::npos)
-    co_return invalid_argument("name is '{}'; a template needs a name", request.template_name);
+    co_return invalid_argument("name is '{}'; the name of a template cannot be empty", request.template_name);
   const auto text =
       request.config.is_string() ? std::string(request.config.get_string()) : json::serialize(request.config);
   const auto document = config::parse_yaml(text);
   if (!document)
     co_return invalid_argument("template '{}': {}", request.template_name, document.error().front().text);
   if (!document->value.is_object())
-    co_return invalid_argument("template '{}' is not a map of configuration fields", request.template_name);
+    co_return invalid_argument("template '{}' is not valid: it must be a map of configuration fields",
+                               request.template_name);
   if (const auto problems = config::check_template(text, s.defaults); !problems.empty())
-    co_return invalid_argument("template '{}' is part of no configuration:\n{}", request.template_name,
+    co_return invalid_argument("template '{}' is not valid in any configuration:\n{}", request.template_name,
                                join_errors(problems).message());
   const auto turn = co_await s.templates.take();
   const bool there = co_await exists(s, request.template_name);
   if (there && wanted == Wanted::New)
     co_return fail(ErrorCode::AlreadyExists,
-                   "template '{}' exists already; change it, or choose another name", request.template_name);
+                   "template '{}' already exists; change it, or choose another name", request.template_name);
   if (!there && wanted == Wanted::There)
     co_return not_found("template '{}' not found", request.template_name);
   std::vector<store::Change> changes;
@@ -98,7 +99,7 @@ asio::awaitable<Result<json::object>> put(Services& s, Context context, Template
 asio::awaitable<Result<json::object>> rename(Services& s, Context context, RenameRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (request.new_name.find_first_not_of(" \t\r\n") == std::string::npos)
-    co_return invalid_argument("newName is '{}'; a template needs a name", request.new_name);
+    co_return invalid_argument("newName is '{}'; the name of a template cannot be empty", request.new_name);
   const auto turn = co_await s.templates.take();
   auto read = [&s] { return s.store.templates(); };
   const auto all = co_await offload(s, std::move(read));
@@ -108,7 +109,7 @@ asio::awaitable<Result<json::object>> rename(Services& s, Context context, Renam
   const auto old = named(request.old_name);
   if (old == all.end()) co_return not_found("template '{}' not found", request.old_name);
   if (request.new_name != request.old_name && named(request.new_name) != all.end())
-    co_return fail(ErrorCode::AlreadyExists, "template '{}' exists already; choose another name",
+    co_return fail(ErrorCode::AlreadyExists, "template '{}' already exists; choose another name",
                    request.new_name);
   store::TemplateRecord record = *old;
   record.name = request.new_name;
@@ -146,7 +147,7 @@ void add_template_routes(http::Router& router, Services& s) {
             co_return json::object{{"template", http::to_wire(to_api(record))}};
         co_return not_found("template '{}' not found", q.template_name);
       },
-      Doc{.summary = "One template", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get a template", .tag = tag, .errors = {ErrorCode::NotFound}});
   router.add<TemplatePutRequest, json::object>(
       Verb::Post, "/api/v1/templates/{templateName}",
       [&s](Context c, TemplatePutRequest r) { return put(s, std::move(c), std::move(r), Wanted::New); },
@@ -158,14 +159,14 @@ void add_template_routes(http::Router& router, Services& s) {
   router.add<TemplatePutRequest, json::object>(
       Verb::Patch, "/api/v1/templates/{templateName}",
       [&s](Context c, TemplatePutRequest r) { return put(s, std::move(c), std::move(r), Wanted::There); },
-      Doc{.summary = "Replace a template's configuration",
+      Doc{.summary = "Replace the configuration of a template",
           .tag = tag,
           .errors = {ErrorCode::NotFound},
           .body_member = "config"});
   router.add<RenameRequest, json::object>(
       Verb::Patch, "/api/v1/template/rename",
       [&s](Context c, RenameRequest r) { return rename(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Give a template another name",
+      Doc{.summary = "Rename a template",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::AlreadyExists}});
   router.add<ByName, Empty>(
@@ -180,7 +181,7 @@ void add_template_routes(http::Router& router, Services& s) {
         co_await s.ledger.write(std::move(changes));
         co_return Empty{};
       },
-      Doc{.summary = "Remove a template", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Delete a template", .tag = tag, .errors = {ErrorCode::NotFound}});
 }
 
 }  // namespace det::master

@@ -47,7 +47,7 @@ TEST_F(TemplateTest, IsCreatedOnceChangedWhereItIsAndRemovedOnce) {
   EXPECT_EQ(call(user_, "POST", "/api/v1/templates/small", body).status, 200);
   const auto again = call(user_, "POST", "/api/v1/templates/small", body);
   EXPECT_EQ(again.status, 409);
-  EXPECT_NE(again.text.find("template 'small' exists already"), std::string::npos) << again.text;
+  EXPECT_NE(again.text.find("template 'small' already exists"), std::string::npos) << again.text;
   EXPECT_EQ(call(user_, "PATCH", "/api/v1/templates/small", json::object{{"max_restarts", 3}}).status, 200);
   const auto rename = [&](const char* from, const char* to) {
     return call(user_, "PATCH", "/api/v1/template/rename", json::object{{"oldName", from}, {"newName", to}});

@@ -18,8 +18,10 @@ Result<void> found_by(const config::CheckpointStorage& here, const config::Check
   if (wanted == written) return {};
   DET_TRY(const auto copied, own->exists(uuid));
   if (copied) return {};
-  return invalid_argument("checkpoint {} is in {}; the trial looks for it in {}, where it is not", uuid,
-                          written.parent_path().string(), wanted.parent_path().string());
+  return invalid_argument(
+      "checkpoint {} is stored in {}, but the new trial would look for it in {}; use the checkpoint_storage "
+      "of the experiment that wrote it",
+      uuid, written.parent_path().string(), wanted.parent_path().string());
 }
 
 Result<void> can_start_from(store::Store& store, const config::CheckpointStorage& storage,
@@ -30,7 +32,10 @@ Result<void> can_start_from(store::Store& store, const config::CheckpointStorage
   if (checkpoint->state == CheckpointState::Deleted)
     return invalid_argument("no checkpoint found with UUID {}: it was deleted", uuid);
   if (checkpoint->state != CheckpointState::Completed)
-    return invalid_argument("checkpoint {} lacks files, some were deleted; no trial can start from it", uuid);
+    return invalid_argument(
+        "checkpoint {} is incomplete: some of its files were deleted, so no trial can start from it; choose "
+        "another checkpoint",
+        uuid);
   const auto source = store.experiment(checkpoint->experiment_id);
   if (!source) return {};
   DET_TRY(const auto config, config::from_document(source->config));

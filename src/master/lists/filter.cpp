@@ -15,15 +15,16 @@ constexpr const char* kComparisons[] = {"=",  "!=",       "<",           "<=",  
                                         ">=", "contains", "notContains", "isEmpty", "notEmpty"};
 
 Result<Condition> parse_condition(const json::value& value, int depth) {
-  if (depth > kDepthMax) return invalid_argument("filter is nested more than {} levels deep", kDepthMax);
+  if (depth > kDepthMax)
+    return invalid_argument("filter is nested more than {} levels deep; simplify it", kDepthMax);
   if (!value.is_object())
-    return invalid_argument("filter has {} where a group or a field must be", json::serialize(value));
+    return invalid_argument("filter has {} where a group or a field is expected", json::serialize(value));
   const auto& o = value.get_object();
   Condition condition;
   if (const auto* children = o.if_contains("children"); children != nullptr && children->is_array()) {
     const auto join = json::text_member(o, "conjunction");
     if (join != "and" && join != "or")
-      return invalid_argument("filter: conjunction is '{}'; it must be and or or", join);
+      return invalid_argument("filter: conjunction is '{}'; it must be 'and' or 'or'", join);
     condition.join = join == "and" ? Join::And : Join::Or;
     for (const auto& child : children->get_array()) {
       DET_TRY(auto parsed, parse_condition(child, depth + 1));
@@ -33,7 +34,7 @@ Result<Condition> parse_condition(const json::value& value, int depth) {
   }
   condition.column = json::text_member(o, "columnName");
   condition.comparison = json::text_member(o, "operator");
-  if (condition.column.empty()) return invalid_argument("filter has a field without columnName");
+  if (condition.column.empty()) return invalid_argument("filter has a field without a columnName");
   if (std::find(std::begin(kComparisons), std::end(kComparisons), condition.comparison) ==
       std::end(kComparisons))
     return invalid_argument("filter: the operator of {} is '{}'; it must be one of {}", condition.column,
@@ -108,7 +109,7 @@ Result<Filter> parse_filter(const std::string& text) {
   Filter filter;
   if (text.empty()) return filter;
   DET_TRY(const auto document, json::parse(text));
-  if (!document.is_object()) return invalid_argument("filter is no JSON object");
+  if (!document.is_object()) return invalid_argument("filter is not a JSON object");
   const auto& o = document.get_object();
   if (const auto* group = o.if_contains("filterGroup"); group != nullptr && !group->is_null()) {
     DET_TRY(filter.root, parse_condition(*group, 0));
@@ -134,7 +135,7 @@ Result<std::vector<SortKey>> parse_sort(const std::string& text) {
     const auto equals = part.rfind('=');
     const auto order = equals == std::string::npos ? "" : part.substr(equals + 1);
     if (order != "asc" && order != "desc")
-      return invalid_argument("sort has '{}'; write column=asc or column=desc, with commas between", part);
+      return invalid_argument("sort has '{}'; write column=asc or column=desc, separated by commas", part);
     keys.push_back({part.substr(0, equals), order == "desc"});
     begin = end + 1;
   }

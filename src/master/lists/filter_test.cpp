@@ -66,7 +66,7 @@ TEST(Filter, JoinsConditionsByAndAndOr) {
 }
 
 TEST(Filter, SaysWhatIsWrong) {
-  for (const auto& [text, word] : {std::pair<std::string, std::string>{"[1]", "no JSON object"},
+  for (const auto& [text, word] : {std::pair<std::string, std::string>{"[1]", "not a JSON object"},
                                    {"{", "JSON"},
                                    {group("xor", ""), "conjunction is 'xor'"},
                                    {group("and", field("id", "~", "1")), "operator of id is '~'"},

@@ -335,8 +335,9 @@ void add_find_routes(http::Router& router, Services& s) {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         co_return co_await find_experiments(s, c.principal, std::move(r));
       },
-      Doc{.summary = "Experiments by a filter and an order of any columns; `filter` is JSON, `sort` like "
-                     "startTime=desc,name=asc",
+      Doc{.summary =
+              "Search experiments, filtered and sorted by any columns; `filter` is JSON, `sort` is like "
+              "startTime=desc,name=asc",
           .tag = "Experiments"});
   router.add<FindRequest, FoundRunsReply>(
       Verb::Post, "/api/v1/runs",
@@ -344,7 +345,8 @@ void add_find_routes(http::Router& router, Services& s) {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         co_return co_await find_runs(s, c.principal, std::move(r));
       },
-      Doc{.summary = "Trials of all experiments by a filter and an order of any columns", .tag = "Trials"});
+      Doc{.summary = "Search the trials of all experiments, filtered and sorted by any columns",
+          .tag = "Trials"});
 }
 
 }  // namespace det::master

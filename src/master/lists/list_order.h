@@ -18,10 +18,11 @@ inline Result<void> check_order(std::string_view sort_by, std::string_view order
     return text.find_first_not_of("0123456789") == std::string_view::npos;
   };
   if (!is_number(sort_by) && !sort_by.starts_with("SORT_BY_"))
-    return invalid_argument("'{}' is nothing to sort by; use names like SORT_BY_START_TIME", sort_by);
+    return invalid_argument(
+        "sortBy is '{}', which is not supported here; use a name such as SORT_BY_START_TIME", sort_by);
   if (!is_number(order_by) && order_by != "ORDER_BY_UNSPECIFIED" && order_by != "ORDER_BY_ASC" &&
       order_by != "ORDER_BY_DESC")
-    return invalid_argument("'{}' is not an order; use ORDER_BY_ASC or ORDER_BY_DESC", order_by);
+    return invalid_argument("orderBy is '{}'; it must be ORDER_BY_ASC or ORDER_BY_DESC", order_by);
   return {};
 }
 

@@ -242,13 +242,14 @@ void add_project_column_routes(http::Router& router, Services& s) {
   router.add<ColumnsQuery, ColumnsReply>(
       Verb::Get, "/api/v1/projects/{id}/columns",
       [&s](Context, ColumnsQuery q) { return of_project<ColumnsReply>(s, q.id, q, columns); },
-      Doc{.summary = "What the project's experiments, or runs, can be filtered and ordered by",
+      Doc{.summary =
+              "List the columns by which the experiments or runs of a project can be filtered and sorted",
           .tag = tag,
           .errors = missing});
   router.add<RangesQuery, RangesReply>(
       Verb::Get, "/api/v1/projects/{id}/experiments/metric-ranges",
       [&s](Context, RangesQuery q) { return of_project<RangesReply>(s, q.id, q.id, ranges); },
-      Doc{.summary = "The least and the greatest value of each metric in the project",
+      Doc{.summary = "Get the smallest and the largest value of each metric in a project",
           .tag = tag,
           .errors = missing});
   router.add<MetadataQuery, ProjectMetadataReply>(
@@ -256,7 +257,7 @@ void add_project_column_routes(http::Router& router, Services& s) {
       [&s](Context, MetadataQuery q) {
         return of_project<ProjectMetadataReply>(s, q.project_id, q, metadata_values);
       },
-      Doc{.summary = "The texts that trials of the project have at this key of their metadata",
+      Doc{.summary = "List the text values of a metadata key among the trials of a project",
           .tag = tag,
           .errors = missing});
   router.add<LabelsQuery, ProjectLabelsReply>(
@@ -266,7 +267,8 @@ void add_project_column_routes(http::Router& router, Services& s) {
         auto read = [&s, id = q.project_id, seen = std::move(seen)] { return labels(s.store, id, seen); };
         co_return co_await offload(s, std::move(read));
       },
-      Doc{.summary = "The labels of experiments, of one project or of all, the most used first",
+      Doc{.summary =
+              "List the labels of the experiments of one project or of all projects, the most used first",
           .tag = "Experiments"});
 }
 

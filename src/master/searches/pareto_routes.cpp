@@ -46,13 +46,14 @@ Result<std::vector<Metric>> parse(const std::vector<std::string>& texts) {
         metric.name = text.substr(0, text.size() - 4);
         metric.smaller_is_better = std::string_view(direction) == ":min";
       }
-    if (metric.name.empty()) return invalid_argument("metrics has one without a name: \"{}\"", text);
+    if (metric.name.empty()) return invalid_argument("metrics has \"{}\", which names no metric", text);
     for (const auto& other : metrics)
-      if (other.name == metric.name) return invalid_argument("metrics names {} twice", metric.name);
+      if (other.name == metric.name)
+        return invalid_argument("metrics has '{}' twice; remove one", metric.name);
     metrics.push_back(std::move(metric));
   }
   if (metrics.size() < 2 || metrics.size() > kMetricsMax)
-    return invalid_argument("metrics names {}; name from 2 to {} of them", metrics.size(), kMetricsMax);
+    return invalid_argument("metrics has {} entries; it must have from 2 to {}", metrics.size(), kMetricsMax);
   return metrics;
 }
 
@@ -109,7 +110,8 @@ void add_pareto_routes(http::Router& router, Services& s) {
   router.add<ParetoQuery, ParetoReply>(
       Verb::Get, "/api/v1/experiments/{experimentId}/pareto",
       [&s](Context c, ParetoQuery q) { return pareto(s, std::move(c), std::move(q)); },
-      Doc{.summary = "Validations that no other one of the experiment beats in all of the metrics",
+      Doc{.summary = "List the Pareto-optimal validations of an experiment: those that no other validation "
+                     "beats in all metrics",
           .tag = "Experiments",
           .errors = {ErrorCode::NotFound}});
 }

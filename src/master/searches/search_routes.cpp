@@ -129,7 +129,8 @@ Result<SearchWish> to_wish(const SearcherOperation& operation, std::size_t numbe
                     operation.set_searcher_progress.has_value();
   if (given != 1)
     return invalid_argument(
-        "operation {} has {} kinds; give one of createTrial, trialOperation, closeTrial, shutDown and "
+        "operation {} has {} kinds; give exactly one of createTrial, trialOperation, closeTrial, shutDown "
+        "and "
         "setSearcherProgress",
         number, given);
   SearchWish wish;
@@ -137,14 +138,14 @@ Result<SearchWish> to_wish(const SearcherOperation& operation, std::size_t numbe
     wish.request_id = operation.create_trial->request_id;
     const auto parsed = json::parse(operation.create_trial->hyperparams);
     if (!parsed || !parsed->is_object())
-      return invalid_argument("the hyperparams of trial {} are no JSON object: {}", wish.request_id,
+      return invalid_argument("hyperparams of trial {} is {}; it must be a JSON object", wish.request_id,
                               operation.create_trial->hyperparams.substr(0, 200));
     wish.hparams = parsed->get_object();
     wish.checkpoint = operation.create_trial->checkpoint_uuid;
   } else if (operation.trial_operation) {
     if (!operation.trial_operation->validate_after)
-      return invalid_argument("operation {} is a trialOperation that says nothing; give validateAfter",
-                              number);
+      return invalid_argument(
+          "operation {} is a trialOperation without validateAfter; give the length to train", number);
     wish.kind = SearchWish::Kind::ValidateAfter;
     wish.request_id = operation.trial_operation->validate_after->request_id;
     wish.length = operation.trial_operation->validate_after->length;
@@ -175,7 +176,9 @@ json::object over(Services& s, const experiment::ExperimentRecord& record) {
 
 Error decides_by_itself(ExperimentId id) {
   return Error(ErrorCode::FailedPrecondition,
-               fmt::format("experiment {} decides by itself; only searcher.name custom has events", id));
+               fmt::format("experiment {} has a built-in searcher; only experiments with searcher.name "
+                           "'custom' have searcher events",
+                           id));
 }
 
 /// The queue of a live experiment; while it stops nothing can be answered, and nothing is there.
@@ -260,7 +263,7 @@ asio::awaitable<Result<Empty>> answer(Services& s, Context context, AnswerReques
     co_await s.ledger.durable();
     auto record = co_await stored(s, request.experiment_id);
     if (!record) co_return tl::unexpected(record.error());
-    co_return failed_precondition("experiment {} is {}; its search takes no more operations",
+    co_return failed_precondition("experiment {} is {}; its search accepts no more operations",
                                   request.experiment_id,
                                   state_name(s, *record).substr(std::string_view("STATE_").size()));
   }
@@ -287,14 +290,13 @@ void add_search_routes(http::Router& router, Services& s) {
   router.add<EventsQuery, EventsReply>(
       Verb::Get, "/api/v1/experiments/{experimentId}/searcher_events",
       [&s](Context c, EventsQuery q) { return events(s, std::move(c), std::move(q)); },
-      Doc{.summary =
-              "What happened in a custom search and is not answered yet; waits until there is something",
+      Doc{.summary = "Wait for the unanswered events of a custom search",
           .tag = "Custom searchers",
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   router.add<AnswerRequest, Empty>(
       Verb::Post, "/api/v1/experiments/{experimentId}/searcher_operations",
       [&s](Context c, AnswerRequest r) { return answer(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Answer an event of a custom search, and all before it, with operations",
+      Doc{.summary = "Answer an event of a custom search, and all events before it, with operations",
           .tag = "Custom searchers",
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
 }

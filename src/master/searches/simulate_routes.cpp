@@ -51,7 +51,8 @@ Result<std::vector<forecast::Machine>> machines(Services& s, const SimulateReque
     for (int i = 0; i < *r.agents; ++i) all.push_back({.id = fmt::format("agent{:05}", i), .slots = slots});
     return all;
   }
-  if (r.slots_per_agent) return invalid_argument("slotsPerAgent is given without agents");
+  if (r.slots_per_agent)
+    return invalid_argument("slotsPerAgent is given without agents; give the number of agents as well");
   for (const auto& [id, agent] : s.ledger.cluster().agents())
     if (agent.resource_pool == pool && agent.connected && agent.enabled)
       all.push_back({.id = id,
@@ -60,7 +61,7 @@ Result<std::vector<forecast::Machine>> machines(Services& s, const SimulateReque
                      .attributes = agent.attributes});
   if (all.empty())
     return failed_precondition(
-        "resource pool {} has no agents now; say how many to simulate: agents and "
+        "resource pool {} has no agents now; give the number to simulate with agents and "
         "slotsPerAgent",
         pool);
   return all;
@@ -77,7 +78,7 @@ Result<cluster::PoolSettings> pool_settings(Services& s, const SimulateRequest& 
       settings.policy = policy;
       return settings;
     }
-  return invalid_argument("policy is \"{}\"; it must be fifo, round_robin, fair_share or priority", r.policy);
+  return invalid_argument("policy is '{}'; it must be fifo, round_robin, fair_share or priority", r.policy);
 }
 
 /// What the trials of an experiment reported. Reads the store: on the pool.
@@ -176,7 +177,7 @@ void add_simulate_routes(http::Router& router, Services& s) {
   router.add<SimulateRequest, SimulateReply>(
       Verb::Post, "/api/v1/simulate",
       [&s](Context c, SimulateRequest r) { return simulate(s, std::move(c), std::move(r)); },
-      Doc{.summary = "What experiments would do on a cluster, without running them",
+      Doc{.summary = "Simulate experiments on a cluster without running them",
           .tag = "Experiments",
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
 }

@@ -80,16 +80,17 @@ using Rounds = std::map<std::string, std::shared_ptr<Round>>;
 /// The round that this peer belongs to: that in which it asked before, else the one that is not full.
 Result<std::shared_ptr<Round>> join(Rounds& rounds, PeerRequest request) {
   if (request.num_peers < 1 || request.num_peers > kPeersMax)
-    return invalid_argument("numPeers is {}; must be from 1 to {}", request.num_peers, kPeersMax);
+    return invalid_argument("numPeers is {}; it must be from 1 to {}", request.num_peers, kPeersMax);
   if (const auto size = json::serialize(request.data).size(); size > kDataBytesMax)
-    return invalid_argument("data has {} bytes; a peer can tell the others {}", size, kDataBytesMax);
+    return invalid_argument("data has {} bytes; at most {} are allowed", size, kDataBytesMax);
   auto& last = rounds[request.allocation_id];
   const bool again = last != nullptr && last->data.contains(request.request_uuid);
   if (last == nullptr || (last->full() && !again))
     last = std::make_shared<Round>(Round{{}, request.num_peers});
   if (request.num_peers != last->peers)
-    return invalid_argument("numPeers is {}, but peers of this round wait for {}", request.num_peers,
-                            last->peers);
+    return invalid_argument(
+        "numPeers is {}, but the other peers of this round expect {}; all must give the same number",
+        request.num_peers, last->peers);
   if (!again) last->data[request.request_uuid] = std::move(request.data);
   return last;
 }
@@ -106,7 +107,7 @@ asio::awaitable<Result<PeersReply>> gather(Services& s, std::shared_ptr<Rounds> 
   s.ledger.ring(Ledger::allocation_key(id));
   while (!round->full()) {
     if (until(deadline).count() == 0)
-      co_return fail(ErrorCode::Unavailable, "{} of {} processes of allocation {} have come; ask again",
+      co_return fail(ErrorCode::Unavailable, "{} of {} processes of allocation {} have called; retry",
                      round->data.size(), round->peers, id);
     co_await s.ledger.wait(Ledger::allocation_key(id), until(deadline));
     if (const auto allowed = require_allocation(s, context.principal, id); !allowed)
@@ -171,7 +172,7 @@ asio::awaitable<Result<WishReply>> wish(Services& s, Context context, WishQuery 
 Result<void> require_allocation(Services& s, const std::any& principal, const std::string& named) {
   DET_TRY(const auto id, require_task(principal));
   if (id != named)
-    return fail(ErrorCode::PermissionDenied, "allocation {} cannot speak for allocation {}", id, named);
+    return fail(ErrorCode::PermissionDenied, "allocation {} cannot report for allocation {}", id, named);
   if (s.ledger.cluster().allocation(id) == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
   return {};
 }
@@ -193,14 +194,14 @@ void add_allocation_routes(http::Router& router, Services& s) {
   };
   router.add<DevicesRequest, Empty>(
       Verb::Post, "/api/v1/allocations/{allocationId}/acceleratorData", taken,
-      Doc{.summary = "A process names its devices; the cluster goes by what its agent says",
+      Doc{.summary = "Report the devices of a process; the cluster relies on those that the agent reports",
           .tag = tag,
           .errors = over});
   for (const auto* word : {"ready", "waiting"})
     router.add<SaidQuery, Empty>(
         Verb::Post, fmt::format("/api/v1/allocations/{{allocationId}}/{}", word), taken,
-        Doc{.summary = fmt::format("A process says that it is {}; a task is shown as ready when its program "
-                                   "answers, or, where it has none, when it runs",
+        Doc{.summary = fmt::format("Report that a process is {}; a task becomes ready when its service "
+                                   "answers, or, if it has none, when it starts",
                                    word),
             .tag = tag,
             .errors = over});
@@ -209,20 +210,18 @@ void add_allocation_routes(http::Router& router, Services& s) {
     router.add<PeerRequest, PeersReply>(
         Verb::Post, fmt::format("/api/v1/allocations/{{allocationId}}/{}", word),
         [&s, rounds](Context c, PeerRequest r) { return gather(s, rounds, std::move(c), std::move(r)); },
-        Doc{.summary = "Processes of an allocation tell each other something; waits until all have",
+        Doc{.summary = "Exchange data between the processes of an allocation; waits until all have called",
             .tag = tag,
             .errors = {ErrorCode::Gone, ErrorCode::Unavailable}});
   }
   router.add<PreemptionQuery, PreemptionReply>(
       Verb::Get, "/api/v1/allocations/{allocationId}/signals/preemption",
       [&s](Context c, PreemptionQuery q) { return preemption(s, std::move(c), std::move(q)); },
-      Doc{.summary = "Whether to give the slots back; waits for it", .tag = tag, .errors = over});
+      Doc{.summary = "Wait for the request to preempt an allocation", .tag = tag, .errors = over});
   router.add<WishQuery, WishReply>(
       Verb::Get, "/api/v1/allocations/{allocationId}/signals/wish",
       [&s](Context c, WishQuery q) { return wish(s, std::move(c), std::move(q)); },
-      Doc{.summary =
-              "What a process shall do that has acknowledged a preemption and can wait: WAIT (the time "
-              "is up, ask again), GO_ON or LEAVE",
+      Doc{.summary = "Get what a preempted process that can wait must do: WAIT (call again), GO_ON or LEAVE",
           .tag = tag,
           .errors = over});
   router.add<AcknowledgeRequest, Empty>(
@@ -235,7 +234,7 @@ void add_allocation_routes(http::Router& router, Services& s) {
         cluster::Event what = event;
         co_return co_await heard(s, std::move(c), std::move(what));
       },
-      Doc{.summary = "The task will give its slots back", .tag = tag, .errors = over});
+      Doc{.summary = "Acknowledge a preemption", .tag = tag, .errors = over});
 }
 
 }  // namespace det::master

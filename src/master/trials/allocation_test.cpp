@@ -50,10 +50,11 @@ TEST_F(AllocationTest, PeersWaitForEachOtherAndAllHearWhatEachSaid) {
 TEST_F(AllocationTest, PeersThatExpectOthersThanTheRestAreRefused) {
   const auto task = running();
   EXPECT_EQ(gather(task, 0, 0, 1).status, 200) << "alone";
-  EXPECT_THAT(gather(task, 0, 1, 0).text, HasSubstr("numPeers is 0; must be from 1 to"));
+  EXPECT_THAT(gather(task, 0, 1, 0).text, HasSubstr("numPeers is 0; it must be from 1 to"));
   auto waiting = std::async(std::launch::async, [&] { return gather(task, 0, 2, 2); });
   std::this_thread::sleep_for(200ms);
-  EXPECT_THAT(gather(task, 1, 2, 3).text, HasSubstr("numPeers is 3, but peers of this round wait for 2"));
+  EXPECT_THAT(gather(task, 1, 2, 3).text,
+              HasSubstr("numPeers is 3, but the other peers of this round expect 2"));
   EXPECT_EQ(gather(task, 2, 2, 2).status, 200);
   EXPECT_EQ(waiting.get().status, 200);
 }
@@ -119,11 +120,9 @@ TEST_F(AllocationTest, AValidationWithoutTheMetricOfTheSearchIsRefused) {
   };
   const auto refused = validation({{"other", 1.0}, {"more", 2}});
   EXPECT_EQ(refused.status, 400);
-  EXPECT_THAT(refused.text,
-              HasSubstr("the validation after 5 batches has no 'loss', the metric of the search; it has: "
-                        "other, more"));
-  EXPECT_THAT(validation({{"loss", "low"}}).text,
-              HasSubstr("'loss', the metric of the search, is \\\"low\\\""));
+  EXPECT_THAT(refused.text, HasSubstr("searcher metric 'loss' is missing from the validation after 5 "
+                                      "batches; reported metrics: other, more"));
+  EXPECT_THAT(validation({{"loss", "low"}}).text, HasSubstr("searcher metric 'loss' is \\\"low\\\""));
   EXPECT_EQ(validation({{"loss", 0.5}, {"other", 1.0}}).status, 200);
 }
 
@@ -142,7 +141,7 @@ TEST_F(AllocationTest, OlderClientsReportMetricsByTheirKind) {
   EXPECT_THAT(
       call(task.token, "POST", at + "metrics", json::object{{"group", "training"}, {"metrics", foreign}})
           .text,
-      HasSubstr("metrics.trialId is 999, but the report is sent to trial"));
+      HasSubstr("metrics.trialId is 999, but the path names trial"));
 }
 
 TEST_F(AllocationTest, TheJobOfAnExperimentIsSummedUpWithIt) {

@@ -42,11 +42,9 @@ asio::awaitable<TrialId> outside_trial(Services& s, std::any principal, std::str
 /// What storage would refuse, so that nobody has a checkpoint that cannot be deleted.
 std::optional<Error> check_uuid(const std::string& uuid) {
   if (checkpoint::is_checkpoint_name(uuid)) return std::nullopt;
-  return Error(
-      ErrorCode::InvalidArgument,
-      fmt::format("uuid is '{}'; a checkpoint's consists of 1 to 128 letters, digits and \"-_.\" and "
-                  "does not begin with a dot",
-                  uuid));
+  return Error(ErrorCode::InvalidArgument, fmt::format("uuid is '{}'; it must have 1 to 128 letters, digits "
+                                                       "and the characters \"-_.\", and not begin with a dot",
+                                                       uuid));
 }
 
 /// Remembers a checkpoint that is about to be saved, so that its files can be found if nobody ever reports
@@ -65,7 +63,9 @@ asio::awaitable<Result<Empty>> begin_checkpoint(Services& s, Context context, Be
            (begun && begun->allocation_id != record.allocation_id);
   };
   const bool of_another = co_await offload(s, std::move(read));
-  if (of_another) co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", record.uuid);
+  if (of_another)
+    co_return fail(ErrorCode::AlreadyExists,
+                   "checkpoint {} already exists; report a new checkpoint under a new uuid", record.uuid);
   // Before the end of the allocation, or not at all: what its experiment's end looks for must be there then.
   if (s.ledger.cluster().allocation(record.allocation_id) == nullptr)
     co_return fail(ErrorCode::Gone, "allocation {} is over", record.allocation_id);
@@ -81,14 +81,17 @@ asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, Checkpoi
   if (!id) co_return tl::unexpected(id.error());
   for (const auto& [name, bytes] : request.resources)
     if (name.empty() || name.front() == '/' || ("/" + name + "/").find("/../") != std::string::npos)
-      co_return invalid_argument("resources has '{}'; files of a checkpoint are named inside its directory",
-                                 name);
+      co_return invalid_argument(
+          "resources contains '{}'; a file of a checkpoint must have a path inside the checkpoint's "
+          "directory",
+          name);
   if (auto wrong = check_uuid(request.uuid)) co_return tl::unexpected(*std::move(wrong));
   auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
   const auto known = co_await offload(s, std::move(read));
   if (known && (outside ? known->trial_id != outside || known->state == experiment::CheckpointState::Deleted
                         : known->allocation_id != *id))
-    co_return fail(ErrorCode::AlreadyExists, "checkpoint {} exists already", request.uuid);
+    co_return fail(ErrorCode::AlreadyExists,
+                   "checkpoint {} already exists; report a new checkpoint under a new uuid", request.uuid);
   const auto* steps = request.metadata.if_contains("steps_completed");
   const auto batches = steps == nullptr ? 0 : json::to_int64(*steps).value_or(0);
   if (batches < 0 || batches > std::numeric_limits<std::int32_t>::max())
@@ -119,13 +122,15 @@ void add_checkpoint_report_routes(http::Router& router, Services& s) {
   router.add<BeginRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/checkpoints/begin",
       [&s](Context c, BeginRequest r) { return begin_checkpoint(s, std::move(c), std::move(r)); },
-      Doc{.summary = "A checkpoint is about to be saved; durable when answered",
+      Doc{.summary = "Announce a checkpoint before saving it; durable when the call returns",
           .tag = tag,
           .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
   router.add<CheckpointRequest, Empty>(
       Verb::Post, "/api/v1/checkpoints",
       [&s](Context c, CheckpointRequest r) { return checkpoint(s, std::move(c), std::move(r)); },
-      Doc{.summary = "A checkpoint is complete in storage", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "Report a checkpoint that is completely stored",
+          .tag = tag,
+          .errors = {ErrorCode::Gone}});
 }
 
 }  // namespace det::master

@@ -152,8 +152,8 @@ std::vector<Series> series_of(store::Store& store, TrialId trial, const SeriesQu
 
 asio::awaitable<Result<CompareSeriesReply>> series(Services& s, SeriesQuery q) {
   if (q.trial_ids.size() > kTrialsMax)
-    co_return invalid_argument("trialIds names {} trials; at most {} are compared", q.trial_ids.size(),
-                               kTrialsMax);
+    co_return invalid_argument("trialIds has {} entries; at most {} trials can be compared",
+                               q.trial_ids.size(), kTrialsMax);
   CompareSeriesReply reply;
   for (const auto id : q.trial_ids) {
     auto trial = co_await find_trial(s, id);
@@ -315,7 +315,7 @@ void add_compare_routes(http::Router& router, Services& s) {
   router.add<SeriesQuery, CompareSeriesReply>(
       Verb::Get, "/api/v1/trials/time-series",
       [&s](Context, SeriesQuery q) { return series(s, std::move(q)); },
-      Doc{.summary = "Curves of several trials, thinned out to `maxDatapoints` each",
+      Doc{.summary = "Compare the metrics of several trials, with at most `maxDatapoints` points for each",
           .tag = "Trials",
           .errors = {ErrorCode::NotFound}});
   router.add_stream<NamesQuery, NamesReply>(
@@ -325,19 +325,22 @@ void add_compare_routes(http::Router& router, Services& s) {
         co_return co_await repeat<NamesReply>(s, q.ids, q.period_seconds, std::move(now), out);
       },
       Doc{.summary =
-              "Names of the metrics of experiments; with `periodSeconds` again and again until they are over",
+              "List the metric names of experiments; with `periodSeconds`, repeat until the experiments end",
           .tag = "Experiments"});
-  add_metric_stream<BatchesReply>(router, s, "batches", "Where a metric was reported", batches_of);
-  add_metric_stream<SnapshotReply>(router, s, "trials-snapshot", "A metric of all trials at some batches",
-                                   snapshot_of);
-  add_metric_stream<SampleReply>(router, s, "trials-sample", "Curves of the best trials", sample_of);
+  add_metric_stream<BatchesReply>(router, s, "batches", "List the batches at which a metric was reported",
+                                  batches_of);
+  add_metric_stream<SnapshotReply>(
+      router, s, "trials-snapshot",
+      "Get the values of a metric for all trials of an experiment at a number of batches", snapshot_of);
+  add_metric_stream<SampleReply>(router, s, "trials-sample",
+                                 "Get the metric curves of the best trials of an experiment", sample_of);
   router.add<OfExperiment, HistoryReply>(
       Verb::Get, "/api/v1/experiments/{experimentId}/validation-history",
       [&s](Context, OfExperiment q) -> asio::awaitable<Result<HistoryReply>> {
         auto read = [&s, id = q.experiment_id] { return history_of(s.store, id); };
         co_return co_await offload(s, std::move(read));
       },
-      Doc{.summary = "How the best searcher metric became better",
+      Doc{.summary = "List the improvements of the best searcher metric of an experiment",
           .tag = "Experiments",
           .errors = {ErrorCode::NotFound}});
 }

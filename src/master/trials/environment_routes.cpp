@@ -58,14 +58,14 @@ asio::awaitable<Result<Empty>> add(Services& s, Context context, ReportRequest r
     for (const auto& share : allocation->record.shares) size += share.slots.size();
   if (request.rank < 0 ||
       (!id.empty() && static_cast<std::size_t>(request.rank) >= std::max<std::size_t>(size, 1)))
-    co_return invalid_argument("rank is {}; allocation {} has the ranks 0 to {}", request.rank, id,
-                               std::max<std::size_t>(size, 1) - 1);
+    co_return invalid_argument("rank is {}; it must be a rank of allocation {}, from 0 to {}", request.rank,
+                               id, std::max<std::size_t>(size, 1) - 1);
   const auto text = json::serialize(request.environment);
   if (text.size() > kBytesMax)
-    co_return invalid_argument("environment has {} bytes; at most {} are kept of a process", text.size(),
+    co_return invalid_argument("environment has {} bytes; at most {} are allowed for a process", text.size(),
                                kBytesMax);
   if (s.store.overloaded())
-    co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
+    co_return fail(ErrorCode::Unavailable, "the database cannot keep up with the reports; retry in a moment");
   store::EnvironmentRecord record{.trial_id = request.trial_id,
                                   .run_id = who->run_id,
                                   .rank = request.rank,
@@ -78,7 +78,7 @@ asio::awaitable<Result<Empty>> add(Services& s, Context context, ReportRequest r
     if (other.run_id == record.run_id && other.rank == record.rank) {
       if (other.digest == record.digest) co_return Empty{};
       co_return fail(ErrorCode::AlreadyExists,
-                     "rank {} has told the environment of run {} of trial {} already", record.rank,
+                     "rank {} has already reported the environment of run {} of trial {}", record.rank,
                      record.run_id, record.trial_id);
     }
   if (!id.empty() && s.ledger.cluster().allocation(id) == nullptr)
@@ -130,13 +130,13 @@ void add_environment_routes(http::Router& router, Services& s) {
   router.add<ReportRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/environment",
       [&s](Context c, ReportRequest r) { return add(s, std::move(c), std::move(r)); },
-      Doc{.summary = "What the process found where it runs; once for each run and rank",
+      Doc{.summary = "Report the environment of a process, once for each run and rank",
           .tag = "Trial processes",
           .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
   router.add<OfTrial, EnvironmentsReply>(
       Verb::Get, "/api/v1/trials/{trialId}/environment",
       [&s](Context, OfTrial q) { return list(s, std::move(q)); },
-      Doc{.summary = "What the trial ran in: packages, hardware, switches, seeds; that of each run",
+      Doc{.summary = "Get the environment of each run of a trial: packages, hardware, flags and seeds",
           .tag = "Trials",
           .errors = {ErrorCode::NotFound}});
 }

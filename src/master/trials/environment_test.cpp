@@ -58,7 +58,8 @@ TEST_F(EnvironmentTest, ARankTellsItOncePerRun) {
   EXPECT_EQ(tell(task, here_).status, 200) << "a repetition changes nothing";
   const auto other = tell(task, there_);
   EXPECT_EQ(other.status, 409);
-  EXPECT_NE(other.text.find("rank 0 has told the environment of run 1"), std::string::npos) << other.text;
+  EXPECT_NE(other.text.find("rank 0 has already reported the environment of run 1"), std::string::npos)
+      << other.text;
   EXPECT_EQ(tell(task, there_, 1).status, 200);
   const auto outside = tell(task, there_, 2);
   EXPECT_EQ(outside.status, 400);

@@ -31,10 +31,10 @@ asio::awaitable<Result<TrialMetadataReply>> set(Services& s, Context context, Tr
   if (!who) co_return tl::unexpected(who.error());
   const auto bytes = json::serialize(request.metadata).size();
   if (bytes > kBytesMax)
-    co_return invalid_argument("metadata of run {} has {} bytes; at most {} are kept", request.run_id, bytes,
-                               kBytesMax);
+    co_return invalid_argument("metadata of run {} has {} bytes; at most {} are allowed", request.run_id,
+                               bytes, kBytesMax);
   if (s.store.overloaded())
-    co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
+    co_return fail(ErrorCode::Unavailable, "the database cannot keep up with the reports; retry in a moment");
   TrialMetadataReply reply{request.metadata};
   std::vector<store::Change> changes;
   changes.push_back(store::SetTrialMetadata{request.run_id, std::move(request.metadata)});
@@ -58,12 +58,12 @@ void add_metadata_routes(http::Router& router, Services& s) {
   router.add<TrialMetadataRequest, TrialMetadataReply>(
       Verb::Post, "/api/v1/runs/{runId}/metadata",
       [&s](Context c, TrialMetadataRequest r) { return set(s, std::move(c), std::move(r)); },
-      Doc{.summary = "What the trial says of itself, in place of what it said before",
+      Doc{.summary = "Replace the metadata of a trial",
           .tag = "Trial processes",
           .errors = {ErrorCode::Gone}});
   router.add<OfRun, TrialMetadataReply>(
       Verb::Get, "/api/v1/runs/{runId}/metadata", [&s](Context, OfRun q) { return get(s, q.run_id); },
-      Doc{.summary = "What the trial says of itself", .tag = "Trials", .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get the metadata of a trial", .tag = "Trials", .errors = {ErrorCode::NotFound}});
 }
 
 }  // namespace det::master

@@ -40,7 +40,7 @@ TEST_F(MetadataTest, OnlyTheTrialsOwnProcessesMaySayItAndNotTooMuch) {
   EXPECT_EQ(say(tasks[0], "text").status, 400);
   const auto large = say(tasks[0], json::object{{"x", std::string((512 << 10) + 1, 'x')}});
   EXPECT_EQ(large.status, 400);
-  EXPECT_NE(large.text.find("at most 524288 are kept"), std::string::npos) << large.text;
+  EXPECT_NE(large.text.find("at most 524288 are allowed"), std::string::npos) << large.text;
   EXPECT_EQ(call(user_, "GET", "/api/v1/runs/99/metadata").status, 404);
 }
 

@@ -126,11 +126,11 @@ void add_profiler_routes(http::Router& router, Services& s) {
   router.add_stream<OfTrial, ProfilerSeriesReply>(
       Verb::Get, "/api/v1/trials/{trialId}/profiler/available_series",
       [&s](Context, OfTrial q, ItemWriter<ProfilerSeriesReply>& out) { return series(s, q.trial_id, out); },
-      Doc{.summary = "What the profiler of a trial has measured", .tag = tag});
+      Doc{.summary = "List the series that the profiler of a trial has measured", .tag = tag});
   router.add_stream<ValuesQuery, ValuesReply>(
       Verb::Get, "/api/v1/trials/{trialId}/profiler/metrics",
       [&s](Context, ValuesQuery q, ItemWriter<ValuesReply>& out) { return values(s, std::move(q), out); },
-      Doc{.summary = "The numbers that it measured, each series by itself", .tag = tag});
+      Doc{.summary = "Get the profiler measurements of a trial, series by series", .tag = tag});
 }
 
 }  // namespace det::master

@@ -56,11 +56,11 @@ Result<Empty> publish(Services& s, Known& known, const Context& context, Publish
   if (auto allowed = require_allocation(s, context.principal, said.allocation_id); !allowed)
     return tl::unexpected(allowed.error());
   if (said.addresses.empty() || said.addresses.size() > kAddressesMax)
-    return invalid_argument("addresses has {} entries; must have from 1 to {}", said.addresses.size(),
+    return invalid_argument("addresses has {} entries; it must have from 1 to {}", said.addresses.size(),
                             kAddressesMax);
   for (const auto& address : said.addresses)
     if (address.empty() || address.size() > kAddressBytesMax)
-      return invalid_argument("an address has {} bytes; must have from 1 to {}", address.size(),
+      return invalid_argument("an entry of addresses has {} bytes; it must have from 1 to {}", address.size(),
                               kAddressBytesMax);
   std::erase_if(known,
                 [&](const auto& item) { return s.ledger.cluster().allocation(item.first) == nullptr; });
@@ -129,15 +129,15 @@ void add_rendezvous_routes(http::Router& router, Services& s) {
       [&s, known](Context c, Published said) -> asio::awaitable<Result<Empty>> {
         co_return publish(s, *known, c, std::move(said));
       },
-      Doc{.summary = "Rank 0 says where the others find it", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "Publish the addresses of rank 0", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<Query, Answer>(
       Verb::Get, "/api/v1/allocations/{allocationId}/rendezvous",
       [&s, known](Context c, Query q) { return find(s, *known, std::move(c), std::move(q)); },
-      Doc{.summary = "Where rank 0 is found; waits for it", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "Wait for the addresses of rank 0", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<ResourcesQuery, RendezvousReply>(
       Verb::Get, "/api/v1/allocations/{allocationId}/resources/{resourcesId}/rendezvous",
       [&s](Context c, ResourcesQuery q) { return machines(s, std::move(c), std::move(q)); },
-      Doc{.summary = "The machines of the allocation; waits until all have started",
+      Doc{.summary = "Wait until all machines of the allocation have started, and list them",
           .tag = tag,
           .errors = {ErrorCode::Gone, ErrorCode::NotFound}});
 }

@@ -146,16 +146,16 @@ void note_newest(Services& s, const std::string& allocation, const experiment::M
 /// The report as it is kept; its run is the one that it names, 0 if it names none.
 Result<experiment::MetricRecord> read_report(MetricsRequest request, Time now) {
   if (request.group.empty() || request.group.size() > 256 || request.group.find('.') != std::string::npos)
-    return invalid_argument("group is '{}'; a metric group needs a name without a dot, at most 256 bytes",
+    return invalid_argument("group is '{}'; the name of a metric group must have 1 to 256 bytes and no dot",
                             request.group);
   if (request.metrics.steps_completed < 0)
     return invalid_argument("stepsCompleted is {}; it cannot be negative", request.metrics.steps_completed);
   if (request.metrics.steps_completed > std::numeric_limits<std::int32_t>::max())
-    return invalid_argument("stepsCompleted is {}; it can be at most {}", request.metrics.steps_completed,
+    return invalid_argument("stepsCompleted is {}; it must be at most {}", request.metrics.steps_completed,
                             std::numeric_limits<std::int32_t>::max());
   if (const auto inputs = request.metrics.metrics.num_inputs;
       inputs < 0 || inputs > std::numeric_limits<std::int32_t>::max())
-    return invalid_argument("numInputs is {}; a report is about 0 to 2147483647 records", inputs);
+    return invalid_argument("numInputs is {}; it must be from 0 to 2147483647", inputs);
   return experiment::MetricRecord{.trial_id = request.trial_id,
                                   .run_id = request.metrics.trial_run_id,
                                   .group = std::move(request.group),
@@ -173,13 +173,13 @@ Result<double> searcher_metric(const experiment::MetricRecord& validation, const
   if (number) return *number;
   if (value != nullptr)
     return invalid_argument(
-        "'{}', the metric of the search, is {} in the validation after {} batches; must be a number", name,
+        "searcher metric '{}' is {} in the validation after {} batches; it must be a number", name,
         json::serialize(*value), validation.batches);
   std::vector<std::string> names;
   for (const auto& [other, _] : validation.avg_metrics) names.emplace_back(other);
-  return invalid_argument("the validation after {} batches has no '{}', the metric of the search; it has: {}",
-                          validation.batches, name,
-                          names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", ")));
+  return invalid_argument(
+      "searcher metric '{1}' is missing from the validation after {0} batches; reported metrics: {2}",
+      validation.batches, name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
 /// Whether a user reports for a process outside the cluster.
@@ -205,15 +205,16 @@ Result<std::optional<double>> time_of(const experiment::Experiment& experiment,
   if (value == nullptr && name == "batches") return static_cast<double>(record.batches);
   if (value == nullptr && (name == "epochs" || name == "records")) return std::optional<double>();
   return invalid_argument(
-      "searcher.time_metric '{}' {} the metrics of this validation; it must be a number there, since "
-      "searcher.max_time counts it",
-      name, value == nullptr ? "is not among" : "is no finite number in");
+      "searcher.time_metric '{}' {} the metrics of this validation; each validation must report it as a "
+      "number, because searcher.max_time counts it",
+      name, value == nullptr ? "is not among" : "is not a finite number in");
 }
 
 asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequest request) {
   const auto trial = request.trial_id;
   if (const auto said = request.metrics.trial_id; said && said != trial)
-    co_return invalid_argument("metrics.trialId is {}, but the report is sent to trial {}", said, trial);
+    co_return invalid_argument("metrics.trialId is {}, but the path names trial {}; they must be equal", said,
+                               trial);
   const bool outside = from_outside(s, context.principal, trial);
   const auto found =
       outside ? Result<const cluster::Allocation*>(nullptr) : speaker(s, context.principal, trial);
@@ -223,12 +224,13 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   auto record = *std::move(read_in);
   if (outside) {
     if (s.store.overloaded())
-      co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
+      co_return fail(ErrorCode::Unavailable,
+                     "the database cannot keep up with the reports; retry in a moment");
     co_return answer(co_await s.unmanaged.report(std::move(record)));
   }
   const auto& allocation = **found;
   if (record.run_id != 0 && record.run_id != allocation.record.run_id)
-    co_return fail(ErrorCode::AlreadyExists, "run {} of trial {} reports, but run {} is the current one",
+    co_return fail(ErrorCode::AlreadyExists, "run {} of trial {} cannot report: run {} has replaced it",
                    record.run_id, trial, allocation.record.run_id);
   record.run_id = allocation.record.run_id;
   const auto id = allocation.record.id;
@@ -242,7 +244,7 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
     event = cluster::ValidationReported{id, record.batches, number, time};
   }
   if (s.store.overloaded())
-    co_return fail(ErrorCode::Unavailable, "the store is behind; report again in a moment");
+    co_return fail(ErrorCode::Unavailable, "the database cannot keep up with the reports; retry in a moment");
   // Reports that go forward cannot contradict what is stored; others are compared first.
   if (record.batches <= newest_batches(s, id, record.group)) {
     auto read = [&s, record] { return s.store.check_metrics(record); };
@@ -297,7 +299,7 @@ void add_report_routes(http::Router& router, Services& s) {
   router.add<OperationQuery, OperationReply>(
       Verb::Get, "/api/v1/trials/{trialId}/searcher/operation",
       [&s](Context c, OperationQuery q) { return operations(s, std::move(c), std::move(q)); },
-      Doc{.summary = "How far the trial shall train; waits for more",
+      Doc{.summary = "Get the length to which a trial must train; waits for the next operation",
           .tag = tag,
           .errors = {ErrorCode::Gone}});
   router.add<CompletedRequest, Empty>(
@@ -307,19 +309,21 @@ void add_report_routes(http::Router& router, Services& s) {
         if (!allocation) co_return tl::unexpected(allocation.error());
         if (std::isnan(r.searcher_metric))
           co_return invalid_argument(
-              "searcherMetric of trial {} at length {} is NaN; a search cannot compare it, so the trial has "
-              "to fail",
+              "searcherMetric of trial {} at length {} is NaN, which the search cannot compare; the trial "
+              "must fail",
               r.trial_id, r.op.validate_after.length);
         cluster::OperationCompleted event{(*allocation)->record.id, r.op.validate_after.length,
                                           r.searcher_metric};
         cluster::Event what = event;
         co_return co_await heard(s, std::move(c), std::move(what));
       },
-      Doc{.summary = "The trial trained so far and validated", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "Report that a trial has completed its searcher operation",
+          .tag = tag,
+          .errors = {ErrorCode::Gone}});
   router.add<MetricsRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/metrics",
       [&s](Context c, MetricsRequest r) { return metrics(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Report metrics; durable when answered",
+      Doc{.summary = "Report metrics of a trial; durable when the call returns",
           .tag = tag,
           .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
   for (const std::string group : {"training", "validation"})
@@ -329,7 +333,7 @@ void add_report_routes(http::Router& router, Services& s) {
           const auto trial = r.trial_id;
           return metrics(s, std::move(c), MetricsRequest{trial, group, std::move(r)});
         },
-        Doc{.summary = "The same, of the group " + group,
+        Doc{.summary = "Report metrics of the group " + group,
             .tag = tag,
             .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
   router.add<ProgressRequest, Empty>(
@@ -346,11 +350,11 @@ void add_report_routes(http::Router& router, Services& s) {
           co_return invalid_argument("progress is {}; it must be from 0 to 1", r.progress);
         co_return Empty{};  // progress is told by the batches of training reports
       },
-      Doc{.summary = "Progress of the trial, from 0 to 1", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "Report the progress of a trial, from 0 to 1", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<EarlyExitRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/early_exit",
       [&s](Context c, EarlyExitRequest r) { return early_exit(s, std::move(c), std::move(r)); },
-      Doc{.summary = "The trial ends before its time", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "Report that a trial ends early", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<RunnerRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/runner/metadata",
       [&s](Context c, RunnerRequest r) -> asio::awaitable<Result<Empty>> {
@@ -362,7 +366,7 @@ void add_report_routes(http::Router& router, Services& s) {
         cluster::Event what = event;
         co_return co_await heard(s, std::move(c), std::move(what));
       },
-      Doc{.summary = "What the trial does right now", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "Report what a trial is doing", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<BestQuery, BestReply>(
       Verb::Get, "/api/v1/experiments/{experimentId}/searcher/best_searcher_validation_metric",
       [&s](Context, BestQuery q) -> asio::awaitable<Result<BestReply>> {
@@ -393,7 +397,9 @@ void add_report_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return BestReply{*best};
       },
-      Doc{.summary = "The best searcher metric so far", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get the best searcher metric of an experiment so far",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
 }
 
 }  // namespace det::master

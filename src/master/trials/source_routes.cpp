@@ -107,19 +107,19 @@ void add_source_routes(http::Router& router, Services& s) {
   router.add<SourceRequest, SourceReply>(
       Verb::Post, "/api/v1/trial-source-info",
       [&s](Context c, SourceRequest r) { return add(s, std::move(c), std::move(r)); },
-      Doc{.summary = "The trial evaluates a checkpoint, or goes on from it",
+      Doc{.summary = "Report that a trial evaluates or fine-tunes a checkpoint",
           .tag = "Trial processes",
           .errors = {ErrorCode::Gone, ErrorCode::NotFound}});
   router.add<OfCheckpoint, ReportsReply>(
       Verb::Get, "/api/v1/checkpoints/{checkpointUuid}/metrics",
       [&s](Context, OfCheckpoint q) { return of_checkpoint(s, std::move(q)); },
-      Doc{.summary = "What trials reported that evaluate the checkpoint or go on from it",
+      Doc{.summary = "List the metrics of trials that evaluate or fine-tune a checkpoint",
           .tag = "Checkpoints",
           .errors = {ErrorCode::NotFound}});
   router.add<OfVersion, ReportsReply>(
       Verb::Get, "/api/v1/models/{modelName}/versions/{modelVersionNum}/metrics",
       [&s](Context, OfVersion q) { return of_version(s, std::move(q)); },
-      Doc{.summary = "What trials reported that evaluate this version of the model or go on from it",
+      Doc{.summary = "List the metrics of trials that evaluate or fine-tune a model version",
           .tag = "Models",
           .errors = {ErrorCode::NotFound}});
 }

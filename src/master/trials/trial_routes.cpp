@@ -325,7 +325,7 @@ asio::awaitable<Result<Empty>> kill_trial(Services& s, Context context, TrialId 
     if (!known) co_return not_found("trial '{}' not found", id);
     if (s.unmanaged.active(id))
       co_return failed_precondition(
-          "trial {} runs outside the cluster (unmanaged); it cannot be killed from here: end its process "
+          "trial {} is unmanaged: it runs outside the cluster and cannot be killed here; stop its process "
           "where it runs",
           id);
     co_return Empty{};  // it is over already
@@ -343,18 +343,20 @@ void add_trial_routes(http::Router& router, Services& s) {
   router.add<OfExperiment, TrialsReply>(
       Verb::Get, "/api/v1/experiments/{experimentId}/trials",
       [&s](Context, OfExperiment q) { return list(s, std::move(q)); },
-      Doc{.summary = "The trials of an experiment", .tag = tag, .errors = missing});
+      Doc{.summary = "List the trials of an experiment", .tag = tag, .errors = missing});
   router.add<ByTrial, TrialReply>(
       Verb::Get, "/api/v1/trials/{trialId}", [&s](Context, ByTrial q) { return one(s, q.trial_id); },
-      Doc{.summary = "One trial", .tag = tag, .errors = missing});
+      Doc{.summary = "Get a trial", .tag = tag, .errors = missing});
   router.add<WorkloadsQuery, WorkloadsReply>(
       Verb::Get, "/api/v1/trials/{trialId}/workloads",
       [&s](Context, WorkloadsQuery q) { return workloads(s, std::move(q)); },
-      Doc{.summary = "What the trial did, by batches", .tag = tag, .errors = missing});
+      Doc{.summary = "List the training, validation and checkpoint steps of a trial, by batches",
+          .tag = tag,
+          .errors = missing});
   router.add<ById, Empty>(
       Verb::Post, "/api/v1/trials/{id}/kill",
       [&s](Context c, ById q) { return kill_trial(s, std::move(c), q.id); },
-      Doc{.summary = "Kill the trial", .tag = tag, .errors = missing});
+      Doc{.summary = "Kill a trial", .tag = tag, .errors = missing});
   for (const auto& [path, group] : {std::pair{"trial_metrics", ""}, std::pair{"training_metrics", "training"},
                                     std::pair{"validation_metrics", "validation"}})
     router.add_stream<MetricsQuery, MetricsReply>(
@@ -363,7 +365,7 @@ void add_trial_routes(http::Router& router, Services& s) {
           return stream_metrics(s, q.trial_ids, group.empty() ? q.group : group, q.max_datapoints, out);
         },
         Doc{.summary =
-                "Reports of several trials; with `maxDatapoints` those that a chart of so many points needs",
+                "Get the reported metrics of several trials; `maxDatapoints` thins them out for a chart",
             .tag = tag});
   router.add_stream<Follow, MetricsReply>(
       Verb::Get, "/api/v1/trials/{trialId}/metrics/follow",
@@ -371,8 +373,7 @@ void add_trial_routes(http::Router& router, Services& s) {
         return follow_metrics(s, q.trial_id, q.max_datapoints, out);
       },
       Doc{.summary =
-              "All reports of a trial (with `maxDatapoints` those that a chart of so many points needs), and "
-              "new ones as they come",
+              "Follow the reported metrics of a trial; `maxDatapoints` thins out the past ones for a chart",
           .tag = tag});
 }
 

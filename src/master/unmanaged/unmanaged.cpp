@@ -11,7 +11,7 @@ namespace {
 
 using experiment::State;
 
-constexpr const char* kSilent = "nothing was heard of its process for 5 minutes";
+constexpr const char* kSilent = "its process has not reported for 5 minutes";
 
 Error over(ExperimentId id) {
   return Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} is being deleted", id));
@@ -72,7 +72,7 @@ Unmanaged::Open Unmanaged::made_open(experiment::ExperimentRecord record,
 }
 
 asio::awaitable<Result<Unmanaged::Open*>> Unmanaged::open(ExperimentId id) {
-  if (!has(id)) co_return not_found("experiment '{}' not found among those outside the cluster", id);
+  if (!has(id)) co_return not_found("unmanaged experiment '{}' not found", id);
   if (open_.find(id) == open_.end()) {
     struct Stored {
       std::optional<experiment::ExperimentRecord> record;
@@ -92,8 +92,7 @@ asio::awaitable<Result<Unmanaged::Open*>> Unmanaged::open(ExperimentId id) {
 
 asio::awaitable<Result<Unmanaged::Found>> Unmanaged::open(TrialId id) {
   const auto of = experiment_of_.find(id);
-  if (of == experiment_of_.end())
-    co_return not_found("trial '{}' not found among those outside the cluster", id);
+  if (of == experiment_of_.end()) co_return not_found("unmanaged trial '{}' not found", id);
   const auto experiment = co_await open(of->second);
   if (!experiment) co_return tl::unexpected(experiment.error());
   const auto trial = (*experiment)->trials.find(id);
@@ -299,7 +298,7 @@ asio::awaitable<Result<Unmanaged::Run>> Unmanaged::start(TrialId id, bool resume
   const auto known = co_await open(id);
   if (!known) co_return tl::unexpected(known.error());
   if (known->experiment->record.archived)
-    co_return failed_precondition("experiment {} is archived; unarchive it before you go on with trial {}",
+    co_return failed_precondition("experiment {} is archived; unarchive it before you resume trial {}",
                                   known->experiment->record.id, id);
   struct Past {
     std::optional<experiment::CheckpointRecord> checkpoint;
@@ -344,7 +343,7 @@ asio::awaitable<Result<Unmanaged::Run>> Unmanaged::start(TrialId id, bool resume
   if (run.id > 1) changes.push_back(store::RewindTrial{id, run.id, run.steps});
   note(trial,
        run.checkpoint.empty() ? fmt::format("run {} of trial {} starts from the beginning", run.id, id)
-                              : fmt::format("run {} of trial {} goes on from checkpoint {} at {} steps",
+                              : fmt::format("run {} of trial {} resumes from checkpoint {} at step {}",
                                             run.id, id, run.checkpoint, run.steps),
        changes);
   co_await write(record.experiment_id, id, std::move(changes));
@@ -379,7 +378,7 @@ asio::awaitable<void> Unmanaged::tick(Time now) {
     if (empty == open_.end() || !empty->second.trials.empty()) continue;
     auto& record = empty->second.record;
     record.state = State::Error;
-    record.error = "no trial was made in it for 5 minutes";
+    record.error = "no trial was created in it for 5 minutes";
     record.end_time = now;
     Changes changes;
     changes.push_back(store::PutExperiment{record});

@@ -16,7 +16,7 @@ constexpr std::size_t kGroupsMax =
 
 Result<void> Unmanaged::check_newest(const Trial& trial, std::int64_t run) {
   if (run == 0 || run == trial.record.run_id) return {};
-  return fail(ErrorCode::AlreadyExists, "run {} of trial {} reports, but run {} is the current one", run,
+  return fail(ErrorCode::AlreadyExists, "run {} of trial {} cannot report: run {} has replaced it", run,
               trial.record.id, trial.record.run_id);
 }
 
@@ -35,7 +35,7 @@ asio::awaitable<Result<void>> Unmanaged::heard(TrialId id, std::optional<State> 
     trial.record.error.clear();
     trial.record.end_time.reset();
   } else if (state && (!experiment::is_terminal(before) || *state != before)) {
-    if (*state == State::Error && error.empty()) error = "its process said that it failed";
+    if (*state == State::Error && error.empty()) error = "its process reported a failure";
     end(trial, *state, error, changes);
   }
   if (!state && !found->revived) co_return Result<void>{};  // a heartbeat, as expected
@@ -67,7 +67,7 @@ asio::awaitable<Result<void>> Unmanaged::report(experiment::MetricRecord record)
   auto found = co_await open(id);
   if (!found) co_return tl::unexpected(found.error());
   if (found->trial->record.run_id == 0)
-    co_return failed_precondition("trial {} was never started; POST /api/v1/trials/{}/start first", id, id);
+    co_return failed_precondition("trial {} is not started; call POST /api/v1/trials/{}/start first", id, id);
   if (auto newest = check_newest(*found->trial, record.run_id); !newest)
     co_return tl::unexpected(newest.error());
   record.run_id = found->trial->record.run_id;
@@ -108,7 +108,7 @@ asio::awaitable<Result<void>> Unmanaged::checkpoint(TrialId id, experiment::Chec
   if (const auto newest = fmt::format("{}.{}", stored.task_id, stored.run_id);
       record.allocation_id.starts_with(stored.task_id + ".") && record.allocation_id != newest)
     co_return fail(ErrorCode::AlreadyExists,
-                   "run {} of trial {} saved checkpoint {}, but run {} is the current one",
+                   "run {} of trial {} cannot save checkpoint {}: run {} has replaced it",
                    record.allocation_id.substr(stored.task_id.size() + 1), id, record.uuid, stored.run_id);
   const auto found = co_await alive(id);  // at once: it is open
   if (!found) co_return tl::unexpected(found.error());

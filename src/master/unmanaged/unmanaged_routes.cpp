@@ -71,8 +71,9 @@ asio::awaitable<Result<void>> check(Services& s, TrialId id) {
   auto read = [&s, id] { return s.store.trial(id).has_value(); };
   const auto known = co_await offload(s, std::move(read));
   if (!known) co_return not_found("trial '{}' not found", id);
-  co_return failed_precondition("trial {} runs on the cluster, which alone starts it and knows its state",
-                                id);
+  co_return failed_precondition(
+      "trial {} runs on the cluster, which starts it and tracks its state; this call is for unmanaged trials",
+      id);
 }
 
 asio::awaitable<Result<UnmanagedTrialReply>> shown(Services& s, TrialId id) {
@@ -87,10 +88,10 @@ asio::awaitable<Result<UnmanagedTrialReply>> create(Services& s, Context context
   const auto id = request.experiment_id;
   if (!request.unmanaged)
     co_return invalid_argument(
-        "unmanaged is false; trials of the cluster are made by the search of their experiment, so this call "
-        "makes unmanaged ones only");
+        "unmanaged is false; this call creates unmanaged trials only, because the search of an experiment "
+        "creates the others");
   if (external_id.size() > kNameBytesMax)
-    co_return invalid_argument("externalTrialId has {} bytes; at most {} are kept", external_id.size(),
+    co_return invalid_argument("externalTrialId has {} bytes; at most {} are allowed", external_id.size(),
                                kNameBytesMax);
   if (!request.hparams.is_null() && !request.hparams.is_object())
     co_return invalid_argument("hparams is {}; it must be an object", json::serialize(request.hparams));
@@ -98,7 +99,10 @@ asio::awaitable<Result<UnmanagedTrialReply>> create(Services& s, Context context
     auto read = [&s, id] { return s.store.experiment(id).has_value(); };
     const auto known = co_await offload(s, std::move(read));
     if (!known) co_return not_found("experiment '{}' not found", id);
-    co_return failed_precondition("experiment {} runs on the cluster; its search makes its trials", id);
+    co_return failed_precondition(
+        "experiment {} runs on the cluster, where its search creates the trials; this call is for unmanaged "
+        "experiments",
+        id);
   }
   auto hparams = request.hparams.is_object() ? std::move(request.hparams.get_object()) : json::object();
   auto by = principal_name(context.principal);
@@ -122,7 +126,8 @@ asio::awaitable<Result<UnmanagedTrialReply>> patch(Services& s, Context context,
     if (*state != State::Active && *state != State::Completed && *state != State::Canceled &&
         *state != State::Error)
       co_return invalid_argument(
-          "state is '{}'; a trial outside the cluster is STATE_RUNNING, STATE_COMPLETED, STATE_CANCELED or "
+          "state is '{}'; the state of an unmanaged trial must be STATE_RUNNING, STATE_COMPLETED, "
+          "STATE_CANCELED or "
           "STATE_ERROR",
           request.state);
   }
@@ -149,8 +154,9 @@ asio::awaitable<Result<UnmanagedTrialReply>> by_names(Services& s, ByNames in) {
   const auto experiment = s.unmanaged.named(in.external_experiment_id);
   const auto trial = experiment ? s.unmanaged.named(*experiment, in.external_trial_id) : std::nullopt;
   if (!trial)
-    co_return not_found("trial '{}' of experiment '{}' not found (names given from outside)",
-                        in.external_trial_id, in.external_experiment_id);
+    co_return not_found(
+        "trial with the external id '{}' not found in the experiment with the external id '{}'",
+        in.external_trial_id, in.external_experiment_id);
   co_return co_await shown(s, *trial);
 }
 
@@ -162,35 +168,35 @@ void add_unmanaged_routes(http::Router& router, Services& s) {
   router.add<UnmanagedCreateRequest, UnmanagedTrialReply>(
       Verb::Post, "/api/v1/trials",
       [&s](Context c, UnmanagedCreateRequest r) { return create(s, std::move(c), std::move(r), ""); },
-      Doc{.summary = "A new trial of an unmanaged experiment", .tag = tag, .errors = errors});
+      Doc{.summary = "Create a trial of an unmanaged experiment", .tag = tag, .errors = errors});
   router.add<UnmanagedPutRequest, UnmanagedTrialReply>(
       Verb::Put, "/api/v1/trials",
       [&s](Context c, UnmanagedPutRequest r) -> asio::awaitable<Result<UnmanagedTrialReply>> {
         if (r.external_trial_id.empty())
           co_return invalid_argument(
-              "externalTrialId is empty; POST /api/v1/trials makes trials without a name");
+              "externalTrialId is empty; use POST /api/v1/trials for a trial without an external id");
         co_return co_await create(s, std::move(c), std::move(r.create_trial_request),
                                   std::move(r.external_trial_id));
       },
-      Doc{.summary = "The trial of this name of an unmanaged experiment, made where there is none yet",
+      Doc{.summary = "Get or create the trial of an unmanaged experiment with this external id",
           .tag = tag,
           .errors = errors});
   router.add<ByNames, UnmanagedTrialReply>(
       Verb::Get, "/api/v1/trials/by-external-id/{externalExperimentId}/{externalTrialId}",
       [&s](Context, ByNames q) { return by_names(s, std::move(q)); },
-      Doc{.summary = "A trial by the names that its processes gave it and its experiment",
+      Doc{.summary = "Get a trial by the external ids of its experiment and itself",
           .tag = tag,
           .errors = {ErrorCode::NotFound}});
   router.add<UnmanagedPatchRequest, UnmanagedTrialReply>(
       Verb::Patch, "/api/v1/trials/{trialId}",
       [&s](Context c, UnmanagedPatchRequest r) { return patch(s, std::move(c), std::move(r)); },
-      Doc{.summary = "How a trial outside the cluster is; without a state only that its process lives",
+      Doc{.summary = "Report the state of an unmanaged trial, or, without a state, that its process is alive",
           .tag = tag,
           .errors = errors});
   router.add<StartRequest, StartReply>(
       Verb::Post, "/api/v1/trials/{trialId}/start",
       [&s](Context c, StartRequest r) { return start(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Begins a run of a trial outside the cluster; `resume`: from its latest checkpoint",
+      Doc{.summary = "Start a run of an unmanaged trial; `resume` continues from its latest checkpoint",
           .tag = tag,
           .errors = errors});
   router.add<PrepareRequest, PrepareReply>(
@@ -200,7 +206,8 @@ void add_unmanaged_routes(http::Router& router, Services& s) {
         if (!who) co_return tl::unexpected(who.error());
         co_return PrepareReply{};
       },
-      Doc{.summary = "The trial is about to report; its checkpoints are where its configuration says",
+      Doc{.summary = "Announce that an unmanaged trial is about to report; its checkpoints are where its "
+                     "configuration says",
           .tag = tag,
           .errors = {ErrorCode::Gone}});
 }

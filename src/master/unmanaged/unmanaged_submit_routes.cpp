@@ -49,9 +49,8 @@ asio::awaitable<Result<SubmitReply>> create_unmanaged(Services& s, Context conte
   if (!user) co_return tl::unexpected(user.error());
   if (!request.model_definition.empty())
     co_return invalid_argument(
-        "an unmanaged experiment was submitted with files; nothing of it is started by the cluster, so it "
-        "has "
-        "no model definition");
+        "an unmanaged experiment cannot have a model definition, because the cluster does not start it; "
+        "submit it without files");
   const auto resolved = resolve_unmanaged(s, request.config);
   if (!resolved) co_return tl::unexpected(resolved.error());
   const config::Place place{resolved->config.workspace, resolved->config.project};
@@ -96,14 +95,13 @@ void add_unmanaged_submit_routes(http::Router& router, Services& s) {
       Verb::Put, "/api/v1/experiments/by-external-id/{externalExperimentId}",
       [&s](Context c, SubmitRequest r) -> asio::awaitable<Result<SubmitReply>> {
         if (!r.unmanaged)
-          co_return invalid_argument(
-              "unmanaged is false; only experiments outside the cluster have external ids");
+          co_return invalid_argument("unmanaged is false; only unmanaged experiments have external ids");
         if (r.external_experiment_id.size() > kNameBytesMax)
-          co_return invalid_argument("externalExperimentId has {} bytes; at most {} are kept",
+          co_return invalid_argument("externalExperimentId has {} bytes; at most {} are allowed",
                                      r.external_experiment_id.size(), kNameBytesMax);
         co_return co_await create_unmanaged(s, std::move(c), std::move(r));
       },
-      Doc{.summary = "The unmanaged experiment of this name, made where there is none yet",
+      Doc{.summary = "Get or create the unmanaged experiment with this external id",
           .tag = "Outside the cluster"});
 }
 

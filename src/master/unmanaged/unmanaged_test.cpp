@@ -275,7 +275,7 @@ TEST_F(SilenceTest, ATrialThatIsNotHeardForFiveMinutesHasFailedUntilItIsHeardAga
   later(2 * 60 * kSecond);
   EXPECT_EQ(state_of(id), experiment::State::Error);
   EXPECT_EQ(store_->experiment(experiment_)->state, experiment::State::Error);
-  EXPECT_NE(store_->experiment(experiment_)->error.find("nothing was heard"), std::string::npos);
+  EXPECT_NE(store_->experiment(experiment_)->error.find("has not reported"), std::string::npos);
   ASSERT_TRUE(wait(unmanaged_->heard(id, std::nullopt)));
   EXPECT_EQ(state_of(id), experiment::State::Active) << "a laptop that slept";
   EXPECT_EQ(store_->experiment(experiment_)->state, experiment::State::Active);

@@ -135,7 +135,7 @@ def test_what_makes_no_sense_is_refused_in_words_and_as_a_whole(start, definitio
     )
     assert answer(1, create, train, {}) == (
         400,
-        "operation 3 has 0 kinds; give one of createTrial, trialOperation, closeTrial, shutDown and "
+        "operation 3 has 0 kinds; give exactly one of createTrial, trialOperation, closeTrial, shutDown and "
         "setSearcherProgress",
     )
     assert cluster.get(f"{path}/trials")["trials"] == [], "nothing of it was done"

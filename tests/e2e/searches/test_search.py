@@ -130,4 +130,4 @@ def test_a_search_is_edited_while_it_lives_and_extended_after_it_ended(start, de
     single = cluster.create(folder, config=write("s.yaml", name="single", max_length={"batches": 20}))
     cluster.wait_for_state(single, "COMPLETED")
     refused = cluster.run("experiment", "set", "max-length", single, 40, code=1)
-    assert "a single search that is over has nothing more to do" in refused
+    assert "its search cannot be extended" in refused
