@@ -101,7 +101,9 @@ TEST_F(Begun, ARunThatIsOverAndAnotherTrialsCannotBegin) {
   for (const auto* uuid : {"begun", "reported"}) {
     const auto taken = begin(tasks[1], uuid);
     EXPECT_EQ(taken.status, 409) << taken.text;
-    EXPECT_THAT(taken.text, HasSubstr(fmt::format("checkpoint {} exists already", uuid)));
+    EXPECT_THAT(taken.text,
+                HasSubstr(fmt::format(
+                    "checkpoint {} already exists; report a new checkpoint under a new uuid", uuid)));
   }
   for (const auto* uuid : {"", "../up", ".hidden", "a/b"}) {
     const auto odd = begin(tasks[0], uuid);
@@ -127,7 +129,7 @@ TEST_F(Begun, AStorageThatFailsKeepsTheAnnouncementAndTheExperimentCannotBeDelet
   save("whole");
   const auto root = directory_ / "checkpoints";
   std::filesystem::rename(root, directory_ / "away");
-  std::ofstream(root) << "no directory";
+  std::ofstream(root) << "not a directory";
   kill(id, task.allocation_id);
   ASSERT_TRUE(comes_true([&] { return state(id) == "STATE_CANCELED"; }));
   ASSERT_EQ(delete_experiment(id).status, 200);

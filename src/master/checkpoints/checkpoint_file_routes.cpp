@@ -43,7 +43,7 @@ asio::awaitable<Result<CheckpointRecord>> removable(Services& s, std::any princi
   const auto own = may_change(s, principal, *record);
   if (!own) co_return tl::unexpected(own.error());
   if (const auto need = s.collector.need_of(uuid))
-    co_return failed_precondition("checkpoint {} is {}; no file of it can be deleted", uuid, *need);
+    co_return failed_precondition("files of checkpoint {} cannot be deleted: it is {}", uuid, *need);
   co_return *std::move(record);
 }
 
@@ -73,8 +73,9 @@ asio::awaitable<Result<Empty>> patch(Services& s, Context context, CheckpointFil
     if (!record) co_return tl::unexpected(record.error());
     for (const auto& [name, bytes] : patched.resources->resources)
       if (!record->resources.contains(name))
-        co_return invalid_argument("checkpoint {} has no file '{}'; files can only be taken from it",
-                                   patched.uuid, name);
+        co_return invalid_argument(
+            "checkpoint {} has no file '{}'; this call can only remove files, so name only files that it has",
+            patched.uuid, name);
     if (patched.resources->resources.empty())
       record->state = CheckpointState::Deleted;
     else if (patched.resources->resources.size() < record->resources.size())
@@ -94,15 +95,15 @@ void add_checkpoint_file_routes(http::Router& router, Services& s) {
   router.add<RemoveRequest, Empty>(
       Verb::Post, "/api/v1/checkpoints/rm",
       [&s](Context c, RemoveRequest r) { return remove_files(s, std::move(c), std::move(r)); },
-      Doc{.summary =
-              "Delete the files of checkpoints that match one of the globs; without globs only look what "
-              "is there",
+      Doc{.summary = "Delete the files of checkpoints that match a glob; without globs, list the files that "
+                     "are in storage",
           .tag = tag,
           .errors = errors});
   router.add<CheckpointFilePatchRequest, Empty>(
       Verb::Patch, "/api/v1/checkpoints",
       [&s](Context c, CheckpointFilePatchRequest r) { return patch(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Say which files of checkpoints are left in storage; none: it is deleted",
+      Doc{.summary =
+              "Record which files of checkpoints are left in storage; a checkpoint without files is deleted",
           .tag = tag,
           .errors = errors});
 }

@@ -86,7 +86,8 @@ Result<CheckpointsReply> page(store::Store& store, std::vector<CheckpointRecord>
     const bool is_number = name.size() == 1 && name[0] >= '0' && name[0] < '6';  // of old clients
     states.push_back(is_number ? kStates[static_cast<std::size_t>(name[0] - '0')] : name);
     if (std::find(kStates.begin(), kStates.end(), states.back()) == kStates.end())
-      return invalid_argument("'{}' is not a state; use names like STATE_COMPLETED", name);
+      return invalid_argument("'{}' is not a state of a checkpoint; use a name such as STATE_COMPLETED",
+                              name);
   }
   std::vector<api::Checkpoint> all;
   for (const auto& record : records) {
@@ -147,7 +148,7 @@ void write_head(archive* out, const std::string& name, la_int64_t bytes) {
 checkpoint::Fd open_member(const std::filesystem::path& root, const std::string& name) {
   const checkpoint::Fd directory(::open(root.c_str(), O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory)
-    throw checkpoint::Failure(Error(ErrorCode::FailedPrecondition, root.string() + " is no directory"));
+    throw checkpoint::Failure(Error(ErrorCode::FailedPrecondition, root.string() + " is not a directory"));
   return checkpoint::open_file_beneath(directory.get(), name, (root / name).string());
 }
 
@@ -251,7 +252,7 @@ asio::awaitable<Result<CheckpointDeleteReply>> remove(Services& s, Context conte
     if (const auto own = may_change(s, context.principal, *record); !own)
       co_return tl::unexpected(own.error());
     if (const auto need = s.collector.need_of(uuid))
-      co_return failed_precondition("checkpoint {} is {}; it cannot be deleted", uuid, *need);
+      co_return failed_precondition("checkpoint {} cannot be deleted: it is {}", uuid, *need);
     if (record->state != experiment::CheckpointState::Deleted) chosen.push_back(*record);
   }
   const auto removed = co_await s.collector.remove(std::move(chosen), Collector::Needed::Refuse);
@@ -347,7 +348,7 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
         };
         co_return co_await offload(s, std::move(read));
       },
-      Doc{.summary = "The checkpoints of an experiment", .tag = tag, .errors = missing});
+      Doc{.summary = "List the checkpoints of an experiment", .tag = tag, .errors = missing});
   router.add<OfTrial, CheckpointsReply>(
       Verb::Get, "/api/v1/trials/{id}/checkpoints",
       [&s](Context, OfTrial q) -> asio::awaitable<Result<CheckpointsReply>> {
@@ -357,7 +358,7 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
         };
         co_return co_await offload(s, std::move(read));
       },
-      Doc{.summary = "The checkpoints of a trial", .tag = tag, .errors = missing});
+      Doc{.summary = "List the checkpoints of a trial", .tag = tag, .errors = missing});
   router.add<ByUuid, CheckpointReply>(
       Verb::Get, "/api/v1/checkpoints/{uuid}",
       [&s](Context, ByUuid q) -> asio::awaitable<Result<CheckpointReply>> {
@@ -368,7 +369,7 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
         };
         co_return co_await offload(s, std::move(read));
       },
-      Doc{.summary = "One checkpoint", .tag = tag, .errors = missing});
+      Doc{.summary = "Get a checkpoint", .tag = tag, .errors = missing});
   router.add<DeleteRequest, CheckpointDeleteReply>(
       Verb::Delete, "/api/v1/checkpoints",
       [&s](Context c, DeleteRequest r) { return remove(s, std::move(c), std::move(r)); },
@@ -379,7 +380,7 @@ void add_checkpoint_routes(http::Router& router, Services& s) {
   router.add<DeleteRequest, Empty>(
       Verb::Post, "/api/v1/checkpoints/undelete",
       [&s](Context c, DeleteRequest r) { return undelete(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Bring deleted checkpoints back, for as long as the master keeps their files",
+      Doc{.summary = "Restore deleted checkpoints while the master still keeps their files",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   router.add<CheckpointMetadataRequest, CheckpointReply>(

@@ -24,7 +24,7 @@ void log_failure(std::exception_ptr failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {
-    spdlog::error("collecting checkpoints: {}", error.what());
+    spdlog::error("cannot delete unneeded checkpoints: {}", error.what());
   }
 }
 
@@ -63,11 +63,12 @@ std::optional<std::string> Collector::need_of(const std::string& uuid) const {
   for (const auto& [id, experiment] : ledger_.cluster().experiments())
     for (const auto& [trial_id, trial] : experiment.trials()) {
       if (trial.record.warm_start_checkpoint == uuid)
-        return fmt::format("what trial {} of experiment {} starts from", trial_id, id);
+        return fmt::format("the checkpoint from which trial {} of experiment {} starts", trial_id, id);
       if (trial.record.latest_checkpoint == uuid && !experiment::is_terminal(trial.record.state))
-        return fmt::format("the latest of trial {}, which is not finished and resumes from it", trial_id);
+        return fmt::format("the latest checkpoint of trial {}, which is not finished and will resume from it",
+                           trial_id);
     }
-  if (held_->contains(uuid)) return "being taken into use at this moment";
+  if (held_->contains(uuid)) return "about to be used by another request";
   return std::nullopt;
 }
 
@@ -137,7 +138,7 @@ asio::awaitable<Result<void>> Collector::remove(std::vector<CheckpointRecord> ch
   for (auto& checkpoint : checkpoints) {
     if (const auto need = need_of(checkpoint.uuid)) {
       if (needed == Needed::Skip) continue;
-      result = failed_precondition("checkpoint {} is {}; it cannot be deleted", checkpoint.uuid, *need);
+      result = failed_precondition("checkpoint {} cannot be deleted: it is {}", checkpoint.uuid, *need);
       break;
     }
     // From here to the row of its deletion nobody can begin to need it.
@@ -208,12 +209,12 @@ asio::awaitable<void> Collector::collect_now(ExperimentId id) {
   const auto count = chosen.size();
   const auto removed = co_await remove(std::move(chosen), Needed::Skip);
   if (!removed)
-    spdlog::warn("experiment {}: a checkpoint could not be deleted and stays: {}", id,
+    spdlog::warn("experiment {}: a checkpoint could not be deleted and is kept: {}", id,
                  removed.error().message());
   else if (count > 0)
     spdlog::info("experiment {}: deleted {} checkpoints that its policy does not keep", id, count);
   if (const auto gone = co_await remove_begun(id); !gone)
-    spdlog::warn("experiment {}: what a trial began to save and did not report stays for now: {}", id,
+    spdlog::warn("experiment {}: cannot delete an unfinished checkpoint; the files are kept for now: {}", id,
                  gone.error().message());
   cluster::Event done = cluster::CheckpointsCollected{id};
   co_await ledger_.handle(std::move(done));

@@ -19,7 +19,7 @@ asio::awaitable<Result<void>> Collector::remove_begun(ExperimentId id) {
     for (const auto& begun : store_.begun_checkpoints_of_experiment(id)) {
       done.result = storages.discard(id, begun.uuid);
       if (!done.result) break;
-      spdlog::info("experiment {}: deleted what allocation {} began to save as checkpoint {}", id,
+      spdlog::info("experiment {}: deleted the files of allocation {}'s unfinished checkpoint {}", id,
                    begun.allocation_id, begun.uuid);
       done.gone.push_back(store::DropBegunCheckpoint{begun.uuid});
     }

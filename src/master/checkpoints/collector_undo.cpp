@@ -25,14 +25,14 @@ Result<Changes> changes_back(store::Store& store, const std::string& uuid) {
   if (!record) return not_found("checkpoint '{}' not found", uuid);
   const auto deletion = store.deletion(uuid);
   if (!deletion && record->state == CheckpointState::Deleted)
-    return failed_precondition("the files of checkpoint {} are gone; it cannot be brought back", uuid);
+    return failed_precondition("checkpoint {} cannot be restored: its files are deleted", uuid);
   if (!deletion) return failed_precondition("checkpoint {} is not deleted", uuid);
   ExperimentStorages storages(store);
   DET_TRY(auto* const storage, storages.of(deletion->experiment_id));
   if (storage == nullptr) return not_found("experiment '{}' not found", deletion->experiment_id);
   DET_TRY(const auto there, storage->exists(uuid));
   if (!there)
-    return failed_precondition("checkpoint {} cannot be brought back: it is no longer in {}", uuid,
+    return failed_precondition("checkpoint {} cannot be restored: its files are no longer in {}", uuid,
                                storage->path(uuid).string());
   record->state = deletion->state;
   record->resources = deletion->resources;
@@ -57,7 +57,7 @@ Result<std::int64_t> take_checkpoint_undo(json::object& configuration) {
 
 asio::awaitable<Result<void>> Collector::bring_back(std::string uuid) {
   if (!being_deleted_.insert(uuid).second)
-    co_return failed_precondition("checkpoint {} is being deleted at this moment", uuid);
+    co_return failed_precondition("checkpoint {} is being deleted", uuid);
   auto work = [this, &uuid] { return changes_back(store_, uuid); };
   auto changes = co_await http::offload(pool_, std::move(work));
   if (changes) co_await ledger_.write(*std::move(changes));
@@ -73,7 +73,7 @@ void Collector::finish_deletions() {
     try {
       if (failure) std::rethrow_exception(failure);
     } catch (const std::exception& error) {
-      spdlog::error("files of deleted checkpoints stay for now: {}", error.what());
+      spdlog::error("cannot delete the files of deleted checkpoints; retrying later: {}", error.what());
     }
   });
 }
@@ -92,7 +92,7 @@ asio::awaitable<void> Collector::finish_deletions_now() {
     };
     const auto gone = co_await http::offload(pool_, std::move(work));
     if (!gone)
-      spdlog::warn("the files of the deleted checkpoint {} stay for now: {}", due.uuid,
+      spdlog::warn("cannot delete the files of the deleted checkpoint {}; retrying later: {}", due.uuid,
                    gone.error().message());
     Changes changes;
     if (gone && *gone) changes.push_back(store::EndDeletion{due.uuid});

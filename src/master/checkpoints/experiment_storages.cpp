@@ -25,7 +25,7 @@ Result<void> ExperimentStorages::delete_files(ExperimentId id, const std::string
   if (!ours && std::filesystem::is_directory(storage->path(uuid), unknown)) {
     // Another program wrote it, if it is a checkpoint at all: a name that somebody reported is no reason to
     // delete.
-    spdlog::warn("checkpoint {}: the files in {} are not of our making and stay", uuid,
+    spdlog::warn("checkpoint {}: the files in {} were not written by this cluster and are kept", uuid,
                  storage->path(uuid).string());
     return {};
   }

@@ -28,7 +28,7 @@ Result<experiment::Reconfiguration> read_policy(const http::Request& request) {
     const auto* text = request.query.find(http::camel_case(key));
     if (text == nullptr)
       return invalid_argument(
-          "{} is missing; give save_experiment_best, save_trial_best and save_trial_latest", key);
+          "{} is required; give save_experiment_best, save_trial_best and save_trial_latest", key);
     DET_TRY(*field, number(key, *text));
   }
   return policy;

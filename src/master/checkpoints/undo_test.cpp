@@ -83,9 +83,10 @@ TEST_F(Undo, WhatNobodyBroughtBackInTimeIsGone) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_FALSE(has_files("first"));
   EXPECT_TRUE(has_files("second"));
-  for (int i = 0; i < 500 && undelete("first").text.find("are gone") == std::string::npos; ++i)
+  for (int i = 0; i < 500 && undelete("first").text.find("cannot be restored") == std::string::npos; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_THAT(undelete("first").text, HasSubstr("the files of checkpoint first are gone"));
+  EXPECT_THAT(undelete("first").text,
+              HasSubstr("checkpoint first cannot be restored: its files are deleted"));
 }
 
 TEST_F(Undo, TheEndOfAnExperimentIsTheEndOfItsDeletedCheckpoints) {
@@ -106,7 +107,7 @@ TEST_F(Undo, WithoutItFilesGoAtOnce) {
   const auto deleted = remove("first");
   EXPECT_EQ(deleted.text.find("undoUntil\":\""), std::string::npos) << deleted.text;
   EXPECT_FALSE(has_files("first"));
-  EXPECT_THAT(undelete("first").text, HasSubstr("are gone"));
+  EXPECT_THAT(undelete("first").text, HasSubstr("cannot be restored"));
   EXPECT_EQ(undelete("nothing").status, 404);
 }
 
@@ -114,7 +115,7 @@ TEST_F(Undo, FilesThatSomebodyTookAwayAreSaidToBeMissing) {
   remove("first");
   std::filesystem::remove_all(directory_ / "checkpoints" / "first");
   EXPECT_THAT(undelete("first").text,
-              HasSubstr("checkpoint first cannot be brought back: it is no longer in"));
+              HasSubstr("checkpoint first cannot be restored: its files are no longer in"));
   EXPECT_EQ(checkpoint("first").at("state"), "STATE_DELETED");
 }
 

@@ -54,7 +54,7 @@ BOOST_DESCRIBE_STRUCT(CleanupReply, (), (removed_count))
 
 asio::awaitable<Result<http::Empty>> retain(Services& s, RetainRequest request) {
   if (request.num_days < -1 || request.num_days > 32'767)
-    co_return invalid_argument("numDays is {}; it must be from -1 (for ever) to 32767", request.num_days);
+    co_return invalid_argument("numDays is {}; it must be from -1 (forever) to 32767", request.num_days);
   const bool of_trial = request.trial_id.value() != 0;
   auto read = [&s, request, of_trial]() -> std::optional<std::int64_t> {
     const auto trial = of_trial ? s.store.trial(request.trial_id) : std::nullopt;
@@ -136,16 +136,16 @@ void add_log_field_routes(http::Router& router, Services& s) {
   router.add<ById, RemainingReply>(
       Verb::Get, "/api/v1/trials/{id}/remaining_log_retention_days",
       [&s](Context, ById q) { return remaining(s, q.id); },
-      Doc{.summary = "For how many days the log will be kept: -1, as long as the experiment is",
+      Doc{.summary = "Get for how many more days the log of a trial is kept; -1 for as long as the "
+                     "experiment exists",
           .tag = "Logs",
           .errors = {ErrorCode::NotFound}});
   for (const auto* path :
        {"/api/v1/trials/{trialId}/retain_logs", "/api/v1/experiments/{experimentId}/retain_logs"})
     router.add<RetainRequest, http::Empty>(
         Verb::Put, path, [&s](Context, RetainRequest r) { return retain(s, r); },
-        Doc{.summary =
-                "For how many days after its end the log is kept: -1, as long as the experiment is; 0, "
-                "until logs are deleted next",
+        Doc{.summary = "Set how many days a log is kept after the end; -1 keeps it as long as the experiment "
+                       "exists, 0 until the next cleanup",
             .tag = "Logs",
             .errors = {ErrorCode::NotFound, ErrorCode::InvalidArgument}});
   router.add<http::Empty, CleanupReply>(
@@ -154,7 +154,7 @@ void add_log_field_routes(http::Router& router, Services& s) {
         const auto lines = co_await clean_logs(s);
         co_return CleanupReply{std::to_string(lines)};
       },
-      Doc{.summary = "Delete now the logs that are kept no longer", .tag = "Logs"});
+      Doc{.summary = "Delete all expired logs now", .tag = "Logs"});
   router.add_stream<OfTrial, Fields>(
       Verb::Get, "/api/v1/trials/{trialId}/logs/fields",
       [&s](Context, OfTrial in, ItemWriter<Fields>& out) -> asio::awaitable<Result<void>> {
@@ -163,7 +163,7 @@ void add_log_field_routes(http::Router& router, Services& s) {
         if (!trial) co_return not_found("trial '{}' not found", in.trial_id);
         co_return co_await send(s, trial->task_id, out);
       },
-      Doc{.summary = "What occurs in the trial's log that it can be filtered by, so far",
+      Doc{.summary = "List the values by which the log of a trial can be filtered",
           .tag = "Logs",
           .errors = {ErrorCode::NotFound}});
   router.add_stream<OfTask, Fields>(
@@ -177,7 +177,7 @@ void add_log_field_routes(http::Router& router, Services& s) {
         }
         co_return co_await send(s, in.task_id, out);
       },
-      Doc{.summary = "What occurs in the task's log that it can be filtered by, so far",
+      Doc{.summary = "List the values by which the log of a task can be filtered",
           .tag = "Logs",
           .errors = {ErrorCode::NotFound}});
 }

@@ -51,7 +51,7 @@ Result<std::vector<LogPolicies::Policy>> LogPolicies::of(const json::object& con
                   .action = action_of(item.get_object()),
                   .pattern = std::make_shared<re2::RE2>(pattern, options)};
     if (!policy.pattern->ok())
-      return invalid_argument("log_policies: pattern \"{}\" is no regular expression: {}", pattern,
+      return invalid_argument("log_policies: pattern \"{}\" is not a valid regular expression: {}", pattern,
                               policy.pattern->error());
     if (policy.name.empty()) policy.name = pattern;
     policies.push_back(std::move(policy));

@@ -40,8 +40,9 @@ TEST_F(LogPoliciesTest, ALogIsSearchedForATextOrARegularExpression) {
                                      ::testing::Not(HasSubstr("done"))));
   const auto last = found("searchText=^loss&enable_regex=true&limit=1&orderBy=ORDER_BY_DESC");
   EXPECT_THAT(last, ::testing::AllOf(HasSubstr("loss 0.25"), ::testing::Not(HasSubstr("loss 0.5"))));
-  EXPECT_THAT(found("searchText=%28best&enableRegex=true"), HasSubstr("(best\\\" is no regular expression"));
-  EXPECT_THAT(found("levels=LOUD"), HasSubstr("'LOUD' is not a level"));
+  EXPECT_THAT(found("searchText=%28best&enableRegex=true"),
+              HasSubstr("(best\\\" is not a valid regular expression"));
+  EXPECT_THAT(found("levels=LOUD"), HasSubstr("levels has 'LOUD'"));
 }
 
 TEST_F(LogPoliciesTest, AFailureAfterSuchALineIsTheTrialsLastAlsoOverARestartOfTheMaster) {
@@ -108,7 +109,7 @@ TEST_F(LogPoliciesTest, APatternThatIsNoneIsRefusedAtSubmission) {
            "max_length: {batches: 10}}\nlog_policies: [{name: odd, pattern: '(', action: "
            "cancel_retries}]\n"}});
   EXPECT_EQ(refused.status, 400);
-  EXPECT_THAT(refused.text, HasSubstr("is no regular expression: missing )"));
+  EXPECT_THAT(refused.text, HasSubstr("is not a valid regular expression: missing )"));
 }
 
 }  // namespace

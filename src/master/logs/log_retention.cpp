@@ -31,7 +31,7 @@ Result<LogRetention> take_log_retention(json::object& configuration) {
       const auto days = json::to_int64(setting);
       if (!days || *days < -1 || *days > kDaysMax)
         return invalid_argument(
-            "retention_policy.log_retention_days is {}; it must be from -1 (for ever) to {}",
+            "retention_policy.log_retention_days is {}; it must be from -1 (forever) to {}",
             json::serialize(setting), kDaysMax);
       settings.days = static_cast<int>(*days);
     } else if (name == "schedule") {
@@ -40,12 +40,12 @@ Result<LogRetention> take_log_retention(json::object& configuration) {
                                : std::nullopt;
       if (!seconds || *seconds < 60)
         return invalid_argument(
-            "retention_policy.schedule is {}; it must be a duration of at least a minute, such as 24h",
+            "retention_policy.schedule is {}; it must be a duration of at least one minute, such as 24h",
             json::serialize(setting));
       settings.every_seconds = *seconds;
     } else {
-      return invalid_argument("retention_policy.{} is not known; there are log_retention_days and schedule",
-                              name);
+      return invalid_argument(
+          "retention_policy.{} is not a known setting; use log_retention_days or schedule", name);
     }
   }
   return settings;
@@ -86,7 +86,7 @@ asio::awaitable<std::int64_t> clean_logs(Services& s) {
     co_await s.ledger.write(std::move(changes));
   }
   if (!found.expired.empty())
-    spdlog::info("the logs of {} task(s), {} lines, are kept no longer", found.expired.size(), found.lines);
+    spdlog::info("deleted the expired logs of {} task(s): {} lines", found.expired.size(), found.lines);
   co_return found.lines;
 }
 

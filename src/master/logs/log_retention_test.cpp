@@ -29,12 +29,13 @@ TEST(LogRetentionSettings, AreTakenOutOfTheConfigurationAndWhatIsWrongIsNamed) {
   for (const auto& [text, message] : std::vector<std::pair<const char*, const char*>>{
            {R"({"retention_policy": 3})", "retention_policy is 3; it must be a map of settings"},
            {R"({"retention_policy": {"log_retention_days": -2}})",
-            "retention_policy.log_retention_days is -2; it must be from -1 (for ever) to 32767"},
+            "retention_policy.log_retention_days is -2; it must be from -1 (forever) to 32767"},
            {R"({"retention_policy": {"schedule": "0 0 * * *"}})",
-            "retention_policy.schedule is \"0 0 * * *\"; it must be a duration of at least a minute, such as "
+            "retention_policy.schedule is \"0 0 * * *\"; it must be a duration of at least one minute, such "
+            "as "
             "24h"},
            {R"({"retention_policy": {"days": 1}})",
-            "retention_policy.days is not known; there are log_retention_days and schedule"}}) {
+            "retention_policy.days is not a known setting; use log_retention_days or schedule"}}) {
     auto wrong = document(text);
     const auto refused = take_log_retention(wrong);
     ASSERT_FALSE(refused) << text;

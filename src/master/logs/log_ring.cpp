@@ -51,7 +51,7 @@ void LogRing::sink_it_(const spdlog::details::log_msg& message) {
     text.resize(length);
     text += " […]";
   }
-  if (!is_utf8(text)) text = "(bytes that are not UTF-8, base64) " + base64_encode(text);
+  if (!is_utf8(text)) text = "(not UTF-8, in base64) " + base64_encode(text);
   lines_.push_back(
       {.id = next_++, .time = Time{since}, .level = name_of(message.level), .text = std::move(text)});
   if (lines_.size() > kLinesMax) lines_.pop_front();

@@ -121,7 +121,7 @@ Result<store::LogQuery> to_query(const Filter& filter, const std::string& task) 
   for (const auto& level : filter.levels) {
     query.levels.push_back(level.starts_with("LOG_LEVEL_") ? level.substr(10) : level);
     if (query.levels.back() != "UNSPECIFIED" && !is_log_level(query.levels.back()))
-      return invalid_argument("levels: '{}' is not a level; use names like LOG_LEVEL_INFO", level);
+      return invalid_argument("levels has '{}'; it must be a log level such as LOG_LEVEL_INFO", level);
   }
   query.rank_ids = filter.rank_ids;
   query.before = filter.timestamp_before;
@@ -139,7 +139,7 @@ Result<std::shared_ptr<const re2::RE2>> pattern_of(const Filter& filter) {
   options.set_log_errors(false);
   auto pattern = std::make_shared<const re2::RE2>(filter.search_text, options);
   if (!pattern->ok())
-    return invalid_argument("searchText: \"{}\" is no regular expression: {}", filter.search_text,
+    return invalid_argument("searchText \"{}\" is not a valid regular expression: {}", filter.search_text,
                             pattern->error());
   return pattern;
 }
@@ -251,7 +251,7 @@ void add_log_routes(http::Router& router, Services& s) {
         if (!trial) co_return not_found("trial '{}' not found", in.trial_id);
         co_return co_await send(s, in, trial->task_id, trial->id, out);
       },
-      Doc{.summary = "The trial's log; `follow` waits for more until it is over",
+      Doc{.summary = "Read the log of a trial; `follow` waits for more lines until the trial ends",
           .tag = "Logs",
           .errors = {ErrorCode::NotFound}});
   router.add_stream<TaskLogs, api::LogLine>(
@@ -268,7 +268,7 @@ void add_log_routes(http::Router& router, Services& s) {
         }
         co_return co_await send(s, in, in.task_id, of_trial, out);
       },
-      Doc{.summary = "A task's log; `follow` waits for more until it is over",
+      Doc{.summary = "Read the log of a task; `follow` waits for more lines until the task ends",
           .tag = "Logs",
           .errors = {ErrorCode::NotFound}});
   router.add_stream<MasterLogs, MasterLine>(
@@ -277,7 +277,7 @@ void add_log_routes(http::Router& router, Services& s) {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         co_return co_await send_own(s, in, out);
       },
-      Doc{.summary = "The newest lines of the master's own log", .tag = "Cluster"});
+      Doc{.summary = "Read the newest lines of the master's log", .tag = "Cluster"});
 }
 
 }  // namespace det::master

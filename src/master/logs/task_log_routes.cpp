@@ -67,8 +67,8 @@ Result<void> of_itself(Services& s, const std::string& allocation_id, const std:
   const auto* allocation = s.ledger.cluster().allocation(allocation_id);
   if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", allocation_id);
   if (allocation->record.task_id != task)
-    return fail(ErrorCode::PermissionDenied, "allocation {} cannot write the log of task '{}'", allocation_id,
-                task);
+    return fail(ErrorCode::PermissionDenied, "allocation {} cannot write to the log of task '{}'",
+                allocation_id, task);
   for (auto& line : lines) line.allocation_id = allocation_id;
   return {};
 }
@@ -78,7 +78,8 @@ asio::awaitable<Result<Empty>> add(Services& s, std::any principal, std::vector<
   if (!sender)
     if (const auto user = require_user(principal); !user) co_return tl::unexpected(user.error());
   if (entries.size() > kLinesMax)
-    co_return invalid_argument("{} log lines in one call; at most {} are taken", entries.size(), kLinesMax);
+    co_return invalid_argument("logs has {} lines; at most {} are allowed in one call", entries.size(),
+                               kLinesMax);
   std::map<std::string, std::vector<experiment::LogRecord>> lines;
   for (const auto& entry : entries) append(entry, s.ledger.now(), lines[entry.task_id]);
   for (auto& [task, of_task] : lines) {
@@ -90,10 +91,12 @@ asio::awaitable<Result<Empty>> add(Services& s, std::any principal, std::vector<
     const auto trial = co_await offload(s, std::move(read));
     if (!trial) co_return not_found("task '{}' not found", task);
     if (!s.unmanaged.has(trial->id))
-      co_return failed_precondition("task {} runs on the cluster; its agent ships its log", task);
+      co_return failed_precondition(
+          "task {} runs on the cluster; its agent sends its log, so this call cannot", task);
   }
   if (s.store.overloaded())
-    co_return fail(ErrorCode::Unavailable, "the store is behind; send the lines again in a moment");
+    co_return fail(ErrorCode::Unavailable,
+                   "the database cannot keep up with the log lines; retry in a moment");
   std::vector<store::Change> changes;
   for (auto& [task, of_task] : lines) changes.push_back(store::AddOwnLogs{std::move(of_task)});
   co_await s.ledger.write(std::move(changes));
@@ -117,7 +120,7 @@ void add_task_log_routes(http::Router& router, Services& s) {
   router.add<LogsRequest, Empty>(
       Verb::Post, "/api/v1/task/logs",
       [&s](Context c, LogsRequest r) { return add(s, c.principal, std::move(r.logs)); },
-      Doc{.summary = "Log lines of a trial outside the cluster, or of the task that sends them",
+      Doc{.summary = "Store log lines of an unmanaged trial, or of the task that sends them",
           .tag = "Outside the cluster",
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition, ErrorCode::Gone}});
   router.add_closed_raw(Verb::Post, "/task-logs", [&s](http::Request r, std::any caller) {

@@ -97,10 +97,11 @@ Result<WorkspaceId> model_place(Services& s, const Context& context, std::option
       !allowed)
     return tl::unexpected(std::move(allowed).error());
   if (id && !name.empty() && found->name != name)
-    return invalid_argument("workspaceId {} is workspace '{}', but workspaceName is '{}'; name one", *id,
-                            found->name, name);
+    return invalid_argument(
+        "workspaceId {} is workspace '{}', but workspaceName is '{}'; give only one of them", *id,
+        found->name, name);
   if (found->archived)
-    return failed_precondition("workspace '{}' is archived: nothing new comes in; unarchive it first",
+    return failed_precondition("workspace '{}' is archived and accepts nothing new; unarchive it first",
                                found->name);
   return found->id;
 }
@@ -293,7 +294,7 @@ void add_model_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "The labels of all models, the most used first", .tag = kTag});
+      Doc{.summary = "List the labels of all models, the most used first", .tag = kTag});
   router.add<ModelCreateRequest, ModelReply>(
       Verb::Post, "/api/v1/models",
       [&s](Context c, ModelCreateRequest r) { return create(s, std::move(c), std::move(r)); },
@@ -309,22 +310,23 @@ void add_model_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "One model, by its name or id", .tag = kTag, .errors = kMissing});
+      Doc{.summary = "Get a model by name or id", .tag = kTag, .errors = kMissing});
   router.add<ModelPatchRequest, ModelReply>(
       Verb::Patch, one, [&s](Context c, ModelPatchRequest r) { return patch(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Change name, description, notes, labels, metadata or workspace of a model",
+      Doc{.summary = "Change the name, description, notes, labels, metadata or workspace of a model",
           .tag = kTag,
           .errors = {ErrorCode::NotFound, ErrorCode::AlreadyExists}});
   router.add<ByName, Empty>(
       Verb::Delete, one,
       [&s](Context c, ByName q) { return remove(s, std::move(c), std::move(q.model_name)); },
-      Doc{.summary = "Delete a model and its versions; the checkpoints stay and may be collected",
+      Doc{.summary =
+              "Delete a model and its versions; their checkpoints are no longer protected from deletion",
           .tag = kTag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
   router.add<ModelMoveRequest, Empty>(
       Verb::Post, "/api/v1/models/{modelName}/move",
       [&s](Context c, ModelMoveRequest r) { return move_model(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Move the model to another workspace",
+      Doc{.summary = "Move a model to another workspace",
           .tag = kTag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   for (const auto& [word, archived] : {std::pair{"archive", true}, std::pair{"unarchive", false}})
@@ -333,7 +335,7 @@ void add_model_routes(http::Router& router, Services& s) {
         [&s, archived = archived](Context c, ByName q) {
           return archive(s, std::move(c), std::move(q.model_name), archived);
         },
-        Doc{.summary = fmt::format("{} the model", word), .tag = kTag, .errors = kMissing});
+        Doc{.summary = fmt::format("{} a model", word), .tag = kTag, .errors = kMissing});
   add_model_version_routes(router, s);
 }
 

@@ -72,7 +72,7 @@ TEST_F(ModelTest, GoesIntoOpenWorkspacesOnlyAndKeepsItsOwnFromDeletion) {
       call(user_, "PATCH", "/api/v1/models/m", {{"workspaceId", vision}, {"workspaceName", "old"}}).text,
       HasSubstr("is workspace 'vision', but workspaceName is 'old'"));
   const auto path = fmt::format("/api/v1/workspaces/{}", vision);
-  EXPECT_THAT(call(admin_, "DELETE", path).text, HasSubstr("holds 1 model;"));
+  EXPECT_THAT(call(admin_, "DELETE", path).text, HasSubstr("has 1 model;"));
   move(user_, "m", 1);
   EXPECT_EQ(call(admin_, "DELETE", path).status, 200);
 }

@@ -149,7 +149,7 @@ asio::awaitable<Result<VersionReply>> add_version(Services& s, Context context, 
   const auto checkpoint = co_await offload(s, std::move(read));
   if (!checkpoint) co_return not_found("checkpoint '{}' not found", request.checkpoint_uuid);
   if (!hold || checkpoint->state != experiment::CheckpointState::Completed)
-    co_return failed_precondition("checkpoint {} is deleted; only a completed one can be a model's version",
+    co_return failed_precondition("checkpoint {} is deleted; a model version needs a completed checkpoint",
                                   request.checkpoint_uuid);
   const auto model = find_model(s, request.model_name);  // once more: it may have gone meanwhile
   if (!model) co_return tl::unexpected(model.error());
@@ -210,27 +210,28 @@ void add_model_version_routes(http::Router& router, Services& s) {
   const std::string path = "/api/v1/models/{modelName}/versions";
   router.add<VersionsQuery, VersionsReply>(
       Verb::Get, path, [&s](Context, VersionsQuery q) { return list_versions(s, std::move(q)); },
-      Doc{.summary = "The versions of a model, the latest first", .tag = tag, .errors = missing});
+      Doc{.summary = "List the versions of a model, the latest first", .tag = tag, .errors = missing});
   router.add<RegisterRequest, VersionReply>(
       Verb::Post, path,
       [&s](Context c, RegisterRequest r) { return add_version(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Make a completed checkpoint the next version; it is kept from now on",
+      Doc{.summary =
+              "Register a completed checkpoint as the next version of a model; the checkpoint is then kept",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   const auto one = path + "/{modelVersionNum}";
   router.add<ByNumber, VersionReply>(
       Verb::Get, one, [&s](Context, ByNumber q) { return one_version(s, q.model_name, q.model_version_num); },
-      Doc{.summary = "One version; 0 and -1 are the latest", .tag = tag, .errors = missing});
+      Doc{.summary = "Get a version of a model; 0 and -1 mean the latest", .tag = tag, .errors = missing});
   router.add<PatchVersionRequest, VersionReply>(
       Verb::Patch, one,
       [&s](Context c, PatchVersionRequest r) { return patch_version(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Change name, comment, notes, labels or metadata of a version",
+      Doc{.summary = "Change the name, comment, notes, labels or metadata of a model version",
           .tag = tag,
           .errors = missing});
   router.add<ByNumber, Empty>(
       Verb::Delete, one,
       [&s](Context c, ByNumber q) { return remove_version(s, std::move(c), std::move(q)); },
-      Doc{.summary = "Remove a version; its checkpoint stays and may be collected",
+      Doc{.summary = "Delete a model version; its checkpoint is no longer protected from deletion",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
 }

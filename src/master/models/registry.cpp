@@ -77,13 +77,14 @@ std::vector<std::string> Registry::checkpoints() const {
 Result<void> Registry::check_name(const ModelRecord& record) const {
   if (record.name.empty() || trim(record.name) != record.name || record.name.size() > kNameBytesMax)
     return invalid_argument(
-        "name is '{}'; a model needs one of 1 to {} bytes that neither begins nor ends with a space",
+        "name is '{}'; the name of a model must have 1 to {} bytes and not begin or end with a space",
         record.name, kNameBytesMax);
   if (std::ranges::all_of(record.name, [](char c) { return c >= '0' && c <= '9'; }))
-    return invalid_argument("name is '{}'; a model's cannot be a number, which would be an id", record.name);
+    return invalid_argument(
+        "name is '{}'; the name of a model cannot be a number, which would be read as an id", record.name);
   const auto named = by_name_.find(record.name);
   if (named != by_name_.end() && named->second != record.id)
-    return fail(ErrorCode::AlreadyExists, "there is a model '{}' already; choose another name", record.name);
+    return fail(ErrorCode::AlreadyExists, "model '{}' already exists; choose another name", record.name);
   return {};
 }
 

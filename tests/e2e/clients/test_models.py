@@ -67,7 +67,7 @@ def test_the_commands_show_models_and_versions(cluster):
     _, uuids = train(cluster)
     text = cluster.run("model", "create", "fashion", "--description", "clothes")
     assert "fashion" in text and "clothes" in text
-    assert "there is a model 'fashion' already" in cluster.run("model", "create", "fashion", code=1)
+    assert "model 'fashion' already exists" in cluster.run("model", "create", "fashion", code=1)
     for uuid in uuids[:2]:
         assert uuid in cluster.run("model", "register-version", "fashion", uuid)
     listed = json.loads(cluster.run("model", "list", "--json"))
