@@ -26,7 +26,7 @@ std::string who(const Caller& caller) {
 }
 
 std::string refusal(const Caller& caller, Permission permission, const Object& object) {
-  return fmt::format("{} may not {} {}", who(caller), info(permission).verb, object.what);
+  return fmt::format("{} cannot {} {}", who(caller), info(permission).verb, object.what);
 }
 
 /// "Editor, WorkspaceAdmin or ClusterAdmin".
@@ -46,14 +46,15 @@ Decision decide_basic(const Caller& caller, Permission permission, const Object&
   if (basic == Basic::Anyone) return {Answer::Yes, ""};
   if (basic == Basic::Owner && !object.owners.empty()) {
     if (owns(caller, object)) return {Answer::Yes, ""};
-    return {Answer::No, fmt::format("{}: it belongs to {}; only its owner and administrators may",
+    return {Answer::No, fmt::format("{}: it belongs to {}; only its owner and administrators can",
                                     refusal(caller, permission, object),
                                     object.owner_name.empty() ? std::string("another user")
                                                               : fmt::format("user '{}'", object.owner_name))};
   }
   return {Answer::No,
           caller.is_task
-              ? fmt::format("{}: a task never acts as an administrator", refusal(caller, permission, object))
+              ? fmt::format("{}: a task never acts as an administrator; log in as a user",
+                            refusal(caller, permission, object))
               : fmt::format("{}: the user is not an administrator", refusal(caller, permission, object))};
 }
 
@@ -63,12 +64,12 @@ Decision decide_by_roles(const Caller& caller, Permission asked, const Object& o
   if (object.is_secret && object.workspace && !granted(caller, to_see(permission), object.workspace))
     return {Answer::Hidden, ""};
   if (caller.is_task && is_administrative(permission))
-    return {Answer::No,
-            fmt::format("{}: a task never acts as an administrator", refusal(caller, permission, object))};
+    return {Answer::No, fmt::format("{}: a task never acts as an administrator; log in as a user",
+                                    refusal(caller, permission, object))};
   const auto place = object.workspace && !info(permission).cluster_only
                          ? fmt::format("in workspace '{}' or for the whole cluster", object.workspace_name)
                          : std::string("for the whole cluster");
-  return {Answer::No, fmt::format("{}: that needs the role {} {}", refusal(caller, permission, object),
+  return {Answer::No, fmt::format("{}: that requires the role {} {}", refusal(caller, permission, object),
                                   roles_with(permission), place)};
 }
 

@@ -155,15 +155,16 @@ TEST(Tasks, HaveTheRightsOfTheirUserButNeverActAsAdministrators) {
 TEST(Refusals, NameWhoWhatAndTheRoleThatWouldBeNeeded) {
   EXPECT_EQ(
       decide(Mode::Rbac, with("Viewer", kVision), EndExperiment, in_vision()).reason,
-      "user 'ann' may not kill or cancel experiment 3: that needs the role EditorRestricted, "
+      "user 'ann' cannot kill or cancel experiment 3: that requires the role EditorRestricted, "
       "EditorProjectRestricted, Editor, WorkspaceAdmin or ClusterAdmin in workspace 'vision' or for the "
       "whole cluster");
-  EXPECT_EQ(decide(Mode::Rbac, user(2), UpdateAgents, cluster()).reason,
-            "user 'ann' may not change agents of the cluster: that needs the role ClusterAdmin for the whole "
-            "cluster");
+  EXPECT_EQ(
+      decide(Mode::Rbac, user(2), UpdateAgents, cluster()).reason,
+      "user 'ann' cannot change agents of the cluster: that requires the role ClusterAdmin for the whole "
+      "cluster");
   EXPECT_EQ(decide(Mode::Basic, user(3), EndExperiment, in_vision()).reason,
-            "user 'ann' may not kill or cancel experiment 3: it belongs to another user; only its owner and "
-            "administrators may");
+            "user 'ann' cannot kill or cancel experiment 3: it belongs to another user; only its owner and "
+            "administrators can");
   EXPECT_EQ(decide(Mode::Basic, user(3), UpdateAgents, cluster()).reason,
             "user 'ann' may not change agents of the cluster: the user is not an administrator");
 }

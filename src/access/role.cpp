@@ -36,23 +36,23 @@ std::vector<Role> make() {
   Set all;
   for (const auto& permission : permissions()) all.insert(permission.permission);
   return {
-      {RoleId(6), "ModelRegistryViewer", "sees the model registry", registry},
-      {RoleId(4), "Viewer", "sees everything, changes nothing", viewer},
-      {RoleId(7), "EditorRestricted", "also runs and deletes experiments; starts no commands or notebooks",
-       restricted},
+      {RoleId(6), "ModelRegistryViewer", "Can view the model registry", registry},
+      {RoleId(4), "Viewer", "Can view everything and change nothing", viewer},
+      {RoleId(7), "EditorRestricted",
+       "Can also run and delete experiments, but cannot start commands or notebooks", restricted},
       {RoleId(9), "EditorProjectRestricted",
-       "also runs experiments, commands and notebooks; makes and changes no projects",
+       "Can also run experiments, commands and notebooks, but cannot create or change projects",
        viewer + experiments + tasks},
-      {RoleId(5), "Editor", "also runs commands and notebooks, and changes models and templates", editor},
+      {RoleId(5), "Editor", "Can also run commands and notebooks, and change models and templates", editor},
       {kWorkspaceAdmin, "WorkspaceAdmin",
-       "also changes the workspace and its policies, and assigns roles in it", workspace_admin},
+       "Can also change the workspace and its policies, and assign roles in it", workspace_admin},
       {RoleId(3),
        "WorkspaceCreator",
-       "makes workspaces, and administrates those that it made",
+       "Can create workspaces, and is the administrator of those it created",
        {CreateWorkspace},
        true},
-      {RoleId(10), "TokenCreator", "makes access tokens for itself", {CreateToken}, true},
-      {kClusterAdmin, "ClusterAdmin", "may do everything", all, true},
+      {RoleId(10), "TokenCreator", "Can create access tokens for itself", {CreateToken}, true},
+      {kClusterAdmin, "ClusterAdmin", "Can do everything", all, true},
   };
 }
 

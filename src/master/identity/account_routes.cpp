@@ -56,7 +56,7 @@ asio::awaitable<Result<Empty>> put(Services& s, Context context, Settings reques
   auto read = [&s, id = user->id] { return read_settings(s.store, id); };
   auto settings = co_await offload(s, std::move(read));
   for (auto& changed : request.settings) {
-    if (changed.key.empty()) co_return invalid_argument("a setting has no key");
+    if (changed.key.empty()) co_return invalid_argument("settings has an entry without a key");
     std::erase_if(settings, [&](const auto& known) {
       return known.key == changed.key && known.storage_path == changed.storage_path;
     });
@@ -64,7 +64,7 @@ asio::awaitable<Result<Empty>> put(Services& s, Context context, Settings reques
   }
   auto text = json::serialize(json::to_json(settings));
   if (text.size() > kSettingsBytesMax)
-    co_return invalid_argument("the settings of user {} would have {} bytes; at most {} are kept",
+    co_return invalid_argument("the settings of user {} would have {} bytes; at most {} are allowed",
                                user->username, text.size(), kSettingsBytesMax);
   std::vector<store::Change> changes;
   changes.push_back(store::PutSetting{key_of(user->id), std::move(text)});
@@ -92,17 +92,17 @@ void add_account_routes(http::Router& router, Services& s) {
         if (!user) co_return tl::unexpected(user.error());
         co_return CurrentUserReply{to_api(s.auth.users().at(user->id))};
       },
-      Doc{.summary = "The user who calls", .tag = tag});
+      Doc{.summary = "Get the user who makes the call", .tag = tag});
   router.add<Empty, Settings>(
       Verb::Get, "/api/v1/users/setting", [&s](Context c, Empty) { return get(s, std::move(c)); },
-      Doc{.summary = "What the caller's browser wants to be remembered", .tag = tag});
+      Doc{.summary = "List the settings that the web pages store for the caller", .tag = tag});
   router.add<Settings, Empty>(
       Verb::Post, "/api/v1/users/setting",
       [&s](Context c, Settings r) { return put(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Remember these for the caller; one without a value is forgotten", .tag = tag});
+      Doc{.summary = "Store settings for the caller; a setting without a value is deleted", .tag = tag});
   router.add<Empty, Empty>(
       Verb::Post, "/api/v1/users/setting/reset", [&s](Context c, Empty) { return reset(s, std::move(c)); },
-      Doc{.summary = "Forget all settings of the caller", .tag = tag});
+      Doc{.summary = "Delete all settings of the caller", .tag = tag});
 }
 
 }  // namespace det::master

@@ -12,7 +12,7 @@ Result<UserPrincipal> require_actor(Services& s, const std::any& principal) {
   if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", *task);
   const auto owner = s.auth.users().find(s.ledger.cluster().owner_of(cluster::Cluster::job_of(*allocation)));
   if (owner == s.auth.users().end() || !owner->second.active)
-    return fail(ErrorCode::PermissionDenied, "the owner of allocation {} is not active", *task);
+    return fail(ErrorCode::PermissionDenied, "the owner of allocation {} is deactivated", *task);
   // Never as an administrator: whoever can submit code could become one.
   return UserPrincipal{.id = owner->first,
                        .username = owner->second.username,
@@ -25,9 +25,10 @@ Result<const cluster::Allocation*> speaker(Services& s, const std::any& principa
   DET_TRY(const auto id, require_task(principal));
   const auto* allocation = s.ledger.cluster().allocation(id);
   if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
-  if (!allocation->of_trial()) return fail(ErrorCode::PermissionDenied, "allocation {} is of no trial", id);
+  if (!allocation->of_trial())
+    return fail(ErrorCode::PermissionDenied, "allocation {} does not belong to a trial", id);
   if (allocation->record.trial_id != trial)
-    return fail(ErrorCode::PermissionDenied, "allocation {} is of trial {}, not of trial {}", id,
+    return fail(ErrorCode::PermissionDenied, "allocation {} belongs to trial {}, not to trial {}", id,
                 allocation->record.trial_id, trial);
   return allocation;
 }

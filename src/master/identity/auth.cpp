@@ -99,10 +99,11 @@ Result<std::any> Auth::owner_of_task(const std::string& token) const {
   const auto& cluster = ledger_.cluster();
   const auto* allocation = cluster.allocation(id);
   if (allocation == nullptr)
-    return fail(ErrorCode::Gone, "allocation {} is over, and with it what it may do in its owner's name", id);
+    return fail(ErrorCode::Gone, "allocation {} is over, so its processes can no longer act for its owner",
+                id);
   const auto owner = users_.find(cluster.owner_of(cluster::Cluster::job_of(*allocation)));
   if (owner == users_.end() || !owner->second.active)
-    return fail(ErrorCode::PermissionDenied, "the owner of allocation {} is not active", id);
+    return fail(ErrorCode::PermissionDenied, "the owner of allocation {} is deactivated", id);
   // Never as an administrator: whoever can submit code could become one.
   UserPrincipal principal{.id = owner->first,
                           .username = owner->second.username,
@@ -130,7 +131,7 @@ bool forged(const http::Request& request) {
 
 asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& request) {
   if (forged(request))
-    co_return fail(ErrorCode::PermissionDenied, "a page of another site may not make this call");
+    co_return fail(ErrorCode::PermissionDenied, "a page of another site cannot make this call");
   const auto token = http::bearer_token(request);
   if (!token || token->empty()) co_return fail(ErrorCode::Unauthenticated, "token missing");
   if (token->starts_with(kTaskPrefix)) {
@@ -155,7 +156,8 @@ asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& reques
   const auto user = users_.find(found->second.user);
   if (user == users_.end()) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
   if (!user->second.active)
-    co_return fail(ErrorCode::PermissionDenied, "user '{}' is not active", user->second.username);
+    co_return fail(ErrorCode::PermissionDenied,
+                   "user '{}' is deactivated; ask an administrator to activate it", user->second.username);
   UserPrincipal principal{.id = user->first,
                           .username = user->second.username,
                           .admin = user->second.admin,
@@ -193,7 +195,9 @@ asio::awaitable<Result<Auth::Login>> Auth::login(asio::thread_pool& pool, std::s
   const auto* found = user(username);
   right = right && found != nullptr && found->password_hash == hash;  // nor was it changed meanwhile
   if (found == nullptr || !right) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
-  if (!found->active) co_return fail(ErrorCode::PermissionDenied, "user '{}' is not active", username);
+  if (!found->active)
+    co_return fail(ErrorCode::PermissionDenied,
+                   "user '{}' is deactivated; ask an administrator to activate it", username);
   Login login{.token = "det_user_" + random_secret(), .user = *found};
   store::SessionRecord session{.token_hash = digest(login.token),
                                .user = found->id,
@@ -251,16 +255,18 @@ asio::awaitable<store::AccessTokenRecord> Auth::change_access_token(store::Acces
 
 /// Names that differ only in the case of their letters are one.
 Result<void> Auth::check_name(const std::string& name, UserId own) const {
-  if (trim(name).empty()) return invalid_argument("the user name is empty");
+  if (trim(name).empty())
+    return invalid_argument("the user name is empty; it must have at least one character");
   if (trim(name).size() != name.size())
-    return invalid_argument("the user name '{}' begins or ends with a space", name);
+    return invalid_argument("user name '{}' begins or ends with a space; remove it", name);
   if (name.size() > kUserNameBytesMax)
-    return invalid_argument("the user name has {} bytes; it can have {}", name.size(), kUserNameBytesMax);
+    return invalid_argument("the user name has {} bytes; it can have at most {}", name.size(),
+                            kUserNameBytesMax);
   if (std::ranges::any_of(name, [](unsigned char c) { return c < ' ' || c == 0x7f; }))
-    return invalid_argument("the user name has a control character in it");
+    return invalid_argument("the user name has a control character; remove it");
   for (const auto& [id, user] : users_)
     if (id != own && to_lower(user.username) == to_lower(name))
-      return invalid_argument("user '{}' already exists", user.username);
+      return invalid_argument("user '{}' already exists; choose another user name", user.username);
   return {};
 }
 
@@ -323,14 +329,14 @@ std::string principal_name(const std::any& principal) {
 Result<UserPrincipal> require_user(const std::any& principal) {
   const auto& who = std::any_cast<const Principal&>(principal);
   if (const auto* user = std::get_if<UserPrincipal>(&who)) return *user;
-  return fail(ErrorCode::PermissionDenied, "this call is for users; a task or agent may not make it");
+  return fail(ErrorCode::PermissionDenied, "only users can make this call; tasks and agents cannot");
 }
 
 Result<UserPrincipal> require_person(const std::any& principal) {
   DET_TRY(auto user, require_user(principal));
   if (!user.allocation_id.empty())
     return fail(ErrorCode::PermissionDenied,
-                "task {} may not make this call in the name of '{}': what it does outlives the task; log in",
+                "task {} cannot make this call for user '{}', because its effect outlasts the task; log in",
                 user.allocation_id, user.username);
   return user;
 }
@@ -346,14 +352,14 @@ Result<std::string> require_task(const std::any& principal) {
   const auto& who = std::any_cast<const Principal&>(principal);
   const auto* task = std::get_if<TaskPrincipal>(&who);
   if (task == nullptr)
-    return fail(ErrorCode::PermissionDenied, "only the processes of a trial may make this call");
+    return fail(ErrorCode::PermissionDenied, "only the processes of a trial can make this call");
   if (!task->live) return fail(ErrorCode::Gone, "allocation {} is over", task->allocation_id);
   return task->allocation_id;
 }
 
 Result<void> require_agent(const std::any& principal) {
   if (std::holds_alternative<AgentPrincipal>(std::any_cast<const Principal&>(principal))) return {};
-  return fail(ErrorCode::PermissionDenied, "only agents may make this call");
+  return fail(ErrorCode::PermissionDenied, "only agents can make this call");
 }
 
 }  // namespace det::master

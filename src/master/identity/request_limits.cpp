@@ -31,7 +31,7 @@ Result<void> RequestLimits::admit(const std::any& principal, const std::string& 
   const auto wait = rates_.take(user->username, cost_of(operation), now);
   if (wait == 0) return {};
   return fail(ErrorCode::ResourceExhausted,
-              "user '{}' asks for too much at once (security.rate_limit); try again in {} s", user->username,
+              "user '{}' exceeds the request limit (security.rate_limit); retry in {} s", user->username,
               wait);
 }
 

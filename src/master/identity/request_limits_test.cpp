@@ -29,7 +29,7 @@ TEST_F(RequestLimitsTest, WhoAsksForTooMuchIsToldWhenToComeAgainAndNobodyElseSuf
   ASSERT_TRUE(reply) << reply.error().message();
   EXPECT_EQ(reply->status, 429);
   EXPECT_TRUE(reply->headers.contains("Retry-After"));
-  EXPECT_THAT(reply->body, ::testing::HasSubstr("user 'determined' asks for too much at once"));
+  EXPECT_THAT(reply->body, ::testing::HasSubstr("user 'determined' exceeds the request limit"));
   EXPECT_EQ(call(admin_, "GET", "/api/v1/me").status, 200);
   for (int i = 0; i < 20; ++i) {
     sync("a", 1, {});

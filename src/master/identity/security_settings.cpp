@@ -9,16 +9,15 @@ namespace {
 Result<void> take_tls(SecuritySettings& settings, const json::value& value) {
   if (value.is_null()) return {};
   if (!value.is_object())
-    return invalid_argument("security.tls is {}; it must be {{cert: FILE, key: FILE}}",
+    return invalid_argument("security.tls is {}; it must be a map such as {{cert: FILE, key: FILE}}",
                             json::serialize(value));
   for (const auto& [key, file] : value.get_object()) {
     const std::string_view name(key);
     if (name != "cert" && name != "key")
-      return invalid_argument("security.tls.{} is not known; there are cert and key", name);
+      return invalid_argument("security.tls.{} is not a known setting; use cert and key", name);
     if (file.is_null()) continue;
     if (!file.is_string())
-      return invalid_argument("security.tls.{} is {}; it must be the name of a file", name,
-                              json::serialize(file));
+      return invalid_argument("security.tls.{} is {}; it must be a file name", name, json::serialize(file));
     (name == "cert" ? settings.tls_certificate : settings.tls_key) = std::string(file.get_string());
   }
   return check_tls_files(settings.tls_certificate, settings.tls_key);
@@ -26,12 +25,13 @@ Result<void> take_tls(SecuritySettings& settings, const json::value& value) {
 
 Result<void> take_rate_limit(SecuritySettings& settings, const json::value& value) {
   if (!value.is_object())
-    return invalid_argument("security.rate_limit is {}; it must be a map of per_second and burst",
+    return invalid_argument("security.rate_limit is {}; it must be a map with per_second and burst",
                             json::serialize(value));
   for (const auto& [key, number] : value.get_object()) {
     const std::string_view name(key);
     if (name != "per_second" && name != "burst")
-      return invalid_argument("security.rate_limit.{} is not known; there are per_second and burst", name);
+      return invalid_argument("security.rate_limit.{} is not a known setting; use per_second and burst",
+                              name);
     const auto wanted = json::to_double(number);
     const double least = name == "burst" ? 1 : 0;
     if (!wanted || !(*wanted >= least && *wanted <= 1e9))
@@ -81,7 +81,7 @@ Result<SecuritySettings> take_security(json::object& configuration) {
     } else if (name == "rate_limit") {
       DET_TRY([[maybe_unused]] const auto fine, take_rate_limit(settings, setting).map([] { return true; }));
     } else {
-      return invalid_argument("security.{} is not known; there are authz, audit_days, rate_limit and tls",
+      return invalid_argument("security.{} is not a known setting; use authz, audit_days, rate_limit or tls",
                               name);
     }
   }

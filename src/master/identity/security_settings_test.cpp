@@ -45,21 +45,22 @@ TEST(SecuritySettings, WhatIsWrongIsNamed) {
             "security.authz is \"rbac\"; it must be {type: basic} or {type: rbac}"},
            {R"({"security": {"audit_days": 0}})", "security.audit_days is 0; it must be from 1 to 36500"},
            {R"({"security": {"tsl": {}}})",
-            "security.tsl is not known; there are authz, audit_days, rate_limit and tls"},
+            "security.tsl is not a known setting; use authz, audit_days, rate_limit or tls"},
            {R"({"security": {"rate_limit": {"per_second": -1}}})",
             "security.rate_limit.per_second is -1; it must be a number from 0 to 1e9"},
            {R"({"security": {"rate_limit": {"burst": 0}}})",
             "security.rate_limit.burst is 0; it must be a number from 1 to 1e9"},
            {R"({"security": {"rate_limit": {"each": 0}}})",
-            "security.rate_limit.each is not known; there are per_second and burst"},
+            "security.rate_limit.each is not a known setting; use per_second and burst"},
            {R"({"security": {"rate_limit": 5}})",
-            "security.rate_limit is 5; it must be a map of per_second and burst"},
+            "security.rate_limit is 5; it must be a map with per_second and burst"},
            {R"({"security": {"tls": {"cert": "a"}}})", "TLS cert file provided without a key file: a"},
            {R"({"security": {"tls": {"key": "b"}}})", "TLS key file provided without a cert file: b"},
-           {R"({"security": {"tls": {"cert": 3}}})", "security.tls.cert is 3; it must be the name of a file"},
+           {R"({"security": {"tls": {"cert": 3}}})", "security.tls.cert is 3; it must be a file name"},
            {R"({"security": {"tls": {"file": "a"}}})",
-            "security.tls.file is not known; there are cert and key"},
-           {R"({"security": {"tls": true}})", "security.tls is true; it must be {cert: FILE, key: FILE}"}}) {
+            "security.tls.file is not a known setting; use cert and key"},
+           {R"({"security": {"tls": true}})",
+            "security.tls is true; it must be a map such as {cert: FILE, key: FILE}"}}) {
     auto configuration = document(text);
     const auto settings = take_security(configuration);
     ASSERT_FALSE(settings) << text;

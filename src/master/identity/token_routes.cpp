@@ -78,19 +78,23 @@ Result<std::int64_t> hours_of(const std::string& lifespan) {
   const auto* end = lifespan.data() + lifespan.size();
   const auto [rest, error] = std::from_chars(lifespan.data(), end, hours);
   if (error != std::errc() || std::string_view(rest, static_cast<std::size_t>(end - rest)) != "h")
-    return invalid_argument("lifespan is '{}'; it must be whole hours like '48h', or '-1h' for no end",
-                            lifespan);
+    return invalid_argument(
+        "lifespan is '{}'; it must be a whole number of hours such as '48h', or '-1h' for a token that does "
+        "not expire",
+        lifespan);
   if (hours == -1) return kHoursMax;
   if (hours < 1 || hours > kHoursMax)
-    return invalid_argument("lifespan is '{}'; it must be from 1h to {}h, or '-1h' for no end", lifespan,
-                            kHoursMax);
+    return invalid_argument(
+        "lifespan is '{}'; it must be from 1h to {}h, or '-1h' for a token that does not expire", lifespan,
+        kHoursMax);
   return hours;
 }
 
 Result<void> may_see(const UserPrincipal& user, UserId owner) {
   if (user.admin || user.id == owner) return {};
-  return fail(ErrorCode::PermissionDenied,
-              "the tokens of other users are for administrators; you see and change your own");
+  return fail(
+      ErrorCode::PermissionDenied,
+      "only administrators can list and change the tokens of other users; you can list and change your own");
 }
 
 asio::awaitable<Result<TokenListReply>> list(Services& s, Context context, ListQuery q) {
@@ -159,13 +163,13 @@ void add_token_routes(http::Router& router, Services& s) {
   router.add<ListQuery, TokenListReply>(
       Verb::Get, "/api/v1/tokens",
       [&s](Context c, ListQuery q) { return list(s, std::move(c), std::move(q)); },
-      Doc{.summary = "List access tokens; an administrator sees those of all",
+      Doc{.summary = "List access tokens; administrators see those of all users",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
   router.add<TokenCreateRequest, CreateReply>(
       Verb::Post, "/api/v1/tokens",
       [&s](Context c, TokenCreateRequest r) { return create(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Make an access token for oneself, an administrator for anyone",
+      Doc{.summary = "Create an access token; administrators can create one for any user",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
   router.add<TokenPatchRequest, TokenPatchReply>(

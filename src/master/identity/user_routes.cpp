@@ -141,8 +141,9 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, UserPatch
     const auto others = std::ranges::count_if(
         s.auth.users(), [&](const auto& user) { return is_active_administrator(user.second); });
     if (others == 1)
-      co_return failed_precondition("user '{}' is the last active administrator; make another user one first",
-                                    found->second.username);
+      co_return failed_precondition(
+          "user '{}' is the last active administrator; make another user an administrator first",
+          found->second.username);
   }
   const auto changed =
       co_await s.auth.change_user(std::move(record), request.password, request.is_hashed, caller->token_hash);
@@ -161,7 +162,8 @@ asio::awaitable<Result<PatchManyReply>> patch_many(Services& s, Context context,
   const auto caller = require_admin(context.principal);
   if (!caller) co_return tl::unexpected(caller.error());
   if (!request.activate)
-    co_return invalid_argument("activate is missing: true activates the users, false deactivates them");
+    co_return invalid_argument(
+        "activate is required; give true to activate the users, or false to deactivate them");
   auto ids = std::move(request.user_ids);
   if (request.filters) {
     ids.clear();
@@ -203,14 +205,14 @@ void add_user_routes(http::Router& router, Services& s) {
         }
         if (crowded) {
           c.reply_headers->add("Retry-After", "1");
-          co_return fail(ErrorCode::ResourceExhausted, "{} log-ins are being checked; try again in a moment",
+          co_return fail(ErrorCode::ResourceExhausted, "{} logins are being checked; retry in a moment",
                          s.logins.waiting());
         }
         if (wait > 0) {
           c.reply_headers->add("Retry-After", std::to_string(wait));
           co_return fail(ErrorCode::ResourceExhausted,
-                         "too many failed log-ins as user '{}' from {}; try again in {} s", r.username,
-                         address, wait);
+                         "too many failed logins as user '{}' from {}; retry in {} s", r.username, address,
+                         wait);
         }
         auto login = co_await s.auth.login(s.pool, r.username, r.password, r.is_hashed);
         if (!login) {
@@ -249,7 +251,7 @@ void add_user_routes(http::Router& router, Services& s) {
         if (!user) co_return tl::unexpected(user.error());
         co_return UserReply{to_api(s.auth.users().at(user->id))};
       },
-      Doc{.summary = "Who calls", .tag = tag});
+      Doc{.summary = "Get the user who makes the call", .tag = tag});
   router.add<UsersQuery, UsersReply>(
       Verb::Get, "/api/v1/users",
       [&s](Context, UsersQuery q) -> asio::awaitable<Result<UsersReply>> {
@@ -286,9 +288,8 @@ void add_user_routes(http::Router& router, Services& s) {
   router.add<PatchManyRequest, PatchManyReply>(
       Verb::Patch, "/api/v1/users",
       [&s](Context c, PatchManyRequest r) { return patch_many(s, std::move(c), std::move(r)); },
-      Doc{.summary =
-              "Activate or deactivate these users, or with `filters` all others that match; each has a "
-              "result",
+      Doc{.summary = "Activate or deactivate several users: those listed, or all others that match "
+                     "`filters`; reports one result for each",
           .tag = tag,
           .errors = {ErrorCode::PermissionDenied, ErrorCode::InvalidArgument}});
   router.add<ByUser, UserReply>(
@@ -298,7 +299,7 @@ void add_user_routes(http::Router& router, Services& s) {
         if (found == s.auth.users().end()) co_return not_found("user {} not found", q.user_id);
         co_return UserReply{to_api(found->second)};
       },
-      Doc{.summary = "One user", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get a user", .tag = tag, .errors = {ErrorCode::NotFound}});
   router.add<ByName, UserReply>(
       Verb::Get, "/api/v1/users/{username}/by-username",
       [&s](Context, ByName q) -> asio::awaitable<Result<UserReply>> {
@@ -306,14 +307,14 @@ void add_user_routes(http::Router& router, Services& s) {
         if (user == nullptr) co_return not_found("user '{}' not found", q.username);
         co_return UserReply{to_api(*user)};
       },
-      Doc{.summary = "One user, by name", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get a user by name", .tag = tag, .errors = {ErrorCode::NotFound}});
   router.add<PasswordRequest, UserReply>(
       Verb::Post, "/api/v1/users/{userId}/password",
       [&s](Context c, PasswordRequest r) {
         return patch(s, std::move(c),
                      UserPatchRequest{.user_id = r.user_id, .password = std::move(r.password)});
       },
-      Doc{.summary = "A new password, as older clients set it",
+      Doc{.summary = "Set the password of a user (for older clients)",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied},
           .body_member = "password"});

@@ -111,7 +111,7 @@ asio::awaitable<Result<Empty>> remove(Services& s, WorkspaceId workspace, std::s
   const auto place = place_of(s, workspace, type);
   if (!place) co_return tl::unexpected(place.error());
   auto changes = s.policies.remove(place->workspace, place->workload);
-  if (changes.empty()) co_return not_found("there is no {}", place->words);
+  if (changes.empty()) co_return not_found("{} not found", place->words);
   co_await s.ledger.write(std::move(changes));
   co_return Empty{};
 }
@@ -128,35 +128,33 @@ void add_config_policy_routes(http::Router& router, Services& s) {
       [&s](Context c, OfCluster q) {
         return get(s, std::move(c), WorkspaceId(0), std::move(q.workload_type));
       },
-      Doc{.summary = "What is fixed and limited in configurations everywhere", .tag = tag});
+      Doc{.summary = "Get the configuration policies of the cluster", .tag = tag});
   router.add<OfWorkspace, ConfigPolicyReply>(
       Verb::Get, of_workspace,
       [&s](Context c, OfWorkspace q) {
         return get(s, std::move(c), q.workspace_id, std::move(q.workload_type));
       },
-      Doc{.summary = "What is fixed and limited in configurations of a workspace",
-          .tag = tag,
-          .errors = errors});
+      Doc{.summary = "Get the configuration policies of a workspace", .tag = tag, .errors = errors});
   router.add<PutOfCluster, ConfigPolicyReply>(
       Verb::Put, of_cluster,
       [&s](Context, PutOfCluster r) {
         return put(s, WorkspaceId(0), std::move(r.workload_type), std::move(r.config_policies));
       },
-      Doc{.summary = "Replace what is fixed and limited everywhere", .tag = tag, .errors = errors});
+      Doc{.summary = "Replace the configuration policies of the cluster", .tag = tag, .errors = errors});
   router.add<PutOfWorkspace, ConfigPolicyReply>(
       Verb::Put, of_workspace,
       [&s](Context, PutOfWorkspace r) {
         return put(s, r.workspace_id, std::move(r.workload_type), std::move(r.config_policies));
       },
-      Doc{.summary = "Replace what is fixed and limited in a workspace", .tag = tag, .errors = errors});
+      Doc{.summary = "Replace the configuration policies of a workspace", .tag = tag, .errors = errors});
   router.add<OfCluster, Empty>(
       Verb::Delete, of_cluster,
       [&s](Context, OfCluster q) { return remove(s, WorkspaceId(0), std::move(q.workload_type)); },
-      Doc{.summary = "Fix and limit nothing everywhere", .tag = tag, .errors = errors});
+      Doc{.summary = "Delete the configuration policies of the cluster", .tag = tag, .errors = errors});
   router.add<OfWorkspace, Empty>(
       Verb::Delete, of_workspace,
       [&s](Context, OfWorkspace q) { return remove(s, q.workspace_id, std::move(q.workload_type)); },
-      Doc{.summary = "Fix and limit nothing in a workspace", .tag = tag, .errors = errors});
+      Doc{.summary = "Delete the configuration policies of a workspace", .tag = tag, .errors = errors});
 }
 
 }  // namespace det::master

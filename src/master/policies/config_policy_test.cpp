@@ -57,7 +57,7 @@ TEST_F(ConfigPolicies, AreReadAsTheyWereWrittenAlsoByTheNextMaster) {
   EXPECT_EQ(call(user_, "GET", of_cluster("NTSC")).body.at("yaml"), "");
   EXPECT_EQ(call(admin_, "DELETE", of_vision("NTSC")).status, 200);
   EXPECT_THAT(call(admin_, "DELETE", of_vision("NTSC")).text,
-              HasSubstr("there is no policy for tasks of workspace 'vision'"));
+              HasSubstr("policy for tasks of workspace 'vision' not found"));
   EXPECT_THAT(call(user_, "GET", of_cluster("TRIALS")).text, HasSubstr("workloadType is 'TRIALS'"));
   EXPECT_EQ(call(admin_, "GET", "/api/v1/config-policies/workspaces/99/NTSC").status, 404);
 }

@@ -34,7 +34,7 @@ Result<config::Policies> PolicyBook::in(const WorkspaceRecord& workspace, Worklo
     if (yaml == nullptr) continue;
     auto policy = config::parse_policy(workload, *yaml);
     if (!policy)
-      return failed_precondition("{} for {} cannot be read by this release of det; set it again: {}", whose,
+      return failed_precondition("{} for {} is not valid in this release; set it again: {}", whose,
                                  words_of(workload), join_errors(policy.error()).message());
     policy->whose = whose;
     policies.push_back(*std::move(policy));

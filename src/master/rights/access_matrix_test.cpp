@@ -390,8 +390,8 @@ TEST_F(AccessMatrix, WithoutRolesWhatCannotBeUndoneIsForTheOwnerAndAdministrator
   EXPECT_EQ(call(other, "POST", at("/api/v1/experiments/{}/activate")).status, 200);
   const auto refused = call(other, "POST", at("/api/v1/experiments/{}/kill"));
   EXPECT_EQ(refused.status, 403);
-  EXPECT_NE(refused.text.find(at("user 'other' may not kill or cancel experiment {}: it belongs to user "
-                                 "'determined'; only its owner and administrators may")),
+  EXPECT_NE(refused.text.find(at("user 'other' cannot kill or cancel experiment {}: it belongs to user "
+                                 "'determined'; only its owner and administrators can")),
             std::string::npos)
       << refused.text;
   EXPECT_EQ(call(other, "POST", fmt::format("/api/v1/trials/{}/kill", things.trial)).status, 403);

@@ -58,9 +58,8 @@ asio::awaitable<Result<AuditReply>> list(Services& s, Query in) {
 void add_audit_routes(http::Router& router, Services& s) {
   router.add<Query, AuditReply>(
       Verb::Get, "/api/v1/audit", [&s](Context, Query q) { return list(s, std::move(q)); },
-      Doc{.summary =
-              "What users changed, or tried to, and log-ins, the newest first; 100 unless `limit` says "
-              "otherwise, older ones by `beforeId`",
+      Doc{.summary = "List the audit log, the newest entries first: logins, and what users changed or tried "
+                     "to change; `beforeId` pages to older entries",
           .tag = "Cluster",
           .errors = {ErrorCode::PermissionDenied}});
 }

@@ -78,9 +78,8 @@ TEST_F(AuditTest, WhoFailsToLogInTooOftenWaitsLongerEachTimeAndIsToldHowLong) {
   const auto* wait = refused->headers.find("Retry-After");
   ASSERT_NE(wait, nullptr);
   EXPECT_EQ(*wait, "1");
-  EXPECT_NE(
-      refused->body.find("too many failed log-ins as user 'determined' from 127.0.0.1; try again in 1 s"),
-      std::string::npos)
+  EXPECT_NE(refused->body.find("too many failed logins as user 'determined' from 127.0.0.1; retry in 1 s"),
+            std::string::npos)
       << refused->body;
   EXPECT_EQ(log_in_with("admin", ""), 200) << "others are not kept waiting";
   std::this_thread::sleep_for(std::chrono::milliseconds(1'100));

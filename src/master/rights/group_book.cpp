@@ -29,11 +29,11 @@ bool GroupBook::has(GroupId group, UserId user) const {
 Result<void> GroupBook::check(const Record& record) const {
   if (record.name.empty() || record.name.size() > kNameMax || trim(record.name) != record.name)
     return invalid_argument(
-        "'{}' is no name for a group; it must have 1 to {} characters and no blanks at its ends", record.name,
-        kNameMax);
+        "group name '{}' is not valid; it must have 1 to {} characters and not begin or end with a space",
+        record.name, kNameMax);
   for (const auto& [id, other] : groups_)
     if (id != record.id && other.name == record.name)
-      return fail(ErrorCode::AlreadyExists, "there is a group '{}' already", record.name);
+      return fail(ErrorCode::AlreadyExists, "group '{}' already exists; choose another name", record.name);
   return {};
 }
 

@@ -77,7 +77,8 @@ Result<const store::GroupRecord*> find(Services& s, GroupId id) {
 Result<void> check_administrator(Services& s, const RoleBook& after) {
   const auto& users = s.auth.users();
   if (!s.roles.has_administrator(users) || after.has_administrator(users)) return {};
-  return failed_precondition("nobody would be ClusterAdmin any more; assign that role to another user first");
+  return failed_precondition(
+      "this change would remove the last ClusterAdmin; assign that role to another user first");
 }
 
 asio::awaitable<Result<GroupReply>> create(Services& s, GroupCreateRequest request) {
@@ -168,13 +169,13 @@ void add_group_routes(http::Router& router, Services& s) {
                                            ErrorCode::FailedPrecondition};
   router.add<GroupCreateRequest, GroupReply>(
       Verb::Post, "/api/v1/groups", [&s](Context, GroupCreateRequest r) { return create(s, std::move(r)); },
-      Doc{.summary = "Make a group of users", .tag = tag, .errors = refusals});
+      Doc{.summary = "Create a group of users", .tag = tag, .errors = refusals});
   router.add<GroupSearchRequest, GroupSearchReply>(
       Verb::Post, "/api/v1/groups/search",
       [&s](Context, GroupSearchRequest r) -> asio::awaitable<Result<GroupSearchReply>> {
         co_return search(s, r);
       },
-      Doc{.summary = "Groups, all or those of a user or a name", .tag = tag});
+      Doc{.summary = "List groups, optionally only those with a given user or name", .tag = tag});
   router.add<ById, GroupReply>(
       Verb::Get, "/api/v1/groups/{groupId}",
       [&s](Context, ById q) -> asio::awaitable<Result<GroupReply>> {
@@ -182,22 +183,22 @@ void add_group_routes(http::Router& router, Services& s) {
         if (!found) co_return tl::unexpected(found.error());
         co_return GroupReply{to_object(s, **found)};
       },
-      Doc{.summary = "A group and its users", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get a group and its users", .tag = tag, .errors = {ErrorCode::NotFound}});
   router.add<GroupPutRequest, GroupReply>(
       Verb::Put, "/api/v1/groups/{groupId}",
       [&s](Context, GroupPutRequest r) { return change(s, std::move(r)); },
-      Doc{.summary = "Rename a group, put users into it and take others out",
+      Doc{.summary = "Rename a group, add users to it or remove users from it",
           .tag = tag,
           .errors = refusals});
   router.add<AssignRequest, Empty>(
       Verb::Patch, "/api/v1/users/assignments",
       [&s](Context, AssignRequest r) { return assign(s, std::move(r)); },
-      Doc{.summary = "Put many users into groups and take them out of others",
+      Doc{.summary = "Add several users to groups or remove them from groups",
           .tag = tag,
           .errors = refusals});
   router.add<ById, Empty>(
       Verb::Delete, "/api/v1/groups/{groupId}", [&s](Context, ById q) { return remove(s, q); },
-      Doc{.summary = "Delete a group and take its roles away", .tag = tag, .errors = refusals});
+      Doc{.summary = "Delete a group and its role assignments", .tag = tag, .errors = refusals});
 }
 
 }  // namespace det::master

@@ -133,7 +133,7 @@ TEST_F(Groups, KeepTheLastAdministrator) {
                                                         {{"role", {{"roleId", roles_.at("ClusterAdmin")}}},
                                                          {"scopeCluster", true}}}}}}};
   ASSERT_EQ(call(admin_, "POST", "/api/v1/roles/remove-assignments", from_admin).status, 200);
-  const std::string last = "nobody would be ClusterAdmin any more";
+  const std::string last = "this change would remove the last ClusterAdmin";
   EXPECT_THAT(call(ann_, "PUT", path(group), {{"removeUsers", json::array{id_of("ann")}}}).text,
               HasSubstr(last));
   EXPECT_THAT(call(ann_, "DELETE", path(group)).text, HasSubstr(last));
@@ -144,15 +144,15 @@ TEST_F(Groups, KeepTheLastAdministrator) {
 TEST_F(Groups, SayWhatIsWrong) {
   const auto group = create("seeing", {});
   EXPECT_THAT(call(admin_, "POST", "/api/v1/groups", {{"name", "seeing"}}).text,
-              HasSubstr("there is a group 'seeing' already"));
-  EXPECT_THAT(call(admin_, "POST", "/api/v1/groups", {{"name", " "}}).text, HasSubstr("no name for a group"));
+              HasSubstr("group 'seeing' already exists"));
+  EXPECT_THAT(call(admin_, "POST", "/api/v1/groups", {{"name", " "}}).text, HasSubstr("is not valid"));
   EXPECT_THAT(call(admin_, "POST", "/api/v1/groups", {{"name", "x"}, {"addUsers", json::array{99}}}).text,
               HasSubstr("user '99' not found"));
   EXPECT_THAT(call(admin_, "PUT", path(group), {{"removeUsers", json::array{id_of("ann")}}}).text,
               HasSubstr("is not in group 'seeing'"));
   EXPECT_EQ(call(admin_, "PUT", path(77), {{"name", "x"}}).status, 404);
   EXPECT_THAT(assign(77, "Editor").text, HasSubstr("group 77 not found"));
-  EXPECT_THAT(assign(group, "Editor", false).text, HasSubstr("does not have the role Editor there"));
+  EXPECT_THAT(assign(group, "Editor", false).text, HasSubstr("does not have role Editor there"));
 }
 
 }  // namespace

@@ -336,7 +336,7 @@ asio::awaitable<Result<std::string>> check_rights(Services& s, const std::string
   if (rule == nullptr) {
     if (access::is_administrator(mode, *caller)) co_return about;
     co_return fail(ErrorCode::PermissionDenied,
-                   "user '{}' may not call {}: nothing is declared of it, so it is for administrators only",
+                   "user '{}' cannot call {}: it has no access rule, so only administrators can",
                    caller->name, operation);
   }
   const bool from_body = std::any_of(rule->demands.begin(), rule->demands.end(), [&](const Demand& demand) {

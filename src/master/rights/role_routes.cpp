@@ -171,12 +171,13 @@ Result<Record> record_of(Services& s, const AssignmentObject& assignment) {
   const auto workspace = assignment.scope_workspace_id.value_or(0);
   if (workspace != 0 && assignment.scope_cluster)
     return invalid_argument(
-        "the role {} is assigned to the cluster and to workspace {}; one assignment has one", role->name,
-        workspace);
+        "role {} is assigned both for the whole cluster and in workspace {}; give only one of them in an "
+        "assignment",
+        role->name, workspace);
   if (workspace != 0 && s.workspaces.find(WorkspaceId(workspace)) == nullptr)
     return not_found("workspace {} not found", workspace);
   if (workspace != 0 && role->cluster_only)
-    return invalid_argument("the role {} is for the whole cluster; it cannot be assigned in a workspace",
+    return invalid_argument("role {} applies to the whole cluster; it cannot be assigned in a workspace",
                             role->name);
   return Record{UserId{}, id, workspace};
 }
@@ -184,7 +185,8 @@ Result<Record> record_of(Services& s, const AssignmentObject& assignment) {
 /// What the request names, or all that is wrong with it first.
 Result<std::vector<Record>> records_of(Services& s, const AssignmentsRequest& request) {
   if (request.user_role_assignments.empty() && request.group_role_assignments.empty())
-    return invalid_argument("userRoleAssignments and groupRoleAssignments are empty; nothing would be done");
+    return invalid_argument(
+        "userRoleAssignments and groupRoleAssignments are both empty; give at least one assignment");
   std::vector<Record> records;
   for (const auto& [user, assignment] : request.user_role_assignments) {
     if (!s.auth.users().contains(user)) return not_found("user '{}' not found", user);
@@ -216,9 +218,10 @@ Result<void> may_assign(Services& s, const std::any& principal, const Record& re
   const auto& role = *access::find_role(access::RoleId(record.role));
   for (const auto permission : role.permissions)
     if (access::decide(s.roles.mode(), caller, permission, object).answer != access::Answer::Yes)
-      return fail(ErrorCode::PermissionDenied,
-                  "user '{}' may not assign the role {} in {}: it grants more than the user has there",
-                  caller.name, role.name, object.what);
+      return fail(
+          ErrorCode::PermissionDenied,
+          "user '{}' cannot assign role {} in {}: it grants permissions that the user does not have there",
+          caller.name, role.name, object.what);
   return {};
 }
 
@@ -232,7 +235,7 @@ asio::awaitable<Result<Empty>> change(Services& s, Context context, AssignmentsR
     for (const auto& record : *records)
       if (!s.roles.all().contains(record))
         co_return not_found(
-            "{} does not have the role {} there",
+            "{} does not have role {} there",
             record.group ? fmt::format("group {}", record.group) : fmt::format("user {}", record.user),
             access::find_role(access::RoleId(record.role))->name);
     const auto& users = s.auth.users();
@@ -240,7 +243,7 @@ asio::awaitable<Result<Empty>> change(Services& s, Context context, AssignmentsR
     after.remove(*records);
     if (s.roles.has_administrator(users) && !after.has_administrator(users))
       co_return failed_precondition(
-          "nobody would be ClusterAdmin any more; assign that role to another user first");
+          "this change would remove the last ClusterAdmin; assign that role to another user first");
   }
   auto changes = add ? s.roles.assign(*records) : s.roles.remove(*records);
   co_await s.ledger.write(std::move(changes));
@@ -255,44 +258,48 @@ void add_role_routes(http::Router& router, Services& s) {
                                            ErrorCode::FailedPrecondition};
   router.add<Empty, SummaryReply>(
       Verb::Get, "/api/v1/permissions/summary", [&s](Context c, Empty) { return summary(s, std::move(c)); },
-      Doc{.summary = "The caller's roles; they count where the master enforces roles", .tag = tag});
+      Doc{.summary = "Get the roles and permissions of the caller; they apply if the master uses role-based "
+                     "access control",
+          .tag = tag});
   for (const bool scoped : {false, true})
     router.add<RoleSearchRequest, RoleSearchReply>(
         Verb::Post, scoped ? "/api/v1/roles/search/by-assignability" : "/api/v1/roles/search",
         [scoped](Context, RoleSearchRequest r) -> asio::awaitable<Result<RoleSearchReply>> {
           co_return search(r, scoped && r.workspace_id != 0);
         },
-        Doc{.summary = scoped ? "The roles that can be assigned in a workspace, or for the whole cluster"
-                              : "All roles with their permissions",
+        Doc{.summary = scoped ? "List the roles that can be assigned in a workspace or for the whole cluster"
+                              : "List all roles with their permissions",
             .tag = tag});
   router.add<ByIds, RolesReply>(
       Verb::Post, "/api/v1/roles/search/by-ids",
       [&s](Context c, ByIds r) { return by_ids(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Roles, and who has them as far as the caller may know",
+      Doc{.summary = "Get roles by id, with those of their assignments that the caller can view",
           .tag = tag,
           .errors = {ErrorCode::NotFound}});
   router.add<OfUser, RolesReply>(
       Verb::Get, "/api/v1/roles/search/by-user/{userId}",
       [&s](Context c, OfUser q) { return by_user(s, std::move(c), q); },
-      Doc{.summary = "The roles of a user, as far as the caller may know",
+      Doc{.summary = "List the roles of a user that the caller can view",
           .tag = tag,
           .errors = {ErrorCode::NotFound}});
   router.add<OfGroup, SummaryReply>(
       Verb::Get, "/api/v1/roles/search/by-group/{groupId}",
       [&s](Context c, OfGroup q) { return by_group(s, std::move(c), q); },
-      Doc{.summary = "The roles of a group, as far as the caller may know",
+      Doc{.summary = "List the roles of a group that the caller can view",
           .tag = tag,
           .errors = {ErrorCode::NotFound}});
   router.add<OfWorkspace, MembersReply>(
       Verb::Get, "/api/v1/roles/workspace/{workspaceId}",
       [&s](Context, OfWorkspace q) { return members(s, std::move(q)); },
-      Doc{.summary = "Who has a role in a workspace", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "List the users and groups that have a role in a workspace",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
   for (const bool add : {true, false})
     router.add<AssignmentsRequest, Empty>(
         Verb::Post, add ? "/api/v1/roles/add-assignments" : "/api/v1/roles/remove-assignments",
         [&s, add](Context c, AssignmentsRequest r) { return change(s, std::move(c), std::move(r), add); },
-        Doc{.summary = add ? "Give users and groups roles; all or none"
-                           : "Take roles from users and groups; all or none",
+        Doc{.summary = add ? "Assign roles to users and groups, all or none"
+                           : "Remove roles from users and groups, all or none",
             .tag = tag,
             .errors = refusals});
 }

@@ -56,10 +56,9 @@ asio::awaitable<Result<Empty>> remember_look(Services& s, Context context, LookR
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
   if (!is_or_absent(request.activity_type, "ACTIVITY_TYPE_GET"))
-    co_return invalid_argument("activityType is '{}'; it can be ACTIVITY_TYPE_GET only",
-                               request.activity_type);
+    co_return invalid_argument("activityType is '{}'; it must be ACTIVITY_TYPE_GET", request.activity_type);
   if (!is_or_absent(request.entity_type, "ENTITY_TYPE_PROJECT"))
-    co_return invalid_argument("entityType is '{}'; it can be ENTITY_TYPE_PROJECT only", request.entity_type);
+    co_return invalid_argument("entityType is '{}'; it must be ENTITY_TYPE_PROJECT", request.entity_type);
   const auto project = find_project(s, ProjectId(request.entity_id));
   if (!project) co_return tl::unexpected(project.error());
   const auto turn = co_await s.settings.take(user->id);
@@ -114,14 +113,13 @@ void add_activity_routes(http::Router& router, Services& s) {
   router.add<LookRequest, Empty>(
       Verb::Post, "/api/v1/users/activity",
       [&s](Context c, LookRequest r) { return remember_look(s, std::move(c), std::move(r)); },
-      Doc{.summary = "The caller looks at a project",
+      Doc{.summary = "Record that the caller viewed a project",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::InvalidArgument}});
   router.add<RecentQuery, RecentReply>(
       Verb::Get, "/api/v1/user/projects/activity",
       [&s](Context c, RecentQuery q) { return recent_projects(s, std::move(c), q); },
-      Doc{.summary = "The projects at which the caller looked, or into which the caller submitted, last",
-          .tag = tag});
+      Doc{.summary = "List the projects that the caller viewed or submitted to last", .tag = tag});
 }
 
 }  // namespace det::master

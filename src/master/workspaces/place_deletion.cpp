@@ -28,7 +28,7 @@ void log_end(std::exception_ptr failure) {
   try {
     if (failure) std::rethrow_exception(failure);
   } catch (const std::exception& error) {
-    spdlog::error("a deletion stopped: {}", error.what());
+    spdlog::error("a deletion stopped with an error: {}", error.what());
   }
 }
 
@@ -71,7 +71,7 @@ Error refusal(const char* what, const std::string& name, std::vector<std::string
   const auto more = problems.size() - std::min(problems.size(), kProblemsNamed);
   problems.resize(problems.size() - more);
   return Error(ErrorCode::FailedPrecondition,
-               fmt::format("{} '{}' cannot be deleted with what it holds: {}{}", what, name,
+               fmt::format("{} '{}' cannot be deleted because of its contents: {}{}", what, name,
                            fmt::join(problems, "; "), more > 0 ? fmt::format("; and {} more", more) : ""));
 }
 
@@ -100,14 +100,14 @@ asio::awaitable<Result<void>> empty(Services& s, ProjectId id) {
 asio::awaitable<void> finish_project(Services& s, ProjectId id) {
   const auto done = co_await empty(s, id);
   auto changes = done ? s.workspaces.remove(id) : s.workspaces.fail_deletion(id, done.error().message());
-  if (!changes) spdlog::error("project {} stays: {}", id, changes.error().message());
+  if (!changes) spdlog::error("project {} could not be deleted: {}", id, changes.error().message());
   if (changes) co_await s.ledger.write(*std::move(changes));
 }
 
 /// The workspace itself and what names it. Requires: it holds no projects.
 asio::awaitable<void> drop(Services& s, WorkspaceId id) {
   auto changes = s.workspaces.remove(id);
-  if (!changes) spdlog::error("workspace {} stays: {}", id, changes.error().message());
+  if (!changes) spdlog::error("workspace {} could not be deleted: {}", id, changes.error().message());
   if (!changes) co_return;
   s.policies.forget(id);
   for (auto& change : s.bindings.forget(id)) changes->push_back(std::move(change));
@@ -130,7 +130,7 @@ asio::awaitable<void> finish_workspace(Services& s, WorkspaceId id) {
     if (auto changes = s.workspaces.remove(project)) co_await s.ledger.write(*std::move(changes));
   }
   if (done && s.registry.count_in(id) > 0)
-    done = failed_precondition("a model was put into it; move or delete it first");
+    done = failed_precondition("a model was added to it; move or delete the model first");
   if (done) co_return co_await drop(s, id);
   if (auto changes = s.workspaces.fail_deletion(id, done.error().message()))
     co_await s.ledger.write(*std::move(changes));
@@ -162,12 +162,12 @@ asio::awaitable<Result<bool>> delete_workspace(Services& s, http::Context contex
   if (!record) co_return tl::unexpected(record.error());
   if (const auto models = s.registry.count_in(id); models > 0)
     co_return failed_precondition(
-        "workspace '{}' holds {} model{}; move or delete what it holds first ('det model list -w {}')",
+        "workspace '{}' has {} model{}; move or delete the models first (see 'det model list -w {}')",
         record->name, models, models == 1 ? "" : "s", record->name);
   if (const auto pool = s.bindings.only_of(id); !pool.empty())
     co_return failed_precondition(
-        "resource pool '{}' is bound to workspace '{}' alone and would be open to all; bind it to another "
-        "first",
+        "resource pool '{}' is bound only to workspace '{}' and would become open to all; bind it to another "
+        "workspace first",
         pool, record->name);
   if (goes_on(s.workspaces.deletion(id))) co_return false;
   auto changes = s.workspaces.begin_deletion(id);

@@ -175,7 +175,8 @@ asio::awaitable<Result<Empty>> move(Services& s, Context context, ProjectMoveReq
   const auto target = find_workspace(s, request.destination_workspace_id);
   if (!target) co_return tl::unexpected(target.error());
   if (target->archived)
-    co_return failed_precondition("workspace '{}' is archived; it takes no projects", target->name);
+    co_return failed_precondition("workspace '{}' is archived and accepts no projects; unarchive it first",
+                                  target->name);
   auto edit = [&](ProjectRecord& record) { record.workspace = target->id; };
   const auto done = co_await edited(s, std::move(context), request.project_id, edit);
   if (!done) co_return tl::unexpected(done.error());
@@ -235,7 +236,7 @@ void add_project_routes(http::Router& router, Services& s) {
           .errors = {ErrorCode::NotFound, ErrorCode::AlreadyExists, ErrorCode::FailedPrecondition}});
   router.add<ById, ProjectReply>(
       Verb::Get, "/api/v1/projects/{id}", [&s](Context, ById q) { return show(s, q.id); },
-      Doc{.summary = "One project", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get a project", .tag = tag, .errors = {ErrorCode::NotFound}});
   router.add<ByKey, ProjectReply>(
       Verb::Get, "/api/v1/projects/key/{key}",
       [&s](Context, ByKey q) -> asio::awaitable<Result<ProjectReply>> {
@@ -243,7 +244,7 @@ void add_project_routes(http::Router& router, Services& s) {
         if (found == nullptr) co_return not_found("project with the key '{}' not found", q.key);
         co_return co_await show(s, found->id);
       },
-      Doc{.summary = "The project of a key", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get a project by key", .tag = tag, .errors = {ErrorCode::NotFound}});
   router.add<PatchProject, ProjectReply>(
       Verb::Patch, "/api/v1/projects/{id}",
       [&s](Context c, PatchProject r) { return patch(s, std::move(c), std::move(r)); },
@@ -252,12 +253,12 @@ void add_project_routes(http::Router& router, Services& s) {
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied, ErrorCode::AlreadyExists}});
   router.add<ById, ProjectDeleteReply>(
       Verb::Delete, "/api/v1/projects/{id}", [&s](Context c, ById q) { return remove(s, std::move(c), q); },
-      Doc{.summary = "Delete a project, and all experiments in it", .tag = tag, .errors = refusals});
+      Doc{.summary = "Delete a project and all experiments in it", .tag = tag, .errors = refusals});
   for (const bool on : {true, false})
     router.add<ById, Empty>(
         Verb::Post, on ? "/api/v1/projects/{id}/archive" : "/api/v1/projects/{id}/unarchive",
         [&s, on](Context c, ById q) { return archive(s, std::move(c), q.id, on); },
-        Doc{.summary = on ? "Close a project: nothing new comes in" : "Open a project again",
+        Doc{.summary = on ? "Archive a project, so that it accepts nothing new" : "Unarchive a project",
             .tag = tag,
             .errors = refusals});
   router.add<ProjectMoveRequest, Empty>(

@@ -129,12 +129,12 @@ asio::awaitable<Result<WorkspaceReply>> show(Services& s, Context context, ById 
 Result<void> check_storage(Services& s, const json::value& storage) {
   if (storage.is_null()) return {};
   if (!storage.is_object())
-    return invalid_argument("checkpointStorageConfig must be a map of settings, or null for the cluster's");
+    return invalid_argument(
+        "checkpointStorageConfig must be a map of settings, or null to use the cluster's storage");
   const auto problems =
       config::check_template(json::serialize(json::object{{"checkpoint_storage", storage}}), s.defaults);
   if (problems.empty()) return {};
-  return invalid_argument("checkpointStorageConfig is part of no configuration:\n{}",
-                          join_errors(problems).message());
+  return invalid_argument("checkpointStorageConfig is not valid:\n{}", join_errors(problems).message());
 }
 
 asio::awaitable<Result<WorkspaceReply>> create(Services& s, Context context, WorkspaceCreateRequest request) {
@@ -252,34 +252,36 @@ void add_workspace_routes(http::Router& router, Services& s) {
           .errors = {ErrorCode::NotFound, ErrorCode::AlreadyExists}});
   router.add<ById, WorkspaceReply>(
       Verb::Get, "/api/v1/workspaces/{id}", [&s](Context c, ById q) { return show(s, std::move(c), q); },
-      Doc{.summary = "One workspace", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get a workspace", .tag = tag, .errors = {ErrorCode::NotFound}});
   router.add<WorkspacePatchRequest, WorkspaceReply>(
       Verb::Patch, "/api/v1/workspaces/{id}",
       [&s](Context c, WorkspacePatchRequest r) { return patch(s, std::move(c), std::move(r)); },
       Doc{.summary = "Change a workspace", .tag = tag, .errors = refusals});
   router.add<ById, WorkspaceDeleteReply>(
       Verb::Delete, "/api/v1/workspaces/{id}", [&s](Context c, ById q) { return remove(s, std::move(c), q); },
-      Doc{.summary = "Delete a workspace, and all projects and experiments in it",
+      Doc{.summary = "Delete a workspace with all projects and experiments in it",
           .tag = tag,
           .errors = refusals});
   for (const bool on : {true, false}) {
     router.add<ById, Empty>(
         Verb::Post, on ? "/api/v1/workspaces/{id}/archive" : "/api/v1/workspaces/{id}/unarchive",
         [&s, on](Context c, ById q) { return archive(s, std::move(c), q.id, on); },
-        Doc{.summary = on ? "Close a workspace: nothing new comes in" : "Open a workspace again",
+        Doc{.summary = on ? "Archive a workspace, so that it accepts nothing new" : "Unarchive a workspace",
             .tag = tag,
             .errors = refusals});
     router.add<ById, Empty>(
         Verb::Post, on ? "/api/v1/workspaces/{id}/pin" : "/api/v1/workspaces/{id}/unpin",
         [&s, on](Context c, ById q) { return pin(s, std::move(c), q.id, on); },
-        Doc{.summary = on ? "Keep a workspace at hand" : "Keep it at hand no longer",
+        Doc{.summary = on ? "Pin a workspace for the caller" : "Unpin a workspace for the caller",
             .tag = tag,
             .errors = {ErrorCode::NotFound}});
   }
   router.add<PoolsQuery, WorkspacePoolsReply>(
       Verb::Get, "/api/v1/workspaces/{workspaceId}/available-resource-pools",
       [&s](Context c, PoolsQuery q) { return pools(s, std::move(c), q); },
-      Doc{.summary = "Where its experiments can run", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "List the resource pools that a workspace can use",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
 }
 
 }  // namespace det::master

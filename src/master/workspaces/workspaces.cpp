@@ -56,7 +56,7 @@ std::vector<Id> going_on(const std::map<Id, Workspaces::Deletion>& deletions) {
 Result<void> check_name(const char* what, const std::string& name) {
   if (!name.empty() && trim(name) == name && name.size() <= kNameBytesMax) return {};
   return invalid_argument(
-      "name is '{}'; a {} needs one of 1 to {} bytes that neither begins nor ends with a space", name, what,
+      "name is '{}'; the name of a {} must have 1 to {} bytes and not begin or end with a space", name, what,
       kNameBytesMax);
 }
 
@@ -141,7 +141,8 @@ Result<void> Workspaces::check_open(ProjectId id) const {
   const auto* found = project(id);
   if (found == nullptr) return not_found("project {} not found", id);
   if (closed(*found))
-    return failed_precondition("project '{}' is archived; nothing can be put into it", found->name);
+    return failed_precondition("project '{}' is archived and accepts nothing new; unarchive it first",
+                               found->name);
   return check_stays(*found);
 }
 
@@ -159,13 +160,12 @@ Result<void> Workspaces::check_stays(const ProjectRecord& project) const {
 
 Result<void> Workspaces::check(const WorkspaceRecord& record) const {
   if (record.id == kUncategorizedWorkspace)
-    return failed_precondition("the workspace '{}' cannot be changed", kUncategorized);
+    return failed_precondition("workspace '{}' is built in and cannot be changed", kUncategorized);
   if (auto stays = check_stays(record.id); !stays) return stays;
   if (auto good = check_name("workspace", record.name); !good) return good;
   const auto* named = find(std::string_view(record.name));
   if (named != nullptr && named->id != record.id)
-    return fail(ErrorCode::AlreadyExists, "there is a workspace '{}' already; choose another name",
-                record.name);
+    return fail(ErrorCode::AlreadyExists, "workspace '{}' already exists; choose another name", record.name);
   return {};
 }
 
@@ -174,20 +174,21 @@ Result<void> Workspaces::check(const ProjectRecord& record) const {
   if (auto good = check_name("project", record.name); !good) return good;
   if (record.id == kUncategorizedProject &&
       (record.name != kUncategorized || record.workspace != kUncategorizedWorkspace || record.archived))
-    return failed_precondition("of the project '{}' only the description and the notes can be changed",
+    return failed_precondition("only the description and the notes of project '{}' can be changed",
                                kUncategorized);
   const auto* named = project(record.workspace, record.name);
   if (named != nullptr && named->id != record.id)
-    return fail(ErrorCode::AlreadyExists, "there is a project '{}' in the workspace '{}' already",
-                record.name, workspaces_.at(record.workspace).name);
+    return fail(ErrorCode::AlreadyExists,
+                "project '{}' already exists in workspace '{}'; choose another name", record.name,
+                workspaces_.at(record.workspace).name);
   if (record.key.empty() || record.key.size() > kKeyBytesMax ||
       !std::all_of(record.key.begin(), record.key.end(), good_in_key))
-    return invalid_argument("key is '{}'; the key of a project is 1 to {} of the characters A-Z and 0-9",
+    return invalid_argument("key is '{}'; the key of a project must have 1 to {} characters A-Z and 0-9",
                             record.key, kKeyBytesMax);
   const auto* keyed = project_with_key(record.key);
   if (keyed != nullptr && keyed->id != record.id)
-    return fail(ErrorCode::AlreadyExists, "the project '{}' has the key '{}' already", keyed->name,
-                record.key);
+    return fail(ErrorCode::AlreadyExists, "project '{}' already has the key '{}'; choose another key",
+                keyed->name, record.key);
   return {};
 }
 
@@ -221,7 +222,8 @@ Result<Workspaces::Changes> Workspaces::create(ProjectRecord& record) {
   const auto* workspace = find(record.workspace);
   if (workspace == nullptr) return not_found("workspace {} not found", record.workspace);
   if (workspace->archived)
-    return failed_precondition("workspace '{}' is archived; it takes no new projects", workspace->name);
+    return failed_precondition("workspace '{}' is archived and accepts no projects; unarchive it first",
+                               workspace->name);
   if (auto stays = check_stays(workspace->id); !stays) return tl::unexpected(stays.error());
   record.id = ProjectId(next_project_);
   if (record.key.empty()) record.key = key_for(record.name);
@@ -252,9 +254,9 @@ Result<Workspaces::Changes> Workspaces::change(ProjectRecord record) {
 
 Result<Workspaces::Changes> Workspaces::remove(WorkspaceId id) {
   if (id == kUncategorizedWorkspace)
-    return failed_precondition("the workspace '{}' cannot be deleted", kUncategorized);
+    return failed_precondition("workspace '{}' is built in and cannot be deleted", kUncategorized);
   if (const auto held = project_count(id); held > 0)
-    return failed_precondition("workspace '{}' holds {} projects; delete or move them first",
+    return failed_precondition("workspace '{}' has {} projects; delete or move them first",
                                workspaces_.at(id).name, held);
   std::erase_if(pins_, [&](const auto& pin) { return pin.first.second == id; });
   workspaces_.erase(id);
@@ -266,7 +268,7 @@ Result<Workspaces::Changes> Workspaces::remove(WorkspaceId id) {
 
 Result<Workspaces::Changes> Workspaces::remove(ProjectId id) {
   if (id == kUncategorizedProject)
-    return failed_precondition("the project '{}' cannot be deleted", kUncategorized);
+    return failed_precondition("project '{}' is built in and cannot be deleted", kUncategorized);
   projects_.erase(id);
   Changes changes;
   changes.push_back(store::DeleteProject{id});
@@ -291,7 +293,7 @@ store::Change Workspaces::kept_deletions() const {
 
 Result<Workspaces::Changes> Workspaces::begin_deletion(ProjectId id) {
   if (id == kUncategorizedProject)
-    return failed_precondition("the project '{}' cannot be deleted", kUncategorized);
+    return failed_precondition("project '{}' is built in and cannot be deleted", kUncategorized);
   if (auto stays = check_stays(projects_.at(id)); !stays) return tl::unexpected(stays.error());
   project_deletions_[id] = {};
   return Changes{kept_deletions()};
@@ -299,7 +301,7 @@ Result<Workspaces::Changes> Workspaces::begin_deletion(ProjectId id) {
 
 Result<Workspaces::Changes> Workspaces::begin_deletion(WorkspaceId id) {
   if (id == kUncategorizedWorkspace)
-    return failed_precondition("the workspace '{}' cannot be deleted", kUncategorized);
+    return failed_precondition("workspace '{}' is built in and cannot be deleted", kUncategorized);
   if (auto stays = check_stays(id); !stays) return tl::unexpected(stays.error());
   workspace_deletions_[id] = {};
   return Changes{kept_deletions()};

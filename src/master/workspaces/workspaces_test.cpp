@@ -79,7 +79,7 @@ TEST_F(WorkspacesTest, TheStorageOfAWorkspaceIsThatOfItsExperimentsUnlessTheyNam
   const auto wrong =
       call(user_, "PATCH", path, json::object{{"checkpointStorageConfig", {{"type", "tape"}}}});
   EXPECT_EQ(wrong.status, 400);
-  EXPECT_NE(wrong.text.find("part of no configuration"), std::string::npos) << wrong.text;
+  EXPECT_NE(wrong.text.find("checkpointStorageConfig is not valid"), std::string::npos) << wrong.text;
   const json::object secret{{"type", "s3"}, {"bucket", "b"}, {"secret_key", "hidden"}, {"access_key", "k"}};
   const auto changed = call(user_, "PATCH", path, json::object{{"checkpointStorageConfig", secret}});
   EXPECT_EQ(changed.status, 200) << changed.text;
