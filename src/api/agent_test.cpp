@@ -33,9 +33,9 @@ TEST(AgentMessages, AnAllocationThatCannotBeStartedSaysWhy) {
   };
   EXPECT_EQ(message([](auto& a) { a.allocation_id = "../x"; }), "allocation id \"../x\" is not a name");
   EXPECT_EQ(message([](auto& a) { a.slot_ids = {1, 1}; }),
-            "allocation 7.677de5d8-09a4-4c6b.1: names a slot twice");
+            "allocation 7.677de5d8-09a4-4c6b.1: slotIds has a slot twice");
   EXPECT_EQ(message([](auto& a) { a.size = 1; }),
-            "allocation 7.677de5d8-09a4-4c6b.1: ranks 0 to 1 do not fit a size of 1");
+            "allocation 7.677de5d8-09a4-4c6b.1: ranks 0 to 1 are outside the size of 1");
   EXPECT_NE(message([](auto& a) { a.grace_seconds = -1; }), "");
   EXPECT_NE(message([](auto& a) { a.environment["A=B"] = "x"; }), "");
   EXPECT_NE(message([](auto& a) { a.environment["A"] = std::string("x\0y", 3); }), "");
@@ -99,7 +99,7 @@ TEST(AgentMessages, AttributesAreNamesAndValuesOfPlainCharacters) {
   request.attributes = {{"gpu", "a 100"}};
   ASSERT_TRUE(problem(request));
   EXPECT_EQ(problem(request)->message(),
-            "attribute \"gpu\"=\"a 100\" is of other characters than letters, digits, dots, - and _");
+            "attribute \"gpu\"=\"a 100\" has characters other than letters, digits, dots, - and _");
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ TEST(Forecast, RefusesWhatItCannotForesee) {
   const auto refused = forecast(question({custom}, {{.id = "a", .slots = 1}}));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(),
-            "searcher.name is custom: what it does is decided outside, and cannot be foreseen");
+            "searcher.name is custom; a search that a client decides cannot be simulated");
   EXPECT_FALSE(forecast(question({experiment(kSingle)}, {})));
   EXPECT_FALSE(forecast(question({}, {{.id = "a", .slots = 1}})));
   auto wrong = question({experiment(kSingle)}, {{.id = "a", .slots = 1}});

@@ -101,7 +101,9 @@ Result<Costs> learn(const std::vector<MeasuredRun>& runs, Costs otherwise) {
   if (paces.empty()) paces = paces_of(intervals, true);
   if (paces.empty()) paces = since_start(runs);
   if (paces.empty())
-    return invalid_argument("no trial reported how far it had trained: its pace cannot be learned");
+    return invalid_argument(
+        "no trial has reported its progress, so its speed cannot be measured; choose an experiment that has "
+        "trained for longer");
   auto costs = std::move(otherwise);
   costs.seconds_per_batch = weighted_median(paces);
   costs.validation_seconds = validation_seconds(intervals, costs.seconds_per_batch, validation_in_pace)

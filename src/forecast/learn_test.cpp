@@ -79,7 +79,8 @@ TEST(Learn, WithoutReportsThereIsNoPace) {
   runs[0].reports = {{10, at(1)}};  // nobody knows when it began
   runs[1].start = at(1);
   EXPECT_EQ(learn(runs).error().message(),
-            "no trial reported how far it had trained: its pace cannot be learned");
+            "no trial has reported its progress, so its speed cannot be measured; choose an experiment that "
+            "has trained for longer");
 }
 
 }  // namespace

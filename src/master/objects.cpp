@@ -170,7 +170,7 @@ Result<std::vector<State>> parse_states(const std::vector<std::string>& names) {
     const auto* found =
         std::find_if(std::begin(kStates), std::end(kStates), [&](const auto& s) { return s.second == name; });
     if (found == std::end(kStates))
-      return invalid_argument("'{}' is not a state; use names like STATE_RUNNING", name);
+      return invalid_argument("'{}' is not a state; use a name such as STATE_RUNNING", name);
     states.push_back(found->first);
   }
   return states;

@@ -61,7 +61,7 @@ Result<std::int64_t> seconds_of(const std::string& duration) {
     at = rest + 1;
   }
   if (at == end && seconds >= 1 && seconds < 1e10) return static_cast<std::int64_t>(seconds);
-  return invalid_argument("duration is '{}'; it must be a time like '24h', '1h30m' or '3600s'", duration);
+  return invalid_argument("duration is '{}'; it must be a duration such as 24h, 1h30m or 3600s", duration);
 }
 
 asio::awaitable<Result<Empty>> put(Services& s, Context context, ClusterMessagePutRequest request) {
@@ -80,7 +80,8 @@ asio::awaitable<Result<Empty>> put(Services& s, Context context, ClusterMessageP
     message.end_time = message.start_time + *seconds * kSecond;
   }
   if (message.end_time && *message.end_time < message.start_time)
-    co_return invalid_argument("the message would end before it starts");
+    co_return invalid_argument(
+        "the end of the message is not after its start; give a later end or a longer duration");
   auto text = json::serialize(json::to_json(message));
   co_await keep(s, std::move(text));
   co_return Empty{};
@@ -112,14 +113,14 @@ void add_cluster_message_routes(http::Router& router, Services& s) {
         auto message = co_await read_message(s);
         co_return MessageReply{std::move(message)};
       },
-      Doc{.summary = "The administrators' message, also one that is still to come", .tag = tag});
+      Doc{.summary = "Get the cluster message, even if it is not shown yet", .tag = tag});
   router.add<ClusterMessagePutRequest, Empty>(
       Verb::Put, path,
       [&s](Context c, ClusterMessagePutRequest r) { return put(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Show a message to all users", .tag = tag, .errors = denied});
+      Doc{.summary = "Set the cluster message, which all users see", .tag = tag, .errors = denied});
   router.add<Empty, Empty>(
       Verb::Delete, path, [&s](Context c, Empty) { return remove(s, std::move(c)); },
-      Doc{.summary = "Take the message back", .tag = tag, .errors = denied});
+      Doc{.summary = "Delete the cluster message", .tag = tag, .errors = denied});
 }
 
 }  // namespace det::master

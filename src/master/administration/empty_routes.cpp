@@ -24,7 +24,7 @@ void add_empty_routes(http::Router& router, Services&) {
   router.add<Any, Managers>(
       Verb::Get, "/api/v1/k8s-resource-managers",
       [](Context, Any) -> asio::awaitable<Result<Managers>> { co_return Managers{}; },
-      Doc{.summary = "Kubernetes clusters: there are none", .tag = "Cluster"});
+      Doc{.summary = "List the Kubernetes resource managers (always none)", .tag = "Cluster"});
 }
 
 }  // namespace det::master

@@ -60,7 +60,8 @@ Result<void> check_mask(const json::value& mask) {
         if (path.is_string()) paths.emplace_back(path.get_string());
   for (const auto& path : paths)
     if (path != kLevelPath)
-      return invalid_argument("'{}' cannot be changed while the master runs; only {} can", path, kLevelPath);
+      return invalid_argument("'{}' cannot be changed while the master is running; only {} can", path,
+                              kLevelPath);
   return {};
 }
 
@@ -68,14 +69,15 @@ asio::awaitable<Result<Empty>> patch_config(ConfigPatch request) {
   if (const auto fine = check_mask(request.field_mask); !fine) co_return tl::unexpected(fine.error());
   if (request.config.log.color)
     co_return invalid_argument(
-        "log.color cannot be changed while the master runs: its log has colours where it goes to a terminal");
+        "log.color cannot be changed while the master is running; the log is colored when it is written to a "
+        "terminal");
   if (!request.config.log.level)
-    co_return invalid_argument("nothing to change; {} can be, as {{\"log\":{{\"level\":\"debug\"}}}}",
-                               kLevelPath);
+    co_return invalid_argument(
+        "the request changes nothing; set {}, for example {{\"log\":{{\"level\":\"debug\"}}}}", kLevelPath);
   const auto level = level_named(*request.config.log.level);
   if (!level) co_return tl::unexpected(level.error());
   spdlog::default_logger()->set_level(*level);
-  spdlog::log(*level, "the log's level is {} from now on", spdlog::level::to_string_view(*level));
+  spdlog::log(*level, "log level set to {}", spdlog::level::to_string_view(*level));
   co_return Empty{};
 }
 
@@ -95,10 +97,11 @@ void add_master_config_routes(http::Router& router, json::object configuration) 
         config["log"] = json::object{{"level", std::string_view(level.data(), level.size())}};
         co_return MasterConfigReply{std::move(config)};
       },
-      Doc{.summary = "What the master was started with, and the level of its log", .tag = "Cluster"});
+      Doc{.summary = "Get the configuration that the master was started with, and its log level",
+          .tag = "Cluster"});
   router.add<ConfigPatch, Empty>(
       Verb::Patch, "/api/v1/master/config", [](Context, ConfigPatch r) { return patch_config(std::move(r)); },
-      Doc{.summary = "Change the level of the master's log until it ends",
+      Doc{.summary = "Change the log level of the master until it restarts",
           .tag = "Cluster",
           .errors = {ErrorCode::PermissionDenied}});
 }

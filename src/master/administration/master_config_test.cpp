@@ -62,11 +62,11 @@ TEST_F(MasterConfigTest, NothingElseIsChangedAndByNobodyElse) {
   EXPECT_THAT(
       call(admin_, "PATCH", kConfig, {{"config", level}, {"fieldMask", {{"paths", json::array{"port"}}}}})
           .text,
-      HasSubstr("'port' cannot be changed while the master runs"));
+      HasSubstr("'port' cannot be changed while the master is running"));
   EXPECT_THAT(call(admin_, "PATCH", kConfig, {{"config", {{"log", {{"color", true}}}}}}).text,
               HasSubstr("log.color"));
   EXPECT_THAT(call(admin_, "PATCH", kConfig, {{"config", json::object{}}}).text,
-              HasSubstr("nothing to change"));
+              HasSubstr("the request changes nothing"));
   EXPECT_EQ(spdlog::default_logger()->level(), before);
 }
 

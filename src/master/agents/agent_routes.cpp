@@ -73,15 +73,16 @@ Result<std::shared_ptr<Caller>> caller_of(Calls& calls, const Sync& request) {
   auto& caller = calls[request.agent_id];
   if (caller == nullptr || caller->session != request.session) {
     if (caller != nullptr && (caller->waiting > 0 || Clock::now() - caller->answered < kSilence))
-      return fail(ErrorCode::AlreadyExists,
-                  "an agent with the id '{}' is connected already, from host {}; give this one another, with "
-                  "--agent-id",
-                  request.agent_id, caller->hostname);
+      return fail(
+          ErrorCode::AlreadyExists,
+          "agent id '{}' is already in use by a connected agent on host {}; give this agent another id with "
+          "--agent-id",
+          request.agent_id, caller->hostname);
     caller = std::make_shared<Caller>(Caller{.session = request.session, .hostname = request.hostname});
   }
   if (caller->sequence > request.sequence)
-    return failed_precondition("call {} of agent '{}' came after call {}", request.sequence, request.agent_id,
-                               caller->sequence);
+    return failed_precondition("sync call {} of agent '{}' arrived after call {}", request.sequence,
+                               request.agent_id, caller->sequence);
   caller->sequence = request.sequence;
   return caller;
 }
@@ -109,7 +110,8 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   if (const auto allowed = require_agent(context.principal); !allowed)
     co_return tl::unexpected(allowed.error());
   if (!api::is_name(request.agent_id))
-    co_return invalid_argument("'{}' cannot name an agent", request.agent_id);
+    co_return invalid_argument("agent id '{}' is not valid; use letters, digits, '-', '_' and '.'",
+                               request.agent_id);
   if (auto wrong = api::problem(request)) co_return tl::unexpected(*std::move(wrong));
   const auto agent = request.agent_id;
   const auto& known = s.ledger.cluster().agents();
@@ -247,11 +249,13 @@ void add_agent_routes(http::Router& router, Services& s) {
   router.add<Sync, api::SyncReply>(
       Verb::Post, "/api/v1/agents/{agentId}/sync",
       [&s, calls](Context c, Sync r) { return sync(s, *calls, std::move(c), std::move(r)); },
-      Doc{.summary = "An agent says what it has and is told what it shall have", .tag = tag});
+      Doc{.summary = "Report what an agent runs, and get what it must run", .tag = tag});
   router.add<Logs, Empty>(
       Verb::Post, "/api/v1/agents/{agentId}/logs",
       [&s, policies](Context c, Logs r) { return logs(s, *policies, std::move(c), std::move(r)); },
-      Doc{.summary = "Lines that tasks wrote; durable when answered, each stored once", .tag = tag});
+      Doc{.summary =
+              "Store log lines of tasks; they are durable when the call returns, and each is stored once",
+          .tag = tag});
   router.add_closed_raw(Verb::Get, "/api/v1/agents/{agentId}/model_definitions/{digest}",
                         [&s](http::Request r, std::any caller) {
                           return model_definition(s, std::move(r), std::move(caller));

@@ -178,7 +178,7 @@ void add_cluster_routes(http::Router& router, Services& s) {
         reply.cluster_message = co_await cluster_message_now(s);
         co_return reply;
       },
-      Doc{.summary = "This master", .tag = tag, .open = true});
+      Doc{.summary = "Get the name, the version and the features of the master", .tag = tag, .open = true});
   router.add<AgentsQuery, AgentsReply>(
       Verb::Get, "/api/v1/agents",
       [&s](Context, AgentsQuery q) -> asio::awaitable<Result<AgentsReply>> {
@@ -195,7 +195,7 @@ void add_cluster_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "The agents that are connected", .tag = tag});
+      Doc{.summary = "List the connected agents", .tag = tag});
   router.add<SetAgent, AgentReply>(
       Verb::Get, "/api/v1/agents/{agentId}",
       [&s](Context, SetAgent q) -> asio::awaitable<Result<AgentReply>> {
@@ -203,7 +203,7 @@ void add_cluster_routes(http::Router& router, Services& s) {
         if (!found) co_return tl::unexpected(found.error());
         co_return AgentReply{*std::move(found)};
       },
-      Doc{.summary = "One agent", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get an agent", .tag = tag, .errors = {ErrorCode::NotFound}});
   router.add<SetAgent, SlotsReply>(
       Verb::Get, "/api/v1/agents/{agentId}/slots",
       [&s](Context, SetAgent q) -> asio::awaitable<Result<SlotsReply>> {
@@ -213,13 +213,13 @@ void add_cluster_routes(http::Router& router, Services& s) {
         for (auto& [path, slot] : found->slots) reply.slots.push_back(std::move(slot));
         co_return reply;
       },
-      Doc{.summary = "The slots of an agent", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "List the slots of an agent", .tag = tag, .errors = {ErrorCode::NotFound}});
   router.add<SlotById, SlotReply>(
       Verb::Get, "/api/v1/agents/{agentId}/slots/{slotId}",
       [&s](Context, SlotById q) -> asio::awaitable<Result<SlotReply>> {
         co_return find_slot(s, q.agent_id, q.slot_id);
       },
-      Doc{.summary = "One slot", .tag = tag, .errors = {ErrorCode::NotFound}});
+      Doc{.summary = "Get a slot of an agent", .tag = tag, .errors = {ErrorCode::NotFound}});
   for (const bool enable : {true, false}) {
     const auto word = enable ? "enable" : "disable";
     router.add<SetAgent, Empty>(
@@ -245,7 +245,7 @@ void add_cluster_routes(http::Router& router, Services& s) {
   router.add<Empty, TelemetryReply>(
       Verb::Get, "/api/v1/master/telemetry",
       [](Context, Empty) -> asio::awaitable<Result<TelemetryReply>> { co_return TelemetryReply{}; },
-      Doc{.summary = "Whether anything is sent to others: never", .tag = tag, .open = true});
+      Doc{.summary = "Get the telemetry settings (telemetry is always off)", .tag = tag, .open = true});
 }
 
 }  // namespace det::master

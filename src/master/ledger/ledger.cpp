@@ -77,7 +77,8 @@ Result<void> Ledger::restore(cluster::Pools pools) {
       DET_TRY(const auto known, remembered(event.body));
       const auto outcome = cluster_.handle(known.event, event.time);
       if (outcome.refused)
-        return fail(ErrorCode::Internal, "event {} was accepted once and is refused now: {}", event.sequence,
+        return fail(ErrorCode::Internal,
+                    "event {} was accepted when it was stored, but is refused on replay: {}", event.sequence,
                     outcome.refused->message());
       sequence_ = event.sequence;
       last_ = std::max(last_, event.time);

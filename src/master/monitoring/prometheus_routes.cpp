@@ -55,7 +55,7 @@ void write_slots(PrometheusText& out, const cluster::Cluster& cluster) {
   for (const auto& [id, allocation] : cluster.allocations())
     for (const auto& share : allocation.record.shares)
       if (!share.ended && !allocation.idle()) used[share.agent] += static_cast<int>(share.slots.size());
-  out.family("det_agents", "gauge", "Agents: 1 for the state in which each is.");
+  out.family("det_agents", "gauge", "Always 1; the labels give the state of each agent.");
   for (const auto& [id, agent] : cluster.agents()) {
     const char* state = !agent.connected ? "lost"
                         : agent.silent   ? "silent"
@@ -97,53 +97,54 @@ void write_queue(PrometheusText& out, const cluster::Cluster& cluster, Time now)
     queue.slots += allocation.slots;
     queue.oldest = std::max(queue.oldest, static_cast<double>(now - allocation.record.requested) / kSecond);
   }
-  out.family("det_allocations", "gauge", "Allocations that are not over, by state.");
+  out.family("det_allocations", "gauge", "Active allocations by state.");
   for (const auto& [state, count] : states)
     out.sample({{"state", api_name(state)}}, static_cast<double>(count));
-  out.family("det_queue_length", "gauge", "Allocations that wait for slots.");
+  out.family("det_queue_length", "gauge", "Allocations waiting for slots.");
   for (const auto& [pool, queue] : queues)
     out.sample({{"resource_pool", pool}}, static_cast<double>(queue.length));
-  out.family("det_queue_slots", "gauge", "Slots that waiting allocations want.");
+  out.family("det_queue_slots", "gauge", "Slots requested by waiting allocations.");
   for (const auto& [pool, queue] : queues)
     out.sample({{"resource_pool", pool}}, static_cast<double>(queue.slots));
-  out.family("det_queue_oldest_seconds", "gauge", "For how long the oldest waiting allocation has waited.");
+  out.family("det_queue_oldest_seconds", "gauge", "Waiting time of the oldest waiting allocation.");
   for (const auto& [pool, queue] : queues) out.sample({{"resource_pool", pool}}, queue.oldest);
 }
 
 void write_work(PrometheusText& out, const Services& s) {
   const auto& m = s.measurements;
-  out.family("det_allocation_wait_seconds", "histogram",
-             "How long allocations waited for slots until they got them.");
+  out.family("det_allocation_wait_seconds", "histogram", "Time that allocations waited for slots.");
   out.sample({}, m.waits());
-  out.family("det_http_requests_total", "counter", "Answered requests.");
+  out.family("det_http_requests_total", "counter", "Requests answered.");
   for (const auto& [key, count] : m.answers()) {
     const auto& [method, route, code] = key;
     out.sample({{"method", method}, {"route", route}, {"code", std::to_string(code)}},
                static_cast<double>(count));
   }
-  out.family(
-      "det_http_request_duration_seconds", "histogram",
-      "Time until the answer; calls that wait for something (sync, preemption, follow) wait here, too.");
+  out.family("det_http_request_duration_seconds", "histogram",
+             "Time until the answer, including the waiting time of long polls (sync, preemption, follow).");
   for (const auto& [key, durations] : m.requests())
     out.sample({{"method", key.first}, {"route", key.second}}, durations);
   out.family("det_store_commit_duration_seconds", "histogram", "Time until a commit was durable.");
   out.sample({}, m.commits());
-  out.family("det_store_overloaded", "gauge", "1 while the store is so far behind that reports are put off.");
+  out.family("det_store_overloaded", "gauge",
+             "1 while the database is so far behind that reports are refused.");
   out.sample({}, s.store.overloaded() ? 1 : 0);
   const auto counter = [&](const char* name, const char* help, std::int64_t value) {
     out.family(name, "counter", help);
     out.sample({}, static_cast<double>(value));
   };
-  counter("det_events_total", "Events that were decided and remembered.", m.ingested().events);
-  counter("det_log_lines_total", "Log lines that were taken.", m.ingested().log_lines);
-  counter("det_log_bytes_total", "Bytes of these lines.", m.ingested().log_bytes);
-  counter("det_metric_reports_total", "Reports of metrics that were taken.", m.ingested().metric_reports);
-  counter("det_metric_values_total", "Metrics in these reports.", m.ingested().metric_values);
-  counter("det_webhook_deliveries_total", "Deliveries that webhooks took.", s.webhooks.counts().delivered);
-  counter("det_webhook_failed_attempts_total", "Attempts to deliver that failed.",
+  counter("det_events_total", "Events processed and stored.", m.ingested().events);
+  counter("det_log_lines_total", "Log lines received.", m.ingested().log_lines);
+  counter("det_log_bytes_total", "Bytes of log lines received.", m.ingested().log_bytes);
+  counter("det_metric_reports_total", "Metric reports received.", m.ingested().metric_reports);
+  counter("det_metric_values_total", "Metric values received.", m.ingested().metric_values);
+  counter("det_webhook_deliveries_total", "Webhook deliveries accepted by the receiver.",
+          s.webhooks.counts().delivered);
+  counter("det_webhook_failed_attempts_total", "Failed attempts to deliver to a webhook.",
           s.webhooks.counts().failed_attempts);
-  counter("det_webhook_given_up_total", "Deliveries that were given up.", s.webhooks.counts().given_up);
-  out.family("det_webhook_pending", "gauge", "Deliveries that are under way or wait for another attempt.");
+  counter("det_webhook_given_up_total", "Webhook deliveries given up.", s.webhooks.counts().given_up);
+  out.family("det_webhook_pending", "gauge",
+             "Webhook deliveries in progress or waiting for another attempt.");
   out.sample({}, static_cast<double>(s.webhooks.pending()));
 }
 
@@ -181,19 +182,18 @@ void write_process(PrometheusText& out, const Services& s) {
     out.family(name, "gauge", help);
     out.sample({}, value);
   };
-  gauge("determined_healthy", "1 while the master serves and its store takes what it is given.",
+  gauge("determined_healthy", "1 while the master serves and its database accepts writes.",
         s.store.overloaded() ? 0 : 1);
-  out.family("det_build_info", "gauge", "Always 1; the labels say what runs.");
+  out.family("det_build_info", "gauge", "Always 1; the labels name the version and the cluster.");
   out.sample({{"version", s.version}, {"cluster_id", s.cluster_id}, {"cluster_name", s.cluster_name}}, 1);
-  out.family("process_cpu_seconds_total", "counter", "User and system time of this process.");
+  out.family("process_cpu_seconds_total", "counter", "User and system CPU time of the master.");
   out.sample({}, seconds(usage.ru_utime) + seconds(usage.ru_stime));
-  gauge("process_resident_memory_bytes", "Memory that this process has in use.",
+  gauge("process_resident_memory_bytes", "Resident memory of the master.",
         static_cast<double>(resident) * page);
-  gauge("process_virtual_memory_bytes", "Addresses that this process has mapped.",
-        static_cast<double>(pages) * page);
-  gauge("process_open_fds", "Open descriptors.", static_cast<double>(open_files));
-  gauge("process_max_fds", "Descriptors that may be open.", static_cast<double>(limit.rlim_cur));
-  gauge("process_start_time_seconds", "When this process started, since 1970.", kStart);
+  gauge("process_virtual_memory_bytes", "Virtual memory of the master.", static_cast<double>(pages) * page);
+  gauge("process_open_fds", "Open file descriptors.", static_cast<double>(open_files));
+  gauge("process_max_fds", "Limit of open file descriptors.", static_cast<double>(limit.rlim_cur));
+  gauge("process_start_time_seconds", "Start time of the master in seconds since the Unix epoch.", kStart);
 }
 
 http::Response text_response(std::string text) {
@@ -230,11 +230,11 @@ asio::awaitable<http::Response> state(Services& s) {
       for (const auto& share : allocation.record.shares)
         if (!share.ended) write(id, share, fmt::format("{}.{}", id, share.agent));
   };
-  out.family("det_container_id_allocation_id", "gauge", "Which allocation a container is of.");
+  out.family("det_container_id_allocation_id", "gauge", "The allocation of each container.");
   each_share([&](const auto& id, const auto&, const auto& container) {
     out.sample({{"container_id", container}, {"allocation_id", id}}, 1);
   });
-  out.family("det_allocation_id_task_id_task_actor", "gauge", "Which task and job an allocation is of.");
+  out.family("det_allocation_id_task_id_task_actor", "gauge", "The task and the job of each allocation.");
   for (const auto& [id, allocation] : cluster.allocations()) {
     const auto& task = allocation.record.task_id;
     const auto job = cluster.job_id_of(cluster::Cluster::job_of(allocation));
@@ -244,7 +244,7 @@ asio::awaitable<http::Response> state(Services& s) {
             : "/tasks/" + task;
     out.sample({{"allocation_id", id}, {"task_id", task}, {"task_actor", actor}, {"job_id", job}}, 1);
   }
-  out.family("det_gpu_uuid_container_id", "gauge", "Which container has a GPU.");
+  out.family("det_gpu_uuid_container_id", "gauge", "The container that uses each GPU.");
   each_share([&](const auto&, const auto& share, const auto& container) {
     const auto agent = cluster.agents().find(share.agent);
     if (agent == cluster.agents().end()) return;
@@ -253,11 +253,11 @@ asio::awaitable<http::Response> state(Services& s) {
           std::find(share.slots.begin(), share.slots.end(), slot.id) != share.slots.end())
         out.sample({{"gpu_uuid", slot.uuid}, {"container_id", container}}, 1);
   });
-  out.family("det_job_id_experiment_id", "gauge", "Which experiment a job is.");
+  out.family("det_job_id_experiment_id", "gauge", "The experiment of each job.");
   for (const auto& [id, experiment] : cluster.experiments())
     if (!experiment.finished())
       out.sample({{"job_id", experiment.record().job_id}, {"experiment_id", std::to_string(id.value())}}, 1);
-  out.family("det_experiment_id_label", "gauge", "Labels of experiments.");
+  out.family("det_experiment_id_label", "gauge", "The labels of each experiment.");
   for (const auto& [id, experiment] : cluster.experiments()) {
     if (experiment.finished()) continue;
     const std::set<std::string> labels(experiment.record().labels.begin(), experiment.record().labels.end());

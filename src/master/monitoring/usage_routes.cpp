@@ -50,13 +50,14 @@ BOOST_DESCRIBE_STRUCT(AggregatedReply, (), (resource_entries))
 
 /// "2026-11-22" (its first moment), "2026-11" or RFC 3339.
 Result<Time> time_of(const std::string& text, const char* name) {
-  if (text.empty()) return invalid_argument("{} is missing; give a time or a date", name);
+  if (text.empty()) return invalid_argument("{} is required; give a time or a date", name);
   auto whole = text;
   if (whole.size() == 7) whole += "-01";
   if (whole.size() == 10) whole += "T00:00:00Z";
   auto time = parse_rfc3339(whole);
   if (!time)
-    return invalid_argument("{} is '{}'; it must be like 2026-11-22 or 2026-11-22T18:00:00Z", name, text);
+    return invalid_argument(
+        "{} is '{}'; it must be a date or time such as 2026-11-22 or 2026-11-22T18:00:00Z", name, text);
   return time;
 }
 
@@ -72,7 +73,7 @@ Result<Span> span_of(const Result<Time>& begin, const Result<Time>& end, const c
                      const char* end_name) {
   if (!begin) return tl::unexpected(begin.error());
   if (!end) return tl::unexpected(end.error());
-  if (*end < *begin) return invalid_argument("{} is before {}", end_name, begin_name);
+  if (*end < *begin) return invalid_argument("{} is before {}; swap them", end_name, begin_name);
   return Span{*begin, *end};
 }
 
@@ -265,11 +266,11 @@ void add_usage_routes(http::Router& router, Services& s) {
   router.add<RawQuery, RawReply>(
       Verb::Get, "/api/v1/resources/allocation/raw",
       [&s](http::Context, RawQuery q) { return raw_entries(s, std::move(q)); },
-      http::Doc{.summary = "Allocations between two times", .tag = "Cluster"});
+      http::Doc{.summary = "List the allocations between two times", .tag = "Cluster"});
   router.add<AggregatedQuery, AggregatedReply>(
       Verb::Get, "/api/v1/resources/allocation/aggregated",
       [&s](http::Context, AggregatedQuery q) { return aggregated_entries(s, std::move(q)); },
-      http::Doc{.summary = "Slot-seconds of each day or month", .tag = "Cluster"});
+      http::Doc{.summary = "Get the slot-seconds used in each day or month", .tag = "Cluster"});
   router.add_closed_raw(
       Verb::Get, "/resources/allocation/aggregated",
       [&s](http::Request r, std::any caller) { return aggregated(s, std::move(r), std::move(caller)); });

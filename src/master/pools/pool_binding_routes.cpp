@@ -58,13 +58,13 @@ Result<PoolBindings::Bound> after(Services& s, const BindRequest& request, Chang
     return tl::unexpected(std::move(known).error());
   DET_TRY(auto named, named_workspaces(s, request));
   if (change != Change::Replace && named.empty())
-    return invalid_argument("no workspace is named; give workspaceNames or workspaceIds");
+    return invalid_argument("the request names no workspace; give workspaceNames or workspaceIds");
   const auto& pools = s.ledger.cluster().pools();
   if (change != Change::Remove && !named.empty() &&
       (request.resource_pool_name == pools.default_compute ||
        request.resource_pool_name == pools.default_aux))
     return failed_precondition(
-        "resource pool '{}' is a default of the cluster, where all may run that name no pool; it cannot be "
+        "resource pool '{}' is a default pool, which everyone who names no pool uses; it cannot be "
         "bound",
         request.resource_pool_name);
   if (change == Change::Replace) return named;
@@ -107,7 +107,8 @@ void add_pool_binding_routes(http::Router& router, Services& s) {
   const std::string path = "/api/v1/resource-pools/{resourcePoolName}/workspace-bindings";
   router.add<BoundQuery, BoundReply>(
       Verb::Get, path, [&s](Context c, BoundQuery q) { return show(s, std::move(c), std::move(q)); },
-      Doc{.summary = "Workspaces that alone may use a pool; none: it is open to all",
+      Doc{.summary =
+              "List the workspaces that a resource pool is bound to; a pool without bindings is open to all",
           .tag = "Cluster",
           .errors = {ErrorCode::NotFound}});
   struct Call {
@@ -115,9 +116,10 @@ void add_pool_binding_routes(http::Router& router, Services& s) {
     Change change;
     const char* summary;
   };
-  for (const auto& call : {Call{Verb::Post, Change::Add, "Bind a pool to more workspaces"},
-                           Call{Verb::Put, Change::Replace, "Bind a pool to exactly these workspaces"},
-                           Call{Verb::Delete, Change::Remove, "Bind a pool to these workspaces no longer"}})
+  for (const auto& call :
+       {Call{Verb::Post, Change::Add, "Bind a resource pool to more workspaces"},
+        Call{Verb::Put, Change::Replace, "Bind a resource pool to exactly the given workspaces"},
+        Call{Verb::Delete, Change::Remove, "Remove the bindings of a resource pool to the given workspaces"}})
     router.add<BindRequest, Empty>(
         call.verb, path,
         [&s, change = call.change](Context, BindRequest r) { return rebind(s, std::move(r), change); },

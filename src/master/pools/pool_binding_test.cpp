@@ -1,4 +1,4 @@
-// Which workspaces alone may use a resource pool, over HTTP.
+// Which workspaces alone can use a resource pool, over HTTP.
 
 #include <gmock/gmock.h>
 
@@ -67,14 +67,14 @@ TEST_F(PoolBindingTest, KeepOthersOutOfThePoolAtSubmission) {
   EXPECT_EQ(try_submit("vision", ", resource_pool: gpu").status, 200);
   const auto refused = try_submit("speech", ", resource_pool: gpu");
   EXPECT_EQ(refused.status, 400);
-  EXPECT_THAT(refused.text,
-              HasSubstr("resource pool 'gpu' is bound to other workspaces; workspace 'speech' may "
-                        "use 'default'"));
+  EXPECT_THAT(
+      refused.text,
+      HasSubstr("resource pool 'gpu' is bound to other workspaces; workspace 'speech' can use 'default'"));
   EXPECT_EQ(try_submit("speech").status, 200) << "the default pool is for all";
   const auto command =
       call(user_, "POST", "/api/v1/commands",
            {{"config", {{"entrypoint", json::array{"true"}}, {"resources", {{"resource_pool", "gpu"}}}}}});
-  EXPECT_THAT(command.text, HasSubstr("workspace 'Uncategorized' may use 'default'"));
+  EXPECT_THAT(command.text, HasSubstr("workspace 'Uncategorized' can use 'default'"));
 }
 
 TEST_F(PoolBindingTest, KeepOthersFromMovingTheirJobsThere) {
@@ -111,18 +111,18 @@ TEST_F(PoolBindingTest, TheUsualPoolOfAWorkspaceIsOneThatItMayUseAndItsExperimen
   EXPECT_EQ(try_submit("speech").body.at("experiment").at("resourcePool"), "default");
   EXPECT_THAT(
       call(user_, "POST", "/api/v1/workspaces", {{"name", "new"}, {"defaultComputePool", "gpu"}}).text,
-      HasSubstr("a new workspace may use 'default'"));
+      HasSubstr("a new workspace can use 'default'"));
 }
 
 TEST_F(PoolBindingTest, RefuseWhatMakesNoSense) {
   EXPECT_EQ(call(user_, "POST", kBindings, {{"workspaceNames", json::array{"vision"}}}).status, 403);
   EXPECT_THAT(bind("POST", {"nowhere"}).text, HasSubstr("workspace 'nowhere' not found"));
-  EXPECT_THAT(bind("POST", {}).text, HasSubstr("no workspace is named"));
+  EXPECT_THAT(bind("POST", {}).text, HasSubstr("the request names no workspace"));
   EXPECT_THAT(bind("DELETE", {"vision"}).text, HasSubstr("is not bound to workspace 'vision'"));
   EXPECT_THAT(call(admin_, "POST", "/api/v1/resource-pools/default/workspace-bindings",
                    {{"workspaceIds", json::array{vision_}}})
                   .text,
-              HasSubstr("is a default of the cluster"));
+              HasSubstr("is a default pool"));
   EXPECT_EQ(call(admin_, "GET", "/api/v1/resource-pools/none/workspace-bindings").status, 404);
 }
 
@@ -131,7 +131,7 @@ TEST_F(PoolBindingTest, AWorkspaceThatAloneHasAPoolIsNotDeletedUntilThePoolIsAno
       call(user_, "POST", "/api/v1/workspaces", {{"name", "empty"}}).body.at("workspace").at("id"));
   bind("POST", {"empty"});
   const auto path = fmt::format("/api/v1/workspaces/{}", empty);
-  EXPECT_THAT(call(admin_, "DELETE", path).text, HasSubstr("bound to workspace 'empty' alone"));
+  EXPECT_THAT(call(admin_, "DELETE", path).text, HasSubstr("bound only to workspace 'empty'"));
   bind("POST", {"vision"});
   EXPECT_EQ(call(admin_, "DELETE", path).status, 200);
   EXPECT_EQ(bound(), fmt::format("[{}]", vision_));

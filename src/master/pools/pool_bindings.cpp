@@ -89,7 +89,7 @@ Result<void> check_pool(Services& s, WorkspaceId workspace, const std::string& p
   const auto* record = s.workspaces.find(workspace);
   const auto open = pools_open_to(s, workspace);
   return failed_precondition(
-      "resource pool '{}' is bound to other workspaces; {} may use {}", pool,
+      "resource pool '{}' is bound to other workspaces; {} can use {}", pool,
       record == nullptr ? "a new workspace" : fmt::format("workspace '{}'", record->name),
       open.empty() ? "none" : fmt::format("'{}'", fmt::join(open, "', '")));
 }

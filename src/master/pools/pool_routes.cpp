@@ -138,7 +138,7 @@ void add_pool_routes(http::Router& router, Services& s) {
         for (auto i = span.begin; i < span.end; ++i) reply.resource_pools.push_back(describe(s, names[i]));
         co_return reply;
       },
-      Doc{.summary = "Resource pools", .tag = "Cluster"});
+      Doc{.summary = "List resource pools", .tag = "Cluster"});
 }
 
 }  // namespace det::master

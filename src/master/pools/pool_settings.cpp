@@ -20,7 +20,7 @@ class Section {
       problem("", fmt::format("is {}; it must be a map", json::serialize(value)));
   }
   ~Section() {
-    for (const auto& member : members_) problem(std::string(member.key()), "is not known here");
+    for (const auto& member : members_) problem(std::string(member.key()), "is not a known setting");
   }
   Section(const Section&) = delete;
   Section& operator=(const Section&) = delete;
@@ -31,7 +31,7 @@ class Section {
     if (value.is_string())
       into = std::string(value.get_string());
     else if (!value.is_null())
-      problem(name, fmt::format("is {}; it must be a text", json::serialize(value)));
+      problem(name, fmt::format("is {}; it must be a string", json::serialize(value)));
   }
   void flag(std::string_view name, bool& into) {
     const auto value = take(name);
@@ -96,7 +96,7 @@ void read_scheduler(json::value value, const std::string& path, PoolSettings& po
   section.flag("preemption", pool.preemption);
   section.integer("default_priority", 1, 99, pool.default_priority);
   if (pool.preemption && pool.policy != Policy::Priority)
-    section.problem("preemption", "is true; only the scheduler of type priority has it");
+    section.problem("preemption", "is true; only the priority scheduler supports it");
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ Result<cluster::Pools> take_pools(json::object& configuration) {
     Section manager(take(configuration, "resource_manager"), "resource_manager", problems);
     std::string type = "agent";
     manager.text("type", type);
-    if (type != "agent") manager.problem("type", fmt::format("is '{}'; this master has agents only", type));
+    if (type != "agent") manager.problem("type", fmt::format("is '{}'; it must be 'agent'", type));
     read_scheduler(manager.take("scheduler"), manager.path() + ".scheduler", base, problems);
     manager.integer("idle_seconds", 0, 1'000'000, base.idle_seconds);
     manager.text("default_gpu_resource_pool", pools.default_compute);
@@ -132,19 +132,21 @@ Result<cluster::Pools> take_pools(json::object& configuration) {
       section.integer("max_aux_containers_per_agent", 0, 1'000'000, pool.zero_slot_max);
       section.integer("idle_seconds", 0, 1'000'000, pool.idle_seconds);
       read_scheduler(section.take("scheduler"), section.path() + ".scheduler", pool, problems);
-      if (pool.name.empty()) section.problem("pool_name", "is missing");
+      if (pool.name.empty()) section.problem("pool_name", "is required");
       if (!names.insert(pool.name).second)
-        section.problem("pool_name", fmt::format("'{}' was given to another pool before", pool.name));
+        section.problem(
+            "pool_name",
+            fmt::format("is '{}', which another pool already has; choose another name", pool.name));
       pools.pools.push_back(std::move(pool));
     }
   // Pools that nobody names have the resource manager's scheduler, too.
   for (const auto& name : {pools.default_compute, pools.default_aux})
     if (names.insert(name).second) {
       if (list.is_array() && name != "default")
-        problems.push_back(
-            invalid_argument("resource_manager names the default pool '{}', which is not in resource_pools",
-                             name)
-                .value());
+        problems.push_back(invalid_argument("resource_manager names '{}' as a default pool, but "
+                                            "resource_pools has no such pool; add it, or name another",
+                                            name)
+                               .value());
       auto pool = base;
       pool.name = name;
       pools.pools.push_back(std::move(pool));

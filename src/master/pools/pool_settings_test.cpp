@@ -51,11 +51,11 @@ TEST(PoolSettings, SaysEveryProblemAtOnce) {
   for (const auto* words :
        {"resource_manager.type is 'kubernetes'",
         "resource_pools[0].scheduler.type is 'best'; it must be one of",
-        "resource_pools[1].pool_name is missing", "resource_pools[1].name is not known here",
-        "resource_pools[2].pool_name 'a' was given to another pool before",
+        "resource_pools[1].pool_name is required", "resource_pools[1].name is not a known setting",
+        "resource_pools[2].pool_name is 'a', which another pool already has",
         "resource_pools[2].max_aux_containers_per_agent is -1",
-        "resource_pools[2].scheduler.preemption is true; only the scheduler of type priority has it",
-        "resource_manager names the default pool 'gone', which is not in resource_pools"})
+        "resource_pools[2].scheduler.preemption is true; only the priority scheduler supports it",
+        "resource_manager names 'gone' as a default pool, but resource_pools has no such pool"})
     EXPECT_THAT(pools.error().message(), HasSubstr(words));
 }
 

@@ -294,7 +294,7 @@ Result<cluster::Event> to_event(Services& s, const QueueControl& update) {
                     update.weight.has_value();
   if (given != 1)
     return invalid_argument(
-        "the update of job '{}' has {} changes; give one of aheadOf, behindOf, priority, weight and "
+        "the update of job '{}' has {} changes; give exactly one of aheadOf, behindOf, priority, weight and "
         "resourcePool",
         update.job_id, given);
   if (update.ahead_of || update.behind_of) {
@@ -319,10 +319,11 @@ Result<cluster::Event> to_event(Services& s, const QueueControl& update) {
       return tl::unexpected(std::move(open).error());
   if (!job.task.empty()) {
     if (update.priority) return cluster::TaskPrioritySet{job.task, *update.priority};
-    return failed_precondition("job '{}' is a {}: its priority and its place can be changed, its {} cannot",
-                               update.job_id,
-                               task::type_word(s.ledger.cluster().task(job.task)->record().type),
-                               update.weight ? "weight" : "resource pool");
+    return failed_precondition(
+        "the {2} of job '{0}' cannot be changed, because it is a {1}; only its priority and its place in the "
+        "queue can",
+        update.job_id, task::type_word(s.ledger.cluster().task(job.task)->record().type),
+        update.weight ? "weight" : "resource pool");
   }
   cluster::ExperimentPatched patched{
       .id = job.experiment, .name = {}, .description = {}, .notes = {}, .labels = {}, .config = {}};
@@ -358,22 +359,23 @@ std::string explain(const experiment::Experiment& experiment, const Job& job, st
                     std::size_t running) {
   const auto state = experiment.record().state;
   if (state == experiment::State::Paused)
-    return fmt::format("experiment {} is paused; it asks for no slots until it is activated",
+    return fmt::format("experiment {} is paused; it requests no slots until it is activated",
                        experiment.record().id);
   if (experiment::is_stopping(state))
-    return fmt::format("experiment {} is ending; it asks for no more slots", experiment.record().id);
+    return fmt::format("experiment {} is ending; it requests no more slots", experiment.record().id);
   if (waiting > 0 && running > 0)
-    return fmt::format("{} of its trials run, and {} wait: {}", running, waiting, job.waiting_reason);
-  if (waiting > 0) return fmt::format("{} of its trials wait: {}", waiting, job.waiting_reason);
-  if (running > 0) return "it does not wait: all trials that its search wants now have their slots";
-  return "it does not wait for slots: its search wants no trial to train now";
+    return fmt::format("{} of its trials are running and {} are waiting: {}", running, waiting,
+                       job.waiting_reason);
+  if (waiting > 0) return fmt::format("{} of its trials are waiting: {}", waiting, job.waiting_reason);
+  if (running > 0) return "it is not waiting: all trials that its search has started have their slots";
+  return "it is not waiting for slots: its search has no trial to train now";
 }
 
 std::string explain(const task::Task& task, const Job& job) {
   if (task.record().state == task::State::Terminating)
     return fmt::format("{} {} is ending", task::type_word(task.record().type), task.record().id);
-  if (!job.waiting_reason.empty()) return fmt::format("it waits: {}", job.waiting_reason);
-  return "it does not wait: it runs";
+  if (!job.waiting_reason.empty()) return fmt::format("it is waiting: {}", job.waiting_reason);
+  return "it is not waiting: it is running";
 }
 
 Result<WhyReply> why(Services& s, const std::string& name) {
@@ -421,7 +423,7 @@ void add_job_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "List the jobs in the queue of a resource pool, or of all",
+      Doc{.summary = "List the jobs in the queue of one resource pool or of all",
           .tag = tag,
           .errors = {ErrorCode::NotFound}});
   router.add<JobsQuery, OldJobsReply>(
@@ -433,14 +435,14 @@ void add_job_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "List the jobs in the queue, in the form that older clients read",
+      Doc{.summary = "List the jobs in the queue (for older clients)",
           .tag = tag,
           .errors = {ErrorCode::NotFound}});
   router.add<UpdateQueue, Empty>(
       Verb::Post, "/api/v1/job-queues",
       [&s](Context c, UpdateQueue r) { return update(s, std::move(c), std::move(r)); },
-      Doc{.summary =
-              "Change order, priority, weight or pool of jobs; one after the other, up to the first error",
+      Doc{.summary = "Change the order, priority, weight or resource pool of jobs, one after the other until "
+                     "the first error",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition}});
   router.add<StatsQuery, StatsReply>(
@@ -458,7 +460,7 @@ void add_job_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "How many jobs run and wait in each resource pool", .tag = tag});
+      Doc{.summary = "Count the running and waiting jobs in each resource pool", .tag = tag});
   router.add<WhyQuery, WhyReply>(
       Verb::Get, "/api/v1/job-queues/{jobId}/why",
       [&s](Context, WhyQuery q) -> asio::awaitable<Result<WhyReply>> {
@@ -466,9 +468,7 @@ void add_job_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary =
-              "Why a job waits: for each of its trials. By the job's id, the experiment's number, or the "
-              "task's id",
+      Doc{.summary = "Explain why a job is waiting; give the id of the job, the experiment or the task",
           .tag = tag,
           .errors = {ErrorCode::NotFound}});
 }

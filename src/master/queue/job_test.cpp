@@ -57,7 +57,7 @@ TEST_F(Jobs, SayWhyTheyWait) {
   EXPECT_THAT(std::string(why(1).at("explanation").get_string()),
               HasSubstr("the resource pool has no agents"));
   sync("a", 2);
-  EXPECT_THAT(std::string(why(1).at("explanation").get_string()), HasSubstr("it does not wait"));
+  EXPECT_THAT(std::string(why(1).at("explanation").get_string()), HasSubstr("it is not waiting"));
   const auto second = why(2);
   EXPECT_THAT(std::string(second.at("explanation").get_string()),
               HasSubstr("needs 2 slots; 1 is free on 1 agent"));

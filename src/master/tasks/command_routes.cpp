@@ -146,10 +146,10 @@ void add_command_routes(http::Router& router, Services& s) {
     router.add<ListQuery, LaunchedTaskListReply>(
         Verb::Get, path,
         [&s, kind](Context c, ListQuery q) { return list(s, kind, std::move(c), std::move(q)); },
-        Doc{.summary = fmt::format("List {}, also those that are over", kind.plural), .tag = tag});
+        Doc{.summary = fmt::format("List {}, including finished ones", kind.plural), .tag = tag});
     router.add<ById, LaunchedTaskReply>(
         Verb::Get, path + "/{taskId}", [&s, kind](Context, ById q) { return get(s, kind, std::move(q)); },
-        Doc{.summary = fmt::format("One {}", kind.word), .tag = tag, .errors = {ErrorCode::NotFound}});
+        Doc{.summary = fmt::format("Get a {}", kind.word), .tag = tag, .errors = {ErrorCode::NotFound}});
     router.add<ById, TaskReply>(
         Verb::Post, path + "/{taskId}/kill",
         [&s, kind](Context c, ById r) { return kill(s, kind, std::move(c), std::move(r)); },
@@ -161,7 +161,8 @@ void add_command_routes(http::Router& router, Services& s) {
         [&s, kind](Context c, PriorityRequest r) {
           return set_priority(s, kind, std::move(c), std::move(r));
         },
-        Doc{.summary = fmt::format("Set the priority of a {}: 1 to 99, lower is more important", kind.word),
+        Doc{.summary = fmt::format(
+                "Set the priority of a {}, from 1 to 99; a smaller number means more important", kind.word),
             .tag = tag,
             .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
   }

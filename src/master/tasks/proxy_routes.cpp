@@ -64,7 +64,7 @@ http::Response without_address(const task::TaskRecord& task, bool page) {
   if (task.state == task::State::Terminated)
     return say(page, 410,
                Error(ErrorCode::Gone, fmt::format("task {} has ended: {}", task.id, task.exit_status)));
-  const auto why = fmt::format("task {} is not ready yet; this page tries again by itself", task.id);
+  const auto why = fmt::format("task {} is not ready yet; this page reloads until it is", task.id);
   auto response = say(page, 503, Error(ErrorCode::Unavailable, why));
   response.headers.add(page ? "Refresh" : "Retry-After", "2");
   return response;
@@ -74,7 +74,7 @@ http::Response without_address(const task::TaskRecord& task, bool page) {
 Result<void> check_right(const task::TaskRecord& task, const UserPrincipal& user) {
   if (task.type == task::Type::Tensorboard || task.owner == user.id || user.admin) return {};
   return fail(ErrorCode::PermissionDenied,
-              "{} {} is another user's; only its owner and administrators may use it",
+              "{} {} belongs to another user; only its owner and administrators can use it",
               task::type_word(task.type), task.id);
 }
 
@@ -165,7 +165,7 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
     // The pages ask who it is and lead back here: webui/src/app/session.ts.
     const auto there = "/det/?then=" + percent_encode(request.target);
     auto response =
-        say(page, 401, Error(ErrorCode::Unauthenticated, "log in first; that leads back to this page"),
+        say(page, 401, Error(ErrorCode::Unauthenticated, "log in first; you will then return to this page"),
             fmt::format("<p><a href=\"{}\">Log in</a></p>", there));
     response.headers.add("Refresh", "0; url=" + there);
     co_return response;
@@ -176,7 +176,8 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
   const auto segment = std::string_view(request.path).substr(kPrefix.size());
   const auto slash = segment.find('/');
   const auto task = http::percent_decode(segment.substr(0, slash));
-  if (!task || task->empty()) co_return say(page, 404, Error(ErrorCode::NotFound, "no task is named"));
+  if (!task || task->empty())
+    co_return say(page, 404, Error(ErrorCode::NotFound, "the address names no task"));
   const auto record = co_await find_task(s, *task);
   if (!record)
     co_return say(page, 404, Error(ErrorCode::NotFound, fmt::format("task '{}' not found", *task)));

@@ -291,7 +291,7 @@ Result<const cluster::Allocation*> speaker(Services& s, const std::any& principa
   const auto* allocation = s.ledger.cluster().allocation(id);
   if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
   if (allocation->record.task_id != task)
-    return fail(ErrorCode::PermissionDenied, "allocation {} cannot speak for task {}", id, task);
+    return fail(ErrorCode::PermissionDenied, "allocation {} cannot report for task {}", id, task);
   return allocation;
 }
 
@@ -366,7 +366,7 @@ void add_task_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "What runs or waits to run", .tag = tag});
+      Doc{.summary = "List the tasks that run or wait to run", .tag = tag});
   router.add<Empty, CountReply>(
       Verb::Get, "/api/v1/tasks/count",
       [&s](Context, Empty) -> asio::awaitable<Result<CountReply>> {
@@ -374,26 +374,26 @@ void add_task_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "How many tasks that are no trials run", .tag = tag});
+      Doc{.summary = "Count the running commands, notebooks, shells and TensorBoards", .tag = tag});
   router.add<ById, OneTaskReply>(
       Verb::Get, "/api/v1/tasks/{taskId}", [&s](Context, ById q) { return get(s, std::move(q)); },
-      Doc{.summary = "A task of any type with its runs", .tag = tag, .errors = missing});
+      Doc{.summary = "Get a task of any type with its allocations", .tag = tag, .errors = missing});
   router.add<ById, AcceleratorsReply>(
       Verb::Get, "/api/v1/tasks/{taskId}/acceleratorData",
       [&s](Context, ById q) { return accelerators(s, std::move(q)); },
-      Doc{.summary = "The devices that the runs of a task have or had", .tag = tag, .errors = missing});
+      Doc{.summary = "List the devices of the allocations of a task", .tag = tag, .errors = missing});
   router.add<ByAllocation, AllocationReply>(
       Verb::Get, "/api/v1/allocations/{allocationId}",
       [&s](Context, ByAllocation q) { return get_allocation(s, std::move(q)); },
-      Doc{.summary = "One run of a task", .tag = tag, .errors = missing});
+      Doc{.summary = "Get an allocation", .tag = tag, .errors = missing});
   router.add<ById, ContextReply>(
       Verb::Get, "/api/v1/tasks/{taskId}/context_directory",
       [&s](Context, ById q) { return context_directory(s, std::move(q)); },
-      Doc{.summary = "The files that go with a task, as tar.gz in base64", .tag = tag, .errors = missing});
+      Doc{.summary = "Get the files of a task as a tar.gz archive in base64", .tag = tag, .errors = missing});
   router.add<ById, TaskConfigReply>(
       Verb::Get, "/api/v1/tasks/{taskId}/config",
       [&s](Context, ById q) { return config_of(s, std::move(q)); },
-      Doc{.summary = "The configuration of a task", .tag = tag, .errors = missing});
+      Doc{.summary = "Get the configuration of a task", .tag = tag, .errors = missing});
   router.add<ById, Empty>(
       Verb::Post, "/api/v1/tasks/{taskId}/kill",
       [&s](Context c, ById r) { return kill(s, std::move(c), std::move(r)); },
@@ -403,19 +403,17 @@ void add_task_routes(http::Router& router, Services& s) {
   router.add<ReadyRequest, Empty>(
       Verb::Post, "/api/v1/tasks/{taskId}/ready",
       [&s](Context c, ReadyRequest r) { return ready(s, std::move(c), std::move(r)); },
-      Doc{.summary = "The program of a task says on which port of its machine it answers",
-          .tag = tag,
-          .errors = over});
+      Doc{.summary = "Report the port on which the service of a task listens", .tag = tag, .errors = over});
   router.add<IdleRequest, Empty>(
       Verb::Post, "/api/v1/tasks/{taskId}/idle",
       [&s](Context c, IdleRequest r) { return idle(s, std::move(c), std::move(r)); },
-      Doc{.summary = "The program of a task says whether somebody uses it; see idle_timeout",
+      Doc{.summary = "Report whether the service of a task is idle; see idle_timeout",
           .tag = tag,
           .errors = over});
   router.add<IdleRequest, Empty>(
       Verb::Put, "/api/v1/notebooks/{taskId}/report_idle",
       [&s](Context c, IdleRequest r) { return idle(s, std::move(c), std::move(r)); },
-      Doc{.summary = "The same, as the original's notebooks say it", .tag = tag, .errors = over});
+      Doc{.summary = "Report whether a notebook is idle (for older clients)", .tag = tag, .errors = over});
 }
 
 }  // namespace det::master

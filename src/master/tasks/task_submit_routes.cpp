@@ -86,7 +86,8 @@ Result<const WorkspaceRecord*> workspace_of(Services& s, const LaunchRequest& re
     return not_found("workspace '{}' not found",
                      request.workspace_id != 0 ? std::to_string(request.workspace_id) : named);
   if (found->archived)
-    return failed_precondition("workspace '{}' is archived; nothing can be started in it", found->name);
+    return failed_precondition("workspace '{}' is archived; unarchive it before you start a task in it",
+                               found->name);
   return found;
 }
 
@@ -120,7 +121,7 @@ asio::awaitable<Result<void>> check_shown(Services& s, const LaunchRequest& requ
   if (request.experiment_ids.empty() && request.trial_ids.empty())
     co_return invalid_argument("must set experiment or trial ids");
   if (request.trial_ids.size() > kTrialsMax)
-    co_return invalid_argument("{} trials are too many for one TensorBoard; at most {}",
+    co_return invalid_argument("{} trials are too many for one TensorBoard; choose at most {}",
                                request.trial_ids.size(), kTrialsMax);
   auto read = [&s, experiments = request.experiment_ids, trials = request.trial_ids]() -> Result<void> {
     for (const auto id : experiments)

@@ -165,7 +165,7 @@ TEST_F(TaskTest, WaitsInTheQueueWithAReasonBesideExperiments) {
   EXPECT_EQ(text(jobs[1].at("full"), "entityId"), id);
   EXPECT_THAT(text(jobs[1].at("full"), "waitingReason"), HasSubstr("needs 1 slot"));
   const auto why = call(user_, "GET", fmt::format("/api/v1/job-queues/{}/why", id)).body;
-  EXPECT_THAT(text(why, "explanation"), HasSubstr("it waits: needs 1 slot"));
+  EXPECT_THAT(text(why, "explanation"), HasSubstr("it is waiting: needs 1 slot"));
   EXPECT_THAT(text(shown(id), "waitingReason"), HasSubstr("needs 1 slot"));
   const auto update = [&](json::object change) {
     change["jobId"] = id;
@@ -203,7 +203,7 @@ TEST_F(TaskTest, WhatIsWrongIsRefusedInWords) {
       {"commands",
        {{"config", {{"entrypoint", {"x"}}}}, {"files", {{{"path", "../x"}, {"content", ""}}}}},
        400,
-       "leaves its directory"},
+       "is outside the submitted directory"},
       {"tensorboards", {{"config", json::object{}}}, 400, "must set experiment or trial ids"},
       {"tensorboards", {{"experimentIds", {9}}}, 404, "experiment '9' not found"},
       {"tensorboards", {{"trialIds", {9}}}, 404, "trial '9' not found"},

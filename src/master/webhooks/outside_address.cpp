@@ -20,7 +20,7 @@ struct Reserved {
 constexpr Reserved kReserved[] = {
     {"0.0.0.0/8", "an address of this machine"},
     {"10.0.0.0/8", "a private address"},
-    {"100.64.0.0/10", "a private address of a provider"},
+    {"100.64.0.0/10", "a shared address of a provider"},
     {"127.0.0.0/8", "a loopback address"},
     {"169.254.0.0/16", "a link-local address"},
     {"172.16.0.0/12", "a private address"},
@@ -100,8 +100,8 @@ Result<Network> parse_network(std::string_view text) {
     prefix = number ? std::stoi(digits) : -1;
   }
   if (wrong || prefix < 0 || prefix > longest)
-    return invalid_argument("'{}' is no range of addresses; write one like 10.0.0.0/8, fd00::/8 or 127.0.0.1",
-                            text);
+    return invalid_argument(
+        "'{}' is not a range of addresses; use one such as 10.0.0.0/8, fd00::/8 or 127.0.0.1", text);
   return Network{bytes_of(address), prefix + (128 - longest)};
 }
 
@@ -121,20 +121,21 @@ Result<void> check_outside_url(std::string_view url, const std::vector<Network>&
   const auto wrong = [&](std::string_view rule) {
     return invalid_argument("invalid URL \"{}\"; {}", url, rule);
   };
-  if (url.size() > 8192) return invalid_argument("the URL has {} bytes; at most 8192 are taken", url.size());
+  if (url.size() > 8192)
+    return invalid_argument("the URL has {} bytes; at most 8192 are allowed", url.size());
   const auto parsed = boost::urls::parse_uri(url);
-  if (!parsed) return wrong("it must be absolute, like https://example.com/hook");
+  if (!parsed) return wrong("it must be absolute, such as https://example.com/hook");
   const auto scheme = to_lower(std::string(parsed->scheme()));
   if (scheme != "http" && scheme != "https") return wrong("it must begin with http:// or https://");
-  if (parsed->encoded_host().empty()) return wrong("it names no host");
+  if (parsed->encoded_host().empty()) return wrong("it has no host");
   if (parsed->has_userinfo()) return wrong("it must not contain a user name or password");
   boost::system::error_code is_name;
   const auto address = ip::make_address(parsed->host_address(), is_name);
   if (is_name) return {};
   if (const auto why = refusal(address, allowed))
     return invalid_argument(
-        "invalid URL \"{}\"; {}, which the master does not call unless webhooks.allowed_addresses of its "
-        "configuration has it",
+        "invalid URL \"{}\"; {}, which the master calls only if webhooks.allowed_addresses in its "
+        "configuration allows it",
         url, *why);
   return {};
 }

@@ -162,7 +162,7 @@ class OutsideClient::Worker {
     }
     for (auto& transfer : added) {
       if (!transfer->prepare() || curl_multi_add_handle(multi_, transfer->handle) != CURLM_OK) {
-        transfer->done(tl::unexpected(OutsideFailure{"no memory for the call"}));
+        transfer->done(tl::unexpected(OutsideFailure{"out of memory"}));
         continue;
       }
       running_.emplace(transfer->handle, std::move(transfer));

@@ -114,7 +114,7 @@ std::string slack_sentence(const Notice& notice, const std::string& base_url) {
                                                   : subject + " has failed :x:";
                  },
                  [&](const LogLine& e) {
-                   return fmt::format("{} wrote a line that fits `{}`\n```{}```", subject,
+                   return fmt::format("{} logged a line that matches `{}`\n```{}```", subject,
                                       slack_text(notice.trigger.condition), slack_text(shown(e.line)));
                  },
                  [&](const CustomEvent& e) {

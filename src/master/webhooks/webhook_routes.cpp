@@ -156,15 +156,14 @@ Result<WebhookTrigger> to_trigger(const TriggerObject& object) {
     trigger.condition = member("regex");
     if (trigger.condition.empty())
       return invalid_argument(
-          "a trigger TRIGGER_TYPE_TASK_LOG needs a condition like {{\"regex\": \"NCCL.*error\"}}");
+          "a trigger of type TRIGGER_TYPE_TASK_LOG needs a condition such as {{\"regex\": \"NCCL.*error\"}}");
   } else if (type == TriggerType::ExperimentStateChange) {
     trigger.condition = member("state");
     if (trigger.condition.starts_with("STATE_")) trigger.condition.erase(0, 6);
     if (trigger.condition != "COMPLETED" && trigger.condition != "ERROR" && trigger.condition != "CANCELED")
       return invalid_argument(
-          "a trigger TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE needs a condition {{\"state\": …}} of COMPLETED, "
-          "ERROR or "
-          "CANCELED, not '{}'",
+          "the condition of a trigger of type TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE has state '{}'; it must "
+          "be COMPLETED, ERROR or CANCELED",
           trigger.condition);
   }
   return trigger;
@@ -175,7 +174,7 @@ Result<WebhookRecord> to_record(const WebhookObject& object) {
   DET_TRY(const auto mode, value_of(kModes, object.mode, "mode"));
   WebhookRecord record{.name = object.name, .url = object.url, .type = type, .mode = mode};
   if (object.name.size() > 255)
-    return invalid_argument("the name has {} bytes; at most 255 are taken", object.name.size());
+    return invalid_argument("the name has {} bytes; at most 255 are allowed", object.name.size());
   if (object.workspace_id) record.workspace = *object.workspace_id;
   for (const auto& trigger : object.triggers) {
     DET_TRY(auto made, to_trigger(trigger));
@@ -276,15 +275,15 @@ Result<void> may_raise(Services& s, const std::any& principal, const experiment:
   if (const auto task = require_task(principal)) {
     const auto* allocation = s.ledger.cluster().allocation(*task);
     if (allocation != nullptr && allocation->record.experiment_id == record.id) return {};
-    return fail(ErrorCode::PermissionDenied, "this trial is not of experiment {}", record.id);
+    return fail(ErrorCode::PermissionDenied,
+                "the trial that makes this call does not belong to experiment {}", record.id);
   } else if (const auto user = require_user(principal); !user) {
     return tl::unexpected(task.error().code() == ErrorCode::Gone ? task.error() : user.error());
   } else if (!user->admin && user->id != record.owner) {
-    return fail(
-        ErrorCode::PermissionDenied,
-        "experiment {} belongs to another user; its trials, its owner or an administrator may raise an "
-        "event of it",
-        record.id);
+    return fail(ErrorCode::PermissionDenied,
+                "experiment {} belongs to another user; only its trials, its owner and administrators can "
+                "send its custom events",
+                record.id);
   }
   return {};
 }
@@ -292,7 +291,7 @@ Result<void> may_raise(Services& s, const std::any& principal, const experiment:
 asio::awaitable<Result<Empty>> raise(Services& s, Context context, CustomRequest request) {
   const auto id = request.experiment_id;
   if (request.data.title.size() + request.data.description.size() > kTextBytesMax)
-    co_return invalid_argument("title and description have {} bytes; at most {} are taken",
+    co_return invalid_argument("title and description have {} bytes together; at most {} are allowed",
                                request.data.title.size() + request.data.description.size(), kTextBytesMax);
   std::optional<experiment::ExperimentRecord> record;
   if (const auto* live = s.ledger.cluster().experiment(id)) {
@@ -320,7 +319,7 @@ void add_webhook_routes(http::Router& router, Services& s) {
   const std::vector<ErrorCode> of_one = {ErrorCode::NotFound, ErrorCode::PermissionDenied};
   router.add<Empty, WebhookListReply>(
       Verb::Get, "/api/v1/webhooks", [&s](Context c, Empty) { return list(s, std::move(c)); },
-      Doc{.summary = "All webhooks; whoever may not change one sees only the host of its address",
+      Doc{.summary = "List webhooks; users who cannot change a webhook see only the host of its URL",
           .tag = tag});
   router.add<WebhookObject, WebhookReply>(
       Verb::Post, "/api/v1/webhooks",
@@ -331,23 +330,23 @@ void add_webhook_routes(http::Router& router, Services& s) {
   router.add<CustomRequest, Empty>(
       Verb::Post, "/api/v1/webhooks/custom",
       [&s](Context c, CustomRequest r) { return raise(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Tell those webhooks with a custom trigger that the experiment names",
+      Doc{.summary = "Send a custom event to the webhooks that an experiment names",
           .tag = tag,
           .errors = of_one});
   router.add<WebhookPatchRequest, Empty>(
       Verb::Patch, one, [&s](Context, WebhookPatchRequest r) { return patch(s, std::move(r)); },
-      Doc{.summary = "Change the address of a webhook", .tag = tag, .errors = of_one});
+      Doc{.summary = "Change the URL of a webhook", .tag = tag, .errors = of_one});
   router.add<ById, Empty>(
       Verb::Delete, one, [&s](Context, ById q) { return remove(s, q); },
-      Doc{.summary = "Delete a webhook and what is on its way to it", .tag = tag, .errors = of_one});
+      Doc{.summary = "Delete a webhook and its pending deliveries", .tag = tag, .errors = of_one});
   router.add<ById, DeliveriesReply>(
       Verb::Get, one + "/deliveries", [&s](Context, ById q) { return deliveries(s, q); },
-      Doc{.summary = "What waits to be told to a webhook, and what became of the last that it was told",
+      Doc{.summary = "List the pending and the latest deliveries of a webhook",
           .tag = tag,
           .errors = of_one});
   router.add<ById, TestReply>(
       Verb::Post, one + "/test", [&s](Context, ById q) { return test(s, q); },
-      Doc{.summary = "Post a test to a webhook, once", .tag = tag, .errors = of_one});
+      Doc{.summary = "Send a test event to a webhook", .tag = tag, .errors = of_one});
 }
 
 }  // namespace det::master

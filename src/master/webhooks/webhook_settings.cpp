@@ -20,7 +20,7 @@ Result<WebhookSettings> take_webhooks(json::object& configuration) {
       if (value.is_string())
         into = std::string(value.get_string());
       else if (!value.is_null())
-        problem(fmt::format("webhooks.{} must be a text", std::string(name)));  // it may be a secret
+        problem(fmt::format("webhooks.{} must be a string", std::string(name)));  // it may be a secret
     } else if (name == "allowed_addresses") {
       if (!value.is_array()) {
         problem(fmt::format("webhooks.allowed_addresses is {}; it must be a list", json::serialize(value)));
@@ -35,7 +35,7 @@ Result<WebhookSettings> take_webhooks(json::object& configuration) {
           problem("webhooks.allowed_addresses: " + network.error().message());
       }
     } else {
-      problem(fmt::format("webhooks.{} is not known here", std::string(name)));
+      problem(fmt::format("webhooks.{} is not a known setting", std::string(name)));
     }
   }
   while (settings.base_url.ends_with('/')) settings.base_url.pop_back();
@@ -55,7 +55,8 @@ Result<bool> take_prometheus(json::object& configuration) {
   bool enabled = true;
   for (const auto& [name, value] : section.get_object()) {
     if (name != "enable_prometheus")
-      return invalid_argument("observability.{} is not known here", std::string(name));
+      return invalid_argument("observability.{} is not a known setting; use enable_prometheus",
+                              std::string(name));
     if (!value.is_bool())
       return invalid_argument("observability.enable_prometheus is {}; it must be true or false",
                               json::serialize(value));

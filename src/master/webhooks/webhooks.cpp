@@ -63,11 +63,13 @@ Result<void> Webhooks::check(const WebhookRecord& record) const {
           check_outside_url(record.url, settings_.allowed).map([] { return true; }));
   if (record.triggers.empty()) return invalid_argument("a webhook needs at least one trigger");
   if (record.triggers.size() > kTriggersMax)
-    return invalid_argument("{} triggers; a webhook has at most {}", record.triggers.size(), kTriggersMax);
+    return invalid_argument("the webhook has {} triggers; at most {} are allowed", record.triggers.size(),
+                            kTriggersMax);
   for (const auto& trigger : record.triggers) {
     if (trigger.type == TriggerType::Custom && record.mode != WebhookMode::Specific)
       return invalid_argument(
-          "a custom trigger is for webhooks of mode WEBHOOK_MODE_SPECIFIC, which experiments name, not for "
+          "a trigger of type TRIGGER_TYPE_CUSTOM needs the mode WEBHOOK_MODE_SPECIFIC, whose webhooks are "
+          "named by experiments, not "
           "WEBHOOK_MODE_WORKSPACE");
     if (trigger.type != TriggerType::TaskLog) continue;
     if (trigger.condition.empty() || trigger.condition.size() > kPatternBytesMax)
@@ -75,14 +77,14 @@ Result<void> Webhooks::check(const WebhookRecord& record) const {
                               trigger.condition.size(), kPatternBytesMax);
     const auto compiled = compile(trigger.condition);
     if (!compiled->ok())
-      return invalid_argument("the regex \"{}\" cannot be understood: {}", trigger.condition,
+      return invalid_argument("\"{}\" is not a valid regular expression: {}", trigger.condition,
                               compiled->error());
   }
   if (record.name.empty()) return {};
   for (const auto& [id, other] : webhooks_)
     if (id != record.id && other.name == record.name && other.workspace == record.workspace)
       return fail(ErrorCode::AlreadyExists,
-                  "there is a webhook '{}' already; names are unique in a workspace", record.name);
+                  "webhook '{}' already exists in this workspace; choose another name", record.name);
   return {};
 }
 
@@ -219,8 +221,8 @@ void Webhooks::tell(const WebhookRecord& webhook, const WebhookTrigger& trigger,
   if (queue.due.size() >= kPendingMax) {
     ++counts_.given_up;
     if (queue.dropped++ % 1000 == 0)
-      spdlog::warn("webhook {} has {} deliveries that it does not take; what comes now is dropped",
-                   webhook.id, queue.due.size());
+      spdlog::warn("webhook {} has {} undelivered events; new events for it are dropped", webhook.id,
+                   queue.due.size());
     return;
   }
   const auto now = ledger_.now();
