@@ -81,7 +81,7 @@ Result<Query> Query::parse(std::string_view text) {
     const auto name = decode(pair.substr(0, equals), true);
     const auto value = equals == std::string_view::npos ? std::optional<std::string>("")
                                                         : decode(pair.substr(equals + 1), true);
-    if (!name || !value) return invalid_argument("the query has a broken percent escape in \"{}\"", pair);
+    if (!name || !value) return invalid_argument("the query has an invalid percent escape in \"{}\"", pair);
     std::string flat = *name;  // "idFilter.lte" is a member of a member, and here one of the struct itself
     std::replace(flat.begin(), flat.end(), '.', '_');
     query.add(flat, *value);

@@ -34,7 +34,7 @@ Result<Url> parse_url(std::string_view text) {
   if (parsed->has_query() || parsed->has_fragment()) return wrong("it must not contain a query or fragment");
   Url url;
   url.host = parsed->host_address();
-  if (url.host.empty()) return wrong("it names no host");
+  if (url.host.empty()) return wrong("it has no host");
   url.tls = scheme == "https";
   url.port = !has_scheme ? 8080 : url.tls ? 443 : 80;
   if (parsed->has_port() && !parsed->port().empty()) {

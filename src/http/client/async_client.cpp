@@ -188,8 +188,8 @@ asio::awaitable<Result<std::shared_ptr<Wire>>> ClientPool::connect() {
     const auto [unknown, found] =
         co_await resolver.async_resolve(url_.host, std::to_string(url_.port), kToResult);
     if (unknown == asio::error::operation_aborted)
-      co_return tl::unexpected(unreachable("is unknown: the name service does not answer"));
-    if (unknown) co_return tl::unexpected(unreachable("is unknown: no machine has that name"));
+      co_return tl::unexpected(unreachable("cannot be found: the name server does not answer"));
+    if (unknown) co_return tl::unexpected(unreachable("cannot be found: no machine has that name"));
     for (const auto& entry : found) endpoints.push_back(entry.endpoint());
   }
   failure = asio::error::host_not_found;
@@ -228,7 +228,7 @@ asio::awaitable<std::optional<Error>> ClientPool::shake_hands(Wire& wire) {
   const bool done = co_await wire.stream.connect(trust_, url_.host);
   if (done) co_return std::nullopt;
   const auto* session = wire.stream.session();
-  if (session->fault().empty()) co_return unreachable("closed the connection within the TLS handshake");
+  if (session->fault().empty()) co_return unreachable("closed the connection during the TLS handshake");
   trust_.reset();  // the file may hold another certificate by the next call
   co_return Error(session->untrusted() ? ErrorCode::FailedPrecondition : ErrorCode::Unavailable,
                   fmt::format("{} {}", url_.authority(), session->fault()));
@@ -243,7 +243,7 @@ asio::awaitable<ClientPool::Attempt> ClientPool::exchange(std::shared_ptr<Wire> 
   const auto give_up = [&](std::string_view why) {
     wire->unlimited();
     wire->stream.close();
-    if (closes != closes_) why = "was not waited for: the client was closed";
+    if (closes != closes_) why = "was no longer waited for: the client was closed";
     attempt.reply = tl::unexpected(unreachable(why));
     return std::move(attempt);
   };
@@ -266,10 +266,10 @@ asio::awaitable<ClientPool::Attempt> ClientPool::exchange(std::shared_ptr<Wire> 
     if (cut == asio::error::eof) {
       reader.put_end();
       if (!reader.done() && !attempt.answered) co_return give_up("closed the connection without an answer");
-      if (!reader.done()) co_return give_up("cut the connection in the middle of its answer");
+      if (!reader.done()) co_return give_up("closed the connection before its answer was complete");
       break;
     }
-    if (cut) co_return give_up("cut the connection: " + (write_failure ? write_failure : cut).message());
+    if (cut) co_return give_up("broke the connection: " + (write_failure ? write_failure : cut).message());
     reader.put(std::string_view(bytes.data(), count));
     if (!reader.fault().empty()) co_return give_up(reader.fault());
   }

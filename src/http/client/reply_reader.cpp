@@ -36,7 +36,7 @@ void ReplyReader::put(std::string_view bytes) {
     if (parser_->is_header_done()) {
       const int status = parser_->get().result_int();
       if (status == 101) {
-        fault_ = "wants to change the protocol, which nobody asked for";
+        fault_ = "switched the protocol without being asked to";
         return;
       }
       if (status < 200 && parser_->is_done()) {  // 100-continue and the like: the answer comes after it

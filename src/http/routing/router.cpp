@@ -20,7 +20,7 @@ bool is_cancellation(const std::exception& failure) {
 // A handler threw: a bug of ours or a broken disk. Logged here, once.
 Error internal_error(const Request& request, const std::exception& failure) {
   spdlog::error("{} {}: {}", request.method, request.path, failure.what());
-  return Error(ErrorCode::Internal, fmt::format("{} {} failed inside the server ({}); its log has more",
+  return Error(ErrorCode::Internal, fmt::format("{} {} failed inside the server ({}); see the server's log",
                                                 request.method, request.path, failure.what()));
 }
 
@@ -29,15 +29,15 @@ Response no_such_route(const Request& request, const std::vector<Verb>& allowed)
   if (request.path.starts_with(kApi) && (allowed.empty() || verb_of(request.method))) {
     if (allowed.empty())
       return error_response(
-          Error(ErrorCode::Unimplemented, fmt::format("there is no {} in this API", request.path)));
-    return error_response(
-        Error(ErrorCode::Unimplemented, fmt::format("{} does not know {}", request.path, request.method)));
+          Error(ErrorCode::Unimplemented, fmt::format("path {} not found in this API", request.path)));
+    return error_response(Error(ErrorCode::Unimplemented, fmt::format("{} does not support the method {}",
+                                                                      request.path, request.method)));
   }
   if (allowed.empty())
-    return json_response(json::serialize({{"message", fmt::format("there is nothing at {}", request.path)}}),
-                         404);
-  auto response = json_response(
-      json::serialize({{"message", fmt::format("{} does not know {}", request.path, request.method)}}), 405);
+    return json_response(json::serialize({{"message", fmt::format("path {} not found", request.path)}}), 404);
+  auto response = json_response(json::serialize({{"message", fmt::format("{} does not support the method {}",
+                                                                         request.path, request.method)}}),
+                                405);
   std::string verbs;
   for (const auto verb : allowed) verbs += (verbs.empty() ? "" : ", ") + std::string(verb_text(verb));
   response.headers.add("Allow", verbs);

@@ -163,9 +163,9 @@ TEST_F(RouterServer, ErrorsHaveAStatusAndNameTheirCause) {
       {"PATCH", "/api/v1/experiments/1",                   "[]", 400, "body: expected an object, not []"},
       {"PATCH", "/api/v1/experiments/1",                   "{}", 400, "newName: is required"},
       {"PATCH", "/api/v1/experiments/1",                   "",   400, "newName: is required"},
-      {"GET",   "/api/v1/unknown",                         "",   501, "there is no /api/v1/unknown in this API"},
-      {"POST",  "/api/v1/trials/7/metrics",                "{}", 501, "does not know POST"},
-      {"GET",   "/elsewhere",                              "",   404, "there is nothing at /elsewhere"},
+      {"GET",   "/api/v1/unknown",                         "",   501, "path /api/v1/unknown not found in this API"},
+      {"POST",  "/api/v1/trials/7/metrics",                "{}", 501, "does not support the method POST"},
+      {"GET",   "/elsewhere",                              "",   404, "path /elsewhere not found"},
   };
   // clang-format on
   for (const auto& c : cases) {

@@ -236,7 +236,8 @@ asio::awaitable<std::optional<HeadFault>> Connection::read_body(Incoming& incomi
   if (reader.length() && *reader.length() > limit) co_return too_large();
   if (const auto* expect = incoming.request.headers.find("expect")) {
     if (!is_continue(*expect))
-      co_return HeadFault{417, fmt::format("\"{}\" cannot be expected here", *expect)};
+      co_return HeadFault{417,
+                          fmt::format("the expectation \"{}\" is not supported; use 100-continue", *expect)};
     if (!reader.done() && buffer_.size() == 0 && !incoming.is_http_1_0) {
       const bool sent = co_await send(std::string("HTTP/1.1 100 Continue\r\n\r\n"));
       if (!sent) co_return HeadFault{400, "the client went away"};
@@ -263,8 +264,8 @@ asio::awaitable<std::optional<HeadFault>> Connection::read_body(Incoming& incomi
     const bool more =
         co_await read_some(reader.length().value_or(limit) > kReadBytes ? kBodyReadBytes : kReadBytes);
     if (!more && late_)
-      co_return HeadFault{408,
-                          fmt::format("its body came slower than {} bytes a second", options.body_rate_min)};
+      co_return HeadFault{
+          408, fmt::format("its body arrived at less than {} bytes per second", options.body_rate_min)};
     if (!more) co_return HeadFault{400, "its body ended early"};
   }
   wait(Waiting::Nothing, {});
@@ -299,7 +300,7 @@ asio::awaitable<bool> Connection::serve_one() {
   Response response = std::move(running->response);
   if (running->failure) {
     if (running->cancelled) {
-      response = unavailable("the server is stopping; try again");
+      response = unavailable("the server is stopping; retry in a moment");
       incoming.keep_alive = false;
     } else {
       try {
@@ -458,7 +459,7 @@ asio::awaitable<bool> Connection::respond_stream(const Incoming& incoming, Respo
       co_return false;
     }
     auto failed = running->cancelled
-                      ? unavailable("the server is stopping; try again")
+                      ? unavailable("the server is stopping; retry in a moment")
                       : error_response(Error(ErrorCode::Internal, "the stream failed inside the server"));
     co_return co_await respond(incoming, std::move(failed));
   }

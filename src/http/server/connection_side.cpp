@@ -54,7 +54,7 @@ asio::awaitable<Result<std::string>> Connection::Side::read() {
       if (used > 0) continue;
       if (buffer.size() >= kPieceBytes) co_return invalid_argument("a chunk's first line is too long");
     }
-    if (over_) co_return fail(ErrorCode::Unavailable, "the exchange is over");
+    if (over_) co_return fail(ErrorCode::Unavailable, "the request is already answered");
     if (expects_continue_ && !written_) {
       expects_continue_ = false;
       std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -65,7 +65,7 @@ asio::awaitable<Result<std::string>> Connection::Side::read() {
     const auto [failure, bytes] = co_await connection_->stream_.read_some(buffer.prepare(kPieceBytes));
     read_deadline_ = Clock::time_point::max();
     buffer.commit(bytes);
-    if (failure) co_return fail(ErrorCode::Unavailable, "the client went away within the body");
+    if (failure) co_return fail(ErrorCode::Unavailable, "the client went away before the end of the body");
   }
   if (reader_.done() && buffer.size() == 0) buffer.shrink_to_fit();
   co_return body;
@@ -73,7 +73,7 @@ asio::awaitable<Result<std::string>> Connection::Side::read() {
 
 asio::awaitable<Result<std::string>> Connection::Side::read_tunnel() {
   auto& buffer = connection_->buffer_;
-  if (over_) co_return fail(ErrorCode::Unavailable, "the exchange is over");
+  if (over_) co_return fail(ErrorCode::Unavailable, "the request is already answered");
   if (buffer.size() == 0) {
     const auto [failure, bytes] = co_await connection_->stream_.read_some(buffer.prepare(kPieceBytes / 4));
     buffer.commit(bytes);
@@ -180,9 +180,10 @@ asio::awaitable<bool> Connection::hand_over(Incoming& incoming, Response respons
   if (running->failure) {
     if (side->written()) co_return false;
     incoming.keep_alive = false;
-    auto failed = running->cancelled
-                      ? error_response(Error(ErrorCode::Unavailable, "the server is stopping; try again"))
-                      : error_response(Error(ErrorCode::Internal, "the request failed inside the server"));
+    auto failed =
+        running->cancelled
+            ? error_response(Error(ErrorCode::Unavailable, "the server is stopping; retry in a moment"))
+            : error_response(Error(ErrorCode::Internal, "the request failed inside the server"));
     co_return co_await respond(incoming, std::move(failed));
   }
   if (!running->complete && !side->is_tunnel() && !side->body_read()) co_await linger();

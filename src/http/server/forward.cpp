@@ -264,7 +264,7 @@ asio::awaitable<bool> receive(std::shared_ptr<Passage> way, bool may_upgrade) {
       }
     } else if (failure) {
       if (way->answered) co_return false;
-      std::string why = way->late ? "does not answer" : "cut the connection: " + failure.message();
+      std::string why = way->late ? "does not answer" : "broke the connection: " + failure.message();
       co_return co_await fail_with(way, way->late ? 504 : 502, std::move(why));
     }
     unread.append(bytes, 0, count);
@@ -284,7 +284,7 @@ asio::awaitable<bool> receive(std::shared_ptr<Passage> way, bool may_upgrade) {
     std::string out;
     if (reply.head_done() && !way->answered) {
       if (reply.status() == 101 && !may_upgrade)
-        co_return co_await fail_with(way, 502, "wants to change the protocol, which nobody asked for");
+        co_return co_await fail_with(way, 502, "switched the protocol without being asked to");
       way->answered = true;
       way->answer_deadline = kNever;
       out = reply_head(*way, reply, frame);
@@ -340,12 +340,12 @@ asio::awaitable<bool> forward(std::shared_ptr<Exchange> exchange, Forward how) {
   });
   boost::system::error_code failure;
   const auto address = asio::ip::make_address(way->how.host, failure);
-  if (failure) co_return co_await fail_with(way, 502, "has no address that can be reached");
+  if (failure) co_return co_await fail_with(way, 502, "has no reachable address");
   const tcp::endpoint endpoint(address, way->how.port);
   way->write_deadline = Clock::now() + way->how.connect_timeout;
   std::tie(failure) = co_await way->service.async_connect(endpoint, kToResult);
   way->write_deadline = kNever;
-  if (way->late) co_return co_await fail_with(way, 504, "cannot be reached in time");
+  if (way->late) co_return co_await fail_with(way, 504, "did not accept the connection in time");
   if (failure) co_return co_await fail_with(way, 502, "cannot be reached: " + failure.message());
   way->service.set_option(tcp::no_delay(true), failure);
 

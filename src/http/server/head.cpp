@@ -49,7 +49,7 @@ std::optional<HeadFault> check_request_line(std::string_view line) {
   const auto method = line.substr(0, first);
   const auto target = line.substr(first + 1, last - first - 1);
   const auto version = line.substr(last + 1);
-  if (!is_token(method) || method.size() > 32) return fault(400, "the method is not a word");
+  if (!is_token(method) || method.size() > 32) return fault(400, "the method is not valid");
   if (target.empty() ||
       std::any_of(target.begin(), target.end(), [](unsigned char c) { return c <= 0x20 || c >= 0x7F; }))
     return fault(400, "the path has a character that must be percent-encoded");
@@ -57,7 +57,7 @@ std::optional<HeadFault> check_request_line(std::string_view line) {
     return fault(400, "the path must begin with \"/\"");
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
     if (version.starts_with("HTTP/"))
-      return fault(505, fmt::format("{} is not spoken here; use HTTP/1.1", version));
+      return fault(505, fmt::format("{} is not supported; use HTTP/1.1", version));
     return fault(400, "the first line must end in HTTP/1.1");
   }
   return std::nullopt;
@@ -78,7 +78,7 @@ std::optional<std::size_t> HeadScanner::scan(std::string_view bytes) {
       refuse(431, fmt::format("the headers are longer than {} bytes", limits_.headers_max));
     if (fault_ || c != '\n') continue;
     if (scanned_ == 0 || bytes[scanned_ - 1] != '\r') {
-      refuse(400, "a line ends in LF without CR");
+      refuse(400, "a line ends with LF instead of CRLF");
     } else if (request_line_ == 0) {
       request_line_ = scanned_ + 1;
     } else if (scanned_ >= 3 && bytes.substr(scanned_ - 3, 4) == "\r\n\r\n") {
@@ -111,13 +111,12 @@ std::optional<HeadFault> check_head(std::string_view head, const HeadLimits& lim
     const auto line = head.substr(0, line_end);
     head.remove_prefix(line_end + 2);
     if (line.front() == ' ' || line.front() == '\t' || head.starts_with(' ') || head.starts_with('\t'))
-      return fault(400, "a header is folded over two lines");
+      return fault(400, "a header continues on the next line, which HTTP/1.1 no longer allows");
     const auto colon = line.find(':');
     if (colon == std::string_view::npos) return fault(400, "a header has no colon");
     const auto raw_name = line.substr(0, colon);
     if (!is_token(raw_name))
-      return fault(400,
-                   "a header's name has a character that names cannot have, or a space before its colon");
+      return fault(400, "the name of a header has an invalid character, or a space before the colon");
     const auto value = trim(line.substr(colon + 1));
     const auto name = to_lower(raw_name);
     if (!is_field_value(value)) return fault(400, fmt::format("the header {} has a control character", name));
@@ -132,11 +131,11 @@ std::optional<HeadFault> check_head(std::string_view head, const HeadLimits& lim
       if (!is_number(value)) return fault(400, "Content-Length is not a number");
     } else if (name == "transfer-encoding") {
       if (++codings > 1) return fault(400, "there are two Transfer-Encoding headers");
-      if (is_http_1_0) return fault(400, "HTTP/1.0 has no Transfer-Encoding");
-      if (to_lower(value) != "chunked") return fault(501, "the only Transfer-Encoding understood is chunked");
+      if (is_http_1_0) return fault(400, "HTTP/1.0 does not support Transfer-Encoding");
+      if (to_lower(value) != "chunked") return fault(501, "the only supported Transfer-Encoding is chunked");
     }
   }
-  if (head.size() != 2) return fault(400, "there is something after the headers' end");
+  if (head.size() != 2) return fault(400, "there are bytes after the end of the headers");
   if (hosts == 0 && !is_http_1_0) return fault(400, "there is no Host header");
   if (lengths > 0 && codings > 0) return fault(400, "there are both Content-Length and Transfer-Encoding");
   return std::nullopt;

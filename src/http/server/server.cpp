@@ -48,8 +48,8 @@ std::string bind_problem(const boost::system::error_code& failure, const std::st
     return fmt::format("port {} on {} is in use by another program; choose another with {}", port, address,
                        flag);
   if (failure == asio::error::access_denied)
-    return fmt::format("port {} on {} may not be used by this user; choose one above 1023 with {}", port,
-                       address, flag);
+    return fmt::format("this user cannot open port {} on {}; choose a port above 1023 with {}", port, address,
+                       flag);
   if (failure == boost::system::errc::address_not_available)
     return fmt::format("this machine has no address {}, so port {} cannot be opened there", address, port);
   return fmt::format("port {} on {} cannot be opened: {}", port, address, failure.message());
@@ -141,7 +141,7 @@ asio::awaitable<void> Service::accept() {
     } else if (failure == asio::error::operation_aborted || !acceptor_.is_open()) {
       co_return;
     } else if (failure != asio::error::connection_aborted) {
-      spdlog::warn("no client can be accepted on port {}: {}", port_, failure.message());
+      spdlog::warn("cannot accept connections on port {}: {}", port_, failure.message());
       asio::steady_timer pause(executor_, kSweep);  // descriptors are short: let some close
       co_await pause.async_wait(kToResult);
     }
@@ -225,7 +225,8 @@ asio::awaitable<void> Service::stop(std::chrono::milliseconds grace) {
   co_await until_empty(kAfterCancel);
   for (const auto& connection : connections_) connection->close();
   co_await until_empty(kSweep);
-  if (!connections_.empty()) spdlog::error("{} requests ignore that the server stops", connections_.size());
+  if (!connections_.empty())
+    spdlog::error("{} requests are still running although the server stops", connections_.size());
   sweep_.cancel();
   changed_.cancel();
 }

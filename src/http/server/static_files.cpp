@@ -86,7 +86,7 @@ Response static_file(EmbeddedFiles files, const Request& request, std::string_vi
   if (file == nullptr) {
     response.status = 404;
     response.headers.add("Content-Type", "text/plain; charset=utf-8");
-    response.body = fmt::format("there is no file {} here\n", wanted);
+    response.body = fmt::format("file {} not found\n", wanted);
     return response;
   }
   const auto* packed = find(files, wanted + ".gz");

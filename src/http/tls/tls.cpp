@@ -185,7 +185,7 @@ void TlsSession::explain() {
   const auto code = ::ERR_peek_error();
   const int reason = ERR_GET_REASON(code);
   const char* text = code == 0 ? nullptr : ::ERR_reason_error_string(code);
-  fault_ = fmt::format("broke the encryption off: {}", text == nullptr ? "no reason given" : text);
+  fault_ = fmt::format("ended the TLS connection: {}", text == nullptr ? "no reason given" : text);
   if (!trust_) return;
   if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST) {
     fault_ = "does not speak TLS; use http:// instead of https://";
@@ -198,15 +198,16 @@ void TlsSession::explain() {
   const std::string why = ::X509_verify_cert_error_string(verdict);
   if (verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH) {
     fault_ = fmt::format(
-        "showed a certificate that is not for {}; if it is the right one, say whom it is for with "
+        "presented a certificate that is not valid for {}; if it is the right one, give the name in the "
+        "certificate with "
         "DET_MASTER_CERT_NAME",
         expected_name_);
   } else if (verdict == X509_V_ERR_CERT_HAS_EXPIRED || verdict == X509_V_ERR_CERT_NOT_YET_VALID) {
-    fault_ = fmt::format("showed a certificate that does not count today ({}); it has to be renewed", why);
+    fault_ = fmt::format("presented a certificate that is not valid today ({}); renew it", why);
   } else {
     fault_ = fmt::format(
-        "showed a certificate that is not trusted ({}; SHA-256 {}); set DET_MASTER_CERT_FILE to a file with "
-        "the certificate of who signed it, or with this one",
+        "presented a certificate that is not trusted ({}; SHA-256 {}); set DET_MASTER_CERT_FILE to a file "
+        "with this certificate, or with that of the authority that signed it",
         why, refused_);
   }
 }

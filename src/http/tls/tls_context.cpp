@@ -89,8 +89,8 @@ Result<void> check_file(const std::string& file, std::string_view what, bool sec
   if (!S_ISREG(status.st_mode)) return invalid_argument("the {} {} is not a file", what, file);
   if (secret && (status.st_mode & S_IRWXO) != 0)
     return failed_precondition(
-        "the {} {} can be read by everybody on this machine (mode {:o}); run 'chmod o= {}' and, as it may be "
-        "known to others, think of a new one",
+        "the {} {} can be read by every user of this machine (mode {:o}); run 'chmod o= {}' and, because "
+        "others may have read it, create a new one",
         what, file, status.st_mode & 07777, file);
   if (::access(file.c_str(), R_OK) != 0)
     return invalid_argument("the {} {} cannot be read: {}", what, file, std::strerror(errno));
@@ -109,7 +109,7 @@ Result<std::shared_ptr<const TlsIdentity>> TlsIdentity::load(const std::string& 
   identity->context_ = context;
   ::ERR_clear_error();
   if (::SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1)
-    return invalid_argument("{} is no TLS certificate in PEM form that can be used ({})", certificate_file,
+    return invalid_argument("{} is not a usable TLS certificate in PEM format ({})", certificate_file,
                             reason());
   bool has_password = false;
   ::SSL_CTX_set_default_passwd_cb(context, no_password);
@@ -118,12 +118,13 @@ Result<std::shared_ptr<const TlsIdentity>> TlsIdentity::load(const std::string& 
   ::SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
   if (has_password)
     return invalid_argument(
-        "the TLS key {} is encrypted with a password; the master needs it without: 'openssl pkey -in {} -out "
+        "the TLS key {} is encrypted with a password; the master needs an unencrypted key: 'openssl pkey -in "
+        "{} -out "
         "KEY'",
         key_file, key_file);
   const auto why = taken ? std::string() : reason();
   if (!taken && why.find("mismatch") == std::string::npos)
-    return invalid_argument("{} is no private key in PEM form that can be used ({})", key_file, why);
+    return invalid_argument("{} is not a usable private key in PEM format ({})", key_file, why);
   if (!taken || ::SSL_CTX_check_private_key(context) != 1) {
     ::ERR_clear_error();
     return invalid_argument("the TLS key {} does not belong to the certificate {}", key_file,
@@ -134,10 +135,11 @@ Result<std::shared_ptr<const TlsIdentity>> TlsIdentity::load(const std::string& 
   identity->expires_ = seconds_of(::X509_get0_notAfter(certificate));
   const auto now = static_cast<std::int64_t>(std::time(nullptr));
   if (identity->expires_ <= now)
-    return failed_precondition("the TLS certificate {} expired on {}; no client would accept it",
-                               certificate_file, day_of(identity->expires_));
+    return failed_precondition(
+        "the TLS certificate {} expired on {}; renew it, because clients no longer accept it",
+        certificate_file, day_of(identity->expires_));
   if (begins > now)
-    return failed_precondition("the TLS certificate {} is not valid before {}; no client would accept it now",
+    return failed_precondition("the TLS certificate {} is not valid before {}; clients do not accept it yet",
                                certificate_file, day_of(begins));
   identity->names_ = names_of(certificate);
   if (identity->names_.empty())
@@ -190,7 +192,7 @@ Result<std::shared_ptr<const TlsTrust>> TlsTrust::load(Trust trust) {
               check_file(trust.file, "certificate file", false).map([] { return true; }));
       if (::SSL_CTX_load_verify_locations(context, trust.file.c_str(), nullptr) != 1)
         return invalid_argument(
-            "the certificate file {} holds no certificate in PEM form ({}); DET_MASTER_CERT_FILE names it",
+            "the certificate file {}, given by DET_MASTER_CERT_FILE, has no certificate in PEM format ({})",
             trust.file, reason());
     }
   }

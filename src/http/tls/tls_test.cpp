@@ -52,7 +52,8 @@ TEST(TlsIdentity, RefusesAKeyThatEverybodyMayRead) {
   TlsFiles files;
   files.make("one", {});
   ::chmod(files.key("one").c_str(), 0644);
-  EXPECT_THAT(refusal(files, "one", "one"), HasSubstr("can be read by everybody on this machine (mode 644)"));
+  EXPECT_THAT(refusal(files, "one", "one"),
+              HasSubstr("can be read by every user of this machine (mode 644)"));
   ::chmod(files.key("one").c_str(), 0640);
   EXPECT_EQ(refusal(files, "one", "one"), "") << "a group for those who may is a custom of Debian's";
 }

@@ -101,8 +101,7 @@ Result<bool> Reader::take_frame(std::optional<Message>& out) {
     return true;
   }
   if ((operation == kContinued) != begun_.has_value() || operation > static_cast<unsigned>(Kind::Binary))
-    return fail(ErrorCode::Unavailable,
-                "the server sent a WebSocket frame that does not follow the one before");
+    return fail(ErrorCode::Unavailable, "the server sent a WebSocket frame out of order");
   if (!begun_) begun_ = Message{static_cast<Kind>(operation), {}};
   begun_->payload += payload;
   if (final) out = *std::exchange(begun_, std::nullopt);

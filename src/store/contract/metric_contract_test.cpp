@@ -63,9 +63,8 @@ TEST_P(MetricContract, RecordsAreKeptWithAndWithoutTheMetricsOfBatches) {
   EXPECT_EQ(add(training), "");
   auto other = validation;
   other.records = 999;
-  EXPECT_NE(
-      add(other).find("validation metric 'number of records' at 100 batches before as 1000, now as 999"),
-      std::string::npos);
+  EXPECT_NE(add(other).find("validation metric 'number of records' at 100 batches as 1000, and now as 999"),
+            std::string::npos);
   EXPECT_EQ(store->metrics({.trial = TrialId(1)}).at(1).records, 1000);
 }
 
@@ -107,8 +106,8 @@ TEST_P(MetricContract, AChangedValueIsRefusedAndTheFirstStays) {
   EXPECT_EQ(checked.error().code(), ErrorCode::InvalidArgument);
   EXPECT_EQ(
       add(changed),
-      "trial 1 reported training metric 'loss' at 100 batches before as 0.5, now as 0.25; a report may be "
-      "repeated or extended by new names, but not changed");
+      "trial 1 first reported training metric 'loss' at 100 batches as 0.5, and now as 0.25; a report can be "
+      "repeated or extended with new metrics, but not changed");
   EXPECT_EQ(shown(1), R"(training/100/1:{"loss":0.5,"acc":0.9} )");
 }
 

@@ -56,8 +56,8 @@ bool being_purged(Connection& connection, TrialId trial) {
 
 Result<void> late(const MetricRecord& report, std::int64_t run) {
   return fail(ErrorCode::AlreadyExists,
-              "the {} report of trial {} at {} batches is of run {}, but run {} has taken over; the report "
-              "is dropped",
+              "the {} report of trial {} at {} batches is from run {}, but run {} has replaced it; the "
+              "report is ignored",
               report.group, report.trial_id, report.batches, report.run_id, run);
 }
 
@@ -84,9 +84,8 @@ tl::unexpected<Error> contradicts(const MetricRecord& report, std::string_view n
     return text;
   };
   return invalid_argument(
-      "trial {} reported {} metric '{}' at {} batches before as {}, now as {}; a report may be repeated or "
-      "extended by "
-      "new names, but not changed",
+      "trial {} first reported {} metric '{}' at {} batches as {}, and now as {}; a report can be repeated "
+      "or extended with new metrics, but not changed",
       report.trial_id, report.group, name, report.batches, shown(stored), shown(reported));
 }
 

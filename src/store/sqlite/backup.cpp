@@ -41,16 +41,16 @@ Result<void> sync(const std::filesystem::path& path) {
   const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
   if (descriptor >= 0) ::close(descriptor);
   if (synced) return {};
-  return fail(ErrorCode::Unavailable, "cannot bring '{}' onto the disk", path.string());
+  return fail(ErrorCode::Unavailable, "cannot sync '{}' to the disk", path.string());
 }
 
 }  // namespace
 
 Result<void> back_up_sqlite(const std::filesystem::path& database, const std::filesystem::path& target,
                             const std::function<void(int done, int all)>& progress) {
-  if (!std::filesystem::exists(database)) return not_found("there is no database '{}'", database.string());
+  if (!std::filesystem::exists(database)) return not_found("database '{}' not found", database.string());
   if (std::filesystem::exists(target))
-    return fail(ErrorCode::AlreadyExists, "'{}' is there already; choose another place", target.string());
+    return fail(ErrorCode::AlreadyExists, "'{}' already exists; choose another path", target.string());
   auto unfinished = target;
   unfinished += ".unfinished";
   std::error_code ignored;
@@ -66,7 +66,8 @@ Result<void> back_up_sqlite(const std::filesystem::path& database, const std::fi
   std::error_code failed;
   std::filesystem::rename(unfinished, target, failed);
   if (failed)
-    return fail(ErrorCode::Unavailable, "cannot name the copy '{}': {}", target.string(), failed.message());
+    return fail(ErrorCode::Unavailable, "cannot rename the copy to '{}': {}", target.string(),
+                failed.message());
   return sync(target.parent_path());
 }
 

@@ -34,7 +34,8 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& path) {
     if (errno != EWOULDBLOCK)
       return fail(ErrorCode::Unavailable, "cannot lock {}: {}", lock_path, std::strerror(errno));
     return failed_precondition(
-        "the database {} is in use by {} (it holds {}); stop that process, or choose another data directory",
+        "the database {} is in use by {}, which has locked {}; stop that process, or choose another data "
+        "directory",
         path.string(), holder(descriptor), lock_path);
   }
   const auto pid = fmt::format("{}\n", getpid());

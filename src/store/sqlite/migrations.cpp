@@ -82,9 +82,8 @@ Result<void> check_applied(Connection& connection, std::span<const Migration> mi
     if (number < 1 || number > static_cast<int>(migrations.size()) ||
         checksum(migrations[static_cast<std::size_t>(number - 1)].sql) != sum)
       return failed_precondition(
-          "the database was made by another build of det: its migration {} ('{}') differs from this "
-          "program's; "
-          "use the program that made it, or choose another data directory",
+          "the database was created by another build of det: its migration {} ('{}') differs from this "
+          "program's; use the program that created it, or choose another data directory",
           number, name);
   }
   return {};
@@ -98,12 +97,11 @@ Result<void> migrate(Connection& connection, std::span<const Migration> migratio
   const int version = pragma(connection, "user_version");
   const int newest = static_cast<int>(migrations.size());
   if (application != kApplicationId && (application != 0 || table_count(connection) != 0))
-    return failed_precondition("the file is a database of another program; choose another data directory");
+    return failed_precondition("the file is the database of another program; choose another data directory");
   if (version > newest)
     return failed_precondition(
-        "the database has schema version {}, but this program knows versions up to {}: it was used by a "
-        "newer "
-        "release of det; install that release or a later one",
+        "the database has schema version {}, but this program supports versions up to {}: a newer release of "
+        "det has used it; install that release or a later one",
         version, newest);
   if (version > 0) {
     if (auto checked = check_applied(connection, migrations); !checked) return checked;

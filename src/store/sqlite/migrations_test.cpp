@@ -123,10 +123,9 @@ TEST(Migrations, ANewerSchemaIsRefusedWithAdvice) {
   Connection connection(directory.path() / "det.db", Connection::Mode::Write);
   const auto migrated = migrate(connection, std::span(kBoth).first(1));
   ASSERT_FALSE(migrated);
-  EXPECT_EQ(
-      migrated.error().message(),
-      "the database has schema version 2, but this program knows versions up to 1: it was used by a newer "
-      "release of det; install that release or a later one");
+  EXPECT_EQ(migrated.error().message(),
+            "the database has schema version 2, but this program supports versions up to 1: a newer release "
+            "of det has used it; install that release or a later one");
 }
 
 TEST(Migrations, AnEditedMigrationIsRefused) {

@@ -39,7 +39,7 @@ TEST(OpenSqlite, NamesTheProcessThatHasTheDatabase) {
   const auto first = open_sqlite(SqliteOptions{path, {}});
   ASSERT_TRUE(first);
   EXPECT_EQ(error_of(path),
-            fmt::format("the database {0} is in use by process {1} (it holds {0}.lock); stop that "
+            fmt::format("the database {0} is in use by process {1}, which has locked {0}.lock; stop that "
                         "process, or choose another data directory",
                         path.string(), getpid()));
 }
@@ -80,7 +80,7 @@ TEST(OpenSqlite, LeavesTheDatabaseOfAnotherProgramAlone) {
   const auto path = directory.path() / "det.db";
   Connection(path, Connection::Mode::Write).execute("CREATE TABLE theirs (x)");
   EXPECT_EQ(error_of(path),
-            path.string() + ": the file is a database of another program; choose another data directory");
+            path.string() + ": the file is the database of another program; choose another data directory");
 }
 
 TEST(OpenSqlite, ReadersCanNeitherWriteNorCheckpoint) {

@@ -19,7 +19,7 @@ int system_errno(sqlite3* database, int code) {
 
 std::string describe(sqlite3* database, int code, std::string_view doing, int cause) {
   const char* what = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
-  auto text = fmt::format("the database answered '{}' (SQLite code {}) to: {}", what, code, doing);
+  auto text = fmt::format("SQLite error '{}' (code {}) in: {}", what, code, doing);
   if (cause != 0) text += fmt::format(" ({})", std::strerror(cause));
   return text;
 }

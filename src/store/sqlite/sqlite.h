@@ -184,7 +184,7 @@ class Query {
   void read_enum(T& field) {
     const std::string name(read_bytes());
     if (!boost::describe::enum_from_string(name.c_str(), field))
-      throw DamagedDocument(fmt::format("the database holds the unknown state '{}'", name));
+      throw DamagedDocument(fmt::format("the database has the unknown state '{}'", name));
   }
   template <class T>
   void read_nested(std::optional<T>& field) {

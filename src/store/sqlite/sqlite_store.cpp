@@ -173,7 +173,9 @@ void require_wal(Connection& connection) {
   query.next();
   if (const auto mode = query.get<std::string>(); mode != "wal")
     throw std::runtime_error(
-        fmt::format("the file system cannot hold a write-ahead log (journal mode is '{}')", mode));
+        fmt::format("the file system does not support a write-ahead log (journal mode is '{}'); choose "
+                    "another data directory",
+                    mode));
 }
 
 // The log usually stays within what is reserved: it is copied back at `pages`, and may
@@ -207,7 +209,7 @@ Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& path, Wr
     return std::make_unique<SqliteStore>(std::move(lock), std::move(connection), path, std::move(options));
   } catch (const SqliteError& error) {
     return fail(ErrorCode::Unavailable, "cannot open {}: {}{}", path.string(),
-                error.disk_full() ? "the disk is full, make room and start again: " : "", error.what());
+                error.disk_full() ? "the disk is full; free some space and start again: " : "", error.what());
   } catch (const std::runtime_error& error) {
     return fail(ErrorCode::Unavailable, "cannot open {}: {}", path.string(), error.what());
   }

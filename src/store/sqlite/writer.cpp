@@ -123,7 +123,7 @@ bool Writer::write_until_done(const std::function<void()>& work) {
     try {
       transaction(work);
       if (stalled_ && options_.on_stall)
-        options_.on_stall(fmt::format("{} can be written again", options_.name));
+        options_.on_stall(fmt::format("the disk has space again; {} is being written", options_.name));
       stalled_ = false;
       return true;
     } catch (const SqliteError& error) {
@@ -147,9 +147,8 @@ void Writer::roll_back() {
 
 bool Writer::wait_for_space(const SqliteError& error) {
   if (!stalled_ && options_.on_stall)
-    options_.on_stall(fmt::format(
-        "the disk is full: {} cannot be written, nothing more is acknowledged until there is space ({})",
-        options_.name, error.what()));
+    options_.on_stall(fmt::format("the disk is full: cannot write {}. Changes wait until there is space ({})",
+                                  options_.name, error.what()));
   stalled_ = true;
   std::unique_lock lock(mutex_);
   work_.wait_for(lock, options_.retry_after, [&] { return stopping_; });
@@ -194,7 +193,7 @@ void Writer::checkpoint_if_large() {
 void Writer::die(const std::exception& error) const {
   std::fprintf(stderr,
                "det: %s could not be written: %s\n"
-               "det: ending, because what is on the disk now is unknown; what was acknowledged is safe. "
+               "det: stopping, because the state of the disk is unknown. Acknowledged changes are safe. "
                "Check the disk, then start again.\n",
                options_.name.c_str(), error.what());
   std::abort();

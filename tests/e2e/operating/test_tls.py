@@ -209,7 +209,7 @@ def test_a_master_refuses_certificates_that_are_no_good(authority, tmp_path):
     assert "does not belong to" in refused("--tls-cert", good[0], "--tls-key", other[1])
     assert "expired on" in refused(*authority.flags(authority.sign("late", days=-1)))
     other[1].chmod(0o644)
-    assert "can be read by everybody" in refused(*authority.flags(other))
+    assert "can be read by every user" in refused(*authority.flags(other))
 
 
 def served_certificate(port):
