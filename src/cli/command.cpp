@@ -22,7 +22,7 @@ const Command* find_child(const Command& group, std::string_view name) {
 }
 
 std::string unknown_command(const Command& group, const std::string& path, const std::string& word) {
-  auto text = fmt::format("'{}' is no command of {}.", word, path);
+  auto text = fmt::format("'{}' is not a command of {}.", word, path);
   const std::string* nearest = nullptr;
   int distance_min = static_cast<int>(word.size() + 2) / 3 + 1;
   for (const auto& child : group.children) {
@@ -40,16 +40,23 @@ std::string unknown_command(const Command& group, const std::string& path, const
 std::string instead_of(std::string_view word) {
   if (word == "deploy" || word == "d")
     return fmt::format(
-        "'{}' is not there, for nothing runs in containers. 'det up' starts a master and an agent on this "
-        "machine, 'det master' and 'det agent' one of them.",
+        "'{}' does not exist here, because nothing runs in containers. 'det up' starts a master and an agent "
+        "on this machine; 'det master' and 'det agent' start them separately.",
         word);
   if (word == "auth" || word == "oauth")
     return fmt::format(
-        "'{}' is not there, for there is no single sign-on. Users log in with 'det user login NAME', "
-        "programs "
-        "with what 'det token create' makes.",
+        "'{}' does not exist here, because there is no single sign-on. Users log in with 'det user login "
+        "NAME', programs with a token from 'det token create'.",
         word);
   return "";
+}
+
+std::string action_of(const Command& command) {
+  std::string text;
+  for (const auto& word : split(command.help, ' '))
+    if (word != "a" && word != "an" && word != "the") text += (text.empty() ? "" : " ") + word;
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
 }
 
 std::string group_help(const Command& group, const std::string& path) {
@@ -75,7 +82,7 @@ std::string group_help(const Command& group, const std::string& path) {
     text += "\nexamples:\n";
     for (const auto& line : split(group.example, '\n')) text += "  " + line + '\n';
   }
-  text += fmt::format("\nMore about a command: {} COMMAND --help\n", path);
+  text += fmt::format("\nFor help with a command, run: {} COMMAND --help\n", path);
   return text;
 }
 
@@ -93,10 +100,10 @@ void add_refused(CLI::App& app, const std::string& names, const std::string& why
 Command root_command() {
   return {
       .names = {"det"},
-      .help = "Determined: train deep-learning models",
+      .help = "Train deep-learning models on a cluster",
       .example =
-          "det up                                 a master and an agent right here\n"
-          "det experiment create const.yaml . -f  train, and watch\n"
+          "det up                                 start a master and an agent on this machine\n"
+          "det experiment create const.yaml . -f  train, and follow the log\n"
           "det experiment list",
       .children = {
           experiment_commands(),    trial_commands(),       checkpoint_commands(), model_commands(),

@@ -25,7 +25,7 @@ using Action = std::function<Result<int>(Session&)>;
 /// tree costs no start-up time.
 struct Command {
   std::vector<std::string> names;  ///< The full name, then the aliases.
-  std::string help;                ///< "list experiments"; also in "Failed to list experiments: …".
+  std::string help;                ///< "List the trials of an experiment"; see also `action_of`.
   std::string example;             ///< Lines that a user can paste; may be empty.
 
   /// Adds a command's arguments and says what to do with them. Null for a group.
@@ -35,7 +35,7 @@ struct Command {
   std::string default_child = {};  ///< What the group does when called bare; empty: its help.
 };
 
-/// Everything but what main adds.
+/// The whole tree, except the commands that `main` adds.
 Command root_command();
 
 Command experiment_commands();
@@ -69,24 +69,27 @@ Command simulate_command();
 Command version_command();
 Command completion_command();
 
-/// Who has a role in a workspace: one of the commands of `det workspace`.
+/// `det workspace list-members`; it is beside the other commands about roles.
 Action define_list_members(CLI::App& app);
 
-/// An option of the original that could do nothing here: whoever gives it is told why, and nothing is done.
-/// Not among the options of the help.
+/// Adds an option that exists in the original and cannot work here: giving it is an error that says why.
+/// The help does not list it.
 void add_refused(CLI::App& app, const std::string& names, const std::string& why, bool has_value);
 
-/// All that a command was given, also by option groups.
+/// The options and arguments of a command, including those in option groups.
 std::vector<const CLI::Option*> options_of(const CLI::App& app);
 
 /// The child of that name or alias, or null.
 const Command* find_child(const Command& group, std::string_view name);
 
-/// `'lst' is no command of det experiment. Did you mean 'list'?`
+/// `'lst' is not a command of det experiment. Did you mean 'list'?`
 std::string unknown_command(const Command& group, const std::string& path, const std::string& word);
 
-/// Of a group that the original has and `det` does not: why, and what to do instead. Of all else nothing.
+/// For a group that the original has and `det` does not: why, and what to do instead. Otherwise empty.
 std::string instead_of(std::string_view word);
+
+/// What a command does, for "Failed to …": of "Show the logs of a trial" it is "show logs of trial".
+std::string action_of(const Command& command);
 
 /// What `det experiment --help` prints.
 std::string group_help(const Command& group, const std::string& path);

@@ -82,7 +82,7 @@ Table environment_table(const json::value& answer) {
   const auto cell = [&](const char* name, const char* path) {
     fact(name, [path](const json::value& one) { return cell_text(at(one, path)); });
   };
-  fact("found by", runs_text);
+  fact("reported by", runs_text);
   cell("machine", "environment.hardware.hostname");
   cell("operating system", "environment.os.name");
   cell("kernel", "environment.os.kernel");

@@ -48,9 +48,9 @@ Action define_agent_switch(CLI::App& app, bool enable) {
     bool drain = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("agent_id", options->id, "which agent")->type_name("AGENT_ID");
-  app.add_flag("--all", options->all, "every agent");
-  if (!enable) app.add_flag("--drain", options->drain, "let the tasks that run there finish");
+  app.add_option("agent_id", options->id, "ID of the agent")->type_name("AGENT_ID");
+  app.add_flag("--all", options->all, "All agents");
+  if (!enable) app.add_flag("--drain", options->drain, "Let running tasks finish");
   return [options, enable](Session& session) -> Result<int> {
     auto& console = session.console();
     if (options->all == !options->id.empty()) {
@@ -139,8 +139,8 @@ Action define_slot_switch(CLI::App& app, bool enable) {
     std::int64_t slot = 0;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("agent_id", options->agent, "which agent")->type_name("AGENT_ID")->required();
-  app.add_option("slot_id", options->slot, "which of its slots")->type_name("SLOT_ID")->required();
+  app.add_option("agent_id", options->agent, "ID of the agent")->type_name("AGENT_ID")->required();
+  app.add_option("slot_id", options->slot, "ID of the slot")->type_name("SLOT_ID")->required();
   return [options, enable](Session& session) -> Result<int> {
     const auto path = fmt::format("{}/slots/{}/{}", agent_path(options->agent), options->slot,
                                   enable ? "enable" : "disable");
@@ -161,23 +161,23 @@ Action define_slot_disable(CLI::App& app) {
 }  // namespace
 
 Command agent_commands() {
-  return {
-      .names = {"agent", "a"},
-      .help = "manage agents",
-      .example = "det agent list\ndet agent disable node-3 --drain",
-      .children = {{{"list", "ls"}, "list agents", "", define_agent_list},
-                   {{"enable"}, "enable agent", "det agent enable --all", define_agent_enable},
-                   {{"disable"}, "disable agent", "det agent disable node-3 --drain", define_agent_disable}},
-      .default_child = "list"};
+  return {.names = {"agent", "a"},
+          .help = "Manage agents",
+          .example = "det agent list\ndet agent disable node-3 --drain",
+          .children =
+              {{{"list", "ls"}, "List agents", "", define_agent_list},
+               {{"enable"}, "Enable an agent", "det agent enable --all", define_agent_enable},
+               {{"disable"}, "Disable an agent", "det agent disable node-3 --drain", define_agent_disable}},
+          .default_child = "list"};
 }
 
 Command slot_commands() {
   return {.names = {"slot", "s"},
-          .help = "manage slots",
+          .help = "Manage slots",
           .example = "det slot list\ndet slot disable node-3 0",
-          .children = {{{"list", "ls"}, "list slots", "", define_slot_list},
-                       {{"enable"}, "enable slot", "", define_slot_enable},
-                       {{"disable"}, "disable slot", "det slot disable node-3 0", define_slot_disable}},
+          .children = {{{"list", "ls"}, "List slots", "", define_slot_list},
+                       {{"enable"}, "Enable a slot", "", define_slot_enable},
+                       {{"disable"}, "Disable a slot", "det slot disable node-3 0", define_slot_disable}},
           .default_child = "list"};
 }
 

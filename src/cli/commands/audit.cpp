@@ -18,14 +18,15 @@ Action define_audit_list(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("-u,--username", options->user, "only this user's calls")->type_name("USER");
-  app.add_option("-s,--search", options->text, "only calls whose method, path or object contain this");
-  app.add_option("--since", options->since, "only calls at or after this time, 2026-01-31T10:00:00Z")
+  app.add_option("-u,--username", options->user, "Show only calls of this user")->type_name("USER");
+  app.add_option("-s,--search", options->text,
+                 "Show only calls whose method, path or object contains this text");
+  app.add_option("--since", options->since, "Show only calls since this time, such as 2026-01-31T10:00:00Z")
       ->type_name("TIME");
-  app.add_option("--until", options->until, "only calls before this time")->type_name("TIME");
-  app.add_flag("--refused", options->refused, "only calls that were refused or failed");
-  app.add_option("--limit", options->limit, "how many, the newest first")->capture_default_str();
-  app.add_option("--before", options->before, "only entries with a smaller ID: the next page")
+  app.add_option("--until", options->until, "Show only calls before this time")->type_name("TIME");
+  app.add_flag("--refused", options->refused, "Show only calls that were refused or failed");
+  app.add_option("--limit", options->limit, "Maximum number of entries, newest first")->capture_default_str();
+  app.add_option("--before", options->before, "Show only entries with a smaller ID, for the next page")
       ->type_name("ID");
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
@@ -53,12 +54,14 @@ Action define_audit_list(CLI::App& app) {
 }  // namespace
 
 Command audit_commands() {
-  return {
-      .names = {"audit"},
-      .help = "see who changed what (administrators)",
-      .example = "det -u admin audit list --username ann --refused",
-      .children = {{{"list", "ls"}, "list what was called", "det -u admin audit list", define_audit_list}},
-      .default_child = "list"};
+  return {.names = {"audit"},
+          .help = "Show the audit log (administrators only)",
+          .example = "det -u admin audit list --username ann --refused",
+          .children = {{{"list", "ls"},
+                        "List the entries of the audit log",
+                        "det -u admin audit list",
+                        define_audit_list}},
+          .default_child = "list"};
 }
 
 }  // namespace det::cli

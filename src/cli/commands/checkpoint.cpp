@@ -27,7 +27,7 @@ json::array one(const json::value& v) {
 Action define_describe_checkpoint(CLI::App& app) {
   const auto uuid = std::make_shared<std::string>();
   const auto form = std::make_shared<OutputForm>();
-  app.add_option("uuid", *uuid, "which checkpoint")->type_name("UUID")->required();
+  app.add_option("uuid", *uuid, "UUID of the checkpoint")->type_name("UUID")->required();
   add_output_flags(app, *form);
   return [uuid, form](Session& session) -> Result<int> {
     DET_TRY(const auto checkpoint, find_checkpoint(session, *uuid));
@@ -44,13 +44,15 @@ Action define_download_checkpoint(CLI::App& app) {
     bool quiet = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("uuid", options->uuid, "which checkpoint")->type_name("UUID")->required();
-  app.add_option("-o,--output-dir", options->directory, "where to put it (checkpoints/<uuid>)")
+  app.add_option("uuid", options->uuid, "UUID of the checkpoint")->type_name("UUID")->required();
+  app.add_option("-o,--output-dir", options->directory,
+                 "Directory for the checkpoint (default: checkpoints/<uuid>)")
       ->type_name("DIR");
-  app.add_option("--mode", options->mode, "who reads the files: direct (this machine), master, or auto")
+  app.add_option("--mode", options->mode,
+                 "How to read the files: direct (from the storage), master (over the master), or auto")
       ->type_name("MODE")
       ->check(CLI::IsMember({"auto", "direct", "master"}));
-  app.add_flag("-q,--quiet", options->quiet, "print the path only");
+  app.add_flag("-q,--quiet", options->quiet, "Print only the path");
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto checkpoint, find_checkpoint(session, options->uuid));
     const auto directory = options->directory.empty()
@@ -87,20 +89,21 @@ Action define_delete_checkpoints(CLI::App& app) {
     bool yes = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("uuids", options->uuids, "which checkpoints, separated by commas")
+  app.add_option("uuids", options->uuids, "UUIDs of the checkpoints, separated by commas")
       ->type_name("UUIDS")
       ->required();
-  app.add_flag("-y,--yes", options->yes, "do not ask");
+  app.add_flag("-y,--yes", options->yes, "Skip the confirmation prompt");
   return [options](Session& session) -> Result<int> {
     if (!options->yes && !session.console().confirm(
                              "This deletes these checkpoints and their files. Do you wish to proceed?")) {
-      session.console().line("Stopping deletion of checkpoints.");
+      session.console().line("Aborting checkpoint deletion.");
       return 0;
     }
     DET_TRY(const auto answer, session.del("/api/v1/checkpoints", named(options->uuids)));
     session.console().line("Deletion of checkpoints {} is in progress", options->uuids);
     if (const auto until = json::text_member(answer.as_object(), "undoUntil"); !until.empty())
-      session.console().line("Until {} 'det checkpoint undelete {}' brings them back", until, options->uuids);
+      session.console().line("To restore them until {}, run: det checkpoint undelete {}", until,
+                             options->uuids);
     return 0;
   };
 }
@@ -112,20 +115,20 @@ Action define_remove_files(CLI::App& app) {
     bool yes = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("uuids", options->uuids, "of which checkpoints, separated by commas")
+  app.add_option("uuids", options->uuids, "UUIDs of the checkpoints, separated by commas")
       ->type_name("UUIDS")
       ->required();
-  app.add_option("--glob", options->globs, "which files: 'optimizer/**'; may be repeated")
+  app.add_option("--glob", options->globs, "Files to remove, such as 'optimizer/**'; may be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false)
       ->required();
-  app.add_flag("-y,--yes", options->yes, "do not ask");
+  app.add_flag("-y,--yes", options->yes, "Skip the confirmation prompt");
   return [options](Session& session) -> Result<int> {
     if (!options->yes &&
         !session.console().confirm(fmt::format(
             "This deletes the files that match {} from these checkpoints. Do you wish to proceed?",
             fmt::join(options->globs, ", ")))) {
-      session.console().line("Stopping removal of files from checkpoints.");
+      session.console().line("Aborting file removal.");
       return 0;
     }
     auto body = named(options->uuids);
@@ -139,10 +142,12 @@ Action define_remove_files(CLI::App& app) {
 
 Action define_undelete_checkpoints(CLI::App& app) {
   const auto uuids = std::make_shared<std::string>();
-  app.add_option("uuids", *uuids, "which checkpoints, separated by commas")->type_name("UUIDS")->required();
+  app.add_option("uuids", *uuids, "UUIDs of the checkpoints, separated by commas")
+      ->type_name("UUIDS")
+      ->required();
   return [uuids](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.post("/api/v1/checkpoints/undelete", named(*uuids)));
-    session.console().line("Brought back checkpoints {}", *uuids);
+    session.console().line("Restored checkpoints {}", *uuids);
     return 0;
   };
 }
@@ -151,28 +156,28 @@ Action define_undelete_checkpoints(CLI::App& app) {
 
 Command checkpoint_commands() {
   return {.names = {"checkpoint", "c"},
-          .help = "manage checkpoints",
+          .help = "Manage checkpoints",
           .example =
               "det checkpoint list 7 --best 3\ndet checkpoint download 4afa9ec2-5d8e-4e2f-a7a1-2b6c1c3dd1de",
           .children = {{{"list", "ls"},
-                        "list checkpoints of experiment",
+                        "List the checkpoints of an experiment",
                         "det checkpoint list 7 --best 3",
                         define_list_checkpoints},
-                       {{"describe"}, "describe checkpoint", "", define_describe_checkpoint},
+                       {{"describe"}, "Describe a checkpoint", "", define_describe_checkpoint},
                        {{"download"},
-                        "download checkpoint",
+                        "Download a checkpoint",
                         "det checkpoint download UUID -o /tmp/model",
                         define_download_checkpoint},
                        {{"delete"},
-                        "delete checkpoints",
+                        "Delete checkpoints",
                         "det checkpoint delete UUID,UUID --yes",
                         define_delete_checkpoints},
                        {{"rm"},
-                        "remove files from checkpoints",
+                        "Remove files from checkpoints",
                         "det checkpoint rm UUID --glob 'optimizer/**' --yes",
                         define_remove_files},
                        {{"undelete"},
-                        "bring deleted checkpoints back, where the master keeps them for a while",
+                        "Restore deleted checkpoints before their files are removed",
                         "det checkpoint undelete UUID,UUID",
                         define_undelete_checkpoints}}};
 }

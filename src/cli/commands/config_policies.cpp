@@ -20,12 +20,12 @@ struct Target {
 
 void add_target(CLI::App& app, Target& target) {
   app.add_option("workload_type", target.workload,
-                 "experiment, or tasks: commands, notebooks, shells, TensorBoards")
+                 "Workload type: experiment, or tasks for commands, notebooks, shells and TensorBoards")
       ->type_name("WORKLOAD")
       ->check(CLI::IsMember({"experiment", "tasks"}, CLI::ignore_case))
       ->required();
   app.add_option("-w,--workspace-name", target.workspace,
-                 "of which workspace; of the whole cluster, if absent")
+                 "Workspace of the policy (default: the whole cluster)")
       ->type_name("WORKSPACE");
 }
 
@@ -56,7 +56,7 @@ Action define_policies_describe(CLI::App& app) {
     const auto& policy = at(answer, "configPolicies");
     const bool is_empty = !policy.is_object() || policy.get_object().empty();
     if (is_empty && !options->form.json && !options->form.yaml) {
-      session.console().line("There is no {}", words_of(options->target));
+      session.console().line("No {} is set", words_of(options->target));
       return 0;
     }
     show_document(session.console(), options->form, policy);
@@ -71,7 +71,7 @@ Action define_set(CLI::App& app) {
   };
   const auto options = std::make_shared<Options>();
   add_target(app, options->target);
-  app.add_option("config_file", options->file, "the policy (YAML), which replaces the one that is there")
+  app.add_option("config_file", options->file, "Policy file (YAML), which replaces the existing policy")
       ->type_name("FILE")
       ->required();
   return [options](Session& session) -> Result<int> {
@@ -101,14 +101,14 @@ Action define_policies_delete(CLI::App& app) {
 Command config_policies_commands() {
   const std::string set = "det config-policies set experiment policy.yaml -w vision";
   return {.names = {"config-policies", "cp"},
-          .help = "manage what administrators fix and limit in configurations",
+          .help = "Manage policies that fix and limit settings of configurations",
           .example = set,
           .children = {{{"describe"},
-                        "describe policy",
+                        "Describe a policy",
                         "det config-policies describe tasks",
                         define_policies_describe},
-                       {{"set"}, "set policy", set, define_set},
-                       {{"delete"}, "delete policy", "", define_policies_delete}},
+                       {{"set"}, "Set a policy", set, define_set},
+                       {{"delete"}, "Delete a policy", "", define_policies_delete}},
           .default_child = "describe"};
 }
 

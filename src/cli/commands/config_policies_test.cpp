@@ -26,7 +26,7 @@ TEST(ConfigPoliciesCli, DescribeShowsThePolicyOrThatThereIsNone) {
   master.answer("GET /api/v1/config-policies/global/NTSC", R"({"configPolicies":{},"yaml":""})");
   EXPECT_THAT(det("config-policies describe experiment -w vision", master).out,
               HasSubstr("priority_limit: 5"));
-  EXPECT_EQ(det("cp describe tasks", master).out, "There is no policy for tasks of the cluster\n");
+  EXPECT_EQ(det("cp describe tasks", master).out, "No policy for tasks of the cluster is set\n");
   EXPECT_THAT(det("cp describe experiment -w speech", master).err, HasSubstr("workspace 'speech' not found"));
   EXPECT_EQ(det("cp describe trials", master).code, 2);
 }

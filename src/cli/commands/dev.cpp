@@ -31,7 +31,8 @@ Result<int> curl(Session& session, const std::string& path, const std::vector<st
                  bool shown) {
   if (path.find("://") != std::string::npos)
     return invalid_argument(
-        "'{}' is a whole address; give only the path, such as /api/v1/me: the token is for the master alone",
+        "'{}' is a full URL; give only the path, such as /api/v1/me, because only the master may get the "
+        "token",
         path);
   DET_TRY(const auto me, session.get("/api/v1/me"));
   DET_TRY(const auto token, session.token());
@@ -48,7 +49,7 @@ Result<int> curl(Session& session, const std::string& path, const std::vector<st
   int pipe[2];
   if (::pipe(pipe) != 0 ||
       ::write(pipe[1], config.data(), config.size()) != static_cast<ssize_t>(config.size()))
-    return fail(ErrorCode::Unavailable, "cannot hand the token to curl: {}", std::strerror(errno));
+    return fail(ErrorCode::Unavailable, "cannot pass the token to curl: {}", std::strerror(errno));
   ::close(pipe[1]);
   if (pipe[0] != 3) {
     ::dup2(pipe[0], 3);
@@ -64,11 +65,11 @@ Result<int> curl(Session& session, const std::string& path, const std::vector<st
 
 Action define_curl(CLI::App& app) {
   const auto shown = std::make_shared<bool>(false);
-  app.add_flag("-x", *shown, "show the curl command first");
+  app.add_flag("-x", *shown, "Print the curl command first");
   app.prefix_command();  // what follows belongs to curl
   return [&app, shown](Session& session) -> Result<int> {
     const auto words = app.remaining();
-    if (words.empty()) return invalid_argument("which path? For example: det dev curl /api/v1/me");
+    if (words.empty()) return invalid_argument("no path given; example: det dev curl /api/v1/me");
     return curl(session, words[0], {words.begin() + 1, words.end()}, *shown);
   };
 }
@@ -96,7 +97,8 @@ Result<std::vector<Operation>> operations(Session& session) {
 Action define_list_bindings(CLI::App& app) {
   const auto filter = std::make_shared<std::string>();
   const auto form = std::make_shared<OutputForm>();
-  app.add_option("text", *filter, "only those whose name, path or summary contain this")->type_name("TEXT");
+  app.add_option("text", *filter, "Show only calls whose name, path or summary contains this text")
+      ->type_name("TEXT");
   add_output_flags(app, *form);
   return [filter, form](Session& session) -> Result<int> {
     DET_TRY(const auto all, operations(session));
@@ -131,11 +133,12 @@ Result<std::string> filled(const Operation& operation, std::map<std::string, std
 Result<int> call_binding(Session& session, const std::string& name, const std::vector<std::string>& words) {
   DET_TRY(const auto all, operations(session));
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& o) { return o.id == name; });
-  if (found == all.end()) return not_found("no call is named '{}'; see: det dev bindings list", name);
+  if (found == all.end())
+    return not_found("call '{}' not found; 'det dev bindings list' shows all calls", name);
   std::map<std::string, std::string> values;
   for (const auto& word : words) {
     const auto equals = word.find('=');
-    if (equals == std::string::npos) return invalid_argument("'{}' is no NAME=VALUE", word);
+    if (equals == std::string::npos) return invalid_argument("'{}' must have the form NAME=VALUE", word);
     values[word.substr(0, equals)] = word.substr(equals + 1);
   }
   DET_TRY(auto path, filled(*found, values));
@@ -167,8 +170,8 @@ Action define_call_binding(CLI::App& app) {
     std::vector<std::string> values;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("name", options->name, "which call")->type_name("NAME")->required();
-  app.add_option("values", options->values, "its parameters and members of its body")
+  app.add_option("name", options->name, "Name of the call")->type_name("NAME")->required();
+  app.add_option("values", options->values, "Parameters and body fields of the call")
       ->type_name("NAME=VALUE");
   return [options](Session& session) { return call_binding(session, options->name, options->values); };
 }
@@ -177,21 +180,21 @@ Action define_call_binding(CLI::App& app) {
 
 Command dev_commands() {
   return {.names = {"dev"},
-          .help = "tools for those who write programs against the master",
+          .help = "Tools for developers of API clients",
           .example = "det dev curl /api/v1/experiments?limit=1",
-          .children = {{{"auth-token"}, "print the token of the active user", "", define_auth_token},
+          .children = {{{"auth-token"}, "Print the token of the active user", "", define_auth_token},
                        {{"curl"},
-                        "call the master with curl",
+                        "Call the API with curl",
                         "det dev curl /api/v1/me\ndet dev curl /api/v1/experiments/7/kill -X POST",
                         define_curl},
                        {.names = {"bindings"},
-                        .help = "call the master by the names of its OpenAPI document",
+                        .help = "Call the API by the operation names of its OpenAPI document",
                         .children = {{{"list", "ls"},
-                                      "list calls of the master",
+                                      "List the calls of the API",
                                       "det dev bindings list experiment",
                                       define_list_bindings},
                                      {{"call"},
-                                      "call the master by name",
+                                      "Call the API by operation name",
                                       "det dev bindings call OPERATION id=7",
                                       define_call_binding}}}}};
 }

@@ -35,11 +35,11 @@ Action define_job_list(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("-p,--resource-pool", options->pool, "which pool's queue (the default pool's)")
+  app.add_option("-p,--resource-pool", options->pool, "Resource pool (default: the default pool)")
       ->type_name("NAME");
-  app.add_flag("--reverse", options->reverse, "last first");
+  app.add_flag("--reverse", options->reverse, "Show the last job first");
   add_paging_flags(app, options->paging);
-  app.add_flag("--table", options->table, "a table, which is what you get anyway");
+  app.add_flag("--table", options->table, "Print a table (the default)");
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     std::string pool = options->pool;
@@ -78,8 +78,8 @@ Result<json::object> change_of(const std::string& job, std::string_view name, co
   const auto known = std::ranges::find(kNames, name, [](const auto& entry) { return entry.first; });
   if (known == std::end(kNames))
     return invalid_argument(
-        "'{}' of job {} cannot be changed; give ahead-of, behind-of, priority, weight or "
-        "resource-pool",
+        "'{}' of job {} cannot be changed; give priority, weight, resource-pool, ahead-of or "
+        "behind-of",
         name, job);
   json::object change{{"jobId", job}};
   if (name == "priority" || name == "weight") {
@@ -107,17 +107,17 @@ Action define_job_update(CLI::App& app) {
     std::map<std::string, std::string> values;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("job_id", options->id, "which job, by its ID, the experiment's number or the task's ID")
+  app.add_option("job_id", options->id, "ID of the job, its experiment or its task")
       ->type_name("JOB_ID")
       ->required();
   const auto add = [&](const char* flags, const char* name, const char* help, const char* type) {
     app.add_option(flags, options->values[name], help)->type_name(type);
   };
-  add("-p,--priority", "priority", "1 to 99, lower is more important", "N");
-  add("-w,--weight", "weight", "of a pool with fair share", "N");
-  add("--resource-pool", "resource-pool", "move the job to this pool", "NAME");
-  add("--ahead-of", "ahead-of", "put it right before this job", "JOB_ID");
-  add("--behind-of", "behind-of", "put it right behind this job", "JOB_ID");
+  add("-p,--priority", "priority", "1 to 99; a lower number is more important", "N");
+  add("-w,--weight", "weight", "Weight in a resource pool with the fair-share policy", "N");
+  add("--resource-pool", "resource-pool", "Move the job to this resource pool", "NAME");
+  add("--ahead-of", "ahead-of", "Move the job directly ahead of this job", "JOB_ID");
+  add("--behind-of", "behind-of", "Move the job directly behind this job", "JOB_ID");
   return [options](Session& session) -> Result<int> {
     json::array updates;
     for (const auto& [name, value] : options->values) {
@@ -137,7 +137,7 @@ Action define_job_update(CLI::App& app) {
 
 Action define_job_update_batch(CLI::App& app) {
   const auto words = std::make_shared<std::vector<std::string>>();
-  app.add_option("updates", *words, "such as 7.priority=10 8.ahead-of=7")
+  app.add_option("updates", *words, "Changes, such as 7.priority=10 8.ahead-of=7")
       ->type_name("JOB_ID.NAME=VALUE")
       ->required();
   return [words](Session& session) -> Result<int> {
@@ -146,14 +146,14 @@ Action define_job_update_batch(CLI::App& app) {
       const auto equals = word.find('=');
       const auto dot = word.substr(0, equals).rfind('.');
       if (equals == std::string::npos || dot == std::string::npos)
-        return invalid_argument("'{}' is not of the form JOB_ID.NAME=VALUE", word);
+        return invalid_argument("'{}' must have the form JOB_ID.NAME=VALUE", word);
       DET_TRY(auto change, change_of(word.substr(0, dot), word.substr(dot + 1, equals - dot - 1),
                                      word.substr(equals + 1)));
       updates.push_back(std::move(change));
     }
     const auto count = updates.size();
     DET_TRY(const auto code, update_jobs(session, std::move(updates)));
-    session.console().line("Made {} update{}", count, count == 1 ? "" : "s");
+    session.console().line("Applied {} update{}", count, count == 1 ? "" : "s");
     return code;
   };
 }
@@ -164,14 +164,14 @@ Action define_job_why(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("job_id", options->id, "which job, by its ID, the experiment's number or the task's ID")
+  app.add_option("job_id", options->id, "ID of the job, its experiment or its task")
       ->type_name("JOB_ID")
       ->required();
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.get("/api/v1/job-queues/" + url_encode(options->id) + "/why"));
     const bool trials = text_at(answer, "job.type") == "TYPE_EXPERIMENT";
-    Table table({"Trial ID", "Slots", "State", "Agents", "Waits because it", "Behind Job"});
+    Table table({"Trial ID", "Slots", "State", "Agents", "Reason for Waiting", "Behind Job"});
     for (const auto& trial : list_at(answer, "trials")) {
       std::string agents;
       for (const auto& agent : list_at(trial, "agents"))
@@ -190,7 +190,7 @@ Action define_job_why(CLI::App& app) {
       session.console().line("{}", text_at(answer, "explanation"));
       for (const auto& trial : list_at(answer, "trials"))
         if (at(trial, "canNeverRun") == json::value(true)) {
-          session.console().warn("It can never run on this resource pool as it is now.");
+          session.console().warn("No agent of this resource pool can run it.");
           break;
         }
       if (list_at(answer, "trials").empty()) return 0;
@@ -204,15 +204,15 @@ Action define_job_why(CLI::App& app) {
 
 Command job_commands() {
   return {.names = {"job", "j"},
-          .help = "look at the queue of a resource pool, and change it",
+          .help = "Manage the job queue of a resource pool",
           .example = "det job list -p default\ndet job why 7\ndet job update 7 --ahead-of 5",
-          .children = {{{"list", "ls"}, "list jobs", "det job list --json", define_job_list},
-                       {{"update"}, "update job", "det job update 7 --priority 10", define_job_update},
+          .children = {{{"list", "ls"}, "List jobs", "det job list --json", define_job_list},
+                       {{"update"}, "Update a job", "det job update 7 --priority 10", define_job_update},
                        {{"update-batch"},
-                        "update several jobs",
+                        "Update several jobs",
                         "det job update-batch 7.priority=10 8.ahead-of=7",
                         define_job_update_batch},
-                       {{"why"}, "explain why a job waits", "det job why 7 --json", define_job_why}},
+                       {{"why"}, "Explain why a job waits", "det job why 7 --json", define_job_why}},
           .default_child = "list"};
 }
 

@@ -26,7 +26,7 @@ TEST(CheckpointCli, RmSendsThePatternsOfWhatShallGo) {
   master.answer("POST /api/v1/checkpoints/rm", "{}");
   EXPECT_THAT(det("checkpoint rm a,b", master).err, HasSubstr("--glob is required"));
   EXPECT_THAT(det("checkpoint rm a,b --glob *.pth", master, {.typed = {"n"}}).out,
-              HasSubstr("Stopping removal"));
+              HasSubstr("Aborting file removal"));
   EXPECT_TRUE(master.asked().empty());
   const auto done = det("checkpoint rm a,b --glob optimizer/** --glob *.pth --yes", master);
   EXPECT_EQ(done.out, "Removed the files that match optimizer/**, *.pth from checkpoints a,b\n");
@@ -59,8 +59,7 @@ TEST(TokenCli, DescribeShowsThoseThatAreNamed) {
   const auto shown = det("token describe 4 --csv", master);
   EXPECT_THAT(shown.out, HasSubstr("4,1,old,"));
   EXPECT_THAT(shown.out, Not(HasSubstr("ci")));
-  EXPECT_THAT(det("token describe 5", master).err,
-              HasSubstr("token 5 not found among those that you may see"));
+  EXPECT_THAT(det("token describe 5", master).err, HasSubstr("token 5 not found, or not visible to you"));
 }
 
 TEST(TokenCli, LoginKeepsATokenThatTheMasterKnows) {
@@ -76,7 +75,7 @@ TEST(TokenCli, LoginKeepsATokenThatTheMasterKnows) {
             token + "\n")
       << "ann is who is active here";
   EXPECT_THAT(det("token login WRONG", master, {.typed = {}, .tty = false, .variables = variables}).err,
-              HasSubstr("does not know this token"));
+              HasSubstr("the token is unknown, revoked or expired"));
 }
 
 TEST(TrialCli, ASupportBundleHasTheLogTheMetricsAndTheConfiguration) {
@@ -117,7 +116,7 @@ TEST(DevCli, BindingsAreTheCallsOfTheMastersDocument) {
   EXPECT_THAT(det("dev bindings call Kill id=7 why=[1]", master).out, HasSubstr("killed"));
   EXPECT_EQ(body_of(master, "POST /api/v1/experiments/7/kill"), R"({"why":[1]})");
   EXPECT_THAT(det("dev bindings call Kill", master).err, HasSubstr("Kill needs id=VALUE"));
-  EXPECT_THAT(det("dev bindings call Kil id=7", master).err, HasSubstr("no call is named 'Kil'"));
+  EXPECT_THAT(det("dev bindings call Kil id=7", master).err, HasSubstr("call 'Kil' not found"));
 }
 
 TEST(TaskCli, AListIsCutByTheMasterAndOfOneWorkspace) {
@@ -161,7 +160,7 @@ TEST(CheckpointCli, WhatIsDeletedIsSaidToBeSo) {
   master.answer("GET /api/v1/trials/12/checkpoints",
                 fmt::format(R"({{"checkpoints":[{}],"pagination":{{"total":1}}}})", kDeleted));
   for (const auto* words : {"checkpoint download u1", "trial download 12 --uuid u1"})
-    EXPECT_THAT(det(words, master).err, HasSubstr("checkpoint u1 is DELETED; only one that is COMPLETED"));
+    EXPECT_THAT(det(words, master).err, HasSubstr("checkpoint u1 is DELETED; only a COMPLETED checkpoint"));
   EXPECT_THAT(det("trial download 12 --best --sort-by nosuch", master).err,
               HasSubstr("trial 12 has no checkpoint with a value of nosuch"));
 }

@@ -74,19 +74,21 @@ Action define_list_models(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("--sort-by", options->sort_by, "name, description, creation_time or last_updated_time")
+  app.add_option("--sort-by", options->sort_by,
+                 "Sort key: name, description, creation_time or last_updated_time")
       ->check(CLI::IsMember({"name", "description", "creation_time", "last_updated_time"}))
       ->capture_default_str();
-  app.add_option("--order-by", options->order_by, "asc or desc")
+  app.add_option("--order-by", options->order_by, "Sort order: asc or desc")
       ->check(CLI::IsMember({"asc", "desc"}))
       ->capture_default_str();
-  app.add_option("--name", options->name, "only those with this in their name")->type_name("TEXT");
+  app.add_option("--name", options->name, "Show only models whose name contains this text")
+      ->type_name("TEXT");
   app.add_option("-w,--workspace-names", options->workspaces,
-                 "only those of these workspaces, separated by commas")
+                 "Show only models of these workspaces, separated by commas")
       ->type_name("WORKSPACE")
       ->delimiter(',')
       ->take_all();
-  app.add_flag("-a,--all", options->all, "archived ones, too");
+  app.add_flag("-a,--all", options->all, "Include archived models");
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     QueryItems query = {{"sortBy", constant("SORT_BY_", options->sort_by)},
@@ -109,9 +111,9 @@ Action define_create_model(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("name", options->name, "unique in the cluster")->type_name("NAME")->required();
-  app.add_option("--description", options->description, "what it is");
-  app.add_option("-w,--workspace-name", options->workspace, "in which workspace (Uncategorized)")
+  app.add_option("name", options->name, "Name of the new model")->type_name("NAME")->required();
+  app.add_option("--description", options->description, "Description of the model");
+  app.add_option("-w,--workspace-name", options->workspace, "Workspace of the model (default: Uncategorized)")
       ->type_name("WORKSPACE");
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
@@ -133,8 +135,9 @@ Action define_describe_model(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("name", options->name, "which model, by name or id")->type_name("NAME")->required();
-  app.add_option("--version", options->version, "which version (the latest)")->type_name("N");
+  app.add_option("name", options->name, "Name or ID of the model")->type_name("NAME")->required();
+  app.add_option("--version", options->version, "Number of the version (default: the latest)")
+      ->type_name("N");
   add_document_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto found, session.get(model_path(options->name)));
@@ -164,7 +167,7 @@ Action define_list_versions(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("name", options->name, "which model, by name or id")->type_name("NAME")->required();
+  app.add_option("name", options->name, "Name or ID of the model")->type_name("NAME")->required();
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto versions, session.pages(model_path(options->name) + "/versions",
@@ -185,10 +188,10 @@ Action define_register_version(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("name", options->name, "which model, by name or id")->type_name("NAME")->required();
-  app.add_option("uuid", options->uuid, "which checkpoint")->type_name("UUID")->required();
-  app.add_option("--name", options->version_name, "a name for the version");
-  app.add_option("--comment", options->comment, "why it is one");
+  app.add_option("name", options->name, "Name or ID of the model")->type_name("NAME")->required();
+  app.add_option("uuid", options->uuid, "UUID of the checkpoint")->type_name("UUID")->required();
+  app.add_option("--name", options->version_name, "Name of the version");
+  app.add_option("--comment", options->comment, "Comment about the version");
   add_document_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     json::object body;
@@ -208,7 +211,7 @@ Action define_register_version(CLI::App& app) {
 
 Action define_archive_model(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
-  app.add_option("name", *name, "which model, by name or id")->type_name("NAME")->required();
+  app.add_option("name", *name, "Name or ID of the model")->type_name("NAME")->required();
   return [name](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.post(model_path(*name) + "/archive"));
     session.console().good(fmt::format("Archived model {}", *name));
@@ -218,7 +221,7 @@ Action define_archive_model(CLI::App& app) {
 
 Action define_unarchive_model(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
-  app.add_option("name", *name, "which model, by name or id")->type_name("NAME")->required();
+  app.add_option("name", *name, "Name or ID of the model")->type_name("NAME")->required();
   return [name](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.post(model_path(*name) + "/unarchive"));
     session.console().good(fmt::format("Unarchived model {}", *name));
@@ -231,8 +234,10 @@ Action define_move_model(CLI::App& app) {
     std::string name, workspace;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("name", options->name, "which model, by name or id")->type_name("NAME")->required();
-  app.add_option("workspace_name", options->workspace, "where it goes")->type_name("WORKSPACE")->required();
+  app.add_option("name", options->name, "Name or ID of the model")->type_name("NAME")->required();
+  app.add_option("workspace_name", options->workspace, "Workspace to move the model to")
+      ->type_name("WORKSPACE")
+      ->required();
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto workspace, find_workspace(session, options->workspace));
     const json::object body{{"destinationWorkspaceId", at(workspace, "id")}};
@@ -248,13 +253,14 @@ Action define_delete_model(CLI::App& app) {
     bool yes = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("name", options->name, "which model, by name or id")->type_name("NAME")->required();
-  app.add_flag("-y,--yes", options->yes, "do not ask");
+  app.add_option("name", options->name, "Name or ID of the model")->type_name("NAME")->required();
+  app.add_flag("-y,--yes", options->yes, "Skip the confirmation prompt");
   return [options](Session& session) -> Result<int> {
-    if (!options->yes && !session.console().confirm(
-                             "This deletes the model and its versions; their checkpoints are no longer kept. "
-                             "Do you wish to proceed?")) {
-      session.console().line("Stopping deletion of the model.");
+    if (!options->yes &&
+        !session.console().confirm(
+            "This deletes the model and its versions; garbage collection may then delete their checkpoints. "
+            "Do you wish to proceed?")) {
+      session.console().line("Aborting model deletion.");
       return 0;
     }
     DET_TRY(const auto answer, session.del(model_path(options->name)));
@@ -267,25 +273,28 @@ Action define_delete_model(CLI::App& app) {
 
 Command model_commands() {
   return {.names = {"model", "m"},
-          .help = "manage the model registry: checkpoints that are kept under a name",
+          .help = "Manage the model registry",
           .example =
               "det model create fashion --description \"clothes by their pictures\"\n"
               "det model register-version fashion 4afa9ec2-5d8e-4e2f-a7a1-2b6c1c3dd1de",
-          .children = {{{"list", "ls"}, "list models", "", define_list_models},
-                       {{"create"}, "create model", "det model create fashion", define_create_model},
+          .children = {{{"list", "ls"}, "List models", "", define_list_models},
+                       {{"create"}, "Create a model", "det model create fashion", define_create_model},
                        {{"describe"},
-                        "describe model",
+                        "Describe a model",
                         "det model describe fashion --version 2",
                         define_describe_model},
                        {{"register-version"},
-                        "register a checkpoint as the next version",
+                        "Register a checkpoint as a version of a model",
                         "det model register-version fashion UUID",
                         define_register_version},
-                       {{"list-versions"}, "list versions of model", "", define_list_versions},
-                       {{"archive"}, "archive model", "", define_archive_model},
-                       {{"unarchive"}, "unarchive model", "", define_unarchive_model},
-                       {{"move"}, "move model", "det model move fashion vision", define_move_model},
-                       {{"delete"}, "delete model", "det model delete fashion --yes", define_delete_model}},
+                       {{"list-versions"}, "List the versions of a model", "", define_list_versions},
+                       {{"archive"}, "Archive a model", "", define_archive_model},
+                       {{"unarchive"}, "Unarchive a model", "", define_unarchive_model},
+                       {{"move"},
+                        "Move a model to another workspace",
+                        "det model move fashion vision",
+                        define_move_model},
+                       {{"delete"}, "Delete a model", "det model delete fashion --yes", define_delete_model}},
           .default_child = "list"};
 }
 

@@ -43,7 +43,7 @@ TEST(WorkspaceCli, PoolsAndStorageAreSetWhenItIsMadeAndLater) {
             "Changed workspace 'vision'\n");
   EXPECT_EQ(sent(master, "PATCH /api/v1/workspaces/3"),
             R"({"defaultAuxPool":"cpu","checkpointStorageConfig":null})");
-  EXPECT_THAT(det("workspace edit vision", master).err, HasSubstr("nothing to change is named"));
+  EXPECT_THAT(det("workspace edit vision", master).err, HasSubstr("nothing to change; give a new name"));
 }
 
 TEST(WorkspaceCli, ColumnsComeInTheOrderOfTheOriginalAndOursLast) {
@@ -94,11 +94,9 @@ TEST(ResourcePoolCli, BindingsAreAddedRemovedAndReplaced) {
   EXPECT_EQ(det("resource-pool bindings add gpu vision speech", master).out,
             "Bound resource pool gpu to vision, speech\n");
   EXPECT_EQ(sent(master, "POST " + path), R"({"workspaceNames":["vision","speech"]})");
-  EXPECT_EQ(det("rp bindings remove gpu vision", master).out,
-            "Resource pool gpu is bound to vision no longer\n");
-  EXPECT_EQ(det("rp bindings replace gpu vision", master).out,
-            "Resource pool gpu is bound to vision alone\n");
-  EXPECT_EQ(det("rp bindings replace gpu", master).out, "Resource pool gpu is open to all\n");
+  EXPECT_EQ(det("rp bindings remove gpu vision", master).out, "Unbound resource pool gpu from vision\n");
+  EXPECT_EQ(det("rp bindings replace gpu vision", master).out, "Bound resource pool gpu to exactly vision\n");
+  EXPECT_EQ(det("rp bindings replace gpu", master).out, "Resource pool gpu is open to all workspaces\n");
   EXPECT_EQ(sent(master, "PUT " + path), R"({"workspaceNames":[]})");
   EXPECT_EQ(det("rp bindings add gpu", master).code, 2);
 }
@@ -111,7 +109,8 @@ TEST(ResourcePoolCli, BoundWorkspacesAreListedByName) {
   EXPECT_EQ(det("rp bindings list-workspaces gpu --csv", master).out, "ID,Name\r\n3,vision\r\n");
   master.answer("GET /api/v1/resource-pools/cpu/workspace-bindings",
                 R"({"workspaceIds":[],"pagination":{"total":0}})");
-  EXPECT_EQ(det("rp bindings list-workspaces cpu", master).out, "Resource pool cpu is open to all.\n");
+  EXPECT_EQ(det("rp bindings list-workspaces cpu", master).out,
+            "Resource pool cpu is open to all workspaces.\n");
 }
 
 TEST(MasterCli, ConfigIsShownAndTheLevelOfTheLogIsSet) {
@@ -120,7 +119,8 @@ TEST(MasterCli, ConfigIsShownAndTheLevelOfTheLogIsSet) {
   EXPECT_EQ(det("master config", master).out, "log:\n  level: info\n");
   EXPECT_EQ(det("master config --json", master).code, 0);
   master.answer("PATCH /api/v1/master/config", "{}");
-  EXPECT_EQ(det("master config set --log.level debug", master).out, "The master logs from level debug on\n");
+  EXPECT_EQ(det("master config set --log.level debug", master).out,
+            "Set the log level of the master to debug\n");
   EXPECT_EQ(sent(master, "PATCH /api/v1/master/config"),
             R"({"config":{"log":{"level":"LOG_LEVEL_DEBUG"}},"fieldMask":{"paths":["log.level"]}})");
   EXPECT_EQ(det("master config set", master).code, 2);
@@ -144,13 +144,12 @@ TEST(ResourcesCli, UsageIsCsvAsTheMasterSaysItOrJson) {
 TEST(Refused, OptionsOfTheOriginalSayWhyTheyDoNothingHere) {
   const TestMaster master;
   for (const auto& [words, why] :
-       {std::pair{"experiment create const.yaml -p 8080:8080",
-                  "the master forwards nothing to the ports of trials"},
-        {"user create ann --remote", "there is no single sign-on"},
-        {"template create small t.yaml -w vision", "all templates are in the workspace Uncategorized"},
-        {"shell start --show-ssh-command", "without SSH"},
-        {"shell start -p", "without SSH"},
-        {"master config set --log.level info --log.color true", "where it goes to a terminal"}}) {
+       {std::pair{"experiment create const.yaml -p 8080:8080", "the master does not forward ports of trials"},
+        {"user create ann --remote", "remote users need single sign-on"},
+        {"template create small t.yaml -w vision", "templates always belong to the workspace Uncategorized"},
+        {"shell start --show-ssh-command", "shells do not use SSH"},
+        {"shell start -p", "shells do not use SSH"},
+        {"master config set --log.level info --log.color true", "exactly when it goes to a terminal"}}) {
     const auto done = det(words, master);
     EXPECT_EQ(done.code, 2) << words;
     EXPECT_THAT(done.err, HasSubstr(why)) << words;

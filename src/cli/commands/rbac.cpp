@@ -54,7 +54,8 @@ bool enforced(Session& session) {
 
 void say_whether_enforced(Session& session, const OutputForm& form) {
   if (!form.json && !form.yaml && !form.csv && !enforced(session))
-    session.console().line("Roles do not count on this master: it was started without --authz rbac.");
+    session.console().line(
+        "This master does not enforce roles; to enforce them, start it with --authz rbac.");
 }
 
 json::value where_cell(const json::value& object) {
@@ -67,7 +68,7 @@ Action define_list_roles(CLI::App& app) {
   add_output_flags(app, *form);
   return [form](Session& session) -> Result<int> {
     DET_TRY(const auto found, all_roles(session));
-    Table table({"ID", "Name", "What for", "Where"});
+    Table table({"ID", "Name", "Summary", "Where"});
     for (const auto& role : list_at(found, "roles"))
       table.add({at(role, "roleId"), at(role, "name"), at(role, "summary"), where_cell(role)});
     show(session.console(), *form, list_at(found, "roles"), table);
@@ -81,11 +82,11 @@ Action define_describe_role(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("role_name", options->role, "which role")->type_name("ROLE")->required();
+  app.add_option("role_name", options->role, "Name of the role")->type_name("ROLE")->required();
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto role, find_role(session, options->role));
-    Table table({"Permission", "What", "Where"});
+    Table table({"Permission", "Name", "Where"});
     for (const auto& permission : list_at(role, "permissions"))
       table.add({at(permission, "id"), at(permission, "name"), where_cell(permission)});
     show(session.console(), options->form, role, table);
@@ -157,7 +158,7 @@ Action define_list_users_roles(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("username", options->user, "whose roles")->type_name("USER")->required();
+  app.add_option("username", options->user, "Name of the user")->type_name("USER")->required();
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto id, user_id(session, options->user));
@@ -176,7 +177,7 @@ Action define_list_groups_roles(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("group_name", options->group, "whose roles")->type_name("GROUP")->required();
+  app.add_option("group_name", options->group, "Name of the group")->type_name("GROUP")->required();
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto id, group_id(session, options->group));
@@ -194,12 +195,14 @@ struct Assignment {
 };
 
 void add_assignment(CLI::App& app, Assignment& assignment) {
-  app.add_option("role_name", assignment.role, "which role")->type_name("ROLE")->required();
-  auto* user = app.add_option("-u,--username-to-assign", assignment.user, "whose")->type_name("USER");
-  app.add_option("-g,--group-name-to-assign", assignment.group, "or whose, all of a group")
+  app.add_option("role_name", assignment.role, "Name of the role")->type_name("ROLE")->required();
+  auto* user = app.add_option("-u,--username-to-assign", assignment.user, "User who gets or loses the role")
+                   ->type_name("USER");
+  app.add_option("-g,--group-name-to-assign", assignment.group, "Group that gets or loses the role")
       ->type_name("GROUP")
       ->excludes(user);
-  app.add_option("-w,--workspace-name", assignment.workspace, "where; for the whole cluster, if absent")
+  app.add_option("-w,--workspace-name", assignment.workspace,
+                 "Workspace of the role (default: the whole cluster)")
       ->type_name("WORKSPACE");
 }
 
@@ -207,7 +210,7 @@ Result<int> change(Session& session, const Assignment& assignment, bool add) {
   DET_TRY(const auto role, find_role(session, assignment.role));
   const bool to_group = !assignment.group.empty();
   if (!to_group && assignment.user.empty())
-    return invalid_argument("whose role is it? Name a user (-u) or a group (-g)");
+    return invalid_argument("no user or group given; name a user with -u or a group with -g");
   DET_TRY(const auto whose,
           to_group ? group_id(session, assignment.group) : user_id(session, assignment.user));
   json::object to{{"role", json::object{{"roleId", at(role, "roleId")}}},
@@ -224,7 +227,7 @@ Result<int> change(Session& session, const Assignment& assignment, bool add) {
                        json::object{{to_group ? "groupRoleAssignments" : "userRoleAssignments",
                                      std::move(assignments)}}));
   session.console().line(
-      "{} role {} {} {} '{}' {}", add ? "Assigned" : "Took", text_at(role, "name"), add ? "to" : "from",
+      "{} role {} {} {} '{}' {}", add ? "Assigned" : "Removed", text_at(role, "name"), add ? "to" : "from",
       to_group ? "group" : "user", to_group ? assignment.group : assignment.user,
       assignment.workspace.empty() ? std::string("for the whole cluster")
                                    : fmt::format("in workspace '{}'", assignment.workspace));
@@ -252,7 +255,9 @@ Action define_list_members(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("workspace_name", options->workspace, "which workspace")->type_name("WORKSPACE")->required();
+  app.add_option("workspace_name", options->workspace, "Name of the workspace")
+      ->type_name("WORKSPACE")
+      ->required();
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto id, workspace_id(session, options->workspace));
@@ -270,23 +275,23 @@ Action define_list_members(CLI::App& app) {
 
 Command rbac_commands() {
   return {.names = {"rbac"},
-          .help = "manage roles: who may do what where",
+          .help = "Manage roles of users and groups",
           .example = "det rbac assign-role Editor -u ann -w vision",
           .children =
-              {{{"my-permissions"}, "show your roles", "", define_my_permissions},
-               {{"list-roles"}, "list roles", "", define_list_roles},
-               {{"describe-role"}, "describe role", "det rbac describe-role Editor", define_describe_role},
+              {{{"my-permissions"}, "Show your roles", "", define_my_permissions},
+               {{"list-roles"}, "List roles", "", define_list_roles},
+               {{"describe-role"}, "Describe a role", "det rbac describe-role Editor", define_describe_role},
                {{"list-users-roles"},
-                "list roles of a user",
+                "List the roles of a user",
                 "det rbac list-users-roles ann",
                 define_list_users_roles},
                {{"list-groups-roles"},
-                "list roles of a group",
+                "List the roles of a group",
                 "det rbac list-groups-roles seeing",
                 define_list_groups_roles},
-               {{"assign-role"}, "assign role", "det rbac assign-role Viewer -u ann", define_assign_role},
+               {{"assign-role"}, "Assign a role", "det rbac assign-role Viewer -u ann", define_assign_role},
                {{"unassign-role"},
-                "take role away",
+                "Remove a role",
                 "det rbac unassign-role Viewer -u ann",
                 define_unassign_role}},
           .default_child = "my-permissions"};

@@ -39,7 +39,7 @@ TEST(RbacCli, WithoutAWorkspaceItIsForTheWholeCluster) {
   know_roles(master);
   master.answer("POST /api/v1/roles/remove-assignments", "{}");
   EXPECT_THAT(det("rbac unassign-role Viewer -u ann", master).out,
-              HasSubstr("Took role Viewer from user 'ann' for the whole cluster"));
+              HasSubstr("Removed role Viewer from user 'ann' for the whole cluster"));
   const auto body = master.last_body("POST /api/v1/roles/remove-assignments");
   EXPECT_EQ(body.at("userRoleAssignments").at(0).at("roleAssignment").at("scopeCluster"), json::value(true));
 }

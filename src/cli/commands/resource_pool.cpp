@@ -15,7 +15,7 @@ std::string bindings_path(const std::string& pool) {
 }
 
 void add_pool_name(CLI::App& app, std::string& pool) {
-  app.add_option("pool_name", pool, "which resource pool")->type_name("POOL")->required();
+  app.add_option("pool_name", pool, "Which resource pool")->type_name("POOL")->required();
 }
 
 enum class Rebind { Add, Remove, Replace };
@@ -27,9 +27,9 @@ Action define_rebind(CLI::App& app, Rebind change) {
   };
   const auto options = std::make_shared<Options>();
   add_pool_name(app, options->pool);
-  app.add_option(
-         "workspace_names", options->workspaces,
-         change == Rebind::Replace ? "which workspaces; none: the pool is open to all" : "which workspaces")
+  app.add_option("workspace_names", options->workspaces,
+                 change == Rebind::Replace ? "Names of the workspaces; none: open the pool to all"
+                                           : "Names of the workspaces")
       ->type_name("WORKSPACE")
       ->required(change != Rebind::Replace);
   return [options, change](Session& session) -> Result<int> {
@@ -44,11 +44,11 @@ Action define_rebind(CLI::App& app, Rebind change) {
     if (change == Rebind::Add)
       console.line("Bound resource pool {} to {}", options->pool, names);
     else if (change == Rebind::Remove)
-      console.line("Resource pool {} is bound to {} no longer", options->pool, names);
+      console.line("Unbound resource pool {} from {}", options->pool, names);
     else if (options->workspaces.empty())
-      console.line("Resource pool {} is open to all", options->pool);
+      console.line("Resource pool {} is open to all workspaces", options->pool);
     else
-      console.line("Resource pool {} is bound to {} alone", options->pool, names);
+      console.line("Bound resource pool {} to exactly {}", options->pool, names);
     return 0;
   };
 }
@@ -80,7 +80,7 @@ Action define_list_bindings(CLI::App& app) {
       workspaces.push_back(at(found, "workspace"));
     }
     if (workspaces.empty() && !options->form.json && !options->form.yaml && !options->form.csv)
-      session.console().line("Resource pool {} is open to all.", options->pool);
+      session.console().line("Resource pool {} is open to all workspaces.", options->pool);
     else
       show(session.console(), options->form, workspaces, table);
     return 0;
@@ -103,25 +103,24 @@ Action define_list_resource_pools(CLI::App& app) {
 
 Command binding_commands() {
   return {.names = {"bindings"},
-          .help = "say which workspaces alone may use a resource pool",
+          .help = "Reserve a resource pool for workspaces",
           .example = "det -u admin resource-pool bindings add gpu vision speech",
-          .children = {
-              {{"add"}, "bind a resource pool to more workspaces", "", define_add_bindings},
-              {{"remove"}, "bind a resource pool to workspaces no longer", "", define_remove_bindings},
-              {{"replace"}, "bind a resource pool to exactly these workspaces", "", define_replace_bindings},
-              {{"list-workspaces", "list"},
-               "list the workspaces that a resource pool is bound to",
-               "det resource-pool bindings list-workspaces gpu",
-               define_list_bindings}}};
+          .children = {{{"add"}, "Bind a resource pool to workspaces", "", define_add_bindings},
+                       {{"remove"}, "Unbind a resource pool from workspaces", "", define_remove_bindings},
+                       {{"replace"}, "Replace all bindings of a resource pool", "", define_replace_bindings},
+                       {{"list-workspaces", "list"},
+                        "List the workspaces of a resource pool",
+                        "det resource-pool bindings list-workspaces gpu",
+                        define_list_bindings}}};
 }
 
 }  // namespace
 
 Command resource_pool_commands() {
   return {.names = {"resource-pool", "rp"},
-          .help = "manage resource pools",
+          .help = "Manage resource pools",
           .example = "det resource-pool list",
-          .children = {{{"list", "ls"}, "list resource pools", "", define_list_resource_pools},
+          .children = {{{"list", "ls"}, "List resource pools", "", define_list_resource_pools},
                        binding_commands()}};
 }
 

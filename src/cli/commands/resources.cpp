@@ -72,11 +72,11 @@ Result<int> show_csv(Session& session, const std::string& path, const QueryItems
 
 std::shared_ptr<ResourcesOptions> add_times(CLI::App& app, const char* begin, const char* end) {
   const auto options = std::make_shared<ResourcesOptions>();
-  app.add_option(begin, options->begin, "from then on, as 2026-11-01 or 2026-11-01T18:00:00Z")
+  app.add_option(begin, options->begin, "Start of the period, such as 2026-11-01 or 2026-11-01T18:00:00Z")
       ->type_name("TIME")
       ->required();
-  app.add_option(end, options->end, "until then")->type_name("TIME")->required();
-  app.add_flag("--json", options->json, "a list of objects, not CSV");
+  app.add_option(end, options->end, "End of the period")->type_name("TIME")->required();
+  app.add_flag("--json", options->json, "Print JSON instead of CSV");
   return options;
 }
 
@@ -96,7 +96,7 @@ Action define_allocations(CLI::App& app) {
 
 Action define_aggregated(CLI::App& app) {
   const auto options = add_times(app, "start_date", "end_date");
-  app.add_flag("--monthly", options->monthly, "sums of months, not of days");
+  app.add_flag("--monthly", options->monthly, "Aggregate by month instead of by day");
   return [options](Session& session) {
     const std::string period = options->monthly ? "MONTHLY" : "DAILY";
     return show_csv(session, "/resources/allocation/aggregated",
@@ -110,20 +110,21 @@ Action define_aggregated(CLI::App& app) {
 }  // namespace
 
 Command resources_commands() {
-  return {
-      .names = {"resources", "res"},
-      .help = "show who used how many slots, as CSV or JSON",
-      .example = "det resources aggregated 2026-11-01 2026-11-30",
-      .children = {
-          {{"raw"}, "show what ran between two times", "det resources raw 2026-11-01 2026-11-30", define_raw},
-          {{"aggregated", "agg"},
-           "show slot-seconds by day or month, user, label, pool, workspace and agent",
-           "det resources aggregated 2026-01 2026-12 --monthly",
-           define_aggregated},
-          {{"allocations"},
-           "show every allocation between two times",
-           "det resources allocations 2026-11-01 2026-11-30",
-           define_allocations}}};
+  return {.names = {"resources", "res"},
+          .help = "Show the historical use of slots",
+          .example = "det resources aggregated 2026-11-01 2026-11-30",
+          .children = {{{"raw"},
+                        "Show the resources that allocations used in a period",
+                        "det resources raw 2026-11-01 2026-11-30",
+                        define_raw},
+                       {{"aggregated", "agg"},
+                        "Show slot-seconds per day or month, user, label, pool, workspace and agent",
+                        "det resources aggregated 2026-01 2026-12 --monthly",
+                        define_aggregated},
+                       {{"allocations"},
+                        "Show the allocations of a period",
+                        "det resources allocations 2026-11-01 2026-11-30",
+                        define_allocations}}};
 }
 
 }  // namespace det::cli

@@ -18,7 +18,7 @@ std::string template_path(const std::string& name) {
 Action define_template_list(CLI::App& app) {
   const auto details = std::make_shared<bool>(false);
   const auto form = std::make_shared<OutputForm>();
-  app.add_flag("-d,--details", *details, "show the configurations, too");
+  app.add_flag("-d,--details", *details, "Show the configurations");
   add_output_flags(app, *form);
   return [details, form](Session& session) -> Result<int> {
     DET_TRY(const auto templates, session.pages("/api/v1/templates", {}, "templates", 500));
@@ -36,7 +36,7 @@ Action define_template_list(CLI::App& app) {
 Action define_template_describe(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
   const auto form = std::make_shared<OutputForm>();
-  app.add_option("template_name", *name, "which template")->type_name("NAME")->required();
+  app.add_option("template_name", *name, "Name of the template")->type_name("NAME")->required();
   add_document_flags(app, *form);
   return [name, form](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.get(template_path(*name)));
@@ -53,7 +53,7 @@ Result<json::object> read_template(const std::string& path) {
   if (!parsed) {
     std::string problems;
     for (const auto& problem : parsed.error()) problems += '\n' + config::to_text("<template>", problem);
-    return invalid_argument("the template file {} is not YAML:{}", path, problems);
+    return invalid_argument("the template file {} is not valid YAML:{}", path, problems);
   }
   if (!parsed->value.is_object())
     return invalid_argument("the template file {} must be a map of settings", path);
@@ -66,15 +66,15 @@ struct TemplateFile {
 
 std::shared_ptr<TemplateFile> add_template_file(CLI::App& app) {
   const auto options = std::make_shared<TemplateFile>();
-  app.add_option("template_name", options->name, "which template")->type_name("NAME")->required();
-  app.add_option("template_file", options->file, "its configuration (YAML)")->type_name("FILE")->required();
+  app.add_option("template_name", options->name, "Name of the template")->type_name("NAME")->required();
+  app.add_option("template_file", options->file, "Configuration file (YAML)")->type_name("FILE")->required();
   return options;
 }
 
 Action define_template_create(CLI::App& app) {
   const auto options = add_template_file(app);
   add_refused(app, "-w,--workspace-name",
-              "all templates are in the workspace Uncategorized; leave the option out", true);
+              "templates always belong to the workspace Uncategorized; remove the option", true);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto config, read_template(options->file));
     const json::object body{{"name", options->name}, {"config", config}, {"workspaceId", 1}};
@@ -116,7 +116,7 @@ Action define_template_set(CLI::App& app) {
 
 Action define_template_remove(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
-  app.add_option("template_name", *name, "which template")->type_name("NAME")->required();
+  app.add_option("template_name", *name, "Name of the template")->type_name("NAME")->required();
   return [name](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.del(template_path(*name)));
     session.console().good(fmt::format("Removed template {}", *name));
@@ -128,25 +128,27 @@ Action define_template_remove(CLI::App& app) {
 
 Command template_commands() {
   return {.names = {"template", "tpl"},
-          .help = "manage configuration templates",
+          .help = "Manage configuration templates",
           .example =
               "det template set small-gpu small-gpu.yaml\ndet experiment create const.yaml . --template "
               "small-gpu",
-          .children =
-              {{{"list", "ls"}, "list templates", "", define_template_list},
-               {{"describe"}, "describe template", "", define_template_describe},
-               {{"set"}, "set template", "det template set small-gpu small-gpu.yaml", define_template_set},
-               {{"create"},
-                "create template",
-                "det template create small-gpu small-gpu.yaml",
-                define_template_create},
-               {.names = {"set-value"},
-                .help = "change a part of a template",
-                .children = {{{"config"},
-                              "set configuration of template",
-                              "det template set-value config small-gpu small-gpu.yaml",
-                              define_template_set_config}}},
-               {{"remove", "rm"}, "remove template", "", define_template_remove}},
+          .children = {{{"list", "ls"}, "List templates", "", define_template_list},
+                       {{"describe"}, "Describe a template", "", define_template_describe},
+                       {{"set"},
+                        "Create or replace a template",
+                        "det template set small-gpu small-gpu.yaml",
+                        define_template_set},
+                       {{"create"},
+                        "Create a template",
+                        "det template create small-gpu small-gpu.yaml",
+                        define_template_create},
+                       {.names = {"set-value"},
+                        .help = "Change a template",
+                        .children = {{{"config"},
+                                      "Set the configuration of a template",
+                                      "det template set-value config small-gpu small-gpu.yaml",
+                                      define_template_set_config}}},
+                       {{"remove", "rm"}, "Remove a template", "", define_template_remove}},
           .default_child = "list"};
 }
 

@@ -26,11 +26,11 @@ Action define_create_token(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("username", options->username, "for whom; you, if absent")->type_name("USER");
-  app.add_option("-e,--expiration-days", options->days, "how long it lives; -1 for no end")
+  app.add_option("username", options->username, "User of the token (default: you)")->type_name("USER");
+  app.add_option("-e,--expiration-days", options->days, "Days until the token expires; -1: never")
       ->type_name("DAYS")
       ->capture_default_str();
-  app.add_option("-d,--description", options->description, "what it is for");
+  app.add_option("-d,--description", options->description, "Description of the token");
   add_document_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     std::int64_t user = 0;
@@ -46,9 +46,10 @@ Action define_create_token(CLI::App& app) {
       show_document(session.console(), options->form, made);
       return 0;
     }
-    session.console().line("Token {}, shown this once:", integer_at(made, "tokenId"));
+    session.console().line("Created token {}. Save it now; it is not shown again:",
+                           integer_at(made, "tokenId"));
     session.console().write_line(text_at(made, "token"));
-    session.console().line("Use it as DET_USER_TOKEN=…, or: Authorization: Bearer …");
+    session.console().line("Use it in DET_USER_TOKEN, or in the header 'Authorization: Bearer TOKEN'");
     return 0;
   };
 }
@@ -60,8 +61,8 @@ Action define_list_tokens(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("username", options->username, "only this user's")->type_name("USER");
-  app.add_flag("-a,--show-all", options->all, "revoked and expired ones, too");
+  app.add_option("username", options->username, "Show only tokens of this user")->type_name("USER");
+  app.add_flag("-a,--show-all", options->all, "Include revoked and expired tokens");
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     QueryItems query;
@@ -76,7 +77,7 @@ Action define_list_tokens(CLI::App& app) {
 Action define_describe_tokens(CLI::App& app) {
   const auto ids = std::make_shared<std::vector<std::int64_t>>();
   const auto form = std::make_shared<OutputForm>();
-  app.add_option("token_id", *ids, "which tokens")->type_name("TOKEN_ID")->required();
+  app.add_option("token_id", *ids, "IDs of the tokens")->type_name("TOKEN_ID")->required();
   add_output_flags(app, *form);
   return [ids, form](Session& session) -> Result<int> {
     DET_TRY(const auto tokens, session.pages("/api/v1/tokens", {{"showInactive", "true"}}, "tokenInfo", 200));
@@ -84,7 +85,7 @@ Action define_describe_tokens(CLI::App& app) {
     for (const auto id : *ids) {
       const auto found = std::find_if(tokens.begin(), tokens.end(),
                                       [&](const auto& token) { return integer_at(token, "id") == id; });
-      if (found == tokens.end()) return not_found("token {} not found among those that you may see", id);
+      if (found == tokens.end()) return not_found("token {} not found, or not visible to you", id);
       chosen.push_back(*found);
     }
     show(session.console(), *form, chosen, token_table(chosen));
@@ -95,17 +96,16 @@ Action define_describe_tokens(CLI::App& app) {
 // The token becomes what this machine's calls of its user are made with.
 Action define_login_with_token(CLI::App& app) {
   const auto token = std::make_shared<std::string>();
-  app.add_option("token", *token, "the token; asked for, if absent")->type_name("TOKEN");
+  app.add_option("token", *token, "Token (default: prompt for it)")->type_name("TOKEN");
   return [token](Session& session) -> Result<int> {
     auto& console = session.console();
     const auto typed = token->empty() ? console.ask_password("Token: ") : *token;
-    if (!typed || typed->empty()) return invalid_argument("no token given");
+    if (!typed || typed->empty()) return invalid_argument("no token given; 'det token create' creates one");
     http::Call call{.method = "GET", .path = "/api/v1/me", .headers = {}, .body = {}};
     call.headers.add("Authorization", "Bearer " + *typed);
     DET_TRY(const auto reply, session.exchange_anonymous(std::move(call)));
     if (reply.status != 200)
-      return fail(ErrorCode::Unauthenticated,
-                  "the master does not know this token, or it is revoked or expired");
+      return fail(ErrorCode::Unauthenticated, "the token is unknown, revoked or expired");
     DET_TRY(const auto me, json::parse(reply.body));
     const auto user = text_at(me, "user.username");
     DET_TRY(auto cache, session.cache());
@@ -121,23 +121,23 @@ Action define_edit_token(CLI::App& app) {
     std::string description;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("token_id", options->id, "which token")->type_name("TOKEN_ID")->required();
-  app.add_option("-d,--description", options->description, "what it is for")->required();
+  app.add_option("token_id", options->id, "ID of the token")->type_name("TOKEN_ID")->required();
+  app.add_option("-d,--description", options->description, "New description of the token")->required();
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto changed, session.patch(fmt::format("/api/v1/tokens/{}", options->id),
                                               json::object{{"description", options->description}}));
-    session.console().line("Described token {} as '{}'", options->id, options->description);
+    session.console().line("Set the description of token {} to '{}'", options->id, options->description);
     return 0;
   };
 }
 
 Action define_revoke_token(CLI::App& app) {
   const auto id = std::make_shared<std::int64_t>();
-  app.add_option("token_id", *id, "which token")->type_name("TOKEN_ID")->required();
+  app.add_option("token_id", *id, "ID of the token")->type_name("TOKEN_ID")->required();
   return [id](Session& session) -> Result<int> {
     DET_TRY(const auto changed,
             session.patch(fmt::format("/api/v1/tokens/{}", *id), json::object{{"setRevoked", true}}));
-    session.console().line("Revoked token {}: it logs nobody in any more", *id);
+    session.console().line("Revoked token {}", *id);
     return 0;
   };
 }
@@ -146,17 +146,17 @@ Action define_revoke_token(CLI::App& app) {
 
 Command token_commands() {
   return {.names = {"token", "tkn"},
-          .help = "manage access tokens, with which programs log in",
+          .help = "Manage access tokens",
           .example = "det token create -d 'nightly job' -e 90",
-          .children = {{{"create"}, "create token", "det token create -d ci", define_create_token},
-                       {{"list", "ls"}, "list tokens", "", define_list_tokens},
-                       {{"describe"}, "describe tokens", "det token describe 3 4", define_describe_tokens},
+          .children = {{{"create"}, "Create a token", "det token create -d ci", define_create_token},
+                       {{"list", "ls"}, "List tokens", "", define_list_tokens},
+                       {{"describe"}, "Describe tokens", "det token describe 3 4", define_describe_tokens},
                        {{"login"},
-                        "log in with a token",
-                        "det token login                    asks for it, so that no other user sees it",
+                        "Log in with a token",
+                        "det token login                    prompts for the token",
                         define_login_with_token},
-                       {{"edit"}, "edit token", "det token edit 3 -d 'old job'", define_edit_token},
-                       {{"revoke"}, "revoke token", "det token revoke 3", define_revoke_token}},
+                       {{"edit"}, "Edit a token", "det token edit 3 -d 'old job'", define_edit_token},
+                       {{"revoke"}, "Revoke a token", "det token revoke 3", define_revoke_token}},
           .default_child = "list"};
 }
 

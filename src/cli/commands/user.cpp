@@ -15,7 +15,7 @@ Error nobody() {
 
 Action define_login(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
-  app.add_option("username", *name, "whom to log in (the active user, or determined)")->type_name("USERNAME");
+  app.add_option("username", *name, "Whom to log in (the active user, or determined)")->type_name("USERNAME");
   return [name](Session& session) -> Result<int> {
     DET_TRY(auto cache, session.cache());
     DET_TRY(const auto current, session.user());
@@ -31,7 +31,7 @@ Action define_login(CLI::App& app) {
 
 Action define_logout(CLI::App& app) {
   const auto all = std::make_shared<bool>(false);
-  app.add_flag("-a,--all", *all, "all users that are logged in from here");
+  app.add_flag("-a,--all", *all, "Log out all users of this machine");
   return [all](Session& session) -> Result<int> {
     DET_TRY(auto cache, session.cache());
     DET_TRY(const auto user, session.user());
@@ -53,7 +53,7 @@ Action define_logout(CLI::App& app) {
 
 Action define_whoami(CLI::App& app) {
   const auto form = std::make_shared<OutputForm>();
-  app.add_flag("--json", form->json, "the API's object as JSON");
+  app.add_flag("--json", form->json, "Print the API object as JSON");
   return [form](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.get("/api/v1/me"));
     if (form->json)
@@ -67,7 +67,7 @@ Action define_whoami(CLI::App& app) {
 Action define_user_list(CLI::App& app) {
   const auto all = std::make_shared<bool>(false);
   const auto form = std::make_shared<OutputForm>();
-  app.add_flag("-a,--all", *all, "inactive users, too");
+  app.add_flag("-a,--all", *all, "Include inactive users");
   add_output_flags(app, *form);
   return [all, form](Session& session) -> Result<int> {
     QueryItems query;
@@ -92,13 +92,11 @@ Action define_user_create(CLI::App& app) {
     bool admin = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("username", options->name, "name of the new user")->type_name("USERNAME")->required();
-  app.add_flag("--admin", options->admin, "may change everything");
-  app.add_option("--password", options->password, "password; without this flag it is empty")
+  app.add_option("username", options->name, "Name of the new user")->type_name("USERNAME")->required();
+  app.add_flag("--admin", options->admin, "Make the user an administrator");
+  app.add_option("--password", options->password, "Password of the user (default: empty)")
       ->type_name("PASSWORD");
-  add_refused(app, "--remote",
-              "there is no single sign-on: a user whom another service lets in could never log in here",
-              false);
+  add_refused(app, "--remote", "remote users need single sign-on, which does not exist here", false);
   return [options](Session& session) -> Result<int> {
     json::object user;
     user["username"] = options->name;
@@ -121,7 +119,7 @@ Result<void> patch_user(Session& session, const std::string& name, const json::o
 
 Action define_change_password(CLI::App& app) {
   const auto target = std::make_shared<std::string>();
-  app.add_option("target_user", *target, "whose password (your own)")->type_name("USERNAME");
+  app.add_option("target_user", *target, "Name of the user (default: you)")->type_name("USERNAME");
   return [target](Session& session) -> Result<int> {
     DET_TRY(const auto me, session.user());
     const auto name = target->empty() ? me : *target;
@@ -146,8 +144,8 @@ Action define_user_rename(CLI::App& app) {
     std::string from, to;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("target_user", options->from, "which user")->type_name("USERNAME")->required();
-  app.add_option("new_username", options->to, "the new name")->type_name("NAME")->required();
+  app.add_option("target_user", options->from, "Name of the user")->type_name("USERNAME")->required();
+  app.add_option("new_username", options->to, "New name of the user")->type_name("NAME")->required();
   return [options](Session& session) -> Result<int> {
     if (auto done = patch_user(session, options->from, json::object{{"username", options->to}}); !done)
       return tl::unexpected(done.error());
@@ -162,11 +160,11 @@ Action define_user_edit(CLI::App& app) {
     std::optional<bool> admin, active;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("target_user", options->name, "which user")->type_name("USERNAME")->required();
-  app.add_option("--username", options->username, "the new name")->type_name("NAME");
-  app.add_option("--display-name", options->display_name, "what is shown beside the name")->type_name("TEXT");
-  app.add_option("--admin", options->admin, "whether an administrator")->type_name("true|false");
-  app.add_option("--active", options->active, "whether the user may log in")->type_name("true|false");
+  app.add_option("target_user", options->name, "Name of the user")->type_name("USERNAME")->required();
+  app.add_option("--username", options->username, "New name of the user")->type_name("NAME");
+  app.add_option("--display-name", options->display_name, "Display name")->type_name("TEXT");
+  app.add_option("--admin", options->admin, "Whether the user is an administrator")->type_name("true|false");
+  app.add_option("--active", options->active, "Whether the user may log in")->type_name("true|false");
   return [options](Session& session) -> Result<int> {
     json::object change;
     std::vector<std::string> fields;
@@ -180,7 +178,7 @@ Action define_user_edit(CLI::App& app) {
     add("admin", "admin", options->admin);
     add("active", "active", options->active);
     if (fields.empty())
-      return invalid_argument("nothing to change: give --username, --display-name, --admin or --active");
+      return invalid_argument("nothing to change; give --username, --display-name, --admin or --active");
     if (auto done = patch_user(session, options->name, change); !done) return tl::unexpected(done.error());
     session.console().line("Changes made to the following fields: {}", fmt::join(fields, ", "));
     return 0;
@@ -189,7 +187,7 @@ Action define_user_edit(CLI::App& app) {
 
 Action define_user_switch(CLI::App& app, bool active) {
   const auto name = std::make_shared<std::string>();
-  app.add_option("username", *name, "which user")->type_name("USERNAME")->required();
+  app.add_option("username", *name, "Name of the user")->type_name("USERNAME")->required();
   return [name, active](Session& session) -> Result<int> {
     json::object change;
     change["active"] = active;
@@ -208,25 +206,24 @@ Action define_user_deactivate(CLI::App& app) {
 }  // namespace
 
 Command user_commands() {
-  return {
-      .names = {"user", "u"},
-      .help = "manage users, log in and out",
-      .example = "det user login alice\ndet user whoami\ndet -u admin user create alice",
-      .children =
-          {{{"login"}, "log in user", "det user login alice", define_login},
-           {{"logout"}, "log out user", "", define_logout},
-           {{"whoami"}, "show who is logged in", "", define_whoami},
-           {{"list", "ls"}, "list users", "", define_user_list},
-           {{"create"}, "create user", "det -u admin user create alice --admin", define_user_create},
-           {{"change-password"}, "change password for user", "", define_change_password},
-           {{"rename"}, "change username for user", "det -u admin user rename ann anne", define_user_rename},
-           {{"edit"},
-            "change what is known of user",
-            "det -u admin user edit ann --display-name 'Ann Lee' --admin true",
-            define_user_edit},
-           {{"activate"}, "activate user", "", define_user_activate},
-           {{"deactivate"}, "deactivate user", "", define_user_deactivate}},
-      .default_child = "list"};
+  return {.names = {"user", "u"},
+          .help = "Manage users, log in and log out",
+          .example = "det user login alice\ndet user whoami\ndet -u admin user create alice",
+          .children =
+              {{{"login"}, "Log in a user", "det user login alice", define_login},
+               {{"logout"}, "Log out a user", "", define_logout},
+               {{"whoami"}, "Show the current user", "", define_whoami},
+               {{"list", "ls"}, "List users", "", define_user_list},
+               {{"create"}, "Create a user", "det -u admin user create alice --admin", define_user_create},
+               {{"change-password"}, "Change the password of a user", "", define_change_password},
+               {{"rename"}, "Rename a user", "det -u admin user rename ann anne", define_user_rename},
+               {{"edit"},
+                "Edit a user",
+                "det -u admin user edit ann --display-name 'Ann Lee' --admin true",
+                define_user_edit},
+               {{"activate"}, "Activate a user", "", define_user_activate},
+               {{"deactivate"}, "Deactivate a user", "", define_user_deactivate}},
+          .default_child = "list"};
 }
 
 }  // namespace det::cli

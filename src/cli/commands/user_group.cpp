@@ -22,7 +22,8 @@ Action define_group_list(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("--groups-user-belongs-to", options->user, "only those of this user")->type_name("USER");
+  app.add_option("--groups-user-belongs-to", options->user, "Show only groups of this user")
+      ->type_name("USER");
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     json::object wanted{{"limit", 0}};
@@ -51,7 +52,7 @@ Action define_group_describe(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("group_name", options->name, "which group")->type_name("GROUP")->required();
+  app.add_option("group_name", options->name, "Name of the group")->type_name("GROUP")->required();
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto group, group_named(session, options->name));
@@ -82,8 +83,8 @@ Action define_group_create(CLI::App& app) {
     std::vector<std::string> users;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("group_name", options->name, "its name")->type_name("GROUP")->required();
-  app.add_option("--add-user", options->users, "who is in it; may be given several times")->type_name("USER");
+  app.add_option("group_name", options->name, "Name of the new group")->type_name("GROUP")->required();
+  app.add_option("--add-user", options->users, "User to add; may be repeated")->type_name("USER");
   return [options](Session& session) -> Result<int> {
     DET_TRY(auto ids, user_ids(session, options->users));
     const auto count = ids.size();
@@ -102,8 +103,8 @@ Action define_members(CLI::App& app, bool add) {
     std::vector<std::string> users;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("group_name", options->name, "which group")->type_name("GROUP")->required();
-  app.add_option("usernames", options->users, "who, separated by commas or blanks")
+  app.add_option("group_name", options->name, "Name of the group")->type_name("GROUP")->required();
+  app.add_option("usernames", options->users, "Names of the users, separated by commas or spaces")
       ->type_name("USERS")
       ->required();
   return [options, add](Session& session) -> Result<int> {
@@ -129,8 +130,8 @@ Action define_change_name(CLI::App& app) {
     std::string from, to;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("old_group_name", options->from, "which group")->type_name("GROUP")->required();
-  app.add_option("new_group_name", options->to, "its new name")->type_name("NAME")->required();
+  app.add_option("old_group_name", options->from, "Name of the group")->type_name("GROUP")->required();
+  app.add_option("new_group_name", options->to, "New name of the group")->type_name("NAME")->required();
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto id, group_id(session, options->from));
     DET_TRY(const auto done,
@@ -147,10 +148,10 @@ Action define_group_delete(CLI::App& app) {
     bool yes = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("group_name", options->name, "which group")->type_name("GROUP")->required();
-  app.add_flag("-y,--yes", options->yes, "do not ask");
+  app.add_option("group_name", options->name, "Name of the group")->type_name("GROUP")->required();
+  app.add_flag("-y,--yes", options->yes, "Skip the confirmation prompt");
   return [options](Session& session) -> Result<int> {
-    if (!options->yes && !session.console().confirm("Deleting a group takes its roles from its users. "
+    if (!options->yes && !session.console().confirm("Deleting a group removes its roles from its users. "
                                                     "Do you wish to proceed?")) {
       session.console().line("Skipping group deletion.");
       return 0;
@@ -166,28 +167,28 @@ Action define_group_delete(CLI::App& app) {
 
 Command user_group_commands() {
   return {.names = {"user-group"},
-          .help = "manage groups of users, which have roles together",
+          .help = "Manage groups of users",
           .example = "det -u admin user-group create seeing --add-user ann --add-user bob",
           .children =
-              {{{"list", "ls"}, "list groups", "", define_group_list},
-               {{"describe"}, "show a group and its users", "", define_group_describe},
+              {{{"list", "ls"}, "List groups", "", define_group_list},
+               {{"describe"}, "Show a group and its users", "", define_group_describe},
                {{"create"},
-                "create group",
+                "Create a group",
                 "det -u admin user-group create seeing --add-user ann",
                 define_group_create},
                {{"add-user"},
-                "put users into a group",
+                "Add users to a group",
                 "det -u admin user-group add-user seeing ann,bob",
                 define_add_user},
                {{"remove-user"},
-                "take users out of a group",
+                "Remove users from a group",
                 "det -u admin user-group remove-user seeing bob",
                 define_remove_user},
                {{"change-name"},
-                "rename group",
+                "Rename a group",
                 "det -u admin user-group change-name seeing vision",
                 define_change_name},
-               {{"delete"}, "delete group", "det -u admin user-group delete vision", define_group_delete}},
+               {{"delete"}, "Delete a group", "det -u admin user-group delete vision", define_group_delete}},
           .default_child = "list"};
 }
 

@@ -53,9 +53,9 @@ Result<json::value> find_webhook(Session& session, const std::string& named) {
     if (std::to_string(integer_at(webhook, "id")) == named) return webhook;
     if (text_at(webhook, "name") == named) found.push_back(webhook);
   }
-  if (found.empty()) return not_found("webhook '{}' not found; 'det webhook list' shows all", named);
+  if (found.empty()) return not_found("webhook '{}' not found; 'det webhook list' shows all webhooks", named);
   if (found.size() > 1)
-    return failed_precondition("{} webhooks are called '{}'; give the ID, which 'det webhook list' shows",
+    return failed_precondition("{} webhooks have the name '{}'; give the ID, which 'det webhook list' shows",
                                found.size(), named);
   return found.front();
 }
@@ -104,27 +104,30 @@ json::array triggers_of(const NewWebhook& options) {
 
 Action define_webhook_create(CLI::App& app) {
   const auto options = std::make_shared<NewWebhook>();
-  app.add_option("name", options->name, "under which experiments name it")->type_name("NAME")->required();
-  app.add_option("url", options->url, "where the master posts to")->type_name("URL")->required();
-  app.add_option("--on", options->states, "when an experiment becomes this: completed, error or canceled")
+  app.add_option("name", options->name, "Name of the webhook")->type_name("NAME")->required();
+  app.add_option("url", options->url, "URL that the master posts events to")->type_name("URL")->required();
+  app.add_option("--on", options->states,
+                 "Fire when an experiment reaches this state: completed, error or canceled; may be repeated")
       ->type_name("STATE")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--on-log", options->patterns, "once a task, when a line of its log fits (RE2 syntax)")
+  app.add_option("--on-log", options->patterns,
+                 "Fire once per task when a log line matches (RE2 syntax); may be repeated")
       ->type_name("REGEX")
       ->allow_extra_args(false);
-  app.add_flag("--on-alert", options->alerts, "when a script calls context.alert(); needs --specific");
-  app.add_flag("--slack", options->slack, "post what Slack shows");
-  app.add_flag("--specific", options->specific, "only of experiments whose configuration names it");
-  app.add_option("-w,--workspace", options->workspace, "only of this workspace's experiments; all, if absent")
+  app.add_flag("--on-alert", options->alerts, "Fire when a script calls context.alert(); needs --specific");
+  app.add_flag("--slack", options->slack, "Post messages in the format of Slack");
+  app.add_flag("--specific", options->specific,
+               "Fire only for experiments whose configuration names the webhook");
+  app.add_option("-w,--workspace", options->workspace,
+                 "Fire only for experiments of this workspace (default: all)")
       ->type_name("WORKSPACE");
   add_document_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     auto triggers = triggers_of(*options);
     if (triggers.empty())
-      return invalid_argument(
-          "the webhook '{}' would never fire; say when with --on STATE, --on-log REGEX or --on-alert",
-          options->name);
+      return invalid_argument("webhook '{}' has no trigger; give --on STATE, --on-log REGEX or --on-alert",
+                              options->name);
     json::object body{{"name", options->name},
                       {"url", options->url},
                       {"webhookType", options->slack ? "WEBHOOK_TYPE_SLACK" : "WEBHOOK_TYPE_DEFAULT"},
@@ -140,7 +143,7 @@ Action define_webhook_create(CLI::App& app) {
       return 0;
     }
     const auto id = integer_at(made, "webhook.id");
-    session.console().line("Created webhook '{}' with the ID {}; 'det webhook test {}' posts a test",
+    session.console().line("Created webhook '{}' with ID {}. To test it, run: det webhook test {}",
                            options->name, id, id);
     return 0;
   };
@@ -149,18 +152,18 @@ Action define_webhook_create(CLI::App& app) {
 /// One positional argument: which webhook.
 std::shared_ptr<std::string> add_webhook(CLI::App& app) {
   const auto named = std::make_shared<std::string>();
-  app.add_option("webhook", *named, "its ID or name")->type_name("WEBHOOK")->required();
+  app.add_option("webhook", *named, "ID or name of the webhook")->type_name("WEBHOOK")->required();
   return named;
 }
 
 Action define_edit(CLI::App& app) {
   const auto named = add_webhook(app);
   const auto url = std::make_shared<std::string>();
-  app.add_option("--url", *url, "where the master posts to from now on")->type_name("URL")->required();
+  app.add_option("--url", *url, "New URL of the webhook")->type_name("URL")->required();
   return [named, url](Session& session) -> Result<int> {
     DET_TRY(const auto webhook, find_webhook(session, *named));
     DET_TRY(const auto changed, session.patch(path_of(webhook), json::object{{"url", *url}}));
-    session.console().line("Webhook '{}' posts to {} now", text_at(webhook, "name"), *url);
+    session.console().line("Changed the URL of webhook '{}' to {}", text_at(webhook, "name"), *url);
     return 0;
   };
 }
@@ -170,7 +173,7 @@ Action define_test(CLI::App& app) {
   return [named](Session& session) -> Result<int> {
     DET_TRY(const auto webhook, find_webhook(session, *named));
     DET_TRY(const auto arrived, session.post(path_of(webhook) + "/test"));
-    session.console().line("A test arrived at {}", text_at(webhook, "url"));
+    session.console().line("Delivered a test event to {}", text_at(webhook, "url"));
     return 0;
   };
 }
@@ -197,7 +200,7 @@ Action define_webhook_delete(CLI::App& app) {
   return [named](Session& session) -> Result<int> {
     DET_TRY(const auto webhook, find_webhook(session, *named));
     DET_TRY(const auto gone, session.del(path_of(webhook)));
-    session.console().line("Deleted webhook '{}' and what was on its way to it", text_at(webhook, "name"));
+    session.console().line("Deleted webhook '{}' and its pending deliveries", text_at(webhook, "name"));
     return 0;
   };
 }
@@ -207,18 +210,22 @@ Action define_webhook_delete(CLI::App& app) {
 Command webhook_commands() {
   const std::string create =
       "det webhook create team https://example.com/hook --on error --on-log 'out of memory'";
-  return {
-      .names = {"webhook", "wh"},
-      .help = "manage webhooks, which are told when something happens",
-      .example = create,
-      .children =
-          {{{"list", "ls"}, "list webhooks", "", define_webhook_list},
-           {{"create"}, "create webhook", create, define_webhook_create},
-           {{"edit"}, "edit webhook", "det webhook edit team --url https://example.com/new", define_edit},
-           {{"test"}, "test webhook", "det webhook test team", define_test},
-           {{"deliveries"}, "list deliveries of webhook", "det webhook deliveries team", define_deliveries},
-           {{"delete", "rm"}, "delete webhook", "det webhook delete 3", define_webhook_delete}},
-      .default_child = "list"};
+  return {.names = {"webhook", "wh"},
+          .help = "Manage webhooks",
+          .example = create,
+          .children = {{{"list", "ls"}, "List webhooks", "", define_webhook_list},
+                       {{"create"}, "Create a webhook", create, define_webhook_create},
+                       {{"edit"},
+                        "Edit a webhook",
+                        "det webhook edit team --url https://example.com/new",
+                        define_edit},
+                       {{"test"}, "Test a webhook", "det webhook test team", define_test},
+                       {{"deliveries"},
+                        "List the deliveries of a webhook",
+                        "det webhook deliveries team",
+                        define_deliveries},
+                       {{"delete", "rm"}, "Delete a webhook", "det webhook delete 3", define_webhook_delete}},
+          .default_child = "list"};
 }
 
 }  // namespace det::cli

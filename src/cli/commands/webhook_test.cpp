@@ -47,7 +47,7 @@ TEST(WebhookCli, CreateSendsEveryTriggerThatTheFlagsName) {
       "webhook create night https://example.com/n --on completed,error --on canceled --on-log oom --on-alert "
       "--slack --specific -w vision",
       master);
-  EXPECT_THAT(made.out, HasSubstr("Created webhook 'night' with the ID 7"));
+  EXPECT_THAT(made.out, HasSubstr("Created webhook 'night' with ID 7"));
   const auto body = master.last_body("POST /api/v1/webhooks");
   EXPECT_EQ(body.at("name"), json::value("night"));
   EXPECT_EQ(body.at("url"), json::value("https://example.com/n"));
@@ -66,7 +66,7 @@ TEST(WebhookCli, OneThatWouldNeverFireIsNotMade) {
   TestMaster master;
   const auto refused = det("webhook create idle https://example.com/n", master);
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("the webhook 'idle' would never fire; say when with --on STATE"));
+  EXPECT_THAT(refused.err, HasSubstr("webhook 'idle' has no trigger; give --on STATE"));
   EXPECT_THAT(master.asked(), Not(Contains(HasSubstr("POST /api/v1/webhooks"))));
 }
 
@@ -74,7 +74,8 @@ TEST(WebhookCli, ATestSaysWhatBecameOfIt) {
   TestMaster master;
   know_webhooks(master);
   master.answer("POST /api/v1/webhooks/3/test", R"({"completed":true})");
-  EXPECT_THAT(det("webhook test 3", master).out, HasSubstr("A test arrived at https://example.com/hook"));
+  EXPECT_THAT(det("webhook test 3", master).out,
+              HasSubstr("Delivered a test event to https://example.com/hook"));
   master.refuse("POST /api/v1/webhooks/4/test", 400, "https://example.com/… answered 500");
   const auto lost = det("webhook test 4", master);
   EXPECT_EQ(lost.code, 1);
@@ -86,7 +87,7 @@ TEST(WebhookCli, ANameOfTwoIsNotGuessed) {
   know_webhooks(master);
   const auto refused = det("webhook delete team", master);
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("2 webhooks are called 'team'; give the ID"));
+  EXPECT_THAT(refused.err, HasSubstr("2 webhooks have the name 'team'; give the ID"));
   master.answer("DELETE /api/v1/webhooks/4", "{}");
   EXPECT_THAT(det("webhook delete 4", master).out, HasSubstr("Deleted webhook 'team'"));
   EXPECT_THAT(det("webhook delete other", master).err, HasSubstr("webhook 'other' not found"));

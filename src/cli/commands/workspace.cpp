@@ -26,7 +26,7 @@ Result<json::value> find_project(Session& session, const std::string& workspace,
           session.pages(path_of("workspaces", in) + "/projects", {{"name", name}}, "projects", 500));
   for (const auto& project : found)
     if (text_at(project, "name") == name) return project;
-  return not_found("project '{}' not found in workspace '{}'; 'det project list {}' shows all", name,
+  return not_found("project '{}' not found in workspace '{}'; 'det project list {}' shows all projects", name,
                    workspace, workspace);
 }
 
@@ -65,16 +65,18 @@ struct Names {
 };
 
 void add_workspace(CLI::App& app, Names& names) {
-  app.add_option("workspace_name", names.workspace, "which workspace")->type_name("WORKSPACE")->required();
+  app.add_option("workspace_name", names.workspace, "Name of the workspace")
+      ->type_name("WORKSPACE")
+      ->required();
 }
 void add_project(CLI::App& app, Names& names) {
   add_workspace(app, names);
-  app.add_option("project_name", names.project, "which project")->type_name("PROJECT")->required();
+  app.add_option("project_name", names.project, "Name of the project")->type_name("PROJECT")->required();
 }
 
 Action define_list_workspaces(CLI::App& app) {
   const auto names = std::make_shared<Names>();
-  app.add_flag("-a,--all", names->all, "archived ones, too");
+  app.add_flag("-a,--all", names->all, "Include archived ones");
   add_output_flags(app, names->form);
   return [names](Session& session) -> Result<int> {
     QueryItems query;
@@ -88,7 +90,7 @@ Action define_list_workspaces(CLI::App& app) {
 Action define_list_projects(CLI::App& app) {
   const auto names = std::make_shared<Names>();
   add_workspace(app, *names);
-  app.add_flag("-a,--all", names->all, "archived ones, too");
+  app.add_flag("-a,--all", names->all, "Include archived ones");
   add_output_flags(app, names->form);
   return [names](Session& session) -> Result<int> {
     DET_TRY(const auto workspace, find_workspace(session, names->workspace));
@@ -109,15 +111,18 @@ struct WorkspaceSettings {
 
 void add_settings(CLI::App& app, WorkspaceSettings& settings) {
   app.add_option("--default-compute-pool", settings.compute_pool,
-                 "of experiments with slots that name no pool")
+                 "Resource pool for tasks with slots that name no pool")
       ->type_name("POOL");
-  app.add_option("--default-aux-pool", settings.aux_pool, "of tasks without slots that name no pool")
+  app.add_option("--default-aux-pool", settings.aux_pool,
+                 "Resource pool for tasks without slots that name no pool")
       ->type_name("POOL");
   auto* text =
-      app.add_option("--checkpoint-storage-config", settings.storage,
-                     "where its experiments keep checkpoints: JSON, as {\"type\": …}; null: as the cluster's")
+      app.add_option(
+             "--checkpoint-storage-config", settings.storage,
+             "Checkpoint storage of its experiments as JSON, such as {\"type\": …}; null: the cluster's")
           ->type_name("JSON");
-  app.add_option("--checkpoint-storage-config-file", settings.storage_file, "the same, from a file (YAML)")
+  app.add_option("--checkpoint-storage-config-file", settings.storage_file,
+                 "Checkpoint storage of its experiments from a file (YAML)")
       ->type_name("FILE")
       ->excludes(text);
 }
@@ -128,7 +133,7 @@ Result<void> read_settings(const WorkspaceSettings& settings, json::object& body
   auto text = settings.storage;
   if (!settings.storage_file.empty()) {
     std::ifstream file(settings.storage_file, std::ios::binary);
-    if (!file) return not_found("cannot open {}", settings.storage_file);
+    if (!file) return not_found("cannot open the checkpoint storage file {}", settings.storage_file);
     text.assign(std::istreambuf_iterator<char>(file), {});
   }
   if (settings.storage.empty() && settings.storage_file.empty()) return {};
@@ -143,7 +148,7 @@ Result<void> read_settings(const WorkspaceSettings& settings, json::object& body
 Action define_create_workspace(CLI::App& app) {
   const auto names = std::make_shared<Names>();
   const auto settings = std::make_shared<WorkspaceSettings>();
-  app.add_option("name", names->workspace, "unique in the cluster")->type_name("NAME")->required();
+  app.add_option("name", names->workspace, "Name of the new workspace")->type_name("NAME")->required();
   add_settings(app, *settings);
   add_output_flags(app, names->form);
   return [names, settings](Session& session) -> Result<int> {
@@ -170,14 +175,17 @@ Action define_edit_workspace(CLI::App& app) {
   const auto names = std::make_shared<Names>();
   add_workspace(app, *names);
   const auto settings = std::make_shared<WorkspaceSettings>();
-  auto* new_name = app.add_option("new_name", names->new_name, "its new name")->type_name("NAME");
-  app.add_option("--name", names->new_name, "the same")->type_name("NAME")->excludes(new_name);
+  auto* new_name =
+      app.add_option("new_name", names->new_name, "New name of the workspace")->type_name("NAME");
+  app.add_option("--name", names->new_name, "New name of the workspace")
+      ->type_name("NAME")
+      ->excludes(new_name);
   add_settings(app, *settings);
   return [names, settings](Session& session) -> Result<int> {
     json::object body;
     if (!names->new_name.empty()) body["name"] = names->new_name;
     if (auto read = read_settings(*settings, body); !read) return tl::unexpected(read.error());
-    if (body.empty()) return invalid_argument("nothing to change is named; give a new name, or an option");
+    if (body.empty()) return invalid_argument("nothing to change; give a new name or an option");
     DET_TRY(const auto workspace, find_workspace(session, names->workspace));
     DET_TRY(const auto changed, session.patch(path_of("workspaces", workspace), body));
     if (body.size() == 1 && body.contains("name"))
@@ -214,7 +222,7 @@ Action define_verb(CLI::App& app, bool of_project, std::string verb, const char*
   else
     add_workspace(app, *names);
   const bool deletes = verb == "delete";
-  if (deletes) app.add_flag("-y,--yes", names->yes, "do not ask");
+  if (deletes) app.add_flag("-y,--yes", names->yes, "Skip the confirmation prompt");
   return [names, of_project, deletes, verb, done](Session& session) -> Result<int> {
     DET_TRY(const auto object, of_project ? find_project(session, names->workspace, names->project)
                                           : find_workspace(session, names->workspace));
@@ -225,12 +233,12 @@ Action define_verb(CLI::App& app, bool of_project, std::string verb, const char*
         held == 1 ? std::string("the experiment in it") : fmt::format("the {} experiments in it", held);
     const auto with = held == 0 ? std::string() : " and " + inside;
     if (deletes && !names->yes && !session.console().confirm(fmt::format("Delete {}{}?", what, with))) {
-      session.console().line("Kept {}.", what);
+      session.console().line("Aborting deletion of {}.", what);
       return 0;
     }
     DET_TRY(const auto answer, deletes ? session.del(path) : session.post(path + "/" + verb));
     if (deletes && at(answer, "completed") == false)
-      session.console().line("Started to delete {}: it goes when {} {} gone", what, inside,
+      session.console().line("Deletion of {} is in progress; it ends when {} {} deleted", what, inside,
                              held == 1 ? "is" : "are");
     else
       session.console().line("{} {}", done, what);
@@ -241,9 +249,9 @@ Action define_verb(CLI::App& app, bool of_project, std::string verb, const char*
 Action define_create_project(CLI::App& app) {
   const auto names = std::make_shared<Names>();
   add_project(app, *names);
-  app.add_option("--description", names->description, "what it is about");
+  app.add_option("--description", names->description, "Description of the project");
   app.add_option("--key", names->key,
-                 "a short name: at most five of A-Z and 0-9; made from the name if absent");
+                 "Short name of at most five letters A-Z and digits (default: made from the name)");
   add_output_flags(app, names->form);
   return [names](Session& session) -> Result<int> {
     DET_TRY(const auto workspace, find_workspace(session, names->workspace));
@@ -266,7 +274,7 @@ Result<json::array> experiments_in(Session& session, const json::value& project,
   return session.pages("/api/v1/experiments", query, "experiments", 200);
 }
 
-constexpr const char* kAllExperiments = "archived experiments and those of others, too";
+constexpr const char* kAllExperiments = "Include archived experiments and those of other users";
 
 /// The project, then its experiments.
 Action define_describe_project(CLI::App& app) {
@@ -303,16 +311,17 @@ Action define_list_experiments(CLI::App& app) {
 Action define_edit_project(CLI::App& app) {
   const auto names = std::make_shared<Names>();
   add_project(app, *names);
-  auto* name = app.add_option("--new_name,--name", names->new_name, "its new name")->type_name("NAME");
-  auto* description = app.add_option("--description", names->description, "what it is about");
-  auto* key = app.add_option("--key", names->key, "its short name");
+  auto* name =
+      app.add_option("--new_name,--name", names->new_name, "New name of the project")->type_name("NAME");
+  auto* description = app.add_option("--description", names->description, "New description of the project");
+  auto* key = app.add_option("--key", names->key, "New short name of the project");
   const auto given = [](const CLI::Option* option) { return option->count() > 0; };
   return [names, name, description, key, given](Session& session) -> Result<int> {
     json::object change;
     if (given(name)) change["name"] = names->new_name;
     if (given(description)) change["description"] = names->description;
     if (given(key)) change["key"] = names->key;
-    if (change.empty()) return invalid_argument("say what shall change: --name, --description or --key");
+    if (change.empty()) return invalid_argument("nothing to change; give --name, --description or --key");
     DET_TRY(const auto project, find_project(session, names->workspace, names->project));
     DET_TRY(const auto changed, session.patch(path_of("projects", project), change));
     session.console().line("Changed project '{}'", text_at(changed, "project.name"));
@@ -331,7 +340,7 @@ Action project_verb(CLI::App& app, const char* verb, const char* done) {
 
 Action define_move(CLI::App& app) {
   const auto names = std::make_shared<Names>();
-  app.add_option("experiment_id", names->experiment, "which experiment")
+  app.add_option("experiment_id", names->experiment, "ID of the experiment")
       ->type_name("EXPERIMENT_ID")
       ->required();
   add_project(app, *names);
@@ -345,59 +354,59 @@ Action define_move(CLI::App& app) {
 }
 
 Command workspace_commands() {
-  return {
-      .names = {"workspace", "w"},
-      .help = "manage workspaces, which hold projects",
-      .example = "det workspace create vision\ndet project create vision detectors",
-      .children = {{{"list", "ls"}, "list workspaces", "", define_list_workspaces},
-                   {{"list-projects", "lp"}, "list the projects of a workspace", "", define_list_projects},
-                   {{"list-pools"}, "list where its experiments can run", "", define_list_pools},
-                   {{"list-members"}, "list who has a role in it", "", define_list_members},
-                   {{"create"}, "create workspace", "det workspace create vision", define_create_workspace},
-                   {{"describe"}, "describe workspace", "", define_describe_workspace},
-                   {{"edit"},
-                    "rename workspace, or change its pools and where it keeps checkpoints",
-                    "det workspace edit vision --default-compute-pool gpu",
-                    define_edit_workspace},
-                   {{"delete"},
-                    "delete workspace",
-                    "",
-                    [](CLI::App& app) { return workspace_verb(app, "delete", "Deleted"); }},
-                   {{"archive"},
-                    "archive workspace",
-                    "",
-                    [](CLI::App& app) { return workspace_verb(app, "archive", "Archived"); }},
-                   {{"unarchive"},
-                    "unarchive workspace",
-                    "",
-                    [](CLI::App& app) { return workspace_verb(app, "unarchive", "Unarchived"); }}},
-      .default_child = "list"};
+  return {.names = {"workspace", "w"},
+          .help = "Manage workspaces",
+          .example = "det workspace create vision\ndet project create vision detectors",
+          .children =
+              {{{"list", "ls"}, "List workspaces", "", define_list_workspaces},
+               {{"list-projects", "lp"}, "List the projects of a workspace", "", define_list_projects},
+               {{"list-pools"}, "List the resource pools of a workspace", "", define_list_pools},
+               {{"list-members"}, "List the members of a workspace and their roles", "", define_list_members},
+               {{"create"}, "Create a workspace", "det workspace create vision", define_create_workspace},
+               {{"describe"}, "Describe a workspace", "", define_describe_workspace},
+               {{"edit"},
+                "Edit a workspace",
+                "det workspace edit vision --default-compute-pool gpu",
+                define_edit_workspace},
+               {{"delete"},
+                "Delete a workspace",
+                "",
+                [](CLI::App& app) { return workspace_verb(app, "delete", "Deleted"); }},
+               {{"archive"},
+                "Archive a workspace",
+                "",
+                [](CLI::App& app) { return workspace_verb(app, "archive", "Archived"); }},
+               {{"unarchive"},
+                "Unarchive a workspace",
+                "",
+                [](CLI::App& app) { return workspace_verb(app, "unarchive", "Unarchived"); }}},
+          .default_child = "list"};
 }
 
 Command project_commands() {
   return {.names = {"project", "p"},
-          .help = "manage projects, which hold experiments",
+          .help = "Manage projects",
           .example = "det project create vision detectors --description 'boxes in pictures'",
-          .children = {{{"list", "ls"}, "list the projects of a workspace", "", define_list_projects},
+          .children = {{{"list", "ls"}, "List the projects of a workspace", "", define_list_projects},
                        {{"list-experiments", "le"},
-                        "list the experiments of a project",
+                        "List the experiments of a project",
                         "det project list-experiments vision detectors --all",
                         define_list_experiments},
-                       {{"create"}, "create project", "", define_create_project},
+                       {{"create"}, "Create a project", "", define_create_project},
                        {{"describe"},
-                        "describe project",
+                        "Describe a project",
                         "det project describe vision detectors --all",
                         define_describe_project},
-                       {{"edit"}, "edit project", "", define_edit_project},
+                       {{"edit"}, "Edit a project", "", define_edit_project},
                        {{"delete"},
-                        "delete project",
+                        "Delete a project",
                         "",
                         [](CLI::App& app) { return project_verb(app, "delete", "Deleted"); }},
                        {{"archive"},
-                        "archive project",
+                        "Archive a project",
                         "",
                         [](CLI::App& app) { return project_verb(app, "archive", "Archived"); }},
-                       {{"unarchive"}, "unarchive project", "", [](CLI::App& app) {
+                       {{"unarchive"}, "Unarchive a project", "", [](CLI::App& app) {
                           return project_verb(app, "unarchive", "Unarchived");
                         }}}};
 }

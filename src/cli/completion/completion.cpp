@@ -80,7 +80,7 @@ const CLI::Option* expected(const CLI::App& app, const std::vector<std::string>&
 Candidates of_command(const Command& group, const Command& command, const std::vector<std::string>& typed,
                       const std::string& prefix, const AskMaster& ask) {
   CLI::App app;
-  app.set_help_flag("-h,--help", "print this help and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
   const auto action = command.define(app);
   if (prefix.starts_with('-')) return complete_option(app, prefix);
   const auto* option = expected(app, typed);
@@ -103,10 +103,10 @@ Candidates children_of(const Command& group, const std::string& prefix) {
 
 Candidates globals(const std::string& prefix) {
   Candidates candidates;
-  add(candidates, prefix, "--master", "address of the master");
-  add(candidates, prefix, "--user", "run as this user");
-  add(candidates, prefix, "--version", "print the version and exit");
-  add(candidates, prefix, "--help", "print this help and exit");
+  add(candidates, prefix, "--master", "Address of the master");
+  add(candidates, prefix, "--user", "Run as this user");
+  add(candidates, prefix, "--version", "Print the version and exit");
+  add(candidates, prefix, "--help", "Print this help and exit");
   return candidates;
 }
 
@@ -154,14 +154,14 @@ Result<std::string> completion_script(const std::string& shell) {
   if (shell == "bash") return kBash;
   if (shell == "zsh") return kZsh;
   if (shell == "fish") return kFish;
-  return invalid_argument("shell is '{}'; must be bash, zsh or fish", shell);
+  return invalid_argument("shell is '{}'; it must be bash, zsh or fish", shell);
 }
 
 namespace {
 
 Action define_completion(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
-  app.add_option("shell", *shell, "bash, zsh or fish")
+  app.add_option("shell", *shell, "Shell to print the script for: bash, zsh or fish")
       ->type_name("SHELL")
       ->required()
       ->check([](const std::string& name) {
@@ -179,7 +179,7 @@ Action define_completion(CLI::App& app) {
 
 Command completion_command() {
   return {.names = {"completion"},
-          .help = "print a script that completes commands, options and ids in a shell",
+          .help = "Print a completion script for a shell",
           .example =
               "source <(det completion bash)      in ~/.bashrc\n"
               "source <(det completion zsh)       in ~/.zshrc\n"

@@ -118,7 +118,7 @@ TEST(Completion, TheProgramAnswersItsOwnScripts) {
     EXPECT_THAT(run_words({"completion", shell}, {}).out, HasSubstr("det complete-words")) << shell;
   EXPECT_EQ(run_words({"completion", "tcsh"}, {}).code, 2);
   EXPECT_THAT(run_words({"completion", "tcsh"}, {}).err,
-              HasSubstr("shell is 'tcsh'; must be bash, zsh or fish"));
+              HasSubstr("shell is 'tcsh'; it must be bash, zsh or fish"));
   EXPECT_TRUE(master.asked().empty());
 }
 

@@ -33,8 +33,8 @@ Result<void> unpack(const fs::path& archive, const fs::path& directory) {
       writer.get(), ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT);
   const auto broken = [&](::archive* where) {
     const char* text = ::archive_error_string(where);
-    return invalid_argument("the archive {} cannot be unpacked: {}", archive.string(),
-                            text == nullptr ? "it is broken" : text);
+    return invalid_argument("cannot unpack the archive {}: {}", archive.string(),
+                            text == nullptr ? "it is damaged" : text);
   };
   if (::archive_read_open_filename(reader.get(), archive.c_str(), 64 * 1024) != ARCHIVE_OK)
     return broken(reader.get());
@@ -48,8 +48,9 @@ Result<void> unpack(const fs::path& archive, const fs::path& directory) {
     const auto type = ::archive_entry_filetype(entry);
     if (!stays_inside(path) || (type != AE_IFREG && type != AE_IFDIR) ||
         ::archive_entry_hardlink(entry) != nullptr)
-      return invalid_argument("the archive {} has the entry '{}', which is not a file or directory inside it",
-                              archive.string(), path.string());
+      return invalid_argument(
+          "the archive {} has the unsafe entry '{}', which is not a file or directory inside the archive",
+          archive.string(), path.string());
     ::archive_entry_set_pathname(entry, (directory / path).c_str());
     ::archive_entry_set_perm(entry, type == AE_IFDIR ? 0755 : 0644);
     if (::archive_write_header(writer.get(), entry) < ARCHIVE_WARN) return broken(writer.get());

@@ -58,7 +58,7 @@ class Packer {
     if (::stat(directory.c_str(), &status) != 0) return {};
     const auto identity = std::pair(status.st_dev, status.st_ino);
     if (!open_directories_.insert(identity).second) {
-      skip(prefix.substr(0, prefix.size() - 1), "a link to a directory that holds it");
+      skip(prefix.substr(0, prefix.size() - 1), "a link to a parent directory");
       return {};
     }
     for (const auto& name : names_in(directory, prefix)) {
@@ -81,7 +81,7 @@ class Packer {
     const bool is_directory = S_ISDIR(status.st_mode);
     if (rules_.ignored(path, is_directory)) return {};
     if (!is_directory && !S_ISREG(status.st_mode)) {
-      skip(path, "it is no file");
+      skip(path, "not a file or directory");
       return {};
     }
     ContextEntry entry{.path = path,
@@ -101,7 +101,7 @@ class Packer {
       if (context_.bytes > bytes_max_) return too_large();
     }
     if (!paths_.insert(path).second)
-      return invalid_argument("Path '{}' would be in the model definition twice", path);
+      return invalid_argument("Path '{}' would be in the model definition twice; remove one --include", path);
     context_.entries.push_back(std::move(entry));
     if (progress_) progress_(context_.bytes, context_.entries.size());
     if (is_directory) return add_directory(file, path + '/');

@@ -108,10 +108,10 @@ TEST(PackContext, TakesLinksForWhatTheyPointTo) {
   fs::create_symlink(".", directory.path() + "/loop");
   const auto context = pack_context(directory.path(), {}).value();
   EXPECT_EQ(paths(context), (std::vector<std::string>{"a.py", "b.py", "loop/", "shared/", "shared/lib.py"}));
-  EXPECT_EQ(context.skipped,
-            (std::vector<std::string>{
-                "Error reading 'broken', skipping this file.",
-                "Error reading 'loop' (a link to a directory that holds it), skipping this file."}));
+  EXPECT_EQ(
+      context.skipped,
+      (std::vector<std::string>{"Error reading 'broken', skipping this file.",
+                                "Error reading 'loop' (a link to a parent directory), skipping this file."}));
 }
 
 TEST(PackContext, SkipsAndNamesWhatCannotBeRead) {
@@ -121,7 +121,7 @@ TEST(PackContext, SkipsAndNamesWhatCannotBeRead) {
   const auto context = pack_context(directory.path(), {}).value();
   EXPECT_EQ(paths(context), std::vector<std::string>{"a.py"});
   EXPECT_EQ(context.skipped,
-            std::vector<std::string>{"Error reading 'pipe' (it is no file), skipping this file."});
+            std::vector<std::string>{"Error reading 'pipe' (not a file or directory), skipping this file."});
   if (::getuid() == 0) GTEST_SKIP() << "the superuser may read every file";
   ::chmod(directory.write("secret", "s").c_str(), 0);
   EXPECT_EQ(pack_context(directory.path(), {}).value().skipped[1],
@@ -164,7 +164,7 @@ TEST(PackContext, PutsIncludesAtTheTopOnce) {
             (std::vector<std::string>{"a.py", "extra.py", "tools/", "tools/t.py"}));
   EXPECT_EQ(paths(pack_context("", {extra}).value()), std::vector<std::string>{"extra.py"});
   EXPECT_EQ(pack_context(directory.path(), {other.write("x/a.py", "2")}).error().message(),
-            "Path 'a.py' would be in the model definition twice");
+            "Path 'a.py' would be in the model definition twice; remove one --include");
 }
 
 TEST(PackContext, IsSentAsTheMasterTakesIt) {

@@ -80,9 +80,9 @@ std::string public_url(std::string url) {
 
 Result<GitOrigin> git_origin(const std::string& directory) {
   if (!git(directory, {"--version"}))
-    return failed_precondition("--git needs the program git, and a directory to ask it about");
+    return failed_precondition("--git needs the program git and MODEL_DEF, a directory in a git repository");
   if (!git(directory, {"rev-parse", "--show-toplevel"}))
-    return failed_precondition("Git repository not found: '{}' is in no git working directory", directory);
+    return failed_precondition("Git repository not found: '{}' is not in a git working directory", directory);
   const auto changes = git(directory, {"status", "--porcelain"});
   if (!changes || !changes->empty())
     return failed_precondition(
@@ -98,7 +98,9 @@ Result<GitOrigin> git_origin(const std::string& directory) {
   const auto date = git(directory, {"log", "-1", "--pretty=format:%cI"});
   const auto branch = git(directory, {"symbolic-ref", "--short", "--quiet", "HEAD"});
   if (!remote || !commit || !committer || !date)
-    return failed_precondition("Git cannot tell the remote and commit of '{}'", directory);
+    return failed_precondition(
+        "Git cannot find the remote or the commit of '{}'; check its 'git status' and 'git remote -v'",
+        directory);
   return GitOrigin{public_url(*remote), *commit, *committer, *date, branch.value_or(""), false};
 }
 

@@ -12,7 +12,7 @@ namespace {
 // pause, kill, …: POST experiments/{id}/<verb>, then a line.
 Action define_verb(CLI::App& app, const char* verb, const char* done) {
   const auto id = std::make_shared<std::int64_t>();
-  app.add_option("experiment_id", *id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("experiment_id", *id, "ID of the experiment")->type_name("EXPERIMENT_ID")->required();
   return [id, verb, done](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.post(fmt::format("{}/{}", experiment_path(*id), verb)));
     session.console().line("{} experiment {}", done, *id);
@@ -26,10 +26,13 @@ Action define_label(CLI::App& app, bool add) {
     std::string label;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
-  app.add_option("label", options->label, "which label")->type_name("LABEL")->required();
+  app.add_option("experiment_id", options->id, "ID of the experiment")
+      ->type_name("EXPERIMENT_ID")
+      ->required();
+  app.add_option("label", options->label, "Label")->type_name("LABEL")->required();
   return [options, add](Session& session) -> Result<int> {
-    if (trim(options->label).empty()) return invalid_argument("the label is empty");
+    if (trim(options->label).empty())
+      return invalid_argument("the label is empty; give at least one character that is not a space");
     const auto path = experiment_path(options->id) + "/labels/" + url_encode(options->label);
     DET_TRY(const auto answer, add ? session.put(path) : session.del(path));
     if (add)
@@ -69,7 +72,9 @@ Action define_label_list(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("experiment_id", options->id, "ID of the experiment")
+      ->type_name("EXPERIMENT_ID")
+      ->required();
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.get(experiment_path(options->id)));
@@ -90,14 +95,16 @@ Action define_delete(CLI::App& app) {
     bool yes = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
-  app.add_flag("-y,--yes", options->yes, "do not ask");
+  app.add_option("experiment_id", options->id, "ID of the experiment")
+      ->type_name("EXPERIMENT_ID")
+      ->required();
+  app.add_flag("-y,--yes", options->yes, "Skip the confirmation prompt");
   return [options](Session& session) -> Result<int> {
     if (!options->yes &&
-        !session.console().confirm(fmt::format(
-            "This deletes experiment {} for good: its logs, metrics and checkpoints. To only hide it, use "
-            "'det experiment archive {}'.\nDo you wish to proceed?",
-            options->id, options->id))) {
+        !session.console().confirm(fmt::format("This permanently deletes experiment {} with its logs, "
+                                               "metrics and checkpoints. To hide it instead, "
+                                               "run: det experiment archive {}\nDo you wish to proceed?",
+                                               options->id, options->id))) {
       session.console().line("Aborting experiment deletion.");
       return 0;
     }
@@ -109,7 +116,7 @@ Action define_delete(CLI::App& app) {
 
 Action define_delete_tb_files(CLI::App& app) {
   const auto id = std::make_shared<std::int64_t>();
-  app.add_option("experiment_id", *id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("experiment_id", *id, "ID of the experiment")->type_name("EXPERIMENT_ID")->required();
   return [id](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.del(experiment_path(*id) + "/tensorboard-files"));
     session.console().line("Deletion of the TensorBoard files of experiment {} is in progress", *id);

@@ -15,13 +15,16 @@ Action define_continue(CLI::App& app) {
     bool follow = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
-  app.add_option("--config-file", options->config_file, "what is to be different (YAML)")->type_name("FILE");
+  app.add_option("experiment_id", options->id, "ID of the experiment")
+      ->type_name("EXPERIMENT_ID")
+      ->required();
+  app.add_option("--config-file", options->config_file, "Configuration file with the changed settings (YAML)")
+      ->type_name("FILE");
   app.add_option("--config", options->overrides,
-                 "the same for one setting, as searcher.max_length.batches=2000")
+                 "Change a setting, such as searcher.max_length.batches=2000; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  app.add_flag("-f,--follow-first-trial", options->follow, "show the trial's log until it ends");
+  app.add_flag("-f,--follow-first-trial", options->follow, "Follow the log of the trial until it ends");
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto document, read_experiment_document(options->config_file, options->overrides));
     json::object body;

@@ -46,7 +46,7 @@ std::vector<std::string> local_program(Session& session, const ExperimentDocumen
 // Replaces this process by the local test run.
 Result<int> run_locally(Session& session, const CreateOptions& options, const ExperimentDocument& document) {
   if (options.model_directory.empty())
-    return invalid_argument("--local needs the directory of the model definition");
+    return invalid_argument("--local needs MODEL_DEF, the directory of the model definition");
   if (!std::filesystem::is_directory(options.model_directory))
     return invalid_argument("Path '{}' must be a directory", options.model_directory);
   auto config_file = options.config_file;
@@ -69,8 +69,8 @@ Result<int> run_locally(Session& session, const CreateOptions& options, const Ex
   session.console().flush();
   ::execvp(argv[0], argv.data());
   return fail(ErrorCode::Unavailable, "cannot start {}: {}; set {}", program[0], std::strerror(errno),
-              program.size() == 2 ? "DET_TRIAL_PROGRAM to det-trial, which runs trials in C++"
-                                  : "DET_PYTHON to the Python that has the package determined");
+              program.size() == 2 ? "DET_TRIAL_PROGRAM to the path of det-trial"
+                                  : "DET_PYTHON to a Python that has the package determined");
 }
 
 Result<json::array> pack(Console& console, const CreateOptions& options) {
@@ -116,8 +116,7 @@ void show_warnings(Console& console, const json::value& answer) {
     const auto name = cell_text(warning);
     if (name == "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED")
       console.note(fmt::format(
-          "Warning: the experiment can never run on the cluster as it is now{}{}; it waits until that "
-          "changes.",
+          "Warning: no agent of the cluster can run the experiment{}{}; it waits until one can.",
           text_at(answer, "launchReason").empty() ? "" : ": it ", text_at(answer, "launchReason")));
     else
       console.note("Warning: " + name);
@@ -178,33 +177,34 @@ Result<int> create(Session& session, const CreateOptions& options) {
 
 Action define_create(CLI::App& app) {
   const auto options = std::make_shared<CreateOptions>();
-  app.add_option("config_file", options->config_file, "the experiment's configuration (YAML)")
+  app.add_option("config_file", options->config_file, "Configuration file of the experiment (YAML)")
       ->type_name("CONFIG_FILE")
       ->required();
-  app.add_option("model_def", options->model_directory, "the directory of the model definition")
+  app.add_option("model_def", options->model_directory, "Directory of the model definition")
       ->type_name("MODEL_DEF");
   auto* follow = app.add_flag("-f,--follow-first-trial,--follow", options->follow,
-                              "show the first trial's log until it ends");
-  auto* paused = app.add_flag("--paused", options->paused, "do not activate");
-  auto* test =
-      app.add_flag("-t,--test-mode,--test", options->test,
-                   "train one batch, validate and checkpoint, to see that the model definition works");
-  app.add_flag("--local", options->local, "run here, without a cluster; with --test");
-  app.add_option("--config", options->overrides, "set one setting: searcher.max_trials=4")
+                              "Follow the log of the first trial until it ends");
+  auto* paused = app.add_flag("--paused", options->paused, "Create the experiment paused");
+  auto* test = app.add_flag("-t,--test-mode,--test", options->test,
+                            "Test the model definition: train one batch, validate and checkpoint");
+  app.add_flag("--local", options->local, "Run on this machine, without a cluster; needs --test");
+  app.add_option("--config", options->overrides,
+                 "Override a setting, such as searcher.max_trials=4; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  app.add_option("-i,--include", options->includes, "a further file or directory for the model definition")
+  app.add_option("-i,--include", options->includes,
+                 "Additional file or directory for the model definition; may be repeated")
       ->type_name("PATH")
       ->allow_extra_args(false);
-  app.add_option("--template", options->template_name, "configuration template to start from")
-      ->type_name("NAME");
-  app.add_option("--project_id,--project-id", options->project_id, "put the experiment into this project")
+  app.add_option("--template", options->template_name, "Configuration template to apply")->type_name("NAME");
+  app.add_option("--project_id,--project-id", options->project_id, "ID of the project of the experiment")
       ->type_name("N");
-  add_refused(app, "-p,--publish",
-              "the master forwards nothing to the ports of trials; what shall be reached from here runs as a "
-              "notebook, a shell or a TensorBoard",
-              true);
-  app.add_flag("-g,--git", options->git, "refuse files that differ from a pushed git commit");
+  add_refused(
+      app, "-p,--publish",
+      "the master does not forward ports of trials; to reach a server from here, run it in a notebook or "
+      "a shell",
+      true);
+  app.add_flag("-g,--git", options->git, "Require a clean git working directory, and record its commit");
   follow->excludes(paused)->excludes(test);
   return [options](Session& session) { return create(session, *options); };
 }

@@ -25,7 +25,8 @@ Result<std::vector<std::int64_t>> parse_ids(const std::string& text) {
   for (const auto& part : split(text, ',')) {
     const auto id = json::to_int64(json::value(trim(part)));
     if (!id || *id < 1)
-      return invalid_argument("'{}' is no experiment id; ids are numbers from 1, separated by commas", part);
+      return invalid_argument(
+          "'{}' is not an experiment ID; give one ID or several separated by commas, such as 7,8", part);
     ids.push_back(*id);
   }
   return ids;
@@ -104,12 +105,12 @@ Result<int> describe(Session& session, const DescribeOptions& options) {
 
 Action define_describe(CLI::App& app) {
   const auto options = std::make_shared<DescribeOptions>();
-  app.add_option("experiment_ids", options->ids, "which experiments: 7 or 7,8")
+  app.add_option("experiment_ids", options->ids, "IDs of the experiments, separated by commas: 7 or 7,8")
       ->type_name("EXPERIMENT_IDS")
       ->required();
-  app.add_flag("--metrics", options->metrics, "a column for each metric");
+  app.add_flag("--metrics", options->metrics, "Show a column for each metric");
   add_output_flags(app, options->form);
-  app.add_option("--outdir", options->directory, "write the tables as CSV files there")
+  app.add_option("--outdir", options->directory, "Write the tables as CSV files into this directory")
       ->type_name("DIR")
       ->excludes("--csv")
       ->excludes("--json")

@@ -40,7 +40,7 @@ bool counts_steps(const json::object& document) {
 Result<std::string> read_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
-    return invalid_argument("the configuration file {} is a directory", path);
+    return invalid_argument("the configuration file {} is a directory; give a YAML file", path);
   std::ifstream file(path, std::ios::binary);
   if (!file) return not_found("cannot open the configuration file {}: {}", path, std::strerror(errno));
   return std::string{std::istreambuf_iterator<char>(file), {}};

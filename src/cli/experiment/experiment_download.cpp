@@ -27,8 +27,10 @@ Result<int> download(Session& session, const DownloadOptions& options) {
                                         {{"states", "STATE_COMPLETED"}}, "checkpoints", 1000));
   const auto best = best_checkpoints(all, options.top, options.order);
   if (best.empty())
-    return not_found("experiment {} has no checkpoint with a value of {}", options.id,
-                     options.order.metric.empty() ? "its searcher's metric" : options.order.metric);
+    return not_found(
+        "experiment {} has no checkpoint with a value of {}; 'det experiment list-checkpoints' shows what it "
+        "has",
+        options.id, options.order.metric.empty() ? "its searcher's metric" : options.order.metric);
   for (const auto& checkpoint : best) {
     const auto directory = fs::path(options.directory) / text_at(checkpoint, "uuid");
     if (auto done = download_checkpoint(session, checkpoint, directory); !done)
@@ -61,26 +63,31 @@ Result<int> download_model_definition(Session& session, std::int64_t id,
 
 Action define_download(CLI::App& app) {
   const auto options = std::make_shared<DownloadOptions>();
-  app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("experiment_id", options->id, "ID of the experiment")
+      ->type_name("EXPERIMENT_ID")
+      ->required();
   app.add_option("-o,--output-dir", options->directory,
-                 "one directory for each checkpoint goes there (checkpoints)")
+                 "Directory for the checkpoints, one subdirectory each (default: checkpoints)")
       ->type_name("DIR");
-  app.add_option("--top-n", options->top, "how many of the best (1)")->type_name("N")->check(at_least(1));
+  app.add_option("--top-n", options->top, "Number of best checkpoints (default: 1)")
+      ->type_name("N")
+      ->check(at_least(1));
   auto* sort = app.add_option("--sort-by", options->order.metric,
-                              "best by this validation metric, not by the searcher's")
+                              "Validation metric to sort by (default: the searcher's metric)")
                    ->type_name("METRIC");
-  app.add_option("--smaller-is-better", options->order.smaller_is_better, "with --sort-by: true or false")
+  app.add_option("--smaller-is-better", options->order.smaller_is_better,
+                 "Direction of the --sort-by metric: true or false")
       ->type_name("BOOL")
       ->needs(sort);
-  app.add_flag("-q,--quiet", options->quiet, "print the paths only");
+  app.add_flag("-q,--quiet", options->quiet, "Print only the paths");
   return [options](Session& session) { return download(session, *options); };
 }
 
 Action define_download_model_def(CLI::App& app) {
   const auto id = std::make_shared<std::int64_t>();
   const auto directory = std::make_shared<std::string>(".");
-  app.add_option("experiment_id", *id, "which experiment")->type_name("EXPERIMENT_ID")->required();
-  app.add_option("-o,--output-dir", *directory, "where to write the archive (.)")->type_name("DIR");
+  app.add_option("experiment_id", *id, "ID of the experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("-o,--output-dir", *directory, "Directory for the archive (default: .)")->type_name("DIR");
   return [id, directory](Session& session) { return download_model_definition(session, *id, *directory); };
 }
 

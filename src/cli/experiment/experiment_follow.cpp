@@ -84,7 +84,7 @@ Result<json::value> wait_for_first_trial(Session& session, std::int64_t experime
     const auto state = text_at(answer, "experiment.state");
     if (is_terminal(state)) {
       const auto error = text_at(answer, "experiment.error");
-      return failed_precondition("experiment {} ended in the state {} before its first trial began{}",
+      return failed_precondition("experiment {} ended in state {} before its first trial began{}",
                                  experiment_id, cell_text(state_cell(json::value(state))),
                                  error.empty() ? "" : ": " + error);
     }
@@ -139,7 +139,7 @@ Result<int> follow_first_trial(Session& session, std::int64_t experiment_id) {
   console.clear_status();
   console.good(fmt::format("Trial log stream ended. To reopen log stream, run: det trial logs -f {}", id));
   if (state != "STATE_ERROR") return 0;
-  console.fail(fmt::format("Trial {} ended in the state ERROR", id));
+  console.fail(fmt::format("Trial {} ended in state ERROR", id));
   if (const auto now = session.get(experiment_path(experiment_id)); now)
     if (const auto error = text_at(*now, "experiment.error"); !error.empty()) console.fail(error);
   return 1;
@@ -151,8 +151,11 @@ Action define_wait(CLI::App& app) {
     double interval = 5;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
-  app.add_option("--polling-interval", options->interval, "longest time between two looks, in seconds (5)")
+  app.add_option("experiment_id", options->id, "ID of the experiment")
+      ->type_name("EXPERIMENT_ID")
+      ->required();
+  app.add_option("--polling-interval", options->interval,
+                 "Maximum time between polls in seconds (default: 5)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.01, 86400.0));
   return [options](Session& session) { return wait(session, options->id, options->interval); };
@@ -164,7 +167,9 @@ Action define_experiment_logs(CLI::App& app) {
     LogOptions logs;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("experiment_id", options->id, "ID of the experiment")
+      ->type_name("EXPERIMENT_ID")
+      ->required();
   add_log_flags(app, options->logs);
   return [options](Session& session) -> Result<int> {
     DET_TRY(auto trial, options->logs.follow ? wait_for_first_trial(session, options->id)

@@ -115,8 +115,8 @@ Result<int> list_checkpoints(Session& session, std::int64_t id, std::optional<st
 
 Action define_list(CLI::App& app) {
   const auto options = std::make_shared<ListOptions>();
-  app.add_flag("-a,--all", options->all, "archived ones and those of other users, too");
-  app.add_flag("--show_project,--show-project", options->show_project, "show workspace and project");
+  app.add_flag("-a,--all", options->all, "Include archived experiments and those of other users");
+  app.add_flag("--show_project,--show-project", options->show_project, "Show the workspace and the project");
   add_paging_flags(app, options->paging);
   add_output_flags(app, options->form);
   return [options](Session& session) { return list(session, *options); };
@@ -126,7 +126,7 @@ Action define_list_trials(CLI::App& app) {
   const auto id = std::make_shared<std::int64_t>();
   const auto paging = std::make_shared<Paging>(Paging{.limit = 1000});
   const auto form = std::make_shared<OutputForm>();
-  app.add_option("experiment_id", *id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("experiment_id", *id, "ID of the experiment")->type_name("EXPERIMENT_ID")->required();
   add_paging_flags(app, *paging);
   add_output_flags(app, *form);
   return [id, paging, form](Session& session) { return list_trials(session, *id, *paging, *form); };
@@ -136,8 +136,9 @@ Action define_list_checkpoints(CLI::App& app) {
   const auto id = std::make_shared<std::int64_t>();
   const auto best = std::make_shared<std::optional<std::size_t>>();
   const auto form = std::make_shared<OutputForm>();
-  app.add_option("experiment_id", *id, "which experiment")->type_name("EXPERIMENT_ID")->required();
-  app.add_option("--best", *best, "only the N best by the searcher's metric")->type_name("N");
+  app.add_option("experiment_id", *id, "ID of the experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("--best", *best, "Show only the N best checkpoints by the searcher's metric")
+      ->type_name("N");
   add_output_flags(app, *form);
   return [id, best, form](Session& session) { return list_checkpoints(session, *id, *best, *form); };
 }
@@ -145,7 +146,7 @@ Action define_list_checkpoints(CLI::App& app) {
 Action define_config(CLI::App& app) {
   const auto id = std::make_shared<std::int64_t>();
   const auto form = std::make_shared<OutputForm>();
-  app.add_option("experiment_id", *id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("experiment_id", *id, "ID of the experiment")->type_name("EXPERIMENT_ID")->required();
   add_document_flags(app, *form);
   return [id, form](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.get(experiment_path(*id)));

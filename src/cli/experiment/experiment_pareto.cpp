@@ -37,9 +37,11 @@ Result<int> show_front(Session& session, const ParetoOptions& options) {
 
 Action define_pareto(CLI::App& app) {
   const auto options = std::make_shared<ParetoOptions>();
-  app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("experiment_id", options->id, "ID of the experiment")
+      ->type_name("EXPERIMENT_ID")
+      ->required();
   app.add_option("--metric", options->metrics,
-                 "a validation metric, smaller is better; accuracy:max where larger is")
+                 "Validation metric to minimize; NAME:max to maximize, such as accuracy:max; may be repeated")
       ->type_name("NAME[:min|:max]")
       ->allow_extra_args(false)
       ->required();

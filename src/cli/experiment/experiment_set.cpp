@@ -19,14 +19,16 @@ struct Setting {
 
 std::shared_ptr<Setting> add_setting(CLI::App& app, const char* name, const char* help) {
   const auto setting = std::make_shared<Setting>();
-  app.add_option("experiment_id", setting->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("experiment_id", setting->id, "ID of the experiment")
+      ->type_name("EXPERIMENT_ID")
+      ->required();
   app.add_option(name, setting->value, help)->type_name("VALUE")->required();
   return setting;
 }
 
 // Sets a text of the experiment itself.
 Action define_text(CLI::App& app, const char* name) {
-  const auto setting = add_setting(app, name, "the new text");
+  const auto setting = add_setting(app, name, "New text");
   return [setting, name](Session& session) -> Result<int> {
     json::object change;
     change[name] = setting->value;
@@ -39,7 +41,7 @@ Action define_text(CLI::App& app, const char* name) {
 // Sets a number of a section: `resources` or `searcher`.
 Action define_number(CLI::App& app, const char* name, const char* wire_name, bool integer, bool may_be_none,
                      const char* section = "resources") {
-  const auto setting = add_setting(app, name, may_be_none ? "the new value, or none" : "the new value");
+  const auto setting = add_setting(app, name, may_be_none ? "New value, or none" : "New value");
   return [=](Session& session) -> Result<int> {
     const auto word = to_lower(setting->value);
     json::value value;
@@ -48,7 +50,7 @@ Action define_number(CLI::App& app, const char* name, const char* wire_name, boo
       const bool fits =
           parsed && (integer ? parsed->is_int64() : parsed->is_number()) && *json::to_double(*parsed) >= 0;
       if (!fits)
-        return invalid_argument("{} is '{}'; it must be {} not below 0{}", name, setting->value,
+        return invalid_argument("{} is '{}'; it must be {} of at least 0{}", name, setting->value,
                                 integer ? "an integer" : "a number", may_be_none ? ", or none" : "");
       value = *parsed;
     }
@@ -163,15 +165,15 @@ Result<int> set_gc_policy(Session& session, const GcPolicy& policy) {
 
 Action define_gc_policy(CLI::App& app) {
   const auto policy = std::make_shared<GcPolicy>();
-  app.add_option("experiment_id", policy->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
+  app.add_option("experiment_id", policy->id, "ID of the experiment")->type_name("EXPERIMENT_ID")->required();
   const auto add = [&](const char* flag, std::int64_t& value, const char* help) {
     app.add_option(flag, value, help)->type_name("N")->required()->check(at_least(0));
   };
   add("--save-experiment-best", policy->experiment_best,
-      "how many of the experiment's best checkpoints to keep");
-  add("--save-trial-best", policy->trial_best, "how many of each trial's best checkpoints to keep");
-  add("--save-trial-latest", policy->trial_latest, "how many of each trial's latest checkpoints to keep");
-  app.add_flag("-y,--yes", policy->yes, "do not ask");
+      "Number of best checkpoints of the experiment to keep");
+  add("--save-trial-best", policy->trial_best, "Number of best checkpoints of each trial to keep");
+  add("--save-trial-latest", policy->trial_latest, "Number of latest checkpoints of each trial to keep");
+  app.add_flag("-y,--yes", policy->yes, "Skip the confirmation prompt");
   return [policy](Session& session) { return set_gc_policy(session, *policy); };
 }
 
@@ -179,37 +181,36 @@ Action define_gc_policy(CLI::App& app) {
 
 std::vector<Command> set_commands() {
   return {
-      {{"name"}, "set name of experiment", "det experiment set name 7 baseline", define_name},
-      {{"description"}, "set description of experiment", "", define_description},
+      {{"name"}, "Set the name of an experiment", "det experiment set name 7 baseline", define_name},
+      {{"description"}, "Set the description of an experiment", "", define_description},
       {{"log-retention"},
-       "set for how many days after the end logs of experiment are kept",
+       "Set how long the logs of an experiment are kept",
        "det experiment set log-retention 7 --days 30\ndet experiment set log-retention 7 --forever",
        define_experiment_retention},
       {{"max-slots"},
-       "set max_slots of experiment",
+       "Set the maximum number of slots of an experiment",
        "det experiment set max-slots 7 4\ndet experiment set max-slots 7 none",
        define_max_slots},
-      {{"weight"}, "set weight of experiment", "", define_weight},
-      {{"priority"}, "set priority of experiment", "", define_priority},
+      {{"weight"}, "Set the weight of an experiment", "", define_weight},
+      {{"priority"}, "Set the priority of an experiment", "", define_priority},
       {{"max-trials"},
-       "set how many trials the search runs; of a completed experiment: extend its search",
+       "Set the number of trials of a search, or extend a completed search",
        "det experiment set max-trials 7 64",
        define_max_trials},
       {{"max-length"},
-       "set how far the trials train that are not over (of halving: the top rung), in the searcher's unit; "
-       "also max_time",
+       "Set how far trials train, in the unit of the searcher",
        "det experiment set max-length 7 2000",
        define_max_length},
       {{"max-concurrent-trials"},
-       "set how many trials train at a time; 0: no limit",
+       "Set how many trials run at the same time (0: no limit)",
        "det experiment set max-concurrent-trials 7 8",
        define_max_concurrent_trials},
       {{"num-rounds"},
-       "set how many rounds the population of a pbt search trains, while it lives",
+       "Set the number of rounds of a running pbt search",
        "det experiment set num-rounds 7 20",
        define_num_rounds},
       {{"gc-policy"},
-       "set checkpoint garbage collection policy of experiment",
+       "Set the checkpoint garbage collection policy of an experiment",
        "det experiment set gc-policy 7 --save-experiment-best 1 --save-trial-best 1 --save-trial-latest 0",
        define_gc_policy}};
 }

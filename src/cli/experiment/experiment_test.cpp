@@ -91,8 +91,7 @@ TEST(CreateExperiment, PassesItsFlagsOn) {
   EXPECT_EQ(outcome.out,
             "Preparing files to send to master... 2.2KB and 1 files\n"
             "Created experiment 8\n"
-            "Warning: the experiment can never run on the cluster as it is now; it waits until that "
-            "changes.\n");
+            "Warning: no agent of the cluster can run the experiment; it waits until one can.\n");
   const auto body = master.last_body("POST /api/v1/experiments");
   EXPECT_EQ(body.at("activate"), false);
   EXPECT_EQ(body.at("template"), "small");
@@ -165,7 +164,7 @@ TEST(CreateExperiment, ThatIsFollowedFailsWithItsTrial) {
   master.answer("GET /api/v1/trials/12", R"({"trial":{"id":12,"state":"STATE_ERROR"}})");
   const auto outcome = det("e create const.yaml . -f", master);
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_EQ(outcome.err, "Trial 12 ended in the state ERROR\ntrial 12 failed 5 times\n");
+  EXPECT_EQ(outcome.err, "Trial 12 ended in state ERROR\ntrial 12 failed 5 times\n");
 }
 
 TEST(CreateExperiment, LocallyNeedsTestMode) {
@@ -179,7 +178,7 @@ TEST(CreateExperiment, LocallyNeedsTestMode) {
 TEST(CreateExperiment, NeedsARepositoryForGit) {
   TestMaster master;
   const Tutorial tutorial;
-  EXPECT_THAT(det("e create const.yaml . --git", master).err, HasSubstr("is in no git working directory"));
+  EXPECT_THAT(det("e create const.yaml . --git", master).err, HasSubstr("is not in a git working directory"));
   EXPECT_TRUE(master.asked().empty());
 }
 
@@ -307,7 +306,7 @@ TEST(DescribeExperiment, ShowsThreeTablesOrWritesThem) {
   EXPECT_TRUE(std::filesystem::exists(directory.path() + "/workloads.csv"));
   const auto document = json::parse(det("e describe 7 --json", master).out).value();
   EXPECT_EQ(document.at(0).at("trials").at(0).at("workloads").as_array().size(), 1u);
-  EXPECT_THAT(det("e describe x", master).err, HasSubstr("'x' is no experiment id"));
+  EXPECT_THAT(det("e describe x", master).err, HasSubstr("'x' is not an experiment ID"));
 }
 
 TEST(WaitForExperiment, EndsWellOnlyIfTheExperimentDoes) {
@@ -344,7 +343,7 @@ TEST(ChangeExperiment, SaysWhatItDid) {
   EXPECT_EQ(master.last_body("PATCH /api/v1/experiments/7"),
             json::parse(R"({"searcher":{"maxTrials":64}})").value());
   EXPECT_THAT(det("e set priority 7 high", master).err,
-              HasSubstr("priority is 'high'; it must be an integer not below 0"));
+              HasSubstr("priority is 'high'; it must be an integer of at least 0"));
 }
 
 TEST(Experiment, ParetoListsWhatNothingElseBeats) {

@@ -77,13 +77,16 @@ Result<int> watch(Session& session, const WatchOptions& options) {
 
 Action define_watch(CLI::App& app) {
   const auto options = std::make_shared<WatchOptions>();
-  app.add_option("experiment_id", options->id, "which experiment")->type_name("EXPERIMENT_ID")->required();
-  app.add_option("--metric", options->metric, "whose curves are drawn (the searcher's metric)")
+  app.add_option("experiment_id", options->id, "ID of the experiment")
+      ->type_name("EXPERIMENT_ID")
+      ->required();
+  app.add_option("--metric", options->metric, "Metric to draw (default: the searcher's metric)")
       ->type_name("NAME");
-  app.add_option("--interval", options->interval, "seconds between two looks (1)")
+  app.add_option("--interval", options->interval, "Seconds between updates (default: 1)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 3600.0));
-  app.add_flag("--once", options->once, "show what is there now, and end; so it is in a pipe");
+  app.add_flag("--once", options->once,
+               "Print the current state once and exit; the default if the output is not a terminal");
   return [options](Session& session) -> Result<int> {
     if (session.console().out_tty() && !options->once) session.console().write("\x1b[2J");
     return watch(session, *options);

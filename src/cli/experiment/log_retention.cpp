@@ -19,17 +19,17 @@ struct Wish {
 Result<int> set_retention(Session& session, const char* noun, const Wish& wish) {
   if (wish.days.has_value() == wish.forever)
     return invalid_argument(
-        "{}: give one of --days N and --forever",
-        wish.forever ? "--days and --forever exclude each other" : "it is not said how long to keep the log");
+        "{}; give either --days N or --forever",
+        wish.forever ? "--days and --forever cannot be used together" : "no retention time given");
   const int days = wish.forever ? -1 : *wish.days;
   json::object body;
   body["numDays"] = days;
   DET_TRY([[maybe_unused]] const auto done,
           session.put(fmt::format("/api/v1/{}s/{}/retain_logs", noun, wish.id), body));
   if (days < 0)
-    session.console().line("The logs of {} {} are kept for ever", noun, wish.id);
+    session.console().line("The logs of {} {} are kept forever", noun, wish.id);
   else
-    session.console().line("The logs of {} {} are kept for {} days after the end", noun, wish.id, days);
+    session.console().line("The logs of {} {} are kept for {} days after it ends", noun, wish.id, days);
   return 0;
 }
 
@@ -37,13 +37,14 @@ template <bool kOfTrial>
 Action define_retention(CLI::App& app) {
   const auto wish = std::make_shared<Wish>();
   app.add_option(kOfTrial ? "trial_id" : "experiment_id", wish->id,
-                 kOfTrial ? "which trial" : "which experiment")
+                 kOfTrial ? "ID of the trial" : "ID of the experiment")
       ->type_name(kOfTrial ? "TRIAL_ID" : "EXPERIMENT_ID")
       ->required();
-  app.add_option("--days", wish->days, "days after the end; -1: for ever, 0: until logs are deleted next")
+  app.add_option("--days", wish->days,
+                 "Days to keep logs after the end; -1: forever, 0: until the next cleanup")
       ->type_name("N")
       ->check(CLI::Range(-1, 32767));
-  app.add_flag("--forever", wish->forever, "as long as the experiment is there");
+  app.add_flag("--forever", wish->forever, "Keep logs until the experiment is deleted");
   return
       [wish](Session& session) { return set_retention(session, kOfTrial ? "trial" : "experiment", *wish); };
 }

@@ -149,13 +149,14 @@ Action define_preview(CLI::App& app) {
     bool plot = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("config_file", options->file, "the experiment's configuration (YAML)")
+  app.add_option("config_file", options->file, "Configuration file of the experiment (YAML)")
       ->type_name("CONFIG_FILE")
       ->required();
-  app.add_option("--config", options->overrides, "set one setting: searcher.max_trials=4")
+  app.add_option("--config", options->overrides,
+                 "Override a setting, such as searcher.max_trials=4; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  app.add_flag("--plot", options->plot, "also draw how many trials train how far");
+  app.add_flag("--plot", options->plot, "Draw how many trials train how far");
   add_output_flags(app, options->form);
   return [options](Session& session) {
     return preview(session, options->file, options->overrides, options->form, options->plot);
@@ -166,7 +167,7 @@ Action define_preview(CLI::App& app) {
 
 Command preview_search_command() {
   return {.names = {"preview-search"},
-          .help = "preview search",
+          .help = "Preview the trials of a search",
           .example = "det preview-search adaptive.yaml",
           .define = define_preview};
 }

@@ -73,13 +73,13 @@ void plot(Console& console, const json::value& forecast) {
   std::int64_t waiting = 0;
   for (const auto& moment : moments) waiting = std::max(waiting, integer_at(moment, "waiting"));
   const auto slots = integer_at(forecast, "slots");
-  console.line("\nSlots in use, of {}, and trials that wait, of at most {}:", slots, waiting);
+  console.line("\nSlots in use (of {}) and waiting trials (at most {}):", slots, waiting);
   console.line("used  |{}|", blocks(moments, "slotsUsed", slots));
   console.line("wait  |{}|", blocks(moments, "waiting", waiting));
   const auto end = duration_text(number_at(forecast, "end"));
   console.line("       0{:>{}}", end, moments.size() - 1);
   for (const auto& experiment : list_at(forecast, "experiments")) {
-    console.line("\n{}: trials by the batches that they train", text_at(experiment, "name"));
+    console.line("\n{}: number of trials by trained batches", text_at(experiment, "name"));
     std::int64_t most = 1;
     for (const auto& row : list_at(experiment, "rows")) most = std::max(most, integer_at(row, "trials"));
     for (const auto& row : list_at(experiment, "rows")) {
@@ -115,19 +115,20 @@ Result<int> simulate(Session& session, const SimulateOptions& options) {
     return 0;
   }
   console.line(
-      "{} agents with {} slots, policy {}; {:.4g} s a batch, {:.4g} s to start, {:.4g} s a validation, "
-      "{:.4g} s a checkpoint",
+      "{} agents with {} slots in total, policy {}; {:.4g} s per batch, {:.4g} s per start, {:.4g} s per "
+      "validation, {:.4g} s per checkpoint",
       integer_at(answer, "agents"), integer_at(forecast, "slots"), text_at(answer, "policy"),
       number_at(costs, "secondsPerBatch"), number_at(costs, "startSeconds"),
       number_at(costs, "validationSeconds"), number_at(costs, "checkpointSeconds"));
   if (const auto curves = integer_at(answer, "curves"); curves > 0)
-    console.line("Results as the {} trials of experiment {} had them", curves, *options.from_experiment);
+    console.line("Metrics follow the curves of the {} trials of experiment {}", curves,
+                 *options.from_experiment);
   console.write(table.text());
   for (const auto& each : list_at(forecast, "experiments"))
     if (!text_at(each, "waitsFor").empty())
-      console.line("{} never ends: {}", text_at(each, "name"), text_at(each, "waitsFor"));
+      console.line("{} never completes: {}", text_at(each, "name"), text_at(each, "waitsFor"));
   const auto whole = number_at(forecast, "end") * static_cast<double>(integer_at(forecast, "slots"));
-  console.line("All of it takes {} and {} slot-hours; the slots are in use for {:.0f} % of that time.",
+  console.line("Total: {} and {} slot-hours; the slots are in use for {:.0f}% of the time.",
                duration_text(number_at(forecast, "end")), hours(number_at(forecast, "slotSeconds")),
                whole > 0 ? 100 * number_at(forecast, "slotSeconds") / whole : 0.0);
   if (options.plot) plot(console, forecast);
@@ -136,28 +137,35 @@ Result<int> simulate(Session& session, const SimulateOptions& options) {
 
 Action define_simulate(CLI::App& app) {
   const auto options = std::make_shared<SimulateOptions>();
-  app.add_option("config_file", options->files, "the experiments' configurations (YAML), submitted at once")
+  app.add_option("config_file", options->files,
+                 "Configuration files of the experiments (YAML), all submitted at the same time")
       ->type_name("CONFIG_FILE")
       ->required();
-  app.add_option("--config", options->overrides, "set one setting in all of them: searcher.max_trials=4")
+  app.add_option("--config", options->overrides,
+                 "Override a setting in all of them, such as searcher.max_trials=4; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  app.add_option("--agents", options->agents, "how many agents; else those of the pool, as they are now");
-  app.add_option("--slots-per-agent", options->slots_per_agent, "slots of each of them (1)");
-  app.add_option("--resource-pool", options->pool, "whose agents and policy");
-  app.add_option("--policy", options->policy, "fifo, round_robin, fair_share or priority; else the pool's");
-  auto* preemption =
-      app.add_flag("--preemption", options->preemption, "priority: whoever is less important gives way");
-  app.add_flag("--no-preemption", options->no_preemption, "priority: nobody gives way")->excludes(preemption);
-  app.add_option("--from-experiment", options->from_experiment, "learn costs and results from this one")
+  app.add_option("--agents", options->agents, "Number of agents (default: the current agents of the pool)");
+  app.add_option("--slots-per-agent", options->slots_per_agent, "Number of slots per agent (default: 1)");
+  app.add_option("--resource-pool", options->pool, "Resource pool whose agents and policy to use");
+  app.add_option("--policy", options->policy,
+                 "Scheduling policy: fifo, round_robin, fair_share or priority (default: the pool's)");
+  auto* preemption = app.add_flag("--preemption", options->preemption,
+                                  "With the policy priority: preempt less important trials");
+  app.add_flag("--no-preemption", options->no_preemption, "With the policy priority: preempt nothing")
+      ->excludes(preemption);
+  app.add_option("--from-experiment", options->from_experiment,
+                 "Experiment to take durations and metrics from")
       ->type_name("EXPERIMENT_ID");
-  app.add_option("--seconds-per-batch", options->seconds_per_batch, "of a trial, with all its slots (0.1)");
-  app.add_option("--start-seconds", options->start_seconds, "from a trial's slots to its first batch (3)");
-  app.add_option("--validation-seconds", options->validation_seconds, "of each validation (1)");
+  app.add_option("--seconds-per-batch", options->seconds_per_batch,
+                 "Seconds per batch of a trial (default: 0.1)");
+  app.add_option("--start-seconds", options->start_seconds,
+                 "Seconds to start a trial, up to its first batch (default: 3)");
+  app.add_option("--validation-seconds", options->validation_seconds, "Seconds per validation (default: 1)");
   app.add_option("--checkpoint-seconds", options->checkpoint_seconds,
-                 "before a trial gives its slots back (1)");
-  app.add_option("--seed", options->seed, "of the results");
-  app.add_flag("--plot", options->plot, "also draw the use of the slots and how far trials train");
+                 "Seconds per checkpoint before a trial releases its slots (default: 1)");
+  app.add_option("--seed", options->seed, "Seed of the simulated metrics");
+  app.add_flag("--plot", options->plot, "Draw the slots in use and how far trials train");
   add_output_flags(app, options->form);
   return [options](Session& session) { return simulate(session, *options); };
 }
@@ -166,7 +174,7 @@ Action define_simulate(CLI::App& app) {
 
 Command simulate_command() {
   return {.names = {"simulate"},
-          .help = "simulate experiments on a cluster: trials, slot-hours, time to finish, queueing",
+          .help = "Simulate experiments on a cluster, to predict their duration and slot-hours",
           .example =
               "det simulate adaptive.yaml --agents 4 --slots-per-agent 8 --seconds-per-batch 0.05 --plot\n"
               "det simulate adaptive.yaml --from-experiment 7",

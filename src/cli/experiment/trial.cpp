@@ -25,9 +25,10 @@ Action define_trial_describe(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("trial_id", options->id, "which trial")->type_name("TRIAL_ID")->required();
-  app.add_flag("--metrics", options->metrics, "a column for each metric");
-  app.add_flag("--metrics-summary", options->summary, "minimum, maximum, mean and last value of each metric");
+  app.add_option("trial_id", options->id, "ID of the trial")->type_name("TRIAL_ID")->required();
+  app.add_flag("--metrics", options->metrics, "Show a column for each metric");
+  app.add_flag("--metrics-summary", options->summary,
+               "Show the minimum, maximum, mean and last value of each metric");
   add_paging_flags(app, options->paging);
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
@@ -70,7 +71,7 @@ Action define_trial_logs(CLI::App& app) {
     LogOptions logs;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("trial_id", options->id, "which trial")->type_name("TRIAL_ID")->required();
+  app.add_option("trial_id", options->id, "ID of the trial")->type_name("TRIAL_ID")->required();
   add_log_flags(app, options->logs);
   return [options](Session& session) -> Result<int> {
     const auto id = options->id;
@@ -90,7 +91,7 @@ Action define_trial_logs(CLI::App& app) {
 
 Action define_trial_kill(CLI::App& app) {
   const auto id = std::make_shared<std::int64_t>();
-  app.add_option("trial_id", *id, "which trial")->type_name("TRIAL_ID")->required();
+  app.add_option("trial_id", *id, "ID of the trial")->type_name("TRIAL_ID")->required();
   return [id](Session& session) -> Result<int> {
     DET_TRY(const auto answer, session.post(trial_path(*id) + "/kill"));
     session.console().line("Killed trial {}", *id);
@@ -112,7 +113,7 @@ Result<json::value> choose(const json::array& checkpoints, const TrialDownload& 
   if (options.best) {
     const auto best = best_checkpoints(checkpoints, 1, options.order);
     if (best.empty())
-      return not_found("trial {} has no checkpoint with a value of {}", options.id,
+      return not_found("trial {} has no checkpoint with a value of {}; try --latest", options.id,
                        options.order.metric.empty() ? "its searcher's metric" : options.order.metric);
     return best[0];
   }
@@ -130,21 +131,23 @@ Result<json::value> choose(const json::array& checkpoints, const TrialDownload& 
 
 Action define_trial_download(CLI::App& app) {
   const auto options = std::make_shared<TrialDownload>();
-  app.add_option("trial_id", options->id, "which trial")->type_name("TRIAL_ID")->required();
+  app.add_option("trial_id", options->id, "ID of the trial")->type_name("TRIAL_ID")->required();
   auto* which = app.add_option_group("which");
-  which->add_flag("--best", options->best, "the checkpoint with the best metric");
-  which->add_flag("--latest", options->latest, "the newest checkpoint");
-  which->add_option("--uuid", options->uuid, "this checkpoint")->type_name("UUID");
+  which->add_flag("--best", options->best, "Download the checkpoint with the best metric");
+  which->add_flag("--latest", options->latest, "Download the latest checkpoint");
+  which->add_option("--uuid", options->uuid, "Download the checkpoint with this UUID")->type_name("UUID");
   which->require_option(1);
-  app.add_option("-o,--output-dir", options->directory, "where to put it (checkpoints/<uuid>)")
+  app.add_option("-o,--output-dir", options->directory,
+                 "Directory for the checkpoint (default: checkpoints/<uuid>)")
       ->type_name("DIR");
   auto* sort = app.add_option("--sort-by,--metric-name", options->order.metric,
-                              "with --best: best by this validation metric")
+                              "With --best: validation metric to sort by (default: the searcher's metric)")
                    ->type_name("METRIC");
-  app.add_option("--smaller-is-better", options->order.smaller_is_better, "with --sort-by: true or false")
+  app.add_option("--smaller-is-better", options->order.smaller_is_better,
+                 "Direction of the --sort-by metric: true or false")
       ->type_name("BOOL")
       ->needs(sort);
-  app.add_flag("-q,--quiet", options->quiet, "print the path only");
+  app.add_flag("-q,--quiet", options->quiet, "Print only the path");
   return [options](Session& session) -> Result<int> {
     QueryItems query;
     if (options->uuid.empty()) query.emplace_back("states", "STATE_COMPLETED");
@@ -173,27 +176,27 @@ Action define_trial_download(CLI::App& app) {
 
 Command trial_commands() {
   return {.names = {"trial", "t"},
-          .help = "manage trials",
+          .help = "Manage trials",
           .example = "det trial logs -f 12\ndet trial describe 12 --metrics\ndet trial download 12 --best",
           .children = {
-              {{"describe"}, "describe trial", "det trial describe 12 --metrics", define_trial_describe},
+              {{"describe"}, "Describe a trial", "det trial describe 12 --metrics", define_trial_describe},
               {{"logs"},
-               "show logs of trial",
+               "Show the logs of a trial",
                "det trial logs -f 12\ndet trial logs 12 --tail 20 --level WARNING",
                define_trial_logs},
-              {{"kill"}, "kill trial", "", define_trial_kill},
+              {{"kill"}, "Kill a trial", "", define_trial_kill},
               {{"support-bundle"},
-               "write what helps to find out what is wrong with a trial: its log, metrics and configuration",
+               "Write the log, metrics and configuration of a trial to an archive",
                "det trial support-bundle 12 -o /tmp",
                define_support_bundle},
               {.names = {"set"},
-               .help = "set a setting of trial",
+               .help = "Change a setting of a trial",
                .children = {{{"log-retention"},
-                             "set for how many days after the end logs of trial are kept",
+                             "Set how long the logs of a trial are kept",
                              "det trial set log-retention 12 --days 30",
                              define_trial_retention}}},
               {{"download"},
-               "download checkpoint of trial",
+               "Download a checkpoint of a trial",
                "det trial download 12 --best\ndet trial download 12 --latest -o /tmp/model",
                define_trial_download}}};
 }

@@ -63,8 +63,9 @@ Action define_support_bundle(CLI::App& app) {
     std::string directory = ".";
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("trial_id", options->id, "which trial")->type_name("TRIAL_ID")->required();
-  app.add_option("-o,--output-dir", options->directory, "where to (here)")->type_name("DIR");
+  app.add_option("trial_id", options->id, "ID of the trial")->type_name("TRIAL_ID")->required();
+  app.add_option("-o,--output-dir", options->directory, "Directory for the bundle (default: .)")
+      ->type_name("DIR");
   return [options](Session& session) { return bundle(session, options->id, options->directory); };
 }
 

@@ -150,9 +150,12 @@ Result<void> follow(Session& session, const std::string& path, const LogOptions&
     if (contact) last_contact = Clock::now();
     if (contact) told = false;
     if (Clock::now() - last_contact > kPatience)
-      return fail(ErrorCode::Unavailable, "the master has not answered for {} minutes", kPatience / 1min);
+      return fail(
+          ErrorCode::Unavailable,
+          "the master has not answered for {} minutes; check that it runs, or give another address with -m",
+          kPatience / 1min);
     if (!ended && !told && Clock::now() - last_contact > 2s) {
-      session.console().warn("The master does not answer; waiting for it. Trials go on meanwhile.");
+      session.console().warn("The master does not answer; waiting for it. Trials keep running.");
       told = true;
     }
     std::this_thread::sleep_for(kReconnectDelay);
@@ -162,39 +165,41 @@ Result<void> follow(Session& session, const std::string& path, const LogOptions&
 }  // namespace
 
 void add_log_flags(CLI::App& app, LogOptions& options) {
-  auto* follow =
-      app.add_flag("-f,--follow", options.follow, "show new lines as they come, until the task ends");
-  app.add_option("--tail", options.tail, "only the last N lines")->type_name("N")->check(at_least(0));
-  app.add_option("--head", options.head, "only the first N lines")
+  auto* follow = app.add_flag("-f,--follow", options.follow, "Follow the log until the task ends");
+  app.add_option("--tail", options.tail, "Show only the last N lines")->type_name("N")->check(at_least(0));
+  app.add_option("--head", options.head, "Show only the first N lines")
       ->type_name("N")
       ->check(at_least(0))
       ->excludes(follow)
       ->excludes("--tail");
-  app.add_option("--agent-id", options.agent_ids, "only lines from this agent")
+  app.add_option("--agent-id", options.agent_ids, "Show only lines from this agent; may be repeated")
       ->type_name("ID")
       ->allow_extra_args(false);
-  app.add_option("--container-id", options.container_ids, "only lines from this container")
+  app.add_option("--container-id", options.container_ids,
+                 "Show only lines from this container; may be repeated")
       ->type_name("ID")
       ->allow_extra_args(false);
-  app.add_option("--rank-id", options.rank_ids, "only lines from this rank")
+  app.add_option("--rank-id", options.rank_ids, "Show only lines from this rank; may be repeated")
       ->type_name("N")
       ->allow_extra_args(false);
-  app.add_option("--source", options.sources, "only lines from this source: task, agent, master")
+  app.add_option("--source", options.sources,
+                 "Show only lines from this source: task, agent or master; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  app.add_option("--stdtype", options.stdtypes, "only this stream")
-      ->type_name("{stdout,stderr}")
+  app.add_option("--stdtype", options.stdtypes, "Show only this stream")
+      ->type_name("STREAM")
       ->check(CLI::IsMember({"stdout", "stderr"}))
       ->allow_extra_args(false);
-  app.add_option("--level", options.level, "this level and graver ones")
+  app.add_option("--level", options.level, "Minimum level: TRACE, DEBUG, INFO, WARNING, ERROR or CRITICAL")
       ->type_name("LEVEL")
       ->transform(
           CLI::IsMember(std::vector<std::string>(std::begin(kLevels), std::end(kLevels)), CLI::ignore_case));
-  app.add_option("--timestamp-before", options.timestamp_before, "only lines before this RFC 3339 time")
+  app.add_option("--timestamp-before", options.timestamp_before,
+                 "Show only lines before this time (RFC 3339)")
       ->type_name("TIME");
-  app.add_option("--timestamp-after", options.timestamp_after, "only lines after this RFC 3339 time")
+  app.add_option("--timestamp-after", options.timestamp_after, "Show only lines after this time (RFC 3339)")
       ->type_name("TIME");
-  app.add_flag("--json", options.json, "one JSON object a line");
+  app.add_flag("--json", options.json, "Print one JSON object per line");
 }
 
 QueryItems log_query(const LogOptions& options) {

@@ -209,7 +209,7 @@ TEST(DownloadCheckpoint, ModeDirectNeverAsksTheMaster) {
   master.answer("GET /checkpoints/u1", tar_of({{"from-master", "hello"}}));
   const auto outcome = det("checkpoint download u1 --mode direct -o " + directory.path() + "/model", master);
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, ::testing::HasSubstr("/no/such/cp/u1 is not there; use --mode master"));
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("/no/such/cp/u1 does not exist; use --mode master"));
   EXPECT_EQ(det("checkpoint download u1 --mode other", master).code, 2);
 }
 

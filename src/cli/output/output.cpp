@@ -7,13 +7,13 @@
 namespace det::cli {
 
 void add_document_flags(CLI::App& app, OutputForm& form) {
-  auto* json = app.add_flag("--json", form.json, "the API's objects as JSON");
-  app.add_flag("--yaml", form.yaml, "the API's objects as YAML")->excludes(json);
+  auto* json = app.add_flag("--json", form.json, "Print the API objects as JSON");
+  app.add_flag("--yaml", form.yaml, "Print the API objects as YAML")->excludes(json);
 }
 
 void add_output_flags(CLI::App& app, OutputForm& form) {
   add_document_flags(app, form);
-  app.add_flag("--csv", form.csv, "the table as CSV")->excludes("--json")->excludes("--yaml");
+  app.add_flag("--csv", form.csv, "Print the table as CSV")->excludes("--json")->excludes("--yaml");
 }
 
 void show_json(Console& console, const json::value& v) {

@@ -8,11 +8,14 @@
 namespace det::cli {
 
 void add_paging_flags(CLI::App& app, Paging& paging) {
-  app.add_option("--limit", paging.limit, fmt::format("items a page ({})", paging.limit))
+  app.add_option("--limit", paging.limit,
+                 fmt::format("Maximum number of items per page (default: {})", paging.limit))
       ->type_name("N")
       ->check(at_least(1));
-  app.add_option("--offset", paging.offset, "how many to skip (0)")->type_name("N")->check(at_least(0));
-  app.add_option("--pages", paging.pages, "one page or all (all)")
+  app.add_option("--offset", paging.offset, "Number of items to skip (default: 0)")
+      ->type_name("N")
+      ->check(at_least(0));
+  app.add_option("--pages", paging.pages, "Pages to fetch: 1 or all (default: all)")
       ->type_name("{1,all}")
       ->check(CLI::IsMember({"1", "all"}));
 }

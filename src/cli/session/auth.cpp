@@ -171,7 +171,7 @@ Result<void> AuthCache::update(Change change) {
   std::error_code failure;
   std::filesystem::create_directories(directory_, failure);
   if (failure)
-    return fail(ErrorCode::Unavailable, "cannot make {}: {}", directory_.string(), failure.message());
+    return fail(ErrorCode::Unavailable, "cannot create {}: {}", directory_.string(), failure.message());
   ::chmod(directory_.c_str(), 0700);
   const Lock lock(directory_);
   DET_TRY(auto content, read());

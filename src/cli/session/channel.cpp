@@ -17,7 +17,7 @@ Result<std::unique_ptr<Channel>> Channel::open(const http::Url& url) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (::getaddrinfo(url.host.c_str(), std::to_string(url.port).c_str(), &hints, &found) != 0)
-    return fail(ErrorCode::Unavailable, "{} is unknown: no machine has that name", url.authority());
+    return fail(ErrorCode::Unavailable, "cannot resolve the host name of {}", url.authority());
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
   for (const auto* at = found; at != nullptr; at = at->ai_next) {
     const int socket = ::socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);

@@ -74,13 +74,14 @@ Result<void> fetch_from_master(Session& session, const std::string& uuid, const 
 Result<void> fill(Session& session, const json::value& checkpoint, const fs::path& draft, DownloadMode mode) {
   std::error_code failure;
   fs::create_directories(draft, failure);
-  if (failure) return fail(ErrorCode::Unavailable, "cannot make {}: {}", draft.string(), failure.message());
+  if (failure) return fail(ErrorCode::Unavailable, "cannot create {}: {}", draft.string(), failure.message());
   const auto shared = shared_directory(checkpoint);
   const bool seen = !shared.empty() && fs::is_directory(shared, failure);
   if (mode == DownloadMode::Direct && !seen)
-    return failed_precondition(
-        "checkpoint {} cannot be read from here: {}; use --mode master", text_at(checkpoint, "uuid"),
-        shared.empty() ? "its storage is no directory" : fmt::format("{} is not there", shared.string()));
+    return failed_precondition("cannot read checkpoint {} from this machine: {}; use --mode master",
+                               text_at(checkpoint, "uuid"),
+                               shared.empty() ? "its storage is not a directory"
+                                              : fmt::format("{} does not exist", shared.string()));
   if (mode != DownloadMode::Master && seen) {
     fs::copy(shared, draft, fs::copy_options::recursive, failure);
     if (failure)
@@ -125,18 +126,19 @@ Result<void> download_checkpoint(Session& session, const json::value& checkpoint
     return {};
   const auto state = cell_text(state_cell(at(checkpoint, "state")));
   if (state == "DELETED" || state == "ACTIVE" || state == "ERROR")
-    return failed_precondition("checkpoint {} is {}; only one that is COMPLETED has all its files",
+    return failed_precondition("checkpoint {} is {}; only a COMPLETED checkpoint can be downloaded",
                                text_at(checkpoint, "uuid"), state);
   if (fs::exists(directory, failure) && !fs::is_empty(directory, failure))
-    return failed_precondition("the directory {} is not empty, and what it holds is no checkpoint",
-                               directory.string());
+    return failed_precondition(
+        "the directory {} is not empty and does not hold a checkpoint; choose another one with --output-dir",
+        directory.string());
   const fs::path draft = fmt::format("{}.part-{}", directory.string(), ::getpid());
   auto filled = fill(session, checkpoint, draft, mode);
   if (filled) {
     fs::remove(directory, failure);  // empty, if there
     fs::rename(draft, directory, failure);
     if (failure)
-      filled = fail(ErrorCode::Unavailable, "cannot make {}: {}", directory.string(), failure.message());
+      filled = fail(ErrorCode::Unavailable, "cannot create {}: {}", directory.string(), failure.message());
   }
   if (!filled) fs::remove_all(draft, failure);
   return filled;

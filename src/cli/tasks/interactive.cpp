@@ -42,18 +42,22 @@ Action define_task_list(CLI::App& app) {
     OutputForm form;
   };
   const auto options = std::make_shared<Options>();
-  app.add_flag("-q,--quiet", options->quiet, "print the ids only");
-  app.add_flag("-a,--all", options->all, "those of other users, too");
-  app.add_option("--sort-by", options->sort, "id, description or start-time")
+  app.add_flag("-q,--quiet", options->quiet, "Print only the IDs");
+  app.add_flag("-a,--all", options->all, "Include tasks of other users");
+  app.add_option("--sort-by", options->sort, "Sort key: id, description or start-time")
       ->type_name("KEY")
       ->check(CLI::IsMember({"id", "description", "start-time"}));
-  app.add_option("--order-by", options->order, "asc or desc")
+  app.add_option("--order-by", options->order, "Sort order: asc or desc")
       ->type_name("ORDER")
       ->check(CLI::IsMember({"asc", "desc"}));
-  app.add_option("-w,--workspace-name", options->workspace, "only those of this workspace")
+  app.add_option("-w,--workspace-name", options->workspace, "Show only tasks of this workspace")
       ->type_name("WORKSPACE");
-  app.add_option("--limit", options->limit, "at most so many (all)")->type_name("N")->check(at_least(1));
-  app.add_option("--offset", options->offset, "how many to skip")->type_name("N")->check(at_least(0));
+  app.add_option("--limit", options->limit, "Maximum number of tasks (default: all)")
+      ->type_name("N")
+      ->check(at_least(1));
+  app.add_option("--offset", options->offset, "Number of tasks to skip (default: 0)")
+      ->type_name("N")
+      ->check(at_least(0));
   add_output_flags(app, options->form);
   return [options](Session& session) -> Result<int> {
     QueryItems query;
@@ -111,9 +115,7 @@ Action define_logs(CLI::App& app) {
     LogOptions logs;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("id", options->id, "which one; the beginning of its id is enough")
-      ->type_name("ID")
-      ->required();
+  app.add_option("id", options->id, "ID of the task, or a unique prefix of it")->type_name("ID")->required();
   add_log_flags(app, options->logs);
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto id, find_task_id(session, kind, options->id));
@@ -130,10 +132,10 @@ Action define_kill(CLI::App& app) {
     bool force = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("id", options->ids, "which ones; the beginning of an id is enough")
+  app.add_option("id", options->ids, "IDs of the tasks, or unique prefixes of them")
       ->type_name("ID")
       ->required();
-  app.add_flag("-f,--force", options->force, "go on with the others where one cannot be killed");
+  app.add_flag("-f,--force", options->force, "Continue with the other tasks if one cannot be killed");
   return [options](Session& session) -> Result<int> {
     auto& console = session.console();
     for (std::size_t i = 0; i < options->ids.size(); ++i) {
@@ -166,7 +168,7 @@ template <const TaskKind& kind>
 Action define_task_describe(CLI::App& app) {
   const auto id = std::make_shared<std::string>();
   const auto form = std::make_shared<OutputForm>();
-  app.add_option("id", *id, "which one; the beginning of its id is enough")->type_name("ID")->required();
+  app.add_option("id", *id, "ID of the task, or a unique prefix of it")->type_name("ID")->required();
   add_document_flags(app, *form);
   return [id, form](Session& session) -> Result<int> {
     DET_TRY(const auto answer, get_one(session, kind, *id));
@@ -179,7 +181,7 @@ template <const TaskKind& kind>
 Action define_config(CLI::App& app) {
   const auto id = std::make_shared<std::string>();
   const auto form = std::make_shared<OutputForm>();
-  app.add_option("id", *id, "which one; the beginning of its id is enough")->type_name("ID")->required();
+  app.add_option("id", *id, "ID of the task, or a unique prefix of it")->type_name("ID")->required();
   add_document_flags(app, *form);
   return [id, form](Session& session) -> Result<int> {
     DET_TRY(const auto answer, get_one(session, kind, *id));
@@ -195,17 +197,15 @@ Action define_set_priority(CLI::App& app) {
     int priority = 0;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("id", options->id, "which one; the beginning of its id is enough")
-      ->type_name("ID")
-      ->required();
-  app.add_option("priority", options->priority, "1 to 99, lower is more important")
+  app.add_option("id", options->id, "ID of the task, or a unique prefix of it")->type_name("ID")->required();
+  app.add_option("priority", options->priority, "1 to 99; a lower number is more important")
       ->type_name("PRIORITY")
       ->required();
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto id, find_task_id(session, kind, options->id));
     DET_TRY(const auto answer, session.post(task_path(kind, id) + "/set_priority",
                                             json::object{{"priority", options->priority}}));
-    session.console().line("Set priority of {} {} to {}", kind.word, id, options->priority);
+    session.console().line("Set the priority of {} {} to {}", kind.word, id, options->priority);
     return 0;
   };
 }
@@ -217,18 +217,17 @@ Action define_open(CLI::App& app) {
     bool no_browser = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("id", options->id, "which one; the beginning of its id is enough")
-      ->type_name("ID")
-      ->required();
+  app.add_option("id", options->id, "ID of the task, or a unique prefix of it")->type_name("ID")->required();
   if (&kind == &kShellKind)
-    app.add_option("--command", options->command, "run this in place of a shell")->type_name("COMMAND");
+    app.add_option("--command", options->command, "Run this command instead of a shell")
+        ->type_name("COMMAND");
   else
-    app.add_flag("--no-browser", options->no_browser, "only print the address");
+    app.add_flag("--no-browser", options->no_browser, "Print the address, and open no browser");
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto id, find_task_id(session, kind, options->id));
     DET_TRY(const auto answer, session.get(task_path(kind, id)));
     if (text_at(answer, fmt::format("{}.state", kind.word)) == "STATE_TERMINATED")
-      return failed_precondition("{} {} must be in a running state; it is over: {}", kind.title, id,
+      return failed_precondition("{} {} must be in a running state; it has ended: {}", kind.title, id,
                                  text_at(answer, fmt::format("{}.exitStatus", kind.word)));
     return open_task(session, kind, id, !options->no_browser, options->command);
   };
@@ -238,23 +237,24 @@ template <const TaskKind& kind>
 Command group(std::vector<std::string> names, std::string example, Command start) {
   Command commands{
       .names = std::move(names),
-      .help = fmt::format("manage {}", kind.plural),
+      .help = fmt::format("Manage {}", kind.plural),
       .example = std::move(example),
-      .children = {std::move(start),
-                   {{"list", "ls"}, fmt::format("list {}", kind.plural), "", define_task_list<kind>},
-                   {{"logs"}, fmt::format("show logs of {}", kind.word), "", define_logs<kind>},
-                   {{"kill"}, fmt::format("kill {}", kind.word), "", define_kill<kind>},
-                   {{"describe"}, fmt::format("describe {}", kind.word), "", define_task_describe<kind>},
-                   {{"config"}, fmt::format("show configuration of {}", kind.word), "", define_config<kind>},
-                   {.names = {"set"},
-                    .help = fmt::format("set attributes of {}", kind.word),
-                    .children = {{{"priority"},
-                                  fmt::format("set priority of {}", kind.word),
-                                  "",
-                                  define_set_priority<kind>}}}},
+      .children =
+          {std::move(start),
+           {{"list", "ls"}, fmt::format("List {}", kind.plural), "", define_task_list<kind>},
+           {{"logs"}, fmt::format("Show the logs of a {}", kind.word), "", define_logs<kind>},
+           {{"kill"}, fmt::format("Kill a {}", kind.word), "", define_kill<kind>},
+           {{"describe"}, fmt::format("Describe a {}", kind.word), "", define_task_describe<kind>},
+           {{"config"}, fmt::format("Show the configuration of a {}", kind.word), "", define_config<kind>},
+           {.names = {"set"},
+            .help = fmt::format("Change a setting of a {}", kind.word),
+            .children = {{{"priority"},
+                          fmt::format("Set the priority of a {}", kind.word),
+                          "",
+                          define_set_priority<kind>}}}},
       .default_child = "list"};
   if (&kind != &kCommandKind)
-    commands.children.push_back({{"open"}, fmt::format("open {}", kind.word), "", define_open<kind>});
+    commands.children.push_back({{"open"}, fmt::format("Open a {}", kind.word), "", define_open<kind>});
   return commands;
 }
 
@@ -263,7 +263,7 @@ Command group(std::vector<std::string> names, std::string example, Command start
 Command command_commands() {
   return group<kCommandKind>({"command", "cmd"}, "det command run --config resources.slots=0 nvidia-smi -L",
                              {{"run"},
-                              "run command",
+                              "Run a command",
                               "det command run python -c 'print(6 * 7)'\n"
                               "det cmd run -d --context . --config resources.slots=2 ./prepare.sh",
                               define_command_run});
@@ -271,18 +271,18 @@ Command command_commands() {
 
 Command notebook_commands() {
   return group<kNotebookKind>({"notebook"}, "det notebook start --config resources.slots=0",
-                              {{"start"}, "start notebook", "", define_notebook_start});
+                              {{"start"}, "Start a notebook", "", define_notebook_start});
 }
 
 Command shell_commands() {
   return group<kShellKind>({"shell"}, "det shell start --config resources.slots=1",
-                           {{"start"}, "start shell", "", define_shell_start});
+                           {{"start"}, "Start a shell", "", define_shell_start});
 }
 
 Command tensorboard_commands() {
   return group<kTensorboardKind>({"tensorboard"}, "det tensorboard start 7",
                                  {{"start"},
-                                  "start tensorboard",
+                                  "Start a TensorBoard",
                                   "det tensorboard start 7 8\ndet tensorboard start -t 12",
                                   define_tensorboard_start});
 }

@@ -33,22 +33,23 @@ struct StartOptions {
 };
 
 void add_start_flags(CLI::App& app, StartOptions& options) {
-  app.add_option("--config-file", options.config_file, "the configuration (YAML)")->type_name("FILE");
-  app.add_option("--config", options.overrides, "set one setting: resources.slots=0")
+  app.add_option("--config-file", options.config_file, "Configuration file (YAML)")->type_name("FILE");
+  app.add_option("--config", options.overrides,
+                 "Override a setting, such as resources.slots=0; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  app.add_option("-c,--context", options.context, "a directory whose files go with it")->type_name("DIR");
-  app.add_option("-i,--include", options.includes, "a further file or directory that goes with it")
+  app.add_option("-c,--context", options.context, "Directory whose files the task gets")->type_name("DIR");
+  app.add_option("-i,--include", options.includes,
+                 "Additional file or directory that the task gets; may be repeated")
       ->type_name("PATH")
       ->allow_extra_args(false);
-  app.add_option("-v,--volume", options.volumes, "a directory of the agent's machine: HOST:PATH")
+  app.add_option("-v,--volume", options.volumes,
+                 "Directory of the agent's machine, and where the task sees it; may be repeated")
       ->type_name("HOST:PATH")
       ->allow_extra_args(false);
-  app.add_option("--template", options.template_name, "configuration template to start from")
-      ->type_name("NAME");
-  app.add_option("-w,--workspace-name", options.workspace, "the workspace that it belongs to")
-      ->type_name("NAME");
-  app.add_flag("--preview", options.preview, "check the configuration and show it; start nothing");
+  app.add_option("--template", options.template_name, "Configuration template to apply")->type_name("NAME");
+  app.add_option("-w,--workspace-name", options.workspace, "Workspace of the task")->type_name("NAME");
+  app.add_flag("--preview", options.preview, "Check and print the configuration without starting the task");
 }
 
 /// The body of the request that starts it. A file that nothing was added to goes as it is, so that lines in
@@ -67,7 +68,8 @@ Result<json::object> body_of(Console& console, const StartOptions& options,
   }
   for (const auto& volume : options.volumes) {
     const auto colon = volume.find(':');
-    if (colon == std::string::npos) return invalid_argument("'{}' is not of the form HOST:PATH", volume);
+    if (colon == std::string::npos)
+      return invalid_argument("volume '{}' must have the form HOST:PATH", volume);
     if (!file.document["bind_mounts"].is_array()) file.document["bind_mounts"].emplace_array();
     file.document["bind_mounts"].get_array().push_back(
         json::object{{"host_path", volume.substr(0, colon)}, {"container_path", volume.substr(colon + 1)}});
@@ -101,9 +103,8 @@ Result<std::string> start(Session& session, const TaskKind& kind, const StartOpt
   }
   if (!list_at(answer, "warnings").empty()) {
     const auto reason = text_at(answer, "launchReason");
-    console.warn(fmt::format(
-        "Warning: the {} can never run on the cluster as it is now{}{}; it waits until that changes.",
-        kind.word, reason.empty() ? "" : ": it ", reason));
+    console.warn(fmt::format("Warning: no agent of the cluster can run the {}{}{}; it waits until one can.",
+                             kind.word, reason.empty() ? "" : ": it ", reason));
   }
   return text_at(answer, fmt::format("{}.id", kind.word));
 }
@@ -176,8 +177,9 @@ Action start_and_open(const TaskKind& kind, std::shared_ptr<StartOptions> option
 std::shared_ptr<StartOptions> interactive_flags(CLI::App& app, const TaskKind* kind) {
   const auto options = std::make_shared<StartOptions>();
   add_start_flags(app, *options);
-  if (kind != &kShellKind) app.add_flag("--no-browser", options->no_browser, "only print the address");
-  app.add_flag("-d,--detach", options->detach, "print the id and do not wait");
+  if (kind != &kShellKind)
+    app.add_flag("--no-browser", options->no_browser, "Print the address, and open no browser");
+  app.add_flag("-d,--detach", options->detach, "Print only the ID, and do not wait");
   return options;
 }
 
@@ -193,7 +195,7 @@ Result<int> open_task(Session& session, const TaskKind& kind, const std::string&
     if (state == "STATE_TERMINATED" || state == "STATE_TERMINATING") {
       console.clear_status();
       const auto how = text_at(task, "exitStatus");  // nothing yet while its processes end
-      return failed_precondition("{} {} is over{}{}. Its log: det {} logs {}", kind.title, id,
+      return failed_precondition("{} {} has ended{}{}; to see its log, run: det {} logs {}", kind.title, id,
                                  how.empty() ? "" : ": ", how, kind.word, id);
     }
     if (at(task, "isReady") == json::value(true)) {
@@ -217,7 +219,7 @@ Result<int> open_task(Session& session, const TaskKind& kind, const std::string&
 Action define_command_run(CLI::App& app) {
   const auto options = std::make_shared<StartOptions>();
   add_start_flags(app, *options);
-  app.add_flag("-d,--detach", options->detach, "print the id and do not wait");
+  app.add_flag("-d,--detach", options->detach, "Print only the ID, and do not wait");
   // What comes after the first word that is no option of ours belongs to the command.
   app.prefix_command();
   const auto words_of = [&app] {
@@ -231,10 +233,10 @@ Action define_command_run(CLI::App& app) {
     };
     const auto given = app.remaining();
     if (!given.empty() && given.front() != "--" && given.front().starts_with('-'))
-      throw usage(
-          fmt::format("unexpected option '{}'; options of det come before the command", given.front()));
+      throw usage(fmt::format("unexpected option '{}'; give options of det before the command to run",
+                              given.front()));
     if (words_of().empty() && options->config_file.empty())
-      throw usage("nothing to run; give a program and its arguments: det command run echo hi");
+      throw usage("no command given; name a program and its arguments, such as: det command run echo hi");
   });
   return [options, words_of](Session& session) -> Result<int> {
     const auto words = words_of();
@@ -256,7 +258,7 @@ Action define_notebook_start(CLI::App& app) {
 
 Action define_shell_start(CLI::App& app) {
   constexpr const char* kNoKey =
-      "a shell is a terminal in this connection to the master, without SSH and its keys";
+      "shells do not use SSH: the terminal goes through the connection to the master";
   add_refused(app, "-p,--passphrase", kNoKey, false);
   add_refused(app, "--show-ssh-command", kNoKey, false);
   return start_and_open(kShellKind, interactive_flags(app, &kShellKind));
@@ -264,8 +266,9 @@ Action define_shell_start(CLI::App& app) {
 
 Action define_tensorboard_start(CLI::App& app) {
   const auto options = interactive_flags(app, &kTensorboardKind);
-  app.add_option("experiment_ids", options->experiment_ids, "which experiments")->type_name("EXPERIMENT_ID");
-  app.add_option("-t,--trial-ids", options->trial_ids, "which trials")->type_name("TRIAL_ID");
+  app.add_option("experiment_ids", options->experiment_ids, "IDs of the experiments")
+      ->type_name("EXPERIMENT_ID");
+  app.add_option("-t,--trial-ids", options->trial_ids, "IDs of the trials")->type_name("TRIAL_ID");
   return start_and_open(kTensorboardKind, options);
 }
 

@@ -49,7 +49,7 @@ Action define_task_logs(CLI::App& app) {
     LogOptions logs;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("task_id", options->id, "which task")->type_name("TASK_ID")->required();
+  app.add_option("task_id", options->id, "ID of the task")->type_name("TASK_ID")->required();
   add_log_flags(app, options->logs);
   return [options](Session& session) -> Result<int> {
     const auto path = "/api/v1/tasks/" + url_encode(options->id) + "/logs";
@@ -63,7 +63,7 @@ Action define_task_logs(CLI::App& app) {
 
 Action define_task_kill(CLI::App& app) {
   const auto ids = std::make_shared<std::vector<std::string>>();
-  app.add_option("task_id", *ids, "which tasks")->type_name("TASK_ID")->required();
+  app.add_option("task_id", *ids, "IDs of the tasks")->type_name("TASK_ID")->required();
   return [ids](Session& session) -> Result<int> {
     for (const auto& id : *ids) {
       DET_TRY(const auto answer, session.post("/api/v1/tasks/" + url_encode(id) + "/kill"));
@@ -77,13 +77,13 @@ Action define_task_kill(CLI::App& app) {
 
 Command task_commands() {
   return {.names = {"task"},
-          .help = "look at what runs on the cluster, and end it",
+          .help = "Manage tasks: everything that runs on the cluster",
           .example = "det task list\ndet task logs -f 7.677de5d8-09a4-446c-93de-a19f155159a5",
-          .children = {{{"list", "ls"}, "list tasks", "", define_task_list},
-                       {{"logs"}, "show logs of task", "", define_task_logs},
-                       {{"kill"}, "kill task", "", define_task_kill},
+          .children = {{{"list", "ls"}, "List tasks", "", define_task_list},
+                       {{"logs"}, "Show the logs of a task", "", define_task_logs},
+                       {{"kill"}, "Kill a task", "", define_task_kill},
                        {{"cleanup-logs"},
-                        "delete logs that are kept no longer",
+                        "Delete the logs whose retention time is over",
                         "det -u admin task cleanup-logs",
                         define_cleanup_logs}},
           .default_child = "list"};

@@ -59,7 +59,7 @@ TEST(TaskCli, WhatCannotBeRunIsSaidBeforeTheMasterIsAsked) {
   TestMaster master;
   EXPECT_THAT(det("cmd run --config nokey true", master).err,
               HasSubstr("Could not read configuration option 'nokey'. Expecting: --config <key>=<value>"));
-  EXPECT_THAT(det("command run", master).err, HasSubstr("nothing to run"));
+  EXPECT_THAT(det("command run", master).err, HasSubstr("no command given"));
   EXPECT_THAT(det("command run --nonsense echo", master).err, HasSubstr("unexpected option '--nonsense'"));
   for (const auto* words : {"command run", "command run --nonsense echo"})
     EXPECT_EQ(det(words, master).code, 2) << words;
@@ -130,7 +130,7 @@ TEST(TaskCli, WhatIsOverIsNotOpened) {
                 one_of("notebook", R"("state":"STATE_TERMINATED","exitStatus":"idle for more than 30s")"));
   const auto done = det(fmt::format("notebook open {}", kOne), master);
   EXPECT_EQ(done.code, 1);
-  EXPECT_THAT(done.err, HasSubstr("must be in a running state; it is over: idle for more than 30s"));
+  EXPECT_THAT(done.err, HasSubstr("must be in a running state; it has ended: idle for more than 30s"));
 }
 
 }  // namespace

@@ -113,7 +113,8 @@ Result<std::string> become_websocket(Channel& channel, const http::Url& url, con
   }
   if (reply.status() != 101) {
     if (reply.status() >= 400) return tl::unexpected(http::error_of(reply.status(), body));
-    return fail(ErrorCode::FailedPrecondition, "task {} is no shell", task);
+    return fail(ErrorCode::FailedPrecondition, "task {} is not a shell; 'det shell list' shows the shells",
+                task);
   }
   const auto headers = reply.headers();
   const auto* accepted = headers.find("Sec-WebSocket-Accept");
@@ -206,7 +207,7 @@ class Terminal {
       if (message->kind == websocket::Kind::Binary && !payload.empty()) {
         if (!write_all(payload.front() == 2 ? STDERR_FILENO : STDOUT_FILENO,
                        std::string_view(payload).substr(1)))
-          return fail(ErrorCode::Unavailable, "the output cannot be written");
+          return fail(ErrorCode::Unavailable, "cannot write to standard output");
       } else if (message->kind == websocket::Kind::Text) {
         const auto said = json::parse(payload);
         const auto* code = said && said->is_object() ? said->get_object().if_contains("exit") : nullptr;

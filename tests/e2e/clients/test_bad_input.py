@@ -85,7 +85,7 @@ def test_an_unknown_checkpoint_is_named(cluster):
 
 
 def test_wrong_usage_ends_with_status_2(cluster):
-    assert "'frobnicate' is no command" in cluster.run("experiment", "frobnicate", code=2)
+    assert "'frobnicate' is not a command" in cluster.run("experiment", "frobnicate", code=2)
 
 
 def test_a_finished_experiment_cannot_be_paused(cluster):

@@ -23,7 +23,7 @@ def test_a_log_goes_when_its_days_are_over_and_its_trial_stays(start, noisy, tmp
     command = cluster.run("command", "run", "--config", "resources.slots=0", "echo", "hello")
     assert "hello" in command
 
-    assert "give one of --days N and --forever" in cluster.run("trial", "set", "log-retention", trials[0], code=1)
+    assert "give either --days N or --forever" in cluster.run("trial", "set", "log-retention", trials[0], code=1)
     cluster.run("experiment", "set", "log-retention", first, "--forever")
     assert cluster.get(f"trials/{trials[0]}/remaining_log_retention_days")["remainingDays"] == -1
     cluster.run("trial", "set", "log-retention", trials[0], "--days", "0")

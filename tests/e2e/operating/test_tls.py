@@ -237,11 +237,11 @@ def test_det_up_trusts_its_own_certificate_and_renews_it_while_it_runs(start, au
 
     pair[1].write_text("broken")
     cluster.master.process.send_signal(signal.SIGHUP)
-    cluster.master.wait_for("stays as it was.*no private key")
+    cluster.master.wait_for("cannot reload the TLS certificate.*private key")
     assert served_certificate(cluster.port) == first
     files.sign("up", alternatives="DNS:det.example.com")
     cluster.master.process.send_signal(signal.SIGHUP)
-    cluster.master.wait_for("as its file is now")
+    cluster.master.wait_for("reloaded the TLS certificate")
     assert served_certificate(cluster.port) != first
     link.request("GET", "/info")
     assert link.getresponse().status == 200, "a connection from before goes on"
