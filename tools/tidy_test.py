@@ -141,6 +141,12 @@ def test_words_in_comments_and_texts_are_no_calls(tree: pathlib.Path) -> None:
     assert complaints(tree, "src/base/a.cpp", '// the time (in s)\nauto a = "rand ()";\n') == []
 
 
+def test_a_generated_file_may_be_longer_than_the_limit(tree: pathlib.Path) -> None:
+    long = "x = 1\n" * (tidy.LIMIT + 1)
+    grow(tree, {"webui/src/generated/a.ts": long, "webui/src/written/a.ts": long})
+    assert [complaint.file for complaint in tidy.check(tree)] == ["webui/src/written/a.ts"]
+
+
 def test_a_folder_of_too_many_files_is_named(tree: pathlib.Path) -> None:
     grow(tree, {f"webui/src/a/part{number}.ts": "" for number in range(tidy.FILES_MAX)})
     assert tidy.check(tree) == []

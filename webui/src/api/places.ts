@@ -1,24 +1,15 @@
 /** Where experiments are: workspaces, and the projects in them. */
 
 import { get } from "./client";
-import type { Project, Workspace } from "./team_types";
+import type { Project, Workspace } from "./types";
 
-export interface Workspaces {
-  readonly workspaces: readonly Workspace[];
-}
+const byName = (archived: boolean | undefined) => ({ sortBy: "SORT_BY_NAME", ...(archived === undefined ? {} : { archived }) });
 
 /** `archived`: only those that are, or are not; undefined: both. */
 export async function listWorkspaces(archived: boolean | undefined, signal?: AbortSignal): Promise<readonly Workspace[]> {
-  const parameters = { sortBy: "SORT_BY_NAME", ...(archived === undefined ? {} : { archived }) };
-  return (await get<Workspaces>("workspaces", parameters, signal)).workspaces;
+  return (await get("/api/v1/workspaces", { query: byName(archived) }, signal)).workspaces;
 }
 
-export async function listProjects(
-  workspace: number,
-  archived: boolean | undefined,
-  signal?: AbortSignal,
-): Promise<readonly Project[]> {
-  const parameters = { sortBy: "SORT_BY_NAME", ...(archived === undefined ? {} : { archived }) };
-  const reply = await get<{ projects: readonly Project[] }>(`workspaces/${workspace}/projects`, parameters, signal);
-  return reply.projects;
+export async function listProjects(workspace: number, archived: boolean | undefined, signal?: AbortSignal): Promise<readonly Project[]> {
+  return (await get("/api/v1/workspaces/{id}/projects", { path: { id: workspace }, query: byName(archived) }, signal)).projects as readonly Project[];
 }

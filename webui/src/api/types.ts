@@ -1,275 +1,99 @@
-/** What the master's /api/v1 sends: the parts of its objects that pages show. */
+/** The objects of the API that pages show, from the master's document, and narrower where the document cannot say it. */
 
-/** A double as JSON has it: "NaN", "Infinity" and "-Infinity" are strings. */
+import type { components } from "./generated/schema";
+
+type Schemas = components["schemas"];
+
+/** A double as JSON has it: "NaN", "Infinity" and "-Infinity" are strings. The document calls it a number. */
 export type WireNumber = number | string;
 
-export interface Pagination {
-  readonly offset: number;
-  readonly limit: number;
-  readonly total?: number;
-}
+/** What is sent in both directions is always whole in replies; the document says what a request may lack. */
+type Whole<T> = { readonly [K in keyof T]-?: T[K] };
 
-export interface User {
-  readonly id: number;
-  readonly username: string;
-  readonly displayName?: string;
-  readonly admin: boolean;
-  readonly active: boolean;
-  readonly modifiedAt?: string;
-}
+/** Some members with other types than the document has. */
+type With<T, Members> = Omit<T, keyof Members> & Members;
 
-export interface Experiment {
-  readonly id: number;
-  readonly name: string;
-  readonly description: string;
-  readonly labels: readonly string[];
-  readonly notes: string;
-  readonly state: string;
-  readonly archived: boolean;
-  readonly startTime: string;
-  readonly endTime?: string | null;
-  readonly numTrials: number;
-  readonly userId: number;
-  readonly username: string;
-  readonly projectId: number;
-  readonly projectName: string;
-  readonly workspaceId: number;
-  readonly workspaceName: string;
-  readonly resourcePool: string;
-  /** Its processes run outside the cluster, which can not command them. */
-  readonly unmanaged?: boolean;
-  readonly searcherType: string;
-  readonly searcherMetric: string;
-  readonly forkedFrom?: number | null;
-  readonly progress: number;
-  readonly config: unknown;
-  readonly originalConfig: string;
-  readonly checkpointCount: number;
-  /** Bytes; 64-bit integers come as text. */
-  readonly checkpointSize: string;
-  readonly modelDefinitionSize: number;
-  readonly bestTrialSearcherMetric?: WireNumber | null;
-  readonly bestTrialId?: number | null;
-  /** Why it is in state ERROR, and why it does not run yet. */
-  readonly error?: string;
-  readonly waitingReason?: string;
-  readonly git?: Git;
-}
-
-/** The commit that the submitted files come from. */
+export type Agent = With<Schemas["Agent"], { readonly slots: Readonly<Record<string, Slot>> }>;
+/** `byTask` is the task that acted in the user's name, `operation` "POST /api/v1/experiments/{id}/kill", `about` "experiment 7". */
+export type AuditEntry = Schemas["AuditEntry"];
+export type Checkpoint = With<Schemas["Checkpoint"], { readonly training: With<Partial<Schemas["CheckpointTraining"]>, { readonly searcherMetric?: WireNumber | null }> }>;
+export type CheckpointWorkload = Schemas["CheckpointWorkload"];
+export type Delivery = With<Schemas["DeliveryObject"], { readonly state: "DELIVERY_STATE_WAITING" | "DELIVERY_STATE_DELIVERED" | "DELIVERY_STATE_GIVEN_UP" }>;
+export type Experiment = With<Schemas["Experiment"], { readonly bestTrialSearcherMetric?: WireNumber | null; readonly git: Git }>;
+/** What goes with all that it holds. */
+export type Deletable = Pick<Schemas["ProjectObject"], "archived" | "state" | "errorMessage">;
+/** The commit that the submitted files come from: a free form in the document. */
 export interface Git {
   readonly commit?: string;
   readonly branch?: string;
   readonly remote?: string;
   readonly dirty?: boolean;
 }
-
-/** What a trial ran in: one entry for each different environment, that of the newest run first. */
-export interface TrialEnvironments {
-  readonly environments: readonly {
-    readonly environment: {
-      readonly versions?: Readonly<Record<string, string | null>>;
-      readonly os?: Readonly<Record<string, string>>;
-      readonly hardware?: Readonly<Record<string, unknown>> & {
-        readonly gpus?: readonly { readonly name: string; readonly memory_bytes: number }[];
-      };
-      readonly switches?: Readonly<Record<string, unknown>>;
-      readonly variables?: Readonly<Record<string, string>>;
-      readonly packages?: readonly string[];
-    };
-    readonly found: readonly { readonly runId: number; readonly rank: number }[];
-  }[];
-  readonly seeds: { readonly trial: number; readonly experiment?: number | null };
-  readonly git: Git;
-}
-
-/** Metrics of one kind at one point of training, as `workloads` and trials have them. */
-export interface MetricsWorkload {
-  readonly endTime: string;
-  readonly totalBatches: number;
-  /** Records, over all slots; 0 where nobody counted. */
-  readonly numInputs?: number;
-  readonly metrics: { readonly avgMetrics: Readonly<Record<string, unknown>> };
-}
-
-export interface CheckpointWorkload {
-  readonly uuid: string;
-  readonly state: string;
-  readonly endTime: string;
-  readonly totalBatches: number;
-  readonly resources: Readonly<Record<string, string>>;
-}
-
-export interface Workload {
-  readonly training?: MetricsWorkload | null;
-  readonly validation?: MetricsWorkload | null;
-  readonly checkpoint?: CheckpointWorkload | null;
-}
-
-export interface Trial {
-  readonly id: number;
-  readonly experimentId: number;
-  readonly state: string;
-  readonly startTime: string;
-  readonly endTime?: string | null;
-  readonly restarts: number;
-  readonly hparams: Readonly<Record<string, unknown>>;
-  readonly totalBatchesProcessed: number;
-  readonly targetBatches?: number;
-  readonly searcherMetricValue?: WireNumber | null;
-  readonly bestValidation?: MetricsWorkload | null;
-  readonly latestValidation?: MetricsWorkload | null;
-  readonly bestCheckpoint?: CheckpointWorkload | null;
-  readonly checkpointCount?: number;
-  readonly totalCheckpointSize?: string;
-  readonly runnerState?: string;
-  readonly logPolicyMatched?: string;
-  readonly warmStartCheckpointUuid?: string;
-  readonly taskId?: string;
-  readonly error?: string;
-  readonly waitingReason?: string;
-}
-
-export interface Checkpoint {
-  readonly uuid: string;
-  readonly taskId: string;
-  readonly allocationId: string;
-  readonly reportTime: string;
-  readonly state: string;
-  readonly resources: Readonly<Record<string, string>>;
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly training: {
-    readonly trialId?: number | null;
-    readonly experimentId?: number | null;
-    readonly searcherMetric?: WireNumber | null;
-  };
-}
-
+export type Group = With<Schemas["GroupObject"], { readonly users: readonly User[] }>;
+export type ExperimentPage = { readonly experiments: readonly Experiment[]; readonly pagination: Schemas["Pagination"] };
+export type Job = Schemas["Job"];
+export type LaunchedTask = Schemas["Task"];
+export type LogLine = Pick<Schemas["LogLine"], "id" | "timestamp" | "message" | "log"> &
+  Partial<Pick<Schemas["LogLine"], "level" | "source" | "stdtype" | "agentId" | "rankId">>;
+export type Master = Schemas["MasterReply"];
+/** Who has roles in a workspace. */
+export type Members = With<Schemas["MembersReply"], { readonly groups: readonly Group[]; readonly usersAssignedDirectly: readonly User[]; readonly assignments: readonly RoleWithAssignments[] }>;
 /** One report: the values of one group of metrics at one point of training. */
-export interface MetricReport {
-  readonly trialId: number;
-  readonly trialRunId: number;
-  readonly endTime: string;
-  readonly totalBatches: number;
-  /** Records that the report is about, over all slots; 0 where nobody counted. */
-  readonly numInputs?: number;
-  readonly group: string;
-  readonly metrics: {
-    readonly avg_metrics?: Readonly<Record<string, unknown>>;
-    readonly validation_metrics?: Readonly<Record<string, unknown>>;
-  };
+export type MetricReport = With<
+  Omit<Schemas["MetricsReport"], "id" | "archived">,
+  {
+    /** Records, over all slots; 0 where nobody counted. */
+    readonly numInputs?: number;
+    readonly metrics: { readonly avg_metrics?: Readonly<Record<string, unknown>>; readonly validation_metrics?: Readonly<Record<string, unknown>> };
+  }
+>;
+export type MetricsWorkload = Schemas["MetricsWorkload"];
+export type Model = Schemas["ModelObject"];
+export type ModelVersion = Schemas["Version"];
+/** The caller's roles, and where they hold. */
+export type Permissions = With<Schemas["SummaryReply"], { readonly roles: readonly Role[] }>;
+export type Project = With<Schemas["ProjectObject"], { readonly notes: readonly ProjectNote[] }>;
+export type ProjectNote = Whole<Schemas["ProjectNote"]>;
+export type ResourcePool = Schemas["Pool"];
+export type Role = With<Whole<Pick<Schemas["RoleObject"], "roleId" | "name" | "summary">>, { readonly permissions: readonly { readonly id: string }[] }>;
+export type RoleWithAssignments = With<
+  Schemas["RoleWithAssignments"],
+  {
+    readonly role: Role;
+    readonly groupRoleAssignments: readonly { readonly groupId: number }[];
+    readonly userRoleAssignments: readonly { readonly userId: number; readonly roleAssignment: { readonly role: Pick<Role, "roleId">; readonly scopeWorkspaceId?: number | null } }[];
+  }
+>;
+export type Slot = With<Schemas["Slot"], { readonly device: Omit<Schemas["Device"], "uuid"> }>;
+/** Slots of agents, by the agents' names: a free form in the document. */
+interface Resources {
+  readonly agentDevices: Readonly<Record<string, { readonly devices: readonly { readonly id: number }[] }>>;
 }
-
-export interface LogLine {
-  /** Increasing; a 64-bit integer as text. */
-  readonly id: string;
-  readonly timestamp: string;
-  readonly message: string;
-  readonly log: string;
-  readonly level?: string;
-  readonly source?: string;
-  readonly stdtype?: string;
-  readonly agentId?: string;
-  readonly rankId?: number | null;
-}
-
-export interface Device {
-  readonly id: number;
-  readonly brand: string;
-  readonly type: string;
-}
-
-export interface Slot {
-  readonly id: string;
-  readonly device: Device;
-  readonly enabled: boolean;
-  readonly draining: boolean;
-  readonly container?: { readonly id: string; readonly parent: string; readonly state: string } | null;
-}
-
-export interface Agent {
-  readonly id: string;
-  readonly registeredTime: string;
-  readonly slots: Readonly<Record<string, Slot>>;
-  readonly addresses: readonly string[];
-  readonly enabled: boolean;
-  readonly draining: boolean;
-  readonly silent: boolean;
-  readonly version: string;
-  readonly resourcePools: readonly string[];
-}
-
-export interface ResourcePool {
-  readonly name: string;
-  readonly description: string;
-  readonly scheduler: string;
-  readonly numAgents: number;
-  readonly slotsAvailable: number;
-  readonly slotsUsed: number;
-}
-
-export interface Task {
-  readonly taskId: string;
-  readonly allocationId: string;
-  readonly name: string;
-  readonly registeredTime: string;
-  readonly resourcePool: string;
-  readonly slotsNeeded: number;
-  readonly resources: readonly { readonly agentDevices: Readonly<Record<string, { readonly devices: readonly { readonly id: number }[] }>> }[];
-  readonly state: string;
-  readonly waitingReason: string;
-}
-
-export interface Job {
-  /** `jobsAhead` is -1 where the pool's queue has no order. */
-  readonly summary: { readonly state: string; readonly jobsAhead: number };
-  readonly type: string;
-  readonly submissionTime: string;
-  readonly userId: number;
-  readonly username: string;
-  readonly workspaceId: number;
-  readonly resourcePool: string;
-  readonly isPreemptible: boolean;
-  /** Null where the pool shares by weight. */
-  readonly priority?: number | null;
-  readonly weight: number;
-  readonly entityId: string;
-  readonly jobId: string;
-  readonly name: string;
-  readonly requestedSlots: number;
-  readonly allocatedSlots: number;
-  readonly progress: number;
-  /** Of the first of its trials that waits. */
-  readonly waitingReason?: string;
-}
-
-/** Why a job waits: for each of its trials. */
-export interface WhyReply {
-  readonly job: Job;
-  readonly scheduler: string;
-  readonly explanation: string;
-  readonly trials: readonly {
-    readonly trialId: number;
-    readonly state: string;
-    readonly slots: number;
-    readonly agents: readonly string[];
-    readonly reason: string;
-    readonly canNeverRun: boolean;
-    readonly behindJobId: string;
-  }[];
-}
-
-/** A message of the administrators. */
-export interface MessageToAll {
-  readonly message: string;
-  readonly startTime: string;
-  readonly endTime: string | null;
-}
-
-export interface MasterFacts {
-  readonly version: string;
-  readonly clusterName: string;
-  readonly clusterId: string;
-  /** Whether roles count. */
-  readonly rbacEnabled: boolean;
-}
+export type TaskSummary = With<Omit<Schemas["TaskSummary"], "schedulerType" | "priority" | "proxyPorts" | "type">, { readonly resources: readonly Resources[] }>;
+export type Template = Schemas["Template"];
+export type Token = Whole<Schemas["TokenObject"]>;
+export type Trial = With<Schemas["Trial"], { readonly searcherMetricValue?: WireNumber | null }>;
+export type User = Pick<Schemas["User"], "id" | "username" | "admin" | "active"> & Partial<Pick<Schemas["User"], "displayName" | "modifiedAt">>;
+export type Trigger = With<Pick<Schemas["TriggerObject"], "triggerType">, { readonly condition?: { readonly state?: string; readonly regex?: string } | null }>;
+export type Webhook = With<Omit<Whole<Schemas["WebhookObject"]>, "workspaceId">, { readonly triggers: readonly Trigger[]; readonly workspaceId?: number }>;
+/** One entry for each different environment that a trial had, that of the newest run first. Environments are a free form in the document. */
+export type TrialEnvironments = With<
+  Schemas["EnvironmentsReply"],
+  {
+    readonly seeds: { readonly trial: number; readonly experiment?: number | null };
+    readonly git: Git;
+    readonly environments: readonly {
+      readonly environment: {
+        readonly versions?: Readonly<Record<string, string | null>>;
+        readonly os?: Readonly<Record<string, string>>;
+        readonly hardware?: Readonly<Record<string, unknown>> & { readonly gpus?: readonly { readonly name: string; readonly memory_bytes: number }[] };
+        readonly switches?: Readonly<Record<string, unknown>>;
+        readonly variables?: Readonly<Record<string, string>>;
+        readonly packages?: readonly string[];
+      };
+      readonly found: readonly { readonly runId: number; readonly rank: number }[];
+    }[];
+  }
+>;
+export type Workload = Schemas["Workload"];
+export type Workspace = Schemas["WorkspaceObject"];

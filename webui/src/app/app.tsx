@@ -1,8 +1,7 @@
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { get, loggedOut } from "../api/client";
 import { toApiError, usePolled } from "../api/loadable";
-import type { PermissionsSummary } from "../api/team_types";
-import type { MasterFacts, User } from "../api/types";
+import type { Permissions, User } from "../api/types";
 import { MeContext, RightsContext } from "../components/people/me";
 import type { View } from "../components/address/paths";
 import { Link, useView } from "../components/address/route";
@@ -124,8 +123,8 @@ interface LoggedInProps {
 
 /** The frame and the page, for someone whose rights are known. */
 function LoggedIn({ user, view, onLogOut }: LoggedInProps) {
-  const [master] = usePolled("master", (signal) => get<MasterFacts>("master", {}, signal), 3_600_000, () => false);
-  const [summary] = usePolled("rights", (signal) => get<PermissionsSummary>("permissions/summary", {}, signal), rightsPollMs);
+  const [master] = usePolled("master", (signal) => get("/api/v1/master", {}, signal), 3_600_000, () => false);
+  const [summary] = usePolled("rights", async (signal) => (await get("/api/v1/permissions/summary", {}, signal)) as Permissions, rightsPollMs);
   const facts = master.status === "loaded" ? master.value : undefined;
   const roles = summary.status === "loaded" ? summary.value : undefined;
   const rights = useMemo(() => rightsOf(user, facts?.rbacEnabled ?? false, roles), [user, facts, roles]);

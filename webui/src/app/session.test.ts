@@ -14,10 +14,10 @@ beforeEach(() => {
     removeItem: (key: string) => kept.delete(key),
   });
   vi.stubGlobal("window", new EventTarget());
-  vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
-    const path = url.replace("/api/v1/", "");
+  vi.stubGlobal("fetch", async (request: Request) => {
+    const path = request.url.replace("http://localhost/api/v1/", "");
     asked.push(path);
-    if (path === "auth/login") cookie = (JSON.parse(String(init.body)) as { username: string }).username;
+    if (path === "auth/login") cookie = ((await request.json()) as { username: string }).username;
     if (path === "auth/logout") cookie = undefined;
     return cookie === undefined && path === "me" ? Response.json({ message: "who?" }, { status: 401 }) : Response.json({ user: { id: cookie, username: cookie } });
   });

@@ -15,7 +15,7 @@ export const turnKey = "last log-in or log-out";
 const tellOthers = () => localStorage.setItem(turnKey, `${Date.now()} ${Math.random()}`);
 
 export async function logIn(username: string, password: string): Promise<User> {
-  const { user } = await post<{ user: User }>("auth/login", { username, password, isHashed: false });
+  const { user } = await post("/api/v1/auth/login", { body: { username, password, isHashed: false } });
   localStorage.removeItem(leftKey);
   tellOthers();
   return user;
@@ -23,7 +23,7 @@ export async function logIn(username: string, password: string): Promise<User> {
 
 /** Whether the cookie still is this user's, as far as the master answers. Nobody's: the window hears `loggedOut`. */
 export async function isStill(user: User): Promise<boolean> {
-  return get<{ user: User }>("me").then(
+  return get("/api/v1/me").then(
     (now) => now.user.id === user.id,
     () => true,
   );
@@ -35,7 +35,7 @@ export async function isStill(user: User): Promise<boolean> {
  */
 export async function resume(): Promise<User | undefined> {
   try {
-    return (await get<{ user: User }>("me")).user;
+    return (await get("/api/v1/me")).user;
   } catch (cause) {
     if (!isRefusal(cause)) throw cause;
   }
@@ -50,7 +50,7 @@ export async function resume(): Promise<User | undefined> {
 
 export async function logOut(): Promise<void> {
   localStorage.setItem(leftKey, "1");
-  await post("auth/logout");
+  await post("/api/v1/auth/logout");
   tellOthers();
 }
 

@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { get } from "../api/client";
 import { usePolled } from "../api/loadable";
-import type { MessageToAll, User } from "../api/types";
+import type { User } from "../api/types";
 import { Icon, type IconName } from "../components/icons";
 import { useRights } from "../components/people/me";
 import { pathOf, titleOf, type View } from "../components/address/paths";
@@ -37,7 +37,7 @@ const entries: readonly Entry[] = [
 function ClusterMessage() {
   const [reply] = usePolled(
     "message",
-    (signal) => get<{ clusterMessage: MessageToAll | null }>("master/cluster_message", {}, signal),
+    (signal) => get("/api/v1/master/cluster_message", {}, signal),
     60_000,
   );
   const message = reply.status === "loaded" ? reply.value.clusterMessage : null;

@@ -11,19 +11,9 @@ const pauseMs = 250;
 /** The master makes fewer points than this of no curve that it thins out. */
 const thinnedFrom = 100;
 
-interface SeriesReply {
-  readonly trials: readonly {
-    readonly trial: { readonly id: number };
-    readonly metrics: readonly {
-      readonly group: string;
-      readonly data: readonly { readonly batches: number; readonly time: string; readonly values: Readonly<Record<string, unknown>> }[];
-    }[];
-  }[];
-}
-
 async function load(trialIds: readonly number[], start: number, end: number, signal: AbortSignal): Promise<Detail> {
-  const parameters = { trialIds: trialIds.map(String), startBatches: start, endBatches: end, maxDatapoints: pointsOf(trialIds.length) };
-  const { trials } = await get<SeriesReply>("trials/time-series", parameters, signal);
+  const parameters = { trialIds, startBatches: start, endBatches: end, maxDatapoints: pointsOf(trialIds.length) };
+  const { trials } = await get("/api/v1/trials/time-series", { query: parameters }, signal);
   const list = trials.flatMap(({ trial, metrics }) =>
     metrics.flatMap(({ group, data }) =>
       data.map(({ batches, time, values }): MetricReport => ({ trialId: trial.id, trialRunId: 0, endTime: time, totalBatches: batches, group, metrics: { avg_metrics: values } })),

@@ -19,15 +19,11 @@ export interface Reports {
   readonly error?: ApiError;
 }
 
-interface MetricsReply {
-  readonly metrics: readonly MetricReport[];
-}
-
 /** All that some trials reported, as it was reported. */
 export async function allReports(trialIds: readonly number[]): Promise<MetricReport[]> {
   const list: MetricReport[] = [];
   if (trialIds.length > 0)
-    await stream<MetricsReply>("trials/metrics/trial_metrics", { trialIds: trialIds.map(String) }, new AbortController().signal, (items) => {
+    await stream("/api/v1/trials/metrics/trial_metrics", { query: { trialIds } }, new AbortController().signal, (items) => {
       for (const item of items) list.push(...item.metrics);
     });
   return list;
@@ -51,15 +47,15 @@ export function useReports(trialIds: readonly number[], live: boolean, group: "a
 
   useEffect(() => {
     const abort = new AbortController();
-    const ids = key.slice(key.indexOf(":") + 1).split(",").filter((id) => id !== "");
+    const ids = key.slice(key.indexOf(":") + 1).split(",").filter((id) => id !== "").map(Number);
     const change = (what: Partial<Reports>) =>
       setReports((before) => ({ ...(before.key === key ? before : nothing), ...what }));
     const read = async () => {
       const list: MetricReport[] = [];
-      const parameters = { trialIds: ids, maxDatapoints: pointsOf(ids.length) };
-      const path = `trials/metrics/${group === "all" ? "trial" : group}_metrics`;
+      const query = { trialIds: ids, maxDatapoints: pointsOf(ids.length) };
+      const path = group === "all" ? "/api/v1/trials/metrics/trial_metrics" : "/api/v1/trials/metrics/validation_metrics";
       if (ids.length > 0)
-        await stream<MetricsReply>(path, parameters, abort.signal, (items) => {
+        await stream(path, { query }, abort.signal, (items) => {
           for (const item of items) list.push(...item.metrics);
         });
       if (!abort.signal.aborted)

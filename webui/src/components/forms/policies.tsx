@@ -5,12 +5,27 @@ import { Dialog } from "./dialog";
 import { Loaded, Panel } from "../parts";
 import { NumberedText, YamlField } from "./text";
 
-/** What administrators decide about configurations; all empty: nothing. */
-interface Policy {
-  readonly configPolicies: unknown;
-  /** As it was written, with its comments; empty: there is none. */
-  readonly yaml: string;
+/** Whose policies: a workspace's, or (absent) the cluster's. */
+interface Place {
+  readonly workspace?: number;
 }
+
+const ofCluster = "/api/v1/config-policies/global/{workloadType}";
+const ofWorkspace = "/api/v1/config-policies/workspaces/{workspaceId}/{workloadType}";
+
+/** `yaml` of the reply is the policy as it was written, with its comments; empty: there is none. */
+const load = ({ workspace }: Place, workloadType: string, signal: AbortSignal) =>
+  workspace === undefined
+    ? get(ofCluster, { path: { workloadType } }, signal)
+    : get(ofWorkspace, { path: { workspaceId: workspace, workloadType } }, signal);
+
+const save = ({ workspace }: Place, workloadType: string, yaml: string): Promise<unknown> =>
+  workspace === undefined
+    ? put(ofCluster, { path: { workloadType }, body: { configPolicies: yaml } })
+    : put(ofWorkspace, { path: { workspaceId: workspace, workloadType }, body: { configPolicies: yaml } });
+
+const drop = ({ workspace }: Place, workloadType: string): Promise<unknown> =>
+  workspace === undefined ? remove(ofCluster, { path: { workloadType } }) : remove(ofWorkspace, { path: { workspaceId: workspace, workloadType } });
 
 const pollMs = 10_000;
 
@@ -35,8 +50,7 @@ const kinds: readonly Kind[] = [
 ];
 
 interface PoliciesProps {
-  /** Whose: what follows `config-policies/` in the API's addresses. */
-  readonly at: string;
+  readonly at: Place;
   /** For sentences: "in the cluster", "in workspace vision". */
   readonly where: string;
   readonly changes: boolean;
@@ -44,11 +58,11 @@ interface PoliciesProps {
 
 /** What is fixed and limited in configurations: to look at, and for those who may, to change. */
 export function Policies({ at, where, changes }: PoliciesProps) {
-  return kinds.map((kind) => <PolicyPanel key={kind.type} path={`config-policies/${at}/${kind.type}`} kind={kind} where={where} changes={changes} />);
+  return kinds.map((kind) => <PolicyPanel key={kind.type} at={at} kind={kind} where={where} changes={changes} />);
 }
 
-function PolicyPanel({ path, kind, where, changes }: { path: string; kind: Kind; where: string; changes: boolean }) {
-  const [loaded, reload] = usePolled(path, (signal) => get<Policy>(path, {}, signal), pollMs);
+function PolicyPanel({ at, kind, where, changes }: PoliciesProps & { kind: Kind }) {
+  const [loaded, reload] = usePolled(`policy ${at.workspace} ${kind.type}`, (signal) => load(at, kind.type, signal), pollMs);
   const [edits, setEdits] = useState(false);
   const [deletes, setDeletes] = useState(false);
   const yaml = loaded.status === "loaded" ? loaded.value.yaml : "";
@@ -75,13 +89,13 @@ function PolicyPanel({ path, kind, where, changes }: { path: string; kind: Kind;
       <Loaded of={loaded} what="the policy">
         {(policy) => (policy.yaml === "" ? <p className="quiet">Nothing is fixed or limited {where}.</p> : <NumberedText text={policy.yaml} />)}
       </Loaded>
-      {edits && <EditPolicy path={path} title={title} before={yaml} example={kind.example} onDone={reload} onClose={() => setEdits(false)} />}
+      {edits && <EditPolicy at={at} kind={kind} title={title} before={yaml} onDone={reload} onClose={() => setEdits(false)} />}
       {deletes && (
         <Dialog
           title={`Delete the policy: ${title}?`}
           action="delete"
           danger
-          onAction={() => remove(path).then(reload)}
+          onAction={() => drop(at, kind.type).then(reload)}
           onClose={() => setDeletes(false)}
         >
           <p>What runs stays as it is. What is submitted from now on is not bound by it.</p>
@@ -92,10 +106,10 @@ function PolicyPanel({ path, kind, where, changes }: { path: string; kind: Kind;
 }
 
 interface EditProps {
-  readonly path: string;
+  readonly at: Place;
+  readonly kind: Kind;
   readonly title: string;
   readonly before: string;
-  readonly example: string;
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
@@ -103,14 +117,14 @@ interface EditProps {
 function EditPolicy(props: EditProps) {
   // What one edits stays as it was when the dialog opened.
   const [before] = useState(props.before);
-  const [yaml, setYaml] = useState(before === "" ? props.example : before);
+  const [yaml, setYaml] = useState(before === "" ? props.kind.example : before);
   return (
     <Dialog
       title={`Policy: ${props.title}`}
       action="Save"
       wide
       disabled={yaml === before || yaml.trim() === ""}
-      onAction={() => put(props.path, { configPolicies: yaml }).then(props.onDone)}
+      onAction={() => save(props.at, props.kind.type, yaml).then(props.onDone)}
       onClose={props.onClose}
     >
       <YamlField value={yaml} onChange={setYaml} />

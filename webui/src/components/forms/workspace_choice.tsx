@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import { type Loadable, usePolled } from "../../api/loadable";
 import { listWorkspaces } from "../../api/places";
-import type { Workspace } from "../../api/team_types";
+import type { Workspace } from "../../api/types";
 import { useRights } from "../people/me";
 import { Loaded, Pick } from "../parts";
 import type { Permission } from "../people/rights";

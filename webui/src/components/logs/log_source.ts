@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { type Parameters, stream } from "../../api/client";
+import { type Query, stream } from "../../api/client";
 import { toApiError } from "../../api/loadable";
 import { repeat } from "../../api/repeat";
 import type { LogLine } from "../../api/types";
@@ -18,9 +18,18 @@ export interface LogSource {
   readonly newer: () => void;
 }
 
-async function page(path: string, parameters: Parameters, signal: AbortSignal): Promise<LogLine[]> {
+/** Whose log. */
+export type LogOf = { readonly trial: number } | { readonly task: string };
+export type LogQuery = Query<"/api/v1/trials/{trialId}/logs">;
+
+const read = (of: LogOf, query: LogQuery, signal: AbortSignal, take: (lines: LogLine[]) => void): Promise<void> =>
+  "trial" in of
+    ? stream("/api/v1/trials/{trialId}/logs", { path: { trialId: of.trial }, query }, signal, take)
+    : stream("/api/v1/tasks/{taskId}/logs", { path: { taskId: of.task }, query }, signal, take);
+
+async function page(of: LogOf, query: LogQuery, signal: AbortSignal): Promise<LogLine[]> {
   const lines: LogLine[] = [];
-  await stream<LogLine>(path, { ...parameters, limit: pageLines }, signal, (some) => lines.push(...some));
+  await read(of, { ...query, limit: pageLines }, signal, (some) => lines.push(...some));
   return lines;
 }
 
@@ -28,8 +37,8 @@ async function page(path: string, parameters: Parameters, signal: AbortSignal): 
  * A log, from its end or from its beginning, filtered by the master. Where `follow`, new lines are asked for
  * several times a second and drawn once a frame; when it is not `live` any more, the master says when the last one was written.
  */
-export function useLog(path: string, filter: Parameters, from: "end" | "start", follow: boolean, live: boolean): LogSource {
-  const key = JSON.stringify([path, filter, from, follow]);
+export function useLog(of: LogOf, filter: LogQuery, from: "end" | "start", follow: boolean, live: boolean): LogSource {
+  const key = JSON.stringify([of, filter, from, follow]);
   const [window, setWindow] = useState<LogWindow>(emptyWindow);
   const [status, setStatus] = useState<LogSource["status"]>("loading");
   const [problem, setProblem] = useState("");
@@ -55,7 +64,7 @@ export function useLog(path: string, filter: Parameters, from: "end" | "start", 
       setStatus("loading");
       setProblem("");
       const order = from === "end" ? { orderBy: "ORDER_BY_DESC" } : {};
-      const first = await page(path, { ...filter, ...order }, signal);
+      const first = await page(of, { ...filter, ...order }, signal);
       const more = first.length === pageLines;
       const lines = from === "end" ? first.reverse() : first;
       setWindow({ lines, moreBefore: from === "end" && more, moreAfter: from === "start" && more });
@@ -67,13 +76,13 @@ export function useLog(path: string, filter: Parameters, from: "end" | "start", 
         waiting.push(...some);
         if (frame === 0) frame = requestAnimationFrame(flush);
       };
-      const read = async () => {
+      const readNew = async () => {
         // Of a task that is over, this stream ends as soon as all that it wrote is there.
         const last = !goesOn.current;
-        await stream<LogLine>(path, { ...filter, afterId: after, ...(last ? { follow: true } : {}) }, signal, take);
+        await read(of, { ...filter, afterId: after, ...(last ? { follow: true } : {}) }, signal, take);
         return last ? "last" : "again";
       };
-      await repeat(read, pollMs, signal, setProblem);
+      await repeat(readNew, pollMs, signal, setProblem);
       setStatus("ended");
     };
     setWindow(emptyWindow);
@@ -91,7 +100,7 @@ export function useLog(path: string, filter: Parameters, from: "end" | "start", 
 
   const latest = useRef(window);
   latest.current = window;
-  const read = useCallback(
+  const turn = useCallback(
     (way: "older" | "newer") => {
       const { lines } = latest.current;
       const edge = way === "older" ? lines[0] : lines.at(-1);
@@ -99,7 +108,7 @@ export function useLog(path: string, filter: Parameters, from: "end" | "start", 
       busy.current = true;
       const { signal } = abort.current;
       const bounds = way === "older" ? { beforeId: edge.id, orderBy: "ORDER_BY_DESC" } : { afterId: edge.id };
-      page(path, { ...filter, ...bounds }, signal)
+      page(of, { ...filter, ...bounds }, signal)
         .then((found) => {
           const more = found.length === pageLines;
           setWindow((before) =>
@@ -117,7 +126,7 @@ export function useLog(path: string, filter: Parameters, from: "end" | "start", 
     window,
     status,
     problem,
-    older: useCallback(() => read("older"), [read]),
-    newer: useCallback(() => read("newer"), [read]),
+    older: useCallback(() => turn("older"), [turn]),
+    newer: useCallback(() => turn("newer"), [turn]),
   };
 }

@@ -4,7 +4,7 @@ import { coloured } from "./ansi";
 import { clockText, fieldOf, newDay, timeOf, zoneText } from "./clock";
 import { count } from "../format";
 import { filterOf, levels } from "./log_filter";
-import { useLog } from "./log_source";
+import { type LogOf, useLog } from "./log_source";
 import { visible } from "./log_window";
 import { Choice, Problem } from "../parts";
 import { useQuery } from "../address/route";
@@ -12,12 +12,12 @@ import { SearchField } from "../forms/search_field";
 
 const lineHeight = 18;
 /** What a task printed, and what it prints: follows while it runs, reads back as far as one scrolls. `command` shows the same in a terminal. */
-export function Logs({ path, command, live }: { path: string; command: string; live: boolean }) {
+export function Logs({ of, command, live }: { of: LogOf; command: string; live: boolean }) {
   const [query, change] = useQuery();
   // Of a task that ends while one looks the last lines are still to come.
   const [follow] = useState(live);
   const from = query.from === "start" || query.since ? "start" : "end";
-  const log = useLog(path, filterOf(query), from, follow, live);
+  const log = useLog(of, filterOf(query), from, follow, live);
   const { window, status } = log;
   const zone = zoneText(new Date());
   const filtered = Boolean(query.find || query.rank || query.level || query.since);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PermissionsSummary } from "../../api/team_types";
+import type { Permissions } from "../../api/types";
 import table from "../../../../src/access/permission.cpp?raw";
 import { basic, clusterOnly, type Permission, rightsOf, type Subject, wire } from "./rights";
 
@@ -35,7 +35,7 @@ const role = (roleId: number, ...permissions: string[]) => ({
   summary: "",
   permissions: permissions.map((id) => ({ id: `PERMISSION_TYPE_${id}` })),
 });
-const summary: PermissionsSummary = {
+const summary: Permissions = {
   roles: [
     role(5, "UPDATE_PROJECT", "CREATE_PROJECT", "UPDATE_EXPERIMENT", "DELETE_MODEL_REGISTRY"),
     role(7, "CREATE_WORKSPACE"),
@@ -86,7 +86,7 @@ test("without roles everybody starts tasks somewhere", () => {
 });
 
 /** What the master says of each: {UpdateAgents, "PERMISSION_TYPE_UPDATE_AGENTS", "change agents of", Admin, true}. */
-const decided = [...table.matchAll(/\{(\w+),\s*"PERMISSION_TYPE_(\w+)",\s*"[^"]*",\s*(\w+)(, true)?\}/g)].map(([, name = "", id = "", who = "", only]) => ({
+const decided = [...table.matchAll(/\{(\w+),\s*"PERMISSION_TYPE_(\w+)",\s*(?:"[^"]*"\s*)+,\s*(\w+)(,\s*true)?\}/g)].map(([, name = "", id = "", who = "", only]) => ({
   name: name.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase(),
   id,
   who: who.toLowerCase(),

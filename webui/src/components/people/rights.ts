@@ -3,7 +3,7 @@
  * same, it says why. Pure.
  */
 
-import type { PermissionsSummary } from "../../api/team_types";
+import type { Permissions } from "../../api/types";
 import type { User } from "../../api/types";
 
 /** Who may, where the master enforces no roles: everybody, the owner of the thing, or administrators only. */
@@ -80,7 +80,7 @@ export interface Rights {
 }
 
 /** `summary`: undefined until it is known; nothing is kept from anybody until then. */
-export function rightsOf(user: User, rbac: boolean, summary: PermissionsSummary | undefined): Rights {
+export function rightsOf(user: User, rbac: boolean, summary: Permissions | undefined): Rights {
   const may = (permission: Permission, { workspace, owners = [] }: Subject = {}): boolean => {
     if (!rbac) return basic[permission] === "anyone" || user.admin || (basic[permission] === "owner" && owners.includes(user.id));
     if (summary === undefined) return true;

@@ -2,8 +2,7 @@ import { useState } from "react";
 import { get, post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { listWorkspaces } from "../../api/places";
-import type { Group, Role } from "../../api/team_types";
-import type { User } from "../../api/types";
+import type { Role } from "../../api/types";
 import { Dialog } from "../forms/dialog";
 import { Field, Loaded, Pick } from "../parts";
 
@@ -27,10 +26,13 @@ async function change(verb: "add" | "remove", { holder, role, workspace }: Assig
   const scope = workspace === undefined ? { scopeCluster: true } : { scopeWorkspaceId: workspace };
   const roleAssignment = { role: { roleId: role.roleId }, ...scope };
   const { userId, groupId } = holder;
-  await post(
-    `roles/${verb}-assignments`,
-    groupId === undefined ? { userRoleAssignments: [{ userId, roleAssignment }] } : { groupRoleAssignments: [{ groupId, roleAssignment }] },
-  );
+  const path = verb === "add" ? "/api/v1/roles/add-assignments" : "/api/v1/roles/remove-assignments";
+  await post(path, {
+    body: {
+      ...(userId === undefined ? {} : { userRoleAssignments: [{ userId, roleAssignment }] }),
+      ...(groupId === undefined ? {} : { groupRoleAssignments: [{ groupId, roleAssignment }] }),
+    },
+  });
 }
 
 interface RoleLabelProps {
@@ -82,8 +84,8 @@ interface AssignRoleProps {
 /** Who can be given a role: groups, then users, by name. */
 async function loadHolders(signal: AbortSignal): Promise<Holder[]> {
   const [{ groups }, { users }] = await Promise.all([
-    post<{ groups: readonly { group: Pick<Group, "groupId" | "name"> }[] }>("groups/search", { limit: 0 }),
-    get<{ users: readonly User[] }>("users", {}, signal),
+    post("/api/v1/groups/search", { body: { limit: 0 } }),
+    get("/api/v1/users", {}, signal),
   ]);
   return [
     ...groups.map(({ group: { groupId, name } }) => ({ name, groupId })),
@@ -101,7 +103,7 @@ export function AssignRole({ holder: given, workspace, onDone, onClose }: Assign
     async (signal) => ({
       holders: given === undefined ? await loadHolders(signal) : [],
       workspaces: workspace === undefined ? await listWorkspaces(undefined, signal) : [],
-      roles: (await post<{ roles: readonly Role[] }>("roles/search/by-assignability", { workspaceId: scope })).roles,
+      roles: (await post("/api/v1/roles/search/by-assignability", { body: { workspaceId: scope } })).roles as readonly Role[],
     }),
     0,
     () => false,

@@ -1,6 +1,5 @@
 import { useMemo, useState } from "react";
 import { get, post } from "../../api/client";
-import type { Model } from "../../api/model_types";
 import type { Checkpoint } from "../../api/types";
 import { usePolled } from "../../api/loadable";
 import { Dialog } from "../forms/dialog";
@@ -77,13 +76,13 @@ export function CheckpointTable({ checkpoints, withTrial = false }: { checkpoint
 
 /** The files of a checkpoint; registers it as a version of a model. */
 function CheckpointDialog({ checkpoint, onClose }: { checkpoint: Checkpoint; onClose: () => void }) {
-  const [models] = usePolled("models", (signal) => get<{ models: readonly Model[] }>("models", { archived: false }, signal), 0, () => false);
+  const [models] = usePolled("models", (signal) => get("/api/v1/models", { query: { archived: false } }, signal), 0, () => false);
   const { may } = useRights();
   const [model, setModel] = useState("");
   const [name, setName] = useState("");
   const complete = checkpoint.state === "STATE_COMPLETED";
   const register = async () => {
-    await post(`models/${encodeURIComponent(model)}/versions`, { checkpointUuid: checkpoint.uuid, name });
+    await post("/api/v1/models/{modelName}/versions", { path: { modelName: model }, body: { checkpointUuid: checkpoint.uuid, name } });
   };
   return (
     <Dialog title={`Checkpoint ${checkpoint.uuid}`} action="Register" wide disabled={!complete || model === ""} onAction={register} onClose={onClose}>

@@ -1,14 +1,14 @@
 import { Fragment, useState } from "react";
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import type { User } from "../../api/types";
+import type { AuditEntry as Entry } from "../../api/types";
 import { fieldOf, timeOf, zoneText } from "../../components/logs/clock";
 import { useRights } from "../../components/people/me";
 import { Loaded, PageHead } from "../../components/parts";
 import type { Query } from "../../components/address/paths";
 import { Link, useQuery } from "../../components/address/route";
 import { SearchField } from "../../components/forms/search_field";
-import { aboutParts, auditParameters, callOf, cursorsOf, type Entry, outcomeOf, pageSize } from "./entries";
+import { aboutParts, auditParameters, callOf, cursorsOf, outcomeOf, pageSize } from "./entries";
 
 const pollMs = 5000;
 
@@ -32,7 +32,7 @@ function AuditLog() {
   const cursors = cursorsOf(query);
   const [list] = usePolled(
     `audit ${JSON.stringify(query)}`,
-    (signal) => get<Reply>("audit", auditParameters(query), signal),
+    (signal) => get("/api/v1/audit", { query: auditParameters(query) }, signal),
     pollMs,
     () => cursors.length === 0, // older pages do not change
   );
@@ -41,7 +41,7 @@ function AuditLog() {
   if (list.status === "loaded" && list.value !== last) setLast(list.value);
   const shown = list.status === "loading" && last !== undefined ? { status: "loaded" as const, value: last } : list;
   const ask = (some: Query) => change({ before: "", ...some });
-  const turn = (next: readonly number[]) => {
+  const turn = (next: readonly string[]) => {
     change({ before: next.join(",") });
     window.scrollTo(0, 0);
   };
@@ -58,7 +58,7 @@ function AuditLog() {
                   Newer
                 </button>
                 <span className="quiet">page {cursors.length + 1}</span>
-                <button type="button" disabled={entries.length <= pageSize} onClick={() => turn([...cursors, entries[pageSize - 1]?.id ?? 0])}>
+                <button type="button" disabled={entries.length <= pageSize} onClick={() => turn([...cursors, entries[pageSize - 1]?.id ?? "0"])}>
                   Older
                 </button>
               </nav>
@@ -71,7 +71,7 @@ function AuditLog() {
 }
 
 function Filters({ query, ask }: { query: Query; ask: (some: Query) => void }) {
-  const [users] = usePolled("users", (signal) => get<{ users: readonly User[] }>("users", {}, signal), 60_000);
+  const [users] = usePolled("users", (signal) => get("/api/v1/users", {}, signal), 60_000);
   const names = users.status === "loaded" ? users.value.users.map(({ username }) => username) : [];
   const time = (label: string, name: "since" | "until") => (
     <label className="choice" title={`In the time of this browser, ${zoneText(new Date())}`}>

@@ -15,10 +15,10 @@ test("an address with everything asks for all of it, a wrong one for what is rig
     refused: true,
     after: "2026-01-02T03:04:00.000Z",
     before: "2026-02-01T00:00:00.000Z",
-    beforeId: 800,
+    beforeId: "800",
   });
   expect(auditParameters({ since: "yesterday", before: "x" })).toEqual({ limit: pageSize + 1 });
-  expect(cursorsOf({ before: "900,x,800" })).toEqual([900, 800]);
+  expect(cursorsOf({ before: "900,x,800" })).toEqual(["900", "800"]);
 });
 
 test.each([

@@ -1,36 +1,20 @@
 /** What the audit log is asked, and how its entries read. Pure. */
 
-import type { Parameters } from "../../api/client";
+import type { Query as Question } from "../../api/client";
+import type { AuditEntry as Entry } from "../../api/types";
 import type { Query, View } from "../../components/address/paths";
-
-export interface Entry {
-  readonly id: number;
-  readonly time: string;
-  readonly username: string;
-  /** The task that acted in the user's name; empty: the user. */
-  readonly byTask: string;
-  readonly address: string;
-  /** "POST /api/v1/experiments/{id}/kill" */
-  readonly operation: string;
-  readonly path: string;
-  /** "experiment 7" */
-  readonly about: string;
-  /** Of HTTP. */
-  readonly status: number;
-}
 
 export const pageSize = 100;
 
 /** The cursors of the pages that one has turned: the last is this page's. */
-export function cursorsOf({ before }: Query): number[] {
+export function cursorsOf({ before }: Query): string[] {
   return (before ?? "")
     .split(",")
-    .filter((text) => /^\d{1,15}$/.test(text))
-    .map(Number);
+    .filter((text) => /^\d{1,15}$/.test(text));
 }
 
 /** The question behind an address; one entry more than a page, to know whether there is another page. */
-export function auditParameters(query: Query): Parameters {
+export function auditParameters(query: Query): Question<"/api/v1/audit"> {
   const beforeId = cursorsOf(query).at(-1);
   const time = (name: "since" | "until", parameter: string) =>
     Number.isNaN(Date.parse(query[name] ?? "")) ? {} : { [parameter]: new Date(Date.parse(query[name] ?? "")).toISOString() };

@@ -1,7 +1,7 @@
 import { lazy, Suspense, useState } from "react";
 import { get, post } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
-import type { Agent, ResourcePool, Slot, Task } from "../../api/types";
+import type { Agent, ResourcePool, Slot, TaskSummary } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { useRights } from "../../components/people/me";
 import { Age, Loaded, PageHead, Panel, Problem } from "../../components/parts";
@@ -19,16 +19,16 @@ const pollMs = 2000;
 interface Everything {
   readonly agents: readonly Agent[];
   readonly pools: readonly ResourcePool[];
-  readonly tasks: readonly Task[];
+  readonly tasks: readonly TaskSummary[];
 }
 
 async function load(signal: AbortSignal): Promise<Everything> {
   const [{ agents }, { resourcePools }, { allocationIdToSummary }] = await Promise.all([
-    get<{ agents: readonly Agent[] }>("agents", {}, signal),
-    get<{ resourcePools: readonly ResourcePool[] }>("resource-pools", {}, signal),
-    get<{ allocationIdToSummary: Readonly<Record<string, Task>> }>("tasks", {}, signal),
+    get("/api/v1/agents", {}, signal),
+    get("/api/v1/resource-pools", {}, signal),
+    get("/api/v1/tasks", {}, signal),
   ]);
-  return { agents, pools: resourcePools, tasks: Object.values(allocationIdToSummary) };
+  return { agents, pools: resourcePools, tasks: Object.values(allocationIdToSummary) as TaskSummary[] };
 }
 
 /** The machines, their slots, and who uses what. */
@@ -100,7 +100,7 @@ function Pools({ pools }: { pools: readonly ResourcePool[] }) {
   );
 }
 
-function Agents({ agents, tasks, reload }: { agents: readonly Agent[]; tasks: readonly Task[]; reload: () => void }) {
+function Agents({ agents, tasks, reload }: { agents: readonly Agent[]; tasks: readonly TaskSummary[]; reload: () => void }) {
   const used = holders(tasks);
   return (
     <Panel title="Agents">
@@ -122,7 +122,7 @@ function AgentRow({ agent, used, reload }: { agent: Agent; used: ReadonlyMap<Slo
   const [asks, setAsks] = useState(false);
   const slots = agentSlots(agent);
   const set = (verb: "enable" | "disable", drain: boolean) =>
-    post(`agents/${encodeURIComponent(agent.id)}/${verb}`, { drain }).then(reload);
+    post(verb === "enable" ? "/api/v1/agents/{agentId}/enable" : "/api/v1/agents/{agentId}/disable", { path: { agentId: agent.id }, body: { drain } }).then(reload);
   return (
     <div className="agent">
       <div className="row">
@@ -187,7 +187,7 @@ function DisableDialog(props: { agent: Agent; onDisable: (drain: boolean) => Pro
   );
 }
 
-const taskColumns: readonly Column<Task>[] = [
+const taskColumns: readonly Column<TaskSummary>[] = [
   {
     id: "name",
     title: "Task",
@@ -218,7 +218,7 @@ const taskColumns: readonly Column<Task>[] = [
   },
 ];
 
-function Tasks({ tasks }: { tasks: readonly Task[] }) {
+function Tasks({ tasks }: { tasks: readonly TaskSummary[] }) {
   return (
     <Panel title="Tasks">
       <Table label="Tasks" rows={tasks} columns={taskColumns} rowKey={({ allocationId }) => allocationId} order="since" parameter="tasks-by" empty="Nothing runs or waits to run." />

@@ -11,7 +11,7 @@ export function ClusterPolicies() {
         What administrators decide about everybody’s configurations. Workspaces may have policies of their own.
         {!changes && " These are changed by administrators."}
       </p>
-      <Policies at="global" where="in the cluster" changes={changes} />
+      <Policies at={{}} where="in the cluster" changes={changes} />
     </>
   );
 }

@@ -11,7 +11,7 @@ const pollMs = 1000;
 
 async function linesFrom(offset: number, signal: AbortSignal): Promise<OwnLine[]> {
   const lines: OwnLine[] = [];
-  await stream<{ readonly logEntry: OwnLine }>("master/logs", { offset }, signal, (items) => lines.push(...items.map(({ logEntry }) => logEntry)));
+  await stream("/api/v1/master/logs", { query: { offset: String(offset) } }, signal, (items) => lines.push(...items.map(({ logEntry }) => logEntry)));
   return lines;
 }
 

@@ -1,7 +1,7 @@
 import { useState } from "react";
-import { get, post } from "../../api/client";
+import { get, post, type Sent } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
-import type { Job, Pagination, ResourcePool } from "../../api/types";
+import type { Job, ResourcePool } from "../../api/types";
 import { count } from "../../components/format";
 import { Choice, Loaded, PageHead, Problem } from "../../components/parts";
 import { useParameter } from "../../components/address/route";
@@ -18,8 +18,8 @@ interface Queue {
 
 async function load(pool: string, signal: AbortSignal): Promise<Queue> {
   const [queue, { resourcePools }] = await Promise.all([
-    get<{ jobs: readonly { readonly full: Job }[]; pagination: Pagination }>("job-queues-v2", pool === "" ? {} : { resourcePool: pool }, signal),
-    get<{ resourcePools: readonly ResourcePool[] }>("resource-pools", {}, signal),
+    get("/api/v1/job-queues-v2", { query: pool === "" ? {} : { resourcePool: pool } }, signal),
+    get("/api/v1/resource-pools", {}, signal),
   ]);
   return { jobs: queue.jobs.map(({ full }) => full), pools: resourcePools };
 }
@@ -49,15 +49,17 @@ export function QueuePage() {
 const titles = ["", "#", "Job", "State", "Slots", "Waits because", "Progress", "Priority", "Weight", "Pool", "User", "Submitted"] as const;
 const numbers: readonly string[] = ["#", "Slots", "Priority", "Weight"];
 
+type Change = NonNullable<Sent<"post", "/api/v1/job-queues">["body"]["updates"]>[number];
+
 /** The jobs as rows that can be dragged to another place, or moved there with buttons. */
 function Jobs({ jobs, reload }: { jobs: readonly Job[]; reload: () => void }) {
   const [asked, setAsked] = useState<Job>();
   const [dragged, setDragged] = useState<string>();
   const [problem, setProblem] = useState("");
   if (jobs.length === 0) return <p className="quiet">Nothing runs or waits to run.</p>;
-  const update = (change: object) => {
+  const update = (change: Change) => {
     setProblem("");
-    post("job-queues", { updates: [change] }).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
+    post("/api/v1/job-queues", { body: { updates: [change] } }).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
   };
   const move = (jobId: string, targetId: string) => {
     const change = moveTo(jobs, jobId, targetId);

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { Slot, Task } from "../../api/types";
+import type { Slot, TaskSummary } from "../../api/types";
 import { agentSlots, holders, taskSubject } from "./usage";
 
-const task = (name: string, slots: Record<string, number[]>): Task => ({
+const task = (name: string, slots: Record<string, number[]>): TaskSummary => ({
   taskId: "t",
   allocationId: "a",
   name,

@@ -1,6 +1,6 @@
 /** Who uses which slot: pure. */
 
-import type { Agent, Slot, Task } from "../../api/types";
+import type { Agent, Slot, TaskSummary } from "../../api/types";
 import type { View } from "../../components/address/paths";
 
 /** "agent/slot". */
@@ -14,13 +14,13 @@ export interface Holder {
 }
 
 /** The trial and the experiment that a task's name tells of. */
-export function taskSubject({ name }: Pick<Task, "name">): { trial: number; experiment: number } | undefined {
+export function taskSubject({ name }: Pick<TaskSummary, "name">): { trial: number; experiment: number } | undefined {
   const found = /^Trial (\d+) \(Experiment (\d+)\)$/.exec(name);
   return found ? { trial: Number(found[1]), experiment: Number(found[2]) } : undefined;
 }
 
 /** For each slot in use, what uses it. */
-export function holders(tasks: readonly Task[]): Map<SlotRef, Holder> {
+export function holders(tasks: readonly TaskSummary[]): Map<SlotRef, Holder> {
   const used = new Map<SlotRef, Holder>();
   for (const task of tasks) {
     const subject = taskSubject(task);

@@ -1,13 +1,13 @@
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import type { Job, WhyReply } from "../../api/types";
+import type { Job } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { Loaded } from "../../components/parts";
 import { Link } from "../../components/address/route";
 
 /** Why a job waits, trial by trial, and who is before it. */
 export function WhyDialog({ job, jobs, onClose }: { job: Job; jobs: readonly Job[]; onClose: () => void }) {
-  const [why] = usePolled(`why ${job.jobId}`, (signal) => get<WhyReply>(`job-queues/${job.jobId}/why`, {}, signal), 3000);
+  const [why] = usePolled(`why ${job.jobId}`, (signal) => get("/api/v1/job-queues/{jobId}/why", { path: { jobId: job.jobId } }, signal), 3000);
   const named = (id: string) => jobs.find(({ jobId }) => jobId === id);
   return (
     <Dialog title={`Why does ${job.entityId} ${job.name} wait?`} action="OK" wide onAction={() => undefined} onClose={onClose}>

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
-import { get } from "../../api/client";
+import { get, type Query } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import type { Experiment, Pagination, ResourcePool } from "../../api/types";
+import type { Experiment, ExperimentPage as List, ResourcePool } from "../../api/types";
 import { count, formatNumber, hasRun, isTerminal, runTime } from "../../components/format";
 import { useMe } from "../../components/people/me";
 import { Age, Loaded, PageHead, Panel, Progress, StateBadge } from "../../components/parts";
@@ -9,11 +9,6 @@ import { Link } from "../../components/address/route";
 
 const pollMs = 2000;
 const shown = 8;
-
-interface List {
-  readonly experiments: readonly Experiment[];
-  readonly pagination: Pagination;
-}
 
 interface Everything {
   readonly running: List;
@@ -26,13 +21,13 @@ const activeStates = ["STATE_ACTIVE", "STATE_RUNNING", "STATE_QUEUED", "STATE_ST
 const endedStates = ["STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR"];
 
 async function load(username: string, signal: AbortSignal): Promise<Everything> {
-  const list = (parameters: Readonly<Record<string, string | readonly string[]>>) =>
-    get<List>("experiments", { archived: false, limit: shown, orderBy: "ORDER_BY_DESC", omitConfig: true, ...parameters }, signal);
+  const list = async (parameters: Query<"/api/v1/experiments">): Promise<List> =>
+    (await get("/api/v1/experiments", { query: { archived: false, limit: shown, orderBy: "ORDER_BY_DESC", omitConfig: true, ...parameters } }, signal)) as List;
   const [running, ended, mine, { resourcePools }] = await Promise.all([
     list({ states: activeStates, sortBy: "SORT_BY_START_TIME" }),
     list({ states: endedStates, sortBy: "SORT_BY_END_TIME" }),
     list({ users: [username], sortBy: "SORT_BY_ID" }),
-    get<{ resourcePools: readonly ResourcePool[] }>("resource-pools", {}, signal),
+    get("/api/v1/resource-pools", {}, signal),
   ]);
   return { running, ended, mine, pools: resourcePools };
 }

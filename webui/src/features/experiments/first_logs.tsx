@@ -22,7 +22,7 @@ export function FirstLogs({ experiment, trials }: { experiment: Experiment; tria
           <Link to={{ page: "trial", id: trial.id, tab: "logs" }}>its page</Link>
         </p>
       )}
-      <Logs key={trial.id} path={`trials/${trial.id}/logs`} command={`det trial logs ${trial.id}`} live={!isTerminal(experiment.state) && !isTerminal(trial.state)} />
+      <Logs key={trial.id} of={{ trial: trial.id }} command={`det trial logs ${trial.id}`} live={!isTerminal(experiment.state) && !isTerminal(trial.state)} />
     </>
   );
 }

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
-import { get, patch, post, remove } from "../../api/client";
+import { get, patch, post, remove, type Sent } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
-import type { Model, ModelVersion } from "../../api/model_types";
+import type { Model, ModelVersion } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { Editable } from "../../components/forms/edit";
 import { flatten } from "../../components/format";
@@ -20,10 +20,11 @@ interface Both {
 /** Where a model is and whose, for what may be done to it. */
 const placeOf = ({ workspaceId, userId }: Model) => ({ workspace: workspaceId, owners: [userId] });
 
-const address = (name: string) => `models/${encodeURIComponent(name)}`;
+const one = "/api/v1/models/{modelName}";
+const at = (modelName: string) => ({ path: { modelName } });
 
 async function load(name: string, signal: AbortSignal): Promise<Both> {
-  const reply = await get<{ model: Model; modelVersions: readonly ModelVersion[] }>(`${address(name)}/versions`, {}, signal);
+  const reply = await get("/api/v1/models/{modelName}/versions", at(name), signal);
   return { model: reply.model, versions: reply.modelVersions };
 }
 
@@ -39,7 +40,7 @@ export function ModelPage({ name }: { name: string }) {
           <Versions model={model} versions={versions} reload={reload} />
           <div className="columns">
             <Panel title="Notes">
-              <Editable what="notes" value={model.notes} multiline may={may("EDIT_MODEL_REGISTRY", placeOf(model))} onSave={(notes) => patch(address(name), { notes }).then(reload)}>
+              <Editable what="notes" value={model.notes} multiline may={may("EDIT_MODEL_REGISTRY", placeOf(model))} onSave={(notes) => patch(one, { ...at(name), body: { notes } }).then(reload)}>
                 {model.notes === "" ? <span className="quiet">No notes.</span> : <p className="prose">{model.notes}</p>}
               </Editable>
             </Panel>
@@ -63,11 +64,11 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
   const changes = may("EDIT_MODEL_REGISTRY", placeOf(model));
   const nameOf = useWorkspaceNames();
   const [problem, setProblem] = useState("");
-  const save = (change: object) => patch(address(name), change).then(reload);
+  const save = (change: Sent<"patch", typeof one>["body"]) => patch(one, { ...at(name), body: change }).then(reload);
   const archive = () =>
-    post(`${address(name)}/${model.archived ? "unarchive" : "archive"}`).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
+    post(model.archived ? "/api/v1/models/{modelName}/unarchive" : "/api/v1/models/{modelName}/archive", at(name)).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
   const rename = async (to: string) => {
-    await patch(address(name), { name: to });
+    await patch(one, { ...at(name), body: { name: to } });
     go({ page: "model", name: to }, {}, "replace");
   };
   return (
@@ -127,7 +128,7 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
           title={`Delete model ${name}?`}
           action="delete"
           danger
-          onAction={() => remove(address(name)).then(() => go({ page: "models" }))}
+          onAction={() => remove(one, at(name)).then(() => go({ page: "models" }))}
           onClose={() => setDeletes(false)}
         >
           <p>Its {model.numVersions} versions go, too. The checkpoints stay, but nothing protects them any more.</p>
@@ -139,7 +140,7 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
 
 function MoveModel({ model, onDone, onClose }: { model: Model; onDone: () => void; onClose: () => void }) {
   const target = useWorkspaceChoice("CREATE_MODEL_REGISTRY", model.workspaceId);
-  const move = () => post(`${address(model.name)}/move`, { destinationWorkspaceId: target.value }).then(onDone);
+  const move = () => post("/api/v1/models/{modelName}/move", { ...at(model.name), body: { destinationWorkspaceId: target.value ?? 0 } }).then(onDone);
   return (
     <Dialog title={`Move model ${model.name}`} action="move" disabled={target.value === undefined || target.value === model.workspaceId} onAction={move} onClose={onClose}>
       <WorkspaceField choice={target} />
@@ -194,7 +195,7 @@ function Versions({ model, versions, reload }: Both & { reload: () => void }) {
           title={`Delete version ${gone.version} of ${model.name}?`}
           action="delete"
           danger
-          onAction={() => remove(`${address(model.name)}/versions/${gone.version}`).then(reload)}
+          onAction={() => remove("/api/v1/models/{modelName}/versions/{modelVersionNum}", { path: { modelName: model.name, modelVersionNum: String(gone.version) } }).then(reload)}
           onClose={() => setGone(undefined)}
         >
           <p>Checkpoint {gone.checkpoint.uuid} stays, but this version protects it no more.</p>

@@ -1,8 +1,7 @@
 import { useMemo, useState } from "react";
 import { get, post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import type { Model } from "../../api/model_types";
-import type { Pagination } from "../../api/types";
+import type { Model } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { count } from "../../components/format";
 import { useRights } from "../../components/people/me";
@@ -44,10 +43,10 @@ export function ModelList() {
   const { mayAnywhere } = useRights();
   const nameOf = useWorkspaceNames();
   const columns = useMemo(() => columnsWith(nameOf), [nameOf]);
-  const parameters = { name: search, ...(workspace === "" ? {} : { workspaceIds: [workspace] }), ...(archived === "all" ? {} : { archived: archived === "yes" }) };
+  const parameters = { name: search, ...(workspace === "" ? {} : { workspaceIds: [Number(workspace)] }), ...(archived === "all" ? {} : { archived: archived === "yes" }) };
   const [list] = usePolled(
     `models ${search} ${archived} ${workspace}`,
-    (signal) => get<{ models: readonly Model[]; pagination: Pagination }>("models", parameters, signal),
+    (signal) => get("/api/v1/models", { query: parameters }, signal),
     5000,
   );
   return (
@@ -95,7 +94,7 @@ function NewModel({ onClose }: { onClose: () => void }) {
   const [description, setDescription] = useState("");
   const workspace = useWorkspaceChoice("CREATE_MODEL_REGISTRY");
   const create = async () => {
-    await post("models", { name: name.trim(), description, workspaceId: workspace.value });
+    await post("/api/v1/models", { body: { name: name.trim(), description, ...(workspace.value === undefined ? {} : { workspaceId: workspace.value }) } });
     go({ page: "model", name: name.trim() });
   };
   return (

@@ -1,29 +1,9 @@
-import { get, post } from "../../api/client";
-import type { User } from "../../api/types";
+import { get, post, type Sent } from "../../api/client";
+import type { LaunchedTask, User } from "../../api/types";
 import { kindName, type TaskKind, taskKinds } from "../../components/address/paths";
 
-/** A command, notebook, shell or TensorBoard. */
-export interface Task {
-  readonly id: string;
-  readonly type: TaskKind;
-  readonly description: string;
-  readonly state: string;
-  readonly startTime: string;
-  readonly endTime?: string;
-  readonly username: string;
-  readonly userId: number;
-  readonly workspaceId: number;
-  readonly resourcePool: string;
-  readonly slots: number;
-  readonly exitStatus: string;
-  readonly exitCode?: number;
-  readonly waitingReason: string;
-  /** Where the master hands requests on to it; of all but commands. */
-  readonly serviceAddress?: string;
-  readonly isReady: boolean;
-  readonly experimentIds?: readonly number[];
-  readonly trialIds?: readonly number[];
-}
+/** A command, notebook, shell or TensorBoard: `serviceAddress` is where the master hands requests on to all but commands. */
+export type Task = LaunchedTask & { readonly type: TaskKind };
 
 /** Where a task is and whose, for what may be done to it. */
 export const placeOf = ({ workspaceId, userId }: Pick<Task, "workspaceId" | "userId">) => ({ workspace: workspaceId, owners: [userId] });
@@ -36,29 +16,20 @@ export const canOpen = (task: Pick<Task, "type" | "userId" | "state" | "isReady"
   task.isReady && !isOver(task) && task.type !== "command" && mayUse(task, me);
 
 export async function loadTasks(signal: AbortSignal): Promise<readonly Task[]> {
-  const lists = await Promise.all(
-    taskKinds.map(async (kind) => (await get<Record<string, readonly Task[]>>(`${kind}s`, {}, signal))[`${kind}s`] ?? []),
-  );
-  return lists.flat();
+  const lists = await Promise.all(taskKinds.map(async (kind) => (await get(`/api/v1/${kind}s`, {}, signal))[`${kind}s`] ?? []));
+  return lists.flat() as readonly Task[];
 }
 
 export async function loadTask(kind: TaskKind, id: string, signal: AbortSignal): Promise<Task> {
-  const reply = await get<Record<string, Task>>(`${kind}s/${encodeURIComponent(id)}`, {}, signal);
-  const task = reply[kind];
-  if (task === undefined) throw new Error(`the master's answer has no ${kind}`);
-  return task;
+  const task = (await get(`/api/v1/${kind}s/{taskId}`, { path: { taskId: id } }, signal))[kind];
+  if (task === undefined) throw new Error(`the master's reply has no ${kindName(kind)}`);
+  return task as Task;
 }
 
-export const killTask = ({ type, id }: Task): Promise<unknown> => post(`${type}s/${encodeURIComponent(id)}/kill`);
+export const killTask = ({ type, id }: Task): Promise<unknown> => post(`/api/v1/${type}s/{taskId}/kill`, { path: { taskId: id } });
 
 /** What the master is asked to start. */
-export interface TaskWish {
-  readonly workspaceId: number;
-  readonly config?: object;
-  readonly templateName?: string;
-  readonly experimentIds?: readonly number[];
-  readonly trialIds?: readonly number[];
-}
+export type TaskWish = Sent<"post", "/api/v1/notebooks">["body"];
 
 interface Choices {
   readonly description: string;
@@ -80,20 +51,19 @@ export function taskWish({ description, slots, template, pool, workspace }: Choi
 }
 
 export async function templateNames(signal: AbortSignal): Promise<readonly string[]> {
-  const { templates } = await get<{ templates: readonly { readonly name: string }[] }>("templates", {}, signal);
+  const { templates } = await get("/api/v1/templates", {}, signal);
   return templates.map(({ name }) => name);
 }
 
 /** The resource pools that a workspace may use. */
 export async function poolNames(workspace: number, signal: AbortSignal): Promise<readonly string[]> {
-  const reply = await get<{ resourcePools: readonly string[] }>(`workspaces/${workspace}/available-resource-pools`, {}, signal);
+  const reply = await get("/api/v1/workspaces/{workspaceId}/available-resource-pools", { path: { workspaceId: workspace } }, signal);
   return reply.resourcePools;
 }
 
 /** Starts one; its id. */
 export async function startTask(kind: TaskKind, wish: TaskWish): Promise<string> {
-  const reply = await post<Record<string, Task>>(`${kind}s`, wish);
-  const task = reply[kind];
-  if (task === undefined) throw new Error(`the master's answer has no ${kindName(kind)}`);
+  const task = (await post(`/api/v1/${kind}s`, { body: wish }))[kind];
+  if (task === undefined) throw new Error(`the master's reply has no ${kindName(kind)}`);
   return task.id;
 }

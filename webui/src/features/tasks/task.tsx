@@ -41,7 +41,7 @@ function Whole({ task, reload }: { task: Task; reload: () => void }) {
       </PageHead>
       {asks && <KillDialog task={task} onDone={reload} onClose={() => setAsks(false)} />}
       <Pairs rows={facts(task)} />
-      <Logs path={`tasks/${encodeURIComponent(task.id)}/logs`} command={`det task logs ${task.id}`} live={!isOver(task)} />
+      <Logs of={{ task: task.id }} command={`det task logs ${task.id}`} live={!isOver(task)} />
     </>
   );
 }

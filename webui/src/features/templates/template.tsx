@@ -1,12 +1,13 @@
 import { useState } from "react";
 import { get, patch, remove } from "../../api/client";
 import { usePolled } from "../../api/loadable";
+import type { Template } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { useRights } from "../../components/people/me";
 import { Loaded, PageHead, Panel } from "../../components/parts";
 import { go } from "../../components/address/route";
 import { NumberedText, YamlField } from "../../components/forms/text";
-import { address, place, type Template, usage } from "./template_config";
+import { at, one, place, usage } from "./template_config";
 
 const pollMs = 5000;
 
@@ -14,7 +15,7 @@ const pollMs = 5000;
 export function TemplatePage({ name }: { name: string }) {
   const [loaded, reload] = usePolled(
     `template ${name}`,
-    async (signal) => (await get<{ template: Template }>(address(name), {}, signal)).template,
+    async (signal) => (await get(one, at(name), signal)).template as Template,
     pollMs,
   );
   return (
@@ -71,7 +72,7 @@ function Whole({ template, reload }: { template: Template; reload: () => void })
           title={`Delete template ${name}?`}
           action="delete"
           danger
-          onAction={() => remove(address(name)).then(() => go({ page: "templates" }))}
+          onAction={() => remove(one, at(name)).then(() => go({ page: "templates" }))}
           onClose={() => setDeletes(false)}
         >
           <p>Experiments that were made with it stay as they are. New ones that name it are refused.</p>
@@ -91,7 +92,7 @@ function EditTemplate({ template, onDone, onClose }: { template: Template; onDon
       action="Save"
       wide
       disabled={yaml === before}
-      onAction={() => patch(address(template.name), yaml).then(onDone)}
+      onAction={() => patch(one, { ...at(template.name), body: yaml }).then(onDone)}
       onClose={onClose}
     >
       <YamlField value={yaml} onChange={setYaml} />

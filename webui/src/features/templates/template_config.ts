@@ -2,18 +2,12 @@
 
 import { flatten } from "../../components/format";
 
-/** A partial configuration that lies under a user's own. */
-export interface Template {
-  readonly name: string;
-  readonly config: unknown;
-  /** As it was written, with its comments. */
-  readonly yaml: string;
-}
-
 /** Templates are in the workspace "Uncategorized": roles there say who may change them. */
 export const place = { workspace: 1 } as const;
 
-export const address = (name: string): string => `templates/${encodeURIComponent(name)}`;
+/** In which calls a template is named. */
+export const one = "/api/v1/templates/{templateName}";
+export const at = (templateName: string) => ({ path: { templateName } });
 
 const shownMax = 4;
 

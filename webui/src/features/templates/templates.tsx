@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { get, put } from "../../api/client";
 import { usePolled } from "../../api/loadable";
+import type { Template } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { count } from "../../components/format";
 import { useRights } from "../../components/people/me";
@@ -8,7 +9,7 @@ import { Field, Loaded, PageHead } from "../../components/parts";
 import { go, Link, useParameter } from "../../components/address/route";
 import { type Column, Table } from "../../components/tables/table";
 import { YamlField } from "../../components/forms/text";
-import { address, nameProblem, place, settingsText, type Template } from "./template_config";
+import { at, nameProblem, one, place, settingsText } from "./template_config";
 
 const pollMs = 5000;
 
@@ -22,7 +23,7 @@ export function TemplateList() {
   const { may } = useRights();
   const [search, setSearch] = useParameter("search");
   const [creates, setCreates] = useState(false);
-  const [list] = usePolled("templates", (signal) => get<{ templates: readonly Template[] }>("templates", {}, signal), pollMs);
+  const [list] = usePolled("templates", (signal) => get("/api/v1/templates", {}, signal), pollMs);
   const all = list.status === "loaded" ? list.value.templates : [];
   const matches = ({ name }: Template) => name.toLowerCase().includes(search.trim().toLowerCase());
   return (
@@ -70,7 +71,7 @@ function NewTemplate({ taken, onClose }: { taken: readonly string[]; onClose: ()
   const [yaml, setYaml] = useState(example);
   const problem = nameProblem(name, taken);
   const create = async () => {
-    await put(address(name.trim()), { config: yaml });
+    await put(one, { ...at(name.trim()), body: { config: yaml } });
     go({ page: "template", name: name.trim() });
   };
   return (

@@ -8,7 +8,7 @@ import { environmentSections } from "./environment";
 export function EnvironmentPanels({ id, live }: { id: number; live: boolean }) {
   const [loaded] = usePolled(
     `environment ${id}`,
-    (signal) => get<TrialEnvironments>(`trials/${id}/environment`, {}, signal),
+    async (signal) => (await get("/api/v1/trials/{trialId}/environment", { path: { trialId: id } }, signal)) as TrialEnvironments,
     2000,
     ({ environments }) => environments.length === 0 && live,
   );

@@ -61,7 +61,7 @@ const entrypointOf = (config: unknown) =>
 
 /** What says that the trial is, to the last bit, the one that was never interrupted. */
 function Proof({ id, runs, live, ofClass }: { id: number; runs: readonly Run[]; live: boolean; ofClass: boolean }) {
-  const [loaded] = usePolled(`environment ${id}`, (signal) => get<TrialEnvironments>(`trials/${id}/environment`, {}, signal), 5000, () => live);
+  const [loaded] = usePolled(`environment ${id}`, async (signal) => (await get("/api/v1/trials/{trialId}/environment", { path: { trialId: id } }, signal)) as TrialEnvironments, 5000, () => live);
   return (
     <Panel title="Proof of exact resume">
       <Loaded of={loaded} what="what the runs ran in">

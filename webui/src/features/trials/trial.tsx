@@ -67,7 +67,7 @@ function Content({ trial, experiment, tab }: TrialWithExperiment & { tab: TrialT
     case "environment":
       return <EnvironmentPanels id={trial.id} live={live} />;
     case "logs":
-      return <Logs path={`trials/${trial.id}/logs`} command={`det trial logs ${trial.id}`} live={live} />;
+      return <Logs of={{ trial: trial.id }} command={`det trial logs ${trial.id}`} live={live} />;
   }
 }
 

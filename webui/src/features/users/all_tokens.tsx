@@ -1,10 +1,10 @@
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import type { User } from "../../api/types";
+import type { Token } from "../../api/types";
 import { useRights } from "../../components/people/me";
 import { Choice, Loaded } from "../../components/parts";
 import { useParameter } from "../../components/address/route";
-import { type Token, TokenTable } from "./token_table";
+import { TokenTable } from "./token_table";
 
 interface Page {
   readonly tokens: readonly Token[];
@@ -13,10 +13,10 @@ interface Page {
 
 async function load(showInactive: boolean, signal: AbortSignal): Promise<Page> {
   const [{ tokenInfo }, { users }] = await Promise.all([
-    get<{ tokenInfo: readonly Token[] }>("tokens", { showInactive, limit: 1000 }, signal),
-    get<{ users: readonly User[] }>("users", {}, signal),
+    get("/api/v1/tokens", { query: { showInactive, limit: 1000 } }, signal),
+    get("/api/v1/users", {}, signal),
   ]);
-  return { tokens: tokenInfo, owners: new Map(users.map(({ id, username }) => [id, username])) };
+  return { tokens: tokenInfo as readonly Token[], owners: new Map(users.map(({ id, username }) => [id, username])) };
 }
 
 /** The access tokens of everybody: for administrators. */

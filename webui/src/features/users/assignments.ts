@@ -1,10 +1,10 @@
 /** Who has which role where, as the API says it of groups. Pure. */
 
-import type { PermissionsSummary } from "../../api/team_types";
+import type { Permissions } from "../../api/types";
 import type { Assignment, Holder } from "../../components/people/roles";
 
 /** An entry for each place in which a role holds, those for the whole cluster first. */
-export function assignmentsOf(holder: Holder, { roles, assignments }: PermissionsSummary): Assignment[] {
+export function assignmentsOf(holder: Holder, { roles, assignments }: Permissions): Assignment[] {
   const all = assignments.flatMap(({ roleId, scopeCluster, scopeWorkspaceIds }): Assignment[] => {
     const role = roles.find((one) => one.roleId === roleId) ?? { roleId, name: `role ${roleId}` };
     const everywhere = scopeCluster ? [{ holder, role, workspace: undefined }] : [];

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import { get, post, put, remove } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
-import type { Group } from "../../api/team_types";
+import type { Group } from "../../api/types";
 import type { User } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { count } from "../../components/format";
@@ -20,7 +20,7 @@ type Opened = { readonly what: "members" | "roles" | "rename" | "delete"; readon
 /** Users who have roles together: for administrators. */
 export function Groups() {
   const { may } = useRights();
-  const [list, reload] = usePolled("groups", () => post<{ groups: readonly Found[] }>("groups/search", { limit: 0 }), 5000);
+  const [list, reload] = usePolled("groups", () => post("/api/v1/groups/search", { body: { limit: 0 } }), 5000);
   const [creates, setCreates] = useState(false);
   const [opened, setOpened] = useState<Opened>();
   const columns = useMemo((): Column<Found>[] => {
@@ -55,13 +55,13 @@ export function Groups() {
           <Table label="Groups" rows={groups} columns={columns} rowKey={({ group }) => group.groupId} order="name" empty="No groups yet." />
         )}
       </Loaded>
-      {creates && <NameDialog title="New group" action="Create" onName={(name) => post("groups", { name })} onDone={reload} onClose={() => setCreates(false)} />}
+      {creates && <NameDialog title="New group" action="Create" onName={(name) => post("/api/v1/groups", { body: { name } })} onDone={reload} onClose={() => setCreates(false)} />}
       {opened?.what === "rename" && (
         <NameDialog
           title={`Rename group ${opened.found.group.name}`}
           action="Rename"
           before={opened.found.group.name}
-          onName={(name) => put(`groups/${opened.found.group.groupId}`, { name })}
+          onName={(name) => put("/api/v1/groups/{groupId}", { path: { groupId: opened.found.group.groupId }, body: { name } })}
           onDone={reload}
           onClose={close}
         />
@@ -73,7 +73,7 @@ export function Groups() {
           title={`Delete group ${opened.found.group.name}?`}
           action="delete"
           danger
-          onAction={() => remove(`groups/${opened.found.group.groupId}`).then(reload)}
+          onAction={() => remove("/api/v1/groups/{groupId}", { path: { groupId: opened.found.group.groupId } }).then(reload)}
           onClose={close}
         >
           <p>{count(opened.found.numMembers, "user")} of it will have the roles no more that came with it.</p>
@@ -111,8 +111,8 @@ interface Membership {
 
 async function load(id: number, signal: AbortSignal): Promise<Membership> {
   const [{ group }, { users }] = await Promise.all([
-    get<{ group: Group }>(`groups/${id}`, {}, signal),
-    get<{ users: readonly User[] }>("users", {}, signal),
+    get("/api/v1/groups/{groupId}", { path: { groupId: id } }, signal),
+    get("/api/v1/users", {}, signal),
   ]);
   const inside = new Set(group.users.map(({ id: user }) => user));
   return { members: group.users, others: users.filter((user) => user.active && !inside.has(user.id)) };
@@ -124,7 +124,7 @@ function GroupMembers({ group, onDone, onClose }: { group: Pick<Group, "groupId"
   const [problem, setProblem] = useState("");
   const change = (what: { addUsers?: number[]; removeUsers?: number[] }) => {
     setProblem("");
-    put(`groups/${groupId}`, what).then(
+    put("/api/v1/groups/{groupId}", { path: { groupId }, body: what }).then(
       () => {
         reload();
         onDone();

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { listWorkspaces } from "../../api/places";
-import type { PermissionsSummary, RoleWithAssignments } from "../../api/team_types";
+import type { Permissions, RoleWithAssignments } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { useRights } from "../../components/people/me";
 import { Loaded } from "../../components/parts";
@@ -16,9 +16,10 @@ interface Roles {
 
 async function assignments(holder: Holder, signal: AbortSignal): Promise<Assignment[]> {
   if (holder.groupId !== undefined)
-    return assignmentsOf(holder, await get<PermissionsSummary>(`roles/search/by-group/${holder.groupId}`, {}, signal));
-  const { roles } = await get<{ roles: readonly RoleWithAssignments[] }>(`roles/search/by-user/${holder.userId}`, {}, signal);
-  return roles.flatMap(({ role, userRoleAssignments }) =>
+    return assignmentsOf(holder, (await get("/api/v1/roles/search/by-group/{groupId}", { path: { groupId: holder.groupId } }, signal)) as Permissions);
+  if (holder.userId === undefined) return [];
+  const { roles } = await get("/api/v1/roles/search/by-user/{userId}", { path: { userId: holder.userId } }, signal);
+  return (roles as readonly RoleWithAssignments[]).flatMap(({ role, userRoleAssignments }) =>
     userRoleAssignments.map(({ roleAssignment }) => ({ holder, role, workspace: roleAssignment.scopeWorkspaceId ?? undefined })),
   );
 }

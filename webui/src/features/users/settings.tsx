@@ -1,7 +1,6 @@
 import { type FormEvent, useState } from "react";
 import { get, patch } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
-import type { MasterFacts } from "../../api/types";
 import { useMe, useRights } from "../../components/people/me";
 import { Choice, Field, Loaded, PageHead, Pairs, Panel, Problem } from "../../components/parts";
 import { setTheme, useTheme } from "../../components/theme";
@@ -13,7 +12,7 @@ export function SettingsPage() {
   const me = useMe();
   const { may } = useRights();
   const theme = useTheme();
-  const [master] = usePolled("master", (signal) => get<MasterFacts>("master", {}, signal), 0, () => false);
+  const [master] = usePolled("master", (signal) => get("/api/v1/master", {}, signal), 0, () => false);
   return (
     <>
       <PageHead title="Settings" />
@@ -59,7 +58,7 @@ function Password({ userId }: { userId: number }) {
     const problem = passwordProblem(password, again);
     if (problem !== "") return setOutcome({ problem });
     try {
-      await patch(`users/${userId}`, { password, isHashed: false });
+      await patch("/api/v1/users/{userId}", { path: { userId }, body: { password, isHashed: false } });
       setPassword("");
       setAgain("");
       setOutcome("done");

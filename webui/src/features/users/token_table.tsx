@@ -1,17 +1,9 @@
 import { useMemo, useState } from "react";
 import { patch } from "../../api/client";
+import type { Token } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { Age } from "../../components/parts";
 import { type Column, Table } from "../../components/tables/table";
-
-export interface Token {
-  readonly id: number;
-  readonly userId: number;
-  readonly description: string;
-  readonly createdAt: string;
-  readonly expiry: string;
-  readonly revoked: boolean;
-}
 
 interface TokenTableProps {
   readonly tokens: readonly Token[];
@@ -61,7 +53,7 @@ export function TokenTable({ tokens, owners, empty, onRevoked }: TokenTableProps
           title={`Revoke token ${revoked.id}${revoked.description === "" ? "" : `, ${revoked.description}`}?`}
           action="revoke"
           danger
-          onAction={() => patch(`tokens/${revoked.id}`, { setRevoked: true }).then(onRevoked)}
+          onAction={() => patch("/api/v1/tokens/{tokenId}", { path: { tokenId: revoked.id }, body: { setRevoked: true } }).then(onRevoked)}
           onClose={() => setRevoked(undefined)}
         >
           <p>It logs nobody in any more. Programs that use it are refused from now on.</p>

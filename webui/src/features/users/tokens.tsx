@@ -1,11 +1,12 @@
 import { useState } from "react";
 import { get, post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
+import type { Token } from "../../api/types";
 import { CopyButton } from "../../components/forms/copy_button";
 import { Dialog } from "../../components/forms/dialog";
 import { useMe, useRights } from "../../components/people/me";
 import { Field, Loaded, Panel } from "../../components/parts";
-import { type Token, TokenTable } from "./token_table";
+import { TokenTable } from "./token_table";
 
 /** Hours that a token can live; -1: for ever. */
 const lifespans = [
@@ -21,7 +22,7 @@ export function Tokens() {
   const { may } = useRights();
   const [list, reload] = usePolled(
     "tokens",
-    async (signal) => (await get<{ tokenInfo: readonly Token[] }>("tokens", { username: me.username, limit: 200 }, signal)).tokenInfo,
+    async (signal) => (await get("/api/v1/tokens", { query: { username: me.username, limit: 200 } }, signal)).tokenInfo as readonly Token[],
     10_000,
   );
   const [creates, setCreates] = useState(false);
@@ -59,7 +60,7 @@ function NewToken({ userId, onDone, onClose }: { userId: number; onDone: () => v
   const [hours, setHours] = useState<string>(lifespans[0][0]);
   const [made, setMade] = useState<string>();
   const create = async () => {
-    const { token } = await post<{ token: string }>("tokens", { userId, lifespan: `${hours}h`, description });
+    const { token } = await post("/api/v1/tokens", { body: { userId, lifespan: `${hours}h`, description } });
     setMade(token);
     onDone();
   };

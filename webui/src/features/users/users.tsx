@@ -15,7 +15,7 @@ import { RolesOf } from "./roles_of";
 
 type Change = Partial<Pick<User, "admin" | "active" | "displayName">> & { readonly password?: string; readonly isHashed?: boolean };
 
-const change = (user: User, what: Change) => patch(`users/${user.id}`, what);
+const change = (user: User, what: Change) => patch("/api/v1/users/{userId}", { path: { userId: user.id }, body: what });
 
 const tabNames: Readonly<Record<UserTab, string>> = { users: "users", groups: "groups", tokens: "access tokens" };
 
@@ -41,7 +41,7 @@ export function UsersPage({ tab }: { tab: UserTab }) {
 function Users() {
   const me = useMe();
   const { may, rbac } = useRights();
-  const [list, reload] = usePolled("users", (signal) => get<{ users: readonly User[] }>("users", {}, signal), 5000);
+  const [list, reload] = usePolled("users", (signal) => get("/api/v1/users", {}, signal), 5000);
   const [creates, setCreates] = useState(false);
   const [opened, setOpened] = useState<User>();
   const [renamed, setRenamed] = useState<User>();
@@ -151,7 +151,7 @@ function NewUser({ onDone, onClose }: { onDone: () => void; onClose: () => void 
   const [password, setPassword] = useState("");
   const [admin, setAdmin] = useState(false);
   const create = async () => {
-    await post("users", { user: { username: username.trim(), admin, active: true }, password, isHashed: false });
+    await post("/api/v1/users", { body: { user: { username: username.trim(), admin, active: true }, password, isHashed: false } });
     onDone();
   };
   return (

@@ -1,9 +1,10 @@
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
+import type { Delivery, Webhook } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { Age, Loaded } from "../../components/parts";
 import { type Column, Table } from "../../components/tables/table";
-import { type Delivery, deliveryStates, deliveryText, type Webhook } from "./webhook";
+import { deliveryStates, deliveryText } from "./webhook";
 
 const columns: readonly Column<Delivery>[] = [
   { id: "time", title: "Happened", value: ({ creationTime }) => Date.parse(creationTime), cell: ({ creationTime }) => <Age time={creationTime} /> },
@@ -22,7 +23,7 @@ export function Deliveries({ webhook, onClose }: { webhook: Webhook; onClose: ()
   const { id, name } = webhook;
   const [list] = usePolled(
     `deliveries ${id}`,
-    async (signal) => (await get<{ deliveries: readonly Delivery[] }>(`webhooks/${id}/deliveries`, {}, signal)).deliveries,
+    async (signal) => (await get("/api/v1/webhooks/{id}/deliveries", { path: { id } }, signal)).deliveries as readonly Delivery[],
     3000,
   );
   return (

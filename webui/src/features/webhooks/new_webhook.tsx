@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { post } from "../../api/client";
-import type { Workspace } from "../../api/team_types";
+import type { Workspace } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { Field } from "../../components/parts";
 import { type Draft, emptyDraft, endStates, integration, missing, requestOf } from "./webhook";
@@ -23,7 +23,7 @@ export function NewWebhook({ places, everywhere, onDone, onClose }: NewWebhookPr
       title="New webhook"
       action="Create"
       disabled={lacks !== undefined}
-      onAction={() => post("webhooks", requestOf(draft)).then(onDone)}
+      onAction={() => post("/api/v1/webhooks", { body: requestOf(draft) }).then(onDone)}
       onClose={onClose}
     >
       <Field label="Name">

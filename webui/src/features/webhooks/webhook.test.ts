@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { type Delivery, deliveryText, type Draft, emptyDraft, integration, missing, requestOf, triggerText } from "./webhook";
+import type { Delivery } from "../../api/types";
+import { deliveryText, type Draft, emptyDraft, integration, missing, requestOf, triggerText } from "./webhook";
 
 const draft = (some: Partial<Draft>): Draft => ({ ...emptyDraft, name: "team", url: "https://example.com/h", ...some });
 
@@ -54,19 +55,19 @@ test("a name with signs that YAML knows is quoted", () => {
 });
 
 test.each<[Partial<Delivery>, string]>([
-  [{ state: "DELIVERY_STATE_DELIVERED", attempts: 1, outcome: "it answered with status 200" }, ""],
-  [{ state: "DELIVERY_STATE_DELIVERED", attempts: 3 }, "after 3 attempts"],
-  [{ state: "DELIVERY_STATE_GIVEN_UP", attempts: 1, outcome: "it answered with status 410" }, "after 1 attempt: it answered with status 410"],
-  [{ attempts: 0 }, ""],
-  [{ attempts: 2, outcome: "it answered with status 503" }, "2 attempts failed: it answered with status 503; again in 4 s"],
-  [{ attempts: 2, nextAttempt: null }, "2 attempts failed; again now"],
+  [{ state: "DELIVERY_STATE_DELIVERED", attempts: "1", outcome: "it answered with status 200" }, ""],
+  [{ state: "DELIVERY_STATE_DELIVERED", attempts: "3" }, "after 3 attempts"],
+  [{ state: "DELIVERY_STATE_GIVEN_UP", attempts: "1", outcome: "it answered with status 410" }, "after 1 attempt: it answered with status 410"],
+  [{ attempts: "0" }, ""],
+  [{ attempts: "2", outcome: "it answered with status 503" }, "2 attempts failed: it answered with status 503; again in 4 s"],
+  [{ attempts: "2", nextAttempt: "2026-01-02T03:04:00Z" }, "2 attempts failed; again now"],
 ])("of a delivery %o is said: %s", (some, text) => {
   const delivery: Delivery = {
     eventId: "e",
     event: "",
     state: "DELIVERY_STATE_WAITING",
     creationTime: "2026-01-02T03:04:00Z",
-    attempts: 0,
+    attempts: "0",
     outcome: "",
     nextAttempt: "2026-01-02T03:04:04Z",
     ...some,

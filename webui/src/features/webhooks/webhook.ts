@@ -1,21 +1,5 @@
 /** Webhooks as the API has them and as people say it. Pure. */
-
-export interface Trigger {
-  readonly triggerType: string;
-  readonly condition?: { readonly state?: string; readonly regex?: string } | null;
-}
-
-export interface Webhook {
-  readonly id: number;
-  readonly name: string;
-  /** Only its host, "https://host/…", for who may not change it. */
-  readonly url: string;
-  readonly webhookType: string;
-  readonly mode: string;
-  readonly triggers: readonly Trigger[];
-  /** Absent: it is for all workspaces. */
-  readonly workspaceId?: number | null;
-}
+import type { Delivery, Trigger } from "../../api/types";
 
 /** In which an experiment can end. */
 export const endStates = ["COMPLETED", "ERROR", "CANCELED"] as const;
@@ -91,19 +75,6 @@ export function integration(name: string): string {
   return `integrations:\n  webhooks: {webhook_name: [${/^[\w-]+$/.test(name) ? name : JSON.stringify(name)}]}`;
 }
 
-/** What a webhook was told, or is to be told. */
-export interface Delivery {
-  readonly eventId: string;
-  /** "EXPERIMENT_STATE_CHANGE of experiment 7"; empty for Slack, which is told in prose. */
-  readonly event: string;
-  readonly state: "DELIVERY_STATE_WAITING" | "DELIVERY_STATE_DELIVERED" | "DELIVERY_STATE_GIVEN_UP";
-  readonly creationTime: string;
-  readonly attempts: number;
-  /** Of the last attempt, in words; empty: there was none since the master was started. */
-  readonly outcome: string;
-  readonly nextAttempt?: string | null;
-}
-
 /** Its state as a word, and how that looks. */
 export const deliveryStates: Readonly<Record<Delivery["state"], readonly [word: string, tone: string]>> = {
   DELIVERY_STATE_WAITING: ["waiting", "waiting"],
@@ -112,7 +83,8 @@ export const deliveryStates: Readonly<Record<Delivery["state"], readonly [word: 
 };
 
 /** What there is to say of a delivery beside its state. */
-export function deliveryText({ state, attempts, outcome, nextAttempt }: Delivery, now: number): string {
+export function deliveryText({ state, attempts: made, outcome, nextAttempt }: Delivery, now: number): string {
+  const attempts = Number(made);
   const tries = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
   if (state === "DELIVERY_STATE_DELIVERED") return attempts === 1 ? "" : `after ${tries}`;
   if (attempts === 0) return "";

@@ -2,7 +2,7 @@ import { useMemo, useState } from "react";
 import { get, patch, post, remove } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
 import { listWorkspaces } from "../../api/places";
-import type { Workspace } from "../../api/team_types";
+import type { Webhook, Workspace } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { count } from "../../components/format";
 import { useRights } from "../../components/people/me";
@@ -12,7 +12,7 @@ import { Link } from "../../components/address/route";
 import { type Column, Table } from "../../components/tables/table";
 import { Deliveries } from "./deliveries";
 import { NewWebhook } from "./new_webhook";
-import { integration, triggerText, type Webhook } from "./webhook";
+import { integration, triggerText } from "./webhook";
 
 const pollMs = 10_000;
 
@@ -23,10 +23,10 @@ interface Page {
 
 async function load(signal: AbortSignal): Promise<Page> {
   const [{ webhooks }, workspaces] = await Promise.all([
-    get<{ webhooks: readonly Webhook[] }>("webhooks", {}, signal),
+    get("/api/v1/webhooks", {}, signal),
     listWorkspaces(undefined, signal),
   ]);
-  return { webhooks, workspaces };
+  return { webhooks: webhooks as readonly Webhook[], workspaces };
 }
 
 /** Whether one may make webhooks of the workspace (absent: of all), and change them. */
@@ -55,7 +55,7 @@ export function WebhookList() {
     const set = (id: number, outcome: Outcome) => setTests((before) => new Map(before).set(id, outcome));
     const test = ({ id }: Webhook) => {
       set(id, "under way");
-      post(`webhooks/${id}/test`).then(
+      post("/api/v1/webhooks/{id}/test", { path: { id } }).then(
         () => set(id, "arrived"),
         (cause: unknown) => set(id, { problem: toApiError(cause).message }),
       );
@@ -157,7 +157,7 @@ export function WebhookList() {
           title={`Delete webhook ${deleted.name}?`}
           action="delete"
           danger
-          onAction={() => remove(`webhooks/${deleted.id}`).then(reload)}
+          onAction={() => remove("/api/v1/webhooks/{id}", { path: { id: deleted.id } }).then(reload)}
           onClose={() => setDeleted(undefined)}
         >
           <p>What is on its way to {deleted.url} is not delivered any more.</p>
@@ -186,7 +186,7 @@ function EditWebhook({ webhook, onDone, onClose }: { webhook: Webhook; onDone: (
       title={`Change the address of ${webhook.name}`}
       action="Save"
       disabled={url.trim() === "" || url.trim() === webhook.url}
-      onAction={() => patch(`webhooks/${webhook.id}`, { url: url.trim() }).then(onDone)}
+      onAction={() => patch("/api/v1/webhooks/{id}", { path: { id: webhook.id }, body: { url: url.trim() } }).then(onDone)}
       onClose={onClose}
     >
       <p className="quiet">What waits to be delivered goes to the new address, too.</p>

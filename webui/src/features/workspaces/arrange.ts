@@ -1,6 +1,6 @@
 /** Workspaces, projects and members as the pages show them. Pure. */
 
-import type { Group, MembersReply, Role, Workspace } from "../../api/team_types";
+import type { Group, Members, Role, Workspace } from "../../api/types";
 import type { User } from "../../api/types";
 
 /** What the choice "archived" of a list asks the master for. */
@@ -28,7 +28,7 @@ export interface Member {
 }
 
 /** Who has which roles, by name. */
-export function membersOf({ usersAssignedDirectly, assignments }: MembersReply): Member[] {
+export function membersOf({ usersAssignedDirectly, assignments }: Members): Member[] {
   return [...usersAssignedDirectly]
     .sort((a, b) => a.username.localeCompare(b.username))
     .map((user) => ({
@@ -43,7 +43,7 @@ export interface MemberGroup {
 }
 
 /** Which groups have which roles, by name. */
-export function groupsOf({ groups, assignments }: MembersReply): MemberGroup[] {
+export function groupsOf({ groups, assignments }: Members): MemberGroup[] {
   return [...groups]
     .sort((a, b) => a.name.localeCompare(b.name))
     .map((group) => ({

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import type { MembersReply, Workspace } from "../../api/team_types";
+import type { Members as Reply, Workspace } from "../../api/types";
 import { useRights } from "../../components/people/me";
 import { Loaded } from "../../components/parts";
 import { AssignRole, RoleLabel, RolesDoNotCount } from "../../components/people/roles";
@@ -18,7 +18,7 @@ export function Members({ workspace }: { workspace: Workspace }) {
   const [list, reload] = usePolled(
     `members ${id}`,
     async (signal) => {
-      const reply = await get<MembersReply>(`roles/workspace/${id}`, {}, signal);
+      const reply = (await get("/api/v1/roles/workspace/{workspaceId}", { path: { workspaceId: id } }, signal)) as Reply;
       return { members: membersOf(reply), groups: groupsOf(reply) };
     },
     pollMs,

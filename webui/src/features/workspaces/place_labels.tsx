@@ -1,4 +1,4 @@
-import type { Deletable } from "../../api/team_types";
+import type { Deletable } from "../../api/types";
 
 /** What is special about a workspace or a project: it is archived, it is being deleted with what it holds, or that failed. */
 export function PlaceLabels({ place }: { readonly place: Deletable }) {

@@ -2,7 +2,7 @@ import { type ReactNode, useState } from "react";
 import { get, patch, post, remove } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
 import { listWorkspaces } from "../../api/places";
-import type { Project, Workspace } from "../../api/team_types";
+import type { Project } from "../../api/types";
 import { Dialog, Popup } from "../../components/forms/dialog";
 import { Editable } from "../../components/forms/edit";
 import { count } from "../../components/format";
@@ -29,9 +29,9 @@ interface Owned {
 }
 
 async function load(id: number, signal: AbortSignal): Promise<Owned> {
-  const { project } = await get<{ project: Project }>(`projects/${id}`, {}, signal);
-  const { workspace } = await get<{ workspace: Workspace }>(`workspaces/${project.workspaceId}`, {}, signal);
-  return { project, owners: [project.userId, workspace.userId] };
+  const { project } = await get("/api/v1/projects/{id}", { path: { id } }, signal);
+  const { workspace } = await get("/api/v1/workspaces/{id}", { path: { id: project.workspaceId } }, signal);
+  return { project: project as Project, owners: [project.userId, workspace.userId] };
 }
 
 /** One project: its experiments, and notes about them. */
@@ -69,10 +69,10 @@ function Head({ project, owners, reload }: Owned & { reload: () => void }) {
   const subject = { workspace: workspaceId, owners };
   const changes = !immutable && may("UPDATE_PROJECT", subject);
   const deletes = !immutable && may("DELETE_PROJECT", subject);
-  const save = (what: object) => patch(`projects/${id}`, what).then(reload);
-  const run = (verb: string) => {
+  const save = (what: object) => patch("/api/v1/projects/{id}", { path: { id }, body: what }).then(reload);
+  const run = (verb: "archive" | "unarchive") => {
     setProblem("");
-    post(`projects/${id}/${verb}`).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
+    post(`/api/v1/projects/{id}/${verb}`, { path: { id } }).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
   };
   const editable = (what: string, value: string, shown: ReactNode, field: string) =>
     changes ? (
@@ -138,7 +138,7 @@ function Head({ project, owners, reload }: Owned & { reload: () => void }) {
           action="delete"
           danger
           disabled={project.numExperiments > 0}
-          onAction={() => remove(`projects/${id}`).then(() => go({ page: "workspace", id: workspaceId, tab: "projects" }))}
+          onAction={() => remove("/api/v1/projects/{id}", { path: { id } }).then(() => go({ page: "workspace", id: workspaceId, tab: "projects" }))}
           onClose={() => setAsks(undefined)}
         >
           {project.numExperiments > 0 ? (
@@ -156,7 +156,7 @@ function Head({ project, owners, reload }: Owned & { reload: () => void }) {
 function MoveProject({ project, reload, onClose }: { project: Project; reload: () => void; onClose: () => void }) {
   const [target, setTarget] = useState(0);
   const [list] = usePolled("open workspaces", (signal) => listWorkspaces(false, signal), 0, () => false);
-  const move = () => post(`projects/${project.id}/move`, { destinationWorkspaceId: target }).then(reload);
+  const move = () => post("/api/v1/projects/{projectId}/move", { path: { projectId: project.id }, body: { destinationWorkspaceId: target } }).then(reload);
   return (
     <Dialog title={`Move project ${project.name} to another workspace`} action="move" disabled={target === 0} onAction={move} onClose={onClose}>
       <p className="quiet">Its {count(project.numExperiments, "experiment")} go with it. Who has no role in the other workspace may see them no more.</p>

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { put } from "../../api/client";
 import { toApiError } from "../../api/loadable";
-import type { Project, ProjectNote } from "../../api/team_types";
+import type { Project, ProjectNote } from "../../api/types";
 import { Editable } from "../../components/forms/edit";
 import { useRights } from "../../components/people/me";
 import { Problem } from "../../components/parts";
@@ -18,7 +18,7 @@ export function ProjectNotes({ project, owners, reload }: ProjectNotesProps) {
   const { may } = useRights();
   const [problem, setProblem] = useState("");
   const changes = !immutable && may("UPDATE_PROJECT", { workspace: workspaceId, owners });
-  const save = (all: readonly ProjectNote[]) => put(`projects/${id}/notes`, { notes: all }).then(reload);
+  const save = (all: readonly ProjectNote[]) => put("/api/v1/projects/{projectId}/notes", { path: { projectId: id }, body: { notes: all } }).then(reload);
   const run = (all: readonly ProjectNote[]) => {
     setProblem("");
     save(all).catch((cause: unknown) => setProblem(toApiError(cause).message));

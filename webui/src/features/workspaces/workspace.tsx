@@ -2,7 +2,7 @@ import { useState } from "react";
 import { get, patch, post, remove } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
 import { listProjects } from "../../api/places";
-import type { Project, Workspace } from "../../api/team_types";
+import type { Project, Workspace } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { Editable } from "../../components/forms/edit";
 import { count } from "../../components/format";
@@ -23,7 +23,7 @@ const pollMs = 5000;
 export function WorkspacePage({ id, tab }: { id: number; tab: WorkspaceTab }) {
   const [loaded, reload] = usePolled(
     `workspace ${id}`,
-    async (signal) => (await get<{ workspace: Workspace }>(`workspaces/${id}`, {}, signal)).workspace,
+    async (signal) => (await get("/api/v1/workspaces/{id}", { path: { id } }, signal)).workspace,
     pollMs,
   );
   return (
@@ -57,9 +57,9 @@ function Head({ workspace, reload }: { workspace: Workspace; reload: () => void 
   const [deletes, setDeletes] = useState(false);
   const subject = { workspace: id, owners: [workspace.userId] };
   const changes = !immutable && may("UPDATE_WORKSPACE", subject);
-  const run = (verb: string) => {
+  const run = (verb: "archive" | "unarchive" | "pin" | "unpin") => {
     setProblem("");
-    post(`workspaces/${id}/${verb}`).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
+    post(`/api/v1/workspaces/{id}/${verb}`, { path: { id } }).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
   };
   return (
     <header className="pagehead">
@@ -67,7 +67,7 @@ function Head({ workspace, reload }: { workspace: Workspace; reload: () => void 
         <h1>
           <span className="quiet">Workspace</span>{" "}
           {changes ? (
-            <Editable what="name" value={name} onSave={(text) => patch(`workspaces/${id}`, { name: text.trim() }).then(reload)}>
+            <Editable what="name" value={name} onSave={(text) => patch("/api/v1/workspaces/{id}", { path: { id }, body: { name: text.trim() } }).then(reload)}>
               {name}
             </Editable>
           ) : (
@@ -109,7 +109,7 @@ function Head({ workspace, reload }: { workspace: Workspace; reload: () => void 
           action="delete"
           danger
           disabled={workspace.numProjects > 0}
-          onAction={() => remove(`workspaces/${id}`).then(() => go({ page: "workspaces" }))}
+          onAction={() => remove("/api/v1/workspaces/{id}", { path: { id } }).then(() => go({ page: "workspaces" }))}
           onClose={() => setDeletes(false)}
         >
           {workspace.numProjects > 0 ? (
@@ -221,7 +221,7 @@ function NewProject({ workspace, onClose }: { workspace: Workspace; onClose: () 
   const [description, setDescription] = useState("");
   const [key, setKey] = useState("");
   const create = async () => {
-    const made = await post<{ project: Project }>(`workspaces/${workspace.id}/projects`, { name: name.trim(), description, key: key.trim() });
+    const made = await post("/api/v1/workspaces/{workspaceId}/projects", { path: { workspaceId: workspace.id }, body: { name: name.trim(), description, key: key.trim() } });
     go({ page: "project", id: made.project.id, tab: "experiments" });
   };
   return (

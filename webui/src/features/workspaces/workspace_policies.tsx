@@ -1,4 +1,4 @@
-import type { Workspace } from "../../api/team_types";
+import type { Workspace } from "../../api/types";
 import { useRights } from "../../components/people/me";
 import { Policies } from "../../components/forms/policies";
 import { Link } from "../../components/address/route";
@@ -12,7 +12,7 @@ export function WorkspacePolicies({ workspace }: { workspace: Workspace }) {
       <p className="quiet">
         Those <Link to={{ page: "cluster", tab: "policies" }}>of the cluster</Link> hold here, too, and win where both say something.
       </p>
-      <Policies at={`workspaces/${id}`} where={`in workspace ${name}`} changes={may("MODIFY_WORKSPACE_CONFIG_POLICIES", { workspace: id, owners: [userId] })} />
+      <Policies at={{ workspace: id }} where={`in workspace ${name}`} changes={may("MODIFY_WORKSPACE_CONFIG_POLICIES", { workspace: id, owners: [userId] })} />
     </>
   );
 }

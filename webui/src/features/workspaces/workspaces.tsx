@@ -2,7 +2,7 @@ import { useState } from "react";
 import { post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { listWorkspaces } from "../../api/places";
-import type { Workspace } from "../../api/team_types";
+import type { Workspace } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { count } from "../../components/format";
 import { useRights } from "../../components/people/me";
@@ -91,7 +91,7 @@ export function WorkspaceList() {
 function NewWorkspace({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const create = async () => {
-    const { workspace } = await post<{ workspace: Workspace }>("workspaces", { name: name.trim() });
+    const { workspace } = await post("/api/v1/workspaces", { body: { name: name.trim() } });
     go({ page: "workspace", id: workspace.id, tab: "projects" });
   };
   return (

@@ -7,7 +7,7 @@ import type { Permission, Rights, Subject as Place } from "../../../components/p
 export const actionNames = ["pause", "activate", "cancel", "kill", "archive", "unarchive", "delete"] as const;
 export type Action = (typeof actionNames)[number];
 
-type Subject = Pick<Experiment, "state" | "archived" | "unmanaged" | "workspaceId" | "userId">;
+type Subject = Pick<Experiment, "state" | "archived" | "workspaceId" | "userId"> & Partial<Pick<Experiment, "unmanaged">>;
 type May = Rights["may"];
 
 /** What the master asks for. */

@@ -15,11 +15,6 @@ interface ForkProps {
   readonly onClose: () => void;
 }
 
-interface Created {
-  readonly experiment: { readonly id: number };
-  readonly warnings?: readonly string[];
-}
-
 /** A new experiment with the files of this one and a configuration that can be changed first. */
 export function ForkDialog({ experiment, trials, kind, onClose }: ForkProps) {
   const starts = trials.filter(({ checkpointCount }) => (checkpointCount ?? 0) > 0);
@@ -33,17 +28,13 @@ export function ForkDialog({ experiment, trials, kind, onClose }: ForkProps) {
   const [activate, setActivate] = useState(true);
   const create = async () => {
     const files = await modelDefinition(experiment.id);
-    const { experiment: created } = await post<Created>("experiments", {
-      config,
-      activate,
-      parentId: experiment.id,
-      modelDefinition: files.map(({ path, type, mode, mtime, content }) => ({
-        path,
-        type,
-        mode,
-        mtime: String(mtime),
-        content: base64(content),
-      })),
+    const { experiment: created } = await post("/api/v1/experiments", {
+      body: {
+        config,
+        activate,
+        parentId: experiment.id,
+        modelDefinition: files.map(({ path, type, mode, mtime, content }) => ({ path, type, mode, mtime: String(mtime), content: base64(content) })),
+      },
     });
     go({ page: "experiment", id: created.id, tab: "overview" });
   };

@@ -15,7 +15,7 @@ export function GoOnDialog({ experiment, onDone, onClose }: GoOnDialogProps) {
   const { id, config, state, searcherType } = experiment;
   const [override, setOverride] = useState(() => usualOverride(config, state, searcherType));
   const searches = searcherType !== "single";
-  const goOn = () => post("experiments/continue", { id, overrideConfig: override.trim() === "" ? "{}" : override }).then(onDone);
+  const goOn = () => post("/api/v1/experiments/continue", { body: { id, overrideConfig: override.trim() === "" ? "{}" : override } }).then(onDone);
   return (
     <Dialog title={`Let experiment ${id} go on`} action="Go on" onAction={goOn} onClose={onClose}>
       <p className="quiet">

@@ -18,7 +18,7 @@ export function LogRetention({ experiment, trials }: { experiment: Experiment; t
   const [kept, reload] = usePolled(
     `retention ${first?.id} ${first?.endTime}`,
     async (signal) =>
-      first && (await get<{ remainingDays: number }>(`trials/${first.id}/remaining_log_retention_days`, {}, signal)).remainingDays,
+      first && (await get("/api/v1/trials/{id}/remaining_log_retention_days", { path: { id: first.id } }, signal)).remainingDays,
     pollMs,
   );
   const days = kept.status === "loaded" ? kept.value : undefined;
@@ -60,7 +60,7 @@ function RetentionDialog({ experiment, days, onDone, onClose }: RetentionDialogP
       title={`Keep the logs of experiment ${experiment}`}
       action="Save"
       disabled={"problem" in wish}
-      onAction={() => ("problem" in wish ? undefined : put(`experiments/${experiment}/retain_logs`, { numDays: wish.days }).then(onDone))}
+      onAction={() => ("problem" in wish ? undefined : put("/api/v1/experiments/{experimentId}/retain_logs", { path: { experimentId: experiment }, body: { numDays: wish.days } }).then(onDone))}
       onClose={onClose}
     >
       <Choice

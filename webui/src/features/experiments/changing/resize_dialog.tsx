@@ -24,7 +24,7 @@ export function ResizeDialog({ experiment, onDone, onClose }: ResizeDialogProps)
       title={over ? `Extend the search of experiment ${experiment.id}` : `Edit experiment ${experiment.id}`}
       action={over ? "Extend" : "Save"}
       disabled={"problem" in change || isEmpty(change)}
-      onAction={() => patch(`experiments/${experiment.id}`, change).then(onDone)}
+      onAction={() => ("problem" in change ? undefined : patch("/api/v1/experiments/{id}", { path: { id: experiment.id }, body: change }).then(onDone))}
       onClose={onClose}
     >
       <p className="quiet">

@@ -4,7 +4,7 @@ import { readTar, type TarEntry } from "./tar";
 
 /** The submitted files as a tar.gz. */
 export async function modelArchive(id: number, signal?: AbortSignal): Promise<Blob> {
-  const { b64Tgz } = await get<{ b64Tgz: string }>(`experiments/${id}/model_def`, {}, signal);
+  const { b64Tgz } = await get("/api/v1/experiments/{id}/model_def", { path: { id } }, signal);
   return new Blob([Uint8Array.from(atob(b64Tgz), (character) => character.charCodeAt(0))], { type: "application/gzip" });
 }
 

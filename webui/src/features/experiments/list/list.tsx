@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from "react";
 import { get } from "../../../api/client";
 import { usePolled } from "../../../api/loadable";
-import type { Experiment, User } from "../../../api/types";
+import type { Experiment, ExperimentPage } from "../../../api/types";
 import { Popup } from "../../../components/forms/dialog";
 import { count } from "../../../components/format";
 import { Choice, Loaded, PageHead } from "../../../components/parts";
@@ -10,7 +10,7 @@ import { useQuery } from "../../../components/address/route";
 import { SearchField } from "../../../components/forms/search_field";
 import { parseOrder } from "../../../components/tables/sorting";
 import { TableHead } from "../../../components/tables/table";
-import { type ExperimentPageReply, listExperiments } from "../api";
+import { listExperiments } from "../api";
 import { BulkActions } from "./bulk";
 import { filterKey, latest, stillChosen } from "./chosen";
 import { allColumns, chosenColumns, usualColumns } from "./columns";
@@ -38,7 +38,7 @@ export function ExperimentTable({ project }: { project?: number }) {
   const query = project === undefined ? asked : { ...asked, project: String(project) };
   const [list, reload] = usePolled(JSON.stringify(query), (signal) => listExperiments(query, signal), pollMs);
   // While the next answer is on its way, the last one stays: nothing jumps while one types.
-  const [last, setLast] = useState<ExperimentPageReply>();
+  const [last, setLast] = useState<ExperimentPage>();
   const [chosen, setChosen] = useState<ReadonlyMap<number, Experiment>>(new Map());
   const filter = filterKey(query);
   const [before, setBefore] = useState(filter);
@@ -103,7 +103,7 @@ interface FiltersProps {
 }
 
 function Filters({ query, ask, total }: FiltersProps) {
-  const [users] = usePolled("users", (signal) => get<{ users: readonly User[] }>("users", {}, signal), 60_000);
+  const [users] = usePolled("users", (signal) => get("/api/v1/users", {}, signal), 60_000);
   const names = users.status === "loaded" ? users.value.users.map((user) => user.username) : [];
   const columns = query.columns ?? localStorage.getItem(columnsKey) ?? usualColumns;
   const toggle = (id: string, on: boolean) => {

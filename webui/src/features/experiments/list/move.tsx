@@ -30,7 +30,7 @@ export function MoveDialog({ chosen: now, onDone, onClose }: MoveDialogProps) {
       action="move"
       disabled={started || target === 0 || acts.length === 0}
       stays={acts.length > 1}
-      onAction={() => run(acts, (id) => post(`experiments/${id}/move`, { destinationProjectId: target }))}
+      onAction={() => run(acts, (id) => post("/api/v1/experiments/{experimentId}/move", { path: { experimentId: id }, body: { destinationProjectId: target } }))}
       onClose={onClose}
     >
       <ProjectChoice value={target} onChange={setTarget} disabled={started} />

@@ -14,7 +14,7 @@ type Outcomes = ReadonlyMap<number, Outcome>;
  */
 export function useOneByOne(done: string, onDone: (gone: readonly Experiment[]) => void) {
   const [outcomes, setOutcomes] = useState<Outcomes>(new Map());
-  const run = async (acts: readonly Experiment[], doOne: (id: number) => Promise<void>) => {
+  const run = async (acts: readonly Experiment[], doOne: (id: number) => Promise<unknown>) => {
     setOutcomes(new Map(acts.map(({ id }) => [id, "waits"])));
     const gone: Experiment[] = [];
     for (const experiment of acts) {

@@ -1,6 +1,6 @@
 /** What the list of experiments asks the master for: pure, so that it can be tested. */
 
-import type { Parameters } from "../../../api/client";
+import type { Query as Question } from "../../../api/client";
 import type { Query } from "../../../components/address/paths";
 import { parseOrder } from "../../../components/tables/sorting";
 
@@ -48,7 +48,7 @@ export function pageOf(query: Query): number {
 export const pagesOf = (total: number): number => Math.max(1, Math.ceil(total / pageSize));
 
 /** The question behind an address. What the address has wrong is as if it were not there. */
-export function listParameters(query: Query): Parameters {
+export function listParameters(query: Query): Question<"/api/v1/experiments"> {
   const order = parseOrder(query.sort ?? usualOrder);
   const states = stateFilters[query.state ?? ""];
   const archived = query.archived === "yes" ? true : query.archived === "all" ? undefined : false;
