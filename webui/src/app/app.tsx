@@ -22,6 +22,7 @@ const ExperimentPage = lazy(() => import("../features/experiments/experiment").t
 const ModelList = lazy(() => import("../features/models/models").then((m) => ({ default: m.ModelList })));
 const ModelPage = lazy(() => import("../features/models/model").then((m) => ({ default: m.ModelPage })));
 const ProjectPage = lazy(() => import("../features/workspaces/project").then((m) => ({ default: m.ProjectPage })));
+const ReferencePage = lazy(() => import("../features/reference/reference").then((m) => ({ default: m.ReferencePage })));
 const SettingsPage = lazy(() => import("../features/users/settings").then((m) => ({ default: m.SettingsPage })));
 const TaskList = lazy(() => import("../features/tasks/tasks").then((m) => ({ default: m.TaskList })));
 const TaskPage = lazy(() => import("../features/tasks/task").then((m) => ({ default: m.TaskPage })));
@@ -189,6 +190,8 @@ function Page({ view }: { view: View }) {
       return <AuditPage />;
     case "settings":
       return <SettingsPage />;
+    case "api":
+      return <ReferencePage />;
     case "unknown":
       return (
         <>

@@ -31,6 +31,7 @@ const entries: readonly Entry[] = [
   { to: { page: "users", tab: "users" }, text: "Users", icon: "users", pages: ["users"], only: "ADMINISTRATE_USER" },
   { to: { page: "audit" }, text: "Audit log", icon: "audit", pages: ["audit"], only: "VIEW_MASTER_CONFIG" },
   { to: { page: "settings" }, text: "Settings", icon: "settings", pages: ["settings"] },
+  { to: { page: "api" }, text: "API reference", icon: "api", pages: ["api"] },
 ];
 
 /** What the administrators have to say to all users now. */

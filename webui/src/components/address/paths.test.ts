@@ -36,6 +36,7 @@ const views: readonly (readonly [string, View])[] = [
   ["/det/users/groups", { page: "users", tab: "groups" }],
   ["/det/users/tokens", { page: "users", tab: "tokens" }],
   ["/det/settings", { page: "settings" }],
+  ["/det/api", { page: "api" }],
 ];
 
 test.each(views)("%s is a view and back", (address, view) => {

@@ -30,6 +30,7 @@ const plain = [
   "webhooks",
   "audit",
   "settings",
+  "api",
 ] as const;
 /** The kinds of tasks that are no trials. */
 export const taskKinds = ["notebook", "tensorboard", "shell", "command"] as const;
@@ -191,6 +192,8 @@ export function titleOf(view: View): string {
       return "Compare trials";
     case "audit":
       return "Audit log";
+    case "api":
+      return "API reference";
     default:
       return word(view.page);
   }
