@@ -19,7 +19,7 @@ def choice(kind: type[E], value: Any, name: str) -> E:
         if value is one or (isinstance(value, str) and value in (one.value, one.name)):
             return one
     known = ", ".join(f"{kind.__name__}.{one.name}" for one in kind)
-    raise ValueError(f"{name} is {value!r}; must be one of {known}")
+    raise ValueError(f"{name} is {value!r}; it must be one of {known}")
 
 
 def whole(value: Any, name: str, rule: str = "must be a whole number, 0 or more", least: int | None = 0) -> int:
@@ -34,7 +34,7 @@ def whole(value: Any, name: str, rule: str = "must be a whole number, 0 or more"
     elif number is not None and float(number).is_integer():
         found = int(float(number))
     if found is None or (least is not None and found < least):
-        raise ValueError(f"{name} is {value!r}; {rule}")
+        raise ValueError(f"{name} is {value!r}; it {rule}")
     return found
 
 
@@ -46,7 +46,7 @@ def real(value: Any, name: str, rule: str = "must be a number") -> float:
     """
     number = _number(value)
     if number is None:
-        raise ValueError(f"{name} is {value!r}; {rule}")
+        raise ValueError(f"{name} is {value!r}; it {rule}")
     return float(number)
 
 

@@ -67,7 +67,7 @@ class EnvContext:
     def __post_init__(self) -> None:
         native_parallel = self.experiment_config.native_parallel_enabled()
         if native_parallel and self.size > 1 and self.rank == 0:
-            logger.warning("resources.native_parallel is ignored: every slot has a process of its own")
+            logger.warning("resources.native_parallel is ignored: each slot runs a process of its own")
         native_parallel = native_parallel and self.size == 1
         per_slot, effective = split_batch(self.hparams, self.size, native_parallel=native_parallel, warn=self.rank == 0)
         object.__setattr__(self, "per_slot_batch_size", per_slot)
@@ -111,7 +111,7 @@ class EnvContext:
         kept = ExperimentConfig({**copy.deepcopy(_DEBUGGING_DEFAULTS), **given})
         dropped = [key for key in ignored if key in config]
         if dropped:
-            logger.info("not used outside a cluster: %s", ", ".join(dropped))
+            logger.info("ignored outside a cluster: %s", ", ".join(dropped))
         seed = kept.experiment_seed()
         if hparams is None:
             hparams = _hyperparameters.sample(config.get("hyperparameters") or {}, seed)
@@ -125,22 +125,24 @@ def split_batch(
 ) -> tuple[int, int]:
     """The batch size of one slot, and what all slots train on together."""
     if "global_batch_size" not in hparams:
-        raise AssertionError("hyperparameters.global_batch_size is missing; every trial needs it")
+        raise AssertionError(
+            "hyperparameters.global_batch_size is missing; every trial needs it, so add it to the configuration"
+        )
     wanted = hparams["global_batch_size"]
     if not isinstance(wanted, int) or isinstance(wanted, bool):
-        raise AssertionError(f"hyperparameters.global_batch_size is {wanted!r}; must be a whole number")
+        raise AssertionError(f"hyperparameters.global_batch_size is {wanted!r}; it must be a whole number")
     if wanted < slots or wanted < 1:
         raise AssertionError(
-            f"hyperparameters.global_batch_size is {wanted}; must be at least the number of slots, {slots}"
+            f"hyperparameters.global_batch_size is {wanted}; it must be at least the number of slots, {slots}"
         )
     if "batch_size" in hparams and warn:
-        logger.warning("hyperparameters.batch_size has no meaning here; the batch size is global_batch_size")
+        logger.warning("hyperparameters.batch_size is ignored; set hyperparameters.global_batch_size instead")
     if native_parallel:
         return wanted, wanted
     per_slot = wanted // slots
     if per_slot * slots != wanted and warn:
         logger.warning(
-            "hyperparameters.global_batch_size is %d, which %d slots can't share evenly; it is taken as %d",
+            "hyperparameters.global_batch_size is %d, which is not a multiple of the %d slots; %d is used instead",
             wanted,
             slots,
             per_slot * slots,
@@ -153,22 +155,22 @@ def integer(environment: Mapping[str, str], name: str, default: int | None = Non
     text = environment.get(name, "")
     if not text:
         if default is None:
-            raise ValueError(f"environment variable {name} is missing; it is set by the agent that starts a trial")
+            raise ValueError(f"environment variable {name} is not set; the agent sets it when it starts a trial")
         return default
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"environment variable {name} is {text!r}; must be a whole number") from None
+        raise ValueError(f"environment variable {name} is {text!r}; it must be a whole number") from None
 
 
 def _json(environment: Mapping[str, str], name: str) -> dict[str, Any]:
     text = environment.get(name, "")
     if not text:
-        raise ValueError(f"environment variable {name} is missing; it is set by the agent that starts a trial")
+        raise ValueError(f"environment variable {name} is not set; the agent sets it when it starts a trial")
     try:
         value = json.loads(text)
     except ValueError as error:
         raise ValueError(f"environment variable {name} is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise ValueError(f"environment variable {name} holds a {type(value).__name__}; must be a JSON object")
+        raise ValueError(f"environment variable {name} is a JSON {type(value).__name__}; it must be a JSON object")
     return value

@@ -51,7 +51,7 @@ def report_in_background(send: Callable[[str], None]) -> threading.Thread:
         try:
             send(json.dumps(collect()))
         except BaseException as error:
-            logger.debug("the environment was not recorded: %s", error)
+            logger.debug("the environment of the trial was not recorded: %s", error)
 
     thread = threading.Thread(target=run, name="environment", daemon=True)
     thread.start()

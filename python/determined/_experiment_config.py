@@ -81,13 +81,15 @@ class ExperimentConfig(dict[str, Any]):
             return period
         (unit, count), *more = period.items()
         if more or unit not in ("batches", "records", "epochs"):
-            raise ValueError(f"{name} is {period!r}; must have exactly one key: batches, records or epochs")
+            raise ValueError(f"{name} is {period!r}; it must have exactly one key: batches, records or epochs")
         count = int(count)
         if unit == "batches":
             return count
         records = count
         if unit == "epochs":
             if self.get_records_per_epoch() <= 0:
-                raise ValueError(f"{name} is in epochs; this needs records_per_epoch above 0")
+                raise ValueError(
+                    f"{name} is in epochs, which needs records_per_epoch; set it to the number of records of an epoch"
+                )
             records = count * self.get_records_per_epoch()
         return max(1, records // global_batch_size) if count > 0 else 0

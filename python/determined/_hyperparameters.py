@@ -64,4 +64,4 @@ def _sample(name: str, value: Any, chance: random.Random) -> Any:
         draw = chance.uniform(float(low), float(high))
         return draw if kind == "double" else float(value.get("base", 10)) ** draw
     except KeyError as missing:
-        raise ValueError(f"hyperparameters.{name}: type {kind} needs {missing.args[0]}") from None
+        raise ValueError(f"hyperparameters.{name} has the type {kind}, which needs {missing.args[0]}; add it") from None

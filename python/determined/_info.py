@@ -58,7 +58,9 @@ class ClusterInfo:
             RuntimeError: the task is no trial but a command, a notebook, a shell or a TensorBoard.
         """
         if self.trial_info is None:
-            raise RuntimeError(f"task {self.task_id} is a {self.task_type}; only a TRIAL has get_cluster_info().trial")
+            raise RuntimeError(
+                f"task {self.task_id} is a {self.task_type}; get_cluster_info().trial exists only in a TRIAL"
+            )
         return self.trial_info
 
     @property

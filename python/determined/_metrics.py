@@ -44,7 +44,7 @@ def _refuse_odd(value: Any, name: str) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, (str, int, float, bool)) and key is not None:
-                raise TypeError(f"{name} has the key {key!r}; keys must be text")
+                raise TypeError(f"{name} has the key {key!r}; keys must be strings")
             _refuse_odd(inner, f"{name}[{key!r}]")
     elif isinstance(value, (list, tuple)):
         for place, inner in enumerate(value):
@@ -54,8 +54,8 @@ def _refuse_odd(value: Any, name: str) -> None:
             plain = _plain(value)
         except TypeError:
             raise TypeError(
-                f"{name} is a value of the type {type(value).__name__}, which has no JSON form; must be a number, a "
-                "tensor or text, or a list or dict of them"
+                f"{name} is a value of the type {type(value).__name__}, which JSON cannot represent; it must be a "
+                "number, a tensor or text, or a list or dict of them"
             ) from None
         if plain is not value:
             _refuse_odd(plain, name)
@@ -114,7 +114,7 @@ def mean_over_ranks(by_rank: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict
             if mine.keys() != theirs.keys():
                 raise ValueError(
                     f"a batch has the training metrics {sorted(theirs)} on rank {rank} and {sorted(mine)} on rank 0; "
-                    "must be the same on every rank"
+                    "they must be the same on every rank"
                 )
     return [
         {name: _mean([rows[number][name] for rows in by_rank]) for name in row} for number, row in enumerate(by_rank[0])
@@ -155,10 +155,12 @@ def searcher_value(name: str | None, metrics: Mapping[str, Any]) -> float:
         ValueError: the metric is missing or is not a number; the message lists what there is.
     """
     if name is None:
-        raise ValueError("searcher.metric is missing in the experiment configuration")
+        raise ValueError(
+            "searcher.metric is missing from the experiment configuration; set it to the name of a validation metric"
+        )
     if name not in metrics:
         found = ", ".join(sorted(metrics)) or "none"
-        raise ValueError(f"searcher.metric is {name!r}, but the validation returned: {found}")
+        raise ValueError(f"searcher.metric is {name!r}, which is not among the validation metrics: {found}")
     value = metrics[name]
     if getattr(value, "ndim", 0) != 0 or isinstance(value, (str, bytes, Mapping, list, tuple)) or value is None:
         raise ValueError(f"validation metric {name!r} is {value!r}; the searcher needs a number")
@@ -172,11 +174,11 @@ def check_validation(metrics: Mapping[str, Any], warn: Any) -> dict[str, Any]:
     """The validation metrics that can be reported: no None, and no raw bytes, which are dropped with a warning."""
     missing = [name for name, value in metrics.items() if value is None]
     if missing:
-        raise ValueError(f"validation metrics without a value: {', '.join(missing)}")
+        raise ValueError(f"no value for these validation metrics: {', '.join(missing)}")
     kept = {}
     for name, value in metrics.items():
         if isinstance(value, (bytes, bytearray)):
-            warn("validation metric %r holds bytes; it is not reported", name)
+            warn("validation metric %r is bytes and is not reported; return a number", name)
         else:
             kept[name] = value
     return kept

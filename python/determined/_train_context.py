@@ -54,7 +54,7 @@ class TrialContext:
             known = ", ".join(sorted(self.env.hparams)) or "none"
             raise ValueError(
                 f"hyperparameter {name!r} is not in the hyperparameters section of the experiment "
-                f"configuration; known are: {known}"
+                f"configuration; the known ones are: {known}"
             )
         if name == "global_batch_size":
             logger.warning(
@@ -107,8 +107,8 @@ class TrialContext:
     def set_stop_requested(self, stop_requested: bool) -> None:
         """Asks to end this trial: what is being trained is finished and saved, then the trial is over."""
         if not isinstance(stop_requested, bool):
-            raise AssertionError(f"stop_requested is {stop_requested!r}; must be True or False")
-        logger.info("the trial asked %s", "to stop" if stop_requested else "not to stop after all")
+            raise AssertionError(f"stop_requested is {stop_requested!r}; it must be True or False")
+        logger.info("the trial %s", "requested its own stop" if stop_requested else "withdrew its request to stop")
         self._stop_requested = stop_requested
 
     def get_rank(self) -> int:

@@ -66,7 +66,7 @@ class InvalidHP(Exception):
 
     def __init__(self, msg: str = "the hyperparameters of this trial cannot be used") -> None:
         if not isinstance(msg, str):
-            raise TypeError(f"InvalidHP takes a str, not a {type(msg).__name__}")
+            raise TypeError(f"the message of InvalidHP is a {type(msg).__name__}; it must be a str")
         super().__init__(msg)
         self.msg = msg
 

@@ -56,7 +56,7 @@ class _Hvd:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
-            f"hvd.{name} is not there: the platform exchanges gradients and metrics by itself; use wrap_optimizer, "
+            f"hvd.{name} is not available: the platform exchanges gradients and metrics itself; use wrap_optimizer(), "
             "reducers or context.distributed"
         )
 

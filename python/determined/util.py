@@ -27,4 +27,4 @@ def download_gcs_blob_with_backoff(blob: Any, n_retries: int = 32, max_backoff: 
                 time.sleep(min(2.0**attempt + pauses.random(), max_backoff))
     finally:
         random.setstate(before)
-    raise ValueError(f"n_retries is {n_retries}; must be at least 1")
+    raise ValueError(f"n_retries is {n_retries}; it must be at least 1")

@@ -60,5 +60,5 @@ def test_numbers_in_yaml_are_those_of_yaml_1_2(tmp_path: pathlib.Path) -> None:
 
 
 def test_the_local_test_of_a_script_says_so_before_anything_else() -> None:
-    with pytest.raises(InvalidConfigurationException, match=r"python3 train.py.; must be module:Name"):
+    with pytest.raises(InvalidConfigurationException, match=r"python3 train.py.; it must be module:Name"):
         _local_run.test_one_batch(None, {"entrypoint": "python3 train.py"}, rules=RULES)

@@ -83,7 +83,7 @@ def load(
     """
     script = pathlib.Path(directory) / command[0]
     if not script.is_file():
-        raise InvalidExperimentException(f"the script {command[0]} is not in the model definition")
+        raise InvalidExperimentException(f"the script {command[0]} is not in the model definition; name one that is")
     arguments = sys.argv
     sys.argv = list(command)
     try:
@@ -93,7 +93,7 @@ def load(
         sys.argv = arguments
     if not found:
         raise InvalidExperimentException(
-            f"the script {command[0]} ended without a call of experimental.create(), train_and_evaluate() or fit()"
+            f"the script {command[0]} ended without calling experimental.create(), train_and_evaluate() or fit()"
         )
     trial_class = found[0]
     if trial_class.__module__ == "__main__":

@@ -22,7 +22,9 @@ def description(root: pathlib.Path) -> dict[str, Any]:
             f"{root} is a checkpoint of version 0.12.4 or older, a pickled model without a description of its trial; "
             "load it with Checkpoint.load_from_path()"
         )
-    raise FileNotFoundError(f"{root} has no load_data.json; it is not a checkpoint of a trial, or not a complete one")
+    raise FileNotFoundError(
+        f"{root} has no load_data.json: it is not a checkpoint of a trial class, or it is incomplete"
+    )
 
 
 def is_pickled_model(root: pathlib.Path) -> bool:
@@ -44,7 +46,9 @@ def source(root: pathlib.Path, otherwise: str) -> str:
     """Where the checkpoint has the trial's source; ``otherwise`` says what else there is to do."""
     code = root / "code"
     if not code.is_dir():
-        check.fail(f"checkpoint {root.name} without code/", "the trial's source in it", otherwise)
+        check.fail(
+            f"checkpoint {root.name} without a directory code/", "a directory code/ with the trial's source", otherwise
+        )
     return str(code)
 
 
@@ -54,7 +58,7 @@ def trial_class(described: dict[str, Any], code: str, env: EnvContext | None = N
         check.fail(
             f"a checkpoint of {described['trial_cls_spec']}, a trial in C++",
             "one in Python",
-            "pass trial_class, a PyTorchTrial with the same models, or read the models of its state_dict.pth",
+            "pass trial_class=, a PyTorchTrial with the same models, or read the weights from its state_dict.pth",
         )
     command = _native.command_of(described["experiment_config"])
     if command is not None and env is not None:

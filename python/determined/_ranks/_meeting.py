@@ -183,7 +183,7 @@ def _come(env: EnvContext, store: Any, host: str, port: int, seconds: float) -> 
             if not is_timeout(error):
                 raise ChiefLost("rank 0 ended before all ranks had come") from None
             if time.monotonic() > end:
-                raise RanksMissing(f"rank 0 waited for others for more than {seconds:g} s and said nothing") from None
+                raise RanksMissing(f"rank 0 did not report within {seconds:g} s whether the other ranks came") from None
     with contextlib.suppress(RuntimeError):
         store.add("left", 1)
     if go.get("preempted"):

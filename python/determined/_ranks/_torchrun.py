@@ -51,8 +51,8 @@ def place(environment: Mapping[str, str], given: DistributedContext | None, slot
     missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in environment]
     if found.size > 1 and missing and not _is_initialized():
         raise ValueError(
-            f"{' and '.join(missing)} not set, where the {found.size} processes could meet; start the script with "
-            "torchrun, or call torch.distributed.init_process_group() before"
+            f"{' and '.join(missing)} not set, so the {found.size} processes cannot find each other; start the script "
+            "with torchrun, or call torch.distributed.init_process_group() before"
         )
     return found
 

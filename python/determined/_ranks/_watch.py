@@ -285,5 +285,5 @@ def limit_from(environment: Callable[[str], str | None], name: str, default: flo
     except ValueError:
         seconds = -1.0
     if not 0 < seconds < 1e7:
-        raise ValueError(f"{name} is {text!r}; must be a number of seconds above 0")
+        raise ValueError(f"{name} is {text!r}; it must be a number of seconds above 0")
     return seconds

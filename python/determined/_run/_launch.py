@@ -59,7 +59,7 @@ def check_entrypoint(config: Mapping[str, Any]) -> None:
     entrypoint = config.get("entrypoint")
     if _native.command_of(config) is None and not _entrypoint.is_trial_entrypoint(entrypoint):
         raise InvalidConfigurationException(
-            entrypoint, f"entrypoint is {entrypoint!r}; must be module:Name, such as model_def:MyTrial"
+            entrypoint, f"entrypoint is {entrypoint!r}; it must be module:Name, such as model_def:MyTrial"
         )
 
 
@@ -108,7 +108,7 @@ def build(
         family = next(one.__name__ for one in trial_class.__mro__ if one.__module__.startswith("determined."))
         check.fail(
             f"{trial_class.__name__} without {', '.join(f'{name}()' for name in missing)}",
-            f"all methods that a {family} must have",
+            f"all methods that a {family} needs",
         )
     kind.prepare_process(env, threads(dict(os.environ)))
     context = trial_class.trial_context_class(env, distributed)

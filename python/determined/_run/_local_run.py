@@ -34,7 +34,7 @@ def read_config(path: str) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     if not isinstance(config, dict):
-        raise ValueError(f"{path} holds a {type(config).__name__}; an experiment configuration is a mapping")
+        raise ValueError(f"{path} contains a {type(config).__name__}; an experiment configuration must be a mapping")
     return config
 
 
@@ -81,8 +81,11 @@ def test_one_batch(
         _run(trial_class, env, client, storage, rules, source)
         saved = [value["uuid"] for kind, _, value in client.reports if kind == "checkpoint"]
         if not saved:
-            raise RuntimeError("the trial asked to stop before its first batch; nothing was tested")
-        logger.info("loading the checkpoint again")
+            raise RuntimeError(
+                "the trial requested its own stop before the first batch, so nothing was tested; run it without the "
+                "call of set_stop_requested()"
+            )
+        logger.info("loading the checkpoint into a second trial")
         again = EnvContext(
             **{f: getattr(env, f) for f in ("experiment_config", "hparams", "trial_seed", "test_mode")},
             latest_checkpoint=saved[-1],

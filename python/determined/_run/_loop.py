@@ -193,7 +193,7 @@ class Loop:
             name = self._context.get_experiment_config().get_searcher_metric()
             raise ValueError(
                 f"validation metric {name!r} is {value} after batch {self._state.batches_trained}; "
-                "the searcher can't compare it"
+                "the searcher needs a number"
             )
         self._client.complete_operation(action.length, value)
         self._state.operations_done += 1

@@ -47,17 +47,17 @@ class Cache:
         try:
             meta = json.loads((directory / "meta.json").read_text())
             if meta["format"] != _FORMAT:
-                raise CorruptCacheError(f"the cached data set {directory} was written by another version of Determined")
+                raise CorruptCacheError(f"the cached data set {directory} was written by another version")
             self.count = int(meta["records"])
             self.record_bytes = max(1, int(meta["bytes"]) // self.count)
             self.layout = Layout(_decoded(meta["spec"]))
             if (directory / "data.mdb").stat().st_size != meta["bytes"]:
-                raise CorruptCacheError(f"the cached data set {directory} is not the one that was written")
+                raise CorruptCacheError(f"the cached data set {directory} differs from what was written")
             self._environment: Any = lmdb.open(str(directory), readonly=True, lock=False, readahead=False)
             self._reading = self._environment.begin(buffers=True)
             if self._reading.stat()["entries"] != self.count:
                 self.close()
-                raise CorruptCacheError(f"the cached data set {directory} has lost records")
+                raise CorruptCacheError(f"the cached data set {directory} is missing records")
         except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, lmdb.Error) as error:
             raise CorruptCacheError(f"the cached data set {directory} cannot be read: {error}") from None
         self._directory = directory
@@ -116,7 +116,7 @@ def opened(directory: pathlib.Path, make: Callable[[], Any], bucket: Bucket | No
                     return _open_caches.setdefault(directory, cache)
                 cache.close()
             except CorruptCacheError as error:
-                logger.warning("%s; it is built again", error)
+                logger.warning("%s; rebuilding it", error)
             aside = directory.with_name(f"{directory.name}.damaged-{uuid.uuid4().hex}")
             with contextlib.suppress(OSError):
                 directory.rename(aside)
@@ -126,7 +126,7 @@ def opened(directory: pathlib.Path, make: Callable[[], Any], bucket: Bucket | No
             if bucket is not None and not _in_bucket.publish(directory, bucket):
                 shutil.rmtree(directory)  # another machine was faster, and all shall read the same
                 if not _fetched(directory, bucket):
-                    raise CorruptCacheError(f"the cached data set {bucket} cannot be read, and is another machine's")
+                    raise CorruptCacheError(f"the cached data set {bucket} cannot be read, and another machine owns it")
         return _open_caches.setdefault(directory, Cache(directory))
 
 
@@ -138,7 +138,7 @@ def _fetched(directory: pathlib.Path, bucket: Bucket) -> bool:
         try:
             Cache(building).close()
         except CorruptCacheError as error:
-            logger.warning("%s; it is built again, from %s", error, bucket)
+            logger.warning("%s; rebuilding it, from %s", error, bucket)
             _in_bucket.retract(bucket)
             return False
         building.rename(directory)
@@ -229,7 +229,7 @@ def _locked(path: pathlib.Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            logger.info("waiting for another process that builds %s", path.with_suffix(""))
+            logger.info("waiting for another process to build %s", path.with_suffix(""))
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError:  # no locks on this file system: moving the whole into place is what keeps it right
             yield

@@ -48,7 +48,7 @@ class TensorFlowController(TrialController):
         file = directory / STATE_FILE
         if not file.is_file():
             raise FileNotFoundError(
-                f"checkpoint {directory.name} has no {STATE_FILE}; it is not one of a {self.family}"
+                f"checkpoint {directory.name} has no {STATE_FILE}; it is not a checkpoint of a {self.family}"
             )
         state = pickle.loads(file.read_bytes())
         check.is_instance(state, dict, f"content of {STATE_FILE} in the checkpoint")

@@ -50,12 +50,12 @@ class CachingContext:
 
         def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
             def cached(*args: Any, **options: Any) -> Any:
-                check.is_none(self._training, "cache_train_dataset() can be used once")
+                check.is_none(self._training, "cache_train_dataset() may be called once")
                 if getattr(self._context, "dataset_wrapped", False):
                     check.fail(
                         "both wrap_dataset() and cache_train_dataset()",
                         "one of them",
-                        "the cache shards its data itself",
+                        "the cache shards its own data",
                     )
                 self._training = self._reader(
                     where, bucket, lambda: make(*args, **options), shuffle, not skip_shuffle_at_epoch_end, training=True
@@ -119,7 +119,7 @@ class CachingContext:
     def _place(self, dataset_id: str, dataset_version: str, kind: str) -> tuple[pathlib.Path, Bucket | None]:
         for name, value in (("dataset_id", dataset_id), ("dataset_version", dataset_version)):
             if not isinstance(value, str) or not value or "/" in value or value in (".", ".."):
-                check.fail(f"{name} {value!r}", "a string that can name a directory")
+                check.fail(f"{name} {value!r}", "a string that is a valid directory name")
         directory, bucket = place(self._context.get_experiment_config())
         name = f"{dataset_version}_{kind}"
         return directory / dataset_id / name, bucket / f"{dataset_id}/{name}" if bucket is not None else None
@@ -136,12 +136,14 @@ def place(config: Mapping[str, Any]) -> tuple[pathlib.Path, Bucket | None]:
     section = config.get("data_layer") or {"type": "shared_fs"}
     kind = section.get("type", "shared_fs")
     if kind not in _TYPES:
-        raise AssertionError(f"data_layer.type is {kind!r}; must be one of {', '.join(_TYPES)}")
+        raise AssertionError(f"data_layer.type is {kind!r}; it must be one of {', '.join(_TYPES)}")
     if kind == "shared_fs":
         return _absolute(section, "host_storage_path", "~/data/determined"), None
     for name in ("bucket", "bucket_directory_path"):
         if not isinstance(section.get(name), str) or not section[name]:
-            raise InvalidConfigurationException(section, f"data_layer.{name} is {section.get(name)!r}; must be a name")
+            raise InvalidConfigurationException(
+                section, f"data_layer.{name} is {section.get(name)!r}; it must be a non-empty name"
+            )
     directory = _absolute(section, "local_cache_host_path", "~/.cache/determined/data")
     bucket = Bucket({**section, "prefix": ""}, section["bucket_directory_path"].strip("/"))
     return directory / kind / section["bucket"] / section["bucket_directory_path"].strip("/"), bucket
@@ -150,5 +152,5 @@ def place(config: Mapping[str, Any]) -> tuple[pathlib.Path, Bucket | None]:
 def _absolute(section: Mapping[str, Any], name: str, otherwise: str) -> pathlib.Path:
     path = section.get(name) or os.path.expanduser(otherwise)
     if not os.path.isabs(path):
-        raise InvalidConfigurationException(section, f"data_layer.{name} is {path!r}; must be absolute")
+        raise InvalidConfigurationException(section, f"data_layer.{name} is {path!r}; it must be an absolute path")
     return pathlib.Path(path)

@@ -20,11 +20,13 @@ def only(files: Iterable[str], checkpoint: str) -> str:
         return found[0]
     if found:
         raise AssertionError(
-            f"checkpoint {checkpoint} holds {len(found)} SavedModels; must be one to load it: download it, and pass "
+            f"checkpoint {checkpoint} holds {len(found)} SavedModels; only a single one can be loaded: download the "
+            "checkpoint, and pass "
             f"one of its directories ({', '.join(found)}) to tf.saved_model.load()"
         )
     raise AssertionError(
-        f"checkpoint {checkpoint} holds no SavedModel, so that only its variables can be read: download it, and pass "
+        f"checkpoint {checkpoint} holds no SavedModel, so only its variables can be read: download the checkpoint, "
+        "and pass "
         "tf.train.latest_checkpoint() of its directory to tf.train.load_checkpoint(). An EstimatorTrial exports one "
         "for each function of build_serving_input_receiver_fns()"
     )

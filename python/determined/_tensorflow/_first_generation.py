@@ -41,4 +41,4 @@ def switch() -> None:
     first.compat = tensorflow.compat
     first.disable_v2_behavior()
     sys.modules["tensorflow"] = first
-    logger.info("the image is one of TensorFlow 1: import tensorflow means tensorflow.compat.v1 in this trial")
+    logger.info("environment.image names TensorFlow 1: `import tensorflow` imports tensorflow.compat.v1 in this trial")

@@ -30,7 +30,8 @@ def load(name: str, why: str) -> Any:
         release = tuple(int(part) for part in module.__version__.split(".")[:2])
         if release > (2, 15):
             raise ImportError(
-                f"{why} needs TensorFlow 2.15 or older; this is {module.__version__}, which has no estimators any more",
+                f"{why} needs TensorFlow 2.15 or older; this is {module.__version__}, which no longer has estimators; "
+                "install an older one",
                 name=name,
             )
         module.compat.v1.logging.set_verbosity(module.compat.v1.logging.WARN)

@@ -24,7 +24,7 @@ class Layout:
         self.spec = spec
         self._leaves = tf.nest.flatten(spec)
         for leaf in self._leaves:
-            check.is_instance(leaf, tf.TensorSpec, "only data sets of dense tensors can be cached")
+            check.is_instance(leaf, tf.TensorSpec, "the element of a data set to cache must consist of dense tensors")
         self._fixed = [at for at, leaf in enumerate(self._leaves) if _is_fixed(leaf)]
         self._others = [at for at, leaf in enumerate(self._leaves) if not _is_fixed(leaf)]
         self._serialised = [at for at in self._others if not _is_string(self._leaves[at])]

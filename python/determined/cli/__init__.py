@@ -18,7 +18,9 @@ def program() -> str:
     beside = pathlib.Path(sys.executable).with_name("det")
     found = str(beside) if beside.is_file() else shutil.which("det")
     if found is None:
-        raise FileNotFoundError(f"no program det beside {sys.executable} or on PATH; tools/build.sh installs it")
+        raise FileNotFoundError(
+            f"there is no program det next to {sys.executable} or on PATH; install it with tools/build.sh"
+        )
     return found
 
 

@@ -42,7 +42,7 @@ def read_context(directory: str | os.PathLike[str] | None, includes: Iterable[st
         if entry is None:
             continue
         if name in found:
-            raise ValueError(f"path {name!r} would be in the model definition twice")
+            raise ValueError(f"path {name!r} appears twice in the model definition")
         size += entry.pop("bytes")
         if size > BYTES_MAX:
             raise ValueError(
@@ -82,12 +82,12 @@ def _below(
     status = directory.stat()
     identity = (status.st_dev, status.st_ino)
     if identity in above:
-        logger.warning("%s is a link to a directory that holds it; it is skipped", prefix.rstrip("/"))
+        logger.warning("%s is skipped: it is a link to a directory that contains it", prefix.rstrip("/"))
         return
     try:
         entries = sorted(directory.iterdir())
     except OSError as error:
-        logger.warning("%s cannot be read (%s); it is skipped", directory, error.strerror)
+        logger.warning("%s is skipped: it cannot be read (%s)", directory, error.strerror)
         return
     for path in entries:
         name = prefix + path.name
@@ -105,13 +105,13 @@ def _entry(path: pathlib.Path, name: str) -> dict[str, Any] | None:
         status = path.stat()
         is_directory = stat.S_ISDIR(status.st_mode)
         if not is_directory and not stat.S_ISREG(status.st_mode):
-            logger.warning("%s is no file; it is skipped", name)
+            logger.warning("%s is skipped: it is neither a file nor a directory", name)
             return None
         if status.st_size > BYTES_MAX and not is_directory:
-            raise ValueError(f"{name} is larger than a whole model definition may be, {BYTES_MAX // 1000000} MB")
+            raise ValueError(f"{name} is larger than the maximum size of a model definition, {BYTES_MAX // 1000000} MB")
         content = b"" if is_directory else path.read_bytes()
     except (OSError, UnicodeEncodeError) as error:
-        logger.warning("%r cannot be read (%s); it is skipped", name, error)
+        logger.warning("%r is skipped: it cannot be read (%s)", name, error)
         return None
     return {
         "path": name,

@@ -16,7 +16,7 @@ def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
         ValueError: ``size`` is below 1.
     """
     if size < 1:
-        raise ValueError(f"size is {size}; must be at least 1")
+        raise ValueError(f"size is {size}; it must be at least 1")
     for start in range(0, len(items), size):
         yield items[start : start + size]
 

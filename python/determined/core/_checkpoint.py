@@ -85,9 +85,9 @@ class CheckpointContext:
         """
         self._check_may_save(metadata, shard)
         if not shard and ckpt_dir is None:
-            raise ValueError("ckpt_dir is None; only with shard=True may a rank have nothing to save")
+            raise ValueError("ckpt_dir is None; pass a directory, or shard=True if this rank has nothing to save")
         if ckpt_dir is not None and not pathlib.Path(ckpt_dir).is_dir():
-            raise FileNotFoundError(f"{ckpt_dir} is no directory")
+            raise FileNotFoundError(f"ckpt_dir is {ckpt_dir}, which is not a directory")
         if shard and self._distributed.size > 1:
             identifier = self._distributed.broadcast(str(uuid.uuid4()))
             return self._upload_shards(ckpt_dir, metadata, selector, identifier)
@@ -99,7 +99,8 @@ class CheckpointContext:
         rank = self._distributed.rank
         if not shard and rank != 0:
             raise RuntimeError(
-                f"rank {rank} can't save a checkpoint alone; only the chief does, or all with shard=True"
+                f"rank {rank} can't save a checkpoint alone; call upload() or store_path() on the chief only, or on "
+                "all ranks with shard=True"
             )
         if rank == 0:
             _checked(metadata)
@@ -116,7 +117,8 @@ class CheckpointContext:
         draft: str | None = dist.broadcast(self._shared_draft(identifier) if dist.rank == 0 else None)
         if draft is None:
             raise NotImplementedError(
-                "this storage can't take shards from several machines; gather the files on the chief, or use shared_fs"
+                "this checkpoint_storage does not support shards from several machines; gather the files on the "
+                "chief, or use shared_fs"
             )
         problem, names, given = "", {}, {}
         try:
@@ -381,7 +383,7 @@ def _selected(selector: Selector | None) -> Selector:
 def _check_storage_id(storage_id: str) -> None:
     """It names a directory of the storage, and nothing above or beside it."""
     if not isinstance(storage_id, str) or storage_id in ("", ".", "..") or "/" in storage_id:
-        raise ValueError(f"{storage_id!r} is no checkpoint's id; it must be the UUID that saving it returned")
+        raise ValueError(f"{storage_id!r} is not a checkpoint's UUID; pass the one that saving the checkpoint returned")
 
 
 def _checked(metadata: dict[str, Any] | None) -> dict[str, Any]:
@@ -399,7 +401,7 @@ def _plain(metadata: dict[str, Any] | None) -> dict[str, Any]:
         TypeError: it is no dict, or a value has no JSON form.
     """
     if metadata is not None and not isinstance(metadata, dict):
-        raise TypeError(f"metadata is {metadata!r}; must be a dict with the key 'steps_completed'")
+        raise TypeError(f"metadata is {metadata!r}; it must be a dict with the key 'steps_completed'")
     _metrics.to_json(metadata or {}, "metadata")
     plain = dict(metadata or {})
     if "steps_completed" in plain:

@@ -84,7 +84,7 @@ class Master:
                 if self._patience is not None and time.monotonic() - started > self._patience:
                     raise ConnectionAbortedError(f"the master does not answer ({answer})")
                 if attempt == 0 and not self._closed.is_set():
-                    logger.warning("the master does not answer (%s); waiting for it", answer)
+                    logger.warning("the master does not answer (%s); retrying", answer)
                 self._closed.wait(_DELAYS[min(attempt, len(_DELAYS) - 1)])
                 attempt += 1
 

@@ -108,7 +108,10 @@ class Context:
         text = ": ".join(word for word in (title, description) if word)
         number = logging.getLevelName(level.upper().removeprefix("LOG_LEVEL_")) if isinstance(level, str) else level
         if not text or not isinstance(number, int):
-            raise ValueError(f"alert({title!r}, {description!r}, level={level!r}): needs a text and a level of logging")
+            raise ValueError(
+                f"alert({title!r}, {description!r}, level={level!r}): it needs a title or a description, and a level "
+                "of the logging module"
+            )
         if logger.isEnabledFor(number) and logger.hasHandlers():
             logger.log(number, "alert: %s", text)
         else:  # the script has not set logging up
@@ -125,7 +128,7 @@ class Context:
         except errors.GoneException:
             raise
         except errors.APIException as error:  # nobody's training ends because nobody could be told of it
-            logger.warning("the alert reached no webhook: %s", error)
+            logger.warning("the alert was not sent: %s", error)
 
     def close(self) -> None:
         """Ends the connections."""
@@ -165,7 +168,7 @@ def init(
     tensorboard_mode = _arguments.choice(TensorboardMode, tensorboard_mode, "tensorboard_mode")
     if not isinstance(distributed, DistributedContext | None):
         raise TypeError(
-            f"distributed is {distributed!r}; must be a determined.core.DistributedContext, such as "
+            f"distributed is {distributed!r}; it must be a determined.core.DistributedContext, such as "
             "DistributedContext.from_torch_distributed()"
         )
     info = get_trial_cluster_info()
@@ -173,8 +176,8 @@ def init(
         slots = int(os.environ.get("DET_SIZE") or 1) if info is not None else 1
         if slots > 1:
             raise ValueError(
-                f"the trial has {slots} slots; pass core.init(distributed=DistributedContext.from_torch_distributed()) "
-                "and start the script with torchrun, one process for each"
+                f"the trial has {slots} slots; pass distributed=DistributedContext.from_torch_distributed() to "
+                "core.init() and start the script with torchrun, one process per slot"
             )
     ranks = distributed or DistributedContext.single()
     storage, shared_root = _storage(checkpoint_storage, info, probe=ranks.rank == 0)
@@ -207,7 +210,7 @@ def _storage(
         given = os.path.join(home, "determined", "checkpoints")
     if not isinstance(given, Mapping):
         if not isinstance(given, (str, os.PathLike)):
-            raise TypeError(f"checkpoint_storage is {given!r}; must be a directory, or a section of a configuration")
+            raise TypeError(f"checkpoint_storage is {given!r}; it must be a directory, or a checkpoint_storage section")
         if info is None:
             return DirectoryStorage(os.fspath(given)), pathlib.Path(given)
         given = {"type": "directory", "container_path": os.path.abspath(given)}

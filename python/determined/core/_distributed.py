@@ -53,7 +53,7 @@ class DistributedContext(_distributed.DistributedContext):
             ("cross_rank", cross_rank, cross_size),
         ):
             if not 0 <= value < limit:
-                raise ValueError(f"{name} is {value}; must be from 0 to {limit - 1}")
+                raise ValueError(f"{name} is {value}; it must be from 0 to {limit - 1}")
         super().__init__(
             rank=rank,
             size=size,
@@ -82,7 +82,7 @@ class DistributedContext(_distributed.DistributedContext):
         names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
         missing = [name for name in names if name not in os.environ]
         if missing:
-            raise ValueError(f"{', '.join(missing)} not set; start the script with torchrun, one process a slot")
+            raise ValueError(f"{', '.join(missing)} not set; start the script with torchrun, one process per slot")
         rank, size, local_rank, local_size = (int(os.environ[name]) for name in names)
         host = chief_ip or os.environ.get("MASTER_ADDR", "127.0.0.1")
         cross_rank = int(os.environ.get("GROUP_RANK", rank // local_size))
@@ -117,7 +117,9 @@ class DistributedContext(_distributed.DistributedContext):
         rank, size, *others = (int(getattr(hvd, name)()) for name in names[:-1])
         host = chief_ip or os.environ.get("DET_CHIEF_IP") or ("127.0.0.1" if others[3] == 1 else "")
         if not host:
-            raise ValueError("there are several machines; pass from_horovod(hvd, chief_ip=…), the address of rank 0")
+            raise ValueError(
+                "the processes run on several machines; pass the address of rank 0: from_horovod(hvd, chief_ip=…)"
+            )
         place: dict[str, Any] = {}
         if size > 1:
             offer = f"{_free_port(host)} {secrets.token_hex(16)}" if rank == 0 else None

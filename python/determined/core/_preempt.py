@@ -85,7 +85,7 @@ class PreemptContext:
         """
         rank = self._distributed.rank
         if self._mode is PreemptMode.ChiefOnly and rank != 0:
-            raise RuntimeError(f"rank {rank} can't ask; with PreemptMode.ChiefOnly only the chief, rank 0, does")
+            raise RuntimeError(f"rank {rank} called should_preempt(), but PreemptMode.ChiefOnly allows only rank 0 to")
         if self._failure is not None:
             raise self._failure
         wanted: Any = self._wanted.is_set()

@@ -48,9 +48,9 @@ class ProfilerContext:
             ValueError: the interval is below 0.1 s, or ``samples_per_report`` is no whole number from 1.
         """
         if sampling_interval < _LEAST_SECONDS:
-            raise ValueError(f"sampling_interval is {sampling_interval}; must be {_LEAST_SECONDS} or more")
+            raise ValueError(f"sampling_interval is {sampling_interval}; it must be {_LEAST_SECONDS} or more")
         if not isinstance(samples_per_report, int) or samples_per_report < 1:
-            raise ValueError(f"samples_per_report is {samples_per_report!r}; must be a whole number, 1 or more")
+            raise ValueError(f"samples_per_report is {samples_per_report!r}; it must be a whole number, 1 or more")
         if self._collector is not None or self._distributed.local_rank != 0:
             return
         if self._info is None or self._master is None:
@@ -92,7 +92,7 @@ class _Collector(threading.Thread):
             except ConnectionAbortedError:
                 return
             except errors.APIException as error:
-                logger.warning("the profiler stops: %s", error)
+                logger.warning("the profiler has stopped: %s", error)
                 return
             samples = []
 

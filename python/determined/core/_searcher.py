@@ -73,7 +73,7 @@ class SearcherOperation:
         self._require_chief("report progress")
         rule = "must be a number, 0 or more"
         if not _arguments.real(length, "length", rule) >= 0:
-            raise ValueError(f"length is {length!r}; {rule}")
+            raise ValueError(f"length is {length!r}; it {rule}")
         if self._master is None or self._info is None:
             logger.info("progress: %s of %d", length, self._length)
             return
@@ -90,13 +90,13 @@ class SearcherOperation:
         """
         self._require_chief("complete an operation")
         if self._completed:
-            raise RuntimeError(f"the operation of length {self._length} is completed already")
+            raise RuntimeError(f"the operation of length {self._length} is already completed")
         try:
             value = float(_arguments.detached(searcher_metric))
         except (TypeError, ValueError):
-            raise ValueError(f"searcher_metric is {searcher_metric!r}; must be a number") from None
+            raise ValueError(f"searcher_metric is {searcher_metric!r}; it must be a number") from None
         if math.isnan(value):
-            raise ValueError("the searcher's metric is NaN; the searcher can't compare it")
+            raise ValueError("searcher_metric is NaN; the searcher needs a number")
         if self._master is not None and self._info is not None:
             self._master.post(
                 f"/api/v1/trials/{self._info.trial.trial_id}/searcher/completed_operation",
@@ -108,7 +108,7 @@ class SearcherOperation:
 
     def _require_chief(self, what: str) -> None:
         if self._distributed.rank != 0:
-            raise RuntimeError(f"rank {self._distributed.rank} can't {what}; only the chief, rank 0, does")
+            raise RuntimeError(f"rank {self._distributed.rank} can't {what}; only the chief, rank 0, can")
 
 
 class SearcherContext:
@@ -139,7 +139,7 @@ class SearcherContext:
         rank = self._distributed.rank
         searcher_mode = _arguments.choice(SearcherMode, searcher_mode, "searcher_mode")
         if searcher_mode is SearcherMode.ChiefOnly and rank != 0:
-            raise RuntimeError(f"rank {rank} can't ask for operations; with SearcherMode.ChiefOnly only rank 0 does")
+            raise RuntimeError(f"rank {rank} asked for operations, but SearcherMode.ChiefOnly allows only rank 0 to")
         source = self._next_lengths() if rank == 0 else None
         together = searcher_mode is SearcherMode.WorkersAskChief
         while True:

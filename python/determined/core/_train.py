@@ -77,7 +77,7 @@ class TrainContext:
             ValueError: the group's name is no text, empty or has a dot.
         """
         if not isinstance(group, str) or not group or "." in group:
-            raise ValueError(f"group is {group!r}; a metric group needs a name without a dot")
+            raise ValueError(f"group is {group!r}; it must be a name without a dot")
         self._report(group, steps_completed, metrics, None)
 
     def _report(
@@ -89,7 +89,7 @@ class TrainContext:
     ) -> None:
         self._require_chief(f"report {group} metrics")
         if not isinstance(metrics, Mapping):
-            raise TypeError(f"metrics is a {type(metrics).__name__}; must be a dict from name to value")
+            raise TypeError(f"metrics is a {type(metrics).__name__}; it must be a dict from name to value")
         steps = _arguments.whole(steps_completed, "steps_completed")
         if self._master is None or self._info is None:
             logger.info("%s after step %d: %s", group, steps, _metrics.to_json(dict(metrics)))
@@ -121,7 +121,7 @@ class TrainContext:
         self._require_chief("report progress")
         rule = "must be a number from 0 to 1"
         if not 0 <= _arguments.real(progress, "progress", rule) <= 1:
-            raise ValueError(f"progress is {progress!r}; {rule}")
+            raise ValueError(f"progress is {progress!r}; it {rule}")
         if self._master is None or self._info is None:
             logger.info("progress: %.1f%%", progress * 100)
             return
@@ -133,7 +133,7 @@ class TrainContext:
         self._require_chief("report an early exit")
         if not isinstance(reason, EarlyExitReason):
             names = ", ".join(f"EarlyExitReason.{each.name}" for each in EarlyExitReason)
-            raise TypeError(f"report_early_exit({reason!r}): must be one of {names}")
+            raise TypeError(f"report_early_exit({reason!r}): the reason must be one of {names}")
         if self._master is None or self._info is None:
             logger.info("the trial ends early: %s", reason.name)
             return
@@ -152,7 +152,7 @@ class TrainContext:
         logged."""
         self._require_chief("set the metadata")
         if not isinstance(metadata, Mapping):
-            raise TypeError(f"metadata is a {type(metadata).__name__}; must be a dict")
+            raise TypeError(f"metadata is a {type(metadata).__name__}; it must be a dict")
         if self._master is None or self._info is None:
             logger.info("metadata: %s", _metrics.to_json(dict(metadata), "metadata"))
             self._metadata = dict(metadata)
@@ -201,7 +201,10 @@ class TrainContext:
             RuntimeError: ``core.init()`` was not called with ``tensorboard_mode=TensorboardMode.MANUAL``.
         """
         if not self._manual:
-            raise RuntimeError("files are kept by themselves; pass core.init(tensorboard_mode=TensorboardMode.MANUAL)")
+            raise RuntimeError(
+                "TensorBoard files are uploaded automatically; pass tensorboard_mode=TensorboardMode.MANUAL to "
+                "core.init() to do it yourself"
+            )
         if self._board is not None:
             self._board.copy(selector, mangler, self._distributed.rank)
 
@@ -212,7 +215,7 @@ class TrainContext:
 
     def _require_chief(self, what: str) -> None:
         if self._distributed.rank != 0:
-            raise RuntimeError(f"rank {self._distributed.rank} can't {what}; only the chief, rank 0, does")
+            raise RuntimeError(f"rank {self._distributed.rank} can't {what}; only the chief, rank 0, can")
 
 
 def _check_batch_metrics(rows: Any) -> None:
@@ -220,10 +223,12 @@ def _check_batch_metrics(rows: Any) -> None:
         return
     rule = "must be a list with a dict for each batch, from name to value, all with the same names"
     if isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence):
-        raise TypeError(f"batch_metrics is a {type(rows).__name__}; {rule}")
+        raise TypeError(f"batch_metrics is a {type(rows).__name__}; it {rule}")
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise TypeError(f"batch_metrics[{number}] is a {type(row).__name__}; batch_metrics {rule}")
         if row.keys() != rows[0].keys():
             here, there = sorted(map(str, row)), sorted(map(str, rows[0]))
-            raise ValueError(f"batch_metrics[{number}] has the names {here} and batch_metrics[0] {there}; {rule}")
+            raise ValueError(
+                f"batch_metrics[{number}] has the names {here} and batch_metrics[0] {there}; batch_metrics {rule}"
+            )

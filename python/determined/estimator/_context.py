@@ -42,8 +42,8 @@ class EstimatorContext(TrialContext):
             check.fail(
                 f"the optimizer {optimizer!r}",
                 "an optimizer object",
-                "on several slots, or with an aggregation_frequency above 1, wrap_optimizer() takes no names: use such "
-                "as tf.compat.v1.train.AdamOptimizer()",
+                "on several slots, or with an aggregation_frequency above 1, wrap_optimizer() does not accept names: "
+                "use such as tf.compat.v1.train.AdamOptimizer()",
             )
         return _aggregation.wrap(optimizer, self.env, self.distributed)
 
@@ -54,9 +54,7 @@ class EstimatorContext(TrialContext):
             return dataset
         check.is_instance(dataset, tf.data.Dataset, "wrap_dataset() takes a tf.data.Dataset")
         if self.experimental.training_cached:
-            check.fail(
-                "both wrap_dataset() and cache_train_dataset()", "one of them", "the cache shards its data itself"
-            )
+            check.fail("both wrap_dataset() and cache_train_dataset()", "one of them", "the cache shards its own data")
         self.dataset_wrapped = True
         ranks = self.distributed
         return dataset.shard(ranks.size, ranks.rank) if shard_dataset and ranks.size > 1 else dataset

@@ -64,7 +64,7 @@ class EstimatorTrialController(TensorFlowController):
             if not isinstance(key, str) or key in ("", ".", "..", "code") or "/" in key:
                 check.fail(
                     f"the name {key!r} in {name}.build_serving_input_receiver_fns()",
-                    "a name for a directory of the checkpoint, other than code",
+                    "a valid directory name other than code",
                 )
         self._model_dir = tempfile.mkdtemp(prefix="estimator-", dir=_scratch.root())
         self._estimator = self._rebuilt(given)
@@ -91,7 +91,7 @@ class EstimatorTrialController(TensorFlowController):
                 check.fail(
                     f"a RunConfig with {which}",
                     "one without",
-                    "the platform trains on several slots: resources.slots_per_trial",
+                    "set resources.slots_per_trial to train on several slots",
                 )
         threads = _launch.threads(dict(os.environ))
         config = config.replace(
@@ -131,7 +131,7 @@ class EstimatorTrialController(TensorFlowController):
         if own.get("local_variables"):
             self._restore_locals(own["local_variables"])
         if self._trained:
-            logger.info("running the input up to batch %d", self._trained)
+            logger.info("skipping the input up to batch %d", self._trained)
             self._session.run(self._next)  # the last of those that were trained on
 
     def _build(self, checkpoint: str | None) -> None:
@@ -186,7 +186,7 @@ class EstimatorTrialController(TensorFlowController):
             check.fail(
                 f"an unwrapped data set from the input_fn of {type(self._trial).__name__}.build_train_spec()",
                 "one that has been through context.wrap_dataset() or context.experimental.cache_train_dataset()",
-                "call it right after the data set is made",
+                "call it right after creating the data set",
             )
         # Always the same operations: seeds of later ones depend on how many there are.
         behind = max(0, self._trained - 1)  # one more is taken when all is ready
@@ -219,7 +219,7 @@ class EstimatorTrialController(TensorFlowController):
         slots = {variable.op.name for variable in variables} - self._model_variables(variables)
         wanted = [v for v in variables if v.op.name not in slots and shapes.get(v.op.name) == v.shape.as_list()]
         _exchange.load(self._session, wanted, [reader.get_tensor(v.op.name) for v in wanted])
-        logger.info("took %d variables of the model from the other trial's checkpoint", len(wanted))
+        logger.info("loaded %d variables of the model from the other trial's checkpoint", len(wanted))
 
     def _model_variables(self, variables: list[Any]) -> set[str]:
         """The names of variables that belong to the model: no step counter, no state of an optimizer."""
@@ -251,7 +251,7 @@ class EstimatorTrialController(TensorFlowController):
         try:
             found = self._monitored.run(self._fetches)
         except tf.errors.OutOfRangeError:
-            raise RuntimeError("the data set of training is empty") from None
+            raise RuntimeError("the training data set is empty") from None
         self._trained += 1
         if not self._checked:
             self._checked = True
@@ -259,7 +259,7 @@ class EstimatorTrialController(TensorFlowController):
                 check.fail(
                     f"an unwrapped optimizer in {type(self._trial).__name__}.build_estimator()",
                     "one that has been through context.wrap_optimizer()",
-                    "a batch was trained without it: call it right after the optimizer is made",
+                    "a batch was trained without it; call it right after creating the optimizer",
                 )
         return {name: _plain(value) for name, value in found["metrics"].items()}
 
@@ -390,7 +390,7 @@ def _plain(value: Any) -> Any:
 def _checkpoint_in(directory: str) -> str:
     path = v1.train.latest_checkpoint(directory)
     if path is None:
-        raise FileNotFoundError(f"checkpoint {os.path.basename(directory)} has no TensorFlow checkpoint in it")
+        raise FileNotFoundError(f"checkpoint {os.path.basename(directory)} does not contain a TensorFlow checkpoint")
     return str(path)
 
 

@@ -71,7 +71,7 @@ def over_ranks(metrics: Mapping[str, Any], ranks: DistributedContext) -> dict[st
             result[name] = value if same else np.mean(np.array(values, dtype=float), axis=0)
         else:
             if ranks.is_chief and any(one != value for one in values):
-                logger.warning("validation metric %r is no number; it is the one of rank 0", name)
+                logger.warning("validation metric %r is not a number; the value of rank 0 is reported", name)
             result[name] = by_rank[0].get(name)
     return result
 

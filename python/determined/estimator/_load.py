@@ -26,6 +26,6 @@ def load_estimator_from_checkpoint_path(path: str | os.PathLike[str], tags: list
     """
     root = pathlib.Path(path)
     if not root.is_dir():
-        raise FileNotFoundError(f"{path} is no directory; must be a downloaded checkpoint's")
+        raise FileNotFoundError(f"{path} is not a directory; pass the directory of a downloaded checkpoint")
     files = [file.relative_to(root).as_posix() for file in root.rglob("saved_model.pb")]
     return tf.saved_model.load(str(root / _exported.only(files, str(root))), tags=tags or ["serve"])

@@ -95,7 +95,7 @@ class MetricMaker:
             rule = _FunctionReducer(reducer)
         else:
             raise TypeError(
-                f"the reducer of make_metric() is a {type(reducer).__name__}; must be a function of the list of all "
+                f"the reducer of make_metric() is a {type(reducer).__name__}; it must be a function of the list of all "
                 "batches' values, or a determined.estimator.MetricReducer"
             )
         dtype = np.dtype(numpy_dtype)
@@ -111,7 +111,7 @@ class MetricMaker:
             empty = [rank for rank, found in enumerate(parts) if not found]
             if empty:
                 raise ValueError(
-                    f"no validation batch came to rank {', '.join(map(str, empty))}; a metric of make_metric() needs "
+                    f"rank {', '.join(map(str, empty))} had no validation batch; a metric of make_metric() needs "
                     "at least one on every slot"
                 )
             return _as_array(rule.cross_slot_reduce([found[0] for found in parts]), dtype, name[0], rule)
@@ -151,7 +151,7 @@ def _as_array(value: Any, dtype: Any, name: str, rule: MetricReducer) -> Any:
             return np.asarray(value).astype(dtype)
     except (TypeError, ValueError):
         pass
-    raise TypeError(f"{name}: {rule} gave {value!r}; must be a number or an array, to be reported as {dtype.name}")
+    raise TypeError(f"{name}: {rule} gave {value!r}; it must be a number or an array, to be reported as {dtype.name}")
 
 
 def _flat(metric: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
@@ -174,9 +174,9 @@ def _tensor(value: Any) -> Any:
         return tf.convert_to_tensor(value)
     if isinstance(value, (dict, list, tuple)):
         raise TypeError(
-            "the metric of make_metric() is nested; must be a tensor, a list of tensors or a dict of tensors"
+            "the metric of make_metric() is nested; it must be a tensor, a list of tensors or a dict of tensors"
         )
     try:
         return tf.convert_to_tensor(value)
     except (TypeError, ValueError):
-        raise TypeError(f"the metric of make_metric() holds a {type(value).__name__}; must hold tensors") from None
+        raise TypeError(f"the metric of make_metric() holds a {type(value).__name__}; it must hold tensors") from None

@@ -43,7 +43,10 @@ def _wait_for_threads(patience: float) -> None:
     waiting.join(patience)
     if waiting.is_alive():
         names = ", ".join(thread.name for thread in others())
-        print(f"determined: the trial ends; these threads still ran after {patience:.0f} s: {names}", file=sys.stderr)
+        print(
+            f"determined: the trial ends although these threads still run after {patience:.0f} s: {names}",
+            file=sys.stderr,
+        )
 
 
 def _leave_operators() -> None:

@@ -159,7 +159,7 @@ def build(home: pathlib.Path, layer: Layer, below: Sequence[pathlib.Path] = ()) 
             complete.touch()
             _use(complete)
             return packages
-        print(f"building the environment of {layer.title}, which later trials will share", flush=True)
+        print(f"building the environment for {layer.title}; later trials reuse it", flush=True)
         started = time.monotonic()
         shutil.rmtree(home, ignore_errors=True)  # Half of one, whose builder was killed.
         _remove_unused(home.parent)
@@ -179,7 +179,7 @@ def build(home: pathlib.Path, layer: Layer, below: Sequence[pathlib.Path] = ()) 
         (home / "platform").write_text("\n".join(_platform()))
         complete.touch()
         _use(complete)
-        print(f"the environment is ready after {time.monotonic() - started:.1f} s", flush=True)
+        print(f"the environment was ready after {time.monotonic() - started:.1f} s", flush=True)
     return packages
 
 
@@ -238,7 +238,7 @@ def _locked(path: pathlib.Path, title: str) -> Iterator[IO[str]]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(f"waiting for another process that builds the environment of {title}", flush=True)
+            print(f"waiting for another process to build the environment for {title}", flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield file
 

@@ -84,7 +84,7 @@ class Service:
                 except Refused:
                     return  # over: whoever ended the task ends this process
                 except Exception as error:
-                    print(f"whether the task is idle is not known: {error}", file=sys.stderr, flush=True)
+                    print(f"cannot tell whether the task is idle: {error}", file=sys.stderr, flush=True)
                     time.sleep(10 * _LOOK_SECONDS)
                 time.sleep(_LOOK_SECONDS)
 

@@ -21,11 +21,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m determined.exec.local", description=__doc__)
     parser.add_argument("config", help="the experiment configuration, JSON or YAML")
     parser.add_argument("directory", help="the model definition")
-    parser.add_argument("--test", action="store_true", help="train one batch (the only local mode there is)")
+    parser.add_argument("--test", action="store_true", help="train one batch; the only local mode")
     options = parser.parse_args(arguments)
     _output.set_up(debug=util.debug_mode())
     if not options.test:
-        print("--local trains nothing but a test: add --test", file=sys.stderr)
+        print("--local needs --test: only a test can run without a cluster", file=sys.stderr)
         return 2
     sys.dont_write_bytecode = True
     try:

@@ -69,7 +69,7 @@ class Shells:
             with contextlib.suppress(_websocket.Closed):
                 await _serve_one(socket)
         except Exception as error:
-            print(f"a shell failed: {error!r}", file=sys.stderr, flush=True)
+            print(f"the shell failed: {error!r}", file=sys.stderr, flush=True)
         finally:
             self._open -= 1
             await socket.close(_websocket.NORMAL)
@@ -111,7 +111,7 @@ async def _listen(socket: _websocket.WebSocket, shell: _Shell) -> None:
             continue
         change = json.loads(message)
         if not isinstance(change, dict):
-            raise ValueError("an object is wanted")
+            raise ValueError("the message must be a JSON object")
         if change.get("end_of_input"):
             await shell.end_input()
         elif "columns" in change:

@@ -37,7 +37,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     for name, directory in directories.items():
-        print(f"{name}: {directory}{'' if directory.is_dir() else ' (nothing there yet)'}", flush=True)
+        print(f"{name}: {directory}{'' if directory.is_dir() else ' (empty so far)'}", flush=True)
     with tempfile.TemporaryDirectory(prefix="tensorboard-buckets-") as copies:
         for name, bucket in buckets.items():
             print(f"{name}: {bucket}", flush=True)

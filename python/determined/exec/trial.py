@@ -55,7 +55,10 @@ def main(worker: Mapping[str, str] | None = None) -> int:
     try:
         from determined import _runtime
     except ImportError as error:
-        print(f"the trial runtime is not installed: {error}", file=sys.stderr)
+        print(
+            f"the trial runtime determined._runtime cannot be imported: {error}; build it with tools/build.sh",
+            file=sys.stderr,
+        )
         return 1
     try:
         client = _runtime.Client.from_environment()
@@ -104,7 +107,7 @@ def _run(client: RankClient, runtime: Any) -> int:
     except RuntimeError as error:
         if env.size == 1 or not _watch.is_lost_peer(error):
             raise
-        print(f"rank {env.rank} ends because it lost another rank while they connected", file=sys.stderr)
+        print(f"rank {env.rank} ends because it lost another rank while connecting", file=sys.stderr)
         return _watch.EXIT_FOLLOWED
 
 

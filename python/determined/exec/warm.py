@@ -36,12 +36,15 @@ def main() -> int:
     try:
         from determined import _runtime
     except ImportError as error:
-        print(f"the trial runtime is not installed: {error}", file=sys.stderr)
+        print(
+            f"the trial runtime determined._runtime cannot be imported: {error}; build it with tools/build.sh",
+            file=sys.stderr,
+        )
         return 1
     warm_up()
     count = threads_of_this_process()
     if count != 1:
-        print(f"the warm worker has {count} threads; must have 1 to fork", file=sys.stderr)
+        print(f"the warm worker has {count} threads; it must have exactly 1 to fork", file=sys.stderr)
         return 1
     serve(socket.socket(fileno=_SOCKET), _runtime.run_shim)
     return 0

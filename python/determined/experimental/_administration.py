@@ -45,7 +45,9 @@ class Administration:
             ConflictException: there is a user of that name.
         """
         if remote:
-            raise ValueError(f"create_user({username!r}, remote=True): all users log in here; leave remote out")
+            raise ValueError(
+                f"create_user({username!r}, remote=True): remote users are not supported; leave remote out"
+            )
         body = {
             "user": {"username": username, "admin": admin, "active": True},
             "password": password_hash(password or ""),

@@ -123,12 +123,15 @@ class Checkpoint(Resource):
         if any((target / name).exists() for name in ("metadata.json", "MLmodel")):
             return str(target)
         if target.exists() and any(target.iterdir()):
-            raise FileExistsError(f"the directory {target} is not empty, and what it holds is no checkpoint")
+            raise FileExistsError(
+                f"the directory {target} is not empty and does not contain a checkpoint; choose an empty or a new "
+                "directory"
+            )
         if self.state not in _WITH_FILES and self._session is not None:
             self.reload()
         if self.state not in _WITH_FILES:
             raise CheckpointStateException(
-                f"checkpoint {self.uuid} is {self.state.name}; only what is COMPLETED can be downloaded"
+                f"checkpoint {self.uuid} is {self.state.name}; only a COMPLETED checkpoint can be downloaded"
             )
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = pathlib.Path(tempfile.mkdtemp(prefix=f"{target.name}.part-", dir=target.parent))
@@ -200,7 +203,7 @@ class Checkpoint(Resource):
         """
         file = pathlib.Path(directory) / "metadata.json"
         if not file.is_file():
-            raise FileNotFoundError(f"{directory} has no metadata.json; it is not a checkpoint, or not a complete one")
+            raise FileNotFoundError(f"{directory} has no metadata.json: it is not a checkpoint, or it is incomplete")
         return dict(json.loads(file.read_text()))
 
     @staticmethod
@@ -215,7 +218,7 @@ class Checkpoint(Resource):
             return ModelFramework.PYTORCH
         if framework.startswith("tensorflow") or "tensorflow_version" in metadata:
             return ModelFramework.TENSORFLOW
-        raise AssertionError(f"unknown checkpoint format: framework is {framework!r}; must be torch or tensorflow")
+        raise AssertionError(f"the framework of the checkpoint is {framework!r}; it must be torch or tensorflow")
 
     @staticmethod
     def from_json(data: Mapping[str, Any], master: Session | None = None) -> Checkpoint:
@@ -270,5 +273,7 @@ class Checkpoint(Resource):
 
     def _master(self) -> Session:
         if self._session is None:
-            raise ValueError(f"checkpoint {self.uuid} was made without a master; get it from client.get_checkpoint()")
+            raise ValueError(
+                f"checkpoint {self.uuid} is not connected to a master; get it with client.get_checkpoint()"
+            )
         return self._session

@@ -35,7 +35,7 @@ def fetch(
                 return
         if mode is DownloadMode.DIRECT:
             seen = ", ".join(map(str, places)) or f"storage of type {storage.get('type')}"
-            raise NoDirectStorageAccess(f"the files of checkpoint {uuid} can't be seen from here: {seen}")
+            raise NoDirectStorageAccess(f"the files of checkpoint {uuid} are not accessible from here: {seen}")
     with tempfile.TemporaryFile() as archive:
         master().download(path_of("checkpoints", uuid).removeprefix("/api/v1"), archive)
         archive.seek(0)
@@ -61,7 +61,7 @@ def _extract(members: tarfile.TarFile, directory: pathlib.Path) -> None:
     for member in members:
         path = pathlib.PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
-            raise ValueError(f"the archive of the checkpoint holds {member.name!r}, which is not a file below it")
+            raise ValueError(f"the archive of the checkpoint contains {member.name!r}, which is outside of it")
         target = directory / path
         if member.isdir():
             target.mkdir(parents=True, exist_ok=True)

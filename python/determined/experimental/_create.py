@@ -65,7 +65,7 @@ def create(
     if _native.recording():
         _native.record(trial_def)
     if local and not test:
-        raise NotImplementedError("local=True trains nothing but a test: add test=True")
+        raise NotImplementedError("local=True needs test=True: only a test can run without a cluster")
     if local:
         test_one_batch(trial_def, {**DEFAULTS, **(config or {})})
         return None
@@ -82,7 +82,7 @@ def submit(
 ) -> Experiment:
     """Submits the script that runs, shows the log of its trial, and returns when it is over."""
     if not context_dir:
-        raise InvalidExperimentException("context_dir is empty; it has to name the directory of the code to submit")
+        raise InvalidExperimentException("context_dir is empty; it must name the directory of the code to submit")
     words = list(command) if command is not None else _own_command(context_dir)
     merged = {**DEFAULTS, **(config or {}), "internal": {"native": {"command": words}}}
     if test:
@@ -100,7 +100,7 @@ def submit(
 def _own_command(context_dir: str) -> list[str]:
     script = sys.argv[0] if sys.argv else ""
     if not script or not os.path.isfile(script):
-        raise InvalidExperimentException("there is no script to run again here; pass command=['script.py', …]")
+        raise InvalidExperimentException("there is no script to run on the cluster; pass command=['script.py', …]")
     try:
         relative = pathlib.Path(script).resolve().relative_to(pathlib.Path(context_dir).resolve())
     except ValueError:

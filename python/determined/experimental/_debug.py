@@ -39,7 +39,7 @@ def test_one_batch(
 
     found = trial_class or former.get("trial_def")
     if found is None:
-        raise TypeError("test_one_batch() needs trial_class")
+        raise TypeError("trial_class is None; pass a trial class to test_one_batch()")
     if not logging.getLogger().handlers:  # a script that has set up no logging shall see how it goes, too
         logging.basicConfig(level=logging.INFO, format="%(message)s")
     _local_run.test_one_batch(found, config or {}, rules=_runtime)

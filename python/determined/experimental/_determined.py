@@ -31,7 +31,7 @@ def config_text(config: str | os.PathLike[str] | Mapping[str, Any]) -> str:
     if isinstance(config, Mapping):
         return _metrics.to_json(dict(config), "config")
     if not isinstance(config, (str, os.PathLike)):
-        raise TypeError(f"config is {config!r}; must be a dict, or the path of a YAML file")
+        raise TypeError(f"config is {config!r}; it must be a dict, or the path of a YAML file")
     return pathlib.Path(config).read_text()
 
 

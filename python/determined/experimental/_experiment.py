@@ -183,7 +183,7 @@ class Experiment(Resource):
                 return trials[0]
             self.reload()
             if self.state.terminal:
-                raise ValueError(f"experiment {self.id} is {self.state.name} and has no trial")
+                raise ValueError(f"experiment {self.id} is {self.state.name} and has no trials")
             time.sleep(interval)
 
     def wait(self, interval: float = 5.0) -> ExperimentState:
@@ -234,7 +234,7 @@ class Experiment(Resource):
             best.setdefault(checkpoint.trial_id, checkpoint)
         if not best:
             what = f"validation metric {sort_by!r}" if sort_by else "searcher metric"
-            raise AssertionError(f"experiment {self.id} has no completed checkpoint with a value of the {what}")
+            raise AssertionError(f"experiment {self.id} has no completed checkpoint with a value for the {what}")
         return list(best.values())[:limit]
 
 

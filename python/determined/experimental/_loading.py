@@ -25,8 +25,8 @@ def check(uuid: str, framework: str, format: str, files: Iterable[str]) -> None:
         import determined._tensorflow._framework  # noqa: F401  # says it well where there is none
     elif not framework and files and not any(name in files for name in _OF_TRIALS):
         raise AssertionError(
-            f"checkpoint {uuid} is none of a trial class, and only who wrote its files can load them; download() gives "
-            "them"
+            f"checkpoint {uuid} was not saved by a trial class; get its files with download() and load them with "
+            "your own code"
         )
 
 

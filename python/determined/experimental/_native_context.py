@@ -42,7 +42,7 @@ def begin(
         env = around.env
     elif local:
         if not test:
-            logger.warning("local=True trains nothing but a test: one batch, one validation, one checkpoint")
+            logger.warning("local=True runs only a test: one batch, one validation, one checkpoint")
         env = EnvContext.for_debugging({**DEFAULTS, **(config or {})}, managed=True)
         if context_dir:
             _launch.enter(context_dir)

@@ -82,7 +82,7 @@ class Project(Resource):
         self.reload()
         left = [note for note in self.notes if note["name"] != name]
         if (count := len(self.notes) - len(left)) != 1:
-            raise ValueError(f"project {self.id} has {count} notes of the name {name!r}; must be one to remove it")
+            raise ValueError(f"project {self.id} has {count} notes named {name!r}; there must be exactly one to remove")
         self.notes = self._session.put(f"{self._path()}/notes", {"notes": left})["notes"]
 
     def _command(self, verb: str) -> None:

@@ -129,7 +129,7 @@ def id_of(value: Any, name: str) -> int:
         ValueError: it is none.
     """
     number = int(value) if isinstance(value, str) and value.isdecimal() else value
-    return _arguments.whole(number, name, "must be the number that the master gave it")
+    return _arguments.whole(number, name, "must be the number that the master assigned")
 
 
 def joined(old: Mapping[str, Any], new: Any) -> dict[str, Any]:
@@ -139,5 +139,5 @@ def joined(old: Mapping[str, Any], new: Any) -> dict[str, Any]:
         TypeError: they are no dict, or a value has no JSON form.
     """
     if not isinstance(new, Mapping):
-        raise TypeError(f"metadata is {new!r}; must be a dict")
+        raise TypeError(f"metadata is {new!r}; it must be a dict")
     return {**old, **json.loads(_metrics.to_json(dict(new), "metadata"))}

@@ -109,7 +109,7 @@ class TrialBase(Resource):
         if (sort_by is None) != (smaller_is_better is None):
             check.fail("only one of sort_by and smaller_is_better", "both or neither")
         if sort_by is not None and not best:
-            raise AssertionError("sort_by and smaller_is_better have a meaning with best=True only")
+            raise AssertionError("sort_by and smaller_is_better require best=True")
         found = self.list_checkpoints()
         if uuid:
             found = [checkpoint for checkpoint in found if checkpoint.uuid == uuid]
@@ -146,9 +146,9 @@ class TrialBase(Resource):
             ValueError: ``head`` with ``tail``, or ``tail`` with ``follow``; a time that is none.
         """
         if head is not None and tail is not None:
-            raise ValueError("head and tail can't both be given")
+            raise ValueError("head and tail exclude each other; pass one of them")
         if tail is not None and follow:
-            raise ValueError("tail and follow can't both be given")
+            raise ValueError("tail and follow exclude each other; pass one of them")
         params: dict[str, Any] = {
             "follow": follow,
             "limit": head if head is not None else tail,

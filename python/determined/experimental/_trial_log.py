@@ -47,7 +47,7 @@ def moment(name: str, value: int | str | datetime.datetime | None) -> str | None
         return found.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     except (TypeError, OverflowError, ValueError):
         raise ValueError(
-            f"{name} is {value!r}; must be seconds since 1970, or a time such as '2026-05-14T09:30:00Z'"
+            f"{name} is {value!r}; it must be seconds since 1970, or a time such as '2026-05-14T09:30:00Z'"
         ) from None
 
 

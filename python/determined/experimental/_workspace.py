@@ -17,7 +17,7 @@ class Workspace(Resource):
 
     def __init__(self, session: Session, workspace_id: int | None = None, workspace_name: str | None = None) -> None:
         if (workspace_id is None) == (workspace_name is None):
-            raise ValueError("a Workspace is made of either workspace_id or workspace_name")
+            raise ValueError("pass either workspace_id or workspace_name to Workspace()")
         self._session = session
         self._wanted = workspace_name
         if workspace_id is not None:

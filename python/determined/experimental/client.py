@@ -71,7 +71,7 @@ def login(
     """
     global _determined
     if _determined is not None:
-        raise ValueError("this program is logged in already; use Determined(…) for another master or user")
+        raise ValueError("this program is already logged in; use Determined(…) for another master or user")
     _determined = Determined(master, user, password, cert_path, cert_name, noverify)
 
 

@@ -43,7 +43,7 @@ class TFKerasContext(TrialContext):
             return model
         check.is_instance(model, tf.keras.Model, "wrap_model() takes a tf.keras.Model")
         if self.model is not None:
-            raise InvalidExperimentException("context.wrap_model() was called twice; a trial has one model")
+            raise InvalidExperimentException("context.wrap_model() was called twice; a TFKerasTrial has one model")
         if model.optimizer is not None:
             raise InvalidExperimentException("call context.wrap_model() before the model's compile()")
         self.model = model
@@ -54,7 +54,7 @@ class TFKerasContext(TrialContext):
                 check.fail(
                     f"steps_per_execution={options['steps_per_execution']} in compile()",
                     "1",
-                    "the platform counts every batch",
+                    "the platform counts single batches",
                 )
             optimizer = tf.keras.optimizers.get(optimizer)
             if not self.optimizers:

@@ -87,7 +87,7 @@ class TFKerasTrialController(TensorFlowController):
         context = self._context
         if batches is None and not (context.dataset_wrapped or context.experimental.training_cached):
             raise InvalidExperimentException(
-                "a tf.data.Dataset has to go through context.wrap_dataset() right after it was made"
+                "pass a tf.data.Dataset through context.wrap_dataset() right after creating it"
             )
         return data if batches is None else batches
 
@@ -118,7 +118,8 @@ class TFKerasTrialController(TensorFlowController):
             path = pathlib.Path(checkpoint)
             if weights_only:
                 logger.info(
-                    "took %d of the model's %d variables from the other trial", *take(model, str(path / WEIGHTS))
+                    "loaded %d of the model's %d variables from the other trial's checkpoint",
+                    *take(model, str(path / WEIGHTS)),
                 )
             else:
                 model.load_weights(str(path / WEIGHTS)).expect_partial()
@@ -222,7 +223,7 @@ class TFKerasTrialController(TensorFlowController):
         try:
             logs = self._model.train_function(self._batches)
         except (StopIteration, tf.errors.OutOfRangeError):
-            raise RuntimeError("the data set of training is empty") from None
+            raise RuntimeError("the training data set is empty") from None
         self._trained += 1
         row = _plain(logs)
         self._callbacks.on_train_batch_end(place, row)
@@ -299,7 +300,7 @@ class TFKerasTrialController(TensorFlowController):
                     check.fail(
                         f"a checkpoint whose optimizer {place} has {len(saved)} variables",
                         f"the {len(variables)} of this trial's",
-                        "a trial goes on only with what it was saved with",
+                        "a trial can only resume with the models, optimizers and shapes that it was saved with",
                     )
                 for variable, value in zip(variables, saved, strict=True):
                     variable.assign(value)

@@ -60,5 +60,5 @@ def _set_weights(model: Any, root: pathlib.Path) -> None:
         check.fail(
             f"a model of {count} variables, {taken} of which are in the checkpoint {root.name}",
             "the model that was trained",
-            "build_model() builds another one than then",
+            "build_model() must build the same model as during training",
         )

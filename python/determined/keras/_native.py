@@ -36,9 +36,9 @@ class TFKerasNativeContext(NativeContext, TFKerasContext):
     ) -> None:
         """Takes the place of the model's ``fit``. Lengths and batch sizes are those of the experiment configuration."""
         if self.env.managed_training and not self.compiled:
-            raise InvalidExperimentException("the model's fit() was called before its compile()")
+            raise InvalidExperimentException("fit() was called before compile(); compile the model first")
         if validation_data is None:
-            raise InvalidExperimentException("fit() was called without validation_data, which every trial needs")
+            raise InvalidExperimentException("fit() was called without validation_data; every trial needs it")
         given = {name: options[name] for name in _OPTIONS if name in options}
         self.configure_fit(verbose=None if verbose is None else bool(verbose), **given)
         if y is not None:

@@ -88,9 +88,7 @@ class TensorBoard(tf.keras.callbacks.TensorBoard):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         if args or "log_dir" in options:
-            logger.warning(
-                "the log_dir of the TensorBoard callback is left aside; the trial has a directory of its own"
-            )
+            logger.warning("the log_dir of the TensorBoard callback is ignored; the trial uses a directory of its own")
         options["log_dir"] = _board.directory()
         super().__init__(*args[1:], **options)
 

@@ -20,7 +20,10 @@ def main() -> int:
     """Becomes ``torchrun``; returns only where it cannot."""
     script, unused = torch_distributed.split(sys.argv[1:])
     if unused:
-        print(f"determined: not used, for DeepSpeed's launcher is not here: {' '.join(unused)}", file=sys.stderr)
+        print(
+            f"determined: ignored, because torchrun takes the place of DeepSpeed's launcher: {' '.join(unused)}",
+            file=sys.stderr,
+        )
     sys.argv[1:] = ["--", *script]
     return torch_distributed.main()
 

@@ -29,7 +29,9 @@ def main() -> int:
     """Becomes ``torchrun``; returns only where it cannot."""
     script, unused = script_of(sys.argv[1:])
     if unused:
-        print(f"determined: not used, for there is no horovodrun here: {' '.join(unused)}", file=sys.stderr)
+        print(
+            f"determined: ignored, because torchrun takes the place of horovodrun: {' '.join(unused)}", file=sys.stderr
+        )
     sys.argv[1:] = ["--", *script]
     return torch_distributed.main()
 

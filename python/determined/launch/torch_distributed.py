@@ -106,7 +106,7 @@ def _port_of_the_first(master: Master, path: str) -> int:
         found = master.get(f"{path}/rendezvous", {"timeout_seconds": 5})["addresses"]
         if found:
             return int(str(found[0]).rpartition(":")[2])
-    raise TimeoutError(f"the first machine did not say within {_PATIENCE_SECONDS:.0f} s where it is met")
+    raise TimeoutError(f"the first machine did not publish its address within {_PATIENCE_SECONDS:.0f} s; see its log")
 
 
 def _free_port() -> int:

@@ -134,7 +134,7 @@ class Callbacks:
         for former, name in _FORMER.items():
             if self._hooks[former]:
                 newer = f"; its newer name is {name}" if name else ""
-                logger.warning("callback hook %s still works%s", former, newer)
+                logger.warning("callback hook %s is deprecated but still works%s", former, newer)
 
     def __len__(self) -> int:
         return len(self.by_name)
@@ -154,7 +154,7 @@ class Callbacks:
             if name in states:
                 callback.load_state_dict(states[name])
             elif overrides(callback, "load_state_dict"):
-                logger.warning("the checkpoint has no state for callback %r; it starts anew", name)
+                logger.warning("the checkpoint has no state for callback %r; it starts from its initial state", name)
 
 
 def _takes_argument(hook: Any) -> bool:

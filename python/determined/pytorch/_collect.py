@@ -46,7 +46,7 @@ class Collector:
         elif keys != self._keys:
             check.fail(
                 f"the metrics {sorted(keys, key=str)} at batch {batch}",
-                f"the metrics {sorted(self._keys, key=str)} of the batches before",
+                f"the metrics {sorted(self._keys, key=str)} of the previous batches",
                 f"{self._method} must return the same metrics for every batch",
             )
         row: dict[str, Any] = {}

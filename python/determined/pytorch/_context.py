@@ -149,7 +149,9 @@ class PyTorchTrialContext(TrialContext):
     def wrap_lr_scheduler(self, lr_scheduler: Scheduler, step_mode: StepMode, frequency: int = 1) -> Scheduler:
         """Registers a learning rate scheduler and says when it steps. Returns the scheduler itself."""
         if isinstance(lr_scheduler, LRScheduler):
-            check.fail("an LRScheduler", "the scheduler of PyTorch inside it", "wrap_lr_scheduler() wraps it itself")
+            check.fail(
+                "an LRScheduler", "the scheduler of PyTorch inside it", "wrap_lr_scheduler() creates the LRScheduler"
+            )
         self.register_lr_scheduler(LRScheduler(lr_scheduler, step_mode, frequency))
         return lr_scheduler
 
@@ -165,8 +167,8 @@ class PyTorchTrialContext(TrialContext):
         optimizer = getattr(inner, "optimizer", None)
         if optimizer is not None and not self._is_wrapped(optimizer):
             check.fail(
-                "a scheduler over an optimizer that is not wrapped",
-                "one over an optimizer that wrap_optimizer() returned",
+                "a scheduler for an optimizer that is not wrapped",
+                "one for an optimizer that wrap_optimizer() returned",
                 "wrap the optimizer first, and build the scheduler with the result",
             )
         self.lr_schedulers.append(wrapper)
@@ -175,7 +177,7 @@ class PyTorchTrialContext(TrialContext):
         """Registers a ``GradScaler``, so that it is saved and restored. The user scales, unscales and updates."""
         if not self.env.managed_training:
             return scaler
-        check.is_none(self.scaler, "wrap_scaler() can be called once")
+        check.is_none(self.scaler, "wrap_scaler() may be called once")
         check.eq(len(self.models), 0, "wrap_scaler() must come before the first wrap_model()")
         check.eq(self.device.type, "cuda", "a GradScaler needs a GPU")
         self.scaler = scaler
@@ -202,7 +204,9 @@ class PyTorchTrialContext(TrialContext):
             AssertionError: it is no bool.
         """
         if not isinstance(enable_tensorboard_logging, bool):
-            raise AssertionError(f"enable_tensorboard_logging is {enable_tensorboard_logging!r}; must be True or False")
+            raise AssertionError(
+                f"enable_tensorboard_logging is {enable_tensorboard_logging!r}; it must be True or False"
+            )
         self._enable_tensorboard_logging = enable_tensorboard_logging
 
     def get_enable_tensorboard_logging(self) -> bool:
@@ -371,18 +375,16 @@ class PyTorchTrialContext(TrialContext):
         """
         if not self.env.managed_training:
             return models, optimizers
-        check.false(self._apex_called, "configure_apex_amp() can be called once")
+        check.false(self._apex_called, "configure_apex_amp() may be called once")
         check.is_none(self.scaler, "configure_apex_amp() and a GradScaler exclude each other")
         check.is_in(opt_level, ("O0", "O1", "O2", "O3"), "opt_level of configure_apex_amp()")
         self._apex_called = True
         if not enabled or opt_level == "O0":
             return models, optimizers
         check.eq(self.device.type, "cuda", "mixed precision needs a GPU")
-        check.is_in(
-            opt_level, ("O1",), "O2 and O3 exist only in Apex, which PyTorch's mixed precision has replaced; use O1"
-        )
+        check.is_in(opt_level, ("O1",), "O2 and O3 need Apex, which PyTorch's own mixed precision has replaced; use O1")
         if ignored:
-            logger.info("options of Apex that mixed precision does not need: %s", ", ".join(sorted(ignored)))
+            logger.info("options of Apex that are ignored: %s", ", ".join(sorted(ignored)))
         for model in self.models:
             _mixed_precision.autocast_forward(model, self.device.type)
         self.scaler = torch.amp.grad_scaler.GradScaler(self.device.type)
@@ -391,7 +393,7 @@ class PyTorchTrialContext(TrialContext):
 
     def _position(self, question: str) -> tuple[int, int]:
         if self.batch_index is None or self.epoch_length is None:
-            raise InternalException(f"context.{question} has an answer only while a batch is trained")
+            raise InternalException(f"context.{question} is available only while a batch is being trained")
         return self.batch_index, self.epoch_length
 
     def is_epoch_start(self) -> bool:

@@ -35,7 +35,7 @@ class PyTorchTrialController(TrialController):
     def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext, source: SourceSnapshot | None = None) -> None:
         check_class(type(trial))
         for name in _MOVED_HYPERPARAMETERS:
-            check.not_in(name, context.env.hparams, f"{name} is set in the section optimizations, not here")
+            check.not_in(name, context.env.hparams, f"{name} belongs in the section optimizations of the configuration")
         self._trial = trial
         self._context = context
         self._source = source
@@ -80,7 +80,9 @@ class PyTorchTrialController(TrialController):
         self._context.equalise()
         self._callbacks.call("on_training_start")
         if checkpoint and not weights_only and "rng_state" not in rest:
-            logger.warning("the checkpoint has no random generators; numbers are not those of a run without a pause")
+            logger.warning(
+                "the checkpoint has no random number generators; results differ from those of an uninterrupted run"
+            )
         elif checkpoint and not weights_only:
             _rng.restore_saved(_trial_files.of_this_rank(rest, self._context.distributed)["rng_state"])
         return loop
@@ -91,9 +93,12 @@ class PyTorchTrialController(TrialController):
         if context.scaler is not None and "scaler_state_dict" in rest:
             context.scaler.load_state_dict(rest["scaler_state_dict"])
         elif context.scaler is not None:
-            logger.warning("the checkpoint has no state of a gradient scaler; mixed precision starts anew")
+            logger.warning("the checkpoint has no state of the gradient scaler; it starts from its initial state")
         elif "scaler_state_dict" in rest or "amp_state" in state:
-            logger.warning("the checkpoint is of training in mixed precision, which this trial does not use")
+            logger.warning(
+                "the checkpoint was saved with mixed precision, which this trial does not use; the state of its "
+                "scaler is ignored"
+            )
         if "gradients" in rest:
             _state.restore_gradients(context, rest["gradients"])
         self._callbacks.load_state_dict(rest.get("callbacks", state["callbacks"]))
@@ -105,7 +110,7 @@ class PyTorchTrialController(TrialController):
             if not isinstance(loader, DataLoader) and context.reproducible_data:
                 raise RuntimeError(
                     f"{type(trial).__name__}.{method}() returned a {type(loader).__module__}.{type(loader).__name__}; "
-                    "must be a determined.pytorch.DataLoader, or call "
+                    "it must be a determined.pytorch.DataLoader, or call "
                     "context.experimental.disable_dataset_reproducibility_checks() in the constructor"
                 )
             if method == "build_training_data_loader":

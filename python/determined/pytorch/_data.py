@@ -51,9 +51,9 @@ class DataLoader:
                 "return a torch.utils.data.DataLoader"
             )
         if num_workers < 0:
-            raise ValueError(f"num_workers is {num_workers}; must not be negative")
+            raise ValueError(f"num_workers is {num_workers}; it must not be negative")
         if timeout < 0:
-            raise ValueError(f"timeout is {timeout}; must not be negative")
+            raise ValueError(f"timeout is {timeout}; it must not be negative")
         if sampler is not None and shuffle:
             raise ValueError("sampler and shuffle exclude each other")
         if batch_sampler is not None:
@@ -62,7 +62,7 @@ class DataLoader:
         elif batch_size is None:
             raise ValueError("batch_size is None; a training loader needs batch_size or batch_sampler")
         elif batch_size < 1:
-            raise ValueError(f"batch_size is {batch_size}; must be at least 1")
+            raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
         if prefetch_factor is not None and num_workers == 0:
             raise ValueError("prefetch_factor needs num_workers above 0")
         if persistent_workers and num_workers == 0:

@@ -46,7 +46,7 @@ def _warn_once(data: Any) -> None:
     if kind not in _warned:
         _warned.add(kind)
         logger.warning(
-            "batches hold values of the type %s, which can't be moved to a device; they are passed on as they are", kind
+            "batches hold values of the type %s, which can't be moved to a device; they are passed unchanged", kind
         )
 
 
@@ -63,7 +63,10 @@ def data_length(data: Any) -> int:
             return int(data.shape[0])  # len() of a tensor is no built-in
     elif isinstance(data, (list, tuple, Mapping)):
         if not data:
-            raise ValueError(f"the batch holds an empty {type(data).__name__}, so it has no number of records")
+            raise ValueError(
+                f"the batch holds an empty {type(data).__name__}, so its records cannot be counted; override "
+                "get_batch_length()"
+            )
         if not isinstance(data, (list, tuple)):
             return data_length(next(iter(data.values())))
         if isinstance(data[0], (torch.Tensor, np.ndarray, list, tuple, Mapping)):
@@ -71,5 +74,5 @@ def data_length(data: Any) -> int:
         return len(data)
     raise TypeError(
         f"the batch holds a value of the type {type(data).__name__} where an array or a tensor is needed to count "
-        "records; override get_batch_length() for batches of your own type"
+        "records; override get_batch_length() for other types of batches"
     )

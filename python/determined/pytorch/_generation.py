@@ -59,7 +59,7 @@ def check_class(trial_class: type) -> None:
                 check.fail(
                     f"{name} with {' and '.join(found)}, without {method}",
                     "build_model and optimizer together",
-                    "or neither, with context.wrap_model() and context.wrap_optimizer() in the constructor",
+                    "or use context.wrap_model() and context.wrap_optimizer() in the constructor",
                 )
     takes_model = _takes(_own_method(trial_class, "train_batch"), "model")
     if classic and not takes_model:
@@ -147,7 +147,7 @@ def _warn_of_clipping(context: PyTorchTrialContext, callbacks: Callbacks) -> Non
     for name, callback in callbacks.by_name.items():
         if overrides(callback, "on_before_optimizer_step"):
             logger.warning(
-                "callback %r (%s) does nothing at on_before_optimizer_step(), which is for trials with build_model(); "
+                "callback %r (%s) has on_before_optimizer_step(), which is called only for trials with build_model(); "
                 "clip gradients with context.step_optimizer(optimizer, clip_grads=...)",
                 name,
                 type(callback).__name__,

@@ -101,7 +101,7 @@ def _build(
         inspect.signature(trial_class).bind(context, **given)
     except TypeError as error:
         raise TypeError(
-            f"{trial_class.__name__}() gets the context and what trial_kwargs holds, {', '.join(given) or 'nothing'}: "
+            f"{trial_class.__name__}() is called with the context and trial_kwargs, {', '.join(given) or 'nothing'}: "
             f"{error}"
         ) from None
     trial = trial_class(context, **given)

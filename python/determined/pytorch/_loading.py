@@ -29,7 +29,7 @@ def training_length(loader: Any, *, replicas: int, rank: int) -> int:
         batches = len(loader)
     except TypeError:
         return UNKNOWN
-    check.gt(batches, 0, "the training data loader has no batches")
+    check.gt(batches, 0, "the training data loader must have batches")
     return samplers.sharded_length(batches, replicas, rank) if isinstance(loader, DataLoader) else batches
 
 

@@ -83,7 +83,7 @@ class LRScheduler:
             check.fail(
                 f"a call of LRScheduler.step() in mode {self._step_mode.name}",
                 "no call",
-                "the platform steps this scheduler; use LRScheduler.StepMode.MANUAL_STEP to step it yourself",
+                "the platform steps this scheduler itself; use LRScheduler.StepMode.MANUAL_STEP to step it yourself",
             )
         self._scheduler.step(*args, **kwargs)
 

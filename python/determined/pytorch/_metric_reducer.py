@@ -107,11 +107,13 @@ class MetricReducers:
         if not isinstance(reducer, MetricReducer):
             if not callable(reducer):
                 raise AssertionError(
-                    f"wrap_reducer() got a {type(reducer).__name__}; must be a MetricReducer or a function"
+                    f"wrap_reducer() got a {type(reducer).__name__}; it must be a MetricReducer or a function"
                 )
             reducer = FunctionReducer(reducer)
         if any(wrapped.reducer is reducer for wrapped in self._wrapped):
-            raise AssertionError(f"this {type(reducer).__name__} is already wrapped; a reducer is wrapped once")
+            raise AssertionError(
+                f"this {type(reducer).__name__} is already wrapped; create another one for a second metric"
+            )
         self._wrapped.append(_Wrapped(reducer, name, for_training, for_validation))
         return reducer
 

@@ -48,9 +48,12 @@ def restore_saved(saved: dict[str, Any]) -> None:
     """As ``restore``, from a checkpoint, which may be of another machine: says what could not be put back."""
     restore(saved)
     if "gpu_rng_state" in saved and not torch.cuda.is_available():
-        logger.warning("the checkpoint was saved on a GPU, and there is none here: its random numbers are left out")
+        logger.warning(
+            "the checkpoint was saved on a GPU, and this machine has none: the state of the GPU's random number "
+            "generator is ignored"
+        )
     elif "gpu_rng_state" not in saved and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        logger.warning("the checkpoint was saved without a GPU: random numbers of the GPU start anew")
+        logger.warning("the checkpoint was saved without a GPU: the GPU's random number generator starts from the seed")
 
 
 def untouched() -> AbstractContextManager[None]:

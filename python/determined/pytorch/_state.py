@@ -53,7 +53,7 @@ def read(directory: str, **options: Any) -> tuple[dict[str, Any], dict[str, Any]
     root = pathlib.Path(directory)
     found = next((root / name for name in _STATE_FILES if (root / name).is_file()), None)
     if found is None:
-        raise FileNotFoundError(f"checkpoint {root.name} has no {STATE_FILE}; it is not one of a PyTorch trial")
+        raise FileNotFoundError(f"checkpoint {root.name} has no {STATE_FILE}; it is not a checkpoint of a PyTorchTrial")
     state = _load(found, options)
     for single, plural in _SINGLE.items():
         if plural not in state:
@@ -99,7 +99,7 @@ def load_models(context: PyTorchTrialContext, state: dict[str, Any]) -> None:
         if others:
             logger.warning(
                 "the checkpoint has no values of the %d parameters of optimizers that are in no wrapped model; "
-                "they start anew",
+                "they keep their initial values",
                 len(others),
             )
         return
@@ -108,7 +108,7 @@ def load_models(context: PyTorchTrialContext, state: dict[str, Any]) -> None:
         check.fail(
             f"a checkpoint with parameters of the shapes {shapes[0]} that are in no wrapped model",
             f"{shapes[1]}, as this trial has",
-            "a trial goes on only with what it was saved with",
+            "a trial can only resume with the models, optimizers and shapes that it was saved with",
         )
     with torch.no_grad():
         for parameter, value in zip(others, saved, strict=True):
@@ -125,7 +125,7 @@ def _load_each(kind: str, things: list[Any], states: list[Any]) -> None:
         check.fail(
             f"a checkpoint with {len(states)} {kind}",
             f"{len(things)}, as this trial has",
-            "a trial goes on only with what it was saved with",
+            "a trial can only resume with the models, optimizers and shapes that it was saved with",
         )
     for thing, state in zip(things, states, strict=True):
         thing.load_state_dict(state)

@@ -44,9 +44,11 @@ class TrainUnit:
     def __post_init__(self) -> None:
         for number in self.moments if self.moments is not None else [self.value]:
             if not isinstance(number, int) or isinstance(number, bool):
-                raise TypeError(f"{type(self).__name__}({self.value!r}): must be a whole number, or a list of such")
+                raise TypeError(
+                    f"{type(self).__name__}({self.value!r}): the value must be a whole number, or a list of them"
+                )
             if number < 1 and number == self.value:
-                raise ValueError(f"{type(self).__name__}({self.value!r}): must be at least 1")
+                raise ValueError(f"{type(self).__name__}({self.value!r}): the value must be at least 1")
 
     @property
     def moments(self) -> list[int] | None:
@@ -79,7 +81,9 @@ class Epoch(TrainUnit):
 
     def batches_in(self, epoch_length: int) -> int:
         if epoch_length == UNKNOWN:
-            raise ValueError(f"{self}: the training data loader has no length, so nobody knows its epochs; use Batch()")
+            raise ValueError(
+                f"{self}: the training data loader has no length, so its epochs cannot be counted; use Batch()"
+            )
         return epoch_length
 
 
@@ -131,7 +135,7 @@ class Trainer:
 
     def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
         if not isinstance(trial, PyTorchTrial):
-            raise TypeError(f"trial is a {type(trial).__name__}; must be a PyTorchTrial")
+            raise TypeError(f"trial is a {type(trial).__name__}; it must be a PyTorchTrial")
         self._trial = trial
         self._context = context
         self._profiling = False
@@ -151,7 +155,7 @@ class Trainer:
         del sync_timings
         if enabled and (begin_on_batch > 0 or end_after_batch is not None):
             logger.warning(
-                "the profiler measures the whole training, not the batches %s to %s only",
+                "the profiler measures the whole training, not just the batches %s to %s",
                 begin_on_batch,
                 "the last" if end_after_batch is None else end_after_batch,
             )
@@ -189,14 +193,14 @@ class Trainer:
         periods = (checkpoint_period, validation_period, max_length, reporting_period)
         for unit in periods:
             if unit is not None and not isinstance(unit, TrainUnit):
-                raise TypeError(f"{unit!r} is no length; use pytorch.Batch({unit!r}) or pytorch.Epoch({unit!r})")
+                raise TypeError(f"{unit!r} has no unit; use pytorch.Batch({unit!r}) or pytorch.Epoch({unit!r})")
         if max_length is not None and max_length.moments is not None:
-            raise TypeError(f"max_length is {max_length!r}; must be one whole number")
+            raise TypeError(f"max_length is {max_length!r}; it must be a single whole number")
         if checkpoint_policy not in _POLICIES:
-            raise ValueError(f"checkpoint_policy is {checkpoint_policy!r}; must be one of {', '.join(_POLICIES)}")
+            raise ValueError(f"checkpoint_policy is {checkpoint_policy!r}; it must be one of {', '.join(_POLICIES)}")
         on_cluster = get_trial_cluster_info() is not None
         if test_mode and on_cluster:
-            raise ValueError("test_mode is for runs off the cluster; on it use `det experiment create --test`")
+            raise ValueError("test_mode works only outside a cluster; on a cluster use `det experiment create --test`")
         if test_mode:
             max_length = reporting_period = Batch(1)
         config = self._context.get_experiment_config()
@@ -220,13 +224,13 @@ class Trainer:
         env = self._context.env
         if on_cluster and latest is None and env.latest_checkpoint is not None:
             logger.warning(
-                "the trial has checkpoint %s and begins again all the same: pass "
+                "the trial has checkpoint %s but starts from the beginning; to resume, pass "
                 "latest_checkpoint=det.get_cluster_info().latest_checkpoint to fit()",
                 env.latest_checkpoint,
             )
         if latest is not None and not on_cluster and not _PathStorage(_local_root()).holds(latest):
             raise FileNotFoundError(
-                f"latest_checkpoint is {latest!r}; there is no such directory, nor a checkpoint of that name in "
+                f"latest_checkpoint is {latest!r}; there is no such directory, and no such checkpoint in "
                 f"{_local_root()}"
             )
         object.__setattr__(env, "latest_checkpoint", latest)
@@ -292,9 +296,12 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
     if not given and searcher.get("max_time") and searcher.get("time_metric") in ("batches", "records", "epochs"):
         given = {searcher["time_metric"]: searcher["max_time"]}
     if not given and plan.max_length is None:
-        raise ValueError("neither searcher.max_length in the configuration nor max_length of fit() says how long")
+        raise ValueError(
+            "the length of the training is missing; set searcher.max_length in the configuration, or pass max_length "
+            "to fit()"
+        )
     if given and plan.max_length is not None:
-        logger.info("searcher.max_length of the configuration decides how long to train, not max_length of fit()")
+        logger.info("max_length of fit() is ignored: searcher.max_length of the configuration sets the length")
 
     def to_batches(length: int, epoch_length: int) -> int:
         if not given:
@@ -334,7 +341,7 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
 
 def _local_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -> None:
     if plan.max_length is None:
-        raise ValueError("max_length is missing; off the cluster fit() needs it: max_length=pytorch.Epoch(1)")
+        raise ValueError("max_length is missing; outside a cluster fit() needs it: max_length=pytorch.Epoch(1)")
     length = plan.max_length
     client = LocalClient([1], smaller_is_better=plan.smaller_is_better)
     lengths = _Lengths(client, lambda _, epoch_length: length.to_batches(epoch_length))

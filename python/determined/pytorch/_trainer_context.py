@@ -30,7 +30,7 @@ _on_cluster: weakref.WeakKeyDictionary[PyTorchTrialContext, RankClient | None] =
 def client_of(context: PyTorchTrialContext) -> RankClient | None:
     """The chief's connection, of a context that :func:`init` has made on the cluster; None on the other ranks."""
     if context not in _on_cluster:
-        raise ValueError("the context is not one of determined.pytorch.init(); make it with `with pytorch.init() as …`")
+        raise ValueError("the context was not created by determined.pytorch.init(); use `with pytorch.init() as …`")
     return _on_cluster[context]
 
 
@@ -136,7 +136,7 @@ def init(
         or isinstance(aggregation_frequency, bool)
         or aggregation_frequency < 1
     ):
-        raise ValueError(f"aggregation_frequency is {aggregation_frequency!r}; must be a whole number above 0")
+        raise ValueError(f"aggregation_frequency is {aggregation_frequency!r}; it must be a whole number above 0")
     info = get_trial_cluster_info()
     slots = int(os.environ.get("DET_SIZE") or 1) if info is not None else None
     place = dataclasses.asdict(_torchrun.place(os.environ, distributed, slots))

@@ -64,7 +64,7 @@ class PyTorchTrial(Trial):
         return {}
 
     def get_batch_length(self, batch: Any) -> int:
-        """How many records a batch holds; override it for batches of your own type."""
+        """How many records a batch holds; override it for other types of batches."""
         return data_length(batch)
 
 

@@ -68,9 +68,9 @@ class _Distribute(_Wrapper):
     def __init__(self, inner: Any, num_workers: int, rank: int) -> None:
         super().__init__(inner)
         if num_workers < 1:
-            raise ValueError(f"num_workers is {num_workers}; must be at least 1")
+            raise ValueError(f"num_workers is {num_workers}; it must be at least 1")
         if not 0 <= rank < num_workers:
-            raise ValueError(f"rank is {rank}; must be from 0 to {num_workers - 1}")
+            raise ValueError(f"rank is {rank}; it must be from 0 to {num_workers - 1}")
         self._replicas = num_workers
         self._rank = rank
 
@@ -85,7 +85,7 @@ class _Skip(_Wrapper):
     def __init__(self, inner: Any, skip: int) -> None:
         super().__init__(inner)
         if skip < 0:
-            raise ValueError(f"skip is {skip}; must not be negative")
+            raise ValueError(f"skip is {skip}; it must not be negative")
         self._skip = skip
 
     def __len__(self) -> int:

@@ -15,13 +15,13 @@ def operations_of(answer: Any, method: str) -> list[Operation]:
     Raises:
         TypeError: it returned something else; the text says what.
     """
-    expected = "must return a list of Create, ValidateAfter, Close and Shutdown, [] for nothing to do"
+    expected = "must return a list of Create, ValidateAfter, Close and Shutdown; [] for nothing to do"
     if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
-        raise TypeError(f"{method} returned {answer!r}; {expected}")
+        raise TypeError(f"{method} returned {answer!r}; it {expected}")
     operations = list(answer)
     for operation in operations:
         if not isinstance(operation, Operation):
-            raise TypeError(f"{method} returned a list with {operation!r} in it; {expected}")
+            raise TypeError(f"{method} returned a list with {operation!r} in it; it {expected}")
     return operations
 
 
@@ -36,5 +36,5 @@ def progress_of(answer: Any, method: str) -> float:
             raise TypeError
         fraction = float(answer)
     except (TypeError, ValueError):
-        raise TypeError(f"{method} returned {answer!r}; must return a number from 0 to 1") from None
+        raise TypeError(f"{method} returned {answer!r}; it must return a number from 0 to 1") from None
     return min(max(fraction, 0.0), 1.0) if math.isfinite(fraction) else 0.0

@@ -76,7 +76,7 @@ class LocalSearchRunner(SearchRunner):
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise RuntimeError(f"another search runner works in {self._directory}") from None
+                raise RuntimeError(f"another search runner is active in {self._directory}") from None
             yield
 
 

@@ -40,12 +40,13 @@ class RemoteSearchRunner(SearchRunner):
     def __init__(self, search_method: SearchMethod, context: Context) -> None:
         if context.info is None:
             raise RuntimeError(
-                "RemoteSearchRunner runs in a trial of the cluster, and this is none; submit the script as the "
+                "RemoteSearchRunner runs only inside a trial on a cluster; submit the script as the "
                 "entrypoint of an experiment, or use LocalSearchRunner"
             )
         if context.distributed.rank != 0:
             raise RuntimeError(
-                f"rank {context.distributed.rank} can't run a search; one process does, with slots_per_trial 0 or 1"
+                f"rank {context.distributed.rank} can't run a search; set slots_per_trial to 0 or 1, so that there is "
+                "one process"
             )
         super().__init__(search_method, patiently(Determined, math.inf), patience=math.inf)
         self.context = context
@@ -91,7 +92,7 @@ class RemoteSearchRunner(SearchRunner):
 
     def _before_waiting(self) -> None:
         if self.context.preempt.should_preempt():
-            logger.info("the search of experiment %s waits until this trial goes on", self.state.experiment_id)
+            logger.info("the search of experiment %s waits until this trial resumes", self.state.experiment_id)
             sys.exit(0)
 
     def _told(self, fraction: float) -> None:

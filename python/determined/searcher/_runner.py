@@ -96,7 +96,7 @@ class SearchRunner(abc.ABC):
         if kind == "trialClosed":
             state.trials_closed.add(trial)
             return self._ask("on_trial_closed", trial)
-        raise ValueError(f"the master tells of {kind}, which this version does not know")
+        raise ValueError(f"the master sent an event {kind!r}, which this version does not know; upgrade the package")
 
     def _ask(self, name: str, *arguments: Any) -> list[Operation]:
         """What a method of the search method returns, once it is what it should be."""
@@ -148,7 +148,7 @@ class SearchRunner(abc.ABC):
             if not self._maybe_sent:
                 raise RuntimeError(
                     f"event {number} of experiment {self.state.experiment_id} was answered by another runner; "
-                    "one search method may drive an experiment at a time"
+                    "only one search runner may drive an experiment at a time"
                 ) from None
             return  # it arrived before: only the master's answer was lost
         except errors.BadRequestException:
@@ -235,7 +235,7 @@ class SearchRunner(abc.ABC):
 
     def _go_on(self, experiment_id: int) -> int:
         """Drives the experiment of the state that was read."""
-        logger.info("going on with experiment %s", experiment_id)
+        logger.info("resuming experiment %s", experiment_id)
         if self.state.last_event_id == 0:
             self._activate(experiment_id)
         return self._drive(experiment_id)
@@ -258,7 +258,7 @@ def patiently(call: Callable[[], T], patience: float) -> T:
         except errors.MasterNotFoundException as error:
             if time.monotonic() > limit:
                 raise
-            logger.warning("%s; trying again", error)
+            logger.warning("%s; retrying", error)
             time.sleep(min(0.5, patience))
 
 

@@ -138,7 +138,7 @@ class Board:
 
     def _warn(self, error: OSError) -> None:
         if not self._warned:
-            logger.warning("TensorBoard's files can't be kept in %s: %s", self._target or self._bucket, error)
+            logger.warning("TensorBoard's files can't be stored in %s: %s", self._target or self._bucket, error)
         self._warned = True
 
 

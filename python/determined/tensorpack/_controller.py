@@ -184,7 +184,9 @@ class TensorpackTrialController(TensorFlowController):
         if checkpoint is not None:
             path = v1.train.latest_checkpoint(checkpoint)
             if path is None:
-                raise FileNotFoundError(f"checkpoint {os.path.basename(checkpoint)} has no TensorFlow checkpoint in it")
+                raise FileNotFoundError(
+                    f"checkpoint {os.path.basename(checkpoint)} does not contain a TensorFlow checkpoint"
+                )
             start = tp.tfutils.sessinit.SaverRestore(path, ignore=_not_of_the_model() if weights_only else ())
         elif (backbone := self._call("load_backbone_weights")) is not None:
             start = tp.tfutils.sessinit.get_model_loader(backbone)

@@ -40,7 +40,7 @@ class EndlessFrom(tp.DataFlow):  # type: ignore[misc]
                 empty = False
                 yield point
             if empty:
-                raise RuntimeError("the dataflow of training is empty")
+                raise RuntimeError("the training dataflow is empty")
 
     def __len__(self) -> int:
         return len(self._inner)
@@ -99,7 +99,7 @@ class Means(tp.callbacks.Inferencer):  # type: ignore[misc]
             except (KeyError, ValueError):
                 found = None
             if found is None:
-                raise ValueError(f"{self._source} names {name!r}, which is no tensor of the graph")
+                raise ValueError(f"{self._source} names {name!r}, which is not a tensor of the graph")
 
     def _get_fetches(self) -> list[str]:
         return self._names
@@ -111,7 +111,7 @@ class Means(tp.callbacks.Inferencer):  # type: ignore[misc]
         self.count += 1
         for name, value in zip(self._names, results, strict=True):
             if np.ndim(value) != 0:
-                raise ValueError(f"validation metric {name!r} has the shape {np.shape(value)}; must be a number")
+                raise ValueError(f"validation metric {name!r} has the shape {np.shape(value)}; it must be a number")
             self.sums[name] += float(value)
 
     def _after_inference(self) -> None:

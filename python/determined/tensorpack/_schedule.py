@@ -41,11 +41,11 @@ class ScheduleSetter(tp.callbacks.HyperParamSetter):  # type: ignore[misc]
         super().__init__(param)
         points = sorted((SchedulePoint(*one) for one in schedule), key=lambda one: one.point)
         if not points:
-            raise ValueError(f"the schedule of {param!r} is empty; must have at least one SchedulePoint")
+            raise ValueError(f"the schedule of {param!r} is empty; it must have at least one SchedulePoint")
         for one in points:
             if one.interp is not None and one.interp not in _INTERPOLATED:
                 raise ValueError(
-                    f'the SchedulePoint at step {one.point} has interp {one.interp!r}; must be None or "interp"'
+                    f'the SchedulePoint at step {one.point} has interp {one.interp!r}; it must be None or "interp"'
                 )
         for left, right in itertools.pairwise(points):
             if left.point == right.point:

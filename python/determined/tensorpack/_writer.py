@@ -16,7 +16,7 @@ def TFEventWriter(*args: Any, **options: Any) -> Any:  # noqa: N802  # it takes 
     effect."""
     for name in ("logdir", "split_files"):
         if options.pop(name, None) is not None:
-            logger.warning("TFEventWriter: %s is left aside", name)
+            logger.warning("TFEventWriter: %s is ignored", name)
     if args:
-        logger.warning("TFEventWriter: logdir is left aside")
+        logger.warning("TFEventWriter: logdir is ignored")
     return tp.callbacks.TFEventWriter(_board.directory(), *args[1:3], **options)

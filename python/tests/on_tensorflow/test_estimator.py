@@ -170,7 +170,7 @@ def test_a_reducer_that_gives_no_number_is_named_with_its_metric(value: Any, tmp
             made = self.context.experimental.make_metric(spec.loss, last, np.float32)
             return spec._replace(eval_metric_ops={**spec.eval_metric_ops, "mine": made})
 
-    with pytest.raises(TypeError, match=r"metric 'mine': the reducer last\(\) gave .*; must be a number"):
+    with pytest.raises(TypeError, match=r"metric 'mine': the reducer last\(\) gave .*; it must be a number"):
         run(Odd, tmp_path, 5)
 
 
@@ -294,7 +294,7 @@ def test_every_checkpoint_holds_a_saved_model_for_each_serving_function(tmp_path
     shutil.rmtree(root / "raw")
     with pytest.raises(AssertionError, match=r"holds no SavedModel.*build_serving_input_receiver_fns\(\)"):
         estimator.load_estimator_from_checkpoint_path(root)
-    with pytest.raises(FileNotFoundError, match="nowhere is no directory"):
+    with pytest.raises(FileNotFoundError, match="nowhere is not a directory"):
         estimator.load_estimator_from_checkpoint_path(root / "nowhere")
     assert trained is not None and (root / "checkpoint").is_file() and (root / "graph.pbtxt").is_file()
     assert v1.train.latest_checkpoint(str(root)) == str(root / "model.ckpt-5")
@@ -439,7 +439,7 @@ def test_an_empty_data_set_is_named(tmp_path: pathlib.Path) -> None:
         def data(self, seed: int) -> Any:
             return super().data(seed).take(0)
 
-    with pytest.raises(RuntimeError, match="the data set of training is empty"):
+    with pytest.raises(RuntimeError, match="the training data set is empty"):
         begun(Empty, tmp_path).finish()
 
     class NoneToEvaluate(PremadeTrial):

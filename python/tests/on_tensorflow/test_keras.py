@@ -249,7 +249,7 @@ def test_the_model_of_a_checkpoint_can_be_loaded(tmp_path: pathlib.Path) -> None
     (place / "code" / "keras_trials.py").write_text(
         (place / "code" / "keras_trials.py").read_text().replace("Dense(8,", "Dense(9,")
     )
-    with pytest.raises(CheckFailedError, match="builds another one than then"):
+    with pytest.raises(CheckFailedError, match="must build the same model"):
         keras.load_model_from_checkpoint_path(place)
 
 

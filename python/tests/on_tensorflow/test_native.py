@@ -65,7 +65,7 @@ def test_the_local_test_trains_one_batch_here(options: Any, caplog: pytest.LogCa
     classifier = v1.estimator.DNNClassifier([4], columns, optimizer=optimizer)
     context.train_and_evaluate(classifier, tf.estimator.TrainSpec(data), tf.estimator.EvalSpec(data))
     assert "the test of NativeEstimatorTrial passed" in caplog.text
-    assert ("nothing but a test" in caplog.text) is (options == {"local": True})
+    assert ("runs only a test" in caplog.text) is (options == {"local": True})
 
 
 def test_who_runs_the_script_submits_it_to_the_master_that_is_named(

@@ -108,7 +108,7 @@ def test_a_checkpoint_is_one_of_tensorflow(tmp_path: pathlib.Path) -> None:
     weights = v1.train.load_checkpoint(path).get_tensor("first/W")
     np.testing.assert_array_equal(weights, variables(it)["first/W:0"])
     assert json.loads((pathlib.Path(place) / "metadata.json").read_text())["format"] == "checkpoint"
-    with pytest.raises(AssertionError, match="holds no SavedModel, so that only its variables can be read"):
+    with pytest.raises(AssertionError, match="holds no SavedModel, so only its variables can be read"):
         Checkpoint.load_from_path(place)
 
 
@@ -152,7 +152,7 @@ def test_what_a_tensorpack_trial_must_give_is_said(tmp_path: pathlib.Path) -> No
     with pytest.raises(ValueError, match="training metric 'nowhere' is neither"):
         begun(unknown, tmp_path)
     unknown = type("Unknown", (NewTrial,), {"validation_metrics": lambda self: ["accuracy", "nowhere"]})
-    with pytest.raises(ValueError, match=r"Unknown.validation_metrics\(\) names 'nowhere', which is no tensor"):
+    with pytest.raises(ValueError, match=r"Unknown.validation_metrics\(\) names 'nowhere', which is not a tensor"):
         begun(unknown, tmp_path)
 
 

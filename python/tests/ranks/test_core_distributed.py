@@ -105,7 +105,7 @@ def test_a_stranger_does_not_disturb_the_meeting() -> None:
 
 
 def test_ranks_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="rank is 2; must be from 0 to 1"):
+    with pytest.raises(ValueError, match="rank is 2; it must be from 0 to 1"):
         core.DistributedContext(rank=2, size=2, local_rank=0, local_size=2, cross_rank=0, cross_size=1)
 
 

@@ -60,7 +60,7 @@ def test_includes_land_at_the_top(tmp_path: pathlib.Path) -> None:
     (tmp_path / "shared" / "b.py").write_text("")
     entries = _context.read_context(tmp_path / "model", [tmp_path / "shared"])
     assert [entry["path"] for entry in entries] == ["a.py", "shared", "shared/b.py"]
-    with pytest.raises(ValueError, match=r"'a\.py' would be in the model definition twice"):
+    with pytest.raises(ValueError, match=r"'a\.py' appears twice in the model definition"):
         _context.read_context(tmp_path / "model", [tmp_path / "model" / "a.py"])
 
 

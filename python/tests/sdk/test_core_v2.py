@@ -75,7 +75,7 @@ def test_the_older_way_to_configure_is_understood() -> None:
         unmanaged = core_v2.UnmanagedConfig(project="theirs", external_experiment_id="x")
     with pytest.warns(FutureWarning) as told:
         config = merged(None, defaults, unmanaged, on_cluster=False)
-    assert [str(each.message) for each in told] == ["pass config=Config(…) instead of defaults and unmanaged"]
+    assert [str(each.message) for each in told] == ["defaults and unmanaged are deprecated; pass config=Config(…)"]
     assert (config.name, config.project, config.external_experiment_id) == ("a", "mine", "x")
     with pytest.raises(ValueError, match=r"core_v2\.Config"):
         merged(None, None, None, on_cluster=False)
@@ -90,14 +90,14 @@ def test_the_configuration_has_only_what_was_said() -> None:
 
 
 def test_a_trials_name_needs_that_of_its_experiment() -> None:
-    with pytest.raises(ValueError, match="found by both"):
+    with pytest.raises(ValueError, match="identified by both"):
         track(None, core_v2.Config(external_trial_id="a"), {}, core.DistributedContext.single())
 
 
 def test_before_init_and_after_close_there_is_nothing() -> None:
     assert not core_v2.train and core_v2.info is None
     for call in (lambda: core_v2.train.report_training_metrics(1, {}), lambda: core_v2.checkpoint.store_path({})):
-        with pytest.raises(RuntimeError, match=r"there is no trial; call core_v2\.init\(\) first"):
+        with pytest.raises(RuntimeError, match=r"unavailable without a trial; call core_v2\.init\(\) first"):
             call()
     core_v2.close()
     assert not core_v2.preempt and "which is not there before core_v2.init()" in repr(core_v2.preempt)

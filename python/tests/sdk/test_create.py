@@ -37,14 +37,14 @@ def test_the_script_is_run_up_to_create(tmp_path: pathlib.Path) -> None:
 
 def test_a_script_without_create_is_told(tmp_path: pathlib.Path) -> None:
     (tmp_path / "script.py").write_text("pass")
-    with pytest.raises(InvalidExperimentException, match=r"script\.py ended without a call"):
+    with pytest.raises(InvalidExperimentException, match=r"script\.py ended without calling"):
         _native.load(["script.py"], str(tmp_path))
     with pytest.raises(InvalidExperimentException, match=r"other\.py is not in the model definition"):
         _native.load(["other.py"], str(tmp_path))
 
 
 def test_what_create_cannot_do_is_said(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(NotImplementedError, match="add test=True"):
+    with pytest.raises(NotImplementedError, match="needs test=True"):
         create(EverythingTrial, local=True)
     with pytest.raises(InvalidExperimentException, match="context_dir is empty"):
         create(EverythingTrial)

@@ -112,7 +112,7 @@ def test_horovod_is_asked_for_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"DET_{name}", str(value))
     assert (hvd.rank(), hvd.size(), hvd.local_rank(), hvd.local_size()) == (5, 8, 1, 4)
     assert (hvd.cross_rank(), hvd.cross_size()) == (1, 2)
-    with pytest.raises(AttributeError, match=r"hvd\.allreduce is not there: the platform exchanges gradients"):
+    with pytest.raises(AttributeError, match=r"hvd\.allreduce is not available: the platform exchanges gradients"):
         hvd.allreduce(1)
 
 
@@ -129,7 +129,7 @@ def test_a_horovod_context_is_read_from_a_configuration() -> None:
 
 def test_a_list_is_cut_into_chunks() -> None:
     assert list(util.chunks([1, 2, 3, 4, 5], 2)) == [[1, 2], [3, 4], [5]]
-    with pytest.raises(ValueError, match="size is 0; must be at least 1"):
+    with pytest.raises(ValueError, match="size is 0; it must be at least 1"):
         list(util.chunks([1], 0))
 
 

@@ -129,19 +129,19 @@ def test_a_state_may_be_its_name_and_no_other_text(master: Master) -> None:
         determined.list_experiments(states=states)
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(master.asked.pop()).query)
         assert query["states"] == ["STATE_COMPLETED", "STATE_ERROR"]
-    with pytest.raises(ValueError, match=r"states\[0\] is 'DONE'; must be one of .*State.COMPLETED"):
+    with pytest.raises(ValueError, match=r"states\[0\] is 'DONE'; it must be one of .*State.COMPLETED"):
         determined.list_experiments(states=["DONE"])
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda d: d.get_experiment("abc"), "experiment_id is 'abc'; must be the number that the master gave it"),
-        (lambda d: d.get_experiment(None), "experiment_id is None; must be"),
-        (lambda d: d.get_trial(2.5), "trial_id is 2.5; must be"),
-        (lambda d: d.create_experiment(5, "."), "config is 5; must be a dict, or the path of a YAML file"),
+        (lambda d: d.get_experiment("abc"), "experiment_id is 'abc'; it must be the number that the master assigned"),
+        (lambda d: d.get_experiment(None), "experiment_id is None; it must be"),
+        (lambda d: d.get_trial(2.5), "trial_id is 2.5; it must be"),
+        (lambda d: d.create_experiment(5, "."), "config is 5; it must be a dict, or the path of a YAML file"),
         (lambda d: d.create_experiment({"a": {"b": object()}}), r"config\['a'\]\['b'\] is a value of the type object"),
-        (lambda d: Checkpoint.from_json({"uuid": "u"}).add_metadata("x"), "metadata is 'x'; must be a dict"),
+        (lambda d: Checkpoint.from_json({"uuid": "u"}).add_metadata("x"), "metadata is 'x'; it must be a dict"),
         (lambda d: Checkpoint.from_json({"uuid": "u"}).add_metadata({"a": object()}), r"metadata\['a'\] is a value of"),
     ],
 )
@@ -226,14 +226,14 @@ def test_a_time_of_a_log_is_sent_in_utc(given: Any, sent: str | None) -> None:
 
 @pytest.mark.parametrize("given", ["yesterday", "", [1], 10**20])
 def test_what_is_no_time_is_refused(given: Any) -> None:
-    with pytest.raises(ValueError, match=r"timestamp_after is .*; must be seconds since 1970, or a time such as"):
+    with pytest.raises(ValueError, match=r"timestamp_after is .*; it must be seconds since 1970, or a time such as"):
         moment("timestamp_after", given)
 
 
 def test_a_deleted_checkpoint_is_not_downloaded(master: Master, tmp_path: pathlib.Path) -> None:
     master.answers["/api/v1/checkpoints/u"] = {"checkpoint": {"uuid": "u", "state": "STATE_DELETED"}}
     checkpoint = master.client().get_checkpoint("u")
-    with pytest.raises(CheckpointStateException, match="checkpoint u is DELETED; only what is COMPLETED"):
+    with pytest.raises(CheckpointStateException, match="checkpoint u is DELETED; only a COMPLETED"):
         checkpoint.download(tmp_path / "here")
     assert not (tmp_path / "here").exists()
 
@@ -246,7 +246,7 @@ def test_a_refused_log_in_has_an_error_of_its_own(master: Master) -> None:
 
 
 def test_a_user_cannot_log_in_elsewhere(master: Master) -> None:
-    with pytest.raises(ValueError, match="all users log in here"):
+    with pytest.raises(ValueError, match="remote users are not supported"):
         master.client().create_user("eve", admin=False, remote=True)
     assert master.asked == []
 
@@ -257,7 +257,7 @@ def test_a_note_is_removed_by_a_name_that_one_note_has(master: Master) -> None:
     master.answers["/api/v1/projects/3/notes"] = {"notes": notes[1:]}
     project = client.Project(master.client()._session, 3)
     for name, count in (("b", 2), ("c", 0)):
-        with pytest.raises(ValueError, match=f"project 3 has {count} notes of the name '{name}'"):
+        with pytest.raises(ValueError, match=f"project 3 has {count} notes named '{name}'"):
             project.remove_note(name)
     assert not any(asked.startswith("PUT") for asked in master.asked)
     project.remove_note("a")

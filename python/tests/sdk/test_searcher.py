@@ -197,7 +197,7 @@ def test_a_runner_that_died_before_it_sent_its_answer_sends_that_one(
 
 def test_two_runners_do_not_share_a_directory_or_an_experiment(events: Events, tmp_path: pathlib.Path) -> None:
     one = runner(events, tmp_path / "s", Counting())
-    with one._alone(), pytest.raises(RuntimeError, match="another search runner works in"):
+    with one._alone(), pytest.raises(RuntimeError, match="another search runner is active in"):
         runner(events, tmp_path / "s", Counting()).run(CONFIG)
     seen = list(events.queue)
     events.answer(1, "somebody else's")
@@ -223,7 +223,7 @@ def test_a_method_that_returns_no_operations_is_named(events: Events, tmp_path: 
             return answer
 
     with pytest.raises(
-        TypeError, match=r"Odd\.initial_operations\(\) returned .*; must return a list of Create, Valid"
+        TypeError, match=r"Odd\.initial_operations\(\) returned .*; it must return a list of Create, Valid"
     ):
         searcher.LocalSearchRunner(Odd(), tmp_path, Determined(events.url, "determined", "")).run(CONFIG)
     assert events.answers == {}
@@ -235,14 +235,14 @@ def test_progress_that_is_no_number_is_named(events: Events, tmp_path: pathlib.P
         def progress(self, searcher_state: searcher.SearcherState) -> Any:
             return answer
 
-    with pytest.raises(TypeError, match=r"Odd\.progress\(\) returned .*; must return a number from 0 to 1"):
+    with pytest.raises(TypeError, match=r"Odd\.progress\(\) returned .*; it must return a number from 0 to 1"):
         searcher.LocalSearchRunner(Odd(), tmp_path, Determined(events.url, "determined", "")).run(CONFIG)
 
 
 def test_a_remote_runner_wants_to_be_the_first_process_of_a_trial(tmp_path: pathlib.Path) -> None:
     with (
         core.init(checkpoint_storage=tmp_path) as context,
-        pytest.raises(RuntimeError, match="runs in a trial of the cluster, and this is none"),
+        pytest.raises(RuntimeError, match="runs only inside a trial on a cluster"),
     ):
         searcher.RemoteSearchRunner(Counting(), context)
 

@@ -176,7 +176,7 @@ def test_a_callback_without_state_in_the_checkpoint_starts_anew(
     callbacks = {"new": Counter(), "plain": PyTorchCallback()}
     Run(trial_with(callbacks), tmp_path, lengths=[1], checkpoint=run.newest_checkpoint()).start()
     assert [message for message in caplog.messages if "no state for callback" in message] == [
-        "the checkpoint has no state for callback 'new'; it starts anew"
+        "the checkpoint has no state for callback 'new'; it starts from its initial state"
     ]
 
 
@@ -187,7 +187,7 @@ def test_only_overridden_former_hooks_are_warned_about(
     assert "newer name" not in caplog.text
     log: list[str] = []
     train(trial_with({"all": recording(log)}), tmp_path, 1)
-    assert "on_validation_step_end still works; its newer name is on_validation_end" in caplog.text
+    assert "on_validation_step_end is deprecated but still works; its newer name is on_validation_end" in caplog.text
 
 
 def test_a_state_that_cannot_be_saved_is_named(tmp_path: pathlib.Path) -> None:

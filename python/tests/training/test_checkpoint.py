@@ -167,7 +167,7 @@ def test_a_constructor_gets_what_trial_kwargs_holds(tmp_path: pathlib.Path) -> N
     assert trial.context.get_hparams() == {"global_batch_size": 4}
     loaded = Checkpoint.load_from_path(path, trial_class=WideTrial, trial_kwargs={"hparams": {}})
     assert loaded.asked == ({}, 1)
-    with pytest.raises(TypeError, match=r"WideTrial\(\) gets .* trial_kwargs holds, depth: .*argument: 'hparams'"):
+    with pytest.raises(TypeError, match=r"WideTrial\(\) is called with .*, depth: .*argument: 'hparams'"):
         load_trial_from_checkpoint_path(path, WideTrial, {"depth": 2})
 
 
@@ -280,11 +280,11 @@ def test_what_a_checkpoint_lacks_is_said(tmp_path: pathlib.Path, caplog: pytest.
     rest["scaler_state_dict"] = {}
     torch.save(rest, file)
     Run(ContextTrial, tmp_path, lengths=[2], checkpoint=run.newest_checkpoint()).start()
-    assert torch.cuda.is_available() or "saved on a GPU, and there is none here" in caplog.text
-    assert "is of training in mixed precision, which this trial does not use" in caplog.text
+    assert torch.cuda.is_available() or "saved on a GPU, and this machine has none" in caplog.text
+    assert "was saved with mixed precision, which this trial does not use" in caplog.text
     file.unlink()
     Run(ContextTrial, tmp_path, lengths=[2], checkpoint=run.newest_checkpoint()).start()
-    assert "the checkpoint has no random generators" in caplog.text
+    assert "the checkpoint has no random number generators" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_what_a_checkpoint_lacks_is_said(tmp_path: pathlib.Path, caplog: pytest.
         ),
         ("tensorflow-2.15.1", "checkpoint", ["model-20.index"], "c1 holds no SavedModel, so that only its variables"),
         ("tensorflow-2.15.1", "saved_model", ["a/1/saved_model.pb", "b/1/saved_model.pb"], "2 SavedModels.*a/1, b/1"),
-        ("", "", ["weights.bin"], r"c1 is none of a trial class.*download\(\)"),
+        ("", "", ["weights.bin"], r"c1 was not saved by a trial class.*download\(\)"),
     ],
 )
 def test_what_cannot_be_loaded_is_said_before_it_is_downloaded(

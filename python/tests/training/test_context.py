@@ -105,7 +105,7 @@ def test_outside_a_cluster_a_trial_finds_the_sections_that_a_cluster_fills_in() 
 def test_every_value_of_a_range_can_be_drawn() -> None:
     drawn = {_hyperparameters.sample({"n": det.Integer(1, 3)}, seed)["n"] for seed in range(50)}
     assert drawn == {1, 2, 3}
-    with pytest.raises(ValueError, match=r"hyperparameters.n: type int needs maxval"):
+    with pytest.raises(ValueError, match=r"hyperparameters.n has the type int, which needs maxval"):
         _hyperparameters.sample({"n": {"type": "int", "minval": 1}}, 0)
 
 
@@ -185,9 +185,9 @@ def test_native_parallel_leaves_the_batch_whole() -> None:
     ("hparams", "text"),
     [
         ({}, "global_batch_size is missing"),
-        ({"global_batch_size": 64.0}, "is 64.0; must be a whole number"),
-        ({"global_batch_size": True}, "is True; must be a whole number"),
-        ({"global_batch_size": 3}, "is 3; must be at least the number of slots, 4"),
+        ({"global_batch_size": 64.0}, "is 64.0; it must be a whole number"),
+        ({"global_batch_size": True}, "is True; it must be a whole number"),
+        ({"global_batch_size": 3}, "is 3; it must be at least the number of slots, 4"),
     ],
 )
 def test_a_batch_size_that_cannot_be_is_refused(hparams: dict[str, Any], text: str) -> None:
@@ -217,10 +217,10 @@ def test_the_environment_of_a_trial_is_read() -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"DET_TRIAL_SEED": None}, "DET_TRIAL_SEED is missing"),
-        ({"DET_TRIAL_SEED": "x"}, "DET_TRIAL_SEED is 'x'; must be a whole number"),
+        ({"DET_TRIAL_SEED": None}, "DET_TRIAL_SEED is not set"),
+        ({"DET_TRIAL_SEED": "x"}, "DET_TRIAL_SEED is 'x'; it must be a whole number"),
         ({"DET_HPARAMS": "{"}, "DET_HPARAMS is not JSON"),
-        ({"DET_HPARAMS": "[]"}, "DET_HPARAMS holds a list"),
+        ({"DET_HPARAMS": "[]"}, "DET_HPARAMS is a JSON list"),
     ],
 )
 def test_an_environment_that_is_not_one_of_a_trial_is_named(changes: dict[str, Any], text: str) -> None:
@@ -246,7 +246,7 @@ def test_periods_are_counted_in_batches(period: Any, batches: int) -> None:
 
 
 def test_epochs_need_records_per_epoch() -> None:
-    with pytest.raises(ValueError, match="min_validation_period is in epochs; this needs records_per_epoch"):
+    with pytest.raises(ValueError, match="min_validation_period is in epochs, which needs records_per_epoch"):
         ExperimentConfig({"min_validation_period": {"epochs": 1}}).period_in_batches("min_validation_period", 8)
 
 

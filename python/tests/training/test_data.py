@@ -165,7 +165,7 @@ def test_fewer_validation_batches_than_slots_are_refused() -> None:
 
 
 def test_a_training_set_without_batches_is_refused() -> None:
-    with pytest.raises(CheckFailedError, match="no batches"):
+    with pytest.raises(CheckFailedError, match="must have batches"):
         _loading.training_length(DataLoader(Numbers(2), batch_size=3, drop_last=True), replicas=1, rank=0)
 
 

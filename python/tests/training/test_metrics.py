@@ -30,7 +30,9 @@ class Own:
 
 
 def test_ranks_with_other_metrics_are_named_whatever_trains_them() -> None:
-    words = r"a batch has the training metrics \['acc'\] on rank 1 and \['loss'\] on rank 0; must be the same on every"
+    words = (
+        r"a batch has the training metrics \['acc'\] on rank 1 and \['loss'\] on rank 0; it must be the same on every"
+    )
     with pytest.raises(ValueError, match=words):
         _metrics.mean_over_ranks([[{"loss": 1}], [{"acc": 1}]])
 
@@ -65,9 +67,9 @@ def test_values_and_their_json(value: Any, text: Any) -> None:
 
 def test_what_has_no_json_is_named() -> None:
     for metrics, message in (
-        ({"m": object()}, r"metrics\['m'\] is a value of the type object, which has no JSON form"),
+        ({"m": object()}, r"metrics\['m'\] is a value of the type object, which JSON cannot represent"),
         ({"m": math.nan, "n": [1, {"z": 1j}]}, r"metrics\['n'\]\[1\]\['z'\] is a value of the type complex"),
-        ({"m": {(1, 2): 3}}, r"metrics\['m'\] has the key \(1, 2\); keys must be text"),
+        ({"m": {(1, 2): 3}}, r"metrics\['m'\] has the key \(1, 2\); keys must be strings"),
     ):
         with pytest.raises(TypeError, match=message):
             _metrics.to_json(metrics)
@@ -97,8 +99,8 @@ def trial(metrics: dict[str, Any]) -> type:
 @pytest.mark.parametrize(
     ("metrics", "error", "text"),
     [
-        ({"a": 1.0, "b": 2.0}, ValueError, "searcher.metric is 'val_loss', but the validation returned: a, b"),
-        ({"val_loss": math.nan}, ValueError, "'val_loss' is nan after batch 1; the searcher can't compare it"),
+        ({"a": 1.0, "b": 2.0}, ValueError, "'val_loss', which is not among the validation metrics: a, b"),
+        ({"val_loss": math.nan}, ValueError, "'val_loss' is nan after batch 1; the searcher needs a number"),
     ],
 )
 def test_the_searchers_metric_must_be_there_and_a_number(
@@ -117,7 +119,7 @@ def test_the_searchers_metric_must_be_one_number(value: Any) -> None:
 
 def test_a_validation_metric_of_none_is_an_error_and_bytes_are_dropped() -> None:
     warnings: list[Any] = []
-    with pytest.raises(ValueError, match="without a value: b"):
+    with pytest.raises(ValueError, match="no value for these validation metrics: b"):
         _metrics.check_validation({"a": 1, "b": None}, print)
     assert _metrics.check_validation({"a": 1, "b": b"x"}, lambda *args: warnings.append(args)) == {"a": 1}
     assert warnings

@@ -126,7 +126,7 @@ def test_a_storage_that_fails_is_told_once_and_ends_nothing(
     board = _board.Board(tmp_path / "storage", "c", 7, 12)
     board.training(1, {"loss": 1.0})
     board.training(2, {"loss": 1.0})
-    assert len([r for r in caplog.records if "TensorBoard's files can't be kept" in r.message]) == 1
+    assert len([r for r in caplog.records if "TensorBoard's files can't be stored" in r.message]) == 1
 
 
 def test_a_file_that_became_smaller_is_copied_anew(tmp_path: pathlib.Path) -> None:
@@ -210,7 +210,7 @@ def test_without_its_package_torch_writer_writes_scalars_and_says_what_it_leaves
         writer.writer.add_image("picture", object(), 5)
     writer.reset()
     assert points(tmp_path) == {("mine", 5): 1.5, ("both/a", 6): 2.0, ("both/b", 6): 3.0}
-    assert [r.getMessage().split(" is left out")[0] for r in caplog.records] == ["TorchWriter: add_image()"]
+    assert [r.getMessage().split(" is ignored")[0] for r in caplog.records] == ["TorchWriter: add_image()"]
     with pytest.raises(AttributeError, match="needs the package tensorboard"):
         _ = writer.writer.log_dir
 

@@ -119,12 +119,12 @@ def test_the_test_mode_trains_one_batch(place: pathlib.Path, caplog: pytest.LogC
     [
         ({}, ValueError, "max_length is missing"),
         ({"max_length": 100}, TypeError, r"use pytorch.Batch\(100\)"),
-        ({"max_length": pytorch.Batch([1, 2])}, TypeError, "must be one whole number"),
+        ({"max_length": pytorch.Batch([1, 2])}, TypeError, "must be a single whole number"),
         ({"max_length": pytorch.Batch(1), "checkpoint_policy": "some"}, ValueError, "must be one of best, all, none"),
         (
             {"max_length": pytorch.Batch(1), "latest_checkpoint": "/nope"},
             FileNotFoundError,
-            "latest_checkpoint is '/nope'; there is no such directory, nor a checkpoint of that name in /",
+            "latest_checkpoint is '/nope'; there is no such directory, and no such checkpoint in /",
         ),
     ],
 )
@@ -163,7 +163,7 @@ def test_a_profiler_of_some_batches_is_said_to_measure_them_all(
         trainer = pytorch.Trainer(LineTrial(context), context)
         trainer.configure_profiler(sync_timings=True, enabled=True, begin_on_batch=5, end_after_batch=None)
         trainer.fit(max_length=pytorch.Batch(1))  # off the cluster it measures nothing
-    assert "measures the whole training, not the batches 5 to the last only" in caplog.text
+    assert "measures the whole training, not just the batches 5 to the last" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -226,5 +226,5 @@ def test_off_the_cluster_a_validation_may_return_what_no_searcher_could_compare(
 
 @pytest.mark.parametrize("frequency", [0, -1, 1.5, True, "2", None])
 def test_gradients_are_aggregated_over_a_whole_number_of_batches(frequency: Any) -> None:
-    with pytest.raises(ValueError, match=r"aggregation_frequency is .*; must be a whole number above 0"):
+    with pytest.raises(ValueError, match=r"aggregation_frequency is .*; it must be a whole number above 0"):
         pytorch.init(aggregation_frequency=frequency)

@@ -44,7 +44,7 @@ class DefaultConfig(Config):
     """Use :class:`Config`."""
 
     def __init__(self, **fields: Any) -> None:
-        warnings.warn("DefaultConfig is Config now", FutureWarning, stacklevel=2)
+        warnings.warn("DefaultConfig is deprecated; use Config", FutureWarning, stacklevel=2)
         super().__init__(**fields)
 
 
@@ -52,7 +52,7 @@ class UnmanagedConfig(Config):
     """Use :class:`Config`."""
 
     def __init__(self, **fields: Any) -> None:
-        warnings.warn("UnmanagedConfig is Config now", FutureWarning, stacklevel=2)
+        warnings.warn("UnmanagedConfig is deprecated; use Config", FutureWarning, stacklevel=2)
         super().__init__(**fields)
 
 
@@ -63,7 +63,7 @@ def merged(config: Config | None, defaults: Config | None, unmanaged: Config | N
         ValueError: there is none, outside the cluster.
     """
     if defaults is not None or unmanaged is not None:
-        warnings.warn("pass config=Config(…) instead of defaults and unmanaged", FutureWarning, stacklevel=3)
+        warnings.warn("defaults and unmanaged are deprecated; pass config=Config(…)", FutureWarning, stacklevel=3)
     if config is not None:
         return config
     if defaults is None:
@@ -95,7 +95,7 @@ def storage_section(given: str | os.PathLike[str] | Mapping[str, Any] | None) ->
     kinds = {"s3": "s3", "gs": "gcs"}
     if parts.scheme not in kinds or parts.query or parts.fragment:
         raise ValueError(
-            f"checkpoint_storage is {given!r}; must be a directory, s3://bucket/prefix or gs://bucket/prefix"
+            f"checkpoint_storage is {given!r}; it must be a directory, s3://bucket/prefix or gs://bucket/prefix"
         )
     return {"type": kinds[parts.scheme], "bucket": parts.netloc, "prefix": parts.path.lstrip("/")}
 

@@ -48,7 +48,7 @@ class Heartbeat:
         try:
             last.patch(self._path, {**body, **self._run})
         except (OSError, errors.APIException) as error:
-            logger.warning("the master was not told how the trial ended: %s", error)
+            logger.warning("the end of the trial was not reported to the master: %s", error)
         finally:
             last.close()
 
@@ -59,10 +59,10 @@ class Heartbeat:
             except ConnectionAbortedError:
                 return
             except errors.ConflictException as error:
-                logger.warning("no more heartbeats: %s", error)
+                logger.warning("heartbeats have stopped: %s", error)
                 return
             except errors.APIException as error:
-                logger.warning("the master refuses the heartbeat: %s", error)
+                logger.warning("the master refused a heartbeat: %s", error)
 
 
 class Exit:

@@ -96,7 +96,7 @@ class LogShipper:
                     self._master.post("/api/v1/task/logs", {"logs": lines})
                 except (OSError, errors.APIException) as error:
                     if not last:
-                        logger.debug("the log of the trial is not shipped any more: %s", error)
+                        logger.debug("log shipping has stopped: %s", error)
                     return
             if last:
                 return

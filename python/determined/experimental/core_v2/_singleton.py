@@ -40,7 +40,8 @@ class NotBegun:
         if name.startswith("__"):
             raise AttributeError(name)
         raise RuntimeError(
-            f"core_v2.{self._name}.{name}: there is no trial; call core_v2.init() first, and core_v2.close() last"
+            f"core_v2.{self._name}.{name} is unavailable without a trial; call core_v2.init() first, and "
+            "core_v2.close() last"
         )
 
 

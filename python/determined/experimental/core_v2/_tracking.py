@@ -31,12 +31,12 @@ def track(
     if config.external_trial_id is not None and config.external_experiment_id is None:
         raise ValueError(
             f"external_trial_id is {config.external_trial_id!r} and external_experiment_id is not given; a trial is "
-            "found by both"
+            "identified by both"
         )
     if ranks.rank != 0:
         told: tuple[ClusterInfo | None, str] = ranks.broadcast(None)
         if told[0] is None:
-            raise ValueError(f"the chief could not begin the trial: {told[1]}")
+            raise ValueError(f"the chief could not start the trial: {told[1]}")
         return told[0]
     try:
         info = _begin(client or Determined(), config, document(config, storage))

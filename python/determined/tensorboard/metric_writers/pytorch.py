@@ -68,7 +68,7 @@ class ScalarWriter:
         if name not in self._left_out:
             self._left_out.add(name)
             logger.warning(
-                "TorchWriter: %s() is left out, only scalars are written: add the package tensorboard to "
+                "TorchWriter: %s() is ignored because only scalars are written; add the package tensorboard to "
                 "requirements.txt of the model definition",
                 name,
             )
