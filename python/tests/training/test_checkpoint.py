@@ -296,7 +296,7 @@ def test_what_a_checkpoint_lacks_is_said(tmp_path: pathlib.Path, caplog: pytest.
             ["model-20.index", "code/saved_model.pb"],
             "c1 holds no SavedModel.*export",
         ),
-        ("tensorflow-2.15.1", "checkpoint", ["model-20.index"], "c1 holds no SavedModel, so that only its variables"),
+        ("tensorflow-2.15.1", "checkpoint", ["model-20.index"], "c1 holds no SavedModel, so only its variables"),
         ("tensorflow-2.15.1", "saved_model", ["a/1/saved_model.pb", "b/1/saved_model.pb"], "2 SavedModels.*a/1, b/1"),
         ("", "", ["weights.bin"], r"c1 was not saved by a trial class.*download\(\)"),
     ],
