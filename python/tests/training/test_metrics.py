@@ -31,7 +31,7 @@ class Own:
 
 def test_ranks_with_other_metrics_are_named_whatever_trains_them() -> None:
     words = (
-        r"a batch has the training metrics \['acc'\] on rank 1 and \['loss'\] on rank 0; it must be the same on every"
+        r"a batch has the training metrics \['acc'\] on rank 1 and \['loss'\] on rank 0; they must be the same on every"
     )
     with pytest.raises(ValueError, match=words):
         _metrics.mean_over_ranks([[{"loss": 1}], [{"acc": 1}]])
