@@ -127,6 +127,7 @@ class Model:
         in_path = iter(re.findall(r"\{(\w+)\}", named))
         for parameter in operation.get("parameters", []):
             name = next(in_path) if parameter["in"] == "path" else parameter["name"].replace(".", "_")
+            name = entry.get("parameters", {}).get(name, name)
             enum = entry.get("query", {}).get(name)
             type_ = self._type(parameter["schema"], enum).replace("list[", "Sequence[")
             type_ = "int" if parameter["schema"].get("format") == "int64" else type_

@@ -1,7 +1,7 @@
 """Keeps `openapi.json`, the document of the REST API that the master serves, from which clients are generated.
 
-    python tools/api/document.py            asks the built program and writes openapi.json
-    python tools/api/document.py --check    fails if openapi.json differs from what the program serves
+python tools/api/document.py            asks the built program and writes openapi.json
+python tools/api/document.py --check    fails if openapi.json differs from what the program serves
 """
 
 from __future__ import annotations

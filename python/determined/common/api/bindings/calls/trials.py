@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from determined.common.api._session import Session
-from determined.common.api.bindings.enums import GetTrialWorkloadsRequestFilterOption, experimentv1State, v1MetricType
+from determined.common.api.bindings.enums import (
+    GetTrialWorkloadsRequestFilterOption,
+    TrialProfilerMetricLabelsProfilerMetricType,
+    experimentv1State,
+    v1MetricType,
+)
 from determined.common.api.bindings.messages.trials import (
     v1ArchiveRunsRequest,
     v1ArchiveRunsResponse,
@@ -348,19 +353,19 @@ def get_GetTrialProfilerMetrics(
     session: Session,
     *,
     labels_trialId: int,
-    labelsName: str | None = None,
-    labelsAgentId: str | None = None,
-    labelsGpuUuid: str | None = None,
-    labelsMetricType: str | None = None,
+    labels_name: str | None = None,
+    labels_agentId: str | None = None,
+    labels_gpuUuid: str | None = None,
+    labels_metricType: TrialProfilerMetricLabelsProfilerMetricType | None = None,
 ) -> Iterator[v1GetTrialProfilerMetricsResponse]:
     """The numbers that it measured, each series by itself."""
     for item in session.stream(
         f"/api/v1/trials/{labels_trialId}/profiler/metrics",
         {
-            "labelsName": labelsName,
-            "labelsAgentId": labelsAgentId,
-            "labelsGpuUuid": labelsGpuUuid,
-            "labelsMetricType": labelsMetricType,
+            "labelsName": labels_name,
+            "labelsAgentId": labels_agentId,
+            "labelsGpuUuid": labels_gpuUuid,
+            "labelsMetricType": labels_metricType,
         },
     ):
         yield v1GetTrialProfilerMetricsResponse.from_json(item)
