@@ -19,6 +19,7 @@ import { live } from "./live.mjs";
 import { people } from "./people.mjs";
 import { places } from "./places.mjs";
 import { policies } from "./policies.mjs";
+import { reference } from "./reference.mjs";
 import { registry } from "./registry.mjs";
 import { resize } from "./resize.mjs";
 import { roles } from "./roles.mjs";
@@ -33,7 +34,7 @@ const [base, factsFile, pictures] = process.argv.slice(2);
 assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory for screenshots]");
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
-const parts = { frame, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, dark, people };
+const parts = { frame, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, people };
 // Where roles are enforced, which is another master.
 const elsewhere = { roles };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);

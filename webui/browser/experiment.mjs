@@ -20,7 +20,7 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   const charts = page.locator("figure.chart");
   await isDrawn(page, charts.first());
   assert.equal(await text(charts.first().locator("figcaption")), metric, "the searcher's metric is on top");
-  await page.getByRole("combobox", { name: "Over", exact: true }).selectOption("records");
+  await page.getByRole("combobox", { name: "X axis", exact: true }).selectOption("records");
   await page.waitForURL(/x=records/);
   await page.getByRole("img", { name: new RegExp(`${metric} over records`) }).waitFor();
   await page.getByLabel("logarithmic").check();
@@ -41,7 +41,7 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   assert(await page.getByRole("region", { name: "Progress of the search" }).locator("progress").count() > 0);
   assert(await page.locator("svg circle.dot").count() >= search.trials);
   await page.locator("svg.plot rect").first().waitFor();
-  await page.getByRole("combobox", { name: "Coloured by", exact: true }).selectOption("optimizer");
+  await page.getByRole("combobox", { name: "Color by", exact: true }).selectOption("optimizer");
   await page.waitForURL(/colour=optimizer/);
   await isDrawn(page, page.getByRole("region", { name: "Learning curves" }).locator("figure.chart"));
   await done("a search is shown as rungs, parallel coordinates, curves, dots and a heat map");
@@ -92,11 +92,11 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   await done("its checkpoints and logs are there");
 
   await tab("overview").click();
-  const facts = page.getByRole("region", { name: "Facts" });
+  const facts = page.getByRole("region", { name: "Details" });
   const dialog = page.getByRole("dialog");
-  await facts.getByText(/^as long as the experiment \(trial \d+; others may differ\)/).waitFor();
-  await facts.getByRole("button", { name: "Change for how long logs are kept" }).click();
-  await dialog.getByLabel("How long").selectOption("some days after a trial's end");
+  await facts.getByText(/^until the experiment is deleted \(trial \d+; others may differ\)/).waitFor();
+  await facts.getByRole("button", { name: "Change log retention" }).click();
+  await dialog.getByLabel("Keep logs").selectOption("for some days after a trial ends");
   await dialog.getByLabel(/^Days/).fill("40000");
   await dialog.getByRole("alert").getByText("from 0 to 32767").waitFor();
   assert(await dialog.getByRole("button", { name: "Save" }).isDisabled());
@@ -108,7 +108,7 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   await page.getByRole("button", { name: "fork" }).click();
   const config = page.getByRole("textbox", { name: "Configuration (YAML)" });
   assert.match(await config.inputValue(), /name: Fork of /);
-  await page.getByLabel("start at once").uncheck();
+  await page.getByLabel("Start immediately").uncheck();
   expectRefusals(1);
   const text0 = await config.inputValue();
   await config.fill(text0.replace("searcher:", "searchr:"));
@@ -121,18 +121,18 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   await page.getByText("forked from").waitFor();
   await page.getByRole("button", { name: "activate" }).waitFor();
   await page.getByRole("button", { name: "kill" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "kill", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Kill", exact: true }).click();
   await page.locator("header .state", { hasText: "canceled" }).waitFor();
   await page.getByRole("button", { name: "more" }).click();
   await page.keyboard.press("Escape");
-  assert.equal(await page.evaluate(() => document.activeElement.innerText.trim().slice(0, 4)), "more", "the keyboard goes on where it was");
+  assert.equal(await page.evaluate(() => document.activeElement.innerText.trim().slice(0, 4)), "More", "the keyboard goes on where it was");
   await page.getByRole("button", { name: "more" }).click();
   await page.getByRole("button", { name: "delete" }).click();
   expectRefusals(1);
   const fork = path();
   const refuse = (route) => (route.request().method() === "DELETE" ? route.fulfill({ status: 409, json: { error: { error: "checkpoints of it are in use" } } }) : route.fallback());
   await page.route("**/api/v1/experiments/*", refuse);
-  await page.getByRole("dialog").getByRole("button", { name: "delete", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByRole("dialog").getByText("checkpoints of it are in use").waitFor();
   assert.equal(path(), fork, "what is refused is no success");
   await page.unroute("**/api/v1/experiments/*", refuse);
@@ -140,7 +140,7 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: "more" }).click();
   await page.getByRole("button", { name: "delete" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "delete", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
   await page.waitForURL(/\/det\/experiments$/);
   await done("it is forked; a wrong configuration is refused in words; the fork is killed and deleted");
 

@@ -45,7 +45,7 @@ export async function frame({ page, open, path, text, done, expectRefusals }) {
   await page.reload();
   await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
   await page.keyboard.press("Tab");
-  const skip = page.getByRole("link", { name: "Skip to the page" });
+  const skip = page.getByRole("link", { name: "Skip to content" });
   assert(await skip.evaluate((element) => element === document.activeElement), "Tab begins at the skip link");
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => document.activeElement.id), "content");
@@ -53,14 +53,14 @@ export async function frame({ page, open, path, text, done, expectRefusals }) {
 
   const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   const light = await background();
-  await page.getByRole("button", { name: "Dark colours" }).click();
+  await page.getByRole("button", { name: "Dark theme" }).click();
   const dark = await background();
   assert.notEqual(dark, light);
   await page.reload();
   await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
   assert.equal(await background(), dark, "the choice is remembered");
   await done("dark colours are chosen with a button and remembered");
-  await page.getByRole("button", { name: "Light colours" }).click();
+  await page.getByRole("button", { name: "Light theme" }).click();
   await page.getByRole("link", { name: "Settings" }).click();
   await page.getByRole("combobox", { name: "Colours" }).selectOption("system");
   await page.emulateMedia({ colorScheme: "dark" });
@@ -70,7 +70,7 @@ export async function frame({ page, open, path, text, done, expectRefusals }) {
 
   await open("/det/nothing/here");
   await page.getByText("There is no page").waitFor();
-  await page.getByRole("link", { name: "To the dashboard" }).click();
+  await page.getByRole("link", { name: "Go to the dashboard" }).click();
   await page.getByRole("heading", { name: "Dashboard" }).waitFor();
 
   expectRefusals(4); // nobody twice, the page of a task without a log-in, and a task that is not there

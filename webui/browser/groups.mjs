@@ -27,9 +27,9 @@ export async function groups({ page, open, become, done }) {
   await dialog.getByRole("button", { name: "Create" }).click();
   await closed();
   await button("Members of walkers").click();
-  await dialog.getByText("Nobody is in it.").waitFor();
+  await dialog.getByText("No members.").waitFor();
   for (const user of ["admin", "determined"]) {
-    await dialog.getByRole("combobox", { name: "Put a user in" }).selectOption(user);
+    await dialog.getByRole("combobox", { name: "Add a user" }).selectOption(user);
     await dialog.getByRole("button", { name: `Take ${user} out of walkers` }).waitFor();
   }
   await done("users are put into a group");
@@ -40,15 +40,15 @@ export async function groups({ page, open, become, done }) {
   await list.getByRole("cell", { name: "1", exact: true }).waitFor();
 
   await button("Roles of walkers").click();
-  await dialog.getByText("walkers has no role.").waitFor();
+  await dialog.getByText("walkers has no roles.").waitFor();
   await dialog.getByRole("button", { name: "Assign role" }).click();
   await dialog.last().getByRole("combobox", { name: "Role", exact: true }).selectOption("Viewer");
   await dialog.last().getByRole("button", { name: "Assign" }).click();
   await dialog.getByText("Viewer for the whole cluster").waitFor();
   await done("a group gets a role");
-  await dialog.getByRole("button", { name: "Take the role Viewer for the whole cluster from walkers" }).click();
-  await dialog.last().getByRole("button", { name: "take away" }).click();
-  await dialog.getByText("walkers has no role.").waitFor();
+  await dialog.getByRole("button", { name: "Remove role Viewer for the whole cluster from walkers" }).click();
+  await dialog.last().getByRole("button", { name: "Remove" }).click();
+  await dialog.getByText("walkers has no roles.").waitFor();
   await dialog.getByRole("button", { name: "OK" }).click();
   await closed();
   await button("Rename walkers").click();
@@ -66,7 +66,7 @@ export async function groups({ page, open, become, done }) {
   await token.getByRole("button", { name: /^Revoke token/ }).click();
   await dialog.getByRole("button", { name: "revoke" }).click();
   await token.waitFor({ state: "detached" });
-  await page.getByRole("combobox", { name: "Revoked and ended" }).selectOption("yes");
+  await page.getByRole("combobox", { name: "Show revoked and expired" }).selectOption("yes");
   await token.getByText("revoked").waitFor();
   await done("a token of another is revoked");
   await become("determined");

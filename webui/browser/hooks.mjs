@@ -40,11 +40,11 @@ export async function hooks({ page, open, become, text, done, expectRefusals }, 
   await row.getByRole("status").getByText("arrived").waitFor();
   await done("a webhook with every kind of trigger is made, and a test arrives");
   await page.getByRole("button", { name: "Deliveries of walked hook" }).click();
-  await dialog.getByText("None: nothing has happened that it is told of.").waitFor();
+  await dialog.getByText("No deliveries yet.").waitFor();
   await dialog.getByRole("button", { name: "OK" }).click();
   await dialog.waitFor({ state: "detached" });
 
-  await page.getByRole("button", { name: "Change the address of walked hook" }).click();
+  await page.getByRole("button", { name: "Change the URL of walked hook" }).click();
   await dialog.getByLabel("Address").fill("http://127.0.0.1:9/nobody");
   await dialog.getByRole("button", { name: "Save" }).click();
   await dialog.waitFor({ state: "detached" });

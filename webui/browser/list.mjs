@@ -26,7 +26,7 @@ export async function list({ page, open, path, text, done }, { search, long, lon
   await find("determined");
   await shows(all);
   await find("no experiment is called like this");
-  await page.getByText("No experiment matches.").waitFor();
+  await page.getByText("No experiments match these filters.").waitFor();
   await find(search.name);
   await shows(1);
   await page.reload();
@@ -54,33 +54,33 @@ export async function list({ page, open, path, text, done }, { search, long, lon
 
   await open("/det/experiments");
   await shows(all);
-  await page.getByRole("checkbox", { name: `Choose experiment ${search.id}` }).check();
-  await page.getByRole("checkbox", { name: `Choose experiment ${long.id}` }).check();
-  await page.getByText("2 chosen").waitFor();
-  await page.getByRole("group", { name: "Actions for the chosen experiments" }).getByRole("button", { name: /^pause/ }).click();
+  await page.getByRole("checkbox", { name: `Select experiment ${search.id}` }).check();
+  await page.getByRole("checkbox", { name: `Select experiment ${long.id}` }).check();
+  await page.getByText("2 selected").waitFor();
+  await page.getByRole("group", { name: "Actions for the selected experiments" }).getByRole("button", { name: /^pause/ }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("heading", { name: "Pause 1 experiment?" }).waitFor();
   assert.match(await text(dialog.getByRole("list", { name: "Experiments to pause" })), new RegExp(`${long.id}\\s+${long.name}`));
-  assert.match(await text(dialog.getByRole("list", { name: "Left as they are" })), new RegExp(`${search.id}.*is completed`, "s"));
+  assert.match(await text(dialog.getByRole("list", { name: "Skipped" })), new RegExp(`${search.id}.*is completed`, "s"));
   await done("an action on many says which it is for, which not, and why");
-  await dialog.getByRole("button", { name: "pause", exact: true }).click();
+  await dialog.getByRole("button", { name: "Pause", exact: true }).click();
   await dialog.waitFor({ state: "detached" });
   await only(long.id).getByText("paused").waitFor();
-  await page.getByRole("checkbox", { name: `Choose experiment ${long.id}` }).check();
+  await page.getByRole("checkbox", { name: `Select experiment ${long.id}` }).check();
   await page.getByRole("group").getByRole("button", { name: /^activate/ }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "activate", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Activate", exact: true }).click();
   await only(long.id).getByText(/running|queued|starting/).waitFor();
 
-  await page.getByRole("button", { name: "choose none" }).click();
-  const chosen = page.getByRole("group", { name: "Actions for the chosen experiments" });
-  const choose = (id) => page.getByRole("checkbox", { name: `Choose experiment ${id}` }).check();
+  await page.getByRole("button", { name: "Clear selection" }).click();
+  const chosen = page.getByRole("group", { name: "Actions for the selected experiments" });
+  const choose = (id) => page.getByRole("checkbox", { name: `Select experiment ${id}` }).check();
   const toBoth = async (action) => {
     for (const { id } of [search, lonely]) await choose(id);
     await chosen.getByRole("button", { name: action, exact: true }).click();
     await dialog.getByRole("button", { name: action, exact: true }).click();
-    await dialog.locator(".state.good", { hasText: `${action}d` }).nth(1).waitFor();
+    await dialog.locator(".state.good", { hasText: `${action.toLowerCase()}d` }).nth(1).waitFor();
   };
-  await toBoth("archive");
+  await toBoth("Archive");
   await done("what was done with each of many is said");
   await dialog.getByRole("button", { name: "Close" }).click();
   await shows(all - 2);
@@ -89,16 +89,16 @@ export async function list({ page, open, path, text, done }, { search, long, lon
   const height = (await only(lonely.id).boundingBox()).height;
   assert(height < 80, `a long name makes a row ${height} pixels high`);
   await choose(lonely.id);
-  await chosen.getByText("1 chosen").waitFor();
+  await chosen.getByText("1 selected").waitFor();
   await find(search.name);
   await chosen.waitFor({ state: "detached" });
   await find("");
   await shows(2);
-  await toBoth("unarchive");
+  await toBoth("Unarchive");
   await dialog.getByRole("button", { name: "Close" }).click();
-  await page.getByText("No experiment matches.").waitFor();
+  await page.getByText("No experiments match these filters.").waitFor();
   await page.getByRole("combobox", { name: "Archived", exact: true }).selectOption("");
   await shows(all);
   assert.equal(path(), "/det/experiments");
-  await done("chosen experiments are paused, activated, archived and brought back; what a filter hides is not chosen");
+  await done("chosen experiments are paused, activated, archived and brought back; what a filter hides is not selected");
 }

@@ -31,11 +31,11 @@ export async function people({ base, page, open, text, done, expectRefusals }) {
   const set = page.getByRole("dialog").getByRole("button", { name: "Set", exact: true });
   assert(await set.isDisabled(), "an empty password is none");
   await page.getByLabel("New password").fill("second steps");
-  await page.getByLabel("Again").fill("second step");
+  await page.getByLabel("Repeat password").fill("second step");
   assert(await set.isDisabled(), "the two are not the same");
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Go on" }).click();
-  await page.getByLabel("Again").fill("second steps");
+  await page.getByLabel("Repeat password").fill("second steps");
   await set.click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await logOut();
@@ -55,7 +55,7 @@ export async function people({ base, page, open, text, done, expectRefusals }) {
   await open("/det/settings");
   await page.getByRole("button", { name: "New token" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("What it is for").fill("nightly job");
+  await dialog.getByLabel("Description").fill("nightly job");
   await dialog.getByRole("button", { name: "Create" }).click();
   await dialog.getByText("shown this once").waitFor();
   const token = await text(dialog.getByLabel("The token"));
@@ -63,7 +63,7 @@ export async function people({ base, page, open, text, done, expectRefusals }) {
     page.evaluate(async (bearer) => (await fetch("/api/v1/me", { credentials: "omit", headers: { Authorization: `Bearer ${bearer}` } })).status, credentials);
   assert.equal(await status(token), 200, "the token logs in");
   await done("a user makes a token for a program, shown once");
-  await dialog.getByRole("button", { name: "I have it" }).click();
+  await dialog.getByRole("button", { name: "Done" }).click();
   const tokens = page.getByRole("table", { name: "Access tokens" });
   await tokens.getByText("nightly job").waitFor();
   await page.getByRole("button", { name: /^Revoke token/ }).click();
@@ -72,10 +72,10 @@ export async function people({ base, page, open, text, done, expectRefusals }) {
   expectRefusals(1);
   assert.equal(await status(token), 401, "a revoked token logs nobody in");
   await page.getByLabel("New password").fill("a");
-  await page.getByLabel("Again").fill("b");
+  await page.getByLabel("Repeat password").fill("b");
   await page.getByRole("button", { name: "Change password" }).click();
   assert.match(await text(page.getByRole("alert")), /not the same/);
-  await page.getByLabel("Again").fill("a");
+  await page.getByLabel("Repeat password").fill("a");
   await page.getByRole("button", { name: "Change password" }).click();
   await page.getByRole("status").getByText("changed").or(page.getByRole("heading", { name: "Log in" })).first().waitFor();
   await done("a user changes her password, and manages no others");

@@ -24,9 +24,9 @@ export async function places({ page, open, text, path, done, expectRefusals }, {
     await page.getByText("No projects yet.").waitFor();
   }
   await done("a workspace is made, and says what to do with it");
-  await press("pin");
-  await press("unpin");
-  await page.getByRole("button", { name: "pin", exact: true }).waitFor();
+  await press("Pin");
+  await press("Unpin");
+  await page.getByRole("button", { name: "Pin", exact: true }).waitFor();
   await page.getByRole("navigation").getByRole("link", { name: "Workspaces" }).click();
   await page.getByRole("searchbox").fill("WALKED");
   await page.waitForURL(/search=WALKED/);
@@ -54,7 +54,7 @@ export async function places({ page, open, text, path, done, expectRefusals }, {
   await done("a project is made and described, and says how experiments come into it");
 
   await open("/det/experiments");
-  await page.getByRole("checkbox", { name: `Choose experiment ${search.id}` }).check();
+  await page.getByRole("checkbox", { name: `Select experiment ${search.id}` }).check();
   await page.getByRole("group").getByRole("button", { name: "move" }).click();
   await dialog.getByLabel("Workspace").selectOption("walked workspace");
   await dialog.getByLabel("Project").selectOption("walked nets");
@@ -66,7 +66,7 @@ export async function places({ page, open, text, path, done, expectRefusals }, {
   await here.getByRole("link", { name: String(search.id), exact: true }).waitFor();
   assert.equal(await here.count(), 1);
   await page.getByRole("combobox", { name: "State", exact: true }).selectOption("canceled");
-  await page.getByText("No experiment matches.").waitFor();
+  await page.getByText("No experiments match these filters.").waitFor();
   assert.equal(path(), `${project}?state=canceled`);
   await page.getByRole("combobox", { name: "State", exact: true }).selectOption("");
   await here.first().waitFor();
@@ -103,7 +103,7 @@ export async function places({ page, open, text, path, done, expectRefusals }, {
   await page.locator("h1 + .label", { hasText: "archived" }).waitFor();
   await more("unarchive");
   await page.locator("h1 + .label").waitFor({ state: "detached" });
-  await more("move to another workspace");
+  await more("Move to another workspace");
   await dialog.getByLabel("Workspace").selectOption("other place");
   await dialog.getByRole("button", { name: "move" }).click();
   await page.getByRole("heading", { name: "other place / walked nets" }).waitFor();
@@ -117,14 +117,14 @@ export async function places({ page, open, text, path, done, expectRefusals }, {
   for (const name of ["other place", "walked workspace"]) {
     await open("/det/workspaces");
     await page.getByRole("link", { name }).click();
-    await press("delete");
+    await press("Delete");
     await dialog.getByRole("button", { name: "delete" }).click();
     await page.waitForURL(/\/det\/workspaces$/);
   }
   expectRefusals(1);
   await open("/det/workspaces/7777");
   await page.getByRole("alert").getByText("workspace 7777 not found").waitFor();
-  await page.getByRole("link", { name: "All workspaces that you may see" }).click();
+  await page.getByRole("link", { name: "All workspaces" }).click();
   await rows("Workspaces").filter({ hasText: "Uncategorized" }).waitFor();
   await done("a workspace that is not there says so, with a way on");
 }

@@ -8,14 +8,14 @@ export async function policies({ page, open, become, text, done, expectRefusals 
   const button = (name) => page.getByRole("button", { name, exact: true });
 
   await open("/det/cluster/policies");
-  await experiments.getByText("Nothing is fixed or limited in the cluster.").waitFor();
-  await page.getByText("These are changed by administrators.").waitFor();
+  await experiments.getByText("No policy is set in the cluster.").waitFor();
+  await page.getByText("Only administrators can change these policies.").waitFor();
   assert.equal(await page.getByRole("button", { name: /policy/ }).count(), 0);
   await done("who may not change policies reads them and is told who may");
 
   await become("admin");
   await open("/det/cluster/policies");
-  await button("Edit the policy: Experiments in the cluster").click();
+  await button("Edit policy: Experiments in the cluster").click();
   await yaml.fill("# nobody is more urgent\nconstraints:\n  priority: 30\n");
   expectRefusals(1);
   await dialog.getByRole("button", { name: "Save" }).click();
@@ -36,21 +36,21 @@ export async function policies({ page, open, become, text, done, expectRefusals 
   await dialog.getByRole("button", { name: "Create" }).click();
   await page.waitForURL(/\/det\/workspaces\/\d+$/);
   await page.getByRole("link", { name: "policies" }).click();
-  await page.getByText("Nothing is fixed or limited in workspace strict place.").first().waitFor();
-  await button("Edit the policy: Experiments in workspace strict place").click();
+  await page.getByText("No policy is set in workspace strict place.").first().waitFor();
+  await button("Edit policy: Experiments in workspace strict place").click();
   assert.match(await yaml.inputValue(), /invariant_config/, "an example to begin with");
   await dialog.getByRole("button", { name: "Save" }).click();
   await dialog.waitFor({ state: "detached" });
   await experiments.getByText("max_restarts: 2").waitFor();
   await done("the owner of a workspace sets its policy");
-  await button("Delete the policy: Experiments in workspace strict place").click();
+  await button("Delete policy: Experiments in workspace strict place").click();
   await dialog.getByRole("button", { name: "delete" }).click();
-  await experiments.getByText("Nothing is fixed or limited").waitFor();
+  await experiments.getByText("No policy is set").waitFor();
 
   await become("admin");
   await open("/det/cluster/policies");
-  await button("Delete the policy: Experiments in the cluster").click();
+  await button("Delete policy: Experiments in the cluster").click();
   await dialog.getByRole("button", { name: "delete" }).click();
-  await experiments.getByText("Nothing is fixed or limited").waitFor();
+  await experiments.getByText("No policy is set").waitFor();
   await become("determined");
 }

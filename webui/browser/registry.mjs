@@ -11,7 +11,7 @@ export async function registry({ page, open, text, done }, { resumed }) {
   await open(`/det/trials/${resumed.trial}/checkpoints`);
   await page.getByRole("table", { name: "Checkpoints" }).locator("tbody tr", { hasText: "completed" }).getByRole("button").first().click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Register as a version of").selectOption("walked/model 1");
+  await dialog.getByLabel("Register as a version of model").selectOption("walked/model 1");
   await dialog.getByRole("button", { name: "Register" }).click();
   await dialog.waitFor({ state: "detached" });
   await open("/det/models");
@@ -19,7 +19,7 @@ export async function registry({ page, open, text, done }, { resumed }) {
   const versions = page.getByRole("table", { name: "Versions" });
   assert.match(await text(versions.locator("tbody tr")), new RegExp(`\\b${resumed.trial}\\b`));
   await done("a model is created, and a checkpoint registered as its first version");
-  await page.getByRole("button", { name: "delete", exact: true }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "delete", exact: true }).click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByText("No models yet.").waitFor();
 }

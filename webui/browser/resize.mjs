@@ -8,7 +8,7 @@ export async function resize({ page, open, text, done, expectRefusals }, { long,
     await page.getByRole("button", { name, exact: true }).click();
   };
   await open(`/det/experiments/${long.id}`);
-  await more("edit search and resources");
+  await more("Edit search and resources");
   const length = dialog.getByLabel(/^Length of each trial in batches/);
   const now = Number(await length.inputValue());
   await length.fill("5");
@@ -27,8 +27,8 @@ export async function resize({ page, open, text, done, expectRefusals }, { long,
   await open(`/det/experiments/${resumed.id}`);
   await page.locator("header .state", { hasText: "completed" }).waitFor();
   await page.getByRole("button", { name: "more" }).click();
-  assert.equal(await page.getByRole("button", { name: "extend the search" }).count(), 0, "a search of one trial is over");
-  await page.getByRole("button", { name: "let it go on" }).click();
+  assert.equal(await page.getByRole("button", { name: "Extend search" }).count(), 0, "a search of one trial is over");
+  await page.getByRole("button", { name: "Resume" }).click();
   const override = dialog.getByLabel(/What changes in its configuration/);
   assert.match(await override.inputValue(), /^searcher:\n {2}max_length:\n {4}batches: 600\n$/);
   await override.fill("searcher: {max_length: {batches: 10}}");
@@ -42,8 +42,8 @@ export async function resize({ page, open, text, done, expectRefusals }, { long,
   await page.locator("header .state", { hasText: /running|queued|active|starting/ }).waitFor();
   await page.locator("header .state", { hasText: "completed" }).waitFor({ timeout: 60_000 });
   await open(`/det/experiments/${search.id}`);
-  await more("extend the search");
-  const trials = dialog.getByLabel(/^Trials in all/);
+  await more("Extend search");
+  const trials = dialog.getByLabel(/^Total trials/);
   await trials.fill(String(Number(await trials.inputValue()) + 1));
   await done("a completed experiment can be extended");
   await dialog.getByRole("button", { name: "Extend" }).click();

@@ -12,7 +12,7 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
 
   await become("admin");
   await open(`/det/workspaces/${mine.id}/members`);
-  await page.getByText("Nobody has a role in this workspace alone.").waitFor();
+  await page.getByText("No members yet. Assign a role to add a member.").waitFor();
   assert.equal(await page.getByText("Roles do not count yet").count(), 0);
   for (const [user, role] of [[editor, "Editor"], [viewer, "Viewer"], [viewer, "ModelRegistryViewer"]]) {
     await button("Assign role").click();
@@ -25,8 +25,8 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
   }
   await members.locator("tbody tr", { hasText: viewer }).getByText("ModelRegistryViewer").waitFor();
   await done("an administrator assigns roles in a workspace");
-  await button(`Take the role ModelRegistryViewer from ${viewer}`).click();
-  await dialog.getByRole("button", { name: "take away" }).click();
+  await button(`Remove role ModelRegistryViewer from ${viewer}`).click();
+  await dialog.getByRole("button", { name: "Remove" }).click();
   await members.getByText("ModelRegistryViewer").waitFor({ state: "detached" });
   assert.match(await text(members.locator("tbody tr", { hasText: viewer })), /Viewer/);
 
@@ -50,7 +50,7 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
   for (const page_ of ["Users", "Audit log"]) assert.equal(await page.getByRole("link", { name: page_ }).count(), 0);
   await page.getByRole("link", { name: mine.name }).click();
   await button("New project").waitFor();
-  assert.equal(await button("delete").count(), 0, "an editor does not delete the workspace");
+  assert.equal(await button("Delete").count(), 0, "an editor does not delete the workspace");
   await page.getByRole("link", { name: project.name }).click();
   await page.getByRole("button", { name: "Edit name" }).waitFor({ state: "attached" });
   await done("an editor is offered projects, but not the workspace itself");
@@ -62,7 +62,7 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
   await done("a task is started in a workspace in which she may");
   await dialog.getByRole("button", { name: "Start" }).click();
   await page.waitForURL(/\/det\/tasks\/shell\//);
-  await button("kill").click();
+  await button("Kill").click();
   await dialog.getByRole("button", { name: "kill" }).click();
   await page.getByText(/killed by user/).first().waitFor();
   const made = await page.evaluate(async ({ workspace, project }) => {
@@ -79,10 +79,10 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
   await page.getByText("you need the role WorkspaceAdmin").waitFor();
   assert.equal(await members.getByRole("button", { name: /^Take the role/ }).count(), 0);
   await page.getByRole("link", { name: "policies" }).click();
-  await page.getByText("Nothing is fixed or limited").first().waitFor();
+  await page.getByText("No policy is set").first().waitFor();
   assert.equal(await page.getByRole("button", { name: /policy/ }).count(), 0, "a WorkspaceAdmin's");
   await open("/det/cluster/policies");
-  await page.getByText("These are changed by administrators.").waitFor();
+  await page.getByText("Only administrators can change these policies.").waitFor();
   for (const [tab, sentence] of [["groups", "Groups are managed"], ["tokens", "Access tokens of others are managed"]]) {
     await open(`/det/users/${tab}`);
     await page.getByText(sentence).waitFor();

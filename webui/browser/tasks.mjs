@@ -20,13 +20,13 @@ export async function tasks({ page, open, text, path, done }, { resumed }) {
   await done("its page follows what it prints");
   await open("/det/queue");
   await page.getByRole("table", { name: "Jobs" }).getByRole("link", { name: "walked command" }).click();
-  await page.getByRole("button", { name: "kill", exact: true }).click();
+  await page.getByRole("button", { name: "Kill", exact: true }).click();
   await dialog.getByText("It ends at once.").waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();
   await dialog.waitFor({ state: "detached" });
   await page.getByText("running").first().waitFor();
-  await page.getByRole("button", { name: "kill", exact: true }).click();
-  await dialog.getByRole("button", { name: "kill", exact: true }).click();
+  await page.getByRole("button", { name: "Kill", exact: true }).click();
+  await dialog.getByRole("button", { name: "Kill", exact: true }).click();
   await page.getByText(/killed by user/).first().waitFor();
   await done("it is found in the queue, and killed on its page, where one is asked first");
   await open("/det/tasks");
@@ -38,8 +38,8 @@ export async function tasks({ page, open, text, path, done }, { resumed }) {
   await page.getByRole("button", { name: "TensorBoard" }).click();
   await page.waitForURL(/\/det\/tasks\/tensorboard\//);
   await page.getByRole("link", { name: `experiment ${resumed.id}` }).waitFor();
-  await page.getByRole("button", { name: "kill", exact: true }).click();
-  await dialog.getByRole("button", { name: "kill", exact: true }).click();
+  await page.getByRole("button", { name: "Kill", exact: true }).click();
+  await dialog.getByRole("button", { name: "Kill", exact: true }).click();
   await page.getByText(/killed by user/).first().waitFor();
   await done("a TensorBoard is started on the page of an experiment, and killed on its own");
 }

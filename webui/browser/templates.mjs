@@ -47,9 +47,9 @@ export async function templates({ page, open, text, done, expectRefusals }) {
   assert(await dialog.getByRole("button", { name: "Create" }).isDisabled());
   await done("one that is there is not replaced by a new one of its name");
   await page.keyboard.press("Escape");
-  await dialog.getByRole("button", { name: "Throw it away" }).click();
+  await dialog.getByRole("button", { name: "Discard changes" }).click();
   await page.getByRole("searchbox").fill("other");
-  await page.getByText("No template matches.").waitFor();
+  await page.getByText("No templates match.").waitFor();
   await page.getByRole("searchbox").fill("SMALL");
   await row.getByRole("link", { name }).click();
   await page.getByRole("button", { name: "delete" }).click();

@@ -25,16 +25,16 @@ export async function trial({ page, open, path, text, done, expectRefusals }, { 
   await runs.locator("tbody tr").nth(1).waitFor();
   assert.match(await text(runs.locator("tbody tr").nth(0)), /the beginning/);
   assert.match(await text(runs.locator("tbody tr").nth(1)), /checkpoint [0-9a-f-]{36} after batch \d+/);
-  const proof = page.getByRole("region", { name: "Proof of exact resume" });
+  const proof = page.getByRole("region", { name: "Exact resume" });
   await proof.getByText(/Run 2 says that it went on after batch \d+: that is where checkpoint/).waitFor();
   await proof.getByText("All runs had the same versions").waitFor();
   await proof.getByText("PyTorch used deterministic algorithms").waitFor();
   assert.equal(await proof.getByText(/does not hold|not known/).count(), 0);
   await done("what an exact resume rests on is checked for each run");
   await tab("profile").click();
-  await page.getByText("The profiler was not on.").waitFor();
+  await page.getByText("The profiler was not enabled.").waitFor();
   await open(`/det/trials/${profiled}/profile`);
-  await isDrawn(page, page.locator("figure.chart", { hasText: "CPU in use, %" }));
+  await isDrawn(page, page.locator("figure.chart", { hasText: "CPU utilization, %" }));
   await page.locator("figure.chart", { hasText: "Memory free, GiB" }).waitFor();
   await done("how busy the machines were is a chart each");
   await open(`/det/trials/${id}`);
@@ -58,12 +58,12 @@ export async function trial({ page, open, path, text, done, expectRefusals }, { 
   await page.getByRole("searchbox").fill("");
   await page.waitForFunction(() => document.querySelectorAll(".logs .line").length > 10);
   await page.getByRole("spinbutton", { name: "Rank" }).fill("7");
-  await page.getByText("No line matches.").waitFor();
+  await page.getByText("No log lines match these filters.").waitFor();
   await page.getByRole("spinbutton", { name: "Rank" }).fill("");
   await page.getByRole("combobox", { name: "Level", exact: true }).selectOption("ERROR");
-  await page.getByText("No line matches.").waitFor();
+  await page.getByText("No log lines match these filters.").waitFor();
   await page.getByRole("combobox", { name: "Level", exact: true }).selectOption("");
-  await page.getByRole("button", { name: "From the start" }).click();
+  await page.getByRole("button", { name: "From start" }).click();
   await page.waitForFunction(() => document.querySelector(".logs .line")?.innerText.includes("(run 1) starts"));
   await done("its log is searched and filtered by the master, and read from both ends");
 
@@ -95,7 +95,7 @@ export async function trial({ page, open, path, text, done, expectRefusals }, { 
   assert.equal(await compared.locator("thead th").count(), 3);
   await page.getByRole("button", { name: `Remove trial ${id}` }).click();
   await page.waitForURL((url) => url.searchParams.get("trials") === String(search.best));
-  await page.getByRole("textbox", { name: "Number of a trial" }).fill(String(id));
+  await page.getByRole("textbox", { name: "Trial ID" }).fill(String(id));
   await page.getByRole("button", { name: "Add" }).click();
   await page.waitForFunction(() => document.querySelectorAll("table[aria-label='Compared trials'] thead th").length === 3);
   assert.equal(path(), `/det/compare?trials=${encodeURIComponent(`${search.best},${id}`)}`);
@@ -139,7 +139,7 @@ async function zoomed({ page, open, done }, { trial: id, reports, peak }) {
   await page.reload();
   await again;
   await page.waitForFunction((wanted) => Number(/(\d+) points/.exec(document.querySelector("figure.chart [role=img]")?.ariaLabel ?? "0 points")[1]) === wanted, finer);
-  await page.getByRole("button", { name: "Zoom out" }).click();
+  await page.getByRole("button", { name: "Reset zoom" }).click();
   await page.waitForURL((url) => !url.searchParams.has("zoom"));
   await page.waitForFunction((wanted) => Number(/(\d+) points/.exec(document.querySelector("figure.chart [role=img]").ariaLabel)[1]) === wanted, whole);
   await done("what is zoomed to is a link, and all of the curve a click away");

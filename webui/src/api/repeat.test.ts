@@ -72,7 +72,7 @@ test("a master that is away is asked again, and one hears so", async () => {
   const it = reading(3, (time) => (time === 2 ? new ApiError(0, "Away.") : undefined));
   await vi.advanceTimersByTimeAsync(3000);
   await it.end;
-  expect(it.heard).toEqual(["", "Away. What is new comes when it is back.", ""]);
+  expect(it.heard).toEqual(["", "Away. Updates resume when it is reachable again.", ""]);
 });
 
 test("what is refused is not asked again", async () => {

@@ -43,7 +43,7 @@ export async function repeat(
     } catch (cause) {
       if (signal.aborted) return;
       if (!(cause instanceof ApiError) || !(cause.status === 0 || cause.status >= 500)) throw cause;
-      onTrouble(`${cause.message} What is new comes when it is back.`);
+      onTrouble(`${cause.message} Updates resume when it is reachable again.`);
     }
     await rest(restAfter(everyMs, Date.now() - began), signal);
   }

@@ -195,9 +195,9 @@ function Page({ view }: { view: View }) {
     case "unknown":
       return (
         <>
-          <h1>Not found</h1>
+          <h1>Page not found</h1>
           <p>
-            There is no page {view.path}. <Link to={{ page: "dashboard" }}>To the dashboard</Link>
+            No page exists at {view.path}. <Link to={{ page: "dashboard" }}>Go to the dashboard</Link>
           </p>
         </>
       );

@@ -27,12 +27,12 @@ export class Boundary extends Component<BoundaryProps, { readonly problem?: stri
     if (this.state.problem === undefined) return this.props.children;
     return (
       <>
-        <h1>This page cannot be shown</h1>
+        <h1>Cannot show this page</h1>
         <p className="problem" role="alert">
-          Either the master does not answer now, or it was upgraded since this window was opened. ({this.state.problem})
+          The master cannot be reached, or it was upgraded after this page was opened: {this.state.problem}
         </p>
         <button type="button" className="primary" onClick={() => location.reload()}>
-          Load again
+          Reload
         </button>
       </>
     );

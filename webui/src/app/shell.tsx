@@ -74,7 +74,7 @@ export function Shell(props: { view: View; user: User; cluster: string; onLogOut
   return (
     <div className="shell">
       <a className="skip" href="#content" onClick={() => content.current?.focus()}>
-        Skip to the page
+        Skip to content
       </a>
       <header className="side">
         <Link to={{ page: "dashboard" }} className="brand">
@@ -98,8 +98,8 @@ export function Shell(props: { view: View; user: User; cluster: string; onLogOut
           <button
             type="button"
             className="bare"
-            aria-label={dark ? "Light colours" : "Dark colours"}
-            title={dark ? "Light colours" : "Dark colours"}
+            aria-label={dark ? "Light theme" : "Dark theme"}
+            title={dark ? "Light theme" : "Dark theme"}
             onClick={() => setTheme(dark ? "light" : "dark")}
           >
             <Icon name={dark ? "sun" : "moon"} />

@@ -123,3 +123,6 @@ export function formatAge(time: number, now: number): string {
 export function count(n: number, one: string, many = `${one}s`): string {
   return `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
 }
+
+/** The text with a capital letter at its beginning, as labels have it. */
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

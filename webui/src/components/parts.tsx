@@ -107,7 +107,7 @@ export function Pick({ label, value, options, asks = false, autoFocus = false, d
   return (
     <Field label={label}>
       <select value={value} autoFocus={autoFocus} disabled={disabled} onChange={(event) => onChange(Number(event.target.value))}>
-        {asks && <option value={0}>choose …</option>}
+        {asks && <option value={0}>Select …</option>}
         {options.map(({ id, name }) => (
           <option key={id} value={id}>
             {name}
@@ -165,7 +165,7 @@ export function Loaded<T>(props: { of: Loadable<T>; what: string; title?: string
         <>
           {of.stale && (
             <p className="problem" role="status">
-              {of.stale.message} What you see may be old.
+              {of.stale.message} The data shown may be out of date.
             </p>
           )}
           {props.children(of.value)}

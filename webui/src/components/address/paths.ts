@@ -185,7 +185,7 @@ export function titleOf(view: View): string {
     case "terminal":
       return `Terminal ${view.id}`;
     case "unknown":
-      return "No such page";
+      return "Page not found";
     case "queue":
       return "Job queue";
     case "compare":

@@ -12,7 +12,7 @@ import { parseRange, type Range, rangeText, withDetail } from "./zoom";
 const shownAtFirst = 6;
 
 /** How much of the past a smoothed curve keeps. */
-const weights = [["0", "none"], ["0.6", "a little"], ["0.9", "more"], ["0.98", "much"]] as const;
+const weights = [["0", "none"], ["0.6", "low"], ["0.9", "medium"], ["0.98", "high"]] as const;
 
 /** Validations are few, and stay as they are. */
 function smoothed(chart: ChartData, weight: number): ChartData {
@@ -57,7 +57,7 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
       download("metrics.csv", "text/csv", csv(await allReports(trialIds)));
       setSaving("");
     } catch (cause) {
-      setSaving(`The table cannot be had: ${cause instanceof Error ? cause.message : String(cause)}`);
+      setSaving(`Cannot download the metrics: ${cause instanceof Error ? cause.message : String(cause)}`);
     }
   };
   const weight = weights.find(([value]) => value === smoothing)?.[0] ?? "0";
@@ -73,17 +73,17 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
       tools={
         <>
           <Choice label="Metric" value={only} options={[["", "all"], ...made.map(({ name }) => [name, name] as const)]} onChange={setOnly} />
-          <Choice label="Over" value={axis} options={possible.map((name) => [name, name] as const)} onChange={(value) => change({ x: value === "batches" ? "" : value, zoom: "" })} />
+          <Choice label="X axis" value={axis} options={possible.map((name) => [name, name] as const)} onChange={(value) => change({ x: value === "batches" ? "" : value, zoom: "" })} />
           <Choice label="Smoothing" value={weight} options={weights} onChange={setSmoothing} />
           <label className="check">
-            <input type="checkbox" checked={log !== ""} onChange={(event) => setLog(event.target.checked ? "1" : "")} /> logarithmic
+            <input type="checkbox" checked={log !== ""} onChange={(event) => setLog(event.target.checked ? "1" : "")} /> Log scale
           </label>
           {range !== undefined && (
-            <button type="button" title="A double click on a chart does the same" onClick={() => setZoom("")}>
-              Zoom out
+            <button type="button" title="Or double-click a chart" onClick={() => setZoom("")}>
+              Reset zoom
             </button>
           )}
-          <button type="button" disabled={list.length === 0 || saving === "saving"} title="All that was reported, as a table" onClick={() => void save()}>
+          <button type="button" disabled={list.length === 0 || saving === "saving"} title="All reported metrics as CSV" onClick={() => void save()}>
             CSV
           </button>
         </>
@@ -91,7 +91,7 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
     >
       <Problem text={reports.error?.message ?? (saving === "saving" ? "" : saving)} />
       {made.length === 0 && (
-        <p className="quiet">{!reports.complete ? "Loading metrics …" : live ? "Nothing reported yet." : "Nothing was reported."}</p>
+        <p className="quiet">{!reports.complete ? "Loading metrics …" : live ? "No metrics reported yet." : "No metrics were reported."}</p>
       )}
       <div className="charts">
         {shown.map((chart) => (

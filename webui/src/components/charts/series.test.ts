@@ -56,8 +56,8 @@ test("values in units are the values divided; gaps stay gaps", () => {
 });
 
 test("what is not drawn is counted as people do", () => {
-  expect(notDrawn(1)).toBe("1 value is NaN or infinite: not drawn");
-  expect(notDrawn(1200)).toBe("1,200 values are NaN or infinite: not drawn");
+  expect(notDrawn(1)).toBe("1 value is NaN or infinite and not shown");
+  expect(notDrawn(1200)).toBe("1,200 values are NaN or infinite and not shown");
 });
 
 test.each([

@@ -61,7 +61,7 @@ export const inUnits = (values: readonly Value[], unit: number): readonly Value[
   unit === 1 ? values : values.map((value) => (typeof value === "number" ? value / unit : value));
 
 /** Why some values are not in a chart. */
-export const notDrawn = (values: number): string => `${count(values, "value")} ${values === 1 ? "is" : "are"} NaN or infinite: not drawn`;
+export const notDrawn = (values: number): string => `${count(values, "value")} ${values === 1 ? "is" : "are"} NaN or infinite and not shown`;
 
 /** Reports as a table for other programs: a row each, a column for each metric, as RFC 4180 has it. */
 export function csv(reports: readonly MetricReport[]): string {

@@ -93,9 +93,9 @@ export function Dialog(props: DialogProps) {
         <Problem text={problem} />
         {leaves && !busy ? (
           <footer className="row">
-            <span role="alert">What you changed here is not saved.</span>
+            <span role="alert">You have unsaved changes.</span>
             <button type="button" className="danger" onClick={props.onClose}>
-              Throw it away
+              Discard changes
             </button>
             <button type="button" className="primary" autoFocus onClick={() => setLeaves(false)}>
               Go on

@@ -40,12 +40,12 @@ const kinds: readonly Kind[] = [
   {
     type: "EXPERIMENT",
     title: "Experiments",
-    example: "# Lies above what users say:\ninvariant_config:\n  max_restarts: 2\n# How far users may go:\nconstraints:\n  resources:\n    max_slots: 8\n  priority_limit: 30\n",
+    example: "# Overrides what users set:\ninvariant_config:\n  max_restarts: 2\n# Limits on what users may set:\nconstraints:\n  resources:\n    max_slots: 8\n  priority_limit: 30\n",
   },
   {
     type: "NTSC",
     title: "Commands, notebooks, shells and TensorBoards",
-    example: "# Lies above what users say:\ninvariant_config:\n  idle_timeout: 8h\n# How far users may go:\nconstraints:\n  resources:\n    max_slots: 1\n",
+    example: "# Overrides what users set:\ninvariant_config:\n  idle_timeout: 8h\n# Limits on what users may set:\nconstraints:\n  resources:\n    max_slots: 1\n",
   },
 ];
 
@@ -74,31 +74,31 @@ function PolicyPanel({ at, kind, where, changes }: PoliciesProps & { kind: Kind 
         changes &&
         loaded.status === "loaded" && (
           <>
-            <button type="button" aria-label={`Edit the policy: ${title}`} onClick={() => setEdits(true)}>
-              {yaml === "" ? "set a policy" : "edit"}
+            <button type="button" aria-label={`Edit policy: ${title}`} onClick={() => setEdits(true)}>
+              {yaml === "" ? "Set policy" : "Edit"}
             </button>
             {yaml !== "" && (
-              <button type="button" aria-label={`Delete the policy: ${title}`} onClick={() => setDeletes(true)}>
-                delete
+              <button type="button" aria-label={`Delete policy: ${title}`} onClick={() => setDeletes(true)}>
+                Delete
               </button>
             )}
           </>
         )
       }
     >
-      <Loaded of={loaded} what="the policy">
-        {(policy) => (policy.yaml === "" ? <p className="quiet">Nothing is fixed or limited {where}.</p> : <NumberedText text={policy.yaml} />)}
+      <Loaded of={loaded} what="policy">
+        {(policy) => (policy.yaml === "" ? <p className="quiet">No policy is set {where}.</p> : <NumberedText text={policy.yaml} />)}
       </Loaded>
       {edits && <EditPolicy at={at} kind={kind} title={title} before={yaml} onDone={reload} onClose={() => setEdits(false)} />}
       {deletes && (
         <Dialog
-          title={`Delete the policy: ${title}?`}
-          action="delete"
+          title={`Delete policy: ${title}?`}
+          action="Delete"
           danger
           onAction={() => drop(at, kind.type).then(reload)}
           onClose={() => setDeletes(false)}
         >
-          <p>What runs stays as it is. What is submitted from now on is not bound by it.</p>
+          <p>Running workloads are not affected. Workloads submitted from now on are no longer bound by this policy.</p>
         </Dialog>
       )}
     </Panel>
@@ -128,7 +128,7 @@ function EditPolicy(props: EditProps) {
       onClose={props.onClose}
     >
       <YamlField value={yaml} onChange={setYaml} />
-      <p className="quiet">It counts for what is submitted from now on, and for later changes of what was submitted before.</p>
+      <p className="quiet">Applies to workloads submitted from now on, and to later changes of existing ones.</p>
     </Dialog>
   );
 }

@@ -33,7 +33,7 @@ export function WorkspaceField({ choice: { open, value, choose } }: { choice: Wo
     <Loaded of={open} what="workspaces">
       {(list) =>
         list.length === 0 ? (
-          <p className="quiet">In no workspace you may do this.</p>
+          <p className="quiet">You do not have permission to do this in any workspace. Ask an administrator for a role.</p>
         ) : (
           <Pick label="Workspace" value={value ?? 0} options={list} onChange={choose} />
         )

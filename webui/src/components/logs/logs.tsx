@@ -27,8 +27,8 @@ export function Logs({ of, command, live }: { of: LogOf; command: string; live: 
         <SearchField
           text={query.find ?? ""}
           onSearch={(find) => change({ find })}
-          placeholder="Lines that contain …"
-          label="Lines that contain"
+          placeholder="Search logs"
+          label="Search logs"
         />
         <Choice
           label="Level"
@@ -47,7 +47,7 @@ export function Logs({ of, command, live }: { of: LogOf; command: string; live: 
             onChange={(event) => change({ rank: event.target.value })}
           />
         </label>
-        <label className="choice" title={`In the time of this browser, ${zone}`}>
+        <label className="choice" title={`In this browser's time zone, ${zone}`}>
           <span>Since</span>
           <input
             type="datetime-local"
@@ -58,10 +58,10 @@ export function Logs({ of, command, live }: { of: LogOf; command: string; live: 
         </label>
         <div className="actions">
           <button type="button" aria-pressed={from === "start"} onClick={() => change({ from: "start" })}>
-            From the start
+            From start
           </button>
           <button type="button" aria-pressed={from === "end"} onClick={() => change({ from: "", since: "" })}>
-            {follow ? "Follow" : "The end"}
+            {follow ? "Follow" : "From end"}
           </button>
         </div>
       </search>
@@ -71,16 +71,16 @@ export function Logs({ of, command, live }: { of: LogOf; command: string; live: 
         find={query.find ?? ""}
         onTop={window.moreBefore ? log.older : undefined}
         onBottom={window.moreAfter ? log.newer : undefined}
-        empty={status === "loading" ? "Loading the log …" : filtered ? "No line matches." : status === "following" ? "No lines yet." : "No lines."}
+        empty={status === "loading" ? "Loading logs …" : filtered ? "No log lines match these filters." : status === "following" ? "No log lines yet." : "No log lines."}
       />
       <Problem text={log.problem} />
       <p className="quiet row" role="status">
         <span>
-          {count(window.lines.length, "line")} here{window.moreBefore && ", older ones come when you scroll up"}
-          {window.moreAfter && ", newer ones come when you scroll down"}
+          {count(window.lines.length, "line")} here{window.moreBefore && "; scroll up for older lines"}
+          {window.moreAfter && "; scroll down for newer lines"}
         </span>
         <span>{status === "following" ? "Following." : ""}</span>
-        <span>Times are this browser's, {zone}.</span>
+        <span>Times are in this browser's time zone, {zone}.</span>
         <code>{command}</code>
       </p>
     </section>

@@ -48,7 +48,7 @@ export function RoleLabel({ assignment, where = "", removable, onRemoved }: Role
   const [asks, setAsks] = useState(false);
   const { holder, role } = assignment;
   const held = where === "" ? role.name : `${role.name} ${where}`;
-  const takes = `Take the role ${held} from ${holder.name}`;
+  const takes = `Remove role ${held} from ${holder.name}`;
   return (
     <span className="label">
       {held}
@@ -60,12 +60,12 @@ export function RoleLabel({ assignment, where = "", removable, onRemoved }: Role
       {asks && (
         <Dialog
           title={`${takes}?`}
-          action="take away"
+          action="Remove"
           danger
           onAction={() => change("remove", assignment).then(onRemoved)}
           onClose={() => setAsks(false)}
         >
-          <p>What {holder.name} started goes on. The role can be assigned again.</p>
+          <p>What {holder.name} started keeps running. You can assign the role again.</p>
         </Dialog>
       )}
     </span>
@@ -126,7 +126,7 @@ export function AssignRole({ holder: given, workspace, onDone, onClose }: Assign
       {given === undefined && choices.status === "loaded" && (
         <Field label="User or group">
           <select value={choices.value.holders.findIndex((one) => isSame(one, chosen))} autoFocus onChange={(event) => setChosen(choices.value.holders[Number(event.target.value)])}>
-            <option value={-1}>choose …</option>
+            <option value={-1}>Select …</option>
             {choices.value.holders.map(({ name, groupId }, index) => (
               <option key={index} value={index}>
                 {groupId === undefined ? name : `group ${name}`}
@@ -161,8 +161,7 @@ export function AssignRole({ holder: given, workspace, onDone, onClose }: Assign
 export function RolesDoNotCount({ rbac }: { rbac: boolean }) {
   return rbac ? null : (
     <p className="quiet">
-      Roles do not count yet: this master lets everybody see and change everything. Administrators assign them first, then the
-      master is started with <code>--authz rbac</code>.
+      Roles are not enforced: every user can see and change everything. Assign roles first, then start the master with <code>--authz rbac</code>.
     </p>
   );
 }

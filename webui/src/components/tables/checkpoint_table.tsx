@@ -29,7 +29,7 @@ export function CheckpointTable({ checkpoints, withTrial = false }: { checkpoint
         id: "uuid",
         title: "UUID",
         cell: (checkpoint) => (
-          <button type="button" className="text mono" title="Its files" onClick={() => setOpened(checkpoint)}>
+          <button type="button" className="text mono" title="Show files" onClick={() => setOpened(checkpoint)}>
             {checkpoint.uuid}
           </button>
         ),
@@ -67,7 +67,7 @@ export function CheckpointTable({ checkpoints, withTrial = false }: { checkpoint
         columns={columns}
         rowKey={({ uuid }) => uuid}
         order="-saved"
-        empty="No checkpoint has been saved yet."
+        empty="No checkpoints yet."
       />
       {opened !== undefined && <CheckpointDialog checkpoint={opened} onClose={() => setOpened(undefined)} />}
     </>
@@ -99,18 +99,18 @@ function CheckpointDialog({ checkpoint, onClose }: { checkpoint: Checkpoint; onC
           {({ models: all }) => {
             const list = all.filter(({ workspaceId, userId }) => may("EDIT_MODEL_REGISTRY", { workspace: workspaceId, owners: [userId] }));
             return list.length === 0 ? (
-              <p className="quiet">To register it, first create a model on the page Models.</p>
+              <p className="quiet">To register this checkpoint, create a model on the Models page first.</p>
             ) : (
               <div className="columns">
-                <Field label="Register as a version of">
+                <Field label="Register as a version of model">
                   <select value={model} onChange={(event) => setModel(event.target.value)}>
-                    <option value="">choose a model</option>
+                    <option value="">Select a model</option>
                     {list.map(({ name: one }) => (
                       <option key={one}>{one}</option>
                     ))}
                   </select>
                 </Field>
-                <Field label="Name of the version (may be empty)">
+                <Field label="Version name (optional)">
                   <input value={name} onChange={(event) => setName(event.target.value)} />
                 </Field>
               </div>

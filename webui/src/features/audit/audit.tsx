@@ -22,7 +22,7 @@ export function AuditPage() {
   return (
     <>
       <PageHead title="Audit log" />
-      {may("VIEW_MASTER_CONFIG") ? <AuditLog /> : <p className="quiet">Who did what is shown to administrators. Log in as one.</p>}
+      {may("VIEW_MASTER_CONFIG") ? <AuditLog /> : <p className="quiet">Only administrators can view the audit log. Log in as an administrator.</p>}
     </>
   );
 }
@@ -51,7 +51,7 @@ function AuditLog() {
       <Loaded of={shown} what="the audit log">
         {({ entries }) => (
           <>
-            {entries.length === 0 ? <p className="quiet">Nobody did such a thing in this time.</p> : <Entries entries={entries.slice(0, pageSize)} ask={ask} />}
+            {entries.length === 0 ? <p className="quiet">No entries match these filters.</p> : <Entries entries={entries.slice(0, pageSize)} ask={ask} />}
             {(cursors.length > 0 || entries.length > pageSize) && (
               <nav className="row pages" aria-label="Pages of the log">
                 <button type="button" disabled={cursors.length === 0} onClick={() => turn(cursors.slice(0, -1))}>
@@ -74,7 +74,7 @@ function Filters({ query, ask }: { query: Query; ask: (some: Query) => void }) {
   const [users] = usePolled("users", (signal) => get("/api/v1/users", {}, signal), 60_000);
   const names = users.status === "loaded" ? users.value.users.map(({ username }) => username) : [];
   const time = (label: string, name: "since" | "until") => (
-    <label className="choice" title={`In the time of this browser, ${zoneText(new Date())}`}>
+    <label className="choice" title={`In this browser's time zone, ${zoneText(new Date())}`}>
       <span>{label}</span>
       <input type="datetime-local" value={fieldOf(query[name])} onChange={(event) => ask({ [name]: timeOf(event.target.value) })} />
     </label>
@@ -100,8 +100,7 @@ function Filters({ query, ask }: { query: Query; ask: (some: Query) => void }) {
       {time("From", "since")}
       {time("to", "until")}
       <label className="check">
-        <input type="checkbox" checked={query.refused !== undefined} onChange={(event) => ask({ refused: event.target.checked ? "1" : "" })} /> refused or
-        failed only
+        <input type="checkbox" checked={query.refused !== undefined} onChange={(event) => ask({ refused: event.target.checked ? "1" : "" })} /> Denied or failed only
       </label>
     </search>
   );
@@ -113,7 +112,7 @@ function Entries({ entries, ask }: { entries: readonly Entry[]; ask: (some: Quer
       <table aria-label="Audit log">
         <thead>
           <tr>
-            {["Time", "User", "From", "Call", "About", "Outcome"].map((title) => (
+            {["Time", "User", "Address", "Request", "Object", "Result"].map((title) => (
               <th key={title} scope="col">
                 {title}
               </th>
@@ -127,7 +126,7 @@ function Entries({ entries, ask }: { entries: readonly Entry[]; ask: (some: Quer
                 <time dateTime={entry.time}>{new Date(entry.time).toLocaleString()}</time>
               </td>
               <td>
-                <button type="button" className="text" title="Only this user's" onClick={() => ask({ user: entry.username })}>
+                <button type="button" className="text" title="Show only this user" onClick={() => ask({ user: entry.username })}>
                   {entry.username}
                 </button>
                 {entry.byTask !== "" && <span className="quiet"> by task {entry.byTask}</span>}

@@ -49,6 +49,6 @@ test("a call is its method and the path that was really called", () => {
   expect(callOf({ operation: "POST /api/v1/experiments/{id}/kill", path: "/api/v1/experiments/7/kill" })).toBe("POST /api/v1/experiments/7/kill");
 });
 
-test.each([[200, "done"], [403, "not allowed"], [412, "refused"], [500, "failed"]])("%d reads %s", (status, words) => {
+test.each([[200, "done"], [403, "permission denied"], [412, "rejected"], [500, "failed"]])("%d reads %s", (status, words) => {
   expect(outcomeOf(status)).toBe(words);
 });

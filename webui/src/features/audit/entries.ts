@@ -59,6 +59,6 @@ export function viewOf(about: string): View | undefined {
 /** An answer in words. */
 export function outcomeOf(status: number): string {
   if (status < 400) return "done";
-  const words: Readonly<Record<number, string>> = { 401: "not logged in", 403: "not allowed", 404: "not found", 409: "refused", 429: "too often" };
-  return words[status] ?? (status < 500 ? "refused" : "failed");
+  const words: Readonly<Record<number, string>> = { 401: "not authenticated", 403: "permission denied", 404: "not found", 409: "conflict", 429: "rate limited" };
+  return words[status] ?? (status < 500 ? "rejected" : "failed");
 }

@@ -95,7 +95,7 @@ const poolColumns: readonly Column<ResourcePool>[] = [
 function Pools({ pools }: { pools: readonly ResourcePool[] }) {
   return (
     <Panel title="Resource pools">
-      <Table label="Resource pools" rows={pools} columns={poolColumns} rowKey={({ name }) => name} order="name" parameter="pools-by" empty="No agent has ever connected." />
+      <Table label="Resource pools" rows={pools} columns={poolColumns} rowKey={({ name }) => name} order="name" parameter="pools-by" empty="No resource pools yet. Start an agent to add one." />
     </Panel>
   );
 }
@@ -106,7 +106,7 @@ function Agents({ agents, tasks, reload }: { agents: readonly Agent[]; tasks: re
     <Panel title="Agents">
       {agents.length === 0 && (
         <p className="quiet">
-          No agent is connected. On a machine with slots: <code>det agent --master {location.origin}</code>
+          No agents are connected. To add one, run this on a machine with slots: <code>det agent --master {location.origin}</code>
         </p>
       )}
       {agents.map((agent) => (
@@ -131,17 +131,17 @@ function AgentRow({ agent, used, reload }: { agent: Agent; used: ReadonlyMap<Slo
           {slots[0]?.device.brand} · pool {agent.resourcePools.join(", ")} · {agent.addresses.join(", ")} · version {agent.version} · connected{" "}
           <Age time={agent.registeredTime} />
         </span>
-        {agent.silent && <span className="label" title="it has stopped calling the master: nothing new starts there until it does">silent</span>}
+        {agent.silent && <span className="label" title="The agent has stopped contacting the master. No new tasks start on it until it reconnects.">silent</span>}
         {agent.draining ? <span className="label">draining</span> : !agent.enabled && <span className="label">disabled</span>}
         {may("UPDATE_AGENTS") && (
           <div className="actions">
             {agent.enabled && !agent.draining ? (
               <button type="button" onClick={() => setAsks(true)}>
-                disable
+                Disable
               </button>
             ) : (
               <button type="button" onClick={() => void set("enable", false).catch((cause: unknown) => setProblem(toApiError(cause).message))}>
-                enable
+                Enable
               </button>
             )}
           </div>
@@ -177,8 +177,8 @@ function SlotBox({ slot, holder }: { slot: Slot; holder: Holder | undefined }) {
 function DisableDialog(props: { agent: Agent; onDisable: (drain: boolean) => Promise<void>; onClose: () => void }) {
   const [drain, setDrain] = useState(true);
   return (
-    <Dialog title={`Disable agent ${props.agent.id}?`} action="disable" danger onAction={() => props.onDisable(drain)} onClose={props.onClose}>
-      <p>Nothing new is started there.</p>
+    <Dialog title={`Disable agent ${props.agent.id}?`} action="Disable" danger onAction={() => props.onDisable(drain)} onClose={props.onClose}>
+      <p>No new tasks start on it.</p>
       <label className="check">
         <input type="checkbox" checked={drain} onChange={(event) => setDrain(event.target.checked)} /> what runs there may end; else it is stopped
         and goes on elsewhere

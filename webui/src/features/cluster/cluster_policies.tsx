@@ -8,8 +8,8 @@ export function ClusterPolicies() {
   return (
     <>
       <p className="quiet">
-        What administrators decide about everybody’s configurations. Workspaces may have policies of their own.
-        {!changes && " These are changed by administrators."}
+        Policies set and limit configuration values for all users. Workspaces can have policies of their own.
+        {!changes && " Only administrators can change these policies."}
       </p>
       <Policies at={{}} where="in the cluster" changes={changes} />
     </>

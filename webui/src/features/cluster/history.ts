@@ -10,7 +10,7 @@ export const groupings = [
   ["experiment_label", "label"],
   ["resource_pool", "resource pool"],
   ["agent", "agent"],
-  ["total", "nothing: in all"],
+  ["total", "nothing"],
 ] as const;
 export type Grouping = (typeof groupings)[number][0];
 

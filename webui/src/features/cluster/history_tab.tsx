@@ -30,7 +30,7 @@ const pollMs = 60_000;
 export function HistoryTab() {
   const { may } = useRights();
   if (may("VIEW_CLUSTER_USAGE")) return <Usage />;
-  return <p className="quiet">Who used what is shown to those with the role ClusterAdmin. Ask an administrator for it, or for the numbers.</p>;
+  return <p className="quiet">Usage is visible to users with the role ClusterAdmin. Ask an administrator for access.</p>;
 }
 
 function Usage() {
@@ -51,7 +51,7 @@ function Usage() {
         <Choice
           label="Last"
           value={own ? "own" : (ranges.find(([name]) => name === query.range)?.[0] ?? usualRange)}
-          options={own ? [["own", "as below"], ...ranges] : ranges}
+          options={own ? [["own", "custom"], ...ranges] : ranges}
           onChange={(name) => change({ range: name === usualRange ? "" : name, from: "", to: "", period: "" })}
         />
         <label className="choice">
@@ -85,7 +85,7 @@ function History({ csv, range, grouping }: { csv: string; range: Range; grouping
   const columns: readonly Column<Group>[] = [
     {
       id: "name",
-      title: grouping === "total" ? "In all" : named.charAt(0).toUpperCase() + named.slice(1),
+      title: grouping === "total" ? "Total" : named.charAt(0).toUpperCase() + named.slice(1),
       value: ({ name }) => name,
       cell: ({ name }) => {
         const rank = ranks.get(name) ?? 0;
@@ -111,7 +111,7 @@ function History({ csv, range, grouping }: { csv: string; range: Range; grouping
     },
     {
       id: "most",
-      title: range.period === "month" ? "Most in" : "Most on",
+      title: range.period === "month" ? "Peak in" : "Peak on",
       cell: ({ hours }) => {
         const most = Math.max(...hours);
         return `${periods[hours.indexOf(most)] ?? ""}: ${formatHours(most)}`;
@@ -122,8 +122,8 @@ function History({ csv, range, grouping }: { csv: string; range: Range; grouping
     return (
       <p className="quiet">
         {grouping === "experiment_label"
-          ? "No experiment with a label held slots in this time. Give experiments labels, or look at usage by user."
-          : "Nothing held slots in this time. Choose a longer one."}
+          ? "No labeled experiment used slots in this period. Add labels to experiments, or group by user."
+          : "No slots were used in this period. Select a longer one."}
       </p>
     );
   return (
@@ -131,20 +131,20 @@ function History({ csv, range, grouping }: { csv: string; range: Range; grouping
       <HistoryChart groups={groups} periods={periods} />
       <div className="row filters history-tools">
         <span className="quiet">
-          {formatHours(all)} slot-hours, days in UTC{grouping === "experiment_label" && "; an experiment with two labels counts for both, one without for none"}
+          {formatHours(all)} slot-hours, days in UTC{grouping === "experiment_label" && "; experiments with several labels count once for each label"}
         </span>
         <div className="actions">
-          <button type="button" title="What is shown, a row a day or month" onClick={() => download(`usage-${range.from}-${range.to}.csv`, "text/csv", historyCsv(groups, periods))}>
+          <button type="button" title="The usage shown, one row per day or month" onClick={() => download(`usage-${range.from}-${range.to}.csv`, "text/csv", historyCsv(groups, periods))}>
             CSV
           </button>
-          <a href={allocationsAddress(range)} download={`allocations-${range.from}-${range.to}.csv`} title="Every time that something held slots">
+          <a href={allocationsAddress(range)} download={`allocations-${range.from}-${range.to}.csv`} title="One row per allocation">
             CSV of every allocation
           </a>
         </div>
       </div>
       <Table label="Usage" rows={groups} columns={columns} rowKey={({ name }) => name} order="-hours" empty="" />
       <p className="quiet">
-        The same on the command line: <code>det resources aggregated {range.from} {range.to}{range.period === "month" ? " --monthly" : ""}</code>
+        On the command line: <code>det resources aggregated {range.from} {range.to}{range.period === "month" ? " --monthly" : ""}</code>
       </p>
     </>
   );

@@ -59,13 +59,13 @@ export function JobRow({ job, jobs, ordered: hasOrder, dragged, onDrag, onDrop, 
       <td>
         <StateBadge state={summary.state} />
       </td>
-      <td className="number" title="Has, of those that it wants">
+      <td className="number" title="Allocated and requested slots">
         {allocatedSlots} of {requestedSlots}
       </td>
       <td>
         <span className="quiet">{job.waitingReason}</span>{" "}
         <button type="button" className="text" aria-label={`Why does ${name} wait?`} onClick={onWhy}>
-          why?
+          Why?
         </button>
       </td>
       <td>

@@ -35,7 +35,7 @@ export function MasterLog() {
   return (
     <section aria-label="Master log">
       <Problem text={problem} />
-      {lines.length === 0 && problem === "" && <p className="quiet">{complete ? "No lines yet." : "Loading the log …"}</p>}
+      {lines.length === 0 && problem === "" && <p className="quiet">{complete ? "No log lines yet." : "Loading logs …"}</p>}
       {lines.length > 0 && (
         <>
           <pre className="code" tabIndex={0}>
@@ -48,7 +48,7 @@ export function MasterLog() {
               </Fragment>
             ))}
           </pre>
-          <p className="quiet">Times are this browser's, {zoneText(new Date())}.</p>
+          <p className="quiet">Times are in this browser's time zone, {zoneText(new Date())}.</p>
         </>
       )}
     </section>

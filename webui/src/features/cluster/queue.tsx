@@ -46,7 +46,7 @@ export function QueuePage() {
   );
 }
 
-const titles = ["", "#", "Job", "State", "Slots", "Waits because", "Progress", "Priority", "Weight", "Pool", "User", "Submitted"] as const;
+const titles = ["", "#", "Job", "State", "Slots", "Waiting reason", "Progress", "Priority", "Weight", "Pool", "User", "Submitted"] as const;
 const numbers: readonly string[] = ["#", "Slots", "Priority", "Weight"];
 
 type Change = NonNullable<Sent<"post", "/api/v1/job-queues">["body"]["updates"]>[number];

@@ -30,7 +30,7 @@ export function WhyDialog({ job, jobs, onClose }: { job: Job; jobs: readonly Job
                         Slots
                       </th>
                       <th scope="col">State</th>
-                      <th scope="col">Where, or why not</th>
+                      <th scope="col">Agents, or waiting reason</th>
                     </tr>
                   </thead>
                   <tbody>

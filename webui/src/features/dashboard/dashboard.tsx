@@ -44,8 +44,8 @@ export function Dashboard() {
           <>
             <Cards running={running} mine={mine} pools={pools} />
             <div className="columns wide">
-              <Experiments title="Active now" list={running} query={{ state: "active" }} empty="Nothing runs or waits." />
-              <Experiments title="Recently ended" list={ended} query={{ sort: "-ended" }} empty="Nothing has ended yet." />
+              <Experiments title="Active now" list={running} query={{ state: "active" }} empty="No active experiments." />
+              <Experiments title="Recently finished" list={ended} query={{ sort: "-ended" }} empty="No finished experiments yet." />
             </div>
             <Experiments
               title="My experiments"
@@ -53,7 +53,7 @@ export function Dashboard() {
               query={{ user: "me" }}
               empty={
                 <>
-                  You have no experiments yet. In a directory with a model: <code>det experiment create config.yaml .</code>
+                  You have no experiments yet. To create one, run this in the directory of your model: <code>det experiment create config.yaml .</code>
                 </>
               }
             />
@@ -154,7 +154,7 @@ function Row({ experiment: { id, name, state, progress, searcherMetric, bestTria
       </td>
       <td
         className="quiet nowrap number"
-        title={hasRun(state) ? `${over ? "ran" : "runs"} ${runTime(startTime, endTime, Date.now())}` : "submitted"}
+        title={hasRun(state) ? `${over ? "ran for" : "running for"} ${runTime(startTime, endTime, Date.now())}` : "submitted"}
       >
         <Age time={endTime ?? startTime} />
       </td>

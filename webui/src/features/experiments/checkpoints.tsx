@@ -9,7 +9,7 @@ export function Checkpoints({ id, live }: { id: number; live: boolean }) {
     <Loaded of={list} what="checkpoints">
       {(checkpoints) => (
         <>
-          {checkpoints.length === checkpointsMax && <p className="quiet">The first {checkpointsMax} are shown.</p>}
+          {checkpoints.length === checkpointsMax && <p className="quiet">Showing the first {checkpointsMax} checkpoints.</p>}
           <CheckpointTable checkpoints={checkpoints} withTrial />
         </>
       )}

@@ -53,8 +53,8 @@ export function ExperimentPage({ id, tab }: { id: number; tab: ExperimentTab }) 
           </Tabs>
           {experiment.numTrials > trials.length && tab !== "logs" && (
             <p className="quiet">
-              {trials.length.toLocaleString("en-US")} of {experiment.numTrials.toLocaleString("en-US")} trials are here:{" "}
-              <code>det experiment list-trials {id}</code> has them all.
+              Showing {trials.length.toLocaleString("en-US")} of {experiment.numTrials.toLocaleString("en-US")} trials. To list all of them, run{" "}
+              <code>det experiment list-trials {id}</code>.
             </p>
           )}
           <Content experiment={experiment} trials={trials} tab={tab} reload={reload} />

@@ -8,13 +8,13 @@ import { Link, useParameter } from "../../components/address/route";
 export function FirstLogs({ experiment, trials }: { experiment: Experiment; trials: readonly Trial[] }) {
   const [wanted, setWanted] = useParameter("trial");
   const trial = trials.find(({ id }) => String(id) === wanted) ?? trials[0];
-  if (trial === undefined) return <p className="quiet">No trial has been created yet.</p>;
+  if (trial === undefined) return <p className="quiet">No trials yet.</p>;
   return (
     <>
       {trials.length > 1 && (
         <p className="row">
           <Choice
-            label="Of trial"
+            label="Trial"
             value={String(trial.id)}
             options={trials.map(({ id, state }) => [String(id), `${id} (${stateName(state)})`] as const)}
             onChange={setWanted}

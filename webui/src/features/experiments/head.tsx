@@ -3,7 +3,7 @@ import { toApiError } from "../../api/loadable";
 import type { Experiment, Trial } from "../../api/types";
 import { Popup } from "../../components/forms/dialog";
 import { Editable } from "../../components/forms/edit";
-import { count, formatNumber, hasRun, isTerminal, runTime, stateName } from "../../components/format";
+import { capitalized, count, formatNumber, hasRun, isTerminal, runTime, stateName } from "../../components/format";
 import { labelsOf, labelsText } from "../../components/forms/labels";
 import { useRights } from "../../components/people/me";
 import { Age, Labels, Problem, Progress, StateBadge } from "../../components/parts";
@@ -52,12 +52,12 @@ export function Head({ experiment, trials, reload }: HeadProps) {
       </div>
       <p>
         <Editable what="description" value={description} may={changes} onSave={(text) => save({ description: text })}>
-          {description && description !== name ? description : <span className="quiet">no description</span>}
+          {description && description !== name ? description : <span className="quiet">No description</span>}
         </Editable>
       </p>
       <p className="quiet row">
         <span>
-          <Link to={{ page: "project", id: experiment.projectId, tab: "experiments" }} title="Its project">
+          <Link to={{ page: "project", id: experiment.projectId, tab: "experiments" }} title="Project">
             {experiment.workspaceName === experiment.projectName
               ? experiment.projectName
               : `${experiment.workspaceName} / ${experiment.projectName}`}
@@ -68,14 +68,14 @@ export function Head({ experiment, trials, reload }: HeadProps) {
           {experiment.searcherType} · {count(experiment.numTrials, "trial")}
         </span>
         {failed > 0 && (
-          <Link to={{ page: "experiment", id, tab: "trials" }} className="state bad" title="Its trials">
+          <Link to={{ page: "experiment", id, tab: "trials" }} className="state bad" title="Failed trials">
             {failed} failed
           </Link>
         )}
         <span>
           {hasRun(state) ? "started" : "submitted"} <Age time={experiment.startTime} />,{" "}
           {hasRun(state)
-            ? `${over ? "ran" : "runs"} ${runTime(experiment.startTime, experiment.endTime, Date.now())}`
+            ? `${over ? "ran for" : "running for"} ${runTime(experiment.startTime, experiment.endTime, Date.now())}`
             : stateName(state)}
         </span>
         {experiment.bestTrialId && (
@@ -96,11 +96,11 @@ export function Head({ experiment, trials, reload }: HeadProps) {
           may={changes}
           onSave={(text) => save({ labels: labelsOf(text) })}
         >
-          {labels.length > 0 ? <Labels labels={labels} /> : "no labels"}
+          {labels.length > 0 ? <Labels labels={labels} /> : "No labels"}
         </Editable>
       </p>
       {experiment.error && <Problem text={experiment.error} />}
-      {!over && experiment.waitingReason && <p className="quiet">Waits: {experiment.waitingReason}</p>}
+      {!over && experiment.waitingReason && <p className="quiet">Waiting: {experiment.waitingReason}</p>}
     </header>
   );
 }
@@ -137,7 +137,7 @@ function Buttons({ experiment, trials, reload }: HeadProps) {
   };
   const button = (action: Action) => (
     <button key={action} type="button" title={explanations[action]} disabled={busy} onClick={() => void run(action)}>
-      {action}
+      {capitalized(action)}
     </button>
   );
   const goes = changes && canGoOn(experiment);
@@ -147,31 +147,31 @@ function Buttons({ experiment, trials, reload }: HeadProps) {
       <Problem text={problem} />
       {first.map(button)}
       {creates && (
-        <button type="button" title="A new experiment with this one's files and configuration" onClick={() => setForks("fork")}>
-          fork
+        <button type="button" title="Create a new experiment with the same files and configuration" onClick={() => setForks("fork")}>
+          Fork
         </button>
       )}
       <BoardButton experimentIds={[experiment.id]} workspace={experiment.workspaceId} />
       {continued && (
-        <button type="button" title="A new experiment that begins with a checkpoint of this one" onClick={() => setForks("continue")}>
-          continue
+        <button type="button" title="Create a new experiment that starts from a checkpoint of this one" onClick={() => setForks("continue")}>
+          Continue
         </button>
       )}
       {(goes || resizable || movable || more.length > 0) && (
-      <Popup label="more">
+      <Popup label="More">
         {goes && (
-          <button type="button" title="The same trial goes on from its newest checkpoint" onClick={() => setGoesOn(true)}>
-            let it go on
+          <button type="button" title="The same trial resumes from its latest checkpoint" onClick={() => setGoesOn(true)}>
+            Resume
           </button>
         )}
         {resizable && (
-          <button type="button" title="How large the search is, slots, priority" onClick={() => setResizes(true)}>
-            {isTerminal(experiment.state) ? "extend the search" : "edit search and resources"}
+          <button type="button" title="Change the size of the search, its slots, and its priority" onClick={() => setResizes(true)}>
+            {isTerminal(experiment.state) ? "Extend search" : "Edit search and resources"}
           </button>
         )}
         {movable && (
-          <button type="button" title="To another project" onClick={() => setMoves(true)}>
-            move
+          <button type="button" title="Move to another project" onClick={() => setMoves(true)}>
+            Move
           </button>
         )}
         {more.map(button)}

@@ -17,7 +17,7 @@ export function Notes({ experiment, reload }: { experiment: Experiment; reload: 
         may={may("UPDATE_EXPERIMENT", placeOf(experiment))}
         onSave={(notes) => change(experiment.id, { notes }).then(reload)}
       >
-        {experiment.notes === "" ? <span className="quiet">Nobody has written anything yet.</span> : <p className="prose">{experiment.notes}</p>}
+        {experiment.notes === "" ? <span className="quiet">No notes yet.</span> : <p className="prose">{experiment.notes}</p>}
       </Editable>
     </Panel>
   );

@@ -40,7 +40,7 @@ export function TrialTable({ trials, metric, best, colours, order = "id" }: Tria
         rowKey={({ id }) => id}
         order={order}
         parameter="trials-by"
-        empty="No trial has been created yet."
+        empty="No trials yet."
       />
       {trials.length > shown.length && (
         <button type="button" onClick={() => setAll(true)}>

@@ -85,23 +85,23 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
           {changes && (
             <>
               <button type="button" onClick={() => void archive()}>
-                {model.archived ? "unarchive" : "archive"}
+                {model.archived ? "Unarchive" : "Archive"}
               </button>
               <button type="button" onClick={() => setMoves(true)}>
-                move
+                Move
               </button>
             </>
           )}
           {may("DELETE_MODEL_REGISTRY", placeOf(model)) && (
             <button type="button" onClick={() => setDeletes(true)}>
-              delete
+              Delete
             </button>
           )}
         </div>
       </div>
       <p>
         <Editable what="description" value={model.description} may={changes} onSave={(description) => save({ description })}>
-          {model.description || <span className="quiet">no description</span>}
+          {model.description || <span className="quiet">No description</span>}
         </Editable>
       </p>
       <p className="quiet row">
@@ -118,7 +118,7 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
           may={changes}
           onSave={(text) => save({ labels: labelsOf(text) })}
         >
-          {model.labels.length > 0 ? <Labels labels={model.labels} /> : "no labels"}
+          {model.labels.length > 0 ? <Labels labels={model.labels} /> : "No labels"}
         </Editable>
       </p>
       <Problem text={problem} />
@@ -126,12 +126,12 @@ function Head({ model, reload }: { model: Model; reload: () => void }) {
       {deletes && (
         <Dialog
           title={`Delete model ${name}?`}
-          action="delete"
+          action="Delete"
           danger
           onAction={() => remove(one, at(name)).then(() => go({ page: "models" }))}
           onClose={() => setDeletes(false)}
         >
-          <p>Its {model.numVersions} versions go, too. The checkpoints stay, but nothing protects them any more.</p>
+          <p>Its {model.numVersions} versions are deleted too. The checkpoints are kept but no longer protected from deletion.</p>
         </Dialog>
       )}
     </header>
@@ -142,7 +142,7 @@ function MoveModel({ model, onDone, onClose }: { model: Model; onDone: () => voi
   const target = useWorkspaceChoice("CREATE_MODEL_REGISTRY", model.workspaceId);
   const move = () => post("/api/v1/models/{modelName}/move", { ...at(model.name), body: { destinationWorkspaceId: target.value ?? 0 } }).then(onDone);
   return (
-    <Dialog title={`Move model ${model.name}`} action="move" disabled={target.value === undefined || target.value === model.workspaceId} onAction={move} onClose={onClose}>
+    <Dialog title={`Move model ${model.name}`} action="Move" disabled={target.value === undefined || target.value === model.workspaceId} onAction={move} onClose={onClose}>
       <WorkspaceField choice={target} />
     </Dialog>
   );
@@ -173,7 +173,7 @@ function Versions({ model, versions, reload }: Both & { reload: () => void }) {
         cell: (version) =>
           may("DELETE_MODEL_VERSION", { workspace: model.workspaceId, owners: [version.userId] }) && (
             <button type="button" className="text" aria-label={`Delete version ${version.version}`} onClick={() => setGone(version)}>
-              delete
+              Delete
             </button>
           ),
       },
@@ -188,17 +188,17 @@ function Versions({ model, versions, reload }: Both & { reload: () => void }) {
         columns={columns}
         rowKey={({ version }) => version}
         order="-version"
-        empty={`No versions yet. Register a checkpoint on its experiment's page, or: det model register-version "${model.name}" UUID`}
+        empty={`No versions yet. Register a checkpoint on the page of its experiment, or run: det model register-version "${model.name}" UUID`}
       />
       {gone !== undefined && (
         <Dialog
           title={`Delete version ${gone.version} of ${model.name}?`}
-          action="delete"
+          action="Delete"
           danger
           onAction={() => remove("/api/v1/models/{modelName}/versions/{modelVersionNum}", { path: { modelName: model.name, modelVersionNum: String(gone.version) } }).then(reload)}
           onClose={() => setGone(undefined)}
         >
-          <p>Checkpoint {gone.checkpoint.uuid} stays, but this version protects it no more.</p>
+          <p>Checkpoint {gone.checkpoint.uuid} is kept, but this version no longer protects it from deletion.</p>
         </Dialog>
       )}
     </Panel>

@@ -80,7 +80,7 @@ export function ModelList() {
             columns={columns}
             rowKey={({ id }) => id}
             order="-updated"
-            empty={search === "" ? "No models yet. A model is a name for checkpoints that are worth keeping." : "No model matches."}
+            empty={search === "" ? "No models yet. Create a model to version checkpoints worth keeping." : "No models match."}
           />
         )}
       </Loaded>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import { CopyButton } from "../../components/forms/copy_button";
+import { AnchorLink } from "./anchor_link";
 import { curlOf, type Field, fieldsOf, type Operation, type Schema, type Schemas, typeOf } from "./document";
 
 interface OperationProps {
@@ -21,7 +22,9 @@ export function OperationDetails({ operation, schemas, target }: OperationProps)
       <summary>
         <span className={`method ${method.toLowerCase()}`}>{method}</span>
         <code>{path}</code>
-        <span className="quiet">{summary}</span>
+        <span className="quiet">
+          {summary.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}
+        </span>
       </summary>
       {open && <Everything operation={operation} schemas={schemas} />}
     </details>
@@ -34,7 +37,7 @@ function Everything({ operation, schemas }: Omit<OperationProps, "target">) {
   return (
     <div className="operation-body">
       <p className="quiet">
-        <a href={`#${id}`}>Link to this operation</a>
+        <AnchorLink to={id}>Link to this operation</AnchorLink>
         {needsLogin ? "" : " · No login needed"}
       </p>
       <Fields title="Path parameters" fields={pathParameters} schemas={schemas} />

@@ -1,27 +1,16 @@
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo } from "react";
 import { getText } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { useParameter } from "../../components/address/route";
 import { SearchField } from "../../components/forms/search_field";
 import { count } from "../../components/format";
 import { Loaded, PageHead } from "../../components/parts";
+import { AnchorLink } from "./anchor_link";
+import { useAnchor } from "./anchor";
 import { type ApiDocument, byTag, found, operationsOf, type Schemas } from "./document";
 import { OperationDetails } from "./operation";
 
 const address = "/api/v1/api.swagger.json";
-
-const anchor = () => decodeURIComponent(location.hash.slice(1));
-
-/** The operation that the address names after its #. */
-function useAnchor(): string {
-  const [name, setName] = useState(anchor);
-  useEffect(() => {
-    const hear = () => setName(anchor());
-    window.addEventListener("hashchange", hear);
-    return () => window.removeEventListener("hashchange", hear);
-  }, []);
-  return name;
-}
 
 /** The reference of the REST API, from the document that this master serves. */
 export function ReferencePage() {
@@ -66,9 +55,9 @@ function Operations({ document }: { document: ApiDocument }) {
       {groups.length > 1 && (
         <nav className="legend" aria-label="Groups of operations">
           {groups.map(([tag]) => (
-            <a key={tag} href={`#${encodeURIComponent(tag)}`}>
+            <AnchorLink key={tag} to={tag}>
               {tag}
-            </a>
+            </AnchorLink>
           ))}
         </nav>
       )}

@@ -24,7 +24,7 @@ export function BoardButton({ experimentIds, workspace }: { experimentIds: reado
   return (
     <>
       <Problem text={problem} />
-      <button type="button" title="A new TensorBoard on what its trials wrote" disabled={busy} onClick={() => void start()}>
+      <button type="button" title="Open a TensorBoard on the metrics of its trials" disabled={busy} onClick={() => void start()}>
         TensorBoard
       </button>
     </>

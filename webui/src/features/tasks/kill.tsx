@@ -7,12 +7,12 @@ export function KillDialog({ task, onDone, onClose }: { task: Task; onDone: () =
   return (
     <Dialog
       title={`Kill ${kindName(task.type)} ${task.description || task.id}?`}
-      action="kill"
+      action="Kill"
       danger
       onAction={() => killTask(task).then(onDone)}
       onClose={onClose}
     >
-      <p>It ends at once. What it has not saved is lost.</p>
+      <p>It stops immediately. Unsaved work is lost.</p>
     </Dialog>
   );
 }

@@ -37,7 +37,7 @@ export function NewTask({ kind, onClose }: { kind: "notebook" | "shell"; onClose
       </Field>
       <WorkspaceField choice={workspace} />
       <div className="row">
-        <Choice label="Resource pool" value={poolThere} options={[["", "the usual one"], ...ofPlace.map((name) => [name, name] as const)]} onChange={setPool} />
+        <Choice label="Resource pool" value={poolThere} options={[["", "default"], ...ofPlace.map((name) => [name, name] as const)]} onChange={setPool} />
         {names.length > 0 && (
           <Choice label="Template" value={template} options={[["", "none"], ...names.map((name) => [name, name] as const)]} onChange={setTemplate} />
         )}

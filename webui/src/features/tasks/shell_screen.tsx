@@ -80,7 +80,7 @@ export function ShellScreen({ address, onEnd, onLeave }: ShellScreenProps) {
   return <div className="shell-screen" ref={box} />;
 }
 
-/** Connects the terminal with the shell behind the address. Closing the socket hangs the shell up; its task goes on. */
+/** Connects the terminal with the shell behind the address. Closing the socket hangs the shell up; Task details goes on. */
 function connect(address: string, terminal: Terminal, onEnd: (end: End) => void): { readonly close: () => void } {
   const socket = new WebSocket(address);
   socket.binaryType = "arraybuffer";

@@ -31,7 +31,7 @@ function Whole({ task, reload }: { task: Task; reload: () => void }) {
             <OpenLink task={task} />
             {!isOver(task) && may("UPDATE_NSC", placeOf(task)) && (
               <button type="button" onClick={() => setAsks(true)}>
-                kill
+                Kill
               </button>
             )}
           </>
@@ -59,7 +59,7 @@ function facts(task: Task): readonly (readonly [string, React.ReactNode])[] {
     ...(of.length > 0
       ? [["Shows", of.map((view) => <Link key={`${view.page}${view.id}`} to={view}>{`${view.page} ${view.id} `}</Link>)] as const]
       : []),
-    ...(task.type === "shell" && !isOver(task) ? [["In a terminal of yours", <code key="open">det shell open {task.id}</code>] as const] : []),
+    ...(task.type === "shell" && !isOver(task) ? [["In your own terminal", <code key="open">det shell open {task.id}</code>] as const] : []),
     ...(task.waitingReason && !isOver(task) ? [["Waits", task.waitingReason] as const] : []),
     ...(isOver(task) ? [["Ended", task.exitStatus] as const] : []),
   ];

@@ -19,7 +19,7 @@ export function OpenLink({ task }: { task: Task }) {
   const address = task.type === "shell" ? pathOf({ page: "terminal", id: task.id }) : task.serviceAddress;
   return (
     <a href={address} target="_blank" rel="noreferrer" aria-label={`Open ${task.description || task.id}`}>
-      open
+      Open
     </a>
   );
 }
@@ -42,7 +42,7 @@ function columns(mayKill: (task: Task) => boolean, onKill: (task: Task) => void)
           <OpenLink task={task} />{" "}
           {!isOver(task) && mayKill(task) && (
             <button type="button" className="text" aria-label={`Kill ${task.description || task.id}`} onClick={() => onKill(task)}>
-              kill
+              Kill
             </button>
           )}
         </>
@@ -86,7 +86,7 @@ export function TaskList() {
       </PageHead>
       <search className="row filters">
         <Choice label="Kind" value={kind} options={[["", "all"], ...taskKinds.map((one) => [one, kindName(one)] as const)]} onChange={setKind} />
-        <Choice label="State" value={all} options={[["", "not over"], ["yes", "all"]]} onChange={setAll} />
+        <Choice label="State" value={all} options={[["", "active"], ["yes", "all"]]} onChange={setAll} />
       </search>
       <Loaded of={list} what="tasks">
         {(tasks) => (
@@ -96,7 +96,7 @@ export function TaskList() {
             columns={shownColumns}
             rowKey={({ id }) => id}
             order="-started"
-            empty="No tasks. Notebooks and shells are started here, a TensorBoard on the page of an experiment, commands with det command run."
+            empty="No tasks. Start a notebook or shell here, a TensorBoard from an experiment, or a command with det command run."
           />
         )}
       </Loaded>

@@ -29,7 +29,7 @@ function Whole({ task }: { task: Task }) {
     setRound((n) => n + 1);
   };
   const opens = canOpen(task, me);
-  // What was on the screen stays there when its task is over.
+  // What was on the screen stays there when Task details is over.
   const opened = useRef(false);
   opened.current ||= opens;
   return (
@@ -37,7 +37,7 @@ function Whole({ task }: { task: Task }) {
       <div ref={head} tabIndex={-1}>
         <PageHead
           title={task.description || "Shell"}
-          actions={<Link to={{ page: "task", kind: "shell", id: task.id }}>its task</Link>}
+          actions={<Link to={{ page: "task", kind: "shell", id: task.id }}>Task details</Link>}
         >
           <StateBadge state={task.state} />
           {opens && <span className="quiet">Shift+Esc leaves the terminal, Ctrl+Shift+C copies</span>}
@@ -69,7 +69,7 @@ function Whole({ task }: { task: Task }) {
 }
 
 function whyNot(task: Task, allowed: boolean): string {
-  if (!allowed) return `This shell is ${task.username}'s: only who started it and administrators may use it.`;
+  if (!allowed) return `This shell is ${task.username}'s. Only its owner and administrators can use it.`;
   if (isOver(task)) return `It is over: ${task.exitStatus}`;
   return `It is not ready yet. ${task.waitingReason}`;
 }

@@ -42,19 +42,19 @@ function Whole({ template, reload }: { template: Template; reload: () => void })
           <>
             {may("UPDATE_TEMPLATES", place) && (
               <button type="button" onClick={() => setEdits(true)}>
-                edit
+                Edit
               </button>
             )}
             {may("DELETE_TEMPLATES", place) && (
               <button type="button" onClick={() => setDeletes(true)}>
-                delete
+                Delete
               </button>
             )}
           </>
         }
       />
       <p className="quiet">
-        Put it under a configuration with <code>{usage(name)}</code>
+        To use this template: <code>{usage(name)}</code>
       </p>
       <Panel
         title="Configuration"
@@ -70,12 +70,12 @@ function Whole({ template, reload }: { template: Template; reload: () => void })
       {deletes && (
         <Dialog
           title={`Delete template ${name}?`}
-          action="delete"
+          action="Delete"
           danger
           onAction={() => remove(one, at(name)).then(() => go({ page: "templates" }))}
           onClose={() => setDeletes(false)}
         >
-          <p>Experiments that were made with it stay as they are. New ones that name it are refused.</p>
+          <p>Existing experiments are not affected. New ones that name it are rejected.</p>
         </Dialog>
       )}
     </>
@@ -96,7 +96,7 @@ function EditTemplate({ template, onDone, onClose }: { template: Template; onDon
       onClose={onClose}
     >
       <YamlField value={yaml} onChange={setYaml} />
-      <p className="quiet">It counts for what is submitted from now on.</p>
+      <p className="quiet">Applies to experiments and tasks submitted from now on.</p>
     </Dialog>
   );
 }

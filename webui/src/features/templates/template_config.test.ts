@@ -13,8 +13,8 @@ test.each<[string, string | undefined]>([
   ["new", undefined],
   [" new ", undefined],
   ["Small", undefined],
-  ["  ", "It needs a name."],
-  ["small ", "There is a template small already: open it to change it."],
+  ["  ", "Enter a name."],
+  ["small ", "Template small already exists. Open it to edit it."],
 ])("the name %j beside the template small", (name, problem) => {
   expect(nameProblem(name, ["small"])).toBe(problem);
 });

@@ -21,8 +21,8 @@ export function settingsText(config: unknown): string {
 /** What is wrong with the name of a new one; undefined: nothing. The master would replace one of the same name. */
 export function nameProblem(name: string, taken: readonly string[]): string | undefined {
   const wanted = name.trim();
-  if (wanted === "") return "It needs a name.";
-  return taken.includes(wanted) ? `There is a template ${wanted} already: open it to change it.` : undefined;
+  if (wanted === "") return "Enter a name.";
+  return taken.includes(wanted) ? `Template ${wanted} already exists. Open it to edit it.` : undefined;
 }
 
 /** How one uses it on the command line. */

@@ -41,8 +41,7 @@ export function TemplateList() {
         {list.status === "loaded" && <span className="quiet">{count(all.filter(matches).length, "template")}</span>}
       </PageHead>
       <p className="quiet">
-        A template is a part of a configuration that lies under those of the experiments and tasks that name it: what they say
-        themselves goes first.
+        A template holds default configuration values. Experiments and tasks that name it use these values unless they set their own.
       </p>
       <search className="row filters">
         <input type="search" value={search} placeholder="Name" aria-label="Search by name" onChange={(event) => setSearch(event.target.value)} />
@@ -55,7 +54,7 @@ export function TemplateList() {
             columns={columns}
             rowKey={({ name }) => name}
             order="name"
-            empty={search === "" ? "No templates yet." : "No template matches."}
+            empty={search === "" ? "No templates yet." : "No templates match."}
           />
         )}
       </Loaded>

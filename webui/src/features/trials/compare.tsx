@@ -31,7 +31,7 @@ export function ComparePage() {
       </PageHead>
       {ids.length === 0 ? (
         <p className="quiet">
-          Add trials by their number, or choose experiments in the <Link to={{ page: "experiments" }}>list</Link> and compare their best.
+          Add trials by ID, or select experiments in the <Link to={{ page: "experiments" }}>list</Link> and compare their best trials.
         </p>
       ) : (
         <Loaded of={loaded} what="trials">
@@ -53,7 +53,7 @@ function NotFound({ list, onRemove }: { list: readonly Missing[]; onRemove: (id:
     <p key={id} className="problem" role="alert">
       {why}{" "}
       <button type="button" className="text" aria-label={`Remove trial ${id}`} onClick={() => onRemove(id)}>
-        remove
+        Remove
       </button>
     </p>
   ));
@@ -69,7 +69,7 @@ function AddTrial({ onAdd }: { onAdd: (id: number) => void }) {
   };
   return (
     <form className="row" onSubmit={add}>
-      <input value={text} inputMode="numeric" placeholder="Number of a trial" aria-label="Number of a trial" onChange={(e) => setText(e.target.value)} />
+      <input value={text} inputMode="numeric" placeholder="Trial ID" aria-label="Trial ID" onChange={(e) => setText(e.target.value)} />
       <button type="submit">Add</button>
     </form>
   );
@@ -92,7 +92,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
         first={list[0]?.experiment.searcherMetric ?? ""}
         colour={({ trialId }) => colours.get(trialId) ?? restColour}
       />
-      <Panel title="Beside each other">
+      <Panel title="Comparison">
         <div className="table">
           <table aria-label="Compared trials">
             <thead>

@@ -31,7 +31,7 @@ test("each environment has its sections, and what is unknown is left out", () =>
     git: {},
   });
   expect(sections).toEqual([
-    { title: "Origin", rows: [["Trial seed", "7"]] },
+    { title: "Source", rows: [["Trial seed", "7"]] },
     {
       title: "Run 2, 3",
       rows: [
@@ -40,7 +40,7 @@ test("each environment has its sections, and what is unknown is left out", () =>
         ["GPU 0", "H100, 2.0 KB"],
       ],
     },
-    { title: "Switches", rows: [["cudnn benchmark", "false"]] },
+    { title: "Settings", rows: [["cudnn benchmark", "false"]] },
     {
       title: "Packages",
       rows: [

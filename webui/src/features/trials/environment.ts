@@ -16,7 +16,7 @@ export function environmentSections(of: TrialEnvironments): readonly Section[] {
     ["Trial seed", String(of.seeds.trial)],
     ["Experiment seed", String(of.seeds.experiment ?? "")],
   ];
-  const sections: Section[] = [{ title: "Origin", rows: whole.filter(([, value]) => value !== "") }];
+  const sections: Section[] = [{ title: "Source", rows: whole.filter(([, value]) => value !== "") }];
   for (const { environment, found } of of.environments) {
     const runs = [...new Set(found.map(({ runId }) => runId))].sort((a, b) => a - b).join(", ");
     const { gpus = [], memory_bytes: memory, ...hardware } = environment.hardware ?? {};
@@ -30,7 +30,7 @@ export function environmentSections(of: TrialEnvironments): readonly Section[] {
         ...present(environment.versions ?? {}),
       ],
     });
-    sections.push({ title: "Switches", rows: [...present(environment.switches ?? {}), ...present(environment.variables ?? {})] });
+    sections.push({ title: "Settings", rows: [...present(environment.switches ?? {}), ...present(environment.variables ?? {})] });
     sections.push({ title: "Packages", rows: (environment.packages ?? []).map(splitPackage) });
   }
   return sections.filter(({ rows }) => rows.length > 0);

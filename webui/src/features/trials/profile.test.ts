@@ -25,11 +25,11 @@ test("what machines and devices measure becomes a chart each, over seconds since
     "2026-01-01T00:00:00Z",
   );
   expect(made.map(({ name }) => name)).toEqual([
-    "CPU in use, %",
-    "GPU in use, %",
+    "CPU utilization, %",
+    "GPU utilization, %",
     "Memory free, GiB",
-    "Disk full, %",
-    "Disk operations a second",
+    "Disk used, %",
+    "Disk operations per second",
     "disk: latency",
   ]);
   const [cpu, gpu, memory, disk] = made;

@@ -12,16 +12,16 @@ const mib = 2 ** 20;
 
 /** How what it measures is called and counted here; other names stay as they are. */
 const known: Readonly<Record<string, { readonly title: string; readonly unit: number }>> = {
-  cpu_util_simple: { title: "CPU in use, %", unit: 1 },
-  gpu_util: { title: "GPU in use, %", unit: 1 },
+  cpu_util_simple: { title: "CPU utilization, %", unit: 1 },
+  gpu_util: { title: "GPU utilization, %", unit: 1 },
   gpu_free_memory: { title: "GPU memory free, GiB", unit: gib },
   memory_free: { title: "Memory free, GiB", unit: gib },
-  disk_util: { title: "Disk full, %", unit: 1 },
-  disk_iops: { title: "Disk operations a second", unit: 1 },
-  disk_throughput_read: { title: "Disk read, MiB a second", unit: mib },
-  disk_throughput_write: { title: "Disk written, MiB a second", unit: mib },
-  net_throughput_recv: { title: "Network received, MiB a second", unit: mib },
-  net_throughput_sent: { title: "Network sent, MiB a second", unit: mib },
+  disk_util: { title: "Disk used, %", unit: 1 },
+  disk_iops: { title: "Disk operations per second", unit: 1 },
+  disk_throughput_read: { title: "Disk read, MiB/s", unit: mib },
+  disk_throughput_write: { title: "Disk written, MiB/s", unit: mib },
+  net_throughput_recv: { title: "Network received, MiB/s", unit: mib },
+  net_throughput_sent: { title: "Network sent, MiB/s", unit: mib },
 };
 
 interface Leaf {

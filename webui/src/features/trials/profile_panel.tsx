@@ -20,7 +20,7 @@ export function ProfilePanel({ id, startTime, live }: { id: number; startTime: s
     () => live,
   );
   return (
-    <Loaded of={loaded} what="what the profiler measured">
+    <Loaded of={loaded} what="profiler data">
       {(reports) => <Charts reports={reports} startTime={startTime} live={live} />}
     </Loaded>
   );
@@ -31,8 +31,7 @@ function Charts({ reports, startTime, live }: { reports: readonly MetricReport[]
   if (made.length === 0)
     return (
       <p className="quiet">
-        {live ? "The profiler has not measured anything yet." : "The profiler was not on."} A script turns it on with <code>context.profiler.on()</code>: it
-        then measures processors, memory, disks and network each second, and reports each ten.
+        {live ? "No profiler data yet." : "The profiler was not enabled."} To enable it, call <code>context.profiler.on()</code>in the training script. It samples CPU, GPU, memory, disk, and network every second.
       </p>
     );
   return (

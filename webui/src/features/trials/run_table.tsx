@@ -26,7 +26,7 @@ export function RunTable({ id, batches, live, config }: RunTableProps) {
       { id: "agent", title: "Agent", value: ({ agent }) => agent, cell: ({ agent }) => agent },
       {
         id: "from",
-        title: "Began from",
+        title: "Resumed from",
         cell: ({ from, saidFrom }) =>
           from === undefined ? (
             saidFrom === undefined ? "the beginning" : `batch ${saidFrom}`
@@ -45,9 +45,9 @@ export function RunTable({ id, batches, live, config }: RunTableProps) {
     <Loaded of={list} what="runs">
       {(runs) => (
         <>
-          <Table label="Runs" rows={runs} columns={columns} rowKey={({ run }) => run} order="run" empty="It has not started yet." />
+          <Table label="Runs" rows={runs} columns={columns} rowKey={({ run }) => run} order="run" empty="No runs yet." />
           <p className="quiet">
-            What a run reported beyond the checkpoint from which the next one went on is replaced by what that one reports.
+            Metrics that a run reported after its last checkpoint are replaced by those of the next run.
           </p>
           {runs.length > 0 && <Proof id={id} runs={runs} live={live} ofClass={isClass(entrypointOf(config))} />}
         </>
@@ -63,8 +63,8 @@ const entrypointOf = (config: unknown) =>
 function Proof({ id, runs, live, ofClass }: { id: number; runs: readonly Run[]; live: boolean; ofClass: boolean }) {
   const [loaded] = usePolled(`environment ${id}`, async (signal) => (await get("/api/v1/trials/{trialId}/environment", { path: { trialId: id } }, signal)) as TrialEnvironments, 5000, () => live);
   return (
-    <Panel title="Proof of exact resume">
-      <Loaded of={loaded} what="what the runs ran in">
+    <Panel title="Exact resume">
+      <Loaded of={loaded} what="environments">
         {(environments) => (
           <ul className="proof">
             {exactness(runs, environments, ofClass).map((check) => (
@@ -74,15 +74,14 @@ function Proof({ id, runs, live, ofClass }: { id: number; runs: readonly Run[]; 
         )}
       </Loaded>
       <p className="quiet">
-        Where all of this holds, the trial ends with the same weights and metrics, to the last bit, as if it had never been interrupted: on processors
-        always, on GPUs with deterministic kernels.
+        If all checks pass, the trial ends with the same weights and metrics, bit for bit, as without interruption: on CPUs always, on GPUs with deterministic kernels.
       </p>
     </Panel>
   );
 }
 
 function Line({ check: { holds, text } }: { check: Check }) {
-  const [tone, word] = holds === undefined ? ["waiting", "not known"] : holds ? ["good", "holds"] : ["bad", "does not hold"];
+  const [tone, word] = holds === undefined ? ["waiting", "unknown"] : holds ? ["good", "passes"] : ["bad", "fails"];
   return (
     <li>
       <span className={`state ${tone}`}>{word}</span> {text}

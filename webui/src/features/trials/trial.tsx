@@ -89,27 +89,27 @@ function Head({ trial, experiment, reload }: TrialWithExperiment & { reload: () 
         {trial.runnerState && !over && <span className="quiet">{trial.runnerState}</span>}
         <div className="actions">
           <Link to={{ page: "compare" }} query={{ trials: String(trial.id) }}>
-            compare
+            Compare
           </Link>
           {kills && (
-            <button type="button" title="End at once, without saving" onClick={() => setAsks(true)}>
-              kill
+            <button type="button" title="Stop immediately without saving" onClick={() => setAsks(true)}>
+              Kill
             </button>
           )}
         </div>
       </div>
       {trial.error && <Problem text={trial.error} />}
-      {trial.logPolicyMatched && <p className="quiet">Its log has matched: {trial.logPolicyMatched}</p>}
-      {!over && trial.waitingReason && <p className="quiet">Waits: {trial.waitingReason}</p>}
+      {trial.logPolicyMatched && <p className="quiet">Log policy matched: {trial.logPolicyMatched}</p>}
+      {!over && trial.waitingReason && <p className="quiet">Waiting: {trial.waitingReason}</p>}
       {asks && (
         <Dialog
           title={`Kill trial ${trial.id}?`}
-          action="kill"
+          action="Kill"
           danger
           onAction={() => killTrial(trial.id).then(reload)}
           onClose={() => setAsks(false)}
         >
-          <p>It ends at once, without saving. The other trials of experiment {experiment.id} go on.</p>
+          <p>The trial stops immediately without saving. Other trials of experiment {experiment.id} go on.</p>
         </Dialog>
       )}
     </header>
@@ -131,7 +131,7 @@ function Overview({ trial, experiment, live }: TrialWithExperiment & { live: boo
               ["Batches", `${trial.totalBatchesProcessed}${target}`],
               [`Best ${experiment.searcherMetric}`, trial.searcherMetricValue === undefined || trial.searcherMetricValue === null ? "none yet" : formatNumber(trial.searcherMetricValue)],
               ["Started", <Age key="started" time={trial.startTime} />],
-              ["Time", runTime(trial.startTime, trial.endTime, Date.now())],
+              ["Duration", runTime(trial.startTime, trial.endTime, Date.now())],
               ["Restarts", String(trial.restarts)],
               ["Checkpoints", `${trial.checkpointCount ?? 0}, ${formatBytes(Number(trial.totalCheckpointSize ?? 0))}`],
               [
@@ -152,7 +152,7 @@ function Overview({ trial, experiment, live }: TrialWithExperiment & { live: boo
 
 function Hyperparameters({ of }: { of: TrialWithExperiment["trial"]["hparams"] }) {
   const rows = flatten(of);
-  return rows.length === 0 ? <p className="quiet">It has none.</p> : <Pairs rows={rows} />;
+  return rows.length === 0 ? <p className="quiet">No hyperparameters.</p> : <Pairs rows={rows} />;
 }
 
 function Checkpoints({ id, live }: { id: number; live: boolean }) {

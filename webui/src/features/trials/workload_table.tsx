@@ -31,7 +31,7 @@ export function WorkloadTable({ id, live }: { id: number; live: boolean }) {
     <Loaded of={loaded} what="workloads">
       {({ workloads, pagination }) => {
         const total = pagination.total ?? 0;
-        if (total === 0 && only === undefined) return <p className="quiet">Nothing has been done yet.</p>;
+        if (total === 0 && only === undefined) return <p className="quiet">No workloads yet.</p>;
         return (
           <>
             <div className="row filters">

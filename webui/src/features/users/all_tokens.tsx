@@ -24,15 +24,15 @@ export function AllTokens() {
   const { may } = useRights();
   const [over, setOver] = useParameter("over");
   const [list, reload] = usePolled(`all tokens ${over}`, (signal) => load(over !== "", signal), 10_000);
-  if (!may("ADMINISTRATE_TOKEN")) return <p className="quiet">Access tokens of others are managed by administrators. Your own are in the settings.</p>;
+  if (!may("ADMINISTRATE_TOKEN")) return <p className="quiet">Only administrators can manage access tokens of other users. Your own are in Settings.</p>;
   return (
     <>
       <search className="row filters">
-        <Choice label="Revoked and ended" value={over} options={[["", "no"], ["yes", "yes"]]} onChange={setOver} />
+        <Choice label="Show revoked and expired" value={over} options={[["", "no"], ["yes", "yes"]]} onChange={setOver} />
       </search>
       <Loaded of={list} what="access tokens">
         {({ tokens, owners }) => (
-          <TokenTable tokens={tokens} owners={owners} onRevoked={reload} empty="None. Who needs one for a program makes it in the settings." />
+          <TokenTable tokens={tokens} owners={owners} onRevoked={reload} empty="No access tokens. Create one in Settings." />
         )}
       </Loaded>
     </>

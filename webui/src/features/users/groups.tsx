@@ -38,12 +38,12 @@ export function Groups() {
       { id: "delete", title: "", cell: button("delete", (name) => `Delete ${name}`) },
     ];
   }, []);
-  if (!may("ADMINISTRATE_USER")) return <p className="quiet">Groups are managed by administrators. Log in as one.</p>;
+  if (!may("ADMINISTRATE_USER")) return <p className="quiet">Only administrators can manage groups. Log in as an administrator.</p>;
   const close = () => setOpened(undefined);
   return (
     <>
       <div className="row filters">
-        <p className="quiet">The users of a group have its roles, beside their own.</p>
+        <p className="quiet">Members of a group have its roles in addition to their own.</p>
         <div className="actions">
           <button type="button" className="primary" onClick={() => setCreates(true)}>
             New group
@@ -71,12 +71,12 @@ export function Groups() {
       {opened?.what === "delete" && (
         <Dialog
           title={`Delete group ${opened.found.group.name}?`}
-          action="delete"
+          action="Delete"
           danger
           onAction={() => remove("/api/v1/groups/{groupId}", { path: { groupId: opened.found.group.groupId } }).then(reload)}
           onClose={close}
         >
-          <p>{count(opened.found.numMembers, "user")} of it will have the roles no more that came with it.</p>
+          <p>{count(opened.found.numMembers, "user")} in it lose the roles of the group.</p>
         </Dialog>
       )}
     </>
@@ -137,13 +137,13 @@ function GroupMembers({ group, onDone, onClose }: { group: Pick<Group, "groupId"
       <Loaded of={loaded} what="members">
         {({ members, others }) => (
           <>
-            {members.length === 0 && <p className="quiet">Nobody is in it.</p>}
+            {members.length === 0 && <p className="quiet">No members.</p>}
             <ul className="subjects" aria-label={`Members of ${name}`}>
               {members.map(({ id, username }) => (
                 <li key={id}>
                   <span className="label">
                     {username}
-                    <button type="button" className="text" aria-label={`Take ${username} out of ${name}`} onClick={() => change({ removeUsers: [id] })}>
+                    <button type="button" className="text" aria-label={`Remove ${username} from ${name}`} onClick={() => change({ removeUsers: [id] })}>
                       ×
                     </button>
                   </span>
@@ -151,7 +151,7 @@ function GroupMembers({ group, onDone, onClose }: { group: Pick<Group, "groupId"
               ))}
             </ul>
             <Pick
-              label="Put a user in"
+              label="Add a user"
               asks
               value={0}
               options={others.map(({ id, username }) => ({ id, name: username }))}

@@ -42,7 +42,7 @@ export function RolesOf({ holder, onClose }: { holder: Holder; onClose: () => vo
         <Loaded of={loaded} what="roles">
           {({ assignments: all, names }) =>
             all.length === 0 ? (
-              <p className="quiet">{name} has no role.</p>
+              <p className="quiet">{name} has no roles.</p>
             ) : (
               <ul className="subjects" aria-label={`Roles of ${name}`}>
                 {all.map((assignment) => (

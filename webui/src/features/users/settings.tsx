@@ -19,9 +19,9 @@ export function SettingsPage() {
       <div className="columns">
         <Panel title="Appearance">
           <Choice
-            label="Colours"
+            label="Theme"
             value={theme}
-            options={[["system", "as the system"], ["light", "light"], ["dark", "dark"]]}
+            options={[["system", "system"], ["light", "light"], ["dark", "dark"]]}
             onChange={setTheme}
           />
         </Panel>
@@ -71,7 +71,7 @@ function Password({ userId }: { userId: number }) {
       <Field label="New password">
         <input type="password" value={password} autoComplete="new-password" required onChange={(event) => setPassword(event.target.value)} />
       </Field>
-      <Field label="Again">
+      <Field label="Repeat password">
         <input type="password" value={again} autoComplete="new-password" required onChange={(event) => setAgain(event.target.value)} />
       </Field>
       <button type="submit">Change password</button>

@@ -23,11 +23,11 @@ export function TokenTable({ tokens, owners, empty, onRevoked }: TokenTableProps
     return [
       { id: "id", title: "ID", number: true, value: ({ id }) => id, cell: ({ id }) => id },
       ...(owners === undefined ? [] : [{ id: "user", title: "User", value: owner, cell: owner }]),
-      { id: "description", title: "For", value: ({ description }) => description, cell: ({ description }) => description },
-      { id: "created", title: "Made", value: ({ createdAt }) => Date.parse(createdAt), cell: ({ createdAt }) => <Age time={createdAt} /> },
+      { id: "description", title: "Description", value: ({ description }) => description, cell: ({ description }) => description },
+      { id: "created", title: "Created", value: ({ createdAt }) => Date.parse(createdAt), cell: ({ createdAt }) => <Age time={createdAt} /> },
       {
         id: "expiry",
-        title: "Ends",
+        title: "Expires",
         value: ({ expiry }) => Date.parse(expiry),
         cell: ({ expiry }) => (Date.parse(expiry) > Date.UTC(2200, 0) ? "never" : <time dateTime={expiry}>{new Date(expiry).toLocaleDateString()}</time>),
       },
@@ -36,10 +36,10 @@ export function TokenTable({ tokens, owners, empty, onRevoked }: TokenTableProps
         title: "",
         cell: (token) =>
           isOver(token) ? (
-            <span className="quiet">{token.revoked ? "revoked" : "ended"}</span>
+            <span className="quiet">{token.revoked ? "revoked" : "expired"}</span>
           ) : (
             <button type="button" className="text" aria-label={`Revoke token ${token.id}`} onClick={() => setRevoked(token)}>
-              revoke
+              Revoke
             </button>
           ),
       },
@@ -51,12 +51,12 @@ export function TokenTable({ tokens, owners, empty, onRevoked }: TokenTableProps
       {revoked !== undefined && (
         <Dialog
           title={`Revoke token ${revoked.id}${revoked.description === "" ? "" : `, ${revoked.description}`}?`}
-          action="revoke"
+          action="Revoke"
           danger
           onAction={() => patch("/api/v1/tokens/{tokenId}", { path: { tokenId: revoked.id }, body: { setRevoked: true } }).then(onRevoked)}
           onClose={() => setRevoked(undefined)}
         >
-          <p>It logs nobody in any more. Programs that use it are refused from now on.</p>
+          <p>Programs that use this token can no longer log in.</p>
         </Dialog>
       )}
     </>

@@ -12,8 +12,8 @@ import { TokenTable } from "./token_table";
 const lifespans = [
   ["720", "30 days"],
   ["2160", "90 days"],
-  ["8760", "a year"],
-  ["-1", "without end"],
+  ["8760", "1 year"],
+  ["-1", "never"],
 ] as const;
 
 /** The access tokens of whoever looks: with which programs log in. */
@@ -44,8 +44,8 @@ export function Tokens() {
             onRevoked={reload}
             empty={
               may("CREATE_TOKEN")
-                ? "None. A program that runs longer than a week logs in with a token of its own."
-                : "None. To make one you need the role TokenCreator: ask an administrator for it."
+                ? "No access tokens. Create one for scripts and programs that use the API."
+                : "No access tokens. To create one you need the role TokenCreator. Ask an administrator for it."
             }
           />
         )}
@@ -66,8 +66,8 @@ function NewToken({ userId, onDone, onClose }: { userId: number; onDone: () => v
   };
   if (made !== undefined)
     return (
-      <Dialog key="made" title="The new token" action="I have it" onAction={() => undefined} onClose={onClose}>
-        <p>It is shown this once: the master keeps its hash only.</p>
+      <Dialog key="made" title="The new token" action="Done" onAction={() => undefined} onClose={onClose}>
+        <p>Copy the token now. It is not shown again.</p>
         <pre className="code wrap" tabIndex={0} aria-label="The token">
           {made}
         </pre>
@@ -80,10 +80,10 @@ function NewToken({ userId, onDone, onClose }: { userId: number; onDone: () => v
   // The dialog stays until the token was seen: making it is no end of it.
   return (
     <Dialog key="ask" title="New access token" action="Create" stays onAction={create} onClose={onClose}>
-      <Field label="What it is for">
+      <Field label="Description">
         <input value={description} autoFocus onChange={(event) => setDescription(event.target.value)} />
       </Field>
-      <Field label="How long it lives">
+      <Field label="Expires after">
         <select value={hours} onChange={(event) => setHours(event.target.value)}>
           {lifespans.map(([value, text]) => (
             <option key={value} value={value}>

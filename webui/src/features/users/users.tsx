@@ -75,8 +75,8 @@ function Users() {
       },
       {
         id: "admin",
-        title: rbac ? "Flag “administrator”" : "Administrator",
-        ...(rbac ? { hint: "Does not count while roles do: assign the role ClusterAdmin" } : {}),
+        title: rbac ? "Administrator flag" : "Administrator",
+        ...(rbac ? { hint: "Not used while roles are enforced. Assign the role ClusterAdmin instead." } : {}),
         value: ({ admin }) => Number(admin),
         cell: (user) => (
           <input
@@ -108,7 +108,7 @@ function Users() {
         title: "",
         cell: (user) => (
           <button type="button" className="text" aria-label={`Set the password of ${user.username}`} onClick={() => setOpened(user)}>
-            set password
+            Set password
           </button>
         ),
       },
@@ -117,14 +117,14 @@ function Users() {
         title: "",
         cell: (user) => (
           <button type="button" className="text" aria-label={`Roles of ${user.username}`} onClick={() => setRoleful(user)}>
-            roles
+            Roles
           </button>
         ),
       },
     ];
   }, [me.id, rbac, reload]);
   if (!may("ADMINISTRATE_USER"))
-    return <p className="quiet">Users are managed by administrators. Log in as one.</p>;
+    return <p className="quiet">Only administrators can manage users. Log in as an administrator.</p>;
   return (
     <>
       <div className="row filters">
@@ -159,7 +159,7 @@ function NewUser({ onDone, onClose }: { onDone: () => void; onClose: () => void 
       <Field label="Name">
         <input value={username} required autoFocus autoComplete="off" onChange={(event) => setUsername(event.target.value)} />
       </Field>
-      <Field label="Password (empty: none yet)">
+      <Field label="Password (optional)">
         <input type="password" value={password} autoComplete="new-password" onChange={(event) => setPassword(event.target.value)} />
       </Field>
       <label className="check">
@@ -184,7 +184,7 @@ function PasswordDialog({ user, onClose }: { user: User; onClose: () => void }) 
       <Field label="New password">
         <input type="password" value={password} required autoFocus autoComplete="new-password" onChange={(event) => setPassword(event.target.value)} />
       </Field>
-      <Field label="Again">
+      <Field label="Repeat password">
         <input type="password" value={again} required autoComplete="new-password" onChange={(event) => setAgain(event.target.value)} />
       </Field>
       {again !== "" && <Problem text={problem} />}
@@ -201,7 +201,7 @@ function RenameDialog({ user, onDone, onClose }: { user: User; onDone: () => voi
       onAction={() => change(user, { displayName: name.trim() }).then(onDone)}
       onClose={onClose}
     >
-      <Field label="Display name (empty: the user's name)">
+      <Field label="Display name (empty: same as username)">
         <input value={name} autoFocus autoComplete="off" onChange={(event) => setName(event.target.value)} />
       </Field>
     </Dialog>

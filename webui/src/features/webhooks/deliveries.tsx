@@ -7,7 +7,7 @@ import { type Column, Table } from "../../components/tables/table";
 import { deliveryStates, deliveryText } from "./webhook";
 
 const columns: readonly Column<Delivery>[] = [
-  { id: "time", title: "Happened", value: ({ creationTime }) => Date.parse(creationTime), cell: ({ creationTime }) => <Age time={creationTime} /> },
+  { id: "time", title: "Time", value: ({ creationTime }) => Date.parse(creationTime), cell: ({ creationTime }) => <Age time={creationTime} /> },
   { id: "event", title: "Event", value: ({ event }) => event, cell: ({ event }) => event || "–" },
   {
     id: "state",
@@ -28,7 +28,7 @@ export function Deliveries({ webhook, onClose }: { webhook: Webhook; onClose: ()
   );
   return (
     <Dialog title={`Deliveries of ${name}`} action="OK" wide onAction={() => undefined} onClose={onClose}>
-      <p className="quiet">What waits, and the last that are over since the master was started. Tests are not among them.</p>
+      <p className="quiet">Pending deliveries, and the latest finished ones since the master started. Test deliveries are not listed.</p>
       <Loaded of={list} what="deliveries">
         {(deliveries) => (
           <Table
@@ -38,7 +38,7 @@ export function Deliveries({ webhook, onClose }: { webhook: Webhook; onClose: ()
             rowKey={({ eventId }) => eventId}
             order="-time"
             parameter="deliveries"
-            empty="None: nothing has happened that it is told of."
+            empty="No deliveries yet."
           />
         )}
       </Loaded>

@@ -29,16 +29,16 @@ export function NewWebhook({ places, everywhere, onDone, onClose }: NewWebhookPr
       <Field label="Name">
         <input value={draft.name} required autoFocus maxLength={255} onChange={(event) => set({ name: event.target.value })} />
       </Field>
-      <Field label="Address">
+      <Field label="URL">
         <input value={draft.url} type="url" required placeholder="https://" onChange={(event) => set({ url: event.target.value })} />
       </Field>
       <Field label="Type">
         <select value={draft.slack ? "slack" : "generic"} onChange={(event) => set({ slack: event.target.value === "slack" })}>
-          <option value="generic">generic: a JSON document</option>
-          <option value="slack">Slack: what its incoming webhooks show</option>
+          <option value="generic">Generic (JSON)</option>
+          <option value="slack">Slack</option>
         </select>
       </Field>
-      <Field label="Experiments of">
+      <Field label="Scope">
         <select value={draft.workspace} onChange={(event) => set({ workspace: Number(event.target.value) })}>
           {everywhere && <option value={0}>all workspaces</option>}
           {places.map(({ id, name }) => (
@@ -49,12 +49,11 @@ export function NewWebhook({ places, everywhere, onDone, onClose }: NewWebhookPr
         </select>
       </Field>
       <label className="check">
-        <input type="checkbox" checked={draft.specific} onChange={(event) => set({ specific: event.target.checked })} /> only those whose configuration
-        names it
+        <input type="checkbox" checked={draft.specific} onChange={(event) => set({ specific: event.target.checked })} /> Only experiments whose configuration names it
       </label>
       {draft.specific && <pre className="code">{integration(draft.name.trim() || "NAME")}</pre>}
       <fieldset>
-        <legend>Fires when</legend>
+        <legend>Triggers</legend>
         {endStates.map((state) => (
           <label key={state} className="check">
             <input
@@ -74,7 +73,7 @@ export function NewWebhook({ places, everywhere, onDone, onClose }: NewWebhookPr
           />{" "}
           a script calls context.alert(){draft.specific ? "" : " (of experiments that name it only)"}
         </label>
-        <Field label="a line of a log fits, once a task: regular expressions (RE2), a line each">
+        <Field label="A log line matches, once per task (RE2 regular expressions, one per line)">
           <textarea
             rows={3}
             className="mono"

@@ -31,9 +31,9 @@ test("alerts are for webhooks that experiments name", () => {
 
 test.each<[Partial<Draft>, RegExp | undefined]>([
   [{}, undefined],
-  [{ name: " " }, /needs a name/],
-  [{ url: "example.com" }, /begins with https/],
-  [{ states: [], patterns: "\n " }, /never fire/],
+  [{ name: " " }, /Enter a name/],
+  [{ url: "example.com" }, /starts with https/],
+  [{ states: [], patterns: "\n " }, /at least one trigger/],
   [{ states: [], patterns: "x" }, undefined],
   [{ states: [], alerts: true, specific: true }, undefined],
 ])("with %j it lacks %s", (some, expected) => {
@@ -44,7 +44,7 @@ test.each<[Partial<Draft>, RegExp | undefined]>([
 
 test("triggers read as sentences, also those of a newer master", () => {
   expect(triggerText({ triggerType: "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", condition: { state: "ERROR" } })).toBe("an experiment becomes error");
-  expect(triggerText({ triggerType: "TRIGGER_TYPE_TASK_LOG", condition: { regex: "a|b" } })).toBe("a log line fits a|b");
+  expect(triggerText({ triggerType: "TRIGGER_TYPE_TASK_LOG", condition: { regex: "a|b" } })).toBe("a log line matches a|b");
   expect(triggerText({ triggerType: "TRIGGER_TYPE_CUSTOM", condition: {} })).toBe("a script raises an alert");
   expect(triggerText({ triggerType: "TRIGGER_TYPE_MOON" })).toBe("TRIGGER_TYPE_MOON");
 });
@@ -59,8 +59,8 @@ test.each<[Partial<Delivery>, string]>([
   [{ state: "DELIVERY_STATE_DELIVERED", attempts: "3" }, "after 3 attempts"],
   [{ state: "DELIVERY_STATE_GIVEN_UP", attempts: "1", outcome: "it answered with status 410" }, "after 1 attempt: it answered with status 410"],
   [{ attempts: "0" }, ""],
-  [{ attempts: "2", outcome: "it answered with status 503" }, "2 attempts failed: it answered with status 503; again in 4 s"],
-  [{ attempts: "2", nextAttempt: "2026-01-02T03:04:00Z" }, "2 attempts failed; again now"],
+  [{ attempts: "2", outcome: "it answered with status 503" }, "2 attempts failed: it answered with status 503; retrying in 4 s"],
+  [{ attempts: "2", nextAttempt: "2026-01-02T03:04:00Z" }, "2 attempts failed; retrying now"],
 ])("of a delivery %o is said: %s", (some, text) => {
   const delivery: Delivery = {
     eventId: "e",

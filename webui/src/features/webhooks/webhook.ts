@@ -50,9 +50,9 @@ export function requestOf(draft: Draft) {
 
 /** Why it cannot be made yet; undefined: it can. */
 export function missing(draft: Draft): string | undefined {
-  if (draft.name.trim() === "") return "It needs a name.";
-  if (!/^https?:\/\/\S+$/.test(draft.url.trim())) return "It needs an address that begins with https:// or http://.";
-  if (requestOf(draft).triggers.length === 0) return "It would never fire: choose when.";
+  if (draft.name.trim() === "") return "Enter a name.";
+  if (!/^https?:\/\/\S+$/.test(draft.url.trim())) return "Enter a URL that starts with https:// or http://.";
+  if (requestOf(draft).triggers.length === 0) return "Select at least one trigger.";
   return undefined;
 }
 
@@ -62,7 +62,7 @@ export function triggerText({ triggerType, condition }: Trigger): string {
     case "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE":
       return `an experiment becomes ${(condition?.state ?? "").toLowerCase()}`;
     case "TRIGGER_TYPE_TASK_LOG":
-      return `a log line fits ${condition?.regex ?? ""}`;
+      return `a log line matches ${condition?.regex ?? ""}`;
     case "TRIGGER_TYPE_CUSTOM":
       return "a script raises an alert";
     default:
@@ -79,7 +79,7 @@ export function integration(name: string): string {
 export const deliveryStates: Readonly<Record<Delivery["state"], readonly [word: string, tone: string]>> = {
   DELIVERY_STATE_WAITING: ["waiting", "waiting"],
   DELIVERY_STATE_DELIVERED: ["delivered", "good"],
-  DELIVERY_STATE_GIVEN_UP: ["given up", "bad"],
+  DELIVERY_STATE_GIVEN_UP: ["failed", "bad"],
 };
 
 /** What there is to say of a delivery beside its state. */
@@ -91,5 +91,5 @@ export function deliveryText({ state, attempts: made, outcome, nextAttempt }: De
   const why = outcome === "" ? "" : `: ${outcome}`;
   if (state === "DELIVERY_STATE_GIVEN_UP") return `after ${tries}${why}`;
   const seconds = Math.ceil((Date.parse(nextAttempt ?? "") - now) / 1000);
-  return `${tries} failed${why}; again ${seconds > 0 ? `in ${seconds} s` : "now"}`;
+  return `${tries} failed${why}; retrying ${seconds > 0 ? `in ${seconds} s` : "now"}`;
 }

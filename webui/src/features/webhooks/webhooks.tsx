@@ -65,7 +65,7 @@ export function WebhookList() {
       { id: "name", title: "Name", value: ({ name }) => name, cell: ({ id, name }) => name || `webhook ${id}` },
       {
         id: "url",
-        title: "Address",
+        title: "URL",
         value: ({ url }) => url,
         cell: ({ url }) => (
           <span className="ellipsis mono" title={url}>
@@ -76,7 +76,7 @@ export function WebhookList() {
       { id: "type", title: "Type", value: ({ webhookType }) => webhookType, cell: ({ webhookType }) => (webhookType === "WEBHOOK_TYPE_SLACK" ? "Slack" : "generic") },
       {
         id: "fires",
-        title: "Fires when",
+        title: "Triggers",
         cell: ({ triggers }) => (
           <ul className="plain">
             {triggers.map((trigger, index) => (
@@ -87,7 +87,7 @@ export function WebhookList() {
       },
       {
         id: "of",
-        title: "Of",
+        title: "Scope",
         cell: ({ name, mode, workspaceId }) => {
           const place = workspaceId ? (
             <>
@@ -106,16 +106,16 @@ export function WebhookList() {
           mayEdit(rights, page?.workspaces ?? [], webhook.workspaceId ?? undefined) && (
             <span className="row">
               <button type="button" disabled={tests.get(webhook.id) === "under way"} aria-label={`Test ${webhook.name}`} onClick={() => test(webhook)}>
-                test
+                Test
               </button>
               <button type="button" aria-label={`Deliveries of ${webhook.name}`} onClick={() => setFollowed(webhook)}>
-                deliveries
+                Deliveries
               </button>
-              <button type="button" aria-label={`Change the address of ${webhook.name}`} onClick={() => setEdited(webhook)}>
-                edit
+              <button type="button" aria-label={`Change the URL of ${webhook.name}`} onClick={() => setEdited(webhook)}>
+                Edit
               </button>
               <button type="button" aria-label={`Delete ${webhook.name}`} onClick={() => setDeleted(webhook)}>
-                delete
+                Delete
               </button>
               <TestOutcome outcome={tests.get(webhook.id)} />
             </span>
@@ -138,15 +138,15 @@ export function WebhookList() {
         {page !== undefined && <span className="quiet">{count(page.webhooks.length, "webhook")}</span>}
       </PageHead>
       <p className="quiet">
-        The master posts to these addresses when something happens.
+        The master sends an HTTP POST to these URLs when a trigger fires.
         {!everywhere &&
           (places.length > 0
-            ? " You may make them for workspaces that are yours; those for all workspaces are made by administrators."
-            : " They are made by administrators, and by who owns a workspace: ask them for one.")}
+            ? " You can create webhooks for workspaces that you own. Only administrators can create them for all workspaces."
+            : " Only administrators and workspace owners can create webhooks.")}
       </p>
       <Loaded of={loaded} what="webhooks">
         {({ webhooks }) => (
-          <Table label="Webhooks" rows={webhooks} columns={columns} rowKey={({ id }) => id} order="name" empty="No webhooks yet: nobody is told of anything." />
+          <Table label="Webhooks" rows={webhooks} columns={columns} rowKey={({ id }) => id} order="name" empty="No webhooks yet." />
         )}
       </Loaded>
       {creates && <NewWebhook places={places} everywhere={everywhere} onDone={reload} onClose={() => setCreates(false)} />}
@@ -155,12 +155,12 @@ export function WebhookList() {
       {deleted !== undefined && (
         <Dialog
           title={`Delete webhook ${deleted.name}?`}
-          action="delete"
+          action="Delete"
           danger
           onAction={() => remove("/api/v1/webhooks/{id}", { path: { id: deleted.id } }).then(reload)}
           onClose={() => setDeleted(undefined)}
         >
-          <p>What is on its way to {deleted.url} is not delivered any more.</p>
+          <p>Pending deliveries to {deleted.url} are dropped.</p>
         </Dialog>
       )}
     </>
@@ -169,7 +169,7 @@ export function WebhookList() {
 
 function TestOutcome({ outcome }: { outcome: Outcome | undefined }) {
   if (outcome === undefined) return null;
-  if (outcome === "under way") return <span className="quiet">posting …</span>;
+  if (outcome === "under way") return <span className="quiet">Sending …</span>;
   if (outcome === "arrived")
     return (
       <span className="state good" role="status">
@@ -183,14 +183,14 @@ function EditWebhook({ webhook, onDone, onClose }: { webhook: Webhook; onDone: (
   const [url, setUrl] = useState(webhook.url);
   return (
     <Dialog
-      title={`Change the address of ${webhook.name}`}
+      title={`Change the URL of ${webhook.name}`}
       action="Save"
       disabled={url.trim() === "" || url.trim() === webhook.url}
       onAction={() => patch("/api/v1/webhooks/{id}", { path: { id: webhook.id }, body: { url: url.trim() } }).then(onDone)}
       onClose={onClose}
     >
-      <p className="quiet">What waits to be delivered goes to the new address, too.</p>
-      <Field label="Address">
+      <p className="quiet">Pending deliveries are sent to the new URL too.</p>
+      <Field label="URL">
         <input value={url} type="url" required autoFocus onChange={(event) => setUrl(event.target.value)} />
       </Field>
     </Dialog>

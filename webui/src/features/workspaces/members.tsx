@@ -33,7 +33,7 @@ export function Members({ workspace }: { workspace: Workspace }) {
         cell: ({ user }) => (
           <>
             {user.username} {user.displayName && <span className="quiet">{user.displayName}</span>}
-            {!user.active && <span className="label">not active</span>}
+            {!user.active && <span className="label">inactive</span>}
           </>
         ),
       },
@@ -50,7 +50,7 @@ export function Members({ workspace }: { workspace: Workspace }) {
             />
           )),
       },
-      { id: "may", title: "May", cell: ({ roles }) => <span className="quiet">{roles.map(({ summary }) => summary).join("; ")}</span> },
+      { id: "may", title: "Permissions", cell: ({ roles }) => <span className="quiet">{roles.map(({ summary }) => summary).join("; ")}</span> },
     ],
     [id, assignsRoles, reload],
   );
@@ -91,13 +91,13 @@ export function Members({ workspace }: { workspace: Workspace }) {
               columns={columns}
               rowKey={({ user }) => user.id}
               order="user"
-              empty="Nobody has a role in this workspace alone."
+              empty="No members yet. Assign a role to add a member."
             />
             {groups.length > 0 && <Table label="Groups" rows={groups} columns={groupColumns} rowKey={({ group }) => group.groupId} order="group" empty="" />}
           </>
         )}
       </Loaded>
-      <p className="quiet">Who has a role for the whole cluster may work here, too, and is not in this list.</p>
+      <p className="quiet">Users with a role for the whole cluster also have access but are not listed.</p>
       {assigns && <AssignRole workspace={{ id, name }} onDone={reload} onClose={() => setAssigns(false)} />}
     </>
   );

@@ -6,13 +6,13 @@ export function PlaceLabels({ place }: { readonly place: Deletable }) {
     <>
       {place.archived && <span className="label">archived</span>}
       {place.state === "WORKSPACE_STATE_DELETING" && (
-        <span className="label" title="It goes when the last experiment in it is gone">
+        <span className="label" title="Deleted as soon as its last experiment is deleted">
           being deleted
         </span>
       )}
       {place.state === "WORKSPACE_STATE_DELETE_FAILED" && (
         <span className="label" title={place.errorMessage}>
-          not deleted: {place.errorMessage}
+          Deletion failed: {place.errorMessage}
         </span>
       )}
     </>

@@ -54,7 +54,7 @@ export function ProjectPage({ id, tab, experiments }: ProjectPageProps) {
           </>
         )}
       </Loaded>
-      {loaded.status === "failed" && <Link to={{ page: "workspaces" }}>All workspaces that you may see</Link>}
+      {loaded.status === "failed" && <Link to={{ page: "workspaces" }}>All workspaces</Link>}
     </>
   );
 }
@@ -94,31 +94,31 @@ function Head({ project, owners, reload }: Owned & { reload: () => void }) {
         <PlaceLabels place={project} />
         <div className="actions">
           {(changes || deletes) && (
-            <Popup label="more">
+            <Popup label="More">
               {changes && (
                 <button
                   type="button"
-                  title={archived ? "It takes new experiments again" : "It takes nothing new; nothing is deleted"}
+                  title={archived ? "Accept new experiments again" : "Accept nothing new. Nothing is deleted."}
                   onClick={() => run(archived ? "unarchive" : "archive")}
                 >
-                  {archived ? "unarchive" : "archive"}
+                  {archived ? "Unarchive" : "Archive"}
                 </button>
               )}
               {changes && (
                 <button type="button" onClick={() => setAsks("move")}>
-                  move to another workspace
+                  Move to another workspace
                 </button>
               )}
               {deletes && (
                 <button type="button" onClick={() => setAsks("delete")}>
-                  delete
+                  Delete
                 </button>
               )}
             </Popup>
           )}
         </div>
       </div>
-      <p>{editable("description", description, description || (changes ? <span className="quiet">no description</span> : ""), "description")}</p>
+      <p>{editable("description", description, description || (changes ? <span className="quiet">No description</span> : ""), "description")}</p>
       <p className="quiet row">
         <span>key {editable("key", key, <span className="mono">{key}</span>, "key")}</span>
         <span>owner {project.username}</span>
@@ -135,16 +135,16 @@ function Head({ project, owners, reload }: Owned & { reload: () => void }) {
       {asks === "delete" && (
         <Dialog
           title={`Delete project ${name}?`}
-          action="delete"
+          action="Delete"
           danger
           disabled={project.numExperiments > 0}
           onAction={() => remove("/api/v1/projects/{id}", { path: { id } }).then(() => go({ page: "workspace", id: workspaceId, tab: "projects" }))}
           onClose={() => setAsks(undefined)}
         >
           {project.numExperiments > 0 ? (
-            <p>It holds {count(project.numExperiments, "experiment")}, archived ones too: delete them or move them to another project first.</p>
+            <p>It holds {count(project.numExperiments, "experiment")}, including archived ones. Delete them or move them to another project first.</p>
           ) : (
-            <p>No experiment is in it. Its notes are deleted with it.</p>
+            <p>The project has no experiments. Its notes are deleted too.</p>
           )}
         </Dialog>
       )}
@@ -158,8 +158,8 @@ function MoveProject({ project, reload, onClose }: { project: Project; reload: (
   const [list] = usePolled("open workspaces", (signal) => listWorkspaces(false, signal), 0, () => false);
   const move = () => post("/api/v1/projects/{projectId}/move", { path: { projectId: project.id }, body: { destinationWorkspaceId: target } }).then(reload);
   return (
-    <Dialog title={`Move project ${project.name} to another workspace`} action="move" disabled={target === 0} onAction={move} onClose={onClose}>
-      <p className="quiet">Its {count(project.numExperiments, "experiment")} go with it. Who has no role in the other workspace may see them no more.</p>
+    <Dialog title={`Move project ${project.name} to another workspace`} action="Move" disabled={target === 0} onAction={move} onClose={onClose}>
+      <p className="quiet">Its {count(project.numExperiments, "experiment")} move with it. Users without a role in the other workspace can no longer see them.</p>
       <Loaded of={list} what="workspaces">
         {(workspaces) => (
           <Pick label="Workspace" asks autoFocus value={target} options={workspaces.filter(({ id }) => id !== project.workspaceId)} onChange={setTarget} />

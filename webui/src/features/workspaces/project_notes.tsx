@@ -26,7 +26,7 @@ export function ProjectNotes({ project, owners, reload }: ProjectNotesProps) {
   return (
     <>
       <Problem text={problem} />
-      {notes.length === 0 && <p className="quiet">No notes yet.{immutable ? " This project cannot be changed: make one of your own." : ""}</p>}
+      {notes.length === 0 && <p className="quiet">No notes yet.{immutable ? " This project cannot be changed. Create your own project to add notes." : ""}</p>}
       {notes.map((note, index) => (
         <Note
           key={index}
@@ -71,12 +71,12 @@ function Note({ note: { name, contents }, changes, onSave, onDelete }: NoteProps
         </h2>
         <div className="actions">
           <button type="button" className="text" aria-label={`Delete the note ${title}`} onClick={onDelete}>
-            delete
+            Delete
           </button>
         </div>
       </header>
       <Editable what={`text of ${title}`} value={contents} multiline onSave={(text) => onSave({ contents: text })}>
-        {contents === "" ? <span className="quiet">Nobody has written anything yet.</span> : <p className="prose">{contents}</p>}
+        {contents === "" ? <span className="quiet">No notes yet.</span> : <p className="prose">{contents}</p>}
       </Editable>
     </section>
   );

@@ -45,7 +45,7 @@ export function WorkspacePage({ id, tab }: { id: number; tab: WorkspaceTab }) {
           </>
         )}
       </Loaded>
-      {loaded.status === "failed" && <Link to={{ page: "workspaces" }}>All workspaces that you may see</Link>}
+      {loaded.status === "failed" && <Link to={{ page: "workspaces" }}>All workspaces</Link>}
     </>
   );
 }
@@ -76,21 +76,21 @@ function Head({ workspace, reload }: { workspace: Workspace; reload: () => void 
         </h1>
         <PlaceLabels place={workspace} />
         <div className="actions">
-          <button type="button" title={pinned ? "List it by its name again" : "List it first"} onClick={() => run(pinned ? "unpin" : "pin")}>
-            {pinned ? "unpin" : "pin"}
+          <button type="button" title={pinned ? "Unpin from the top of the list" : "Pin to the top of the list"} onClick={() => run(pinned ? "unpin" : "pin")}>
+            {pinned ? "Unpin" : "Pin"}
           </button>
           {changes && (
             <button
               type="button"
-              title={archived ? "It takes new projects and experiments again" : "It takes nothing new; nothing is deleted"}
+              title={archived ? "Accept new projects and experiments again" : "Accept nothing new. Nothing is deleted."}
               onClick={() => run(archived ? "unarchive" : "archive")}
             >
-              {archived ? "unarchive" : "archive"}
+              {archived ? "Unarchive" : "Archive"}
             </button>
           )}
           {!immutable && may("DELETE_WORKSPACE", subject) && (
             <button type="button" onClick={() => setDeletes(true)}>
-              delete
+              Delete
             </button>
           )}
         </div>
@@ -106,16 +106,16 @@ function Head({ workspace, reload }: { workspace: Workspace; reload: () => void 
       {deletes && (
         <Dialog
           title={`Delete workspace ${name}?`}
-          action="delete"
+          action="Delete"
           danger
           disabled={workspace.numProjects > 0}
           onAction={() => remove("/api/v1/workspaces/{id}", { path: { id } }).then(() => go({ page: "workspaces" }))}
           onClose={() => setDeletes(false)}
         >
           {workspace.numProjects > 0 ? (
-            <p>It holds {count(workspace.numProjects, "project")}: delete them or move them to another workspace first.</p>
+            <p>It holds {count(workspace.numProjects, "project")}. Delete them or move them to another workspace first.</p>
           ) : (
-            <p>Nothing is in it. The roles that users have in it go with it.</p>
+            <p>The workspace is empty. Its role assignments are deleted too.</p>
           )}
         </Dialog>
       )}
@@ -203,10 +203,10 @@ function Projects({ workspace }: { workspace: Workspace }) {
             order="name"
             empty={
               projects.length > 0 || archived !== ""
-                ? "No project matches."
+                ? "No projects match."
                 : workspace.archived
-                  ? "Nothing open is here: the workspace is archived, and its projects with it. Choose “archived: both”."
-                  : `No projects yet.${mayCreate ? " A project holds experiments that belong together: make one with the button above." : ""}`
+                  ? "The workspace and its projects are archived. To show them, set Archived to “both”."
+                  : `No projects yet.${mayCreate ? " A project groups related experiments. Create one with New project." : ""}`
             }
           />
         )}
@@ -232,7 +232,7 @@ function NewProject({ workspace, onClose }: { workspace: Workspace; onClose: () 
       <Field label="Description">
         <input value={description} onChange={(event) => setDescription(event.target.value)} />
       </Field>
-      <Field label="Key: at most five letters and digits (empty: made from the name)">
+      <Field label="Key: up to five letters and digits (empty: derived from the name)">
         <input value={key} maxLength={5} pattern="[A-Z0-9]*" onChange={(event) => setKey(event.target.value.toUpperCase())} />
       </Field>
     </Dialog>

@@ -75,9 +75,9 @@ export function WorkspaceList() {
             order="name"
             empty={
               workspaces.length > 0 || archived !== ""
-                ? "No workspace matches."
+                ? "No workspaces match."
                 : rbac
-                  ? "You have a role in no workspace. An administrator of one can give you a role on its page “members”."
+                  ? "You have no role in any workspace. Ask a workspace administrator to add you on its Members tab."
                   : "No workspaces."
             }
           />
@@ -96,7 +96,7 @@ function NewWorkspace({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="New workspace" action="Create" disabled={name.trim() === ""} onAction={create} onClose={onClose}>
-      <p className="quiet">A workspace holds the projects of a team. You will be its owner.</p>
+      <p className="quiet">A workspace groups the projects of a team. You become its owner.</p>
       <Field label="Name">
         <input value={name} required autoFocus maxLength={80} onChange={(event) => setName(event.target.value)} />
       </Field>

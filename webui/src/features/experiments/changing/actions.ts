@@ -40,7 +40,7 @@ function stateObstacle(action: Action, { state, archived, unmanaged }: Subject):
     case "kill":
       return over || state === "STATE_DELETING" ? is : undefined;
     case "archive":
-      return !over ? `${is}, not finished` : archived ? "is archived already" : undefined;
+      return !over ? `${is}, not finished` : archived ? "is already archived" : undefined;
     case "unarchive":
       return archived ? undefined : "is not archived";
     case "delete":
@@ -50,7 +50,7 @@ function stateObstacle(action: Action, { state, archived, unmanaged }: Subject):
 
 /** Why the reader cannot do this with the experiment; undefined: she can. */
 export function obstacle(action: Action, subject: Subject, may: May): string | undefined {
-  return stateObstacle(action, subject) ?? (may(needed[action], placeOf(subject)) ? undefined : `may not be ${done[action]} by you`);
+  return stateObstacle(action, subject) ?? (may(needed[action], placeOf(subject)) ? undefined : "requires a permission that you do not have");
 }
 
 export function actions(subject: Subject, may: May): Action[] {
@@ -59,13 +59,13 @@ export function actions(subject: Subject, may: May): Action[] {
 
 /** What the action does, for those who are about to do it. */
 export const explanations: Readonly<Record<Action, string>> = {
-  pause: "Save checkpoints, give the slots back, and wait",
-  activate: "Go on from the last checkpoints",
-  cancel: "Save checkpoints, then end",
-  kill: "End at once, without saving",
-  archive: "Hide from lists; nothing is deleted",
+  pause: "Save checkpoints and release the slots until activated",
+  activate: "Resume from the last checkpoints",
+  cancel: "Save checkpoints, then stop",
+  kill: "Stop immediately without saving",
+  archive: "Hide from lists without deleting anything",
   unarchive: "Show in lists again",
-  delete: "Delete the experiment, its metrics, logs and checkpoints, for ever",
+  delete: "Permanently delete the experiment with its metrics, logs, and checkpoints",
 };
 
 /** How the action reads when it was done. */
@@ -95,9 +95,9 @@ export function planMove<T extends Pick<Experiment, "projectId" | "projectName" 
   const acts: T[] = [];
   const leaves: { item: T; why: string }[] = [];
   for (const item of chosen) {
-    if (item.projectId === project) leaves.push({ item, why: `is in ${item.projectName} already` });
+    if (item.projectId === project) leaves.push({ item, why: `is already in ${item.projectName}` });
     else if (item.state === "STATE_DELETING") leaves.push({ item, why: "is being deleted" });
-    else if (!may("UPDATE_EXPERIMENT", placeOf(item))) leaves.push({ item, why: "may not be moved by you" });
+    else if (!may("UPDATE_EXPERIMENT", placeOf(item))) leaves.push({ item, why: "requires a permission that you do not have" });
     else acts.push(item);
   }
   return { acts, leaves };

@@ -49,7 +49,7 @@ export function ForkDialog({ experiment, trials, kind, onClose }: ForkProps) {
       <div className="row">
         {kind === "continue" && from !== undefined && (
           <Choice
-            label="From the newest checkpoint of trial"
+            label="Latest checkpoint of trial"
             value={String(from.id)}
             options={starts.map(
               ({ id, searcherMetricValue, totalBatchesProcessed }) =>
@@ -63,7 +63,7 @@ export function ForkDialog({ experiment, trials, kind, onClose }: ForkProps) {
           />
         )}
         <label className="check">
-          <input type="checkbox" checked={activate} onChange={(event) => setActivate(event.target.checked)} /> start at once
+          <input type="checkbox" checked={activate} onChange={(event) => setActivate(event.target.checked)} /> Start immediately
         </label>
       </div>
       <textarea
@@ -73,7 +73,7 @@ export function ForkDialog({ experiment, trials, kind, onClose }: ForkProps) {
         spellCheck={false}
         onChange={(event) => setConfig(event.target.value)}
       />
-      <p className="quiet">The submitted files are taken over as they are.</p>
+      <p className="quiet">The new experiment uses the same submitted files.</p>
     </Dialog>
   );
 }

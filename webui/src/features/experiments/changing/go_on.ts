@@ -8,7 +8,7 @@ const takeBack: readonly string[] = ["random", "grid", "tpe", "async_halving", "
 /** Searches that go on where they were stopped. */
 const goOn: readonly string[] = [...takeBack, "sync_halving", "adaptive", "adaptive_simple"];
 
-/** Whether the master may let it go on: it is over; the master knows whether it has anything to do. */
+/** Whether the master may Resume: it is over; the master knows whether it has anything to do. */
 export function canGoOn({ state, searcherType, unmanaged }: Pick<Experiment, "state" | "searcherType" | "unmanaged">): boolean {
   if (unmanaged || !isTerminal(state) || state === "STATE_DELETED" || state === "STATE_DELETE_FAILED") return false;
   return searcherType === "single" || (state === "STATE_COMPLETED" ? takeBack : goOn).includes(searcherType);

@@ -17,27 +17,27 @@ export function GoOnDialog({ experiment, onDone, onClose }: GoOnDialogProps) {
   const searches = searcherType !== "single";
   const goOn = () => post("/api/v1/experiments/continue", { body: { id, overrideConfig: override.trim() === "" ? "{}" : override } }).then(onDone);
   return (
-    <Dialog title={`Let experiment ${id} go on`} action="Go on" onAction={goOn} onClose={onClose}>
+    <Dialog title={`Resume experiment ${id}`} action="Go on" onAction={goOn} onClose={onClose}>
       <p className="quiet">
         {searches
-          ? "The search goes on where it was: trials that were stopped, or failed, go on from their newest checkpoints; those that are complete stay."
-          : "The same trial goes on from its newest checkpoint."}{" "}
-        To begin another experiment with a checkpoint of it, use <em>continue</em>.
+          ? "The search resumes where it stopped. Stopped and failed trials resume from their latest checkpoints; completed trials stay as they are."
+          : "The same trial resumes from its latest checkpoint."}{" "}
+        To start a new experiment from one of its checkpoints, use <em>continue</em>.
       </p>
       <textarea
         className="mono"
         rows={8}
-        aria-label="What changes in its configuration (YAML)"
+        aria-label="Configuration changes (YAML)"
         value={override}
         spellCheck={false}
         autoFocus
         onChange={(event) => setOverride(event.target.value)}
       />
       <p className="quiet">
-        This lies over the configuration that it had.{" "}
+        These values override the current configuration.{" "}
         {searches
-          ? "Its searcher, its hyperparameters and its seed stay; sizes can be changed once it is active."
-          : "A trial that was completed needs a greater length."}
+          ? "The searcher, hyperparameters, and seed stay the same. You can change the size of the search once the experiment is active."
+          : "A completed trial needs a greater length."}
       </p>
     </Dialog>
   );

@@ -24,18 +24,18 @@ export function LogRetention({ experiment, trials }: { experiment: Experiment; t
   const days = kept.status === "loaded" ? kept.value : undefined;
   return (
     <>
-      {first === undefined && <span className="quiet">is said when there is a trial</span>}
+      {first === undefined && <span className="quiet">shown once there is a trial</span>}
       {first !== undefined && days !== undefined && keptText(days, Boolean(first.endTime))}
       {first !== undefined && days !== undefined && trials.length > 1 && (
-        <span className="quiet" title="A trial may have a time of its own: this is the first one's">
+        <span className="quiet" title="Retention of the first trial; other trials may have their own">
           {" "}
           (trial {first.id}; others may differ)
         </span>
       )}
       {kept.status === "failed" && <Problem text={kept.error.message} />}{" "}
       {may("UPDATE_EXPERIMENT", placeOf(experiment)) && (
-        <button type="button" className="text" onClick={() => setChanges(true)} aria-label="Change for how long logs are kept">
-          change
+        <button type="button" className="text" onClick={() => setChanges(true)} aria-label="Change log retention">
+          Change
         </button>
       )}
       {changes && <RetentionDialog experiment={experiment.id} days={days} onDone={reload} onClose={() => setChanges(false)} />}
@@ -57,25 +57,25 @@ function RetentionDialog({ experiment, days, onDone, onClose }: RetentionDialogP
   const wish = wishOf(how === "always", typed);
   return (
     <Dialog
-      title={`Keep the logs of experiment ${experiment}`}
+      title={`Log retention of experiment ${experiment}`}
       action="Save"
       disabled={"problem" in wish}
       onAction={() => ("problem" in wish ? undefined : put("/api/v1/experiments/{experimentId}/retain_logs", { path: { experimentId: experiment }, body: { numDays: wish.days } }).then(onDone))}
       onClose={onClose}
     >
       <Choice
-        label="How long"
+        label="Keep logs"
         value={how}
-        options={[["always", "as long as the experiment"], ["days", "some days after a trial's end"]]}
+        options={[["always", "until the experiment is deleted"], ["days", "for some days after a trial ends"]]}
         onChange={setHow}
       />
       {how === "days" && (
-        <Field label="Days (0: until logs are deleted next)">
+        <Field label="Days (0: until the next log cleanup)">
           <input inputMode="numeric" value={typed} onChange={(event) => setTyped(event.target.value)} />
         </Field>
       )}
       {"problem" in wish && typed !== "" && <Problem text={wish.problem} />}
-      <p className="quiet">It holds for all trials, also for those that had a time of their own. Lines that were deleted do not come back.</p>
+      <p className="quiet">Applies to all trials of the experiment. Deleted log lines cannot be restored.</p>
     </Dialog>
   );
 }

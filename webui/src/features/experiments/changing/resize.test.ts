@@ -41,10 +41,10 @@ test("a length says its unit", () => {
 });
 
 test.each([
-  [{ maxTrials: "7" }, "Trials in all is 7; it must be 8 or more."],
-  [{ maxTrials: "8.5" }, "Trials in all is “8.5”; it must be a whole number."],
-  [{ maxTrials: "" }, "Trials in all: give a number."],
-  [{ maxSlots: "1" }, "Slots at a time is 1; it must be 2 or more."],
+  [{ maxTrials: "7" }, "Total trials is 7; it must be 8 or more."],
+  [{ maxTrials: "8.5" }, "Total trials is “8.5”; it must be a whole number."],
+  [{ maxTrials: "" }, "Total trials: enter a number."],
+  [{ maxSlots: "1" }, "Maximum slots is 1; it must be 2 or more."],
   [{ priority: "100" }, "Priority is 100; it must be 99 or less."],
 ])("with %j it says: %s", (some, problem) => {
   expect(changeOf(fields, { ...typed, ...some })).toEqual({ problem });

@@ -60,24 +60,24 @@ export function sizeFields(config: unknown, state: string): Field[] {
     const trials = numberOf(member(searcher, "max_trials"));
     const { now: length, unit } = lengthOf(member(searcher, "max_length"));
     if (names.includes("max_trials"))
-      fields.push({ section: "searcher", name: "maxTrials", label: "Trials in all (can only grow)", now: trials, min: trials ?? 1, whole: true });
+      fields.push({ section: "searcher", name: "maxTrials", label: "Total trials (can only be increased)", now: trials, min: trials ?? 1, whole: true });
     if (names.includes("max_length") && length !== undefined)
       fields.push({
         section: "searcher",
         name: "maxLength",
-        label: `Length of each trial${unit === "" ? "" : ` in ${unit}`} (can only grow)`,
+        label: `Length of each trial${unit === "" ? "" : ` in ${unit}`} (can only be increased)`,
         now: length,
         min: length,
         whole: true,
       });
     const rounds = numberOf(member(searcher, "num_rounds"));
     if (names.includes("num_rounds"))
-      fields.push({ section: "searcher", name: "numRounds", label: "Rounds of the population (can only grow)", now: rounds, min: rounds ?? 1, whole: true });
+      fields.push({ section: "searcher", name: "numRounds", label: "Population rounds (can only be increased)", now: rounds, min: rounds ?? 1, whole: true });
     if (names.includes("max_concurrent_trials"))
       fields.push({
         section: "searcher",
         name: "maxConcurrentTrials",
-        label: "Trials at a time (0: no limit)",
+        label: "Concurrent trials (0: no limit)",
         now: numberOf(member(searcher, "max_concurrent_trials")),
         min: 0,
         whole: true,
@@ -90,14 +90,14 @@ export function sizeFields(config: unknown, state: string): Field[] {
       {
         section: "resources",
         name: "maxSlots",
-        label: "Slots at a time (empty: no limit)",
+        label: "Maximum slots (empty: no limit)",
         now: numberOf(member(resources, "max_slots")),
         min: perTrial,
         whole: true,
         mayBeEmpty: true,
       },
-      { section: "resources", name: "priority", label: "Priority (1 goes first, 99 last)", now: numberOf(member(resources, "priority")), min: 1, max: 99, whole: true },
-      { section: "resources", name: "weight", label: "Weight, where a pool shares by weight", now: numberOf(member(resources, "weight")), min: 0, whole: false },
+      { section: "resources", name: "priority", label: "Priority (1 is the highest, 99 the lowest)", now: numberOf(member(resources, "priority")), min: 1, max: 99, whole: true },
+      { section: "resources", name: "weight", label: "Weight (fair-share pools)", now: numberOf(member(resources, "weight")), min: 0, whole: false },
     );
   }
   return fields;
@@ -118,7 +118,7 @@ export function changeOf(fields: readonly Field[], typed: Typed): Change | { rea
     const called = label.replace(/ \(.*/, "");
     if (text === "") {
       if (now === undefined) continue;
-      if (!mayBeEmpty) return { problem: `${called}: give a number.` };
+      if (!mayBeEmpty) return { problem: `${called}: enter a number.` };
       (change[section] ??= {})[name] = null;
       continue;
     }

@@ -29,8 +29,8 @@ export function ResizeDialog({ experiment, onDone, onClose }: ResizeDialogProps)
     >
       <p className="quiet">
         {over
-          ? "It becomes active again and goes on where it ended."
-          : "Trials that run are not interrupted for this, unless they have more slots than they may then have."}
+          ? "The experiment becomes active again and continues where it ended."
+          : "Running trials are not interrupted, unless they use more slots than the new limit."}
       </p>
       {fields.map(({ name, label }, index) => (
         <Field key={name} label={label}>

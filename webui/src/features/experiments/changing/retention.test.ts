@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 import { keptText, type Wish, wishOf } from "./retention";
 
 test.each([
-  [-1, false, "as long as the experiment"],
-  [-1, true, "as long as the experiment"],
+  [-1, false, "until the experiment is deleted"],
+  [-1, true, "until the experiment is deleted"],
   [30, false, "30 days after the end"],
   [1, false, "1 day after the end"],
   [12, true, "12 more days"],
   [1, true, "1 more day"],
-  [0, true, "until logs are deleted next"],
-  [0, false, "until logs are deleted next after the end"],
+  [0, true, "until the next log cleanup"],
+  [0, false, "until the first log cleanup after the trial ends"],
 ])("%i days, ended: %s", (days, ended, text) => {
   expect(keptText(days, ended)).toBe(text);
 });

@@ -1,13 +1,13 @@
 /** For how long the logs of an experiment's trials are kept. Pure. */
 
-/** As the API says it: as long as the experiment is there. */
+/** As the API says it: until the experiment is deleted is there. */
 export const forEver = -1;
 const daysMax = 32_767;
 
 /** `days`: those that are left of a trial that has ended, else all of them. */
 export function keptText(days: number, ended: boolean): string {
-  if (days === forEver) return "as long as the experiment";
-  if (days === 0) return ended ? "until logs are deleted next" : "until logs are deleted next after the end";
+  if (days === forEver) return "until the experiment is deleted";
+  if (days === 0) return ended ? "until the next log cleanup" : "until the first log cleanup after the trial ends";
   const text = days === 1 ? "day" : "days";
   return ended ? `${days} more ${text}` : `${days} ${text} after the end`;
 }
@@ -18,6 +18,6 @@ export type Wish = { readonly days: number } | { readonly problem: string };
 export function wishOf(always: boolean, typed: string): Wish {
   if (always) return { days: forEver };
   const text = typed.trim();
-  if (!/^\d+$/.test(text) || Number(text) > daysMax) return { problem: `Days are a whole number from 0 to ${daysMax}.` };
+  if (!/^\d+$/.test(text) || Number(text) > daysMax) return { problem: `Enter a whole number of days from 0 to ${daysMax}.` };
   return { days: Number(text) };
 }

@@ -73,7 +73,7 @@ function FileText({ file: { path, content } }: { file: TarEntry }) {
       <p className="quiet">
         {path} · {formatBytes(content.length)}
       </p>
-      {text === undefined ? <p className="quiet">Not shown: too long, or no text.</p> : <NumberedText text={text} />}
+      {text === undefined ? <p className="quiet">This file is binary or too large to show. Download it to view it.</p> : <NumberedText text={text} />}
     </section>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { Experiment } from "../../../api/types";
 import { Dialog } from "../../../components/forms/dialog";
-import { count } from "../../../components/format";
+import { capitalized, count } from "../../../components/format";
 import { useRights } from "../../../components/people/me";
 import { Link } from "../../../components/address/route";
 import { act } from "../api";
@@ -24,28 +24,28 @@ export function BulkActions({ chosen, onClear, onDone }: BulkProps) {
   if (chosen.length === 0 && action === undefined && !moves) return null;
   const trials = chosen.flatMap(({ bestTrialId }) => (bestTrialId ? [bestTrialId] : []));
   return (
-    <div className="row bulk" role="group" aria-label="Actions for the chosen experiments">
-      <strong>{chosen.length} chosen</strong>
+    <div className="row bulk" role="group" aria-label="Actions for the selected experiments">
+      <strong>{chosen.length} selected</strong>
       {actionNames.map((name) => {
         const able = plan(name, chosen, may).acts.length;
         return able === 0 ? null : (
           <button key={name} type="button" title={explanations[name]} onClick={() => setAction(name)}>
-            {name} {able === chosen.length ? "" : able}
+            {capitalized(name)} {able === chosen.length ? "" : able}
           </button>
         );
       })}
       {planMove(0, chosen, may).acts.length > 0 && (
-        <button type="button" title="To another project" onClick={() => setMoves(true)}>
-          move
+        <button type="button" title="Move to another project" onClick={() => setMoves(true)}>
+          Move
         </button>
       )}
       {trials.length > 1 && (
         <Link to={{ page: "compare" }} query={{ trials: trials.join(",") }}>
-          compare their best trials
+          Compare best trials
         </Link>
       )}
       <button type="button" className="text" onClick={onClear}>
-        choose none
+        Clear selection
       </button>
       {action !== undefined && (
         <ActionDialog action={action} chosen={chosen} onDone={onDone} onClose={() => setAction(undefined)} />
@@ -70,8 +70,8 @@ export function ActionDialog({ action, chosen, onDone, onClose }: ActionDialogPr
   const { outcomes, run } = useOneByOne(done[action], onDone);
   return (
     <Dialog
-      title={`${action.charAt(0).toUpperCase()}${action.slice(1)} ${count(acts.length, "experiment")}?`}
-      action={action}
+      title={`${capitalized(action)} ${count(acts.length, "experiment")}?`}
+      action={capitalized(action)}
       danger={isDangerous(action)}
       disabled={outcomes.size > 0}
       stays={acts.length > 1}

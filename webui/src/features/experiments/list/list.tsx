@@ -87,10 +87,10 @@ export function ExperimentTable({ project }: { project?: number }) {
 }
 
 function Nothing({ query, project }: { query: Query; project: number | undefined }) {
-  if (Object.keys(query).length > 0) return <p className="quiet">No experiment matches.</p>;
+  if (Object.keys(query).length > 0) return <p className="quiet">No experiments match these filters.</p>;
   return (
     <p className="quiet">
-      {project === undefined ? "No experiments yet." : "No experiments in this project yet."} In a directory with a model:{" "}
+      {project === undefined ? "No experiments yet." : "No experiments in this project yet."} To create one, run this in the directory of your model:{" "}
       <code>det experiment create {project === undefined ? "" : `--project_id ${project} `}config.yaml .</code>
     </p>
   );
@@ -117,8 +117,8 @@ function Filters({ query, ask, total }: FiltersProps) {
       <SearchField
         text={query.search ?? ""}
         onSearch={(search) => ask({ search: search.trim() })}
-        placeholder="Number, name, description, label or user"
-        label="Search by number, name, description, label or user"
+        placeholder="ID, name, description, label, or user"
+        label="Search by ID, name, description, label, or user"
       />
       <Choice
         label="State"
@@ -196,7 +196,7 @@ function Rows({ experiments, query, change, chosen, choose }: RowsProps) {
             <th className="tight">
               <input
                 type="checkbox"
-                aria-label="Choose all on this page"
+                aria-label="Select all on this page"
                 checked={all}
                 onChange={(event) => choose(experiments, event.target.checked)}
               />
@@ -209,7 +209,7 @@ function Rows({ experiments, query, change, chosen, choose }: RowsProps) {
               <td className="tight">
                 <input
                   type="checkbox"
-                  aria-label={`Choose experiment ${experiment.id}`}
+                  aria-label={`Select experiment ${experiment.id}`}
                   checked={chosen.has(experiment.id)}
                   onChange={(event) => choose([experiment], event.target.checked)}
                 />

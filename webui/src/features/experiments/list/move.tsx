@@ -27,7 +27,7 @@ export function MoveDialog({ chosen: now, onDone, onClose }: MoveDialogProps) {
   return (
     <Dialog
       title={`Move ${count(chosen.length, "experiment")} to another project`}
-      action="move"
+      action="Move"
       disabled={started || target === 0 || acts.length === 0}
       stays={acts.length > 1}
       onAction={() => run(acts, (id) => post("/api/v1/experiments/{experimentId}/move", { path: { experimentId: id }, body: { destinationProjectId: target } }))}

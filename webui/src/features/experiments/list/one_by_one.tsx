@@ -68,8 +68,8 @@ export function Leaves({ leaves }: { leaves: readonly { readonly item: Experimen
   if (leaves.length === 0) return null;
   return (
     <>
-      <p>Left as they are:</p>
-      <ul className="subjects quiet" aria-label="Left as they are">
+      <p>Skipped:</p>
+      <ul className="subjects quiet" aria-label="Skipped">
         {leaves.map(({ item, why }) => (
           <li key={item.id}>
             <span className="number">{item.id}</span> {item.name} {why}

@@ -48,13 +48,13 @@ export function LearningCurves({ experiment, trials, space }: { experiment: Expe
       tools={
         <>
           <Choice
-            label="Coloured by"
+            label="Color by"
             value={dimension?.name ?? ""}
             options={[["", `${metric} (rank)`], ...space.dimensions.map(({ name }) => [name, name] as const)]}
             onChange={setBy}
           />
           <label className="check">
-            <input type="checkbox" checked={log !== ""} onChange={(event) => setLog(event.target.checked ? "1" : "")} /> logarithmic
+            <input type="checkbox" checked={log !== ""} onChange={(event) => setLog(event.target.checked ? "1" : "")} /> Log scale
           </label>
         </>
       }

@@ -35,7 +35,7 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
     <>
       {trials.length > 8 && (
         <p className="row quiet">
-          <Choice label="Curves of the best" value={top} options={tops.map((n) => [n, n] as const)} onChange={setTop} /> of{" "}
+          <Choice label="Show best" value={top} options={tops.map((n) => [n, n] as const)} onChange={setTop} /> of{" "}
           {trials.length} trials
         </p>
       )}
@@ -48,15 +48,15 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
       />
       <div className="columns">
         {trials.length > 1 && <Rungs rungs={rungs(trials, smaller)} metric={experiment.searcherMetric} />}
-        <Panel title="Facts">
+        <Panel title="Details">
           <Pairs
             rows={[
-              ["Searcher", `${experiment.searcherType}, ${smaller ? "least" : "greatest"} ${experiment.searcherMetric}`],
-              ["Longest training", lengthText(experiment.config)],
-              experiment.unmanaged ? ["Runs", "outside the cluster (unmanaged)"] : ["Resource pool", experiment.resourcePool],
+              ["Searcher", `${experiment.searcherType}, ${smaller ? "lowest" : "highest"} ${experiment.searcherMetric}`],
+              ["Longest trial", lengthText(experiment.config)],
+              experiment.unmanaged ? ["Execution", "outside the cluster (unmanaged)"] : ["Resource pool", experiment.resourcePool],
               ["Checkpoints", `${experiment.checkpointCount}, ${formatBytes(Number(experiment.checkpointSize))}`],
-              ["Logs are kept", <LogRetention key="logs" experiment={experiment} trials={trials} />],
-              ["Files submitted", formatBytes(experiment.modelDefinitionSize)],
+              ["Log retention", <LogRetention key="logs" experiment={experiment} trials={trials} />],
+              ["Submitted files", formatBytes(experiment.modelDefinitionSize)],
               ...(experiment.git?.commit ? ([["Git", gitText(experiment.git)]] as const) : []),
             ]}
           />
@@ -80,14 +80,14 @@ export function Rungs({ rungs: all, metric }: { rungs: readonly Rung[]; metric: 
   const most = Math.max(1, ...all.map(({ entered }) => entered));
   return (
     <Panel title="Progress of the search">
-      {all.length === 0 && <p className="quiet">No trial has been sent anywhere yet.</p>}
+      {all.length === 0 && <p className="quiet">No trials have started yet.</p>}
       {all.map(({ length, entered, reached, promoted, stopped, best }) => (
         <div key={length} className="rung">
           <span className="number">{count(length, "batch", "batches")}</span>
           <progress max={most} value={reached} aria-label={`${count(reached, "trial")} reached ${count(length, "batch", "batches")}`} />
           <span>
-            {reached} of {entered} reached{promoted > 0 && `, ${promoted} went on`}
-            {stopped > 0 && `, ${stopped} ended here`}
+            {reached} of {entered} reached{promoted > 0 && `, ${promoted} promoted`}
+            {stopped > 0 && `, ${stopped} stopped`}
             {best !== undefined && (
               <span className="quiet" title={`Best ${metric} of the trials that reached it`}>
                 {" "}

@@ -50,7 +50,7 @@ test("a move leaves out what is there already or is being deleted", () => {
   const { acts, leaves } = planMove(7, chosen, all);
   expect(acts.map(({ id }) => id)).toEqual([2]);
   expect(leaves.map(({ item, why }) => [item.id, why])).toEqual([
-    [1, "is in nets already"],
+    [1, "is already in nets"],
     [3, "is being deleted"],
   ]);
 });
@@ -62,10 +62,10 @@ test("what one may not do is not offered, and said of what is chosen with others
   expect(actions({ ...running, userId: 9 }, ann)).toEqual(["pause"]);
   const kill = plan("kill", [{ ...running, userId: 4 }, { ...running, id: 2, userId: 9 }], ann);
   expect(kill.acts.map(({ id }) => id)).toEqual([1]);
-  expect(kill.leaves.map(({ item, why }) => [item.id, why])).toEqual([[2, "may not be killed by you"]]);
+  expect(kill.leaves.map(({ item, why }) => [item.id, why])).toEqual([[2, "requires a permission that you do not have"]]);
   const nothing = () => false;
   const moves = planMove(0, [{ ...running, projectId: 7, projectName: "nets", userId: 4 }], nothing);
-  expect(moves.leaves.map(({ why }) => why)).toEqual(["may not be moved by you"]);
+  expect(moves.leaves.map(({ why }) => why)).toEqual(["requires a permission that you do not have"]);
 });
 
 test("a plain address asks for the newest experiments that are not archived", () => {

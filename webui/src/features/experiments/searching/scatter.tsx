@@ -13,10 +13,10 @@ const nameMin = 32;
 /** Texts at the ends of an axis stay within the picture. */
 const anchor = (part: number) => (part < 0.1 ? "start" : part > 0.9 ? "end" : "middle");
 
-/** The metric over each hyperparameter, a dot for each trial. */
+/** The metric by hyperparameter, a dot for each trial. */
 export function ScatterPlots({ picture }: { picture: Picture }) {
   return (
-    <Panel title={`${picture.metric} over each hyperparameter`}>
+    <Panel title={`${picture.metric} by hyperparameter`}>
       <div className="small-plots">
         {picture.space.dimensions.map(({ name }, index) => (
           <Scatter key={name} picture={picture} index={index} />

@@ -38,7 +38,7 @@ export function SearchTab({ experiment, trials }: { experiment: Experiment; tria
           {picture.space.dimensions.length > 1 && <Heat picture={picture} />}
         </>
       ) : (
-        <p className="quiet">Pictures of the search appear when two trials with different hyperparameters have validated.</p>
+        <p className="quiet">Charts appear once two trials with different hyperparameters have reported a validation metric.</p>
       )}
     </>
   );
@@ -48,7 +48,7 @@ function ImportanceBars({ space: made }: { space: Space }) {
   const list = importances(made);
   return (
     <Panel title="Importance of hyperparameters">
-      {list.length === 0 && <p className="quiet">Shown when {trialsMin} trials have validated.</p>}
+      {list.length === 0 && <p className="quiet">Shown when {trialsMin} trials have reported a validation metric.</p>}
       {list.map(({ name, value }) => (
         <div key={name} className="bar-row">
           <span className="ellipsis" title={name}>
@@ -81,8 +81,8 @@ function Heat({ picture }: { picture: Picture }) {
       title={`Heat map of the best ${picture.metric}`}
       tools={
         <>
-          <Choice label="Across" value={names[x] ?? ""} options={options} onChange={setX} />
-          <Choice label="Up" value={names[y] ?? ""} options={options} onChange={setY} />
+          <Choice label="X axis" value={names[x] ?? ""} options={options} onChange={setX} />
+          <Choice label="Y axis" value={names[y] ?? ""} options={options} onChange={setY} />
         </>
       }
     >
