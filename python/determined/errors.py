@@ -1,7 +1,7 @@
-"""Errors that users meet.
+"""Errors that users may see.
 
 :class:`InvalidExperimentException` derives from ``BaseException``: user code that catches ``Exception`` must not
-swallow the news that its own set-up is unusable.
+swallow the error that its own set-up is unusable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class InvalidExperimentException(BaseException):
 
 
 class InvalidDataTypeException(InvalidExperimentException):
-    """Data of a type that the framework's trial does not take."""
+    """The data has a type that the trial class does not support."""
 
     def __init__(self, data_type: type, message: str) -> None:
         super().__init__(f"data of type {data_type.__name__}: {message}")
@@ -22,7 +22,7 @@ class InvalidDataTypeException(InvalidExperimentException):
 
 
 class InvalidConfigurationException(InvalidExperimentException):
-    """A configuration that the trial cannot be run with."""
+    """The trial cannot run with this configuration."""
 
     def __init__(self, configuration: object, message: str) -> None:
         super().__init__(message)
@@ -30,19 +30,19 @@ class InvalidConfigurationException(InvalidExperimentException):
 
 
 class InvalidModelException(InvalidExperimentException):
-    """A model that the framework's trial does not take."""
+    """The trial class does not support this model."""
 
 
 class CheckpointStateException(Exception):
-    """The checkpoint's files are not there: it is deleted, or was never completed."""
+    """The checkpoint's files are missing: it was deleted or never completed."""
 
 
 class NoDirectStorageAccess(FileNotFoundError):
-    """The storage of a checkpoint cannot be seen from here; its master may be asked for the files."""
+    """The storage of a checkpoint is not accessible from here; the master may provide the files."""
 
 
 class InternalException(Exception):
-    """The library was used out of order."""
+    """The library was used in the wrong order."""
 
 
 class StopLoadingImplementation(Exception):
@@ -50,7 +50,7 @@ class StopLoadingImplementation(Exception):
 
 
 class WorkerFinishedGracefully(Exception):
-    """Leaves a loop that the framework owns when the platform asks for the end."""
+    """Leaves a loop of the framework when the platform requests the end."""
 
 
 class WorkerError(Exception):
@@ -62,7 +62,7 @@ class SkipWorkloadException(Exception):
 
 
 class InvalidHP(Exception):
-    """Raise it when a combination of hyperparameters cannot work: the searcher then goes on without this trial."""
+    """Raise it if a combination of hyperparameters cannot work; the searcher then continues without this trial."""
 
     def __init__(self, msg: str = "the hyperparameters of this trial cannot be used") -> None:
         if not isinstance(msg, str):

@@ -1,4 +1,4 @@
-"""The Core API: the platform's parts for training loops of your own, in any framework.
+"""The Core API: the services of the platform for your own training loop, in any framework.
 
 ::
 
@@ -13,7 +13,7 @@
                     return
             op.report_completed(validation_loss)
 
-Outside the cluster everything works as well: metrics are logged, and checkpoints kept in a directory.
+Everything also works outside a cluster: metrics are logged, and checkpoints are stored in a directory.
 """
 
 from determined.core._checkpoint import CheckpointContext, DownloadMode

@@ -1,4 +1,4 @@
-"""Checkpoints of loops of your own."""
+"""Checkpoints of custom training loops."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ logger = logging.getLogger("determined")
 
 
 class DownloadMode(enum.Enum):
-    """How the ranks of one machine fetch a checkpoint."""
+    """How the ranks of one machine download a checkpoint."""
 
     LocalWorkersShareDownload = "LOCAL_WORKERS_SHARE_DOWNLOAD"
-    """Local rank 0 fetches, the others wait for it; all ranks call, with the same directory."""
+    """Local rank 0 downloads and the others wait. All ranks must call, with the same directory."""
     NoSharedDownload = "NO_SHARED_DOWNLOAD"
-    """Each caller fetches for itself."""
+    """Each caller downloads for itself."""
 
 
 class Storage(Protocol):
@@ -41,9 +41,9 @@ class Storage(Protocol):
 
 
 class CheckpointContext:
-    """Saves and fetches checkpoints, each a directory of files. Its id is a uuid.
+    """Saves and loads checkpoints. A checkpoint is a directory of files, identified by a UUID.
 
-    Outside the cluster they are kept in a directory, without a master.
+    Outside a cluster, checkpoints are stored in a directory, without a master.
     """
 
     def __init__(
@@ -71,17 +71,17 @@ class CheckpointContext:
         shard: bool = False,
         selector: Selector | None = None,
     ) -> str:
-        """Saves a directory as a checkpoint and tells the master of it; its id.
+        """Saves a directory as a checkpoint, reports it to the master, and returns its UUID.
 
-        ``metadata`` must have ``steps_completed``. With ``shard=True`` all ranks call, each with its own directory (or
-        None) and metadata (or None; the chief's must have ``steps_completed``), and the checkpoint has the files and
-        the metadata of all. The checkpoint is there as a whole or not at all.
+        ``metadata`` must have ``steps_completed``. With ``shard=True`` all ranks must call, each with its own directory
+        (or None) and metadata (or None; the chief's must have ``steps_completed``). The checkpoint then contains the
+        files and the metadata of all ranks. A checkpoint is saved completely or not at all.
 
         Raises:
-            ValueError: ``metadata`` lacks ``steps_completed``, or two ranks have different files of one name, or
-                different values of one key.
-            RuntimeError: without ``shard``, on a rank that is not the chief.
-            FileNotFoundError: there is no such directory.
+            ValueError: ``metadata`` lacks ``steps_completed``, or two ranks have different files of the same name or
+                different values of the same key.
+            RuntimeError: ``shard`` is False, and this rank is not the chief.
+            FileNotFoundError: the directory does not exist.
         """
         self._check_may_save(metadata, shard)
         if not shard and ckpt_dir is None:
@@ -150,7 +150,7 @@ class CheckpointContext:
         return identifier
 
     def _conflicts(self, ckpt_dir: str | os.PathLike[str] | None, by_rank: list[dict[str, _shards.Found]]) -> list[str]:
-        """Files of one name that differ. All ranks call."""
+        """Files of the same name that differ between ranks. All ranks must call."""
         doubtful = _shards.doubtful(by_rank)
         if not doubtful:
             return _shards.conflicts(by_rank, [{}] * len(by_rank))
@@ -174,7 +174,7 @@ class CheckpointContext:
         return str(draft)
 
     def _begin(self, identifier: str) -> None:
-        """Tells the master what is about to be saved, so that it can delete the files if nobody ever reports them."""
+        """Tells the master what is about to be saved, so that it can delete the files if they are never reported."""
         if self._master is None or self._info is None or self._unmanaged:
             return
         try:
@@ -214,7 +214,8 @@ class CheckpointContext:
 
     @contextlib.contextmanager
     def store_path(self, metadata: dict[str, Any], *, shard: bool = False) -> Iterator[tuple[pathlib.Path, str]]:
-        """A directory to write into, saved as a checkpoint when the block ends without an error.
+        """A context manager with a directory to write into; saves it as a checkpoint when the block ends without an
+        error.
 
         Example::
 
@@ -243,10 +244,10 @@ class CheckpointContext:
         *,
         selector: Selector | None = None,
     ) -> Iterator[pathlib.Path]:
-        """The files of a checkpoint, to be read and not changed.
+        """A context manager with the directory of a checkpoint. Read its files, but do not change them.
 
-        Where the storage is a file system they are read in place, by any rank on its own. Else ranks of one machine
-        share a download, for which all of them call, and have what any of them selects.
+        If the storage is a file system, the files are read in place, and any rank may call on its own. Otherwise the
+        ranks of a machine share a download: all of them must call, and they get the files that any of them selects.
         """
         _check_storage_id(storage_id)
         mode = _arguments.choice(DownloadMode, download_mode, "download_mode")
@@ -283,9 +284,10 @@ class CheckpointContext:
         *,
         selector: Selector | None = None,
     ) -> None:
-        """Fetches the files of a checkpoint into a directory.
+        """Downloads the files of a checkpoint into a directory.
 
-        Ranks that share a download get what any of them selects; without a selector a rank selects everything.
+        Ranks that share a download get the files that any of them selects. A rank without a selector selects
+        everything.
 
         Raises:
             FileNotFoundError: the checkpoint is not in storage.
@@ -319,7 +321,7 @@ class CheckpointContext:
                 raise FileNotFoundError(problem)
 
     def _wanted_here(self, names: list[str], selector: Selector | None) -> set[str]:
-        """What any rank of this machine selects. All of them call."""
+        """The files that any rank of this machine selects. All of them must call."""
         mine, failure, text = names, None, ""
         try:
             mine = [name for name in names if selector is None or selector(name)]
@@ -334,7 +336,7 @@ class CheckpointContext:
 
     @contextlib.contextmanager
     def _files_of(self, storage_id: str) -> Iterator[str]:
-        """The directory of a checkpoint, or a copy of it for this while."""
+        """A context manager with the directory of a checkpoint, or of a temporary copy."""
         place = self._storage.path(storage_id)
         if place is not None:
             if not pathlib.Path(place).is_dir():
@@ -346,7 +348,7 @@ class CheckpointContext:
             yield whole
 
     def get_metadata(self, storage_id: str) -> dict[str, Any]:
-        """What was given as metadata when the checkpoint was saved, and what was added since."""
+        """Returns the metadata of a checkpoint, including what was added after it was saved."""
         if self._master is not None:
             answer = self._master.get(f"/api/v1/checkpoints/{storage_id}")
             return dict(answer["checkpoint"]["metadata"])
@@ -361,7 +363,7 @@ class CheckpointContext:
         """Deletes a checkpoint from storage.
 
         Raises:
-            BadRequestException: the trial would resume from it, or a model's version names it.
+            BadRequestException: the trial would resume from it, or a model version refers to it.
         """
         if self._master is not None:
             self._master.delete("/api/v1/checkpoints", {"checkpointUuids": [storage_id]})
@@ -381,7 +383,7 @@ def _selected(selector: Selector | None) -> Selector:
 
 
 def _check_storage_id(storage_id: str) -> None:
-    """It names a directory of the storage, and nothing above or beside it."""
+    """Checks that the id names a directory of the storage, and nothing above or beside it."""
     if not isinstance(storage_id, str) or storage_id in ("", ".", "..") or "/" in storage_id:
         raise ValueError(f"{storage_id!r} is not a checkpoint's UUID; pass the one that saving the checkpoint returned")
 
@@ -395,10 +397,10 @@ def _checked(metadata: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _plain(metadata: dict[str, Any] | None) -> dict[str, Any]:
-    """Metadata that a checkpoint can have.
+    """Returns the metadata as plain JSON values.
 
     Raises:
-        TypeError: it is no dict, or a value has no JSON form.
+        TypeError: it is not a dict, or JSON cannot represent a value.
     """
     if metadata is not None and not isinstance(metadata, dict):
         raise TypeError(f"metadata is {metadata!r}; it must be a dict with the key 'steps_completed'")
@@ -412,7 +414,7 @@ def _plain(metadata: dict[str, Any] | None) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _reason(problems: list[str]) -> Iterator[None]:
-    """Notes what went wrong, so that the other ranks can be told before all end."""
+    """Records an error, so that the other ranks can be told before all of them end."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What a task says to its master and hears from it."""
+"""The connection of a task to its master."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _TRY_LATER = (502, 503, 504)
 
 
 class Master:
-    """One connection, kept open. An outage of the master, however long, is waited for.
+    """A persistent connection to the master. It waits for as long as the master is unavailable.
 
-    ``trust`` says whom an https address is believed; by default what the environment says.
+    ``trust`` selects the certificates that an https address may have; the environment sets the default.
 
-    With ``patience`` it is waited for that many seconds a call; then the call raises ConnectionAbortedError.
+    With ``patience``, a call waits only for that many seconds and then raises ConnectionAbortedError.
 
-    Every call may raise ``GoneException``: the allocation is over, and nothing more may be written.
+    Every call may raise ``GoneException``: the allocation has ended, and nothing more may be written.
 
-    Threads: safe; calls follow one another.
+    Thread-safe; calls are executed one after the other.
     """
 
     def __init__(self, url: str, token: str, patience: float | None = None, trust: Trust | None = None) -> None:
@@ -44,12 +44,12 @@ class Master:
         self._closed = threading.Event()
 
     def get(self, path: str, params: Mapping[str, Any] | None = None, timeout: float = 60.0) -> Any:
-        """``timeout``: how long the master may take; raises GoneException."""
+        """Sends a GET request. ``timeout`` is how many seconds the master may take. Raises GoneException."""
         query = f"?{urllib.parse.urlencode(params)}" if params else ""
         return self._call("GET", path + query, None, timeout)
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """The body's values may be anything that metrics may hold. Durable when it returns."""
+        """Sends a POST request. The body may contain any value that a metric may have. The effect is durable on return."""
         return self._call("POST", path, _metrics.to_json(body), 60.0)
 
     def put(self, path: str, body: Mapping[str, Any]) -> Any:
@@ -62,7 +62,7 @@ class Master:
         return self._call("DELETE", path, _metrics.to_json(body), 600.0)
 
     def close(self) -> None:
-        """Ends a call in progress, too: it raises ConnectionAbortedError."""
+        """Closes the connection. A call in progress raises ConnectionAbortedError."""
         self._closed.set()
         open_one = self._connection
         if open_one is not None and open_one.sock is not None:
@@ -89,7 +89,7 @@ class Master:
                 attempt += 1
 
     def _try(self, method: str, path: str, body: str | None, timeout: float) -> tuple[int, bytes] | str:
-        """Status and text of a final answer, or why to try again."""
+        """Returns status and text of a final answer, or the reason to retry."""
         fresh = self._connection is None
         if self._connection is None:
             self._connection = connection(self._url, timeout + 15, self._trust)
@@ -124,7 +124,7 @@ class Master:
 
 
 def poll_pause(started: float, least: float) -> None:
-    """After a long poll that came back too soon: not a busy loop."""
+    """Waits after a long poll that returned too early, to avoid a busy loop."""
     spent = time.monotonic() - started
     if spent < least:
         time.sleep(least - spent)

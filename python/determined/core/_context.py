@@ -1,4 +1,4 @@
-"""The entry to the Core API."""
+"""The entry point of the Core API."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ _EXIT_GONE = 80
 
 
 class TensorboardMode(enum.Enum):
-    """What becomes of TensorBoard's files, which are in ``train.get_tensorboard_path()``."""
+    """What happens to TensorBoard's files in ``train.get_tensorboard_path()``."""
 
     AUTO = "AUTO"
-    """Reported metrics are written there, and all files of the chief kept with the checkpoints, at every report."""
+    """Reported metrics are written there, and the chief's files are stored with the checkpoints at every report."""
     MANUAL = "MANUAL"
-    """``train.upload_tensorboard_files()`` keeps them."""
+    """Files are stored when ``train.upload_tensorboard_files()`` is called."""
 
 
 class Context:
-    """The platform, for one process of a training script. A context manager; made by :func:`init`.
+    """The services of the platform for one process of a training script. A context manager, created by :func:`init`.
 
-    ``train`` reports, ``searcher`` says how far to train, ``checkpoint`` saves, ``preempt`` says when to stop,
-    ``distributed`` joins the processes, ``profiler`` measures the machine, ``info`` is
-    :func:`determined.get_cluster_info`.
+    ``train`` reports metrics, ``searcher`` says how far to train, ``checkpoint`` saves and loads checkpoints,
+    ``preempt`` says when to stop, ``distributed`` connects the processes, ``profiler`` measures the machine, and
+    ``info`` is :func:`determined.get_cluster_info`.
     """
 
     def __init__(
@@ -100,10 +100,10 @@ class Context:
             self.train.report_early_exit(EarlyExitReason.INVALID_HP)
 
     def alert(self, title: str | None = None, description: str | None = None, level: int | str = "INFO") -> None:
-        """Says something that somebody should see; ``level`` as in :mod:`logging`.
+        """Raises an alert. ``level`` is a level of :mod:`logging`.
 
-        It goes to the trial's log, where levels can be searched (``det trial logs --level WARNING``), and to those
-        webhooks with a custom trigger that the experiment names in ``integrations.webhooks``.
+        The alert is written to the trial's log, which can be filtered by level (``det trial logs --level WARNING``),
+        and sent to the webhooks with a custom trigger that the experiment names in ``integrations.webhooks``.
         """
         text = ": ".join(word for word in (title, description) if word)
         number = logging.getLevelName(level.upper().removeprefix("LOG_LEVEL_")) if isinstance(level, str) else level
@@ -131,7 +131,7 @@ class Context:
             logger.warning("the alert was not sent: %s", error)
 
     def close(self) -> None:
-        """Ends the connections."""
+        """Closes the connections."""
         self.preempt.close()
         self.profiler.off()
         self.train.close()
@@ -148,21 +148,23 @@ def init(
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
 ) -> Context:
-    """The Core API for this process, on the cluster or off it.
+    """Creates the Core API context of this process, on a cluster or outside one.
 
-    On the cluster it belongs to the trial whose task this process is. Off it, metrics and progress are logged, the
-    search asks once for a length of 1, nothing is preempted, and checkpoints are kept in ``checkpoint_storage`` (a
-    directory, or a ``checkpoint_storage`` section of a configuration), by default
+    On a cluster, the context belongs to the trial that this process runs. Outside a cluster, metrics and progress are
+    logged, the searcher requests a single length of 1, nothing is preempted, and checkpoints are stored in
+    ``checkpoint_storage`` (a directory, or a ``checkpoint_storage`` section of a configuration), by default
     ``~/.local/share/determined/checkpoints``.
 
-    ``distributed`` joins several processes, such as ``DistributedContext.from_torch_distributed()``.
+    ``distributed`` connects several processes; create it for example with
+    ``DistributedContext.from_torch_distributed()``.
 
-    A script that raises :class:`determined.InvalidHP` inside the context ends its trial with status 0 and tells the
-    searcher.
+    If a script raises :class:`determined.InvalidHP` inside the context, the searcher is told, and the trial ends with
+    status 0.
 
     Raises:
-        ValueError: the trial has several slots, and ``distributed`` is not given; or a mode is none of its kind.
-        TypeError: ``distributed`` is no :class:`DistributedContext`, or ``checkpoint_storage`` neither of its kinds.
+        ValueError: the trial has several slots, and ``distributed`` is not given; or a mode has an invalid value.
+        TypeError: ``distributed`` is not a :class:`DistributedContext`, or ``checkpoint_storage`` is neither a
+            directory nor a section.
     """
     preempt_mode = _arguments.choice(PreemptMode, preempt_mode, "preempt_mode")
     tensorboard_mode = _arguments.choice(TensorboardMode, tensorboard_mode, "tensorboard_mode")
@@ -202,7 +204,7 @@ def init(
 def _storage(
     given: str | os.PathLike[str] | Mapping[str, Any] | None, info: ClusterInfo | None, *, probe: bool
 ) -> tuple[Storage, pathlib.Path | None]:
-    """The storage, and a directory of it that all machines see, where there is one."""
+    """Returns the storage, and its directory that all machines can access, if there is one."""
     if given is None and info is not None:
         given = info.trial.experiment_config["checkpoint_storage"]
     if given is None:
@@ -218,7 +220,9 @@ def _storage(
 
 
 def make_storage(section: Mapping[str, Any], *, probe: bool) -> tuple[Storage, pathlib.Path | None]:
-    """The storage of a ``checkpoint_storage`` section, and a directory of it that all machines see, if there is one."""
+    """Returns the storage of a ``checkpoint_storage`` section, and its directory that all machines can access, if there
+    is one.
+    """
     from determined import _runtime
 
     storage: Any = _runtime.CheckpointStorage.from_config_json(json.dumps(section), _CONTAINER_ROOT)

@@ -21,17 +21,17 @@ _stores: list[Any] = []
 
 
 class DistributedContext(_distributed.DistributedContext):
-    """Which process of the trial this is, and a way to exchange values with the others.
+    """Identifies this process among those of the trial, and exchanges values with the others.
 
-    Rank 0 is the chief: the others connect to it, over TCP. All exchanges are made by all ranks, in the same order.
-    Values are anything that can be pickled.
+    Rank 0 is the chief; the others connect to it over TCP. All ranks must make the same exchanges in the same order.
+    Any value that can be pickled can be exchanged.
 
-    ``chief_ip`` and ``port`` say where the chief listens; they need not be given for a single process. ``secret``
-    keeps strangers out; by default it comes from the task's token.
+    ``chief_ip`` and ``port`` are the address at which the chief listens; a single process does not need them.
+    ``secret`` authenticates the processes; by default it is derived from the task's token.
 
     Raises:
-        ValueError: ranks and sizes do not fit together.
-        ConnectionError: the others did not come within five minutes.
+        ValueError: ranks and sizes are inconsistent.
+        ConnectionError: the other processes did not connect within five minutes.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class DistributedContext(_distributed.DistributedContext):
 
     @classmethod
     def from_torch_distributed(cls, chief_ip: str | None = None) -> DistributedContext:
-        """For processes that ``torchrun`` (or whatever sets ``RANK``, ``WORLD_SIZE`` and so on) has started.
+        """For processes started by ``torchrun``, or by anything else that sets ``RANK``, ``WORLD_SIZE`` and so on.
 
         Works before and after ``torch.distributed.init_process_group()``.
 
         Raises:
-            ValueError: a variable is missing.
+            ValueError: an environment variable is missing.
         """
         names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
         missing = [name for name in names if name not in os.environ]
@@ -99,13 +99,13 @@ class DistributedContext(_distributed.DistributedContext):
 
     @classmethod
     def from_horovod(cls, hvd: Any, chief_ip: str | None = None) -> DistributedContext:
-        """For processes that Horovod has joined: ``hvd`` is its module (``horovod.torch``, …) after ``hvd.init()``.
+        """For processes that Horovod connected. ``hvd`` is its module (``horovod.torch``, …) after ``hvd.init()``.
 
-        Horovod is the caller's own; trials here are started without it.
+        The caller has to install and start Horovod; the platform starts trials without it.
 
         Raises:
-            ValueError: ``hvd`` is no such module; or there are several machines, and neither ``chief_ip`` nor
-                ``DET_CHIEF_IP`` says where the chief is.
+            ValueError: ``hvd`` is not such a module; or there are several machines, and neither ``chief_ip`` nor
+                ``DET_CHIEF_IP`` is set.
         """
         names = ("rank", "size", "local_rank", "local_size", "cross_rank", "cross_size", "broadcast_object")
         words = ", ".join(name for name in names if not callable(getattr(hvd, name, None)))
@@ -138,7 +138,7 @@ class DistributedContext(_distributed.DistributedContext):
 
     @classmethod
     def from_tf_config(cls) -> tuple[DistributedContext, Any]:
-        """For one process of TensorFlow: its context, and the strategy for the GPUs of this machine.
+        """For a single TensorFlow process. Returns the context, and the strategy for the GPUs of this machine.
 
         Raises:
             NotImplementedError: ``TF_CONFIG`` names several workers.
@@ -156,12 +156,12 @@ class DistributedContext(_distributed.DistributedContext):
 
     @classmethod
     def from_deepspeed(cls, chief_ip: str | None = None) -> DistributedContext:
-        """For processes of DeepSpeed's launcher, which sets the variables of ``torchrun``."""
+        """For processes started by DeepSpeed's launcher, which sets the same variables as ``torchrun``."""
         return cls.from_torch_distributed(chief_ip)
 
     @classmethod
     def single(cls) -> DistributedContext:
-        """One process alone."""
+        """For a single process."""
         return cls(rank=0, size=1, local_rank=0, local_size=1, cross_rank=0, cross_size=1)
 
     def _meet(self, host: str, port: int, key: bytes) -> None:
@@ -183,14 +183,14 @@ class DistributedContext(_distributed.DistributedContext):
             self._to_chief.send(self.rank)
 
     def close(self) -> None:
-        """Ends the connections; the others' exchanges fail then."""
+        """Closes the connections; later exchanges of the other ranks fail."""
         for connection in (*self._workers.values(), *([self._to_chief] if self._to_chief else [])):
             connection.close()
         if self._listener is not None:
             self._listener.close()
 
     def gather(self, stuff: Any) -> list[Any] | None:
-        """One value of each rank, in the order of ranks, for the chief; the others get None."""
+        """Returns one value of each rank in the order of ranks on the chief, and None on the others."""
         if self.size == 1:
             return [stuff]
         if self._to_chief is not None:
@@ -199,7 +199,7 @@ class DistributedContext(_distributed.DistributedContext):
         return [stuff, *(self._workers[rank].recv() for rank in range(1, self.size))]
 
     def broadcast(self, stuff: Any) -> Any:
-        """The chief's value, on every rank."""
+        """Returns the chief's value on every rank."""
         if self.size == 1:
             return stuff
         if self._to_chief is not None:
@@ -209,24 +209,24 @@ class DistributedContext(_distributed.DistributedContext):
         return stuff
 
     def allgather(self, stuff: Any) -> list[Any]:
-        """One value of each rank, in the order of ranks, on every rank."""
+        """Returns one value of each rank in the order of ranks, on every rank."""
         return list(self.broadcast(self.gather(stuff)))
 
     def announce(self, stuff: Any) -> Any:
         return self.broadcast(stuff)
 
     def gather_local(self, stuff: Any) -> list[Any] | None:
-        """One value of each rank of this machine, for local rank 0; the others get None. All ranks call it."""
+        """Returns one value of each rank of this machine on local rank 0, and None on the others. All ranks must call."""
         values = self.allgather_local(stuff)
         return values if self.local_rank == 0 else None
 
     def allgather_local(self, stuff: Any) -> list[Any]:
-        """One value of each rank of this machine, on every rank of it. All ranks call it."""
+        """Returns one value of each rank of this machine, on every rank of the machine. All ranks must call."""
         values = self.allgather(stuff)
         return [value for rank, value in enumerate(values) if self._machines[rank] == self.cross_rank]
 
     def broadcast_local(self, stuff: Any = None) -> Any:
-        """The value of this machine's local rank 0. All ranks call it."""
+        """Returns the value of this machine's local rank 0. All ranks must call."""
         return self.allgather_local(stuff)[0]
 
 
@@ -238,7 +238,7 @@ def _free_port(host: str) -> int:
 
 
 def _agree(rank: int, size: int, host: str) -> dict[str, Any]:
-    """A free port of the chief's and a secret, handed round through torch's store."""
+    """Returns a free port of the chief and a secret, shared through torch's store."""
     global _made
     dist: Any = importlib.import_module("torch.distributed")
     _made += 1

@@ -1,7 +1,7 @@
-"""The parts of a context of nobody's trial, for tests of training loops.
+"""Parts of a context without a trial, for tests of training loops.
 
-They do what the parts of :func:`determined.core.init` do outside the cluster: reports are logged, the search asks once,
-nothing is preempted, nothing is measured.
+They behave like the parts of :func:`determined.core.init` outside a cluster: reports are logged, the searcher requests
+one length, nothing is preempted, and nothing is measured.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class DummyDistributedContext(DistributedContext):
 
 
 class DummyTrainContext(TrainContext):
-    """Its event files are in ``tensorboard_path``, by default in a directory of their own."""
+    """Stores event files in ``tensorboard_path``, by default a new directory."""
 
     def __init__(self, tensorboard_path: pathlib.Path | None = None) -> None:
         super().__init__(DummyDistributedContext(), None, None)
@@ -38,7 +38,7 @@ class DummyPreemptContext(PreemptContext):
 
 
 class DummySearcherContext(SearcherContext):
-    """Asks for ``length``."""
+    """Requests ``length``."""
 
     def __init__(self, dist: DistributedContext, length: int = 1) -> None:
         super().__init__(dist, DummyPreemptContext(dist), None, None)

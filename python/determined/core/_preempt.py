@@ -1,4 +1,4 @@
-"""Whether the trial has to give its slots back."""
+"""Preemption: whether the trial has to release its slots."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class PreemptMode(enum.Enum):
     """Which ranks ask whether to stop."""
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"
-    """All ranks call ``should_preempt()`` together and are told the same."""
+    """All ranks call ``should_preempt()`` together and get the same answer."""
     ChiefOnly = "CHIEF_ONLY"
     """Only the chief may call."""
     WorkersAskMaster = "WORKERS_ASK_MASTER"
-    """Any rank calls at any time; not all are told at the same moment."""
+    """Any rank may call at any time; not all of them get the same answer at the same moment."""
 
 
 class PreemptContext:
-    """Pausing, preemption and the loss of an agent that drains: all come as one question, whether to stop now.
+    """Answers whether to stop now, be it for a pause, for preemption, or because the agent is being drained.
 
-    Outside the cluster the answer is always False.
+    Outside a cluster, the answer is always False.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class PreemptContext:
         self._watching: Master | None = None
 
     def start(self) -> PreemptContext:
-        """Begins to watch; ``core.init()`` calls it."""
+        """Starts watching for preemption; ``core.init()`` calls it."""
         watches = self._distributed.rank == 0 or self._mode is PreemptMode.WorkersAskMaster
         if self._info is not None and self._master is not None and watches:
             self._watching = Master(self._info.master_url, self._info.session_token)
@@ -71,17 +71,17 @@ class PreemptContext:
             self._watcher = None
 
     def should_preempt(self, auto_ack: bool = True) -> bool:
-        """Whether the trial has to save its state and end.
+        """Returns whether the trial has to save its state and end.
 
-        A loop that gets True saves a checkpoint and ends its process with status 0; the platform starts it again from
-        there. ``auto_ack``: the master is told at once that the trial will do so; else call
-        :meth:`acknowledge_preemption_signal`. Without an acknowledgement the end of the process means that the trial
+        When it returns True, save a checkpoint and end the process with status 0; the platform later restarts the trial
+        from that checkpoint. With ``auto_ack``, the master is told at once that the trial will do so; otherwise call
+        :meth:`acknowledge_preemption_signal`. Without an acknowledgement, the end of the process means that the trial
         is complete.
 
-        With ``WorkersAskChief`` the ranks wait for one another: ask once in a while, not with every batch.
+        With ``WorkersAskChief`` the ranks wait for one another, so ask every few batches rather than at every batch.
 
         Raises:
-            RuntimeError: with ``ChiefOnly``, on a rank that is not the chief.
+            RuntimeError: the mode is ``ChiefOnly``, and this rank is not the chief.
         """
         rank = self._distributed.rank
         if self._mode is PreemptMode.ChiefOnly and rank != 0:
@@ -96,14 +96,14 @@ class PreemptContext:
         return bool(wanted)
 
     def acknowledge_preemption_signal(self) -> None:
-        """Tells the master that the trial is going to save its state and end. Outside the cluster it does nothing."""
+        """Tells the master that the trial is going to save its state and end. Does nothing outside a cluster."""
         if self._acknowledged or self._info is None or self._master is None:
             return
         self._master.post(f"/api/v1/allocations/{self._info.allocation_id}/signals/ack_preemption", {})
         self._acknowledged = True
 
     def gives_way_while_waiting(self) -> bool:
-        """For a chief that waits for the search: whether to end instead. Acknowledges."""
+        """For a chief that waits for the searcher: returns whether to end instead, and acknowledges it."""
         if self._failure is not None:
             raise self._failure
         if self._wanted.is_set():

@@ -1,4 +1,4 @@
-"""What the machine of a trial does, reported as metrics."""
+"""Measures a trial's machine and reports the results as metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from determined.core._distributed import DistributedContext
 logger = logging.getLogger("determined")
 
 Sample = dict[str, dict[str, Any]]
-"""By group, what was measured; of devices a dict each."""
+"""The measured values by group; one dict per device."""
 
 _LEAST_SECONDS = 0.1
 _DISKS = ("/", "/determined_shared_fs")
@@ -30,9 +30,9 @@ _DISKS = ("/", "/determined_shared_fs")
 class ProfilerContext:
     """Measures CPU, memory, disks, network and GPUs of this machine while it is on.
 
-    The averages over some samples become reports of the groups ``cpu``, ``memory``, ``disk``, ``network`` and
-    ``gpu``; their ``steps_completed`` is the time, in seconds since 1970. One process of each machine measures.
-    Outside the cluster, without a master, it does nothing.
+    Averages over several samples are reported in the groups ``cpu``, ``memory``, ``disk``, ``network`` and ``gpu``;
+    their ``steps_completed`` is the time in seconds since 1970. One process per machine measures. Outside a cluster it
+    does nothing.
     """
 
     def __init__(self, distributed: DistributedContext, info: ClusterInfo | None, master: Master | None) -> None:
@@ -42,10 +42,10 @@ class ProfilerContext:
         self._collector: _Collector | None = None
 
     def on(self, sampling_interval: float = 1, samples_per_report: int = 10) -> None:
-        """Begins to measure each ``sampling_interval`` seconds; while it is on, this changes nothing.
+        """Starts measuring every ``sampling_interval`` seconds. Does nothing if it is already on.
 
         Raises:
-            ValueError: the interval is below 0.1 s, or ``samples_per_report`` is no whole number from 1.
+            ValueError: the interval is below 0.1 s, or ``samples_per_report`` is not a whole number of at least 1.
         """
         if sampling_interval < _LEAST_SECONDS:
             raise ValueError(f"sampling_interval is {sampling_interval}; it must be {_LEAST_SECONDS} or more")
@@ -59,7 +59,7 @@ class ProfilerContext:
         self._collector.start()
 
     def off(self) -> None:
-        """Measures no more. What was measured since the last report is left out."""
+        """Stops measuring. Samples taken since the last report are dropped."""
         collector, self._collector = self._collector, None
         if collector is not None:
             collector.stop()
@@ -113,7 +113,7 @@ class _Collector(threading.Thread):
 
 
 def average(samples: list[dict[str, Any]]) -> dict[str, Any]:
-    """The mean of each name over the samples that have it; of nested dicts likewise."""
+    """Returns the mean of each name over the samples that have it, also within nested dicts."""
     names = dict.fromkeys(name for sample in samples for name in sample)
     averages: dict[str, Any] = {}
     for name in names:
@@ -123,7 +123,9 @@ def average(samples: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class Machine:
-    """Reads the kernel's counters; rates are since the sample before. What a kernel does not have is left out."""
+    """Reads the kernel's counters. Rates refer to the time since the previous sample. Counters that a kernel lacks are
+    left out.
+    """
 
     def __init__(self, root: pathlib.Path = pathlib.Path("/proc")) -> None:
         self._proc = root
@@ -146,7 +148,7 @@ class Machine:
         return found
 
     def _rates(self, group: str, counters: Mapping[str, float]) -> dict[str, float]:
-        """By how much each counter grew in a second."""
+        """By how much each counter grew per second."""
         now = time.monotonic()
         before = self._before.get(group)
         self._before[group] = (now, counters)

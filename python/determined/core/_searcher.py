@@ -1,4 +1,4 @@
-"""How far to train: what the search asks of this trial."""
+"""What the searcher requests of this trial: how far to train."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SearcherMode(enum.Enum):
     """Who asks the master for operations."""
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"
-    """All ranks iterate together; the chief's operations are given to every rank."""
+    """All ranks iterate together, and every rank gets the chief's operations."""
     ChiefOnly = "CHIEF_ONLY"
     """Only the chief iterates."""
 
@@ -36,7 +36,9 @@ class Unit(enum.Enum):
 
 
 class SearcherOperation:
-    """Train up to ``length``, counted from the very beginning of the trial, then validate and report."""
+    """A request to train up to ``length``, counted from the start of the trial, and then to validate and report the
+    metric.
+    """
 
     def __init__(
         self,
@@ -55,20 +57,20 @@ class SearcherOperation:
 
     @property
     def length(self) -> int:
-        """In the unit of the configuration's ``searcher.max_length``; 1 where it has none."""
+        """The length in the unit of ``searcher.max_length``; 1 if that is not set."""
         return self._length
 
     @property
     def unit(self) -> Unit | None:
-        """None for a length without unit."""
+        """The unit of ``length``; None if it has no unit."""
         return self._unit
 
     def report_progress(self, length: float) -> None:
-        """How much of ``length`` is done, from 0 to ``length``.
+        """Reports how much of ``length`` is done, from 0 to ``length``.
 
         Raises:
-            RuntimeError: on a rank that is not the chief.
-            ValueError: it is no number, or negative.
+            RuntimeError: this rank is not the chief.
+            ValueError: it is not a number, or negative.
         """
         self._require_chief("report progress")
         rule = "must be a number, 0 or more"
@@ -82,11 +84,11 @@ class SearcherOperation:
         self._master.post(f"/api/v1/trials/{self._info.trial.trial_id}/progress", body)
 
     def report_completed(self, searcher_metric: Any) -> None:
-        """The trial is trained up to ``length``, and this is the searcher's metric.
+        """Reports that the trial has trained up to ``length``, with the searcher's metric.
 
         Raises:
-            RuntimeError: on a rank that is not the chief, or a second time.
-            ValueError: the metric is no number, or NaN, which the searcher can't compare.
+            RuntimeError: this rank is not the chief, or the operation is already completed.
+            ValueError: the metric is not a number, or NaN, which the searcher cannot compare.
         """
         self._require_chief("complete an operation")
         if self._completed:
@@ -112,7 +114,7 @@ class SearcherOperation:
 
 
 class SearcherContext:
-    """What the search asks of this trial. Outside the cluster it asks once, for a length of 1."""
+    """What the searcher requests of this trial. Outside a cluster, it requests a single length of 1."""
 
     def __init__(
         self,
@@ -128,13 +130,14 @@ class SearcherContext:
         self._unit = _configured_unit(info)
 
     def operations(self, searcher_mode: SearcherMode = SearcherMode.WorkersAskChief) -> Iterator[SearcherOperation]:
-        """The operations that are not completed yet, one by one; waits for more until the search has closed the trial.
+        """Iterates over the operations that are not completed; waits for more until the searcher has closed the trial.
 
-        Ends as well when the trial is to give its slots back while it waits. The chief has to complete each one before
-        it asks for the next. A restarted trial is given again what it had not completed.
+        The iteration also ends if the trial is preempted while it waits. The chief has to complete each operation
+        before it asks for the next one. A restarted trial gets the operations again that it had not completed.
 
         Raises:
-            RuntimeError: the last one was not completed; or, with ``ChiefOnly``, on another rank.
+            RuntimeError: the previous operation is not completed; or the mode is ``ChiefOnly``, and this rank is not
+                the chief.
         """
         rank = self._distributed.rank
         searcher_mode = _arguments.choice(SearcherMode, searcher_mode, "searcher_mode")
@@ -157,7 +160,7 @@ class SearcherContext:
                 )
 
     def get_configured_units(self) -> Unit | None:
-        """The unit of ``searcher.max_length``; None for a length without unit, and outside the cluster."""
+        """The unit of ``searcher.max_length``; None if it has no unit, and outside a cluster."""
         return self._unit
 
     def _next_lengths(self) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""The files and the metadata of all ranks, as they become one checkpoint."""
+"""Merges the files and the metadata of all ranks into one checkpoint."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 from determined import _metrics
 
 Selector = Callable[[str], bool]
-"""Says of a path, relative to the checkpoint, whether it takes part."""
+"""Takes a path relative to the checkpoint and returns whether to include it."""
 
 Found = tuple[int, tuple[int, int, int]]
-"""The size of a file, -1 for a directory; and which file it is: machine, device, inode."""
+"""The size of a file, -1 for a directory; and its identity: machine, device, inode."""
 
 DESCRIPTION = "metadata.json"
-"""Written anew in every checkpoint: what a directory holds under this name is another checkpoint's."""
+"""Written anew in every checkpoint; a file of this name in a directory belongs to another checkpoint."""
 
 
 def relative_paths(directory: str | os.PathLike[str], selector: Selector | None) -> Iterator[str]:
@@ -31,7 +31,7 @@ def relative_paths(directory: str | os.PathLike[str], selector: Selector | None)
 
 
 def found_in(directory: str | os.PathLike[str] | None, selector: Selector | None, machine: int) -> dict[str, Found]:
-    """What a rank on that machine has to upload."""
+    """The files that a rank on that machine has to upload."""
     if directory is None:
         return {}
     found = {}
@@ -45,7 +45,7 @@ def found_in(directory: str | os.PathLike[str] | None, selector: Selector | None
 
 
 def doubtful(by_rank: list[dict[str, Found]]) -> list[str]:
-    """The names of files that several ranks have in equal size, in places of their own: the content must decide."""
+    """The names of files that several ranks have with the same size in different places, so that their content decides."""
     places: dict[str, set[Found]] = {}
     for found in by_rank:
         for name, one in found.items():
@@ -55,7 +55,7 @@ def doubtful(by_rank: list[dict[str, Found]]) -> list[str]:
 
 
 def digests(directory: str | os.PathLike[str] | None, names: Iterable[str]) -> dict[str, str]:
-    """SHA-256 of those of the files that are there."""
+    """SHA-256 of those of the files that exist."""
     result = {}
     for name in names:
         path = pathlib.Path(directory or "") / name
@@ -66,7 +66,7 @@ def digests(directory: str | os.PathLike[str] | None, names: Iterable[str]) -> d
 
 
 def conflicts(by_rank: list[dict[str, Found]], digests_by_rank: list[Mapping[str, str]]) -> list[str]:
-    """Files of one name that differ in size or content."""
+    """Files of the same name that differ in size or content."""
     seen: dict[str, tuple[int, Any]] = {}
     problems = []
     for rank, found in enumerate(by_rank):
@@ -79,7 +79,7 @@ def conflicts(by_rank: list[dict[str, Found]], digests_by_rank: list[Mapping[str
 
 
 def merged(by_rank: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
-    """The metadata of all ranks, dicts within joined key by key; and what contradicts itself."""
+    """Returns the merged metadata of all ranks, with nested dicts merged key by key, and the contradictions in it."""
     together: dict[str, Any] = {}
     owners: dict[tuple[str, ...], int] = {}
     problems: list[str] = []
@@ -108,7 +108,7 @@ def copy_selected(
     *,
     link: bool = False,
 ) -> None:
-    """``link``: the copies are for reading only, and need no space where they can be links."""
+    """Copies the selected files. With ``link``, copies are for reading only and may be links, which need no space."""
     pathlib.Path(target).mkdir(parents=True, exist_ok=True)
     if source is None:
         return

@@ -20,19 +20,20 @@ logger = logging.getLogger("determined")
 
 
 class EarlyExitReason(enum.Enum):
-    """Why a trial ends before its time."""
+    """Why a trial ends early."""
 
     INVALID_HP = "EXITED_REASON_INVALID_HP"
     USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
 
 
 class TrainContext:
-    """Reports of the chief. ``steps_completed`` counts batches, or whatever the loop counts, from its beginning.
+    """Reports of the chief. ``steps_completed`` counts batches, or any other unit of the loop, from the start of the
+    trial.
 
-    Reports are durable when the call returns. The same report again changes nothing. Outside the cluster they are
+    A report is durable when the call returns. Repeating a report changes nothing. Outside a cluster, reports are
     logged.
 
-    Raises (every report): RuntimeError on a rank that is not the chief.
+    All reports raise RuntimeError on a rank that is not the chief.
     """
 
     def __init__(
@@ -57,24 +58,25 @@ class TrainContext:
         metrics: Mapping[str, Any],
         batch_metrics: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """Metrics since the last report; ``batch_metrics`` has those of each batch, of all batches the same.
+        """Reports training metrics since the last report. ``batch_metrics`` has those of each batch; all batches have
+        the same names.
 
         Raises:
-            TypeError: ``batch_metrics`` is no list of dicts.
+            TypeError: ``batch_metrics`` is not a list of dicts.
             ValueError: its dicts have different keys.
         """
         _check_batch_metrics(batch_metrics)
         self._report("training", steps_completed, metrics, batch_metrics)
 
     def report_validation_metrics(self, steps_completed: int, metrics: Mapping[str, Any]) -> None:
-        """Metrics of a validation. Among them should be the searcher's."""
+        """Reports the metrics of a validation. They should include the searcher's metric."""
         self._report("validation", steps_completed, metrics, None)
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Mapping[str, Any]) -> None:
-        """Metrics of a group of your own, such as ``inference``.
+        """Reports metrics of a custom group, such as ``inference``.
 
         Raises:
-            ValueError: the group's name is no text, empty or has a dot.
+            ValueError: the group is not a string, is empty, or contains a dot.
         """
         if not isinstance(group, str) or not group or "." in group:
             raise ValueError(f"group is {group!r}; it must be a name without a dot")
@@ -113,10 +115,10 @@ class TrainContext:
                 self._board.training(steps, metrics)
 
     def report_progress(self, progress: float) -> None:
-        """How far the trial is, from 0 to 1.
+        """Reports the progress of the trial, from 0 to 1.
 
         Raises:
-            ValueError: it is not.
+            ValueError: it is not a number from 0 to 1.
         """
         self._require_chief("report progress")
         rule = "must be a number from 0 to 1"
@@ -129,7 +131,7 @@ class TrainContext:
         self._master.post(f"/api/v1/trials/{self._info.trial.trial_id}/progress", body)
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
-        """Says that the trial is going to end before its time; end the process with status 0 after it."""
+        """Reports that the trial is going to end early. End the process with status 0 afterwards."""
         self._require_chief("report an early exit")
         if not isinstance(reason, EarlyExitReason):
             names = ", ".join(f"EarlyExitReason.{each.name}" for each in EarlyExitReason)
@@ -140,7 +142,7 @@ class TrainContext:
         self._master.post(f"/api/v1/trials/{self._info.trial.trial_id}/early_exit", {"reason": reason.value})
 
     def set_status(self, status: str) -> None:
-        """What the trial does right now, in a word or two: shown in lists and in the browser."""
+        """Sets what the trial is doing, in a word or two; shown in lists and in the web interface."""
         self._require_chief("set the status")
         if self._master is None or self._info is None:
             logger.info("status: %s", status)
@@ -148,8 +150,9 @@ class TrainContext:
         self._master.post(f"/api/v1/trials/{self._info.trial.trial_id}/runner/metadata", {"state": status})
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
-        """What this trial says of itself, in place of what it said before; up to 512 KiB. Outside the cluster it is
-        logged."""
+        """Sets the metadata of this trial and replaces the previous ones; up to 512 KiB. Outside a cluster, they are
+        logged.
+        """
         self._require_chief("set the metadata")
         if not isinstance(metadata, Mapping):
             raise TypeError(f"metadata is a {type(metadata).__name__}; it must be a dict")
@@ -162,13 +165,13 @@ class TrainContext:
             self._master.post(f"/api/v1/runs/{run}/metadata", {"runId": run, "metadata": dict(metadata)})
 
     def get_metadata(self) -> dict[str, Any]:
-        """What :meth:`set_metadata` was given last, in this run or an earlier one; empty before."""
+        """Returns what :meth:`set_metadata` set last, in this run or an earlier one; empty before that."""
         if self._master is None or self._info is None:
             return dict(self._metadata)
         return dict(self._master.get(f"/api/v1/runs/{self._info.trial.trial_id}/metadata")["metadata"])
 
     def get_experiment_best_validation(self) -> float | None:
-        """The best searcher metric of all trials so far; None before the first validation."""
+        """Returns the best searcher metric of all trials so far; None before the first validation."""
         if self._master is None or self._info is None:
             return None
         experiment = self._info.trial.experiment_id
@@ -180,9 +183,10 @@ class TrainContext:
         return None if math.isnan(value) else value
 
     def get_tensorboard_path(self) -> pathlib.Path:
-        """A directory of this process for TensorBoard's files. On the cluster they are kept with the checkpoints.
+        """Returns a directory of this process for TensorBoard's files. On a cluster, they are stored with the
+        checkpoints.
 
-        With ``TensorboardMode.AUTO`` that is the chief's, at every report and at the end.
+        With ``TensorboardMode.AUTO`` only the chief's files are stored, at every report and at the end.
         """
         return get_base_path()
 
@@ -191,11 +195,11 @@ class TrainContext:
         selector: Callable[[pathlib.Path], bool] = lambda _: True,
         mangler: Callable[[pathlib.Path, int], pathlib.Path] = lambda path, _: path,
     ) -> None:
-        """Keeps this rank's files of :meth:`get_tensorboard_path` with the checkpoints; outside the cluster it does
-        nothing.
+        """Stores this rank's files of :meth:`get_tensorboard_path` with the checkpoints. Does nothing outside a
+        cluster.
 
-        ``selector`` says of a path, relative to that directory, whether it is to be kept; ``mangler`` gets it with the
-        rank and returns the name to keep it by, so that ranks need not overwrite one another's.
+        ``selector`` takes a path relative to that directory and returns whether to store it. ``mangler`` takes the path
+        and the rank and returns the name to store it under, so that ranks do not overwrite each other's files.
 
         Raises:
             RuntimeError: ``core.init()`` was not called with ``tensorboard_mode=TensorboardMode.MANUAL``.
@@ -209,7 +213,7 @@ class TrainContext:
             self._board.copy(selector, mangler, self._distributed.rank)
 
     def close(self) -> None:
-        """Keeps what was written after the last report."""
+        """Stores what was written after the last report."""
         if self._board is not None and not self._manual and self._distributed.rank == 0:
             self._board.close()
 
