@@ -49,7 +49,7 @@ class Master:
         return self._call("GET", path + query, None, timeout)
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Sends a POST request. The body may contain any value that a metric may have. The effect is durable on return."""
+        """Sends a POST request. The body may contain any value that a metric may have. Durable on return."""
         return self._call("POST", path, _metrics.to_json(body), 60.0)
 
     def put(self, path: str, body: Mapping[str, Any]) -> Any:

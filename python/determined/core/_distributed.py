@@ -216,7 +216,7 @@ class DistributedContext(_distributed.DistributedContext):
         return self.broadcast(stuff)
 
     def gather_local(self, stuff: Any) -> list[Any] | None:
-        """Returns one value of each rank of this machine on local rank 0, and None on the others. All ranks must call."""
+        """One value of each rank of this machine on local rank 0, None on the others. All ranks must call."""
         values = self.allgather_local(stuff)
         return values if self.local_rank == 0 else None
 

@@ -45,7 +45,7 @@ def found_in(directory: str | os.PathLike[str] | None, selector: Selector | None
 
 
 def doubtful(by_rank: list[dict[str, Found]]) -> list[str]:
-    """The names of files that several ranks have with the same size in different places, so that their content decides."""
+    """Names of files that several ranks have with the same size in different places: their content decides."""
     places: dict[str, set[Found]] = {}
     for found in by_rank:
         for name, one in found.items():

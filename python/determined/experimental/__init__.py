@@ -1,4 +1,4 @@
-"""Experiments, trials, checkpoints and models from Python; and running a trial class by hand, for debugging."""
+"""Experiments, trials, checkpoints and models of a master, and trial classes run by hand for debugging."""
 
 from determined.experimental import client, estimator, keras
 from determined.experimental._checkpoint import Checkpoint

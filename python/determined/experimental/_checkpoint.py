@@ -1,4 +1,4 @@
-"""One checkpoint: what it is, where its files are, and what can be made of them."""
+"""One checkpoint: its description, its files, and the model in them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _WITH_FILES = (CheckpointState.COMPLETED, CheckpointState.PARTIALLY_DELETED, Che
 class Checkpoint(Resource):
     """A checkpoint of a trial.
 
-    Usually got from :meth:`Experiment.top_checkpoint`, :meth:`Trial.select_checkpoint` or
-    :func:`client.get_checkpoint`. Its files can be fetched with :meth:`download` and turned into a model with
-    :meth:`load`; :meth:`load_from_path` needs neither a master nor a cluster.
+    You usually get one from :meth:`Experiment.top_checkpoint`, :meth:`Trial.select_checkpoint` or
+    :func:`client.get_checkpoint`. :meth:`download` fetches its files, and :meth:`load` returns the model in them.
+    :meth:`load_from_path` needs neither a master nor a cluster.
     """
 
     def __init__(self, session: Session | None, uuid: str) -> None:
@@ -74,12 +74,12 @@ class Checkpoint(Resource):
 
     @property
     def batch_number(self) -> int:
-        """How many batches had been trained."""
+        """The number of batches that the trial had trained."""
         return int(self.metadata.get("steps_completed") or 0)
 
     @property
     def start_time(self) -> datetime.datetime | None:
-        """The same as :attr:`report_time`; a checkpoint's beginning is not recorded."""
+        """The same as :attr:`report_time`, because the start of a checkpoint is not recorded."""
         return self.report_time
 
     @property
@@ -88,7 +88,7 @@ class Checkpoint(Resource):
 
     @property
     def validation(self) -> dict[str, Any]:
-        """``{"metrics": {"validationMetrics": {…}}, "state": …}`` of the validation at the same batches."""
+        """``{"metrics": {"validationMetrics": {…}}, "state": …}`` of the validation after the same number of batches."""
         metrics = self.training.validation_metrics
         return {"metrics": {"validationMetrics": metrics}, "state": "STATE_COMPLETED" if metrics else None}
 
@@ -109,15 +109,15 @@ class Checkpoint(Resource):
         return f"Checkpoint(uuid={self.uuid}{trial})"
 
     def download(self, path: str | os.PathLike[str] | None = None, mode: DownloadMode = DownloadMode.AUTO) -> str:
-        """Fetches the files into ``path`` (``checkpoints/<uuid>``) and returns that path.
+        """Downloads the files into ``path`` (by default ``checkpoints/<uuid>``) and returns that path.
 
-        The files appear all or not at all. A directory that holds a checkpoint already is left as it is.
+        Either all files appear, or none. A directory that already contains a checkpoint is left unchanged.
 
         Raises:
-            CheckpointStateException: the checkpoint is deleted, or not complete.
-            NoDirectStorageAccess: with ``DownloadMode.DIRECT``, the storage can't be seen from here.
-            FileExistsError: the directory holds something else.
-            NotFoundException: there is no such checkpoint, or its files are gone.
+            CheckpointStateException: the checkpoint is deleted or incomplete.
+            NoDirectStorageAccess: the mode is ``DownloadMode.DIRECT``, and the storage is not accessible from here.
+            FileExistsError: the directory contains other files.
+            NotFoundException: the checkpoint does not exist, or its files are gone.
         """
         target = pathlib.Path("checkpoints", self.uuid) if path is None else pathlib.Path(path)
         if any((target / name).exists() for name in ("metadata.json", "MLmodel")):
@@ -151,7 +151,7 @@ class Checkpoint(Resource):
         return str(target)
 
     def write_metadata_file(self, path: str) -> None:
-        """Writes what is known of the checkpoint as JSON: the form that :meth:`load_from_path` reads."""
+        """Writes the description of the checkpoint as JSON, in the format that :meth:`load_from_path` reads."""
         described = {
             "determined_version": self.determined_version,
             "framework": self.framework,
@@ -168,24 +168,24 @@ class Checkpoint(Resource):
         """Downloads the checkpoint and loads it; see :meth:`load_from_path`.
 
         Raises:
-            AssertionError: it is none that can be loaded; then nothing is downloaded.
-            ImportError: TensorFlow wrote it, which is not installed here.
+            AssertionError: the checkpoint cannot be loaded; nothing is downloaded.
+            ImportError: the checkpoint needs TensorFlow, which is not installed.
         """
         _loading.check(self.uuid, self.framework, self.format, self.resources)
         return Checkpoint.load_from_path(self.download(path), tags=tags, **kwargs)
 
     @staticmethod
     def load_from_path(path: str | os.PathLike[str], tags: list[str] | None = None, **kwargs: Any) -> Any:
-        """What a downloaded checkpoint holds, in this process; no master is asked.
+        """Loads a downloaded checkpoint in this process, without a master.
 
-        A trial that wraps its models gives the **trial object**, with weights, optimizers and schedulers; a classic
-        trial (``build_model``) gives the bare ``torch.nn.Module``. ``kwargs`` go to ``torch.load``: ``map_location``
-        is the CPU unless given. A trial of Keras gives its compiled model, one of Estimators the SavedModel that it
-        exported; ``tags`` are for that.
+        For a PyTorchTrial that wraps its models, the result is the **trial object** with weights, optimizers and
+        schedulers; for one with ``build_model``, it is the bare ``torch.nn.Module``. ``kwargs`` are passed to
+        ``torch.load``; ``map_location`` defaults to the CPU. For a TFKerasTrial, the result is its compiled model; for
+        an EstimatorTrial, the SavedModel that it exported, selected by ``tags``.
 
         Raises:
-            AssertionError: the checkpoint is of no known framework, or there is not one SavedModel in it.
-            FileNotFoundError: the directory holds no checkpoint.
+            AssertionError: the framework of the checkpoint is unknown, or it does not contain exactly one SavedModel.
+            FileNotFoundError: the directory does not contain a checkpoint.
         """
         metadata = Checkpoint.parse_metadata(pathlib.Path(path))
         if Checkpoint.get_type(metadata) is ModelFramework.TENSORFLOW:
@@ -196,10 +196,10 @@ class Checkpoint(Resource):
 
     @staticmethod
     def parse_metadata(directory: pathlib.Path) -> dict[str, Any]:
-        """The ``metadata.json`` of a checkpoint's directory.
+        """Returns the ``metadata.json`` of a checkpoint's directory.
 
         Raises:
-            FileNotFoundError: there is none; the directory holds no checkpoint.
+            FileNotFoundError: the directory does not contain a checkpoint.
         """
         file = pathlib.Path(directory) / "metadata.json"
         if not file.is_file():
@@ -208,10 +208,10 @@ class Checkpoint(Resource):
 
     @staticmethod
     def get_type(metadata: Mapping[str, Any]) -> ModelFramework:
-        """Which framework ``metadata.json`` names, by today's keys or those of old.
+        """Returns the framework that ``metadata.json`` names, by its current or its former keys.
 
         Raises:
-            AssertionError: none that is known.
+            AssertionError: the framework is unknown.
         """
         framework = str(metadata.get("framework") or "")
         if framework.startswith("torch") or "torch_version" in metadata:
@@ -222,20 +222,20 @@ class Checkpoint(Resource):
 
     @staticmethod
     def from_json(data: Mapping[str, Any], master: Session | None = None) -> Checkpoint:
-        """A checkpoint from its description, in the API's spelling or in snake_case."""
+        """Creates a checkpoint from its description, spelled as in the API or in snake_case."""
         return Checkpoint._of(master, as_answer(data))
 
     def add_metadata(self, metadata: dict[str, Any]) -> None:
-        """Sets entries of the checkpoint's metadata, at the master at once. A value replaces the whole old one."""
+        """Sets entries of the checkpoint's metadata at the master. A value replaces the previous one completely."""
         self._write_metadata(joined(self.metadata, metadata))
 
     def remove_metadata(self, keys: Iterable[str]) -> None:
-        """Removes entries; names that are not there are no error."""
+        """Removes entries of the metadata; names that do not exist are ignored."""
         gone = {keys} if isinstance(keys, str) else set(keys)
         self._write_metadata({name: value for name, value in self.metadata.items() if name not in gone})
 
     def get_metadata(self) -> dict[str, Any]:
-        """The metadata as the master has it now."""
+        """Returns the current metadata from the master."""
         self.reload()
         return dict(self.metadata)
 
@@ -245,21 +245,21 @@ class Checkpoint(Resource):
         self.metadata = dict(answer["checkpoint"]["metadata"])
 
     def get_metrics(self, group: str | None = None) -> Iterator[TrialMetrics]:
-        """What was reported at the checkpoint's number of batches."""
+        """Returns what was reported at the checkpoint's number of batches."""
         for name in [group] if group else ["training", "validation"]:
             for report in iter_metrics(self._master(), [self.trial_id or 0], name):
                 if report.steps_completed == self.batch_number:
                     yield report
 
     def delete(self) -> None:
-        """Deletes the files from storage, for good. The row stays, in state DELETED."""
+        """Deletes the files from storage permanently. The checkpoint stays listed, in state DELETED."""
         self._master().delete("/api/v1/checkpoints", body={"checkpointUuids": [self.uuid]})
         self.reload()
 
     def remove_files(self, globs: Sequence[str]) -> None:
-        """Deletes those files from storage that match a pattern, such as ``["optimizer/**"]``; all other files stay.
+        """Deletes the files that match a pattern, such as ``["optimizer/**"]``, from storage; all other files stay.
 
-        The state is PARTIALLY_DELETED then, or DELETED where nothing is left. Without a pattern nothing is deleted.
+        The state becomes PARTIALLY_DELETED, or DELETED if no file is left. Without a pattern nothing is deleted.
         """
         body = {"checkpointUuids": [self.uuid], "checkpointGlobs": list(globs)}
         self._master().post("/api/v1/checkpoints/rm", body)

@@ -1,4 +1,4 @@
-"""What is known of a checkpoint, besides its files."""
+"""The fields of a checkpoint, apart from its files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from determined.experimental._resource import comparable, numbers
 
 
 class ModelFramework(enum.Enum):
-    """Which framework wrote a checkpoint."""
+    """The framework that wrote a checkpoint."""
 
     PYTORCH = 1
     TENSORFLOW = 2
@@ -27,13 +27,13 @@ class CheckpointState(enum.Enum):
 
 
 class DownloadMode(enum.Enum):
-    """Where :meth:`Checkpoint.download` takes the files from."""
+    """From where :meth:`Checkpoint.download` gets the files."""
 
     DIRECT = "direct"
-    """The storage, as this machine sees it."""
+    """From the storage, as this machine accesses it."""
     MASTER = "master"
     AUTO = "auto"
-    """The storage if it can be seen from here, else the master."""
+    """From the storage if it is accessible from here, otherwise from the master."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ class CheckpointTrainingMetadata:
 
 
 def as_answer(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A description in snake_case as the API would spell it; one that is spelled so already stays."""
+    """Converts a description in snake_case to the API's spelling; leaves the API's spelling unchanged."""
     names = {
         "task_id": "taskId",
         "allocation_id": "allocationId",

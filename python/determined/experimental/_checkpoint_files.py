@@ -1,4 +1,4 @@
-"""Where a checkpoint's files are, and how they get here."""
+"""Finds and downloads a checkpoint's files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def fetch(
 ) -> None:
     """Copies the files of a checkpoint into an empty directory.
 
-    ``storage`` is the section ``checkpoint_storage`` of its experiment.
+    ``storage`` is the ``checkpoint_storage`` section of its experiment.
 
     Raises:
-        NoDirectStorageAccess: with ``DownloadMode.DIRECT``, the storage can't be seen from here.
+        NoDirectStorageAccess: the mode is ``DownloadMode.DIRECT``, and the storage is not accessible from here.
     """
     if mode is not DownloadMode.MASTER:
         places = [place / uuid for place in _places(storage)]
@@ -44,7 +44,7 @@ def fetch(
 
 
 def _places(storage: Mapping[str, Any]) -> Iterator[pathlib.Path]:
-    """Where a shared file system would show the files."""
+    """Where a shared file system may have the files."""
     if storage.get("type") == "directory":
         yield pathlib.Path(storage["container_path"])
     elif storage.get("type") == "shared_fs":
@@ -57,7 +57,7 @@ def _places(storage: Mapping[str, Any]) -> Iterator[pathlib.Path]:
 
 
 def _extract(members: tarfile.TarFile, directory: pathlib.Path) -> None:
-    """Files and directories only, and none outside ``directory``."""
+    """Extracts files and directories only, and nothing outside ``directory``."""
     for member in members:
         path = pathlib.PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):

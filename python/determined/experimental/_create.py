@@ -26,7 +26,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 class Mode(enum.Enum):
-    """Where ``create`` runs, as scripts of 0.12.4 say it."""
+    """Where ``create`` runs, in the notation of scripts for 0.12.4."""
 
     CLUSTER = "cluster"
     LOCAL = "local"
@@ -47,13 +47,13 @@ def create(
 ) -> Experiment | None:
     """Trains ``trial_def`` on the cluster, from the script that defines it.
 
-    The files of ``context_dir`` and the configuration are submitted, and the trial's log is shown until it is over.
-    There the script is run again with the same arguments; nothing of it after this call is. ``config`` lies over the
-    defaults: searcher single, 100 batches, one slot. ``command`` is what to run, by default the script's path below
-    ``context_dir`` and its arguments; in a notebook it has to be given.
+    The files of ``context_dir`` and the configuration are submitted, and the trial's log is shown until the trial ends.
+    The cluster runs the script again with the same arguments, up to this call. ``config`` overrides the defaults: the
+    single searcher, 100 batches, one slot. ``command`` is the command to run, by default the script's path below
+    ``context_dir`` and its arguments; in a notebook it is required.
 
-    ``local=True, test=True`` trains one batch in this process, without a master. ``test=True`` alone does so on the
-    cluster, as an archived experiment.
+    ``local=True, test=True`` trains one batch in this process, without a master. ``test=True`` alone does the same on
+    the cluster, as an archived experiment.
 
     Raises:
         InvalidExperimentException: ``context_dir`` is empty, or the script is not below it.
@@ -80,7 +80,7 @@ def submit(
     command: Sequence[str] | None,
     master_url: str | None,
 ) -> Experiment:
-    """Submits the script that runs, shows the log of its trial, and returns when it is over."""
+    """Submits the running script, shows the log of its trial, and returns when the trial has ended."""
     if not context_dir:
         raise InvalidExperimentException("context_dir is empty; it must name the directory of the code to submit")
     words = list(command) if command is not None else _own_command(context_dir)

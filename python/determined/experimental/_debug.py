@@ -1,4 +1,4 @@
-"""Trials outside the platform."""
+"""Trials outside a cluster."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def create_trial_instance(
     config: Mapping[str, Any] | None = None,
     hparams: dict[str, Any] | None = None,
 ) -> Trial:
-    """A trial with a context outside the platform: nothing is reported, and ``wrap_model`` and the like only record.
+    """Creates a trial with a context outside a cluster: nothing is reported, and ``wrap_model`` and similar methods
+    only record their arguments.
 
-    ``checkpoint_dir`` has no effect; calls from older code pass it.
+    ``checkpoint_dir`` is ignored; older code passes it.
 
     Example::
 
@@ -34,7 +35,7 @@ def create_trial_instance(
 def test_one_batch(
     trial_class: type[Trial] | None = None, config: Mapping[str, Any] | None = None, **former: Any
 ) -> None:
-    """Trains one batch, validates, saves and loads the trial in this process, without a master."""
+    """Trains one batch of the trial, validates, saves and loads it in this process, without a master."""
     from determined import _runtime
 
     found = trial_class or former.get("trial_def")

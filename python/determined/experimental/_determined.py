@@ -1,4 +1,4 @@
-"""The entry to everything that a master knows."""
+"""The entry point to a master."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from determined.experimental._resource import State, id_of, path_of
 
 
 def config_text(config: str | os.PathLike[str] | Mapping[str, Any]) -> str:
-    """A configuration as the master is sent it: of a dict, or of the file of that path.
+    """Returns a configuration as the text to send to the master, from a dict or the path of a file.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        TypeError: it is neither, or the dict has a value without a JSON form.
+        FileNotFoundError: the file does not exist.
+        TypeError: it is neither, or JSON cannot represent a value in the dict.
     """
     if isinstance(config, Mapping):
         return _metrics.to_json(dict(config), "config")
@@ -36,11 +36,11 @@ def config_text(config: str | os.PathLike[str] | Mapping[str, Any]) -> str:
 
 
 class Determined(Registry, Administration):
-    """A master, and a user who is logged in there.
+    """A session of a user at a master.
 
     ``master`` is an address (``host:port`` or ``http://…``), by default ``DET_MASTER``, ``DET_MASTER_ADDR`` or
-    ``localhost:8080``. Without ``password`` the token that ``det user login`` keeps is used; ``user`` is by default
-    who is logged in there, else ``determined``.
+    ``localhost:8080``. Without ``password``, the token stored by ``det user login`` is used; ``user`` defaults to the
+    user of that login, or to ``determined``.
 
     Example::
 
@@ -48,8 +48,8 @@ class Determined(Registry, Administration):
         model = checkpoint.load()
 
     Raises:
-        MasterNotFoundException: nothing answers at that address.
-        UnauthenticatedException: nobody is logged in, or the password is wrong.
+        MasterNotFoundException: no master answers at that address.
+        UnauthenticatedException: no user is logged in, or the password is wrong.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Determined(Registry, Administration):
         self._session.login()
 
     def logout(self) -> None:
-        """Ends the session; a token that the command line keeps is forgotten, too."""
+        """Ends the session, and deletes the token that the command line stored."""
         self._session.logout()
 
     def create_experiment(
@@ -83,13 +83,14 @@ class Determined(Registry, Administration):
     ) -> Experiment:
         """Submits an experiment: a configuration (a dict, or the path of a YAML file) and a directory of code.
 
-        What a ``.detignore`` at the top of ``model_dir`` names is not sent. ``includes`` are further files and
-        directories, which land at the top. ``activate=False`` leaves it paused. What the master warns of is a
-        ``UserWarning``: that the cluster could never run it, and what of the configuration is taken otherwise.
+        Files named by a ``.detignore`` at the top of ``model_dir`` are not sent. ``includes`` are additional files and
+        directories, which are added at the top level. ``activate=False`` leaves the experiment paused. Warnings of the
+        master become a ``UserWarning``: that the cluster could never run the experiment, or that a setting is changed
+        or ignored.
 
         Raises:
-            BadRequestException: the configuration has faults; the text has one a line.
-            FileNotFoundError: the configuration file or the directory is not there.
+            BadRequestException: the configuration is invalid; the message has one problem per line.
+            FileNotFoundError: the configuration file or the directory does not exist.
             ValueError: the directory is too large.
         """
         text = config_text(config)
@@ -106,7 +107,7 @@ class Determined(Registry, Administration):
         *,
         activate: bool,
     ) -> Experiment:
-        """Submits a configuration that is text already; else as :meth:`create_experiment`."""
+        """Submits a configuration given as text; otherwise like :meth:`create_experiment`."""
         body: dict[str, Any] = {
             "config": text,
             "modelDefinition": read_context(model_dir, includes or ()),
@@ -122,7 +123,7 @@ class Determined(Registry, Administration):
         return Experiment._of(self._session, answer["experiment"])
 
     def get_experiment(self, experiment_id: int) -> Experiment:
-        """Raises NotFoundException where there is none of that id."""
+        """Raises NotFoundException if there is no experiment of that id."""
         answer = self._session.get(path_of("experiments", id_of(experiment_id, "experiment_id")))
         return Experiment._of(self._session, answer["experiment"])
 
@@ -139,11 +140,12 @@ class Determined(Registry, Administration):
         *,
         archived: bool | None = None,
     ) -> list[Experiment]:
-        """Experiments of these ids, with all the labels, of one of the states and of the owners, and ``name`` in their
-        name; by their ids, unless it is said otherwise. A state may be its name, such as ``"COMPLETED"``.
+        """Lists the experiments with these ids, all the labels, one of the states, one of the owners, and ``name`` in
+        their name. They are sorted by id, unless ``sort_by`` is given. A state may be given by its name, such as
+        ``"COMPLETED"``.
 
         Raises:
-            ValueError: there is no such state.
+            ValueError: a state is unknown.
         """
         if experiment_ids is not None and not experiment_ids:
             return []
@@ -162,15 +164,15 @@ class Determined(Registry, Administration):
         return [Experiment._of(self._session, answer) for answer in found]
 
     def get_trial(self, trial_id: int) -> Trial:
-        """Raises NotFoundException where there is none of that id."""
+        """Raises NotFoundException if there is no trial of that id."""
         return Trial._of(self._session, self._session.get(path_of("trials", id_of(trial_id, "trial_id")))["trial"])
 
     def get_checkpoint(self, uuid: str) -> Checkpoint:
-        """Raises NotFoundException where there is none of that uuid."""
+        """Raises NotFoundException if there is no checkpoint of that UUID."""
         return Checkpoint._of(self._session, self._session.get(path_of("checkpoints", uuid))["checkpoint"])
 
     def iter_trials_metrics(self, trial_ids: Sequence[int], group: str) -> Iterator[TrialMetrics]:
-        """The reports of several trials, trial by trial, ascending by steps."""
+        """Iterates over the reports of several trials, trial by trial, in ascending order of steps."""
         return iter_metrics(self._session, trial_ids, group)
 
     stream_trials_metrics = iter_trials_metrics
@@ -183,7 +185,7 @@ class Determined(Registry, Administration):
 
 
 def _warnings_of(answer: Mapping[str, Any]) -> Iterator[str]:
-    """What the master warns of where it takes an experiment, in the command line's words."""
+    """The warnings of the master for a submitted experiment, in the command line's words."""
     for name in answer.get("warnings") or ():
         if name == "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED":
             why = f": it {answer['launchReason']}" if answer.get("launchReason") else ""

@@ -1,4 +1,4 @@
-"""One experiment: commands, trials, its best checkpoints."""
+"""One experiment: its commands, its trials and its best checkpoints."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ExperimentState = State
 
 
 class Experiment(Resource):
-    """An experiment. Attributes are as of the last :meth:`reload`.
+    """An experiment. Its attributes are as of the last :meth:`reload`.
 
-    ``id``, ``name``, ``description``, ``notes``, ``labels``, ``state``, ``archived``, ``progress`` (0 to 1),
-    ``config`` (with all defaults), ``error`` (why it is in state ERROR), ``git`` (``commit``, ``remote``, ``branch``,
-    ``committer``, ``commit_date``, ``dirty`` of the directory that was submitted; empty where nobody knows),
-    ``project_id``, ``workspace_id``.
+    ``id``, ``name``, ``description``, ``notes``, ``labels``, ``state``, ``archived``, ``progress`` (0 to 1), ``config``
+    (with all defaults), ``error`` (why it is in state ERROR), ``git`` (``commit``, ``remote``, ``branch``,
+    ``committer``, ``commit_date``, ``dirty`` of the submitted directory; empty if unknown), ``project_id``,
+    ``workspace_id``.
     """
 
     def __init__(self, experiment_id: int, session: Session) -> None:
@@ -78,19 +78,19 @@ class Experiment(Resource):
         return self._config or {}
 
     def activate(self) -> None:
-        """Lets a paused experiment go on."""
+        """Resumes a paused experiment."""
         self._command("activate")
 
     def pause(self) -> None:
-        """Lets every trial save a checkpoint and give its slots back."""
+        """Pauses the experiment: every trial saves a checkpoint and releases its slots."""
         self._command("pause")
 
     def cancel(self) -> None:
-        """Ends the experiment; running trials save a checkpoint first."""
+        """Cancels the experiment; running trials save a checkpoint first."""
         self._command("cancel")
 
     def kill(self) -> None:
-        """Ends the experiment at once."""
+        """Ends the experiment immediately, without checkpoints."""
         self._command("kill")
 
     def archive(self) -> None:
@@ -101,18 +101,18 @@ class Experiment(Resource):
         self._command("unarchive")
 
     def delete(self) -> None:
-        """Deletes a finished experiment with its checkpoints, metrics and logs; they are gone a little later."""
+        """Deletes a finished experiment with its checkpoints, metrics and logs. The deletion takes a moment."""
         self._session.delete(self._path())
 
     def delete_tensorboard_files(self) -> None:
-        """Deletes the curves of all trials from storage."""
+        """Deletes the TensorBoard files of all trials from storage."""
         self._session.delete(f"{self._path()}/tensorboard-files")
 
     def move_to_project(self, workspace_name: str, project_name: str) -> None:
-        """Puts the experiment into another project.
+        """Moves the experiment to another project.
 
         Raises:
-            NotFoundException: there is no such workspace, or no such project in it.
+            NotFoundException: the workspace does not exist, or it has no such project.
             BadRequestException: the project is archived.
         """
         workspace = workspace_of(self._session, workspace_name)
@@ -123,7 +123,8 @@ class Experiment(Resource):
     def download_code(self, output_dir: str | os.PathLike[str] | None = None) -> str:
         """Writes the model definition to ``exp-<id>_model_def.tar.gz`` in ``output_dir`` and returns that path.
 
-        The directory, by default the working one, is made where it is missing; a file of the name is replaced.
+        The directory defaults to the working directory and is created if it does not exist. An existing file is
+        replaced.
         """
         directory = pathlib.Path(output_dir or ".")
         directory.mkdir(parents=True, exist_ok=True)
@@ -162,12 +163,12 @@ class Experiment(Resource):
     def iter_trials(
         self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING, limit: int | None = None
     ) -> Iterator[Trial]:
-        """All trials, asked for as they are needed, ``limit`` at a time."""
+        """Iterates over all trials, which are requested as needed, ``limit`` at a time."""
         for answer in trial_answers(self._session, self._path(), sort_by, order_by, limit):
             yield Trial._of(self._session, answer)
 
     def list_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> list[Trial]:
-        """All trials."""
+        """Returns all trials."""
         return list(self.iter_trials(sort_by, order_by))
 
     get_trials = list_trials
@@ -176,7 +177,7 @@ class Experiment(Resource):
         """Waits until the experiment has a trial.
 
         Raises:
-            ValueError: the experiment is over without one.
+            ValueError: the experiment has ended without a trial.
         """
         while True:
             if trials := self.list_trials():
@@ -187,10 +188,10 @@ class Experiment(Resource):
             time.sleep(interval)
 
     def wait(self, interval: float = 5.0) -> ExperimentState:
-        """Waits until the experiment is COMPLETED, CANCELED, DELETED or ERROR; that state.
+        """Waits until the experiment is COMPLETED, CANCELED, DELETED or ERROR, and returns that state.
 
         Raises:
-            ValueError: the experiment is paused; nobody would end it.
+            ValueError: the experiment is paused, so it would not end.
         """
         while True:
             self.reload()
@@ -206,28 +207,30 @@ class Experiment(Resource):
         order_by: OrderBy | None = None,
         max_results: int | None = None,
     ) -> list[Checkpoint]:
-        """Completed checkpoints of all trials, by time or by an attribute; by a validation metric of that name."""
+        """Lists the completed checkpoints of all trials, sorted by time, by an attribute, or by the validation metric
+        of that name.
+        """
         return list_checkpoints(self._session, self._path(), sort_by, order_by, max_results)
 
     def top_checkpoint(self, sort_by: str | None = None, smaller_is_better: bool | None = None) -> Checkpoint:
-        """The best checkpoint: the first of :meth:`top_n_checkpoints`.
+        """Returns the best checkpoint, the first of :meth:`top_n_checkpoints`.
 
         Raises:
-            AssertionError: no checkpoint has a value of the metric.
+            AssertionError: no checkpoint has a value for the metric.
         """
         return self.top_n_checkpoints(1, sort_by, smaller_is_better)[0]
 
     def top_n_checkpoints(
         self, limit: int, sort_by: str | None = None, smaller_is_better: bool | None = None
     ) -> list[Checkpoint]:
-        """The best checkpoint of each of the ``limit`` best trials, best first.
+        """Returns the best checkpoint of each of the ``limit`` best trials, best first.
 
-        Only completed checkpoints count, and only those that were validated at the same batches. Without ``sort_by``
-        the searcher's metric and direction decide; with it ``smaller_is_better`` gives the direction, else the
-        searcher does.
+        Only completed checkpoints with a validation after the same number of batches count. By default they are
+        compared by the searcher's metric and direction. ``sort_by`` selects another metric, and ``smaller_is_better``
+        its direction, which defaults to the searcher's.
 
         Raises:
-            AssertionError: there is none.
+            AssertionError: there is no such checkpoint.
         """
         best: dict[int | None, Checkpoint] = {}
         for checkpoint in best_first(self.list_checkpoints(), sort_by, smaller_is_better):
@@ -242,7 +245,7 @@ ExperimentReference = Experiment
 
 
 class Trial(TrialBase):
-    """A trial. Attributes are as of the last :meth:`reload`.
+    """A trial. Its attributes are as of the last :meth:`reload`.
 
     ``id``, ``experiment_id``, ``state``, ``hparams``, ``restarts``, ``batches`` (trained so far),
     ``summary_metrics``, ``warm_start_checkpoint_uuid`` (of the trial it began from, or None).

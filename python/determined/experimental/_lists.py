@@ -1,4 +1,4 @@
-"""The trials and checkpoints of an experiment or a trial, sorted."""
+"""Sorted lists of the trials and checkpoints of an experiment or a trial."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PAGE = 500
 def trial_answers(
     session: Session, experiment: str, sort_by: TrialSortBy, order_by: OrderBy, page: int | None
 ) -> Iterator[Mapping[str, Any]]:
-    """The trials of the experiment at that path, as the API says them; ``page`` of them a call."""
+    """The trials of the experiment at that path, as in the API; requests ``page`` of them per call."""
     here = _SORTED_HERE.get(sort_by)
     if here is None:
         params = {"sortBy": sort_by.value, "orderBy": order_by.value}

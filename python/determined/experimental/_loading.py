@@ -1,4 +1,4 @@
-"""From a checkpoint's files to what was trained, by the framework that wrote them."""
+"""Loads what was trained from a checkpoint's files, with the framework that wrote them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _OF_TRIALS = ("load_data.json", "state_dict.pth", "state-dict.pth", "model.pth")
 
 
 def check(uuid: str, framework: str, format: str, files: Iterable[str]) -> None:
-    """Says now what would be found after the download only. ``files`` may be unknown: empty.
+    """Checks before the download that the checkpoint can be loaded. ``files`` may be empty if they are unknown.
 
     Raises:
-        AssertionError: the checkpoint is none that can be loaded.
-        ImportError: TensorFlow wrote it, which is not installed here.
+        AssertionError: the checkpoint cannot be loaded.
+        ImportError: the checkpoint needs TensorFlow, which is not installed.
     """
     files = list(files)
     if framework.startswith("tensorflow"):
@@ -31,7 +31,7 @@ def check(uuid: str, framework: str, format: str, files: Iterable[str]) -> None:
 
 
 def load_tensorflow(path: pathlib.Path, format: str, tags: list[str] | None) -> Any:
-    """What a downloaded checkpoint of TensorFlow holds: a model of Keras, or the SavedModel of an Estimator."""
+    """Loads a downloaded checkpoint of TensorFlow: a Keras model, or the SavedModel of an Estimator."""
     if format == "saved_weights":
         from determined.keras._load import load_model_from_checkpoint_path
 

@@ -1,4 +1,4 @@
-"""What trials reported, as rows."""
+"""The reported metrics of trials."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from determined.experimental._resource import numbers, time_of
 
 @dataclasses.dataclass(frozen=True)
 class TrialMetrics:
-    """One report. ``metrics`` maps names to values, ``batch_metrics`` has one such dict for each batch, or is None.
-    ``num_inputs`` is how many records it is about, over all slots; 0 where nobody counted."""
+    """One report. ``metrics`` maps names to values. ``batch_metrics`` has one such dict per batch, or is None.
+    ``num_inputs`` is the number of records in the report over all slots; 0 if they were not counted.
+    """
 
     trial_id: int
     trial_run_id: int
@@ -27,7 +28,7 @@ class TrialMetrics:
 
     @property
     def total_batches(self) -> int:
-        """The same as ``steps_completed``, by its older name."""
+        """The former name of ``steps_completed``."""
         return self.steps_completed
 
 
@@ -43,7 +44,7 @@ _KINDS = {"training": TrainingMetrics, "validation": ValidationMetrics}
 
 
 def iter_metrics(session: Session, trial_ids: Sequence[int], group: str | None) -> Iterator[Any]:
-    """The stored reports of trials, trial by trial, ascending by steps; of all groups where none is named."""
+    """Iterates over the stored reports, trial by trial, in ascending order of steps; of all groups if none is given."""
     params = {"trialIds": list(trial_ids), "group": group}
     for item in session.stream("/api/v1/trials/metrics/trial_metrics", params):
         for row in item["metrics"]:
@@ -66,5 +67,5 @@ def report_of(row: dict[str, Any]) -> TrialMetrics:
 
 
 def _has_dicts(batches: Any) -> bool:
-    """Not everything that a program may once have reported as ``batch_metrics`` is rows."""
+    """Whether it is a list of dicts; programs may have reported anything as ``batch_metrics``."""
     return isinstance(batches, list) and any(isinstance(one, dict) for one in batches)

@@ -1,4 +1,4 @@
-"""The model registry: names for checkpoints that shall be kept."""
+"""The model registry: named checkpoints that are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from determined.experimental._resource import Resource, joined, path_of, time_of
 
 
 class Model(Resource):
-    """A named series of checkpoints. Attributes are as of the last :meth:`reload`."""
+    """A named series of checkpoints. Its attributes are as of the last :meth:`reload`."""
 
     def __init__(self, session: Session, name: str) -> None:
         self._session = session
@@ -42,7 +42,7 @@ class Model(Resource):
         return f"Model(name={self.name!r}{metadata})"
 
     def get_version(self, version: int = -1) -> ModelVersion | None:
-        """The version of that number; -1 and 0 mean the latest, None where there is none yet.
+        """Returns the version of that number. -1 and 0 mean the latest, which is None if there is none yet.
 
         Raises:
             NotFoundException: there is no version of that number.
@@ -54,7 +54,7 @@ class Model(Resource):
         return ModelVersion._of(self._session, found)
 
     def get_versions(self, order_by: ModelOrderBy | OrderBy = ModelOrderBy.DESC) -> list[ModelVersion]:
-        """All versions, the latest first."""
+        """Returns all versions, the latest first."""
         return self._versions(order_by)
 
     list_versions = get_versions
@@ -78,10 +78,10 @@ class Model(Resource):
         labels: Sequence[str] = (),
         metadata: dict[str, Any] | None = None,
     ) -> ModelVersion:
-        """Makes a completed checkpoint the next version. From now on garbage collection keeps it.
+        """Registers a completed checkpoint as the next version, which protects it from garbage collection.
 
         Raises:
-            NotFoundException: there is no such checkpoint.
+            NotFoundException: the checkpoint does not exist.
             BadRequestException: the checkpoint is deleted, or the model is archived.
         """
         body = {
@@ -98,7 +98,7 @@ class Model(Resource):
         return ModelVersion._of(self._session, answer)
 
     def add_metadata(self, metadata: dict[str, Any]) -> None:
-        """Sets entries; a value replaces the whole old one."""
+        """Sets entries of the metadata. A value replaces the previous one completely."""
         self._patch(metadata=joined(self.metadata, metadata))
 
     def remove_metadata(self, keys: Iterable[str]) -> None:
@@ -118,20 +118,20 @@ class Model(Resource):
         """Renames the model.
 
         Raises:
-            ConflictException: another has the name.
+            ConflictException: another model has that name.
         """
         self._take(self._session.patch(self._path(), {"name": name})["model"])
 
     def move_to_workspace(self, workspace_name: str) -> None:
-        """Puts the model into another workspace.
+        """Moves the model to another workspace.
 
         Raises:
-            NotFoundException: there is none of that name.
+            NotFoundException: there is no workspace of that name.
         """
         self._patch(workspaceName=workspace_name)
 
     def archive(self) -> None:
-        """Hides the model from lists; it takes no new versions."""
+        """Archives the model: it is hidden from lists and accepts no new versions."""
         self._session.post(f"{self._path()}/archive")
         self.archived = True
 
@@ -140,7 +140,7 @@ class Model(Resource):
         self.archived = False
 
     def delete(self) -> None:
-        """Removes the model and its versions; the checkpoints stay, and may be collected again."""
+        """Deletes the model and its versions. The checkpoints stay, but garbage collection may delete them."""
         self._session.delete(self._path())
 
     def reload(self) -> None:

@@ -1,4 +1,4 @@
-"""What experiments, trials, checkpoints, models and users have in common: fields that were read from the master."""
+"""What experiments, trials, checkpoints, models and users have in common: fields that are read from the master."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from determined import _arguments, _metrics
 
 
 class Resource(abc.ABC):
-    """Something that the master has. Its attributes are as of the last :meth:`reload`.
+    """An object of the master. Its attributes are as of the last :meth:`reload`.
 
-    What a list or a call has given is read already; what was made from an id reads itself when an attribute is first
-    asked for, and raises NotFoundException then where there is no such thing.
+    An object from a list or another call already has its attributes. One created from an id is read when an attribute
+    is first used, which raises NotFoundException if it does not exist.
     """
 
     _is_read = False
@@ -32,7 +32,7 @@ class Resource(abc.ABC):
         """Sets the attributes."""
 
     def _take(self, answer: Mapping[str, Any]) -> Self:
-        """The same object, with what a list or a call has given of it."""
+        """Returns the object itself, with the attributes that a list or a call returned."""
         self._read(answer)
         self._is_read = True
         return self
@@ -47,7 +47,7 @@ class Resource(abc.ABC):
 
 
 class State(enum.Enum):
-    """What an experiment or a trial is doing. QUEUED, PULLING, STARTING and RUNNING are all active."""
+    """The state of an experiment or a trial. QUEUED, PULLING, STARTING and RUNNING are all active."""
 
     UNSPECIFIED = "STATE_UNSPECIFIED"
     ACTIVE = "STATE_ACTIVE"
@@ -69,7 +69,7 @@ class State(enum.Enum):
 
     @property
     def terminal(self) -> bool:
-        """Whether it is over and will not change any more."""
+        """Whether it has ended and will not change any more."""
         return self in (State.COMPLETED, State.CANCELED, State.ERROR, State.DELETED, State.DELETE_FAILED)
 
 
@@ -81,17 +81,17 @@ def state_of(name: str) -> State:
 
 
 def path_of(kind: str, name: str | int) -> str:
-    """Where the API has the thing of that name or id, whatever characters are in it."""
+    """The path of an object in the API by its name or id, with special characters escaped."""
     return f"/api/v1/{kind}/{urllib.parse.quote(str(name), safe='')}"
 
 
 def time_of(text: str | None) -> datetime.datetime | None:
-    """A time of the API, with its time zone."""
+    """Parses a time of the API, which has a time zone."""
     return datetime.datetime.fromisoformat(text) if text else None
 
 
 def number(value: Any) -> float | None:
-    """A metric's value as a number; JSON spells those that are not finite as text."""
+    """Returns a metric's value as a number; JSON spells infinities and NaN as strings."""
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -101,13 +101,13 @@ def number(value: Any) -> float | None:
 
 
 def comparable(value: Any) -> float | None:
-    """As :func:`number`, without NaN, which compares with nothing."""
+    """Like :func:`number`, but None for NaN, which cannot be compared."""
     found = number(value)
     return None if found is None or math.isnan(found) else found
 
 
 def numbers(values: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Metrics with NaN and infinities as numbers, at every depth."""
+    """Metrics with NaN and infinities as numbers, also within nested values."""
     return {name: _spelled_out(value) for name, value in (values or {}).items()}
 
 
@@ -123,20 +123,20 @@ _SPELLED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def id_of(value: Any, name: str) -> int:
-    """A number by which the master knows something; digits in text are one, too.
+    """Returns an id of the master as a number; a string of digits is accepted, too.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not an id.
     """
     number = int(value) if isinstance(value, str) and value.isdecimal() else value
     return _arguments.whole(number, name, "must be the number that the master assigned")
 
 
 def joined(old: Mapping[str, Any], new: Any) -> dict[str, Any]:
-    """Metadata with further entries, which may be anything that has a JSON form.
+    """Returns the metadata with additional entries, which may be any values that JSON can represent.
 
     Raises:
-        TypeError: they are no dict, or a value has no JSON form.
+        TypeError: they are not a dict, or JSON cannot represent a value.
     """
     if not isinstance(new, Mapping):
         raise TypeError(f"metadata is {new!r}; it must be a dict")

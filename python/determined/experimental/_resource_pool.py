@@ -1,4 +1,4 @@
-"""A resource pool, and which workspaces alone may use it."""
+"""A resource pool, and the workspaces that it is bound to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from determined.experimental._resource import path_of
 
 
 class ResourcePool:
-    """A named set of agents. One that is bound to workspaces is for these alone; else it is open to all."""
+    """A named set of agents. A pool that is bound to workspaces is available only to them; any other is open to all."""
 
     def __init__(self, session: Session, name: str = "") -> None:
         self._session = session
@@ -19,16 +19,16 @@ class ResourcePool:
         return f"ResourcePool(name={self.name!r})"
 
     def list_workspaces(self) -> list[str]:
-        """The names of the workspaces that it is bound to; none where it is open to all."""
+        """Returns the names of the workspaces that the pool is bound to; an empty list if it is open to all."""
         ids = self._session.pages(self._path(), "workspaceIds")
         return [str(self._session.get(path_of("workspaces", id))["workspace"]["name"]) for id in ids]
 
     def add_bindings(self, workspace_names: Sequence[str]) -> None:
-        """Binds it to more workspaces.
+        """Binds the pool to more workspaces.
 
         Raises:
-            NotFoundException: there is no such workspace, or no such pool.
-            BadRequestException: it is the default pool, which stays open to all.
+            NotFoundException: a workspace or the pool does not exist.
+            BadRequestException: it is the default pool, which is always open to all.
         """
         self._session.post(self._path(), {"workspaceNames": list(workspace_names)})
 
@@ -36,7 +36,7 @@ class ResourcePool:
         self._session.delete(self._path(), body={"workspaceNames": list(workspace_names)})
 
     def replace_bindings(self, workspace_names: Sequence[str]) -> None:
-        """Binds it to exactly these; with none of them it is open to all again."""
+        """Binds the pool to exactly these workspaces; an empty list opens it to all."""
         self._session.put(self._path(), {"workspaceNames": list(workspace_names)})
 
     def _path(self) -> str:

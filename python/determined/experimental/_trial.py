@@ -1,4 +1,4 @@
-"""One trial: its values, its logs, its metrics, its checkpoints."""
+"""One trial: its hyperparameters, logs, metrics and checkpoints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TrialState = State
 
 
 class TrialBase(Resource):
-    """What a trial knows of itself; :class:`determined.experimental.Trial` adds the way to its experiment.
+    """A trial without its experiment, which :class:`determined.experimental.Trial` adds.
 
     Attributes are as of the last :meth:`reload`.
 
@@ -64,11 +64,11 @@ class TrialBase(Resource):
         return path_of("trials", self.id)
 
     def get_environment(self) -> TrialEnvironment:
-        """Packages, hardware, switches and seeds that the trial had."""
+        """Returns packages, hardware, switches and seeds of the trial."""
         return TrialEnvironment(self._session.get(f"{self._path()}/environment"))
 
     def kill(self) -> None:
-        """Ends the trial without a checkpoint. A trial that is over stays as it is."""
+        """Ends the trial without a checkpoint. A trial that has ended stays unchanged."""
         self._session.post(f"{self._path()}/kill")
 
     def list_checkpoints(
@@ -77,13 +77,15 @@ class TrialBase(Resource):
         order_by: OrderBy | None = None,
         max_results: int | None = None,
     ) -> list[Checkpoint]:
-        """Completed checkpoints, by time or by an attribute; by a validation metric where ``sort_by`` is a name."""
+        """Lists completed checkpoints, sorted by time or by an attribute, or by the validation metric that ``sort_by``
+        names.
+        """
         return list_checkpoints(self._session, self._path(), sort_by, order_by, max_results)
 
     get_checkpoints = list_checkpoints
 
     def top_checkpoint(self, sort_by: str | None = None, smaller_is_better: bool | None = None) -> Checkpoint:
-        """The best completed checkpoint that was validated: the same as ``select_checkpoint(best=True, …)``."""
+        """Returns the best completed checkpoint with a validation, like ``select_checkpoint(best=True, …)``."""
         return self.select_checkpoint(best=True, sort_by=sort_by, smaller_is_better=smaller_is_better)
 
     def select_checkpoint(
@@ -94,13 +96,14 @@ class TrialBase(Resource):
         sort_by: str | None = None,
         smaller_is_better: bool | None = None,
     ) -> Checkpoint:
-        """One checkpoint: the one with most batches, the best by a validation metric, or the one of that uuid.
+        """Returns the checkpoint with the most batches, the best one by a validation metric, or the one of that UUID.
 
-        ``sort_by`` and ``smaller_is_better`` go together and with ``best``; without them the searcher's metric
-        decides.
+        ``sort_by`` and ``smaller_is_better`` must be given together and require ``best``. By default, checkpoints are
+        compared by the searcher's metric.
 
         Raises:
-            CheckFailedError: not exactly one of ``latest``, ``best`` and ``uuid``; or one of the pair alone.
+            CheckFailedError: not exactly one of ``latest``, ``best`` and ``uuid`` is given; or only one of ``sort_by``
+                and ``smaller_is_better``.
             AssertionError: the trial has no such checkpoint.
         """
         ways = [name for name, given in (("latest", latest), ("best", best), ("uuid", uuid)) if given]
@@ -137,13 +140,14 @@ class TrialBase(Resource):
         sources: Sequence[str] | None = None,
         search_text: str | None = None,
     ) -> Iterable[str]:
-        """The lines of the trial's log, as ``det trial logs`` prints them; with ``follow`` until the trial is over.
+        """Iterates over the lines of the trial's log, as ``det trial logs`` prints them; with ``follow`` until the
+        trial has ended.
 
-        A time is a number of seconds since 1970 or a text such as ``2026-05-14T09:30:00Z``; ``sources`` are ``task``,
+        A time is a number of seconds since 1970 or a string such as ``2026-05-14T09:30:00Z``; ``sources`` are ``task``,
         ``agent`` and ``master``.
 
         Raises:
-            ValueError: ``head`` with ``tail``, or ``tail`` with ``follow``; a time that is none.
+            ValueError: ``tail`` is combined with ``head`` or ``follow``; or a time is invalid.
         """
         if head is not None and tail is not None:
             raise ValueError("head and tail exclude each other; pass one of them")
@@ -167,11 +171,13 @@ class TrialBase(Resource):
         return reversed(list(lines)) if tail is not None else lines
 
     def iter_logs(self, follow: bool = False, **filters: Any) -> Iterator[str]:
-        """The same as :meth:`logs`, as an iterator."""
+        """The former name of :meth:`logs`."""
         return iter(self.logs(follow, **filters))
 
     def iter_metrics(self, group: str | None = None) -> Iterator[TrialMetrics]:
-        """The reports of a group (``training``, ``validation`` or one of your own) or of all, ascending by steps."""
+        """Iterates over the reports of a group (``training``, ``validation`` or a custom one), or of all groups, in
+        ascending order of steps.
+        """
         return iter_metrics(self._session, [self.id], group)
 
     stream_metrics = iter_metrics

@@ -1,4 +1,4 @@
-"""What a trial ran in."""
+"""The environment that a trial ran in."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 class TrialEnvironment:
-    """What a trial ran in.
+    """The environment that a trial ran in.
 
-    ``environments`` are the different ones that it had, that of the newest run first: dicts with ``versions``,
-    ``os``, ``hardware``, ``switches``, ``variables`` and ``packages`` (as ``pip freeze`` says it); ``runs`` are the
-    numbers of the runs in each. ``seeds`` has ``trial`` and ``experiment``, ``git`` the commit that was submitted.
-    A trial that has not begun has none yet.
+    ``environments`` is a list of the different environments of the trial, that of the newest run first: dicts with
+    ``versions``, ``os``, ``hardware``, ``switches``, ``variables`` and ``packages`` (as ``pip freeze`` prints them);
+    ``runs`` has the numbers of the runs in each. ``seeds`` has the seeds ``trial`` and ``experiment``; ``git`` is the
+    submitted commit. A trial that has not started has no environment yet.
     """
 
     def __init__(self, answer: Mapping[str, Any]) -> None:

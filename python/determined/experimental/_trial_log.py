@@ -24,16 +24,16 @@ class LogLevel(enum.Enum):
 
     @property
     def and_above(self) -> list[str]:
-        """This level and those that are worse, in the API's spelling."""
+        """This level and the more severe ones, in the API's spelling."""
         levels = list(LogLevel)
         return [level.value for level in levels[levels.index(self) :]]
 
 
 def moment(name: str, value: int | str | datetime.datetime | None) -> str | None:
-    """A time as the API takes it: a number is one of seconds since 1970, a text is RFC 3339 already.
+    """Converts a time to the API's format: a number is in seconds since 1970; a string is already RFC 3339.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: it is neither.
     """
     if value is None:
         return None
@@ -52,13 +52,15 @@ def moment(name: str, value: int | str | datetime.datetime | None) -> str | None
 
 
 def stored(session: Session, path: str, params: Mapping[str, Any], timeout: float = 120.0) -> Iterator[str]:
-    """The lines that there are now; with the parameter ``follow`` those that come, too, until the trial is over."""
+    """Iterates over the stored lines; with the parameter ``follow``, continues with new ones until the trial has ended."""
     for line in session.stream(path, params, timeout):
         yield line["message"]
 
 
 def followed(session: Session, path: str, params: Mapping[str, Any]) -> Iterator[str]:
-    """Outlives a silent trial, a broken connection and a restarted master; no line twice or lost."""
+    """Follows the log across silent trials, broken connections and restarts of the master, without losing or repeating
+    a line.
+    """
     seen, failed_since = 0, 0.0
     while True:
         try:

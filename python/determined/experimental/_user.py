@@ -10,7 +10,7 @@ from determined.experimental._resource import Resource, path_of
 
 
 class User(Resource):
-    """Somebody who may log in. Administrators change everybody, others themselves: display name and password.
+    """A user who may log in. Administrators may change every user; others only their own display name and password.
 
     ``user_id``, ``username``, ``display_name``, ``admin``, ``active``, ``remote``; ``agent_uid``, ``agent_gid``,
     ``agent_user`` and ``agent_group`` are None: tasks run as the agent does.
@@ -44,22 +44,22 @@ class User(Resource):
         self._take(self._session.get(self._path())["user"])
 
     def rename(self, new_username: str) -> None:
-        """Raises ConflictException: another has the name."""
+        """Raises ConflictException: another user has that name."""
         self._patch(username=new_username)
 
     def change_display_name(self, display_name: str) -> None:
         self._patch(displayName=display_name)
 
     def change_password(self, new_password: str) -> None:
-        """Ends the user's other sessions, too."""
+        """Changes the password, and ends the user's other sessions."""
         self._patch(password=password_hash(new_password), isHashed=True)
 
     def activate(self) -> None:
-        """Lets the user log in again."""
+        """Allows the user to log in again."""
         self._patch(active=True)
 
     def deactivate(self) -> None:
-        """Ends the user's sessions, and lets nobody log in as this user."""
+        """Ends the user's sessions and prevents new logins."""
         self._patch(active=False)
 
     def _patch(self, **changes: Any) -> None:

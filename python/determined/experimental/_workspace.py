@@ -1,4 +1,4 @@
-"""A workspace: whose projects are together."""
+"""A workspace, which groups projects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from determined.experimental._resource_pool import ResourcePool
 
 
 class Workspace(Resource):
-    """A workspace, by its id or else by its name. ``id``, ``name``, ``archived``."""
+    """A workspace, given by its id or its name. ``id``, ``name``, ``archived``."""
 
     def __init__(self, session: Session, workspace_id: int | None = None, workspace_name: str | None = None) -> None:
         if (workspace_id is None) == (workspace_name is None):
@@ -47,7 +47,7 @@ class Workspace(Resource):
         return [Project._of(self._session, answer) for answer in found]
 
     def get_project(self, project_name: str) -> Project:
-        """Raises NotFoundException: the workspace has none of that name."""
+        """Raises NotFoundException: the workspace has no project of that name."""
         return Project._of(self._session, project_of(self._session, self.id, self.name, project_name))
 
     def create_project(self, name: str, description: str | None = None) -> Project:
@@ -56,16 +56,16 @@ class Workspace(Resource):
         return Project._of(self._session, self._session.post(f"{self._path()}/projects", body)["project"])
 
     def delete_project(self, name: str) -> None:
-        """Deletes a project with its experiments; it is gone when the last of these is.
+        """Deletes a project with its experiments. It disappears when the last experiment is deleted.
 
         Raises:
-            NotFoundException: the workspace has none of that name.
+            NotFoundException: the workspace has no project of that name.
             BadRequestException: an experiment in it is not finished or is needed; nothing was deleted.
         """
         self._session.delete(path_of("projects", self.get_project(name).id))
 
     def list_pools(self) -> list[ResourcePool]:
-        """The resource pools that experiments of this workspace may use."""
+        """Returns the resource pools that experiments of this workspace may use."""
         names = self._session.pages(f"{self._path()}/available-resource-pools", "resourcePools")
         return [ResourcePool(self._session, name) for name in names]
 

@@ -1,4 +1,4 @@
-"""One master for a whole program: the methods of :class:`Determined` as functions.
+"""A single master for the whole program: the methods of :class:`Determined` as functions.
 
 ::
 
@@ -9,7 +9,7 @@
     experiment.wait()
     model = experiment.top_checkpoint().load()
 
-Without :func:`login` the first call logs in as the command line would.
+Without :func:`login`, the first call logs in like the command line.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def login(
     cert_name: str | None = None,
     noverify: bool = False,
 ) -> None:
-    """Chooses the master and the user for this program.
+    """Selects the master and the user of this program.
 
     Raises:
-        ValueError: the program is logged in already.
+        ValueError: the program is already logged in.
         UnauthenticatedException, MasterNotFoundException: see :class:`Determined`.
     """
     global _determined

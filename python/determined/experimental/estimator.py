@@ -30,17 +30,17 @@ def init(
     *,
     mode: Mode | None = None,
 ) -> EstimatorNativeContext:
-    """Begins a script that trains an Estimator.
+    """Starts a script that trains an Estimator.
 
-    Run by its user, the script is submitted with all files of ``context_dir`` (less than 96 MB together), its
-    log is shown, and the program ends with status 0. The cluster runs the script again, with ``command`` as its
-    arguments (by default those of this program); there this returns a context, whose ``train_and_evaluate`` trains.
+    When a user runs the script, it is submitted with all files of ``context_dir`` (less than 96 MB in total), its log
+    is shown, and the program ends with status 0. The cluster runs the script again, with ``command`` as its arguments
+    (by default those of this program). There, this function returns a context whose ``train_and_evaluate`` trains.
 
-    ``local=True`` trains here: one batch, one validation and one checkpoint, here or in ``context_dir``.
-    ``test=True`` does so on the cluster. ``master_url`` is by default what ``DET_MASTER`` says.
+    ``local=True`` trains in this process: one batch, one validation and one checkpoint. ``test=True`` does the same on
+    the cluster. ``master_url`` defaults to ``DET_MASTER``.
 
     Raises:
-        InvalidExperimentException: ``context_dir`` is empty or does not hold the script, or there is no script.
+        InvalidExperimentException: ``context_dir`` is empty or does not contain the script, or there is no script.
         ValueError: the files are too large.
     """
     found: Any = _native_context.begin(_family, config, local, test, context_dir, command, master_url, mode)

@@ -30,8 +30,9 @@ def init(
     *,
     mode: Mode | None = None,
 ) -> TFKerasNativeContext:
-    """Begins a script that trains a Keras model: as ``determined.experimental.estimator.init``, where ``fit`` of the
-    wrapped model is what trains."""
+    """Starts a script that trains a Keras model. Like ``determined.experimental.estimator.init``, but ``fit`` of the
+    wrapped model trains.
+    """
     found: Any = _native_context.begin(_family, config, local, test, context_dir, command, master_url, mode)
     return found  # type: ignore[no-any-return]
 

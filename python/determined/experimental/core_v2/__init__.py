@@ -1,4 +1,4 @@
-"""The Core API for programs that run anywhere: on the cluster, or outside it and tracked all the same.
+"""The Core API for programs that run anywhere: on a cluster, or outside one but tracked by a master.
 
 ::
 
@@ -10,9 +10,9 @@
         core_v2.train.report_training_metrics(steps_completed=step + 1, metrics={"loss": loss})
     core_v2.close()
 
-Outside the cluster nothing is started by the platform: the program appears as an *unmanaged* experiment of the user
-who is logged in (``det user login``, or ``DET_MASTER``, ``DET_USER`` and ``DET_PASS``). On the cluster the arguments
-about the experiment are ignored, and the trial is the one whose task this is.
+Outside a cluster, the program is shown as an *unmanaged* experiment of the logged-in user (``det user login``, or
+``DET_MASTER``, ``DET_USER`` and ``DET_PASS``). On a cluster, the arguments about the experiment are ignored, and the
+context belongs to the trial that this process runs.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ checkpoint: Any = NotBegun("checkpoint")
 distributed: Any = NotBegun("distributed")
 """A :class:`determined.core.DistributedContext`."""
 preempt: Any = NotBegun("preempt")
-"""A :class:`determined.core.PreemptContext`; outside the cluster nothing is preempted."""
+"""A :class:`determined.core.PreemptContext`; outside a cluster nothing is preempted."""
 searcher: Any = NotBegun("searcher")
-"""A :class:`determined.core.SearcherContext`; outside the cluster it asks once, for a length of 1."""
+"""A :class:`determined.core.SearcherContext`; outside a cluster it requests a single length of 1."""
 info: Any = None
-"""A :class:`determined.ClusterInfo`; None where there is no trial."""
+"""A :class:`determined.ClusterInfo`; None before :func:`init`."""
 
 __all__ = [
     "Config",

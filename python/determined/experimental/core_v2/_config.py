@@ -1,4 +1,4 @@
-"""What a program outside the cluster says of its experiment."""
+"""The description of an experiment that runs outside a cluster."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from typing import Any
 
 @dataclasses.dataclass
 class Config:
-    """What is shown of the experiment. Used outside the cluster only.
+    """The description of the experiment. Used only outside a cluster.
 
-    ``external_experiment_id`` names the experiment: all programs that give the same name add trials to the same one,
-    and the first of them makes it, with its configuration. ``external_trial_id`` names the trial in it: a program that
-    gives the same names goes on with that trial, from its latest checkpoint. Without them every run is an experiment
-    of its own.
+    ``external_experiment_id`` identifies the experiment: the first program with this id creates it, with its
+    configuration; later ones add trials to it. ``external_trial_id`` identifies the trial in it: a program with the
+    same two ids resumes that trial from its latest checkpoint. Without them, every run is an experiment of its own.
 
-    ``searcher`` describes a search that runs elsewhere: its ``metric`` and ``smaller_is_better`` say which trial is
+    ``searcher`` describes a search that runs elsewhere; its ``metric`` and ``smaller_is_better`` define which trial is
     the best. ``checkpoint_storage`` is a directory, or a section as in configurations of experiments; by default
     ``~/.local/share/determined/checkpoints``.
     """
@@ -41,7 +40,7 @@ class Config:
 
 
 class DefaultConfig(Config):
-    """Use :class:`Config`."""
+    """Deprecated name of :class:`Config`."""
 
     def __init__(self, **fields: Any) -> None:
         warnings.warn("DefaultConfig is deprecated; use Config", FutureWarning, stacklevel=2)
@@ -49,7 +48,7 @@ class DefaultConfig(Config):
 
 
 class UnmanagedConfig(Config):
-    """Use :class:`Config`."""
+    """Deprecated name of :class:`Config`."""
 
     def __init__(self, **fields: Any) -> None:
         warnings.warn("UnmanagedConfig is deprecated; use Config", FutureWarning, stacklevel=2)
@@ -57,10 +56,10 @@ class UnmanagedConfig(Config):
 
 
 def merged(config: Config | None, defaults: Config | None, unmanaged: Config | None, *, on_cluster: bool) -> Config:
-    """The one configuration of three; the last two are the older way to say it.
+    """Returns the configuration from the three arguments, the last two of which are deprecated.
 
     Raises:
-        ValueError: there is none, outside the cluster.
+        ValueError: it is missing outside a cluster.
     """
     if defaults is not None or unmanaged is not None:
         warnings.warn("defaults and unmanaged are deprecated; pass config=Config(…)", FutureWarning, stacklevel=3)
@@ -78,10 +77,10 @@ def merged(config: Config | None, defaults: Config | None, unmanaged: Config | N
 
 
 def storage_section(given: str | os.PathLike[str] | Mapping[str, Any] | None) -> dict[str, Any]:
-    """A ``checkpoint_storage`` section; a directory is taken as it is on this machine.
+    """Returns a ``checkpoint_storage`` section. A directory is one of this machine.
 
     Raises:
-        ValueError: it is an address of no storage that we know.
+        ValueError: the storage is unknown.
     """
     if given is None:
         home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
@@ -101,7 +100,7 @@ def storage_section(given: str | os.PathLike[str] | Mapping[str, Any] | None) ->
 
 
 def document(config: Config, storage: Mapping[str, Any]) -> dict[str, Any]:
-    """The experiment configuration that the master keeps."""
+    """The experiment configuration that the master stores."""
     fields = {
         "name": config.name or f"unmanaged-{secrets.token_hex(4)}",
         "description": config.description,

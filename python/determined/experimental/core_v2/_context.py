@@ -1,4 +1,4 @@
-"""The Core API's context for a program that runs outside the cluster."""
+"""The Core API's context for a program that runs outside a cluster."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from determined.experimental.core_v2._log_shipping import LogShipper
 
 
 class UnmanagedContext(Context):
-    """As :class:`determined.core.Context`, for an unmanaged trial: nothing is preempted and no search asks.
+    """Like :class:`determined.core.Context`, for an unmanaged trial without preemption and without a searcher.
 
-    From its start to its end the master hears that the program lives, and gets what it prints.
+    While it is open, it sends heartbeats and the program's output to the master.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class UnmanagedContext(Context):
         super().__exit__(kind, error, where)
 
     def close(self) -> None:
-        """The trial is over: complete, or failed where an exception or a status of ``sys.exit`` says so."""
+        """Ends the trial: as completed, or as failed after an exception or a ``sys.exit`` with another status than 0."""
         if self._ended:
             return
         self._ended = True

@@ -1,4 +1,4 @@
-"""How the master knows that a program outside the cluster lives, and how it ended."""
+"""Tells the master that a program outside a cluster is alive, and how it ended."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _END_SECONDS = 30.0  # for the last word
 
 
 class Heartbeat:
-    """Says each minute that the trial's chief lives, and at the end how it ended.
+    """Sends a heartbeat of the trial's chief every minute, and reports at the end how the trial ended.
 
-    A master that does not answer is waited for, by a thread; training goes on meanwhile.
+    A thread retries while the master does not answer; training continues meanwhile.
     """
 
     def __init__(self, info: ClusterInfo) -> None:
@@ -33,12 +33,12 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def start(self) -> None:
-        """Raises ConflictException: another process has begun a later run of the trial."""
+        """Raises ConflictException: another process has started a later run of the trial."""
         self._master.patch(self._path, {"state": "STATE_RUNNING", **self._run})
         self._thread.start()
 
     def end(self, failure: str | None) -> None:
-        """The trial is complete, or has failed, in words. Gives up after half a minute."""
+        """Reports that the trial has completed or failed. Gives up after half a minute."""
         if self._ended.is_set():
             return
         self._ended.set()
@@ -66,7 +66,7 @@ class Heartbeat:
 
 
 class Exit:
-    """Notices how this process ends: by an exception, or by ``sys.exit`` with a status that is no success."""
+    """Detects how this process ends: by an exception, or by ``sys.exit`` with another status than 0."""
 
     def __init__(self) -> None:
         self.failure: str | None = None
@@ -93,7 +93,7 @@ class Exit:
 
 
 def describe(error: BaseException | None) -> str | None:
-    """Why a trial that ends so has failed; None where it has not."""
+    """Why a trial that ends like this has failed; None if it has not."""
     if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
         return None
     if isinstance(error, SystemExit):

@@ -1,4 +1,4 @@
-"""What a program outside the cluster prints, in the log of its trial."""
+"""Sends the output of a program outside a cluster to the log of its trial."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _END_SECONDS = 10.0
 class LogShipper:
     """Copies what this process writes to ``sys.stdout`` and ``sys.stderr`` to the trial's log.
 
-    What C libraries and other processes write is not seen. While the master is away, lines wait; of more than 50,000
-    the oldest are left out, and the log says how many.
+    Output of C libraries and of other processes is not copied. While the master is unavailable, up to 50,000 lines are
+    queued; if there are more, the oldest are dropped, and the log says how many.
     """
 
     def __init__(self, info: ClusterInfo, rank: int) -> None:
@@ -50,7 +50,7 @@ class LogShipper:
         self._thread.start()
 
     def close(self) -> None:
-        """Sends what waits, for at most ten seconds."""
+        """Sends the queued lines, for at most ten seconds."""
         for name, tee, original in self._tees:
             tee.finish()
             if getattr(sys, name) is tee:
@@ -103,7 +103,7 @@ class LogShipper:
 
 
 class _Tee:
-    """A text stream that hands its lines on as well."""
+    """A text stream that also passes its lines on."""
 
     def __init__(self, original: TextIO, shipper: LogShipper, name: str) -> None:
         self._original = original

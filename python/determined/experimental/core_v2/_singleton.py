@@ -1,4 +1,4 @@
-"""``init`` and ``close``: one context for the whole program, or one of the caller's own."""
+"""``init`` and ``close``: one context for the whole program, or a context for a ``with`` block."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _registered = False
 
 
 class NotBegun:
-    """What ``core_v2.train`` and its like are while there is no trial: false, and without anything to call."""
+    """The value of ``core_v2.train`` and so on while there is no trial. It is false and has no methods."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -56,16 +56,16 @@ def init_context(
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
 ) -> Context:
-    """A context for a ``with`` block; the trial is over with the block, failed where it ends with an exception.
+    """Returns a context for a ``with`` block. The trial ends with the block, as failed if it raises an exception.
 
-    ``client`` is the master and the user, by default those of ``Determined()``. ``distributed`` joins several
-    processes, each of which calls this; they are one trial. ``defaults`` and ``unmanaged`` are older names of parts of
-    ``config``.
+    ``client`` is the session to use, by default ``Determined()``. ``distributed`` connects several processes into one
+    trial; each of them must call this. ``defaults`` and ``unmanaged`` are deprecated names of parts of ``config``.
 
     Raises:
-        ValueError: outside the cluster, and without ``config``; or a trial is named and its experiment is not.
-        UnauthenticatedException: nobody is logged in.
-        MasterNotFoundException: nothing answers at the master's address.
+        ValueError: ``config`` is missing outside a cluster; or it has an ``external_trial_id`` but no
+            ``external_experiment_id``.
+        UnauthenticatedException: no user is logged in.
+        MasterNotFoundException: no master answers at the address.
     """
     on_cluster = get_trial_cluster_info() is not None
     config = merged(config, defaults, unmanaged, on_cluster=on_cluster)
@@ -106,12 +106,12 @@ def init(
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
 ) -> None:
-    """Begins the program's trial and sets ``core_v2.train``, ``core_v2.checkpoint`` and so on; see
+    """Starts the program's trial and sets ``core_v2.train``, ``core_v2.checkpoint`` and so on; see
     :func:`init_context`.
 
-    The trial is over with :func:`close`, with the next ``init``, or with the program: complete, or failed where an
-    exception or a status of ``sys.exit`` ended it. A next ``init`` that fails leaves it as it is, unless it names the
-    same trial.
+    The trial ends with :func:`close`, with the next ``init``, or with the program: as completed, or as failed after an
+    exception or a ``sys.exit`` with another status than 0. If the next ``init`` fails, the trial continues, unless both
+    have the same ids.
     """
     global _context, _names_of_trial, _registered
     names = _names(config, defaults, unmanaged)
@@ -137,7 +137,7 @@ def init(
 
 
 def close() -> None:
-    """Ends the trial that :func:`init` began; without one it does nothing."""
+    """Ends the trial that :func:`init` started; does nothing without one."""
     global _context, _names_of_trial
     context, _context, _names_of_trial = _context, None, (None, None)
     _set(None)
@@ -146,7 +146,7 @@ def close() -> None:
 
 
 def url_reverse_webui_exp_view() -> str:
-    """Where the browser shows the experiment.
+    """The URL of the experiment in the web interface.
 
     Raises:
         RuntimeError: :func:`init` was not called.
@@ -157,7 +157,7 @@ def url_reverse_webui_exp_view() -> str:
 
 
 def _names(*configs: Config | None) -> tuple[str | None, str | None]:
-    """Of the experiment and of the trial, as whichever of these configurations gives them."""
+    """The external ids of the experiment and of the trial, from whichever configuration has them."""
     given = [config for config in configs if config is not None]
     experiment, trial = (
         next((found for config in given if (found := getattr(config, name))), None)

@@ -1,4 +1,4 @@
-"""An experiment and a trial at the master for a program that runs outside the cluster."""
+"""Creates an experiment and a trial at the master for a program that runs outside a cluster."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ from determined.experimental.core_v2._config import Config, document
 def track(
     client: Determined | None, config: Config, storage: Mapping[str, Any], ranks: DistributedContext
 ) -> ClusterInfo:
-    """What the processes of this program are to the platform, the same on all ranks. All ranks call it.
+    """Returns the cluster info of this program, the same on all ranks. All ranks must call.
 
-    The chief makes experiment and trial, or finds them by their names, and begins a run of the trial.
+    The chief creates experiment and trial, or finds them by their external ids, and starts a run of the trial.
 
     Raises:
-        ValueError: the trial has a name and the experiment has none; or on a rank that is not the chief, that the
-            chief failed.
+        ValueError: the trial has an external id, but the experiment has none; or, on other ranks, the chief failed.
     """
     if config.external_trial_id is not None and config.external_experiment_id is None:
         raise ValueError(
