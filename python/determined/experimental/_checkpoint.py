@@ -88,7 +88,7 @@ class Checkpoint(Resource):
 
     @property
     def validation(self) -> dict[str, Any]:
-        """``{"metrics": {"validationMetrics": {…}}, "state": …}`` of the validation after the same number of batches."""
+        """``{"metrics": {"validationMetrics": {…}}, "state": …}`` of the validation at the same batches."""
         metrics = self.training.validation_metrics
         return {"metrics": {"validationMetrics": metrics}, "state": "STATE_COMPLETED" if metrics else None}
 

@@ -52,15 +52,15 @@ class ModelVersion(Resource):
         return f"ModelVersion(model={self.model_name!r}, version={self.model_version}{checkpoint})"
 
     def download(self, path: str | None = None) -> str:
-        """As :meth:`Checkpoint.download`."""
+        """See :meth:`Checkpoint.download`."""
         return self.checkpoint.download(path)
 
     def load(self, path: str | None = None, tags: list[str] | None = None, **kwargs: Any) -> Any:
-        """As :meth:`Checkpoint.load`."""
+        """See :meth:`Checkpoint.load`."""
         return self.checkpoint.load(path, tags, **kwargs)
 
     def iter_metrics(self, group: str | None = None) -> Iterator[TrialMetrics]:
-        """What trials reported that evaluate this version or go on from it; of one group, or of all."""
+        """Iterates over the reports of trials that evaluate this version or start from it; of one group, or of all."""
         for row in self._session.get(f"{self._path()}/metrics", {"metricGroup": group})["metrics"]:
             yield report_of(row)
 
@@ -86,7 +86,7 @@ class ModelVersion(Resource):
         self._patch(metadata={name: value for name, value in self.metadata.items() if name not in gone})
 
     def delete(self) -> None:
-        """Removes the version; the checkpoint stays, and may be collected again."""
+        """Deletes the version. The checkpoint stays, but garbage collection may delete it."""
         self._session.delete(self._path())
 
     def reload(self) -> None:

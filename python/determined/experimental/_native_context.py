@@ -1,4 +1,4 @@
-"""How ``init()`` of the Native API begins: in a script that its user runs, and when the cluster runs it again."""
+"""How ``init()`` of the Native API starts: in a script that a user runs, and when the cluster runs it again."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def begin(
     master_url: str | None,
     mode: Mode | None,
 ) -> Context:
-    """A live context where the script is to train; elsewhere the script is submitted, and ends here with status 0.
+    """Returns a live context where the script is to train. Elsewhere, submits the script and exits with status 0.
 
-    ``family`` imports the framework, which who submits does not need.
+    ``family`` imports the framework, which is not needed to submit the script.
     """
     if mode is not None:
         local = mode is Mode.LOCAL
@@ -55,7 +55,7 @@ def begin(
 
 
 def hand_over(context: TrialContext, trial_class: type[Trial]) -> None:
-    """Trains what a script has put together: on the cluster the script ends here, else one batch is trained."""
+    """Trains what a script has assembled. On a cluster, the script ends here; otherwise one batch is trained."""
     if _native.recording():
         _native.record(trial_class)
     from determined import _runtime
@@ -64,7 +64,7 @@ def hand_over(context: TrialContext, trial_class: type[Trial]) -> None:
 
 
 def attached(context: TrialContext) -> Any:
-    """A ``trial_context_class`` that gives the script's own context to the trial that is made of it."""
+    """A ``trial_context_class`` that passes the script's own context to the trial created from it."""
 
     def attach(env: EnvContext, distributed: Any = None) -> TrialContext:
         context.env = env

@@ -1,4 +1,4 @@
-"""By what the master's lists are sorted, and in which direction."""
+"""The sort keys of the master's lists, and their direction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CheckpointOrderBy = OrderBy
 
 
 class ModelOrderBy(enum.Enum):
-    """The same as :class:`OrderBy`, with the values that it had for models."""
+    """Like :class:`OrderBy`, with the values that it has for models."""
 
     ASC = 1
     ASCENDING = 1

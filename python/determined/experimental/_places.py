@@ -11,19 +11,19 @@ from determined.experimental._resource import path_of
 
 
 def workspace_of(session: Session, name: str) -> Mapping[str, Any]:
-    """The workspace of that name, as the master shows it. Raises NotFoundException."""
+    """Returns the workspace of that name, as in the API. Raises NotFoundException."""
     answers = session.pages("/api/v1/workspaces", "workspaces", {"name": name})
     return _called(name, answers, f"workspace {name!r} not found")
 
 
 def project_of(session: Session, workspace_id: int, workspace_name: str, name: str) -> Mapping[str, Any]:
-    """The project of that name in a workspace, as the master shows it. Raises NotFoundException."""
+    """Returns the project of that name in a workspace, as in the API. Raises NotFoundException."""
     answers = session.pages(f"{path_of('workspaces', workspace_id)}/projects", "projects", {"name": name})
     return _called(name, answers, f"project {name!r} not found in workspace {workspace_name!r}")
 
 
 def _called(name: str, answers: Iterable[Mapping[str, Any]], otherwise: str) -> Mapping[str, Any]:
-    """The one with exactly this name: the master also finds names that contain the text, in any case."""
+    """The one with exactly this name; the master also returns names that contain it, regardless of case."""
     for answer in answers:
         if answer["name"] == name:
             return answer

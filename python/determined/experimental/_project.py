@@ -43,30 +43,30 @@ class Project(Resource):
         self._take(self._session.get(self._path())["project"])
 
     def list_experiments(self) -> list[Experiment]:
-        """All experiments of the project, by their ids; archived ones, too."""
+        """Lists all experiments of the project by id, including archived ones."""
         found = self._session.pages("/api/v1/experiments", "experiments", {"projectId": self.id})
         return [Experiment._of(self._session, answer) for answer in found]
 
     def archive(self) -> None:
-        """Closes the project: nothing new comes in."""
+        """Archives the project, which then accepts nothing new."""
         self._command("archive")
 
     def unarchive(self) -> None:
         self._command("unarchive")
 
     def set_name(self, name: str) -> None:
-        """Raises ConflictException: another project of the workspace has the name."""
+        """Raises ConflictException: another project of the workspace has that name."""
         self._patch(name=name)
 
     def set_description(self, description: str) -> None:
         self._patch(description=description)
 
     def set_key(self, key: str) -> None:
-        """Sets the short word that identifiers of runs begin with.
+        """Sets the short key with which identifiers of runs begin.
 
         Raises:
-            BadRequestException: that is no key.
-            ConflictException: another project has it.
+            BadRequestException: it is not a valid key.
+            ConflictException: another project has that key.
         """
         self._patch(key=key)
 
@@ -77,7 +77,7 @@ class Project(Resource):
         """Removes the note of that name.
 
         Raises:
-            ValueError: there is none, or there are several.
+            ValueError: there is no such note, or there are several.
         """
         self.reload()
         left = [note for note in self.notes if note["name"] != name]

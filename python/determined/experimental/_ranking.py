@@ -12,10 +12,11 @@ from determined.experimental._resource import comparable
 def best_first(
     checkpoints: Iterable[Checkpoint], sort_by: str | None, smaller_is_better: bool | None
 ) -> list[Checkpoint]:
-    """Completed checkpoints with a validation at the same batches, the best first; of equals the newer.
+    """Returns completed checkpoints with a validation after the same number of batches, best first; of equal ones, the
+    newer first.
 
-    Without ``sort_by`` the metric and the direction are the searcher's, and ``smaller_is_better`` says nothing;
-    with it the direction is the searcher's unless given. NaN is never best.
+    Without ``sort_by``, the metric and the direction are the searcher's, and ``smaller_is_better`` is ignored. With it,
+    the direction is the searcher's unless given. NaN is never best.
     """
     ranked: list[tuple[float, Checkpoint]] = []
     for checkpoint in checkpoints:

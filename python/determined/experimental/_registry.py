@@ -1,4 +1,4 @@
-"""The models that a master knows."""
+"""The model registry of a master."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from determined.experimental._resource import path_of
 
 
 class Registry:
-    """The part of :class:`Determined` that is about models."""
+    """The methods of :class:`Determined` for models."""
 
     _session: Session
 
@@ -24,10 +24,10 @@ class Registry:
         labels: Sequence[str] | None = None,
         workspace_name: str | None = None,
     ) -> Model:
-        """A new entry of the registry, in the workspace ``Uncategorized`` unless another is named.
+        """Creates a model in the registry, by default in the workspace ``Uncategorized``.
 
         Raises:
-            ConflictException: there is a model of that name.
+            ConflictException: a model of that name exists.
         """
         body: dict[str, Any] = {
             "name": name,
@@ -40,10 +40,10 @@ class Registry:
         return Model._of(self._session, self._session.post("/api/v1/models", body)["model"])
 
     def get_model(self, identifier: str | int) -> Model:
-        """The model of that name, or of that id where it is a number.
+        """Returns the model of that name, or of that id if it is a number.
 
         Raises:
-            NotFoundException: there is none.
+            NotFoundException: there is no such model.
         """
         return Model._of(self._session, self._session.get(path_of("models", identifier))["model"])
 
@@ -63,7 +63,9 @@ class Registry:
         labels: Sequence[str] | None = None,
         archived: bool | None = None,
     ) -> list[Model]:
-        """Models with ``name`` and ``description`` in theirs, with all the labels, in one of the workspaces."""
+        """Lists the models whose name and description contain ``name`` and ``description``, with all the labels, in one
+        of the workspaces.
+        """
         params = {
             "sortBy": None if sort_by is ModelSortBy.UNSPECIFIED else f"SORT_BY_{sort_by.name}",
             "orderBy": f"ORDER_BY_{order_by.name}",
@@ -83,5 +85,5 @@ class Registry:
     get_models = list_models
 
     def get_model_labels(self) -> list[str]:
-        """The labels of all models, the most used first."""
+        """Returns the labels of all models, the most used first."""
         return list(self._session.get("/api/v1/model/labels")["labels"])

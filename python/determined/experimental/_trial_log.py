@@ -52,7 +52,7 @@ def moment(name: str, value: int | str | datetime.datetime | None) -> str | None
 
 
 def stored(session: Session, path: str, params: Mapping[str, Any], timeout: float = 120.0) -> Iterator[str]:
-    """Iterates over the stored lines; with the parameter ``follow``, continues with new ones until the trial has ended."""
+    """Iterates over the stored lines; with the parameter ``follow``, follows until the trial has ended."""
     for line in session.stream(path, params, timeout):
         yield line["message"]
 

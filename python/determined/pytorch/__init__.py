@@ -1,4 +1,4 @@
-"""PyTorch trials: subclass :class:`PyTorchTrial`, and train it on one slot or many."""
+"""PyTorch trials: subclass :class:`PyTorchTrial` and train it on one slot or on many."""
 
 from determined.pytorch import samplers
 from determined.pytorch._callback import ClipGradsL2Norm, ClipGradsL2Value, PyTorchCallback

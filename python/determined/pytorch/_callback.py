@@ -1,4 +1,4 @@
-"""Hooks into the life of a trial."""
+"""Callbacks of a trial."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ logger = logging.getLogger("determined.pytorch")
 
 
 class PyTorchCallback:
-    """Subclass it, override what you need, and return instances from ``build_callbacks``.
+    """The base class of callbacks. Override the hooks you need, and return instances from ``build_callbacks``.
 
-    Callbacks run in the order of that dict. A callback with a state of its own saves it through ``state_dict`` and
-    ``load_state_dict``, so that it survives a pause.
+    Callbacks run in the order of that dict. A callback with state must implement ``state_dict`` and
+    ``load_state_dict``, so that the state survives a pause.
     """
 
     def on_trial_startup(self, first_batch_idx: int, checkpoint_uuid: str | None) -> None:
@@ -26,22 +26,22 @@ class PyTorchCallback:
         """After the checkpoint is loaded, before the first batch of this process."""
 
     def on_training_epoch_start(self, epoch_idx: int) -> None:
-        """Before the first batch of an epoch. May be written without ``epoch_idx``."""
+        """Before the first batch of an epoch. The parameter ``epoch_idx`` may be omitted."""
 
     def on_training_epoch_end(self, epoch_idx: int) -> None:
         """After the last batch of an epoch."""
 
     def on_train_step_start(self, step_id: int) -> None:
-        """Before a training workload; of the first generation."""
+        """Before a training workload; for trials with ``build_model()``."""
 
     def on_train_step_end(self, step_id: int, metrics: dict[str, Any]) -> None:
-        """After a training workload; of the first generation."""
+        """After a training workload; for trials with ``build_model()``."""
 
     def on_training_workload_end(self, avg_metrics: dict[str, Any], batch_metrics: list[dict[str, Any]]) -> None:
         """After a training workload."""
 
     def on_before_optimizer_step(self, parameters: Iterable[torch.nn.Parameter]) -> None:
-        """Classic generation: gradients are complete, the optimizer is about to step."""
+        """After the gradients are complete, before the optimizer steps; for trials with ``build_model()``."""
 
     def on_validation_step_start(self) -> None:
         """The former name of ``on_validation_start``."""
@@ -62,32 +62,32 @@ class PyTorchCallback:
         """After a validation, with its metrics."""
 
     def on_checkpoint_load_start(self, checkpoint: dict[str, Any]) -> None:
-        """A checkpoint was read and is about to be applied; may change it."""
+        """After a checkpoint is read, before it is applied; may change it."""
 
     def on_checkpoint_save_start(self, checkpoint: dict[str, Any]) -> None:
-        """A checkpoint is assembled and about to be written; may change it."""
+        """Before a checkpoint is written; may change it."""
 
     def on_checkpoint_end(self, checkpoint_dir: str) -> None:
-        """The files of a checkpoint are written; may add files. The callbacks' states are saved already."""
+        """After the files of a checkpoint are written; may add files. The states of callbacks are already saved."""
 
     def on_checkpoint_write_end(self, checkpoint_dir: str) -> None:
-        """As ``on_checkpoint_end``."""
+        """Like ``on_checkpoint_end``."""
 
     def on_checkpoint_upload_end(self, uuid: str) -> None:
-        """A checkpoint is in storage."""
+        """After a checkpoint is in storage."""
 
     def on_trial_shutdown(self) -> None:
-        """This process is about to leave the trial, at its end or for a pause."""
+        """Before this process leaves the trial, at its end or for a pause."""
 
     def state_dict(self) -> dict[str, Any]:
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes back what ``state_dict`` returned."""
+        """Restores what ``state_dict`` returned."""
 
 
 class ClipGradsL2Norm(PyTorchCallback):
-    """Scales gradients down to a total L2 norm of ``clip_value``."""
+    """Scales the gradients so that their total L2 norm is at most ``clip_value``."""
 
     def __init__(self, clip_value: float) -> None:
         self._clip_value = clip_value
@@ -97,7 +97,7 @@ class ClipGradsL2Norm(PyTorchCallback):
 
 
 class ClipGradsL2Value(PyTorchCallback):
-    """Clips every gradient's elements to at most ``clip_value``, up and down."""
+    """Clips every element of the gradients to the range from ``-clip_value`` to ``clip_value``."""
 
     def __init__(self, clip_value: float) -> None:
         self._clip_value = clip_value
@@ -107,7 +107,7 @@ class ClipGradsL2Value(PyTorchCallback):
 
 
 def overrides(callback: object, hook: str) -> bool:
-    """Whether a callback has a hook of its own. A callback need not be a PyTorchCallback to be asked."""
+    """Whether a callback overrides a hook. The callback need not be a PyTorchCallback."""
     own = getattr(type(callback), hook, None)
     return own is not None and own is not getattr(PyTorchCallback, hook)
 
@@ -121,7 +121,7 @@ _FORMER = {
 
 
 class Callbacks:
-    """The callbacks of a trial. Only hooks that are overridden are called, so that an unused hook costs nothing."""
+    """The callbacks of a trial. Only overridden hooks are called, so unused hooks cost nothing."""
 
     def __init__(self, callbacks: Mapping[str, Any]) -> None:
         self.by_name = dict(callbacks)

@@ -1,4 +1,4 @@
-"""Gathers what ``train_batch`` returns, without making a GPU wait for every batch."""
+"""Collects what ``train_batch`` returns, without waiting for a GPU at every batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from determined.common import check
 
 
 class _Later:
-    """A scalar that is still on its way from a GPU."""
+    """A scalar that is still being copied from a GPU."""
 
     __slots__ = ("tensor",)
 
@@ -21,7 +21,7 @@ class _Later:
 
 
 def plain(value: Any) -> Any:
-    """A tensor as a number or a NumPy array, an array as a copy, which nobody changes; anything else as it is."""
+    """Returns a tensor as a number or a NumPy array, an array as a copy, and anything else unchanged."""
     if isinstance(value, torch.Tensor):
         value = value.detach()
         if value.dtype is torch.bfloat16:
@@ -64,7 +64,7 @@ class Collector:
         self._rows.append(row)
 
     def finish(self) -> list[dict[str, Any]]:
-        """All rows, with every value here."""
+        """Returns all rows, with every value copied."""
         rows, self._rows = self._rows, []
         if self._later:
             arrived = self._fetch()

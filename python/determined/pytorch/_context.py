@@ -27,7 +27,7 @@ Scheduler = TypeVar("Scheduler")
 
 
 def check_loss(loss: Any, where: str) -> None:
-    """Raises where nothing can be computed backward from a loss."""
+    """Raises if no gradients can be computed from a loss."""
     if isinstance(loss, torch.Tensor):
         if not loss.requires_grad:
             check.fail("a tensor with requires_grad False", "a tensor that has a gradient", where)
@@ -36,7 +36,8 @@ def check_loss(loss: Any, where: str) -> None:
 
 
 class PyTorchTrialContext(TrialContext):
-    """Registers models, optimizers and schedulers, so that they are placed, distributed, saved and restored.
+    """Registers models, optimizers and schedulers, so that they are moved to the device, distributed, saved and
+    restored.
 
     Example::
 
@@ -87,7 +88,7 @@ class PyTorchTrialContext(TrialContext):
         return device
 
     def wrap_model(self, model: Model) -> Model:
-        """Registers a model and moves it to this slot's device. Returns the model to use from now on."""
+        """Registers a model and moves it to this slot's device. Use the returned model from then on."""
         check.is_instance(model, nn.Module, "wrap_model() takes a model")
         if self.env.managed_training:
             check.false(self._apex_called, "wrap_model() must come before configure_apex_amp()")
@@ -104,11 +105,11 @@ class PyTorchTrialContext(TrialContext):
         fp16_compression: bool | None = None,
         average_aggregated_gradients: bool | None = None,
     ) -> Optimizer:
-        """Registers an optimizer. Returns the optimizer to use from now on.
+        """Registers an optimizer. Use the returned optimizer from then on.
 
-        ``backward_passes_per_step`` says how often ``backward`` is called for each step of this optimizer.
-        ``fp16_compression`` and ``average_aggregated_gradients`` are, for this optimizer, what
-        ``gradient_compression`` and ``average_aggregated_gradients`` of the section ``optimizations`` are for all.
+        ``backward_passes_per_step`` is the number of calls of ``backward`` per step of this optimizer.
+        ``fp16_compression`` and ``average_aggregated_gradients`` override, for this optimizer, ``gradient_compression``
+        and ``average_aggregated_gradients`` of the section ``optimizations``.
         """
         check.is_instance(optimizer, torch.optim.Optimizer, "wrap_optimizer() takes an optimizer")
         check.gt_eq(backward_passes_per_step, 1, "backward_passes_per_step of wrap_optimizer()")
@@ -147,7 +148,7 @@ class PyTorchTrialContext(TrialContext):
         optimizer.register_step_post_hook(after)
 
     def wrap_lr_scheduler(self, lr_scheduler: Scheduler, step_mode: StepMode, frequency: int = 1) -> Scheduler:
-        """Registers a learning rate scheduler and says when it steps. Returns the scheduler itself."""
+        """Registers a learning rate scheduler and sets when it steps. Returns the scheduler."""
         if isinstance(lr_scheduler, LRScheduler):
             check.fail(
                 "an LRScheduler", "the scheduler of PyTorch inside it", "wrap_lr_scheduler() creates the LRScheduler"
@@ -174,7 +175,7 @@ class PyTorchTrialContext(TrialContext):
         self.lr_schedulers.append(wrapper)
 
     def wrap_scaler(self, scaler: Any) -> Any:
-        """Registers a ``GradScaler``, so that it is saved and restored. The user scales, unscales and updates."""
+        """Registers a ``GradScaler``, so that it is saved and restored. The trial itself scales, unscales and updates."""
         if not self.env.managed_training:
             return scaler
         check.is_none(self.scaler, "wrap_scaler() may be called once")
@@ -186,22 +187,23 @@ class PyTorchTrialContext(TrialContext):
     def wrap_reducer(
         self, reducer: Any, name: str | None = None, for_training: bool = True, for_validation: bool = True
     ) -> Any:
-        """Registers a metric that is reduced by its own rule.
+        """Registers a metric with a custom reduction.
 
-        ``reducer`` is a :class:`MetricReducer`, or a function that gets the list of all values given to the ``update``
-        method of the returned object. Without ``name`` it must return a dict of metrics.
+        ``reducer`` is a :class:`MetricReducer`, or a function of the list of all values that were passed to the
+        ``update`` method of the returned object. Without ``name`` it must return a dict of metrics.
         """
         return self.reducers.wrap(reducer, name, for_training, for_validation)
 
     def reset_reducers(self) -> None:
-        """Begins all reduced metrics anew. Every training report and every validation does so by itself."""
+        """Resets all registered reducers. This happens automatically at every training report and every validation."""
         self.reducers.reset()
 
     def set_enable_tensorboard_logging(self, enable_tensorboard_logging: bool) -> None:
-        """Whether reports are written for TensorBoard and its files kept; to be said in the trial's constructor.
+        """Sets whether reports are written for TensorBoard and its files are stored. Call it in the trial's
+        constructor.
 
         Raises:
-            AssertionError: it is no bool.
+            AssertionError: it is not a bool.
         """
         if not isinstance(enable_tensorboard_logging, bool):
             raise AssertionError(
@@ -213,7 +215,7 @@ class PyTorchTrialContext(TrialContext):
         return self._enable_tensorboard_logging
 
     def get_tensorboard_writer(self) -> Any:
-        """A ``torch.utils.tensorboard.SummaryWriter`` on :meth:`get_tensorboard_path`, always the same.
+        """Returns a ``torch.utils.tensorboard.SummaryWriter`` for :meth:`get_tensorboard_path`, always the same one.
 
         Raises:
             ModuleNotFoundError: the package ``tensorboard`` is not installed.
@@ -225,10 +227,11 @@ class PyTorchTrialContext(TrialContext):
         return self._tensorboard_writer
 
     def set_profiler(self, *args: Any, **kwargs: Any) -> None:
-        """Profiles training with ``torch.profiler.profile``, which gets these arguments; call it in the constructor.
+        """Profiles the training with ``torch.profiler.profile``, which gets these arguments. Call it in the
+        constructor.
 
-        A step of its ``schedule`` is one training batch, from the first of each process on. By default traces go to
-        :meth:`get_tensorboard_path`.
+        A step of its ``schedule`` is one training batch, counted from the first batch of each process. By default,
+        traces are written to :meth:`get_tensorboard_path`.
 
         Example::
 
@@ -241,7 +244,7 @@ class PyTorchTrialContext(TrialContext):
             self.profiler = torch.profiler.profile(*args, **kwargs)
 
     def to_device(self, data: Any) -> Any:
-        """Moves arrays and tensors, in any nesting, to this slot's device."""
+        """Moves arrays and tensors, however nested, to this slot's device."""
         return _device.to_device(data, self.device)
 
     def backward(
@@ -251,7 +254,7 @@ class PyTorchTrialContext(TrialContext):
         retain_graph: bool = False,
         create_graph: bool = False,
     ) -> None:
-        """Computes gradients, as ``loss.backward()`` does."""
+        """Computes gradients, like ``loss.backward()``."""
         check_loss(loss, "context.backward()")
         if self.automatic_amp:
             loss = self.scaler.scale(loss)
@@ -269,8 +272,8 @@ class PyTorchTrialContext(TrialContext):
     ) -> None:
         """Steps an optimizer and sets its gradients to zero.
 
-        With ``optimizations.aggregation_frequency`` k it acts on every k-th batch only. ``clip_grads`` gets the list
-        of the optimizer's parameters just before the step.
+        With an ``optimizations.aggregation_frequency`` of k, it acts only on every k-th batch. ``clip_grads`` is called
+        with the list of the optimizer's parameters just before the step.
         """
         if not self._is_wrapped(optimizer):
             self._note_unwrapped(optimizer)
@@ -309,7 +312,9 @@ class PyTorchTrialContext(TrialContext):
         return any(optimizer is known for known in self.optimizers)
 
     def _note_unwrapped(self, optimizer: object) -> None:
-        """On several slots each would train by its own gradients; on one, only its state is lost."""
+        """Reports an unwrapped object. On several slots each would train with its own gradients; on one slot only its
+        state is lost.
+        """
         name = type(optimizer).__name__
         if self.distributed.size > 1:
             wanted = "an optimizer that wrap_optimizer() returned"
@@ -323,18 +328,18 @@ class PyTorchTrialContext(TrialContext):
             )
 
     def is_update_batch(self) -> bool:
-        """Whether optimizers step at the current batch."""
+        """Whether optimizers step after the current batch."""
         if self.batch_index is None or not self.env.managed_training:
             return True
         return (self.batch_index + 1) % self.aggregation_frequency == 0
 
     def equalise(self) -> None:
-        """Gives every rank the models of rank 0: constructors may have drawn differently."""
+        """Copies the models of rank 0 to every rank, because constructors may have drawn different random numbers."""
         if self.distributed.watch is not None:
             _gradients.equalise(self.models, self.distributed)
 
     def spread_buffers(self) -> None:
-        """Gives every rank the buffers of rank 0's models, such as the statistics of batch normalisation."""
+        """Copies the buffers of rank 0's models, such as the statistics of batch normalization, to every rank."""
         if self.distributed.watch is not None:
             buffers = [buffer for model in self.models for buffer in model.buffers()]
             if buffers:
@@ -349,7 +354,7 @@ class PyTorchTrialContext(TrialContext):
                 exchange.begin_batch(update=self.is_update_batch())
 
     def end_batch(self) -> None:
-        """After ``train_batch``: what automatic mixed precision still has to do."""
+        """After ``train_batch``: the remaining steps of automatic mixed precision."""
         if self._scaler_stepped:
             self._scaler_stepped = False
             self.scaler.update()
@@ -368,10 +373,10 @@ class PyTorchTrialContext(TrialContext):
         opt_level: str = "O1",
         **ignored: Any,
     ) -> tuple[Any, Any]:
-        """Turns on mixed precision, for code written for Apex, which is no longer developed.
+        """Enables mixed precision for code that was written for Apex, which is no longer developed.
 
-        ``O0`` trains in float32; ``O1`` is PyTorch's own mixed precision, which took Apex's place: the forward pass
-        under autocast, and dynamic scaling of the loss. ``O2`` and ``O3`` have no counterpart and are refused.
+        ``O0`` trains in float32. ``O1`` is PyTorch's own mixed precision: the forward pass under autocast, and dynamic
+        loss scaling. ``O2`` and ``O3`` have no counterpart and raise an error.
         """
         if not self.env.managed_training:
             return models, optimizers

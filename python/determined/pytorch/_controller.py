@@ -30,7 +30,7 @@ _MOVED_HYPERPARAMETERS = ("aggregation_frequency", "gradient_compression", "grad
 
 
 class PyTorchTrialController(TrialController):
-    """One for each trial and process."""
+    """Controls one trial in one process."""
 
     def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext, source: SourceSnapshot | None = None) -> None:
         check_class(type(trial))

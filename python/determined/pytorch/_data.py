@@ -1,4 +1,4 @@
-"""The data loader of trials: PyTorch's, described rather than running, so that the platform can shard and resume it."""
+"""The data loader of trials: a description of a PyTorch loader, which the platform can shard and resume."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class DataLoader:
     """A drop-in replacement for ``torch.utils.data.DataLoader``, with the same arguments.
 
     A trial returns one from ``build_training_data_loader`` and ``build_validation_data_loader``. The platform then
-    gives every slot its share of the batches, repeats the training data for ever, and goes on at the right batch after
-    a pause. The order of a shuffled epoch follows from the trial's seed and the number of the epoch; the random numbers
-    of a worker (``num_workers`` above 0) from the seed, the epoch and the batch. ``batch_size`` is that of one slot:
-    ``context.get_per_slot_batch_size()``.
+    gives every slot its share of the batches, repeats the training data endlessly, and resumes at the right batch after
+    a pause. The order of a shuffled epoch depends on the trial's seed and the number of the epoch; the random numbers
+    of a worker (``num_workers`` above 0) on the seed, the epoch and the batch. ``batch_size`` is the batch size of one
+    slot: ``context.get_per_slot_batch_size()``.
 
-    Outside a trial, iterating it is iterating PyTorch's loader.
+    Outside a trial, it iterates like PyTorch's loader.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class DataLoader:
 
     @property
     def batch_sampler(self) -> Any:
-        """What yields lists of indices, in the order of PyTorch's own loader."""
+        """Yields lists of indices, in the order of PyTorch's own loader."""
         if self.given_batch_sampler is not None:
             return self.given_batch_sampler
         sampler: Any = self.sampler
@@ -106,7 +106,7 @@ class DataLoader:
     def get_data_loader(
         self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0
     ) -> torch.utils.data.DataLoader[Any]:
-        """PyTorch's loader over the same data, repeated, sharded and entered at a batch."""
+        """Returns a PyTorch loader of the same data, repeated, sharded, and started at a batch."""
         return torch.utils.data.DataLoader(
             self.dataset,
             batch_sampler=samplers.adapt_batch_sampler(self.batch_sampler, repeat, skip, num_replicas, rank),
@@ -116,7 +116,7 @@ class DataLoader:
         )
 
     def plain_loader(self, **changes: Any) -> torch.utils.data.DataLoader[Any]:
-        """PyTorch's loader with the same arguments, save for some changes."""
+        """Returns a PyTorch loader with the same arguments, apart from the given changes."""
         arguments: dict[str, Any] = {"collate_fn": self.collate_fn, "generator": self.generator, **self.options}
         if self.given_batch_sampler is not None:
             arguments["batch_sampler"] = self.given_batch_sampler
@@ -130,5 +130,5 @@ class DataLoader:
         return iter(self.plain_loader())
 
     def __len__(self) -> int:
-        """Batches in an epoch, over all slots."""
+        """The number of batches in an epoch, over all slots."""
         return len(self.batch_sampler)

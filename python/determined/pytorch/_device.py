@@ -1,4 +1,4 @@
-"""Moving batches: nested structures of arrays and tensors."""
+"""Moves batches, which are nested structures of arrays and tensors, to a device."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _warned: set[str] = set()
 
 
 def to_device(data: Any, device: torch.device | str) -> Any:
-    """The same structure with every array as a tensor and every tensor on the device.
+    """Returns the same structure, with arrays converted to tensors and all tensors on the device.
 
-    Dicts, lists and tuples keep their shape. Anything else with a ``to`` method is moved by it, and stays what it is.
-    What cannot be moved (strings, numbers, None) stays as it is, with one warning for each type.
+    Dicts, lists and tuples keep their structure. Any other object with a ``to`` method is moved by it and keeps its
+    type. What cannot be moved (strings, numbers, None) stays unchanged, with one warning per type.
     """
     if isinstance(data, torch.Tensor):
         return data if data.device == device else data.to(device, non_blocking=True)
@@ -51,12 +51,12 @@ def _warn_once(data: Any) -> None:
 
 
 def data_length(data: Any) -> int:
-    """How many records a batch holds: the length of the first array or tensor in it, or of the first list of other
-    things, such as texts.
+    """Returns the number of records of a batch: the length of its first array or tensor, or of its first list of other
+    values, such as strings.
 
     Raises:
         ValueError: a dict, list or tuple in it is empty.
-        TypeError: there is none of these, or the first tensor is a single number.
+        TypeError: there is nothing of that kind, or the first tensor is a single number.
     """
     if isinstance(data, (torch.Tensor, np.ndarray)):
         if data.ndim:

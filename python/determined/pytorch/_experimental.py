@@ -1,4 +1,4 @@
-"""``context.experimental``: what the context keeps apart, and former names of what it no longer does."""
+"""``context.experimental``: separate options of the context, and former names of methods."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 
 class _Context(Protocol):
-    """What of a trial's context is reached from here."""
+    """The part of a trial's context that is used here."""
 
     reproducible_data: bool
     auto_to_device: bool
@@ -18,23 +18,23 @@ class _Context(Protocol):
 
 
 class PyTorchExperimentalContext:
-    """Reached as ``context.experimental``."""
+    """Available as ``context.experimental``."""
 
     def __init__(self, context: _Context) -> None:
         self._context = context
 
     def use_amp(self) -> None:
-        """Turns on automatic mixed precision: autocast, loss scaling, and all that goes with it. Needs a GPU."""
+        """Enables automatic mixed precision: autocast, loss scaling and everything that they need. Requires a GPU."""
         self._context.use_automatic_amp()
 
     def wrap_reducer(
         self, reducer: Any, name: str | None = None, for_training: bool = True, for_validation: bool = True
     ) -> Any:
-        """The former place of ``context.wrap_reducer``."""
+        """The former name of ``context.wrap_reducer``."""
         return self._context.wrap_reducer(reducer, name, for_training, for_validation)
 
     def disable_dataset_reproducibility_checks(self) -> None:
-        """Lets the trial return any loader. Sharding, repeating and going on after a pause are then its own task."""
+        """Lets the trial return any data loader, which then has to shard, repeat and resume by itself."""
         self._context.reproducible_data = False
 
     def disable_auto_to_device(self) -> None:

@@ -1,4 +1,4 @@
-"""Which generation a trial class is of, and one face for both: how to train a batch, how to evaluate."""
+"""The two generations of trial classes, behind one interface that trains and evaluates batches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REQUIRED_METHODS = ("build_training_data_loader", "build_validation_data_loader"
 
 
 def _own_method(trial_class: type, name: str) -> Any:
-    """The method as the user's class or a base of it defines it, None where only ours does."""
+    """The method as the user's class or one of its bases defines it; None if only the platform does."""
     ours = PyTorchTrial.__dict__.get(name)
     for base in trial_class.__mro__:
         method = base.__dict__.get(name)
@@ -40,7 +40,7 @@ def is_classic(trial_class: type) -> bool:
 
 
 def check_class(trial_class: type) -> None:
-    """What can be said of a trial class before it is built."""
+    """Checks a trial class before an instance is built."""
     name = trial_class.__name__
     missing = [method for method in REQUIRED_METHODS if _own_method(trial_class, method) is None]
     if missing:
@@ -98,10 +98,11 @@ class Calls:
 def prepare(
     trial: PyTorchTrial, context: PyTorchTrialContext, build_loaders: Callable[[], None] = lambda: None
 ) -> Calls:
-    """Builds what a classic trial builds in methods; checks that a context trial has built it.
+    """Builds what a trial with ``build_model()`` builds in methods, or checks that the constructor of the trial has
+    built it.
 
-    ``build_loaders`` is called where the classic generation expects it: its ``optimizer()`` may ask how long an epoch
-    is.
+    ``build_loaders`` is called where the first generation expects it, because its ``optimizer()`` may ask for the
+    length of an epoch.
     """
     name = type(trial).__name__
     if is_classic(type(trial)):
@@ -212,7 +213,7 @@ def _prepare_classic(trial: Any, context: PyTorchTrialContext, build_loaders: Ca
 
 
 def _classic_clipping(context: PyTorchTrialContext, callbacks: Callbacks) -> Callable[[Any], Any] | None:
-    """Clipping as the first generation asks for it: by callbacks, else by hyperparameters."""
+    """Gradient clipping of the first generation: by callbacks, otherwise by hyperparameters."""
     if callbacks.has("on_before_optimizer_step"):
         return lambda parameters: callbacks.call("on_before_optimizer_step", parameters)
     norm = context.env.hparams.get("clip_grad_l2_norm")

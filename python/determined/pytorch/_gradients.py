@@ -1,9 +1,9 @@
 """The exchange of gradients between the ranks of a trial.
 
-Each optimizer has one. Gradients are packed into buckets whose layout follows from the parameters alone, not from the
-order in which gradients happen to come: so the sums are formed in the same order in every process, before and after a
-pause, with any number of ranks. (``DistributedDataParallel`` lays its buckets out anew after the first backward pass of
-a process: docs/decisions/0015.)
+Each optimizer has one. Gradients are packed into buckets whose layout depends only on the parameters, not on the order
+in which gradients arrive. The sums are therefore computed in the same order in every process, before and after a pause.
+(``DistributedDataParallel`` changes the layout of its buckets after the first backward pass of a process; see
+docs/decisions/0015.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BUCKET_BYTES = 25 << 20
 
 
 class _Bucket:
-    """Parameters of one device and type, whose gradients travel as one tensor."""
+    """Parameters of one device and type, whose gradients are sent as one tensor."""
 
     def __init__(self, params: list[torch.nn.Parameter], extra: int, dtype: torch.dtype) -> None:
         self.params = params
@@ -55,10 +55,10 @@ class _Bucket:
 class GradientExchange:
     """Averages the gradients of one optimizer's parameters over all ranks, just before its step.
 
-    Large models are exchanged while the backward pass still runs: a bucket leaves when the gradients of all its
-    parameters have come, in an order that all ranks share. What a step finds unsent leaves then: parameters without a
-    gradient (on some rank or on all), further backward passes and late changes of the parameter list are all right. A
-    parameter that got no gradient on any rank keeps none.
+    The gradients of large models are exchanged during the backward pass: a bucket is sent when the gradients of all its
+    parameters are ready, in the same order on all ranks. The rest is sent at the step, so parameters without a gradient
+    (on some ranks or on all), further backward passes and late changes of the parameter list work. A parameter without
+    a gradient on every rank stays without one.
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, size: int, *, watch: Any, compress: bool = False) -> None:
@@ -134,7 +134,7 @@ class GradientExchange:
         return came
 
     def begin_batch(self, *, update: bool) -> None:
-        """Before a batch. Gradients travel early only where the optimizer steps at its end."""
+        """Prepares a batch. Gradients are sent early only if the optimizer steps at the end of the batch."""
         if self._buckets and len(self._buckets) > 1:
             self._forget()
             self._armed = update
@@ -147,7 +147,7 @@ class GradientExchange:
         self._next, self._dirty = 0, False
 
     def run(self) -> None:
-        """After this every rank has the mean of all ranks' gradients."""
+        """Gives every rank the mean of all ranks' gradients."""
         self._armed = False
         early = self._next
         if self._dirty:
@@ -183,8 +183,9 @@ class GradientExchange:
         self.done = True
 
     def with_all_ranks(self, closure: Callable[[], Any]) -> Callable[[], Any]:
-        """A closure for ``optimizer.step``: each call leaves the mean gradients of all ranks and returns their mean
-        loss, so that an optimizer which asks several times decides the same everywhere."""
+        """Wraps a closure for ``optimizer.step``: each call computes the mean gradients of all ranks and returns their
+        mean loss, so that an optimizer that calls it several times decides the same on every rank.
+        """
 
         def together() -> Any:
             loss = closure()
@@ -216,7 +217,7 @@ class GradientExchange:
 
 
 def equalise(models: list[torch.nn.Module], ranks: Any) -> None:
-    """Gives every rank the parameters and buffers of rank 0.
+    """Copies the parameters and buffers of rank 0 to every rank.
 
     Raises:
         CheckFailedError: the ranks built different models.

@@ -1,4 +1,4 @@
-"""Builds a trial again from the files of a checkpoint, anywhere."""
+"""Rebuilds a trial from the files of a checkpoint, on any machine."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ def load_trial_from_checkpoint_path(
     torch_load_kwargs: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> PyTorchTrial:
-    """The trial of a checkpoint, with its weights, optimizers and schedulers, outside the platform.
+    """Returns the trial of a checkpoint, with its weights, optimizers and schedulers, outside a cluster.
 
-    The class is that of the checkpoint's own source (``code/``) unless ``trial_class`` is given. Its constructor gets
-    the context and ``trial_kwargs``; where it has no parameters called ``hparams`` and ``exp_conf``, these replace what
-    the context says. Models are where the trial keeps them; ``trial.context.models`` has all. Everything is on the CPU
-    unless ``torch_load_kwargs`` (or ``map_location=…``) says otherwise.
+    The class comes from the checkpoint's own source (``code/``) unless ``trial_class`` is given. Its constructor is
+    called with the context and ``trial_kwargs``. If it has no parameters named ``hparams`` and ``exp_conf``, these
+    keywords replace the values of the context. The models are in the trial's attributes, and all of them in
+    ``trial.context.models``. Everything is on the CPU unless ``torch_load_kwargs`` (or ``map_location=…``) says
+    otherwise.
 
     Example::
 
@@ -52,9 +53,10 @@ def load_trial_from_checkpoint_path(
 
 
 def load_model_or_trial(path: str, torch_load_kwargs: dict[str, Any]) -> PyTorchTrial | torch.nn.Module:
-    """As ``Checkpoint.load`` has it: the bare model of a classic trial, the trial of any other.
+    """Like ``Checkpoint.load``: returns the bare model of a trial with ``build_model()``, and the trial of any other
+    class.
 
-    What :func:`load_trial_from_checkpoint_path` takes by name may be among the options.
+    The options may include the keywords of :func:`load_trial_from_checkpoint_path`.
     """
     root = pathlib.Path(path)
     if _rebuilding.is_pickled_model(root):
@@ -67,7 +69,7 @@ def load_model_or_trial(path: str, torch_load_kwargs: dict[str, Any]) -> PyTorch
 
 
 def _unpickled_model(root: pathlib.Path, options: dict[str, Any]) -> torch.nn.Module:
-    """The model of a checkpoint of version 0.12.4 or older, which needs its modules to be importable."""
+    """The model of a checkpoint of version 0.12.4 or older, whose modules must be importable."""
     code = pathlib.Path(_rebuilding.source(root, "its model.pth is a model pickled by reference to that source"))
     with contextlib.ExitStack() as stack:
         for directory in [*sorted(entry for entry in code.iterdir() if entry.is_dir()), code]:

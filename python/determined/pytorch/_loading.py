@@ -1,8 +1,8 @@
-"""Turns the description of a data loader into running ones: for training, for validation, for one rank.
+"""Turns the description of a data loader into iterators: for training, for validation, for one rank.
 
-PyTorch's loader does the work where there is any: worker processes, pinned memory. It is handed *keys* instead of
-indices: a key names the seed of a batch along with its records, so a worker gives the same augmentations for a batch no
-matter where it was started. Elsewhere a batch is made when it is asked for, without the loader's own cost.
+Worker processes and pinned memory are left to PyTorch's loader. It gets *keys* instead of indices: a key has the seed
+of a batch besides its records, so a worker computes the same augmentations of a batch wherever the pass was started.
+Without workers, a batch is made when it is requested, without the overhead of PyTorch's loader.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNKNOWN = sys.maxsize  # batches of an epoch that nobody can count: it never end
 
 
 def training_length(loader: Any, *, replicas: int, rank: int) -> int:
-    """Batches of this rank in one epoch; ``UNKNOWN`` of an ``IterableDataset`` that has no length."""
+    """The number of batches of this rank in an epoch; ``UNKNOWN`` for an ``IterableDataset`` without a length."""
     try:
         batches = len(loader)
     except TypeError:
@@ -34,10 +34,10 @@ def training_length(loader: Any, *, replicas: int, rank: int) -> int:
 
 
 def training_iterator(loader: Any, *, seed: int, start: int, replicas: int, rank: int) -> Iterator[Any]:
-    """This rank's training batches from its batch ``start`` on, for ever.
+    """This rank's training batches from its batch ``start`` on, endlessly.
 
-    Any other loader than ours finds its place in the pass itself; of a length that nobody knows, its passes are counted
-    from where this process began.
+    A loader of another class has to find its position in the pass itself. If its length is unknown, its passes are
+    counted from the start of this process.
     """
     if not isinstance(loader, DataLoader):
         length = UNKNOWN if samplers.repeats(loader) else training_length(loader, replicas=replicas, rank=rank)
@@ -70,7 +70,7 @@ def validation_loader(loader: Any, *, seed: int, replicas: int, rank: int) -> It
 
 
 def whole_validation_loader(loader: Any, *, seed: int) -> Any:
-    """The whole validation set in a PyTorch loader, for ``evaluate_full_dataset``."""
+    """A PyTorch loader of the whole validation set, for ``evaluate_full_dataset``."""
     if not isinstance(loader, DataLoader):
         return loader
     generator = torch.Generator().manual_seed(_rng.derive(seed, "validation", "workers"))
@@ -78,7 +78,7 @@ def whole_validation_loader(loader: Any, *, seed: int) -> Any:
 
 
 def records_of(loader: Any) -> int:
-    """How many records one pass over a loader of PyTorch has, as far as that is known without one; else 0."""
+    """The number of records in one pass over a PyTorch loader, as far as it is known in advance; otherwise 0."""
     batches = getattr(loader, "batch_sampler", None)
     try:
         if type(batches) is torch.utils.data.BatchSampler:
@@ -134,7 +134,7 @@ class _Keys(torch.utils.data.Sampler[Any]):
 
 
 class _Batches(torch.utils.data.Dataset[Any]):
-    """The user's data set by whole batches."""
+    """The user's data set in whole batches."""
 
     def __init__(self, dataset: Any, collate: Callable[[list[Any]], Any]) -> None:
         self.dataset = dataset
@@ -153,7 +153,7 @@ class _Batches(torch.utils.data.Dataset[Any]):
 
 
 class _InThisProcess:
-    """What PyTorch's loader does without workers."""
+    """Loads batches in this process, like PyTorch's loader without workers."""
 
     def __init__(self, batches: _Batches, keys: _Keys) -> None:
         self._batches, self._keys = batches, keys
@@ -163,7 +163,7 @@ class _InThisProcess:
 
 
 class _WorkerStart:
-    """Runs the user's ``worker_init_fn``, which expects to find its own data set in the worker's description."""
+    """Runs the user's ``worker_init_fn``, which expects its own data set in the worker's description."""
 
     def __init__(self, start: Callable[[int], None] | None) -> None:
         self._start = start

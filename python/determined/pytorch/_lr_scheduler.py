@@ -22,7 +22,7 @@ class StepMode(enum.Enum):
     STEP_EVERY_BATCH = 2
     """After every training batch, without arguments."""
     MANUAL_STEP = 3
-    """Never: the user decides when to call ``step()`` and with what."""
+    """Never: the trial calls ``step()`` itself."""
     STEP_EVERY_OPTIMIZER_STEP = 4
     """After every step of the optimizer, without arguments."""
 
@@ -31,10 +31,10 @@ _StepMode = StepMode
 
 
 class LRScheduler:
-    """Says when a learning rate scheduler of PyTorch steps, and keeps its state in checkpoints.
+    """Sets when a PyTorch learning rate scheduler steps, and stores its state in checkpoints.
 
-    The classic generation returns one from ``create_lr_scheduler``; the context generation calls
-    ``context.wrap_lr_scheduler``. With ``frequency`` n only every n-th batch, epoch or optimizer step counts.
+    Trials with ``build_model()`` return one from ``create_lr_scheduler``; others call ``context.wrap_lr_scheduler``.
+    With a ``frequency`` of n, it steps only at every n-th batch, epoch or optimizer step.
     """
 
     StepMode: TypeAlias = StepMode
@@ -70,15 +70,15 @@ class LRScheduler:
         return self._frequency
 
     def get_lr(self) -> list[Any]:
-        """What the wrapped scheduler's ``get_lr()`` computes; PyTorch means ``get_last_lr()`` for reading."""
+        """Calls ``get_lr()`` of the wrapped scheduler; to read the learning rates, use ``get_last_lr()``."""
         return list(self._scheduler.get_lr())
 
     def get_last_lr(self) -> list[Any]:
-        """The learning rates in use, one for each parameter group."""
+        """The current learning rates, one per parameter group."""
         return list(self._scheduler.get_last_lr())
 
     def step(self, *args: Any, **kwargs: Any) -> None:
-        """Steps the wrapped scheduler; for manual mode."""
+        """Steps the wrapped scheduler; only for ``MANUAL_STEP``."""
         if self._step_mode is not StepMode.MANUAL_STEP:
             check.fail(
                 f"a call of LRScheduler.step() in mode {self._step_mode.name}",
@@ -100,10 +100,10 @@ class LRScheduler:
 
 
 def steps_due(mode: StepMode, frequency: int, batch: int, aggregation: int, epoch_length: int) -> int:
-    """How often a scheduler steps after the update at ``batch``.
+    """How many times a scheduler steps after the update at ``batch``.
 
-    Every batch and every epoch counts once, at the update that closes it: with aggregation 4 a scheduler for batches
-    steps four times at each update.
+    Every batch and every epoch counts once, at the update that completes it: with an aggregation of 4, a scheduler that
+    counts batches steps four times at each update.
     """
     if mode is StepMode.STEP_EVERY_BATCH:
         return (batch + 1) // frequency - (batch + 1 - aggregation) // frequency
@@ -117,5 +117,5 @@ def steps_due(mode: StepMode, frequency: int, batch: int, aggregation: int, epoc
 
 
 def _epochs_closed_before(update: int, epoch_length: int) -> int:
-    """Epochs complete before the update at batch ``update`` is made."""
+    """The number of complete epochs before the update at batch ``update``."""
     return update // epoch_length

@@ -1,4 +1,4 @@
-"""Metrics of the user's own, reduced by the user's own rule: over the whole validation set, over all slots."""
+"""Metrics with a custom reduction, over the whole validation set and over all slots."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from determined._ranks._distributed import DistributedContext
 
 
 class MetricReducer(abc.ABC):
-    """A metric that is more than the mean over batches.
+    """A metric that is not the mean over batches.
 
-    Update it in ``train_batch`` or ``evaluate_batch`` by whatever method you give it.
+    Update it in ``train_batch`` or ``evaluate_batch`` through a method of your own.
 
     Example::
 
@@ -34,19 +34,19 @@ class MetricReducer(abc.ABC):
 
     @abc.abstractmethod
     def reset(self) -> None:
-        """Forgets everything; called before each training workload and each validation."""
+        """Resets the metric; called before each training workload and each validation."""
 
     @abc.abstractmethod
     def per_slot_reduce(self) -> Any:
-        """What this slot knows, in a form that can be pickled."""
+        """Returns the value of this slot, which must be possible to pickle."""
 
     @abc.abstractmethod
     def cross_slot_reduce(self, per_slot_metrics: Any) -> Any:
-        """The metric, or a dict of metrics, from what each slot knows, in the order of ranks."""
+        """Returns the metric, or a dict of metrics, from the values of the slots in the order of ranks."""
 
 
 class FunctionReducer(MetricReducer):
-    """What ``wrap_reducer`` makes of a function: collects values, and calls it with the list of all."""
+    """The reducer for a function passed to ``wrap_reducer``: collects values and calls the function with all of them."""
 
     def __init__(self, function: Callable[[list[Any]], Any]) -> None:
         self._function = function
@@ -56,7 +56,7 @@ class FunctionReducer(MetricReducer):
         self._values = []
 
     def update(self, value: Any) -> None:
-        """Adds a value, usually one for each batch."""
+        """Adds a value, usually one per batch."""
         self._values.append(value)
 
     def per_slot_reduce(self) -> Any:
@@ -67,7 +67,7 @@ class FunctionReducer(MetricReducer):
 
 
 def interleave(per_slot: Iterable[list[Any]]) -> list[Any]:
-    """The first value of each slot, then the second of each: the order in which one slot would have seen them."""
+    """The first value of each slot, then the second of each, and so on, as a single slot would have seen them."""
     missing = object()
     rows = itertools.zip_longest(*per_slot, fillvalue=missing)
     return [value for row in rows for value in row if value is not missing]
@@ -125,7 +125,7 @@ class MetricReducers:
                 raise wrapped.failed("reset", error) from error
 
     def reduce(self, distributed: DistributedContext, *, training: bool) -> dict[str, Any]:
-        """The metrics of all reducers that are meant for this kind of workload."""
+        """The metrics of all reducers for this kind of workload."""
         chosen = [w for w in self._wrapped if (w.for_training if training else w.for_validation)]
         if not chosen:
             return {}

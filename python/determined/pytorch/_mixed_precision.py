@@ -1,4 +1,4 @@
-"""PyTorch's automatic mixed precision for models that know nothing of it."""
+"""PyTorch's automatic mixed precision for models that are not written for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import nn
 
 
 def to_float(data: Any) -> Any:
-    """The same structure with half-precision tensors as float32."""
+    """Returns the same structure, with half-precision tensors as float32."""
     if isinstance(data, torch.Tensor):
         return data.float() if data.dtype in (torch.float16, torch.bfloat16) else data
     if isinstance(data, dict):
@@ -24,7 +24,7 @@ def to_float(data: Any) -> Any:
 
 
 def autocast_forward(model: nn.Module, device_type: str) -> None:
-    """From now on the model computes in mixed precision and answers in float32. It stays the same object."""
+    """Makes the model compute in mixed precision and return float32. The model stays the same object."""
     plain: Callable[..., Any] = model.forward
 
     @functools.wraps(plain)

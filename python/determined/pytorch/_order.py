@@ -1,4 +1,4 @@
-"""The order of training batches: a function of (seed, epoch), entered at any position without replaying.
+"""The order of training batches: a function of (seed, epoch) that can start at any position without replay.
 
 All ranks see one endless sequence of batches, epoch after epoch; rank r of n takes the batches r, r + n, r + 2n, …
 """
@@ -19,10 +19,10 @@ Batch = list[Any]
 
 
 class Epochs(Protocol):
-    """One epoch of batches at a time. A batch is a list of indices into the data set."""
+    """One epoch of batches at a time. A batch is a list of indices of the data set."""
 
     def __len__(self) -> int:
-        """Batches in an epoch."""
+        """The number of batches in an epoch."""
 
     def epoch(self, number: int) -> Callable[[int], Batch]:
         """The batches of an epoch, by their number in it."""
@@ -30,7 +30,7 @@ class Epochs(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class PlainEpochs:
-    """Batches of a fixed size, in order or shuffled. The order of an epoch is drawn at once, a batch by arithmetic."""
+    """Batches of a fixed size, in order or shuffled. The order of an epoch is drawn at once; a batch is a slice of it."""
 
     records: int
     batch_size: int
@@ -51,12 +51,12 @@ class PlainEpochs:
 
 
 class SampledEpochs:
-    """Batches of a sampler that the user brought.
+    """Batches of a user's sampler.
 
-    Each epoch is drawn at once under a seed of its own, so a sampler that draws from the global generators, or from a
-    ``generator`` of its own, gives the same epoch again. It hears of its epoch through ``set_epoch`` where it has that.
-    A sampler of the user's own class without ``set_epoch`` may count epochs by itself: after a jump its earlier epochs
-    are drawn too (indices only).
+    Each epoch is drawn at once with a seed of its own, so a sampler that draws from the global generators, or from its
+    own ``generator``, yields the same epoch again. Its epoch is set with ``set_epoch``, if it has that method. A custom
+    sampler without ``set_epoch`` may count epochs itself, so after a jump its earlier epochs are drawn, too (only the
+    indices).
     """
 
     def __init__(self, batch_sampler: Any, seed: int) -> None:
@@ -101,7 +101,7 @@ class SampledEpochs:
 
 
 def _chain(sampler: Any) -> Iterator[Any]:
-    """A sampler and what it wraps."""
+    """A sampler and the samplers that it wraps."""
     seen: set[int] = set()
     while sampler is not None and id(sampler) not in seen:
         seen.add(id(sampler))
@@ -115,21 +115,21 @@ def _keeps_count(sampler: Any) -> bool:
 
 
 class Position(NamedTuple):
-    """Where a batch of one rank is: its epoch, and its number in the epoch."""
+    """The position of a batch of one rank: its epoch, and its number in the epoch."""
 
     epoch: int
     batch: int
 
 
 def positions(epoch_length: int, *, start: int, replicas: int, rank: int) -> Iterator[Position]:
-    """The positions of one rank's batches from its batch ``start`` on, for ever."""
+    """The positions of one rank's batches from its batch ``start`` on, endlessly."""
     for index in itertools.count(start):
         epoch, batch = divmod(index * replicas + rank, epoch_length)
         yield Position(epoch, batch)
 
 
 def training_batches(epochs: Epochs, *, start: int, replicas: int, rank: int) -> Iterator[tuple[Position, Batch]]:
-    """The batches of one rank from its batch ``start`` on, for ever."""
+    """The batches of one rank from its batch ``start`` on, endlessly."""
     current, batches = -1, None
     for position in positions(len(epochs), start=start, replicas=replicas, rank=rank):
         if batches is None or position.epoch != current:

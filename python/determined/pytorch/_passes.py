@@ -1,9 +1,9 @@
-"""Endless passes over a loader that is not ours.
+"""Endless passes over a loader of another class.
 
-PyTorch's iterator draws a seed for its workers when it is made, samplers draw an order when they start, data sets that
-are iterated shuffle their files. A resumed trial makes its iterator in the middle of a pass, where an undisturbed one
-makes none: what is drawn for the order of the data must not come from the generators that dropout draws from. It comes
-from a stream of the pass, the same on all ranks, which may share out one shuffled order.
+PyTorch's iterator draws a seed for its workers when it is created, samplers draw an order when they start, and iterable
+data sets shuffle their files. A resumed trial creates an iterator in the middle of a pass, where an uninterrupted one
+creates none. So the random numbers for the order of the data must not come from the generators that dropout uses. They
+come from a stream of the pass, which is the same on all ranks, so that they can share one shuffled order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHUFFLE_AT_THE_START = (torch.utils.data.RandomSampler, torch.utils.data.Sequen
 
 
 def endless(loader: Iterable[Any], *, seed: int, first: int) -> Iterator[Any]:
-    """The batches of all passes from pass ``first`` on, each entered where the loader begins it."""
+    """The batches of all passes from pass ``first`` on, each as the loader starts it."""
     for number in itertools.count(first):
         empty = True
         for batch in _one_pass(loader, _rng.Stream(_rng.derive(seed, "training", "pass", number))):
@@ -52,7 +52,7 @@ def _draws_once(sampler: Any) -> bool:
 
 
 class _Inside:
-    """An iterator that draws from a stream; ``once``: only for its first item."""
+    """An iterator that draws from a stream; with ``once`` only for its first item."""
 
     def __init__(self, iterator: Iterator[Any], stream: _rng.Stream, *, once: bool = False) -> None:
         self._iterator, self._stream, self._once = iterator, stream, once

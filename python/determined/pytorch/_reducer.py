@@ -1,4 +1,4 @@
-"""How the metrics of many batches become one number."""
+"""Reduces the metrics of many batches to one number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from determined.common import check
 
 
 class Reducer(enum.Enum):
-    """The methods of reducing a metric over batches and slots."""
+    """The methods to reduce a metric over batches and slots."""
 
     AVG = 1
     SUM = 2
@@ -31,7 +31,7 @@ _FUNCTIONS: dict[Reducer, Callable[[Any], Any]] = {
 
 
 def reduce_values(reducer: Reducer, values: Sequence[Any]) -> float:
-    """One number from the values of all batches: over all elements of them, every batch with the same weight."""
+    """Reduces the values of all batches to one number, over all their elements, with the same weight for every batch."""
     return float(_FUNCTIONS[reducer](np.array(values)))
 
 
@@ -48,14 +48,14 @@ def _reduce_metric(name: str, reducer: Reducer, values: Sequence[Any]) -> float:
 
 
 def reduce_ranks(reducer: Reducer, values: Sequence[float], batches: Sequence[int]) -> float:
-    """One number from what each rank reduced; an average counts each rank by its number of batches."""
+    """Reduces the values of all ranks to one number; an average weights each rank by its number of batches."""
     if reducer is Reducer.AVG:
         return float(np.average(np.array(values), weights=batches))
     return reduce_values(reducer, values)
 
 
 def reducers_by_name(choice: Reducer | Mapping[str, Reducer], names: Sequence[str]) -> dict[str, Reducer]:
-    """What ``evaluation_reducer()`` returned, for every metric."""
+    """The result of ``evaluation_reducer()`` for every metric."""
     if isinstance(choice, Reducer):
         return dict.fromkeys(names, choice)
     if not isinstance(choice, Mapping):
@@ -77,7 +77,7 @@ def reducers_by_name(choice: Reducer | Mapping[str, Reducer], names: Sequence[st
 def reduce_batches(
     choice: Reducer | Mapping[str, Reducer], per_batch: Sequence[Mapping[str, Any]], ranks: DistributedContext
 ) -> dict[str, float]:
-    """The metrics of a validation from those of the batches of all ranks; the same on every rank."""
+    """Reduces the metrics of the batches of all ranks to those of a validation; the same on every rank."""
     names = list(per_batch[0]) if per_batch else []
     reducers = reducers_by_name(choice, names)
     mine = {name: _reduce_metric(name, reducers[name], [metrics[name] for metrics in per_batch]) for name in names}

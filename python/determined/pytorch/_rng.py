@@ -1,4 +1,4 @@
-"""Every random generator that training touches: seeding, saving, restoring, setting aside."""
+"""All random number generators of the training: seeding, saving and restoring."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger("determined.pytorch")
 
 
 def derive(seed: int, *path: int | str) -> int:
-    """A seed of 63 bits for one use: equal for equal arguments, unrelated for different ones."""
+    """A seed of 63 bits for one purpose: equal for equal arguments, unrelated for different ones."""
     text = "/".join(map(str, (seed, *path)))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 
@@ -29,7 +29,7 @@ def seed_all(seed: int) -> None:
 
 
 def state() -> dict[str, Any]:
-    """The state of all generators of this process; the names are those of older checkpoints."""
+    """The state of all generators of this process, under the names that older checkpoints use."""
     saved: dict[str, Any] = {"cpu_rng_state": torch.get_rng_state(), **_random_state.state()}
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         saved["gpu_rng_state"] = torch.cuda.get_rng_state()
@@ -37,7 +37,7 @@ def state() -> dict[str, Any]:
 
 
 def restore(saved: dict[str, Any]) -> None:
-    """Puts back what ``state`` returned."""
+    """Restores what ``state`` returned."""
     torch.set_rng_state(saved["cpu_rng_state"])
     _random_state.restore(saved)
     if "gpu_rng_state" in saved and torch.cuda.is_available():
@@ -45,7 +45,7 @@ def restore(saved: dict[str, Any]) -> None:
 
 
 def restore_saved(saved: dict[str, Any]) -> None:
-    """As ``restore``, from a checkpoint, which may be of another machine: says what could not be put back."""
+    """Like ``restore``, for a checkpoint that may come from another machine; logs what could not be restored."""
     restore(saved)
     if "gpu_rng_state" in saved and not torch.cuda.is_available():
         logger.warning(
@@ -57,15 +57,15 @@ def restore_saved(saved: dict[str, Any]) -> None:
 
 
 def untouched() -> AbstractContextManager[None]:
-    """Whatever is drawn inside, the generators are afterwards as before."""
+    """Restores the generators afterwards, whatever is drawn inside."""
     return _random_state.unchanged(state, restore)
 
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draws inside come from a seed of their own; the generators are afterwards as before.
+    """Draws inside come from the given seed; the generators are restored afterwards.
 
-    Only the CPU's generators: what needs this (samplers, data sets) does not draw on a GPU.
+    Only the CPU's generators: samplers and data sets, which need this, do not draw on a GPU.
     """
     before, shared = torch.get_rng_state(), _random_state.state()
     try:
@@ -77,9 +77,9 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 class Stream:
-    """Generators of its own: what is drawn inside goes on where the last time inside ended.
+    """Generators of its own: draws inside continue where the previous ones ended.
 
-    Outside, the generators are as if nothing had been drawn. Only the CPU's, as in ``seeded``.
+    The generators outside are unchanged. Only the CPU's, as in ``seeded``.
     """
 
     def __init__(self, seed: int) -> None:

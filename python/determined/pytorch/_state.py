@@ -1,13 +1,13 @@
-"""What a PyTorch checkpoint holds.
+"""The content of a PyTorch checkpoint.
 
 ``state-dict.pth`` is a dict with four keys, for users: ``models_state_dict``, ``optimizers_state_dict``,
-``lr_schedulers_state_dict`` (lists in the order of wrapping) and ``callbacks``; a fifth, ``other_parameters``,
-is there where optimizers have parameters that are in no wrapped model. ``trial-state.pth`` holds what else a
-trial needs to go on as if it had never stopped: random generators, gradients that are not yet applied, the gradient
-scaler, the loop. Older checkpoints, with one file and other names, can be read.
+``lr_schedulers_state_dict`` (lists in the order of wrapping) and ``callbacks``; a fifth, ``other_parameters``, exists
+if optimizers have parameters that are in no wrapped model. ``trial-state.pth`` contains what else a trial needs to
+resume without a difference: random number generators, gradients that are not yet applied, the gradient scaler and the
+loop. Older checkpoints, with one file and other names, can be read.
 
-``state_dict.pth``, the original's name, is the same file as ``state-dict.pth``: a hard link. It is not written for
-buckets, where it would be sent twice; a download by :class:`~determined.experimental.Checkpoint` has it all the same.
+``state_dict.pth``, the former name, is a hard link to ``state-dict.pth``. It is not written to buckets, where it would
+be stored twice; a download with :class:`~determined.experimental.Checkpoint` creates it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def user_state(context: PyTorchTrialContext, callbacks: dict[str, Any]) -> dict[
 
 
 def read(directory: str, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The documented part and the rest, from any generation of checkpoint."""
+    """Returns the documented part and the rest, from a checkpoint of any generation."""
     root = pathlib.Path(directory)
     found = next((root / name for name in _STATE_FILES if (root / name).is_file()), None)
     if found is None:
@@ -146,7 +146,7 @@ def _parameters(context: PyTorchTrialContext) -> list[torch.Tensor]:
 
 
 def _other_parameters(context: PyTorchTrialContext) -> list[torch.Tensor]:
-    """What optimizers have beyond the parameters of the wrapped models."""
+    """The parameters of optimizers that are in no wrapped model."""
     known = _of_models(context)
     found: dict[int, torch.Tensor] = {}
     for optimizer in context.optimizers:

@@ -1,4 +1,4 @@
-"""Training a PyTorch trial from a script of one's own, on the cluster and off it."""
+"""Trains a PyTorch trial from a script, on a cluster or outside one."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ logger = logging.getLogger("determined")
 _CONTAINER_ROOT = "/determined_shared_fs"
 _POLICIES = ("best", "all", "none")
 _NO_REPORT = 1 << 30
-"""Batches in a report where none is due any more; an end or a period comes before."""
+"""The number of batches in a report if no other is due; the end or a period comes earlier."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainUnit:
     """A length or a period; use :class:`Batch` or :class:`Epoch`.
 
-    As a period, ``value`` may be a container of numbers: after how many batches or epochs, each time.
+    As a period, ``value`` may also be a container of numbers of batches or epochs.
     """
 
     value: int | Collection[int]
@@ -52,17 +52,17 @@ class TrainUnit:
 
     @property
     def moments(self) -> list[int] | None:
-        """The numbers of a container, ascending; None for a single number."""
+        """The numbers of a container in ascending order; None for a single number."""
         if not isinstance(self.value, Collection) or isinstance(self.value, (str, bytes)):
             return None
         return sorted(self.value)  # what is below 1 never comes: range(0, 100, 10) is 10, 20, …
 
     def batches_in(self, epoch_length: int) -> int:
-        """How many batches one of this unit has."""
+        """The number of batches in one unit."""
         raise NotImplementedError
 
     def to_batches(self, epoch_length: int, after: int = 0) -> int:
-        """In batches; of a container the first moment after that many batches, 0 where there is none left."""
+        """The value in batches; for a container, its first moment after that many batches, or 0 if there is none left."""
         each = self.batches_in(epoch_length)
         if isinstance(self.value, int):
             return self.value * each
@@ -70,14 +70,14 @@ class TrainUnit:
 
 
 class Batch(TrainUnit):
-    """So many batches."""
+    """A number of batches."""
 
     def batches_in(self, epoch_length: int) -> int:
         return 1
 
 
 class Epoch(TrainUnit):
-    """So many passes over the training data."""
+    """A number of passes over the training data."""
 
     def batches_in(self, epoch_length: int) -> int:
         if epoch_length == UNKNOWN:
@@ -89,7 +89,7 @@ class Epoch(TrainUnit):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """What ``fit`` was asked for."""
+    """The arguments of ``fit``."""
 
     max_length: TrainUnit | None
     reporting: TrainUnit
@@ -106,9 +106,9 @@ class _Plan:
         return any(unit is not None and unit.moments is not None for unit in units)
 
     def loop_config(self, rules: Any, epoch_length: int, state: LoopState) -> Any:
-        """For the next action of a loop that is in ``state``.
+        """The configuration for the next action of a loop in ``state``.
 
-        A moment of a container is a period that ends there: what it asks for is done at its first multiple.
+        A moment of a container becomes a period of that length, which is due at its first multiple.
         """
 
         def batches(unit: TrainUnit | None, done: int) -> int:
@@ -128,9 +128,9 @@ class _Plan:
 
 
 class Trainer:
-    """Trains ``trial`` with the loop that trial classes are trained with.
+    """Trains ``trial`` with the same loop that trains trial classes.
 
-    Whatever interrupts it, a run that goes on from its latest checkpoint ends with the numbers of an undisturbed one.
+    A run that resumes from its latest checkpoint gives the same numbers as an uninterrupted one.
     """
 
     def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
@@ -147,10 +147,10 @@ class Trainer:
         begin_on_batch: int = 0,
         end_after_batch: int | None = None,
     ) -> None:
-        """The former way to say ``fit(profiling_enabled=True)``; the last call before ``fit`` counts.
+        """The former way to write ``fit(profiling_enabled=True)``; the last call before ``fit`` counts.
 
-        The whole training is measured: ``begin_on_batch`` and ``end_after_batch`` are named in the log and do nothing.
-        There are no timings that ``sync_timings`` could mean; :meth:`PyTorchTrialContext.set_profiler` has them.
+        The whole training is measured: ``begin_on_batch`` and ``end_after_batch`` are ignored, with a warning.
+        ``sync_timings`` is ignored as well; for timings use :meth:`PyTorchTrialContext.set_profiler`.
         """
         del sync_timings
         if enabled and (begin_on_batch > 0 or end_after_batch is not None):
@@ -175,19 +175,19 @@ class Trainer:
     ) -> None:
         """Trains until ``max_length``, then saves and validates.
 
-        On the cluster ``searcher.max_length`` decides how long, in batches, records or epochs; ``max_length`` counts
-        where the configuration has none. Pass ``latest_checkpoint=det.get_cluster_info().latest_checkpoint``: without
-        it a paused trial begins again. Off the cluster ``latest_checkpoint`` is the path of a checkpoint;
-        checkpoints go to ``~/.local/share/determined/checkpoints``, and the policy ``best`` means ``all``.
+        On a cluster, ``searcher.max_length`` sets the length in batches, records or epochs; ``max_length`` is used only
+        if the configuration has none. Pass ``latest_checkpoint=det.get_cluster_info().latest_checkpoint``; without it,
+        a paused trial starts from the beginning. Outside a cluster, ``latest_checkpoint`` is the path of a checkpoint,
+        checkpoints are stored in ``~/.local/share/determined/checkpoints``, and the policy ``best`` means ``all``.
 
-        A period may be a container of numbers, ``Batch([100, 1000])`` or ``Epoch(range(5, 50, 5))``: what it asks for
-        is done after just so many.
+        A period may be a container of numbers, such as ``Batch([100, 1000])`` or ``Epoch(range(5, 50, 5))``; it is then
+        due after each of these numbers.
 
-        ``test_mode`` (off the cluster only) trains and validates one batch. ``profiling_enabled`` (on the cluster
-        only), like ``profiling.enabled`` in the configuration, reports what the machine does.
+        ``test_mode`` (only outside a cluster) trains and validates one batch. ``profiling_enabled`` (only on a cluster)
+        profiles the machine, like ``profiling.enabled`` in the configuration.
 
         Raises:
-            ValueError: no length; ``test_mode`` on the cluster; an unknown policy.
+            ValueError: the length is missing; ``test_mode`` is used on a cluster; or the policy is unknown.
             TypeError: a length or period is not a Batch or an Epoch; ``max_length`` is a container.
         """
         periods = (checkpoint_period, validation_period, max_length, reporting_period)
@@ -237,7 +237,7 @@ class Trainer:
 
 
 class _FitLoop(Loop):
-    """The loop, with periods that ``fit`` was given. Epochs are known once the data loaders are built."""
+    """The loop with the periods of ``fit``. The length of an epoch is known once the data loaders are built."""
 
     def __init__(self, plan: _Plan, lengths: _Lengths, **parts: Any) -> None:
         super().__init__(client=lengths, **parts)  # what else a client has is passed on
@@ -256,14 +256,16 @@ class _FitLoop(Loop):
 
 
 class _LocalLoop(_FitLoop):
-    """Off the cluster nobody compares: a validation may return whatever can be reported."""
+    """The loop outside a cluster. No searcher compares metrics, so a validation may return anything that can be
+    reported.
+    """
 
     def _compared(self, metrics: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
         return dict(metrics), 0.0
 
 
 class _Lengths:
-    """A client whose operations are in batches: what the searcher asks for, or what ``fit`` was given."""
+    """A client whose operations are in batches: those of the searcher, or the length of ``fit``."""
 
     def __init__(self, client: Any, to_batches: Callable[[int, int], int]) -> None:
         self._client = client
@@ -356,7 +358,7 @@ def _local_root() -> str:
 
 
 class _PathStorage(DirectoryStorage):
-    """A directory of checkpoints; one may be named by its path, too."""
+    """A directory of checkpoints; a checkpoint may also be given by its path."""
 
     def holds(self, uuid: str) -> bool:
         place = self.path(uuid)

@@ -72,7 +72,7 @@ class UnmanagedContext(Context):
         super().__exit__(kind, error, where)
 
     def close(self) -> None:
-        """Ends the trial: as completed, or as failed after an exception or a ``sys.exit`` with another status than 0."""
+        """Ends the trial: as completed, or as failed after an exception or a ``sys.exit`` other than 0."""
         if self._ended:
             return
         self._ended = True
