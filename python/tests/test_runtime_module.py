@@ -215,7 +215,7 @@ def test_new_uuids_leave_the_seeded_generators_alone() -> None:
 def test_a_saved_state_comes_back_from_json() -> None:
     state = _runtime.LoopState(batches_trained=200, batches_checkpointed=200, best=0.5, validation_is_best=True)
     assert _runtime.LoopState.from_dict(json.loads(json.dumps(state.to_dict()))) == state
-    with pytest.raises(ValueError, match="does not add up"):
+    with pytest.raises(ValueError, match="is inconsistent"):
         _runtime.LoopState.from_dict({"batches_trained": 5, "batches_checkpointed": 6})
     with pytest.raises(ValueError, match="checkpoint_policy"):
         _runtime.LoopConfig(checkpoint_policy="sometimes")

@@ -27,7 +27,7 @@ ExitedReason reason_of(const std::string& text) {
 std::string new_request_id() {
   std::array<unsigned char, 16> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    throw std::runtime_error(fmt::format("no random numbers: {}", std::strerror(errno)));
+    throw std::runtime_error(fmt::format("cannot read random numbers: {}", std::strerror(errno)));
   bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0f) | 0x40);
   bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3f) | 0x80);
   std::string text;
@@ -54,7 +54,7 @@ Result<std::vector<Event>> read_events(const json::value& answer) {
   std::vector<Event> events;
   const auto* list = answer.is_object() ? answer.get_object().if_contains("searcherEvents") : nullptr;
   if (list == nullptr || !list->is_array())
-    return invalid_argument("what answers is no master: its answer has no searcherEvents");
+    return invalid_argument("the server is not a Determined master: its response has no searcherEvents");
   for (const auto& item : list->get_array()) {
     Event event;
     if (item.is_object()) {
@@ -66,7 +66,7 @@ Result<std::vector<Event>> read_events(const json::value& answer) {
       }
     }
     if (event.id < 1 || event.kind.empty())
-      return invalid_argument("the master tells of {}, which is no event", json::serialize(item));
+      return invalid_argument("the master sent {}, which is not an event", json::serialize(item));
     events.push_back(std::move(event));
   }
   return events;
@@ -98,7 +98,7 @@ Result<Operations> tell(SearchMethod& method, SearchState& state, const Event& e
     return method.on_trial_exited_early(state, trial,
                                         reason_of(json::text_member(event.body, "exitedReason")));
   }
-  return invalid_argument("the master tells of {}, which this version does not know", event.kind);
+  return invalid_argument("the master sent the event {}, which this version does not know", event.kind);
 }
 
 json::object to_json(const Operation& operation) {

@@ -84,7 +84,7 @@ TEST(Events, WhatIsNoneIsRefusedInWords) {
   SearchState state;
   const auto said = tell(method, state, events(R"({"id":1,"trialMoved":{}})")[0]);
   ASSERT_FALSE(said);
-  EXPECT_EQ(said.error().message(), "the master tells of trialMoved, which this version does not know");
+  EXPECT_EQ(said.error().message(), "the master sent the event trialMoved, which this version does not know");
 }
 
 TEST(Operations, AreWrittenAsTheMasterReadsThem) {
@@ -114,7 +114,7 @@ TEST(StateFile, KeepsWhatWasWrittenLastForOneRunnerAtATime) {
     ASSERT_TRUE(one);
     const auto second = StateFile::open(directory);
     ASSERT_FALSE(second);
-    EXPECT_THAT(second.error().message(), HasSubstr("another search runner works in"));
+    EXPECT_THAT(second.error().message(), HasSubstr("another search runner uses the directory"));
     EXPECT_FALSE(one->read().value());
     EXPECT_TRUE(one->write({}));
     EXPECT_TRUE(one->write(saved));

@@ -46,7 +46,7 @@ cli::Streams silent_streams() {
 
 Result<std::string> read_text(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return not_found("the configuration {} cannot be read", path.string());
+  if (!file) return not_found("cannot read the configuration {}", path.string());
   return std::string{std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -214,8 +214,9 @@ Result<void> SearchRunner::Parts::say() {
   if (done.error().code() == ErrorCode::NotFound) {
     if (maybe_sent) return {};  // it arrived before: only the master's answer was lost
     return failed_precondition(
-        "event {} of experiment {} was answered by another runner; one search method may drive an experiment "
-        "at a time",
+        "another search runner handled event {} of experiment {}; run only one search method per experiment "
+        "at "
+        "a time",
         state().last_event_id, *state().experiment_id);
   }
   const auto stopping = is_stopping();

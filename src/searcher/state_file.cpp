@@ -39,7 +39,9 @@ Result<StateFile> StateFile::open(const fs::path& directory) {
   if (lock < 0) return failed("open", path);
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
     ::close(lock);
-    return failed_precondition("another search runner works in {}", directory.string());
+    return failed_precondition(
+        "another search runner uses the directory {}; stop it, or choose another directory",
+        directory.string());
   }
   return StateFile(directory, lock);
 }

@@ -47,7 +47,8 @@ Result<config::Unit> unit_from(const std::string& name) {
   if (name.empty() || name == "batches" || name == "unitless") return config::Unit::Batches;
   if (name == "records") return config::Unit::Records;
   if (name == "epochs") return config::Unit::Epochs;
-  return invalid_argument("the master counts operations in \"{}\"; must be batches, records or epochs", name);
+  return invalid_argument(
+      "the master counts operations in \"{}\"; the unit must be batches, records or epochs", name);
 }
 
 struct OperationAnswer {
@@ -144,8 +145,8 @@ Result<std::shared_ptr<Client::Threads>> Client::threads() {
   }
   if (threads_->process != ::getpid())
     return failed_precondition(
-        "the connection to the master belongs to process {}, which this one is a fork of; "
-        "make one of its own",
+        "the connection to the master belongs to process {}, the parent of this one; a forked process needs "
+        "its own connection",
         threads_->process);
   if (auto failure = threads_->reporter.failure()) return tl::unexpected(*std::move(failure));
   return threads_;
@@ -192,11 +193,12 @@ Result<Operations> Client::read_operations(const std::string& body) {
   DET_TRY(const auto unit, unit_from(answer.unit));
   if (unit != config::Unit::Batches && options_.global_batch_size < 1)
     return invalid_argument(
-        "the searcher counts in {}: hyperparameters.global_batch_size is {}; must be at least 1", answer.unit,
-        options_.global_batch_size);
+        "hyperparameters.global_batch_size is {1}; it must be at least 1, because the searcher counts in {0}",
+        answer.unit, options_.global_batch_size);
   if (unit == config::Unit::Epochs && options_.records_per_epoch < 1)
-    return invalid_argument("the searcher counts in epochs: records_per_epoch is {}; must be at least 1",
-                            options_.records_per_epoch);
+    return invalid_argument(
+        "records_per_epoch is {}; it must be at least 1, because the searcher counts in epochs",
+        options_.records_per_epoch);
   const Units units{unit, options_.global_batch_size, options_.records_per_epoch};
   Operations operations{.closed = answer.closed};
   const std::lock_guard lock(mutex_);
@@ -213,8 +215,7 @@ Result<Operations> Client::read_operations(const std::string& body) {
 
 Result<void> Client::complete_operation(std::int64_t length, double metric) {
   if (std::isnan(metric))
-    return invalid_argument("the searcher metric is NaN after batch {}; the search cannot compare it",
-                            length);
+    return invalid_argument("the searcher metric is NaN after batch {}; it must be a number", length);
   // Two operations can round to the same batches; the first not completed is meant.
   auto counted = length;
   std::size_t which = 0;
@@ -355,7 +356,8 @@ Result<Client::Wish> Client::wish(std::chrono::milliseconds timeout) {
   if (answer.wish == "WAIT") return Wish::Wait;
   if (answer.wish == "LEAVE") return Wish::Leave;
   if (answer.wish != "GO_ON")
-    return invalid_argument("the master wishes \"{}\", which is not known", answer.wish);
+    return invalid_argument("the master sent the unknown request \"{}\"; is it of another version?",
+                            answer.wish);
   const std::lock_guard lock(mutex_);
   own->watcher.join();
   own->preempted = false;

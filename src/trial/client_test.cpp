@@ -296,7 +296,7 @@ TEST_F(ClientTest, SaysWhatAnEpochNeeds) {
   Client client(with_batch_size);
   master.operations = R"({"operations":[{"length":1}],"closed":false,"unit":"epochs"})";
   EXPECT_EQ(client.operations(0, milliseconds(0)).error().message(),
-            "the searcher counts in epochs: records_per_epoch is 0; must be at least 1");
+            "records_per_epoch is 0; it must be at least 1, because the searcher counts in epochs");
 }
 
 TEST_F(ClientTest, WaitsForAnOperationThatIsNotKnown) {
@@ -466,10 +466,10 @@ TEST(ClientOptions, AreReadFromTheEnvironment) {
 
   environment["DET_TRIAL_ID"] = "twelve";
   EXPECT_EQ(options_from_environment(variable).error().message(),
-            "DET_TRIAL_ID is \"twelve\"; must be a number from 1");
+            "DET_TRIAL_ID is \"twelve\"; it must be a number of at least 1");
   environment.erase("DET_TRIAL_ID");
   EXPECT_EQ(options_from_environment(variable).error().message(),
-            "DET_TRIAL_ID is not set: this process was not started by an agent");
+            "the environment variable DET_TRIAL_ID is not set; only an agent can start this process");
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ using Variable = std::function<const char*(const char*)>;
 Result<std::string> text(const Variable& variable, const char* name) {
   const char* value = variable(name);
   if (value == nullptr || *value == '\0')
-    return failed_precondition("{} is not set: this process was not started by an agent", name);
+    return failed_precondition("the environment variable {} is not set; only an agent can start this process",
+                               name);
   return std::string(value);
 }
 
@@ -19,7 +20,7 @@ Result<std::int64_t> number(const Variable& variable, const char* name) {
   DET_TRY(const auto value, text(variable, name));
   const auto parsed = json::to_int64(json::value(value));
   if (!parsed || *parsed < 1)
-    return failed_precondition("{} is \"{}\"; must be a number from 1", name, value);
+    return failed_precondition("{} is \"{}\"; it must be a number of at least 1", name, value);
   return *parsed;
 }
 

@@ -63,7 +63,7 @@ Result<http::Reply> Line::call(const http::Call& call, const std::function<void(
     }
     note_outage(why);
     if (!wait(shortened_by_chance(delay), poll))
-      return fail(ErrorCode::Unavailable, "the call to {} was given up: {}", client_.url().authority(), why);
+      return fail(ErrorCode::Unavailable, "gave up calling {}: {}", client_.url().authority(), why);
     delay = std::min(delay * 2, retry_.delay_max);
   }
 }
@@ -104,14 +104,14 @@ void Line::note_outage(const std::string& why) {
   }
   if (outage_told_ || now - outage_since_ < kOutageWorthMentioning) return;
   outage_told_ = true;
-  notice_(fmt::format("cannot reach the master ({}); the trial goes on and tries again", why));
+  notice_(fmt::format("cannot reach the master ({}); the trial continues, retrying", why));
 }
 
 void Line::note_end_of_outage() {
   if (outage_told_) {
     const auto seconds =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - outage_since_);
-    notice_(fmt::format("the master is back after {} s", seconds.count()));
+    notice_(fmt::format("reached the master again after {} s", seconds.count()));
   }
   outage_told_ = false;
   outage_since_ = {};

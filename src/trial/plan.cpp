@@ -13,11 +13,12 @@ Result<std::int64_t> in_batches(const char* name, const config::Length& length,
   if (length.count <= 0) return 0;
   const bool epochs = length.unit == config::Unit::Epochs;
   if ((epochs || length.unit == config::Unit::Records) && global_batch_size < 1)
-    return invalid_argument("{} is in {}: hyperparameters.global_batch_size is {}; must be at least 1", name,
-                            epochs ? "epochs" : "records", global_batch_size);
+    return invalid_argument(
+        "hyperparameters.global_batch_size is {}; it must be at least 1, because {} is in {}",
+        global_batch_size, name, epochs ? "epochs" : "records");
   if (epochs && records_per_epoch < 1)
-    return invalid_argument("{} is in epochs: records_per_epoch is {}; must be at least 1", name,
-                            records_per_epoch);
+    return invalid_argument("records_per_epoch is {}; it must be at least 1, because {} is in epochs",
+                            records_per_epoch, name);
   return std::max<std::int64_t>(1, config::to_batches(length, global_batch_size, records_per_epoch));
 }
 
@@ -30,7 +31,7 @@ std::int64_t Units::batches(std::int64_t length) const {
 
 Result<LoopConfig> loop_config(const config::ExperimentConfig& config, std::int64_t global_batch_size) {
   if (config.scheduling_unit < 1)
-    return invalid_argument("scheduling_unit is {}; must be at least 1", config.scheduling_unit);
+    return invalid_argument("scheduling_unit is {}; it must be at least 1", config.scheduling_unit);
   DET_TRY(const auto validation, in_batches("min_validation_period", config.min_validation_period,
                                             global_batch_size, config.records_per_epoch));
   DET_TRY(const auto checkpoint, in_batches("min_checkpoint_period", config.min_checkpoint_period,
@@ -87,7 +88,7 @@ Result<LoopState> LoopState::from_json(const json::value& saved) {
   const auto within = [&](std::int64_t batches) { return -1 <= batches && batches <= state.batches_trained; };
   if (state.batches_trained < 0 || !within(state.batches_validated) || !within(state.batches_checkpointed) ||
       state.operations_done < 0)
-    return invalid_argument("the saved state of the training loop does not add up: {}",
+    return invalid_argument("the saved state of the training loop is inconsistent: {}",
                             json::serialize(saved));
   return state;
 }

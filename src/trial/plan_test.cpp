@@ -281,13 +281,14 @@ TEST(LoopConfig, SaysWhatEpochsNeed) {
   const auto without_records = loop_config(config, 64);
   ASSERT_FALSE(without_records);
   EXPECT_EQ(without_records.error().message(),
-            "min_validation_period is in epochs: records_per_epoch is 0; must be at least 1");
+            "records_per_epoch is 0; it must be at least 1, because min_validation_period is in epochs");
   config.records_per_epoch = 60000;
   EXPECT_EQ(loop_config(config, 64)->min_validation_period, 937);
   const auto without_batch_size = loop_config(config, 0);
   ASSERT_FALSE(without_batch_size);
   EXPECT_EQ(without_batch_size.error().message(),
-            "min_validation_period is in epochs: hyperparameters.global_batch_size is 0; must be at least 1");
+            "hyperparameters.global_batch_size is 0; it must be at least 1, because min_validation_period is "
+            "in epochs");
 }
 
 TEST(Units, AreAtLeastOneBatch) {
