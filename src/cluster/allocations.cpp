@@ -16,7 +16,7 @@ using experiment::Exit;
 constexpr std::int64_t kPreemptionTimeoutSeconds = 3600;
 
 /// The failure of an allocation of which only followers have been heard yet.
-constexpr const char* kFollowed = "its ranks lost each other";
+constexpr const char* kFollowed = "its ranks lost the connection to each other";
 
 bool is_followed(const api::RankExit& exit) {
   return exit.code == api::kFollowedStatus && exit.signal == 0;
@@ -25,7 +25,7 @@ bool is_followed(const api::RankExit& exit) {
 std::string describe(const api::RankExit& exit) {
   if (is_followed(exit)) return kFollowed;
   if (!exit.reason.empty()) return fmt::format("rank {}: {}", exit.rank, exit.reason);
-  if (exit.signal != 0) return fmt::format("rank {} was ended by signal {}", exit.rank, exit.signal);
+  if (exit.signal != 0) return fmt::format("rank {} was terminated by signal {}", exit.rank, exit.signal);
   return fmt::format("rank {} exited with status {}", exit.rank, exit.code);
 }
 
@@ -197,7 +197,7 @@ Outcome Cluster::on(const PreemptionExpired& event, Step& step) {
   if (allocation == nullptr || allocation->kill) return {};
   step.effects.push_back(
       LogNote{allocation->record.task_id, event.allocation_id,
-              "the trial did not give its slots back in time (preemption_timeout) and is killed"});
+              "the trial did not release its slots within preemption_timeout; killing it"});
   kill(event.allocation_id, step);
   return {};
 }
@@ -241,9 +241,9 @@ Outcome Cluster::on(const AgentLost& event, Step& step) {
     allocation.lost = true;
     allocation.failure = fmt::format("agent {} was lost", event.agent);
     allocation.kill = true;
-    step.effects.push_back(
-        LogNote{allocation.record.task_id, id,
-                allocation.failure + (allocation.of_trial() ? "; the trial will run again elsewhere" : "")});
+    step.effects.push_back(LogNote{
+        allocation.record.task_id, id,
+        allocation.failure + (allocation.of_trial() ? "; the trial will run again on another agent" : "")});
     wake_agents(allocation, step);
     end_if_all_ended(allocation, step);
   }

@@ -199,7 +199,7 @@ Outcome Cluster::on(const ExperimentPatched& event, Step& step) {
 Outcome Cluster::on(const ExperimentExtended& event, Step& step) {
   const auto id = event.record.id;
   if (experiments_.contains(id))
-    return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} is not over", id)));
+    return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} has not ended", id)));
   auto extended = experiment::Experiment::extend(event.record, event.search, event.change, step.context());
   if (!extended) return refuse(extended.error());
   experiments_.put(id, *std::move(extended));
@@ -210,7 +210,7 @@ Outcome Cluster::on(const ExperimentExtended& event, Step& step) {
 Outcome Cluster::on(const ExperimentContinued& event, Step& step) {
   const auto id = event.record.id;
   if (experiments_.contains(id))
-    return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} is not over", id)));
+    return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} has not ended", id)));
   auto again = experiment::Experiment::go_on(event.record, event.trial, event.checkpoint_batches, event.done,
                                              step.context());
   if (!again) return refuse(again.error());
@@ -222,7 +222,7 @@ Outcome Cluster::on(const ExperimentContinued& event, Step& step) {
 Outcome Cluster::on(const SearchContinued& event, Step& step) {
   const auto id = event.record.id;
   if (experiments_.contains(id))
-    return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} is not over", id)));
+    return refuse(Error(ErrorCode::FailedPrecondition, fmt::format("experiment {} has not ended", id)));
   auto again =
       experiment::Experiment::go_on_searching(event.record, event.at_end, event.checkpoints, step.context());
   if (!again) return refuse(again.error());
@@ -316,7 +316,7 @@ void Cluster::settle(ExperimentId id, Step& step) {
 
 namespace {
 Error gone(const std::string& allocation_id) {
-  return Error(ErrorCode::Gone, fmt::format("allocation {} is over", allocation_id));
+  return Error(ErrorCode::Gone, fmt::format("allocation {} has ended", allocation_id));
 }
 }  // namespace
 
@@ -325,7 +325,7 @@ Result<Allocation*> Cluster::trial_that_reports(const std::string& allocation_id
   auto* allocation = live_allocation(allocation_id);
   if (allocation == nullptr) return tl::unexpected(gone(allocation_id));
   if (!allocation->of_trial())
-    return fail(ErrorCode::PermissionDenied, "allocation {} is of no trial", allocation_id);
+    return fail(ErrorCode::PermissionDenied, "allocation {} does not belong to a trial", allocation_id);
   return allocation;
 }
 

@@ -36,9 +36,10 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
   for (const auto& id : plan.preempt) {
     auto& allocation = *live_allocation(id);
     allocation.for_others = true;
-    step.effects.push_back(LogNote{allocation.record.task_id, id,
-                                   "the scheduler asks the trial to give its slots to others; it will go on "
-                                   "from a checkpoint when there are slots for it again"});
+    step.effects.push_back(
+        LogNote{allocation.record.task_id, id,
+                "the scheduler preempts the trial; it resumes from a checkpoint when it gets "
+                "slots again"});
     preempt(id, false, step);
   }
 }

@@ -139,14 +139,16 @@ Outcome Cluster::on(const JobMoved& event, Step& step) {
   const auto pool = pool_of(moved);
   const auto& settings = this->pool(pool);
   if (settings.policy != scheduler::Policy::Fifo && settings.policy != scheduler::Policy::Priority)
-    return refuse(Error(ErrorCode::FailedPrecondition,
-                        fmt::format("unable to perform operation on resource pool with {}: its queue has no "
-                                    "order that could be changed",
-                                    policy_name(settings.policy))));
+    return refuse(
+        Error(ErrorCode::FailedPrecondition,
+              fmt::format("unable to perform operation on resource pool with {}: its queue cannot be "
+                          "reordered",
+                          policy_name(settings.policy))));
   if (pool_of(anchor) != pool)
-    return refuse(Error(ErrorCode::InvalidArgument,
-                        fmt::format("{} is in resource pool '{}' and {} in '{}'; they have no common queue",
-                                    words_of(moved), pool, words_of(anchor), pool_of(anchor))));
+    return refuse(Error(
+        ErrorCode::InvalidArgument,
+        fmt::format("{} is in resource pool '{}' and {} in '{}'; jobs can be reordered only within one pool",
+                    words_of(moved), pool, words_of(anchor), pool_of(anchor))));
   const auto priority = priority_of(anchor);
   if (settings.policy == scheduler::Policy::Priority && priority_of(moved) != priority) {
     if (!moved.task.empty()) {

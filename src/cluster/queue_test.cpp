@@ -130,7 +130,7 @@ TEST(Queue, AnImportantExperimentTakesTheSlotsOfAnotherWhichGoesOnLater) {
   EXPECT_TRUE(bench.allocation(low).preempt);
   EXPECT_FALSE(bench.runs(high)) << "before the slot is free";
   EXPECT_THAT(bench.cluster.waiting_reason(bench.allocation(high).record.id),
-              HasSubstr("1 task was asked to give way to it"));
+              HasSubstr("1 task is being preempted for it"));
   bench.exits(low);
   EXPECT_TRUE(bench.runs(high));
   EXPECT_FALSE(bench.runs(low));

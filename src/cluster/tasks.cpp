@@ -15,7 +15,7 @@ const task::Task* Cluster::task(const std::string& id) const {
 
 namespace {
 Error no_task(const std::string& id) {
-  return Error(ErrorCode::NotFound, fmt::format("task '{}' not found, or it is over", id));
+  return Error(ErrorCode::NotFound, fmt::format("task '{}' not found, or it has ended", id));
 }
 }  // namespace
 
@@ -40,7 +40,7 @@ void Cluster::settle(const std::string& task_id, task::Wish wish, Step& step) {
       kill(id, step);
   } else if (task.over()) {
     step.effects.push_back(LogNote{task_id, fmt::format("{}.{}", task_id, task.record().run_id),
-                                   fmt::format("{} {} is over: {}", task::type_word(task.record().type),
+                                   fmt::format("{} {} has ended: {}", task::type_word(task.record().type),
                                                task_id, task.record().exit_status)});
     tasks_.take(task_id);
   }
@@ -54,7 +54,7 @@ void Cluster::stop_task(const std::string& task_id, std::string why, Step& step)
 Outcome Cluster::on(const TaskSubmitted& event, Step& step) {
   const auto& id = event.record.id;
   if (tasks_.contains(id))
-    return refuse(Error(ErrorCode::AlreadyExists, fmt::format("task '{}' exists already", id)));
+    return refuse(Error(ErrorCode::AlreadyExists, fmt::format("task '{}' already exists", id)));
   auto& task = tasks_.put(id, task::Task(event.record));
   settle(id, task.submitted(), step);
   return {};
@@ -82,9 +82,9 @@ Outcome Cluster::on(const TaskPrioritySet& event, Step& step) {
 
 Result<std::string> Cluster::task_that_reports(const std::string& allocation_id) const {
   const auto* allocation = this->allocation(allocation_id);
-  if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", allocation_id);
+  if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} has ended", allocation_id);
   if (allocation->of_trial())
-    return fail(ErrorCode::PermissionDenied, "allocation {} is of a trial", allocation_id);
+    return fail(ErrorCode::PermissionDenied, "allocation {} belongs to a trial", allocation_id);
   return allocation->record.task_id;
 }
 

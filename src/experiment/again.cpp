@@ -75,14 +75,14 @@ bool is_over(State state) {
 Result<Experiment> Experiment::extend(ExperimentRecord record, const json::value& at_end,
                                       const Reconfiguration& change, Context context) {
   if (record.state != State::Completed || record.archived)
-    return failed_precondition("experiment {} is {}; only the search of a completed one can be extended",
-                               record.id, record.archived ? "archived" : verb_state(record.state));
+    return failed_precondition(
+        "experiment {} is {}; only the search of a completed experiment can be extended", record.id,
+        record.archived ? "archived" : verb_state(record.state));
   DET_TRY(auto config, config::from_document(record.config));
   settle_length(config);
   if (!is_extendable(config.searcher.name))
     return failed_precondition(
-        "experiment {} is over, and its search cannot be extended: a {} search that is over has nothing more "
-        "to do",
+        "experiment {} has ended, and its search cannot be extended: the searcher {} has nothing left to do",
         record.id, config.searcher.name);
   DET_TRY(auto rest, rest_of(at_end));
   DET_TRY(auto searcher, search::Searcher::restore(config, rest.search));
@@ -128,15 +128,13 @@ Result<Experiment> Experiment::go_on(ExperimentRecord record, TrialRecord trial,
                                      std::int64_t checkpoint_batches, std::vector<TrialOperation> done,
                                      Context context) {
   if (!is_over(record.state) || record.archived)
-    return failed_precondition("experiment {} is {}; only one that is over can be continued", record.id,
-                               record.archived ? "archived" : verb_state(record.state));
+    return failed_precondition("experiment {} is {}; only an experiment that has ended can be continued",
+                               record.id, record.archived ? "archived" : verb_state(record.state));
   DET_TRY(auto config, config::from_document(record.config));
   settle_length(config);
   if (config.searcher.name != "single")
-    return failed_precondition(
-        "experiment {} has the searcher {}; only those with searcher.name single can be "
-        "continued",
-        record.id, config.searcher.name);
+    return failed_precondition("experiment {} has the searcher {}; it must be single to continue its trial",
+                               record.id, config.searcher.name);
   DET_TRY(auto searcher, search::Searcher::make(config));
   record.state = State::Active;
   record.end_time.reset();
@@ -160,9 +158,8 @@ Result<Experiment> Experiment::go_on(ExperimentRecord record, TrialRecord trial,
                                          experiment.config_.records_per_epoch);
   if (trained > 0 && length <= trained)
     return failed_precondition(
-        "trial {} was trained for {} batches, and searcher.max_length says {}; continue experiment {} with a "
-        "greater "
-        "one",
+        "trial {} was trained for {} batches, but searcher.max_length is {}; continue experiment {} with a "
+        "greater searcher.max_length",
         id, trained, length, experiment.record_.id);
   return experiment;
 }
@@ -171,14 +168,14 @@ Result<Experiment> Experiment::go_on_searching(ExperimentRecord record, const js
                                                const std::map<TrialId, NewestCheckpoint>& checkpoints,
                                                Context context) {
   if (!is_over(record.state) || record.archived)
-    return failed_precondition("experiment {} is {}; only one that is over can be continued", record.id,
-                               record.archived ? "archived" : verb_state(record.state));
+    return failed_precondition("experiment {} is {}; only an experiment that has ended can be continued",
+                               record.id, record.archived ? "archived" : verb_state(record.state));
   DET_TRY(auto config, config::from_document(record.config));
   settle_length(config);
   const auto& name = config.searcher.name;
   if (!can_search_on(name))
-    return failed_precondition("experiment {} has the searcher {}, whose search cannot be continued",
-                               record.id, name);
+    return failed_precondition("experiment {} has the searcher {}, which cannot be continued", record.id,
+                               name);
   DET_TRY(auto rest, rest_of(at_end));
   DET_TRY(auto searcher, search::Searcher::restore(config, rest.search));
   record.state = State::Active;
@@ -212,10 +209,10 @@ Result<Experiment> Experiment::go_on_searching(ExperimentRecord record, const js
   }
   if (experiment.trials_.empty() && operations.empty() && rest.postponed.empty())
     return failed_precondition(
-        "experiment {} has nothing to go on with: {}", experiment.record_.id,
+        "experiment {} has nothing to continue: {}", experiment.record_.id,
         experiment.left_.empty()
-            ? "its trials are all complete"
-            : fmt::format("its other trials are complete, and {} cannot have those back that failed",
+            ? "all of its trials are complete"
+            : fmt::format("the other trials are complete, and the searcher {} cannot rerun failed trials",
                           experiment.config_.searcher.name));
   experiment.perform(rest.postponed, context);
   experiment.perform(operations, context);

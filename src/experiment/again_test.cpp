@@ -99,8 +99,8 @@ TEST(ExperimentAgain, WhatHasNothingToDoOrIsNotOverIsRefused) {
   ASSERT_FALSE(same);
   EXPECT_EQ(
       same.error().message(),
-      "trial 1 was trained for 200 batches, and searcher.max_length says 200; continue experiment 1 with a "
-      "greater one");
+      "trial 1 was trained for 200 batches, but searcher.max_length is 200; continue experiment 1 with a "
+      "greater searcher.max_length");
   auto archived = longer(bench, 500);
   archived.archived = true;
   EXPECT_FALSE(bench.go_on(archived));

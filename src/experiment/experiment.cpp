@@ -44,8 +44,9 @@ Result<Experiment> Experiment::create(ExperimentRecord record, config::Experimen
   if (!time.empty() && time != "batches" && time != "records" && time != "epochs" &&
       !is_script(config.document))
     return invalid_argument(
-        "searcher.time_metric is \"{}\"; a trial class trains in batches, records or epochs: only a script "
-        "may count in a metric of its own",
+        "searcher.time_metric is \"{}\"; for a trial class, it must be batches, records or epochs (a script "
+        "may "
+        "use its own metric)",
         time);
   DET_TRY(auto searcher, search::Searcher::make(config));
   return Experiment(std::move(record), std::move(config), std::move(searcher));
@@ -157,17 +158,19 @@ Result<void> Experiment::kill_trial(TrialId id, Context context) {
 Result<void> Experiment::answer_search(std::int64_t event_id, const std::vector<search::SearchWish>& wishes,
                                        Context context) {
   if (auto awaited = searcher_.awaits(event_id); !awaited) return tl::unexpected(std::move(awaited).error());
-  if (finished() || is_stopping(record_.state)) return refuse("driven any further");
+  if (finished() || is_stopping(record_.state)) return refuse("given new operations");
   std::set<search::RequestId> made;
   for (const auto& wish : wishes) {
     using Kind = search::SearchWish::Kind;
     const bool known = requests_.contains(wish.request_id);
     if (wish.kind == Kind::Create) {
-      if (known) return invalid_argument("request id {} was used before", wish.request_id);
+      if (known)
+        return invalid_argument("request ID {} was used before; each operation needs a new one",
+                                wish.request_id);
       made.insert(wish.request_id);
     } else if ((wish.kind == Kind::ValidateAfter || wish.kind == Kind::Close) && !known &&
                !made.contains(wish.request_id)) {
-      return invalid_argument("there is no trial {}; it has to be created before", wish.request_id);
+      return invalid_argument("trial {} not found; create it before its other operations", wish.request_id);
     }
   }
   DET_TRY(const auto operations, searcher_.answer(event_id, wishes));
@@ -179,9 +182,9 @@ Result<void> Experiment::answer_search(std::int64_t event_id, const std::vector<
 
 Result<void> Experiment::reconfigure(const Reconfiguration& change, Context context) {
   if (finished() && change.of_resources())
-    return failed_precondition("experiment {} is finished; its resources decide nothing any more",
-                               record_.id);
-  if (change.of_search() && (finished() || is_stopping(record_.state))) return refuse("searched any further");
+    return failed_precondition("experiment {} is finished; its resources cannot be changed", record_.id);
+  if (change.of_search() && (finished() || is_stopping(record_.state)))
+    return refuse("given new search settings");
   DET_TRY(auto document, reconfigured(record_.config, change));
   DET_TRY(auto config, config::from_document(document));
   settle_length(config);
@@ -274,7 +277,7 @@ void Experiment::perform(const search::Operations& operations, Context context) 
                                           : State::StoppingCompleted;
       if (shutdown.failure && record_.error.empty())
         record_.error = search_events() == nullptr ? "every trial of the experiment failed"
-                                                   : "the search ended the experiment as failed";
+                                                   : "the search method reported a failure";
     }
   }
   end_if_done(context.now);
@@ -375,7 +378,7 @@ void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context)
     const auto reason = *trial->early_exit;
     if (reason == search::ExitedReason::Errored)
       effects_.push_back(
-          Note{id, fmt::format("trial {} failed and is not restarted, since it would fail again: {}", id,
+          Note{id, fmt::format("trial {} failed and is not restarted, because it would fail again: {}", id,
                                trial->record.error)});
     exit_early(*trial, reason,
                reason == search::ExitedReason::UserCanceled ? State::Canceled
@@ -400,13 +403,13 @@ void Experiment::allocation_ended(TrialId id, const Exit& exit, Context context)
 
 void Experiment::failed(Trial& trial, const std::string& allocation_id, const Exit& exit, Context context) {
   const std::string reason = exit.kind == Exit::Kind::Clean
-                                 ? "the trial's process ended although its training was not complete"
+                                 ? "the process of the trial exited before its training was complete"
                                  : exit.reason;
   if (trial.record.restarts >= config_.max_restarts || !trial.no_restart.empty()) {
     trial.record.error =
         trial.no_restart.empty()
             ? fmt::format("{}; it was restarted {} (max_restarts)", reason, how_often(trial.record.restarts))
-            : fmt::format("{}; it is not restarted, since {}", reason, trial.no_restart);
+            : fmt::format("{}; it is not restarted, because {}", reason, trial.no_restart);
     effects_.push_back(Note{trial.record.id, allocation_id,
                             fmt::format("trial {} failed: {}", trial.record.id, trial.record.error)});
     exit_early(trial, search::ExitedReason::Errored, State::Error, context);

@@ -103,9 +103,8 @@ TEST(Experiment, ATrialWhoseLogHasALineThatForbidsRestartsEndsWithItsFirstFailur
   bench.end(1, {.kind = Exit::Kind::Failed, .reason = "rank 0 ended with status 1"});
   EXPECT_EQ(bench.trial(1).record.state, State::Error);
   EXPECT_EQ(bench.trial(1).record.error,
-            "rank 0 ended with status 1; it is not restarted, since its log has a line that log policy "
-            "'disk' looks "
-            "for: no space left");
+            "rank 0 ended with status 1; it is not restarted, because log policy "
+            "'disk' matched the line: no space left");
 }
 
 TEST(Experiment, AnAgentThatALinesPolicyExcludesIsNotUsedForTheTrialAgain) {

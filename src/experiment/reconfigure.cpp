@@ -14,13 +14,13 @@ namespace {
 
 Result<void> check(const Reconfiguration& change, const config::Resources& resources) {
   if (change.max_slots && change.no_max_slots)
-    return invalid_argument("resources.max_slots is {} and taken away at once; give one of the two",
+    return invalid_argument("resources.max_slots is both set to {} and removed; give only one of them",
                             *change.max_slots);
   if (change.max_slots && *change.max_slots < resources.slots_per_trial)
     return invalid_argument(
-        "resources.max_slots is {}; it must be at least slots_per_trial, which is {}: no trial could ever "
-        "run. "
-        "Pause the experiment instead",
+        "resources.max_slots is {}; it must be at least slots_per_trial, which is {}. To stop all trials, "
+        "pause "
+        "the experiment",
         *change.max_slots, resources.slots_per_trial);
   if (change.weight && !(std::isfinite(*change.weight) && *change.weight > 0))
     return invalid_argument("resources.weight is {}; it must be a number greater than 0", *change.weight);
@@ -54,13 +54,15 @@ Result<void> check_field(std::string_view field, std::int64_t value, std::int64_
                          const std::string& searcher) {
   const auto fields = changeable().find(searcher);
   if (fields == changeable().end())
-    return failed_precondition("searcher.{} cannot be changed: {} has the size that it was submitted with",
-                               field, searcher);
+    return failed_precondition(
+        "searcher.{} cannot be changed: the size of the searcher {} is fixed when it is submitted", field,
+        searcher);
   if (!fields->second.contains(field))
-    return failed_precondition("searcher.{} of {} cannot be changed; {} can", field, searcher,
-                               fmt::join(fields->second, ", "));
+    return failed_precondition("searcher.{} of the searcher {} cannot be changed; these fields can: {}",
+                               field, searcher, fmt::join(fields->second, ", "));
   if (grows && value < now)
-    return invalid_argument("searcher.{} is {}; it is {} now, and can only grow", field, value, now);
+    return invalid_argument("searcher.{} is {}; it must be at least the current value, {}", field, value,
+                            now);
   if (value < 0) return invalid_argument("searcher.{} is {}; it must be 0 or more", field, value);
   return {};
 }
@@ -85,10 +87,11 @@ Result<void> check_search(const Reconfiguration& change, const config::Experimen
       return fine;
   }
   if (change.max_length && config.generation == config::Generation::Steps)
-    return failed_precondition("searcher.max_length cannot be changed: the configuration says max_steps");
+    return failed_precondition(
+        "searcher.max_length cannot be changed, because the configuration uses max_steps");
   if (change.max_length && searcher.max_length.count == 0)
     return failed_precondition(
-        "searcher.max_length cannot be changed: the trial's script decides how long it trains");
+        "searcher.max_length cannot be changed, because the script of the trial decides how long it trains");
   return {};
 }
 

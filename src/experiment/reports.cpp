@@ -83,7 +83,7 @@ void Experiment::exiting_early(TrialId id, search::ExitedReason reason, const st
   if (trial == nullptr || is_terminal(trial->record.state) || trial->early_exit) return;
   trial->early_exit = reason;
   if (reason != search::ExitedReason::Errored) return;
-  trial->record.error = message.empty() ? "the trial said that it cannot run" : message;
+  trial->record.error = message.empty() ? "the trial reported that it cannot run" : message;
   changed_.insert(id);
 }
 
@@ -103,14 +103,13 @@ void Experiment::log_policy_matched(TrialId id, const std::string& policy, const
   changed_.insert(id);
   std::string follows;
   if (action == "cancel_retries") {
-    trial->no_restart = fmt::format("its log has a line that log policy '{}' looks for: {}", policy, line);
-    follows = "; when it fails it is not restarted";
+    trial->no_restart = fmt::format("log policy '{}' matched the line: {}", policy, line);
+    follows = "; if the trial fails, it is not restarted";
   } else if (action == "exclude_node") {
     trial->blocked_agents.insert(agent);
-    follows = fmt::format("; it will not run on agent {} again", agent);
+    follows = fmt::format("; the trial will not run on agent {} again", agent);
   }
-  effects_.push_back(
-      Note{id, trial->allocation, fmt::format("log policy '{}' has matched{}", policy, follows)});
+  effects_.push_back(Note{id, trial->allocation, fmt::format("log policy '{}' matched{}", policy, follows)});
 }
 
 }  // namespace det::experiment

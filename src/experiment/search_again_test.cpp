@@ -163,7 +163,7 @@ TEST(SearchAgain, WhatHasNothingToDoOrIsNotOverIsRefused) {
   const auto complete = go_on(bench);
   ASSERT_FALSE(complete);
   EXPECT_EQ(complete.error().message(),
-            "experiment 1 has nothing to go on with: its trials are all complete");
+            "experiment 1 has nothing to continue: all of its trials are complete");
 
   Bench synchronous(kSynchronous);
   synchronous.end(1, kCrash);
@@ -172,9 +172,10 @@ TEST(SearchAgain, WhatHasNothingToDoOrIsNotOverIsRefused) {
   ASSERT_EQ(synchronous.experiment.record().state, State::Completed);
   const auto failed = go_on(synchronous);
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message(),
-            "experiment 1 has nothing to go on with: its other trials are complete, and adaptive_simple "
-            "cannot have those back that failed");
+  EXPECT_EQ(
+      failed.error().message(),
+      "experiment 1 has nothing to continue: the other trials are complete, and the searcher adaptive_simple "
+      "cannot rerun failed trials");
 
   Bench pbt(
       "searcher: {name: pbt, metric: loss, population_size: 2, num_rounds: 2, length_per_round: {batches: "

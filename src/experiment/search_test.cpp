@@ -69,10 +69,11 @@ TEST(ExperimentSearch, AnAnswerToACustomSearchIsTakenOnceAndAWrongOneChangesNoth
   };
   EXPECT_EQ(refused(1, wish_create(kFirst)), "event 1 not found")
       << "answered before: not that the id was used";
-  EXPECT_EQ(refused(last, wish_create(kFirst)), "request id " + kFirst + " was used before");
+  EXPECT_EQ(refused(last, wish_create(kFirst)),
+            "request ID " + kFirst + " was used before; each operation needs a new one");
   const std::string unknown = "00000000-0000-4000-8000-00000000000f";
   EXPECT_EQ(refused(last, wish_train(unknown, 5)),
-            "there is no trial " + unknown + "; it has to be created before");
+            "trial " + unknown + " not found; create it before its other operations");
   EXPECT_EQ(json::serialize(bench.experiment.snapshot()), before);
   bench.answer({wish_shutdown()});
   EXPECT_EQ(refused(last + 1, wish_shutdown()), "event " + std::to_string(last + 1) + " not found");
@@ -94,7 +95,7 @@ TEST(ExperimentSearch, TheEndOfACustomSearchStopsWhoStillTrains) {
   failed.end(2, kPreempted);
   EXPECT_EQ(failed.trial(1).record.state, State::Canceled) << "it did nothing wrong";
   EXPECT_EQ(failed.experiment.record().state, State::Error);
-  EXPECT_EQ(failed.experiment.record().error, "the search ended the experiment as failed");
+  EXPECT_EQ(failed.experiment.record().error, "the search method reported a failure");
 
   CustomBench canceled;
   canceled.answer({wish_shutdown(true)});
@@ -204,33 +205,39 @@ TEST(ExperimentSearch, SaysWhyItsSearchCannotBeChangedAndChangesNothing) {
     const char* message;
   };
   const Case cases[] = {
-      {kRandom, {.max_trials = 2}, "searcher.max_trials is 2; it is 3 now, and can only grow"},
-      {kRandom, {.max_length = 50}, "searcher.max_length is 50; it is 100 now, and can only grow"},
+      {kRandom, {.max_trials = 2}, "searcher.max_trials is 2; it must be at least the current value, 3"},
+      {kRandom, {.max_length = 50}, "searcher.max_length is 50; it must be at least the current value, 100"},
       {kRandom, {.max_concurrent_trials = -1}, "searcher.max_concurrent_trials is -1; it must be 0 or more"},
-      {kSingle, {.max_trials = 2}, "searcher.max_trials of single cannot be changed; max_length can"},
+      {kSingle,
+       {.max_trials = 2},
+       "searcher.max_trials of the searcher single cannot be changed; these fields can: max_length"},
       {kCustom,
        {.max_trials = 2},
-       "searcher.max_trials cannot be changed: custom has the size that it was submitted with"},
+       "searcher.max_trials cannot be changed: the size of the searcher custom is fixed when it is "
+       "submitted"},
       {"searcher: {name: single, metric: loss, max_steps: 3}\n",
        {.max_length = 400},
-       "searcher.max_length cannot be changed: the configuration says max_steps"},
+       "searcher.max_length cannot be changed, because the configuration uses max_steps"},
       {"searcher: {name: adaptive_asha, metric: loss, max_trials: 4, max_time: 64, time_metric: batches}\n",
        {.max_length = 40},
-       "searcher.max_length is 40; it is 64 now, and can only grow"},
+       "searcher.max_length is 40; it must be at least the current value, 64"},
       {"searcher: {name: adaptive_asha, metric: loss, max_trials: 4, max_length: {batches: 64}}\n",
        {.max_length = 32},
-       "searcher.max_length is 32; it is 64 now, and can only grow"},
+       "searcher.max_length is 32; it must be at least the current value, 64"},
       {"searcher: {name: adaptive_simple, metric: loss, max_trials: 4, max_length: {batches: 64}}\n",
        {.max_trials = 9},
-       "searcher.max_trials of adaptive_simple cannot be changed; max_length can"},
-      {kPopulation, {.num_rounds = 1}, "searcher.num_rounds is 1; it is 2 now, and can only grow"},
-      {kPopulation, {.max_length = 100}, "searcher.max_length of pbt cannot be changed; num_rounds can"},
+       "searcher.max_trials of the searcher adaptive_simple cannot be changed; these fields can: max_length"},
+      {kPopulation, {.num_rounds = 1}, "searcher.num_rounds is 1; it must be at least the current value, 2"},
+      {kPopulation,
+       {.max_length = 100},
+       "searcher.max_length of the searcher pbt cannot be changed; these fields can: num_rounds"},
       {kRandom,
        {.num_rounds = 4},
-       "searcher.num_rounds of random cannot be changed; max_concurrent_trials, max_length, max_trials can"},
+       "searcher.num_rounds of the searcher random cannot be changed; these fields can: "
+       "max_concurrent_trials, max_length, max_trials"},
       {"searcher: {name: adaptive, metric: loss, budget: {batches: 300}, max_length: {batches: 64}}\n",
        {.max_length = 300},
-       "searcher.budget is 300; must be greater than max_length, 300"}};
+       "searcher.budget is 300; it must be greater than max_length, 300"}};
   for (const auto& each : cases) {
     Bench bench(each.searcher);
     const auto before = json::serialize(bench.experiment.snapshot());

@@ -118,9 +118,8 @@ TEST(TimedSearch, ATrialClassCountsInItsUnitsOnly) {
       Experiment::create({.id = ExperimentId{1}, .config = resolved->config.document}, resolved->config);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().message(),
-            "searcher.time_metric is \"seconds\"; a trial class trains in batches, records or epochs: only a "
-            "script may "
-            "count in a metric of its own");
+            "searcher.time_metric is \"seconds\"; for a trial class, it must be batches, records or epochs "
+            "(a script may use its own metric)");
 }
 
 }  // namespace

@@ -24,12 +24,12 @@ TEST(NeverFits, SaysWhatThePoolLacks) {
   single.single_agent = true;
   // clang-format off
   EXPECT_EQ(why_never({}, request("r", 1)), "needs 1 slot; the resource pool has no agents");
-  EXPECT_EQ(why_never(idle_agents({4}), request("r", -1)), "asks for -1 slots; must not be negative");
+  EXPECT_EQ(why_never(idle_agents({4}), request("r", -1)), "asks for -1 slots; the number must not be negative");
   EXPECT_EQ(why_never(idle_agents({4}), request("r", 8)), "needs 8 slots; the resource pool has 4 slots on 1 agent");
   EXPECT_EQ(why_never(draining, request("r", 8)), "needs 8 slots; the resource pool has 4 slots on 1 agent; 1 agent is disabled, draining or silent");
   EXPECT_EQ(why_never(idle_agents({4, 4}), request("r", 6)), "needs 6 slots; the resource pool has 8 slots on 2 agents; they neither fit on one agent (the largest has 4) nor fill whole agents");
   EXPECT_EQ(why_never(idle_agents({4, 4}), single), "needs 8 slots on one agent; the largest has 4");
-  EXPECT_EQ(why_never(idle_agents({4, 2}), blocked), "needs 4 slots; the resource pool has 6 slots on 2 agents; they neither fit on one agent (the largest has 4) nor fill whole agents; 1 agent is excluded after failures there");
+  EXPECT_EQ(why_never(idle_agents({4, 2}), blocked), "needs 4 slots; the resource pool has 6 slots on 2 agents; they neither fit on one agent (the largest has 4) nor fill whole agents; 1 agent is excluded because the trial failed there");
   EXPECT_EQ(why_never({agent("a", 4, 0, 0)}, request("r", 0)), "needs no slots; no agent takes tasks without slots");
   EXPECT_EQ(why_never(idle_agents({0}), request("r", 1)), "needs 1 slot; the resource pool has no slots on 1 agent");
   // clang-format on

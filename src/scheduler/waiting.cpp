@@ -46,7 +46,7 @@ std::string slots_text(int slots) {
 
 std::string blocked_text(const Why& why) {
   if (why.agents_blocked == 0) return "";
-  return fmt::format("; {} {} excluded after failures there", count(why.agents_blocked, "agent"),
+  return fmt::format("; {} {} excluded because the trial failed there", count(why.agents_blocked, "agent"),
                      why.agents_blocked == 1 ? "is" : "are");
 }
 
@@ -89,12 +89,14 @@ std::string text(const Why& why) {
   const auto has = fmt::format("; the resource pool has {} on {}{}", slots_text(why.slots_there),
                                count(why.agents, "agent"), like.empty() ? "" : " of that kind");
   switch (why.reason) {
-    case R::NegativeSlots: return fmt::format("asks for {} slots; must not be negative", why.slots);
+    case R::NegativeSlots:
+      return fmt::format("asks for {} slots; the number must not be negative", why.slots);
     case R::NoAgents: return needs + "; the resource pool has no agents";
     case R::NoAgentsLabelled:
       return needs +
              (why.label.empty()
-                  ? std::string("; every agent of the resource pool has a label, and it asks for none")
+                  ? std::string(
+                        "; every agent of the resource pool has a label, but no resources.agent_label is set")
                   : fmt::format("; no agent of the resource pool has the label '{}'", why.label));
     case R::NoAgentsLike: return needs + "; the resource pool has none";
     case R::NoAgentsForIt: return needs + "; no agent takes tasks without slots" + also(why);
@@ -107,29 +109,29 @@ std::string text(const Why& why) {
       return fmt::format("{}{}; they neither fit on one agent (the largest has {}) nor fill whole agents{}",
                          needs, has, why.slots_on_one, also(why));
     case R::AgentsFull:
-      return needs + "; each agent runs as many tasks without slots as it may" + blocked_text(why);
+      return needs + "; every agent already runs its maximum of tasks without slots" + blocked_text(why);
     case R::TooFewFree: return needs + free_text(why) + ahead_text(why.ahead);
     case R::AboveGroupMax:
       return fmt::format("{}; its job may use at most {} (resources.max_slots)", needs, why.group_max);
     case R::GroupMaxInUse:
-      return fmt::format("{}; its job uses {} of the {} that it may use (resources.max_slots)", needs,
-                         why.group_used, slots_text(why.group_max));
+      return fmt::format("{}; its job uses {} of at most {} (resources.max_slots)", needs, why.group_used,
+                         slots_text(why.group_max));
     case R::BehindPriority:
-      return fmt::format(
-          "{}; a more important request (priority {}) waits, which nothing less important may overtake{}",
-          needs, why.priority, ahead_text(why.ahead));
+      return fmt::format("{}; a more important request (priority {}) waits first{}", needs, why.priority,
+                         ahead_text(why.ahead));
     case R::BeingFreed:
       return fmt::format("{}; {}", needs,
-                         why.giving_way == 0 ? "slots that are being freed are promised to it"
+                         why.giving_way == 0 ? "slots are being released for it"
                          : why.giving_way == 1
-                             ? "1 task was asked to give way to it"
-                             : fmt::format("{} tasks were asked to give way to it", why.giving_way));
+                             ? "1 task is being preempted for it"
+                             : fmt::format("{} tasks are being preempted for it", why.giving_way));
     case R::FairShareInUse:
-      return fmt::format("{}; the fair share of its job is {} now, of which it uses {}", needs,
+      return fmt::format("{}; the current fair share of its job is {}, of which it uses {}", needs,
                          slots_text(why.share), why.group_used);
     case R::BehindHold:
       return needs + free_text(why) +
-             "; slots are kept for an older job that needs more of them on one agent" + ahead_text(why.ahead);
+             "; slots are reserved for an older job that needs more slots on one agent" +
+             ahead_text(why.ahead);
   }
   return needs;
 }

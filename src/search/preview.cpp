@@ -20,7 +20,7 @@ Result<void> add(Preview& preview, PreviewRow row) {
   std::int64_t trained = 0;
   if (__builtin_mul_overflow(row.trials, length, &trained) ||
       __builtin_add_overflow(preview.length, trained, &preview.length))
-    return invalid_argument("the search trains {} trials for {} each; that is more than 64 bits can count",
+    return invalid_argument("the search trains {} trials for {} each; the total does not fit in 64 bits",
                             row.trials, length);
   preview.trials += row.trials;
   preview.rows.push_back(std::move(row));
@@ -41,7 +41,8 @@ class Simulation {
     while (taken && !ready_.empty()) taken = step(static_cast<std::size_t>(world_.up_to(ready_.size() - 1)));
     if (!taken) return tl::unexpected(std::move(taken).error());
     if (open_.size() > 0 || !shutdown_)
-      return fail(ErrorCode::Internal, "{} trials are open and the searcher asks nothing of them",
+      return fail(ErrorCode::Internal,
+                  "the search is stuck: {} trials are open, and the searcher gives them nothing to do",
                   open_.size());
     if (searcher_.progress() != 1)
       return fail(ErrorCode::Internal, "the search ended with progress {}; must be 1", searcher_.progress());
@@ -92,12 +93,12 @@ class Simulation {
 
   Result<void> take(const Operations& operations) {
     for (const auto& operation : operations) {
-      if (shutdown_) return fail(ErrorCode::Internal, "the searcher went on after it had shut down");
+      if (shutdown_) return fail(ErrorCode::Internal, "the searcher sent operations after it had shut down");
       if (const auto* create = std::get_if<Create>(&operation)) {
         open_.insert(create->request_id);
         ready_.push_back(create->request_id);
         if (++created_ > kTrialsMax)
-          return invalid_argument("the search has more than {} trials; a preview plays no more", kTrialsMax);
+          return invalid_argument("the search has more than {} trials, the limit of a preview", kTrialsMax);
       } else if (const auto* after = std::get_if<ValidateAfter>(&operation)) {
         open_.at(after->request_id).lengths.push_back(after->length);
         wake(after->request_id);
@@ -172,7 +173,8 @@ Result<Preview> expected(const std::vector<AsyncBracket>& brackets, double divis
 Result<Preview> preview(const config::ExperimentConfig& config, std::uint32_t world_seed) {
   if (config.searcher.name == "custom")
     return invalid_argument(
-        "searcher.name is custom: what it does is decided outside, and cannot be foreseen");
+        "searcher.name is custom; the preview needs a built-in searcher, because a custom search method runs "
+        "elsewhere");
   const auto& name = config.searcher.name;
   if (config.generation == config::Generation::Time && (name == "adaptive_asha" || name == "async_halving")) {
     DET_TRY(const auto brackets, async_brackets(config));

@@ -67,7 +67,7 @@ TEST(Preview, OfMoreThan64BitsCanCountIsRefusedWithBothNumbers) {
   auto config = search_config("random", 3);
   config.searcher.max_length.count = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(preview(config).error().message(),
-            "the search trains 3 trials for 9223372036854775807 each; that is more than 64 bits can count");
+            "the search trains 3 trials for 9223372036854775807 each; the total does not fit in 64 bits");
 }
 
 TEST(Preview, DoesNotDependOnTheWorldWhereResultsDoNotMatter) {
@@ -109,7 +109,7 @@ TEST(Preview, OfHalvingWithMaxTimeIsTheDocumentedTable) {
 
 TEST(Preview, OfABadConfigurationSaysWhatIsWrong) {
   EXPECT_EQ(preview(search_config("random", 0)).error().message(),
-            "searcher.max_trials is 0; must be from 1 to 4294967295");
+            "searcher.max_trials is 0; it must be from 1 to 4294967295");
 }
 
 TEST(Preview, OfAHugeSearchTakesNoTime) {

@@ -45,8 +45,7 @@ TEST(Resize, ASearchThatIsOverGoesOnWithMoreTrialsAndNotWithoutAny) {
   const auto before = json::serialize(player.searcher.snapshot());
   const auto nothing = player.reconfigure(random_search(3, 5));
   ASSERT_FALSE(nothing);
-  EXPECT_EQ(nothing.error().message(),
-            "the search is over, and with these sizes there is nothing more to do");
+  EXPECT_EQ(nothing.error().message(), "the search has ended, and these sizes add nothing to it");
   EXPECT_EQ(json::serialize(player.searcher.snapshot()), before);
   ASSERT_TRUE(player.reconfigure(random_search(5, 2)));
   EXPECT_LT(player.searcher.progress(), 1) << "of a larger whole";
@@ -259,8 +258,7 @@ TEST(Resize, APopulationThatHasHadItsLastRoundHasNoMore) {
     const auto before = json::serialize(player.searcher.snapshot());
     const auto refused = player.reconfigure(population(3));
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message(),
-              "the 2 rounds of the search are over and its population is closed: it cannot have more");
+    EXPECT_EQ(refused.error().message(), "all 2 rounds of the search have ended; it cannot get more rounds");
     EXPECT_EQ(json::serialize(player.searcher.snapshot()), before);
   }
 }

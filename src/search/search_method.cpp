@@ -47,7 +47,7 @@ Result<std::unique_ptr<SearchMethod>> make_search_method(const config::Experimen
   if (method != methods.end()) return method->second(config);
   std::string known;
   for (const auto& [each, make] : methods) known += (known.empty() ? "" : ", ") + each;
-  return fail(ErrorCode::Unimplemented, "searcher.name is \"{}\"; this build has {}", name, known);
+  return fail(ErrorCode::Unimplemented, "searcher.name is \"{}\"; it must be one of {}", name, known);
 }
 
 }  // namespace det::search

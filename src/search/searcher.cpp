@@ -85,8 +85,7 @@ void Searcher::inactive(const std::string& state) {
 Result<void> Searcher::awaits(std::int64_t event_id) const {
   const auto* custom = method_->custom();
   if (custom == nullptr)
-    return failed_precondition(
-        "the search decides by itself; only searcher.name custom is driven from outside");
+    return failed_precondition("the searcher does not take operations; only searcher.name custom does");
   return custom->find(event_id);
 }
 
@@ -104,24 +103,25 @@ Result<void> Searcher::check(const std::vector<SearchWish>& wishes) const {
     }
     if (shutdown && wish.kind == Kind::Shutdown)
       continue;  // of two events answered at once: said once is enough
-    if (shutdown) return failed_precondition("the search was shut down; it takes no more operations");
+    if (shutdown) return failed_precondition("the search was shut down; it does not take more operations");
     if (const auto* known = book_.open.find(id)) touched.try_emplace(id, *known);
     if (wish.kind == Kind::Create) {
       if (!is_request_id(id))
-        return invalid_argument("request id \"{}\" is none; it must be a UUID in lower case", id);
-      if (!touched.try_emplace(id).second) return invalid_argument("request id {} was used before", id);
+        return invalid_argument("request ID \"{}\" is invalid; it must be a UUID in lower case", id);
+      if (!touched.try_emplace(id).second)
+        return invalid_argument("request ID {} was used before; each operation needs a new one", id);
     } else if (wish.kind == Kind::ValidateAfter) {
       if (wish.length < 1)
-        return invalid_argument("trial {} is to validate after {} units; it must be 1 or more", id,
+        return invalid_argument("trial {} is to validate after {} units; the length must be at least 1", id,
                                 wish.length);
       const auto trial = touched.find(id);
       if (trial == touched.end() || trial->second.exit) continue;  // over: left out
       if (trial->second.closing)
-        return invalid_argument("trial {} was closed by an operation before; it cannot be trained further",
+        return invalid_argument("trial {} was closed by an earlier operation; it cannot be trained further",
                                 id);
       if (wish.length <= trial->second.reach())
         return invalid_argument(
-            "trial {} is to validate after {} units, which are totals; it was asked for {} before", id,
+            "trial {} is to validate after {} units; lengths are totals and must exceed the last one, {}", id,
             wish.length, trial->second.reach());
       trial->second.asked.push_back(wish.length);
     } else if (wish.kind == Kind::Close) {
@@ -178,7 +178,7 @@ Result<Operations> Searcher::reconfigure(const config::ExperimentConfig& config)
         operations.emplace_back(
             ValidateAfter{.request_id = uuid_text(id), .length = config.searcher.max_length.count});
   if (book_.shutdown && operations.empty())
-    return failed_precondition("the search is over, and with these sizes there is nothing more to do");
+    return failed_precondition("the search has ended, and these sizes add nothing to it");
   method_ = std::move(method);
   random_ = random;
   book_.shutdown = false;

@@ -61,7 +61,7 @@ TEST(Searches, HaveAtMostTenThousandTrialsAtOnce) {
   const auto refused = Searcher::make(config);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(),
-            "searcher adaptive_simple would train 1000000000 trials at once; it can be at most 10000");
+            "the searcher adaptive_simple would start with 1000000000 trials; the limit is 10000");
 }
 
 TEST(RandomSearch, WithMaxStepsCreatesEveryTrialAtOnce) {
@@ -217,18 +217,18 @@ TEST(Searcher, ASearchThatNobodyKnowsIsRefusedWithTheListOfKnownOnes) {
   ASSERT_FALSE(searcher);
   EXPECT_EQ(searcher.error().code(), ErrorCode::Unimplemented);
   EXPECT_EQ(searcher.error().message(),
-            "searcher.name is \"bayes\"; this build has adaptive, adaptive_asha, adaptive_simple, "
+            "searcher.name is \"bayes\"; it must be one of adaptive, adaptive_asha, adaptive_simple, "
             "async_halving, custom, grid, pbt, random, single, sync_halving, tpe");
 }
 
 TEST(Searcher, SettingsThatCannotBeSearchedAreRefused) {
   auto no_length = search_config("single");
   no_length.searcher.max_length.count = 0;
-  EXPECT_EQ(Searcher::make(no_length).error().message(), "searcher.max_length is 0; must be at least 1");
+  EXPECT_EQ(Searcher::make(no_length).error().message(), "searcher.max_length is 0; it must be at least 1");
   EXPECT_EQ(Searcher::make(search_config("random", 0)).error().message(),
-            "searcher.max_trials is 0; must be from 1 to 4294967295");
+            "searcher.max_trials is 0; it must be from 1 to 4294967295");
   EXPECT_EQ(Searcher::make(search_config("random", 1, -1)).error().message(),
-            "searcher.max_concurrent_trials is -1; must not be negative");
+            "searcher.max_concurrent_trials is -1; it must not be negative");
 }
 
 TEST(Searcher, ASnapshotThatCannotBeReadIsRefusedAndNotStartedAnew) {  // V6

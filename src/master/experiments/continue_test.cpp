@@ -124,9 +124,9 @@ TEST_F(ContinueTest, WhatCannotBeContinuedIsRefusedInWordsAndStaysAsItWas) {
   finish();
   wait_for(id, "STATE_COMPLETED");
   EXPECT_THAT(go_on(id).text,
-              HasSubstr("trial 1 was trained for 1000 batches, and searcher.max_length says 1000"));
+              HasSubstr("trial 1 was trained for 1000 batches, but searcher.max_length is 1000"));
   EXPECT_THAT(go_on(id, "searcher: {name: random, max_trials: 2, max_length: {batches: 2000}}").text,
-              HasSubstr("only those with searcher.name single can be continued"));
+              HasSubstr("it must be single to continue its trial"));
   EXPECT_THAT(go_on(id, "searcher: {max_length: {batches: -1}}").text, HasSubstr("max_length"));
   EXPECT_THAT(go_on(id, "checkpoint_storage: {type: shared_fs, host_path: /elsewhere}").text,
               HasSubstr("because its checkpoints are stored there"));
@@ -137,7 +137,7 @@ TEST_F(ContinueTest, WhatCannotBeContinuedIsRefusedInWordsAndStaysAsItWas) {
       submit("searcher: {name: random, metric: loss, max_trials: 1, max_length: {batches: 1000}}\n");
   finish();
   wait_for(search, "STATE_COMPLETED");
-  EXPECT_THAT(go_on(search).text, HasSubstr("has nothing to go on with: its trials are all complete"));
+  EXPECT_THAT(go_on(search).text, HasSubstr("has nothing to continue: all of its trials are complete"));
 }
 
 constexpr const char* kSearch =
@@ -169,7 +169,7 @@ TEST_F(ContinueTest, ACanceledSearchGoesOnWithTheTrialsThatItWouldHaveHad) {
   EXPECT_EQ(sync("a", 1).desired.at(0).trial_id.value(), 3) << "and those that were to come";
   finish();
   wait_for(id, "STATE_COMPLETED");
-  EXPECT_THAT(go_on(id).text, HasSubstr("its trials are all complete"));
+  EXPECT_THAT(go_on(id).text, HasSubstr("all of its trials are complete"));
 }
 
 TEST_F(ContinueTest, TheTrialsOfASearchThatFailedAreRunAgainAlsoWhenOthersAreComplete) {

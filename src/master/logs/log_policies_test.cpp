@@ -59,10 +59,9 @@ TEST_F(LogPoliciesTest, AFailureAfterSuchALineIsTheTrialsLastAlsoOverARestartOfT
   EXPECT_EQ(told.at("state"), "STATE_ERROR");
   EXPECT_EQ(call(user_, "GET", "/api/v1/trials/1").body.at("trial").at("logPolicyMatched"), "full");
   const auto log = log_of(task);
-  EXPECT_THAT(log, HasSubstr("log policy 'full' has matched; when it fails it is not restarted"));
-  EXPECT_THAT(log,
-              HasSubstr("it is not restarted, since its log has a line that log policy 'full' looks for: "
-                        "OSError: No space left on device"));
+  EXPECT_THAT(log, HasSubstr("log policy 'full' matched; if the trial fails, it is not restarted"));
+  EXPECT_THAT(log, HasSubstr("it is not restarted, because log policy 'full' matched the line: "
+                             "OSError: No space left on device"));
 }
 
 TEST_F(LogPoliciesTest, AnAgentThatIsExcludedDoesNotRunTheTrialAgain) {
@@ -72,7 +71,7 @@ TEST_F(LogPoliciesTest, AnAgentThatIsExcludedDoesNotRunTheTrialAgain) {
   exit("a", 1, task.allocation_id, 1);
   EXPECT_TRUE(sync("a", 1).desired.empty());
   const auto why = call(user_, "GET", "/api/v1/job-queues/1/why").text;
-  EXPECT_THAT(why, HasSubstr("1 agent is excluded after failures there"));
+  EXPECT_THAT(why, HasSubstr("1 agent is excluded because the trial failed there"));
   const auto elsewhere = sync("b", 1).desired;
   ASSERT_EQ(elsewhere.size(), 1u);
   EXPECT_EQ(elsewhere[0].run_id, 2);

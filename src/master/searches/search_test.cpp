@@ -241,7 +241,7 @@ TEST_F(SearchTest, ACompletedSearchIsExtendedAndASecondTimeAfterARestart) {
   wait_for(id, "STATE_COMPLETED");
   const auto small = patch(id, {{"maxTrials", 0}});
   EXPECT_EQ(small.status, 400);
-  EXPECT_NE(small.text.find("it is 1 now, and can only grow"), std::string::npos) << small.text;
+  EXPECT_NE(small.text.find("it must be at least the current value, 1"), std::string::npos) << small.text;
   for (int trials = 2; trials <= 3; ++trials) {
     const auto extended = patch(id, {{"maxTrials", trials}});
     ASSERT_EQ(extended.status, 200) << extended.text;
@@ -255,9 +255,8 @@ TEST_F(SearchTest, ACompletedSearchIsExtendedAndASecondTimeAfterARestart) {
   const auto single = submit();
   finish();
   wait_for(single, "STATE_COMPLETED");
-  EXPECT_NE(
-      patch(single, {{"maxLength", 2000}}).text.find("its search cannot be extended"),
-      std::string::npos);
+  EXPECT_NE(patch(single, {{"maxLength", 2000}}).text.find("its search cannot be extended"),
+            std::string::npos);
 }
 
 TEST_F(SearchTest, ASimulationUsesTheAgentsThatAreThereOrThoseThatAreNamed) {

@@ -54,19 +54,20 @@ Result<Plan> plan_of(const config::ExperimentConfig& config) {
     if (section.budget) {
       const auto number = length_count(*section.budget);
       if (!number)
-        return invalid_argument("searcher.budget is {}; must be a length", json::serialize(*section.budget));
+        return invalid_argument("searcher.budget is {}; it must be a length, such as {{batches: 1000}}",
+                                json::serialize(*section.budget));
       plan.budget = *number;
     }
   }
   if (plan.longest < 1)
-    return invalid_argument("searcher.{} is {}; must be at least 1 with {}",
+    return invalid_argument("searcher.{} is {}; it must be at least 1 with {}",
                             plan.steps ? "max_steps" : "max_length", plan.longest, config.searcher.name);
   return plan;
 }
 
 Result<std::int64_t> budget_of(const Plan& plan) {
   if (plan.budget <= plan.longest)
-    return invalid_argument("searcher.{} is {}; must be greater than {}, {}",
+    return invalid_argument("searcher.{} is {}; it must be greater than {}, {}",
                             plan.steps ? "step_budget" : "budget", plan.budget,
                             plan.steps ? "target_trial_steps" : "max_length", plan.longest);
   return plan.budget;
@@ -76,7 +77,7 @@ Result<std::int64_t> budget_of(const Plan& plan) {
 Result<std::unique_ptr<SearchMethod>> sync_halving(const Plan& plan, std::vector<SyncHalving::Rung> rungs,
                                                    const config::ExperimentConfig& config) {
   if (rungs.front().start > kTrialsAtOnceMax)
-    return invalid_argument("searcher {} would train {} trials at once; it can be at most {}",
+    return invalid_argument("the searcher {} would start with {} trials; the limit is {}",
                             config.searcher.name, rungs.front().start, kTrialsAtOnceMax);
   return std::make_unique<SyncHalving>(
       SyncHalving::Options{.rungs = std::move(rungs), .step = plan.step, .steps = plan.steps}, config);
@@ -122,7 +123,7 @@ int limited(std::int64_t rungs) {
 Result<std::unique_ptr<SearchMethod>> make_sync_halving(const config::ExperimentConfig& config) {
   DET_TRY(const auto plan, plan_of(config));
   if (plan.budget < 1)
-    return invalid_argument("searcher.{} is {}; must be at least 1", plan.steps ? "step_budget" : "budget",
+    return invalid_argument("searcher.{} is {}; it must be at least 1", plan.steps ? "step_budget" : "budget",
                             plan.budget);
   const auto& section = plan.section;
   return sync_halving(

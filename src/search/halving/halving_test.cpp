@@ -283,7 +283,7 @@ TEST(Adaptive, WorkedExamples) {
 TEST(Halving, ABudgetBelowOneTrialIsRefused) {
   const auto refused = Searcher::make(halving("adaptive", 100, {{"budget", json::object{{"batches", 100}}}}));
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message(), "searcher.budget is 100; must be greater than max_length, 100");
+  EXPECT_EQ(refused.error().message(), "searcher.budget is 100; it must be greater than max_length, 100");
 }
 
 TEST(Halving, AnExitCountsAsTheWorstResultAndInvalidHyperparametersAreReplaced) {

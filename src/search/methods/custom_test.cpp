@@ -76,7 +76,7 @@ TEST(CustomSearch, EndsWhenItIsToldToAndNotBefore) {
   EXPECT_TRUE(std::holds_alternative<Shutdown>(over->back()));
   const auto late = searcher.answer(3, {create(b)});
   ASSERT_FALSE(late);
-  EXPECT_EQ(late.error().message(), "the search was shut down; it takes no more operations");
+  EXPECT_EQ(late.error().message(), "the search was shut down; it does not take more operations");
 }
 
 TEST(CustomSearch, RefusesAsAWholeWhatMakesNoSense) {

@@ -85,7 +85,7 @@ struct Survey {
   bool counted(const std::optional<std::int64_t>& count, const std::string& path) {
     if (count && *count >= 1) return true;
     if (count)
-      bad_count.push_back(fmt::format("hyperparameters.{}.count is {}; must be at least 1", path, *count));
+      bad_count.push_back(fmt::format("hyperparameters.{}.count is {}; it must be at least 1", path, *count));
     if (!count) without_count.push_back(path);
     return false;
   }

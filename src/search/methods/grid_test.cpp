@@ -90,7 +90,7 @@ TEST(GridPoints, RangesWithoutCountsAreAllNamed) {
   ASSERT_FALSE(points);
   EXPECT_EQ(points.error().message(),
             "these hyperparameters must specify counts for grid search: a, b.c\n"
-            "hyperparameters.d.count is 0; must be at least 1");
+            "hyperparameters.d.count is 0; it must be at least 1");
 }
 
 TEST(GridPoints, MoreThan2000AreRefusedBeforeOneIsMade) {

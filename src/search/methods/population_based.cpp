@@ -177,9 +177,8 @@ Result<void> PopulationBased::restore(const json::value& snapshot) {
   if (saved.search_method_type != "pbt")
     return invalid_argument("search_method_type is \"{}\"; must be \"pbt\"", saved.search_method_type);
   if (saved.members.empty() && saved.rounds_completed > 0 && saved.rounds_completed < options_.rounds)
-    return failed_precondition(
-        "the {} rounds of the search are over and its population is closed: it cannot have more",
-        saved.rounds_completed);
+    return failed_precondition("all {} rounds of the search have ended; it cannot get more rounds",
+                               saved.rounds_completed);
   members_ = std::move(saved.members);
   rounds_completed_ = saved.rounds_completed;
   return {};
@@ -214,9 +213,9 @@ Result<std::unique_ptr<SearchMethod>> make_population_based(const config::Experi
   DET_TRY(const auto section, read_section<Section>(config));
   std::int64_t length = section.steps_per_round.value_or(0) * config.scheduling_unit;
   if (section.length_per_round) length = length_count(*section.length_per_round).value_or(0);
-  if (length < 1) return invalid_argument("searcher.length_per_round is {}; must be at least 1", length);
+  if (length < 1) return invalid_argument("searcher.length_per_round is {}; it must be at least 1", length);
   if (section.population_size > kTrialsAtOnceMax)
-    return invalid_argument("searcher.population_size is {}; it can be at most {}", section.population_size,
+    return invalid_argument("searcher.population_size is {}; it must be at most {}", section.population_size,
                             kTrialsAtOnceMax);
   return std::make_unique<PopulationBased>(
       PopulationBased::Options{.population = section.population_size,

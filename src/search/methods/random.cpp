@@ -33,7 +33,7 @@ Result<std::unique_ptr<SearchMethod>> make_random(const config::ExperimentConfig
   options.trials = config.searcher.max_trials;
   options.replaces_invalid = true;
   if (options.trials < 1 || options.trials > kTrialsMax)
-    return invalid_argument("searcher.max_trials is {}; must be from 1 to {}", options.trials, kTrialsMax);
+    return invalid_argument("searcher.max_trials is {}; it must be from 1 to {}", options.trials, kTrialsMax);
   return std::make_unique<RandomSearch>(std::move(options), config);
 }
 

@@ -248,10 +248,10 @@ Result<std::unique_ptr<SearchMethod>> make_tpe(const config::ExperimentConfig& c
   options.trials = config.searcher.max_trials;
   options.replaces_invalid = true;
   if (options.trials < 1 || options.trials > kTrialsMax)
-    return invalid_argument("searcher.max_trials is {}; must be from 1 to {} with tpe", options.trials,
-                            kTrialsMax);
+    return invalid_argument("searcher.max_trials is {}; it must be from 1 to {} with the searcher tpe",
+                            options.trials, kTrialsMax);
   if (section.random_trials < 1)
-    return invalid_argument("searcher.random_trials is {}; must be at least 1", section.random_trials);
+    return invalid_argument("searcher.random_trials is {}; it must be at least 1", section.random_trials);
   return std::make_unique<TpeSearch>(std::move(options), section.random_trials, config);
 }
 

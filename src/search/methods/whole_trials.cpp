@@ -152,10 +152,10 @@ Result<WholeTrials::Options> whole_trials_options(const config::ExperimentConfig
   // With `max_time` a trial may be left to decide by itself when it is done.
   const std::int64_t length_min = config.generation == config::Generation::Time ? 0 : 1;
   if (searcher.max_length.count < length_min)
-    return invalid_argument("searcher.max_length is {}; must be at least {}", searcher.max_length.count,
+    return invalid_argument("searcher.max_length is {}; it must be at least {}", searcher.max_length.count,
                             length_min);
   if (searcher.max_concurrent_trials < 0)
-    return invalid_argument("searcher.max_concurrent_trials is {}; must not be negative",
+    return invalid_argument("searcher.max_concurrent_trials is {}; it must not be negative",
                             searcher.max_concurrent_trials);
   if (auto checked = check_samplable(config.hyperparameters, config.generation); !checked)
     return tl::unexpected(std::move(checked).error());

@@ -43,16 +43,16 @@ struct Sampler {
 
 Result<void> check_integer(const config::Integer& integer, Generation generation) {
   if (generation == Generation::Steps && integer.maxval <= integer.minval)
-    return invalid_argument("maxval is {}; must be greater than minval, {}, since it is itself excluded",
+    return invalid_argument("maxval is {}; it must be greater than minval, {}, because maxval is excluded",
                             integer.maxval, integer.minval);
   if (integer.maxval < integer.minval)
-    return invalid_argument("maxval is {}; must be at least minval, {}", integer.maxval, integer.minval);
+    return invalid_argument("maxval is {}; it must be at least minval, {}", integer.maxval, integer.minval);
   return {};
 }
 
 Result<void> check_range(double minval, double maxval) {
   if (!std::isfinite(minval) || !std::isfinite(maxval) || maxval < minval)
-    return invalid_argument("maxval is {}; must be a number and at least minval, {}", maxval, minval);
+    return invalid_argument("maxval is {}; it must be a number of at least minval, {}", maxval, minval);
   return {};
 }
 
@@ -67,7 +67,7 @@ struct Checker {
   }
   Result<void> operator()(const config::Log& range) const { return check_range(range.minval, range.maxval); }
   Result<void> operator()(const config::Categorical& categorical) const {
-    if (categorical.values.empty()) return invalid_argument("vals is empty; must have at least one value");
+    if (categorical.values.empty()) return invalid_argument("vals is empty; it must have at least one value");
     return {};
   }
   Result<void> operator()(const config::Nested& nested) const {

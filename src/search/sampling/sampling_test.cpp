@@ -99,15 +99,15 @@ TEST(Sampling, RangesWithoutAValueAreRefusedByName) {
     return checked ? "" : checked.error().message();
   };
   EXPECT_EQ(problem({config::Integer{2, 1, {}}}),
-            "hyperparameters: outer: x: maxval is 1; must be at least minval, 2");
+            "hyperparameters: outer: x: maxval is 1; it must be at least minval, 2");
   EXPECT_EQ(problem({config::Integer{2, 2, {}}}), "");
-  EXPECT_EQ(
-      problem({config::Integer{2, 2, {}}}, Generation::Steps),
-      "hyperparameters: outer: x: maxval is 2; must be greater than minval, 2, since it is itself excluded");
+  EXPECT_EQ(problem({config::Integer{2, 2, {}}}, Generation::Steps),
+            "hyperparameters: outer: x: maxval is 2; it must be greater than minval, 2, because maxval is "
+            "excluded");
   EXPECT_EQ(problem({config::Double{0, NAN, {}}}),
-            "hyperparameters: outer: x: maxval is nan; must be a number and at least minval, 0");
+            "hyperparameters: outer: x: maxval is nan; it must be a number of at least minval, 0");
   EXPECT_EQ(problem({config::Categorical{}}),
-            "hyperparameters: outer: x: vals is empty; must have at least one value");
+            "hyperparameters: outer: x: vals is empty; it must have at least one value");
 }
 
 TEST(RandomState, ContinuesTheStreamFromItsJson) {

@@ -118,7 +118,7 @@ def test_a_search_that_was_stopped_goes_on_with_the_trials_that_it_would_have_ha
         cluster.start_master()
     cluster.wait_for_state(id, "COMPLETED")
     assert outcome(cluster, id) == straight_search
-    assert "its trials are all complete" in cluster.run("experiment", "continue", id, code=1)
+    assert "all of its trials are complete" in cluster.run("experiment", "continue", id, code=1)
 
 
 def test_trials_of_a_search_that_failed_go_on_and_those_that_are_complete_stay(cluster, straight_search):
@@ -139,7 +139,7 @@ def test_trials_of_a_search_that_failed_go_on_and_those_that_are_complete_stay(c
 def test_what_cannot_be_continued_is_said(cluster):
     id = finished(cluster, LENGTH + "10")
     text = cluster.run("experiment", "continue", id, code=1)
-    assert f"trained for 10 batches, and searcher.max_length says 10; continue experiment {id} with a greater" in text
+    assert f"trained for 10 batches, but searcher.max_length is 10; continue experiment {id} with a greater" in text
     assert "not found" in cluster.run("experiment", "continue", 999, code=1)
     cluster.run("experiment", "continue", id, "--config", LENGTH + "20", "-f")
     cluster.wait_for_state(id, "COMPLETED")

@@ -128,10 +128,10 @@ def test_what_makes_no_sense_is_refused_in_words_and_as_a_whole(start, definitio
     create = {"createTrial": {"requestId": trial, "hyperparams": hparams}}
     train = {"trialOperation": {"validateAfter": {"requestId": trial, "length": "10"}}}
     assert answer(7, create) == (404, "event 7 not found")
-    assert answer(1, train) == (400, f"there is no trial {trial}; it has to be created before")
+    assert answer(1, train) == (400, f"trial {trial} not found; create it before its other operations")
     assert answer(1, create, {"createTrial": {"requestId": "../x", "hyperparams": "{}"}}) == (
         400,
-        'request id "../x" is none; it must be a UUID in lower case',
+        'request ID "../x" is invalid; it must be a UUID in lower case',
     )
     assert answer(1, create, train, {}) == (
         400,
@@ -146,7 +146,7 @@ def test_what_makes_no_sense_is_refused_in_words_and_as_a_whole(start, definitio
         "a validation to decide about",
     )
     events = cluster.get(f"{path}/searcher_events")["searcherEvents"]
-    assert answer(events[-1]["id"], train)[1].endswith("which are totals; it was asked for 10 before")
+    assert answer(events[-1]["id"], train)[1].endswith("lengths are totals and must exceed the last one, 10")
     assert "searcher_events" not in cluster.run("experiment", "describe", id)
     assert answer(events[-1]["id"], {"shutDown": {}}) == {}
     cluster.wait_for_state(id, "COMPLETED")
@@ -199,7 +199,7 @@ def test_a_trial_begins_with_the_weights_of_a_named_checkpoint_which_stays(start
     (source,) = cluster.get("experiments/1/checkpoints")["checkpoints"]
     with pytest.raises(urllib.error.HTTPError) as refused:
         cluster.get("checkpoints", "DELETE", {"checkpointUuids": [source["uuid"]]})
-    assert "trial 2 of experiment 1 starts from" in refused.value.read().decode()
+    assert "trial 2 of experiment 1 starts" in refused.value.read().decode()
     cluster.master.kill()
     cluster.start_master()
     text, _ = runner.communicate(timeout=90)
@@ -290,6 +290,6 @@ def test_a_runner_in_c_plus_plus_says_what_is_wrong(start, definition, tmp_path)
         return done.stderr
 
     assert "has no list of hyperparameters" in said("custom.yaml", "none.json")
-    assert "missing.yaml cannot be read" in said("missing.yaml", "one.json")
+    assert "cannot read the configuration" in said("missing.yaml", "one.json")
     (definition / "bad.yaml").write_text("searcher: {name: custom}")
     assert "searcher" in said("bad.yaml", "one.json")

@@ -86,7 +86,7 @@ def test_a_population_trains_more_rounds_while_it_lives(start, definition):
     id = cluster.create(folder, "--paused", config=write("pbt.yaml", **population))
     assert "Set `num_rounds` of experiment" in cluster.run("experiment", "set", "num-rounds", id, 2)
     refused = cluster.run("experiment", "set", "num-rounds", id, 1, code=1)
-    assert "searcher.num_rounds is 1; it is 2 now, and can only grow" in refused
+    assert "searcher.num_rounds is 1; it must be at least the current value, 2" in refused
     cluster.run("experiment", "activate", id)
     cluster.wait_for_state(id, "COMPLETED")
     assert lengths_of(cluster, id) == [80, 80]
@@ -102,13 +102,13 @@ def test_a_search_is_edited_while_it_lives_and_extended_after_it_ended(start, de
     cluster.run("experiment", "set", "max-length", id, 60)
     cluster.run("experiment", "set", "max-trials", id, 3)
     refused = cluster.run("experiment", "set", "max-trials", id, 1, code=1)
-    assert "searcher.max_trials is 1; it is 3 now, and can only grow" in refused
+    assert "searcher.max_trials is 1; it must be at least the current value, 3" in refused
     cluster.wait_for_state(id, "COMPLETED")
     assert lengths_of(cluster, id) == [60, 60, 60]
     first = {t["id"]: cluster.metrics(t["id"], "validation") for t in cluster.get(f"experiments/{id}/trials")["trials"]}
 
     refused = cluster.run("experiment", "set", "max-concurrent-trials", id, 4, code=1)
-    assert "there is nothing more to do" in refused
+    assert "these sizes add nothing to it" in refused
     cluster.run("experiment", "set", "max-trials", id, 4)
     cluster.master.kill()
     cluster.start_master()
