@@ -186,7 +186,7 @@ void add_log_flags(CLI::App& app, LogOptions& options) {
                  "Show only lines from this source: task, agent or master; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  app.add_option("--stdtype", options.stdtypes, "Show only this stream")
+  app.add_option("--stdtype", options.stdtypes, "Show only this stream: stdout or stderr; may be repeated")
       ->type_name("STREAM")
       ->check(CLI::IsMember({"stdout", "stderr"}))
       ->allow_extra_args(false);
