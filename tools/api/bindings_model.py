@@ -4,7 +4,8 @@
 messages and enumerations that a call or a member of a message has, and of the enumerations' values. Names spread from
 there: the schema of a call's reply gets the name of that reply, the schema of a member the name of that member's type.
 A schema that is reached under several names becomes a message for each. `extensions` names the calls that the original
-lacks; a call without a name gets one made from its path, and a schema without a name keeps its own.
+lacks; a call without a name gets one made from its path, and a schema without a name keeps its own. `open` has messages
+that the document leaves open, as free JSON or not at all, with all their members.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class Model:
     def __init__(self, document: dict[str, Any], names: dict[str, Any]) -> None:
         self.schemas: dict[str, Schema] = document["components"]["schemas"]
         self.known: dict[str, dict[str, str]] = names["messages"]
+        self.open: dict[str, dict[str, str]] = names["open"]
         self.enums: dict[str, list[str]] = names["enums"]
         self._operations = {anonymous(key): (key, entry) for key, entry in names["operations"].items()}
         self._operations |= {anonymous(key): (key, entry) for key, entry in names["extensions"].items()}
@@ -140,7 +142,7 @@ class Model:
             return name
         if schema and schema["type"] != "object":
             return self._type(schema, None)
-        if name in self.known:  # the document says nothing of it
+        if name in self.open:
             self._schemas_of.setdefault(name, [])
             return name
         return "dict[str, Any]"
@@ -154,6 +156,8 @@ class Model:
             wanted = self.known.get(name, {}).get(member)
             if wanted and wanted not in self.enums and (inner := _reference(its)):
                 self._reach(wanted, inner)
+            elif wanted in self.open:
+                self._schemas_of.setdefault(str(wanted), [])
 
     def _spread(self) -> None:
         """Gives a name to all schemas that have none and are part of a message."""
@@ -175,17 +179,19 @@ class Model:
 
     def _message(self, name: str) -> Message:
         schemas = [self.schemas[schema] for schema in self._schemas_of[name]]
-        known = self.known.get(name, {})
         if not schemas:
             reply = name.endswith("Response")
-            return Message(name, [Member(member, type_, reply) for member, type_ in known.items()])
+            return Message(name, [Member(member, type_, reply) for member, type_ in self.open[name].items()])
+        known = self.known.get(name, {})
         foreign = self._foreign(name)
         members: dict[str, Member] = {}
         for schema in sorted(schemas, key=lambda s: -len(s.get("properties", {}))):
             for member, its in schema.get("properties", {}).items():
                 if member not in members and member not in foreign:
-                    required = all(member in other.get("required", []) for other in schemas)
-                    members[member] = Member(member, self._type(its, known.get(member)), required)
+                    type_ = self._type(its, known.get(member))
+                    may_be_null = "type" not in its and "$ref" not in its and type_ != "Any"
+                    required = all(member in other.get("required", []) for other in schemas) and not may_be_null
+                    members[member] = Member(member, type_, required)
         return Message(name, sorted(members.values(), key=lambda m: not m.required))
 
     def _foreign(self, name: str) -> set[str]:
@@ -209,7 +215,7 @@ class Model:
             items = schema.get("additionalProperties")
             return f"dict[str, {self._type(items, wanted) if isinstance(items, dict) else 'Any'}]"
         if "type" not in schema:
-            return "Any"
+            return wanted if wanted in self._schemas_of else "Any"
         if schema["type"] == "string" and (wanted == "int" or wanted in self.enums):
             return str(wanted)
         return PLAIN[schema["type"]]

@@ -24,8 +24,9 @@ NAMES: dict[str, Any] = {
     "messages": {
         "v1GetNotebookResponse": {"notebook": "v1Notebook"},
         "v1GetShellResponse": {"shell": "v1Shell"},
-        "v1Notebook": {"state": "taskv1State"},
+        "v1Notebook": {"state": "taskv1State", "owner": "v1Owner"},
     },
+    "open": {"v1Owner": {"uid": "int"}},
     "enums": {"taskv1State": ["STATE_QUEUED", "STATE_RUNNING"]},
 }
 TASK = {"$ref": "#/components/schemas/Task"}
@@ -34,7 +35,7 @@ SCHEMAS = {
     "Task": {
         "type": "object",
         "required": ["id"],
-        "properties": {"id": {"type": "string"}, "state": {"type": "string"}},
+        "properties": {"id": {"type": "string"}, "state": {"type": "string"}, "owner": {}},
     },
 }
 
@@ -64,8 +65,13 @@ def test_a_schema_with_several_names_is_a_message_for_each() -> None:
 
 
 def test_a_member_has_the_enumeration_of_its_message() -> None:
-    assert types_of("v1Notebook") == {"id": "str", "state": "taskv1State"}
-    assert types_of("v1Shell") == {"id": "str", "state": "str"}
+    assert types_of("v1Notebook")["state"] == "taskv1State"
+    assert types_of("v1Shell")["state"] == "str"
+
+
+def test_what_the_document_leaves_open_is_a_message_where_its_members_are_known() -> None:
+    assert types_of("v1Notebook")["owner"] == "v1Owner" and types_of("v1Owner") == {"uid": "int"}
+    assert types_of("v1Shell")["owner"] == "Any"
 
 
 def test_a_call_without_a_name_gets_one_from_its_path() -> None:

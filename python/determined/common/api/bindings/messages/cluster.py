@@ -21,6 +21,7 @@ from determined.common.api.bindings.enums import (
 from determined.common.api.bindings.messages.shared import v1Pagination, v1QueueStats
 
 __all__ = [
+    "protobufFieldMask",
     "v1Agent",
     "v1AuditEntry",
     "v1BindRPToWorkspaceRequest",
@@ -66,6 +67,10 @@ __all__ = [
     "v1SlotStats",
     "v1UnbindRPFromWorkspaceRequest",
 ]
+
+
+class protobufFieldMask(Message):
+    paths: list[str] | None = None
 
 
 class v1Agent(Message):
@@ -210,7 +215,7 @@ class v1GetMasterResponse(Message):
     hasCustomLogo: bool
     userManagementEnabled: bool
     featureSwitches: list[str]
-    clusterMessage: Any
+    clusterMessage: v1ClusterMessage | None = None
 
 
 class v1GetResourcePoolsResponse(Message):
@@ -259,7 +264,7 @@ class v1OverwriteRPWorkspaceBindingsRequest(Message):
 
 class v1PatchMasterConfigRequest(Message):
     config: v1Config | None = None
-    fieldMask: Any | None = None
+    fieldMask: protobufFieldMask | None = None
 
 
 class v1ResourceAllocationAggregatedEntry(Message):

@@ -14,11 +14,13 @@ from determined.common.api.bindings.messages.shared import (
     v1BulkExperimentFilters,
     v1Experiment,
     v1ExperimentActionResult,
+    v1JobSummary,
     v1Pagination,
 )
 
 __all__ = [
     "PatchExperimentPatchCheckpointStorage",
+    "PatchExperimentPatchResources",
     "v1ActivateExperimentsRequest",
     "v1ActivateExperimentsResponse",
     "v1ArchiveExperimentsRequest",
@@ -35,6 +37,7 @@ __all__ = [
     "v1DeleteExperimentsResponse",
     "v1ExpMetricNamesResponse",
     "v1ExperimentForecast",
+    "v1FileNode",
     "v1Forecast",
     "v1GetExperimentLabelsResponse",
     "v1GetExperimentParetoResponse",
@@ -81,6 +84,12 @@ class PatchExperimentPatchCheckpointStorage(Message):
     saveExperimentBest: int | None = None
     saveTrialBest: int | None = None
     saveTrialLatest: int | None = None
+
+
+class PatchExperimentPatchResources(Message):
+    maxSlots: int | None = None
+    priority: int | None = None
+    weight: float | None = None
 
 
 class v1ActivateExperimentsRequest(Message):
@@ -186,6 +195,16 @@ class v1ExperimentForecast(Message):
     slotsMax: str
 
 
+class v1FileNode(Message):
+    name: str | None = None
+    path: str | None = None
+    isDir: bool | None = None
+    contentLength: int | None = None
+    contentType: str | None = None
+    modifiedTime: str | None = None
+    files: list[v1FileNode] | None = None
+
+
 class v1Forecast(Message):
     experiments: list[v1ExperimentForecast]
     slots: str
@@ -207,8 +226,8 @@ class v1GetExperimentParetoResponse(Message):
 
 class v1GetExperimentResponse(Message):
     experiment: v1Experiment
-    jobSummary: Any
     config: Any
+    jobSummary: v1JobSummary | None = None
 
 
 class v1GetExperimentValidationHistoryResponse(Message):
@@ -234,7 +253,7 @@ class v1GetModelDefResponse(Message):
 
 
 class v1GetModelDefTreeResponse(Message):
-    files: list[Any]
+    files: list[v1FileNode]
 
 
 class v1KillExperimentsRequest(Message):
@@ -290,7 +309,7 @@ class v1PatchExperiment(Message):
     description: str | None = None
     notes: str | None = None
     labels: list[str] | None = None
-    resources: Any | None = None
+    resources: PatchExperimentPatchResources | None = None
     checkpointStorage: PatchExperimentPatchCheckpointStorage | None = None
     searcher: v1PatchSearcher | None = None
 

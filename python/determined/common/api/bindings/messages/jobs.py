@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from determined.common.api.bindings._message import Message
-from determined.common.api.bindings.enums import jobv1State, jobv1Type
-from determined.common.api.bindings.messages.shared import v1Pagination, v1QueueStats
+from determined.common.api.bindings.enums import jobv1Type
+from determined.common.api.bindings.messages.shared import v1JobSummary, v1Pagination, v1QueueStats
 
 __all__ = [
     "v1GetJobQueueStatsResponse",
@@ -15,7 +15,6 @@ __all__ = [
     "v1GetJobsResponse",
     "v1GetJobsV2Response",
     "v1Job",
-    "v1JobSummary",
     "v1QueueControl",
     "v1RBACJob",
     "v1RPQueueStat",
@@ -63,11 +62,6 @@ class v1Job(Message):
     workspaceId: int
     waitingReason: str
     priority: int | None = None
-
-
-class v1JobSummary(Message):
-    state: jobv1State
-    jobsAhead: int
 
 
 class v1QueueControl(Message):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from determined.common.api.bindings._message import Message
-from determined.common.api.bindings.enums import checkpointv1State, experimentv1State, trialv1State
+from determined.common.api.bindings.enums import checkpointv1State, experimentv1State, jobv1State, trialv1State
 
 __all__ = [
     "trialv1Trial",
+    "v1AgentUserGroup",
     "v1BulkExperimentFilters",
     "v1Checkpoint",
     "v1CheckpointTrainingMetadata",
@@ -20,6 +21,7 @@ __all__ = [
     "v1Experiment",
     "v1ExperimentActionResult",
     "v1File",
+    "v1JobSummary",
     "v1Metrics",
     "v1MetricsReport",
     "v1MetricsWorkload",
@@ -55,6 +57,13 @@ class trialv1Trial(Message):
     latestValidation: v1MetricsWorkload | None = None
     bestCheckpoint: v1CheckpointWorkload | None = None
     searcherMetricValue: float | None = None
+
+
+class v1AgentUserGroup(Message):
+    agentUid: int | None = None
+    agentUser: str | None = None
+    agentGid: int | None = None
+    agentGroup: str | None = None
 
 
 class v1BulkExperimentFilters(Message):
@@ -174,6 +183,11 @@ class v1File(Message):
     gid: int | None = None
 
 
+class v1JobSummary(Message):
+    state: jobv1State
+    jobsAhead: int
+
+
 class v1Metrics(Message):
     avgMetrics: dict[str, Any]
     batchMetrics: list[Any] | None = None
@@ -217,7 +231,7 @@ class v1User(Message):
     id: int | None = None
     admin: bool | None = None
     active: bool | None = None
-    agentUserGroup: Any | None = None
+    agentUserGroup: v1AgentUserGroup | None = None
     displayName: str | None = None
     modifiedAt: str | None = None
     remote: bool | None = None

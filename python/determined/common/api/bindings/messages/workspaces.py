@@ -9,7 +9,7 @@ from typing import Any
 
 from determined.common.api.bindings._message import Message
 from determined.common.api.bindings.enums import v1WorkspaceState
-from determined.common.api.bindings.messages.shared import v1Pagination
+from determined.common.api.bindings.messages.shared import v1AgentUserGroup, v1Pagination
 
 __all__ = [
     "v1DeleteWorkspaceResponse",
@@ -84,5 +84,5 @@ class v1Workspace(Message):
     defaultComputePool: str
     defaultAuxPool: str
     checkpointStorageConfig: Any
-    agentUserGroup: Any
+    agentUserGroup: v1AgentUserGroup | None = None
     pinnedAt: str | None = None
