@@ -1,6 +1,6 @@
 """Determined: train, search and keep deep-learning models.
 
-``determined.pytorch`` and its siblings import their framework; this package imports none.
+``determined.pytorch`` and its siblings import their framework; this package imports no framework.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""What callers pass: read as what it stands for, or refused with its name, its value and the rule."""
+"""Checks the arguments of callers: converts them, or raises an error with their name, their value and the rule."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ E = TypeVar("E", bound=enum.Enum)
 
 
 def choice(kind: type[E], value: Any, name: str) -> E:
-    """``value`` as one of an enumeration: a member, its value or its name.
+    """Returns ``value`` as a member of an enumeration; accepts a member, its value or its name.
 
     Raises:
-        ValueError: it is none of them; the message lists them.
+        ValueError: it is not a member; the message lists the members.
     """
     for one in kind:
         if value is one or (isinstance(value, str) and value in (one.value, one.name)):
@@ -23,10 +23,10 @@ def choice(kind: type[E], value: Any, name: str) -> E:
 
 
 def whole(value: Any, name: str, rule: str = "must be a whole number, 0 or more", least: int | None = 0) -> int:
-    """``value`` as an int: whole numbers of Python, NumPy and tensors, also those that are floats.
+    """Returns ``value`` as an int; accepts whole numbers of Python, NumPy and tensors, including floats.
 
     Raises:
-        ValueError: it is no whole number, or less than ``least``.
+        ValueError: it is not a whole number, or it is less than ``least``.
     """
     number, found = _number(value), None
     if isinstance(number, numbers.Integral):
@@ -39,10 +39,10 @@ def whole(value: Any, name: str, rule: str = "must be a whole number, 0 or more"
 
 
 def real(value: Any, name: str, rule: str = "must be a number") -> float:
-    """``value`` as a float.
+    """Returns ``value`` as a float.
 
     Raises:
-        ValueError: it is no number.
+        ValueError: it is not a number.
     """
     number = _number(value)
     if number is None:
@@ -51,7 +51,7 @@ def real(value: Any, name: str, rule: str = "must be a number") -> float:
 
 
 def detached(value: Any) -> Any:
-    """A tensor without its graph, which warns when a number is made of it; everything else as it is."""
+    """Detaches a tensor, which would otherwise warn when converted to a number; returns anything else unchanged."""
     return value.detach() if getattr(value, "requires_grad", False) is True else value
 
 

@@ -1,4 +1,4 @@
-"""Buckets of S3 and Google Cloud Storage, as sections of a configuration name them."""
+"""Buckets of S3 and Google Cloud Storage, configured by a section of a configuration."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TYPES = ("s3", "gcs")
 
 
 class Bucket:
-    """The objects of a bucket below a prefix. Their names are relative to it.
+    """The objects of a bucket below a prefix. Names are relative to the prefix.
 
     Raises, in all methods:
-        OSError: the service does not answer, knows no such object, or allows it not.
+        OSError: the service does not answer or denies access, or the object does not exist.
     """
 
     def __init__(self, section: Mapping[str, Any], below: str = "") -> None:
@@ -39,14 +39,14 @@ class Bucket:
         self._store.put(self._key(name), os.fspath(file))
 
     def get(self, name: str, file: str | os.PathLike[str]) -> None:
-        """Replaces the file when all is there."""
+        """Downloads an object. The file is replaced once the download is complete."""
         self._store.get(self._key(name), os.fspath(file))
 
     def text(self, name: str) -> bytes:
         return self._store.text(self._key(name))
 
     def sizes(self) -> dict[str, int]:
-        """The bytes of every object below the prefix, by its name."""
+        """Returns the size in bytes of every object below the prefix, by name."""
         start = self._key("")
         return {key[len(start) :]: size for key, size in self._store.sizes(start).items()}
 
@@ -54,7 +54,7 @@ class Bucket:
         self._store.remove(self._key(name))
 
     def mirror(self, directory: pathlib.Path) -> int:
-        """Fetches what is missing in a directory or has another size there; how many files that were."""
+        """Downloads the files that are missing in a directory or differ in size; returns their number."""
         fetched = 0
         for name, size in self.sizes().items():
             target = directory / name
@@ -69,5 +69,5 @@ class Bucket:
 
 
 def bucket_of(section: Mapping[str, Any]) -> Bucket | None:
-    """The bucket of a section such as ``checkpoint_storage``; None where its type is no bucket's."""
+    """Returns the bucket of a section such as ``checkpoint_storage``; None if its type is not a bucket."""
     return Bucket(section) if section.get("type") in TYPES else None

@@ -1,4 +1,4 @@
-"""The name that :mod:`determined.core` had in 0.17, with that release's names of its parts."""
+"""The name of :mod:`determined.core` in 0.17, with that release's names of its parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Context", "init"]
 
 
 def init(**options: Any) -> Context:
-    """Same as :func:`determined.core.init`; ``training``, ``checkpointing`` and ``preemption`` name its parts, too."""
+    """Like :func:`determined.core.init`, with the additional names ``training``, ``checkpointing``, ``preemption``."""
     context = _init(**options)
     vars(context).update(training=context.train, checkpointing=context.checkpoint, preemption=context.preempt)
     return context

@@ -1,4 +1,4 @@
-"""What one process of a trial is told at its start."""
+"""What one process of a trial is told when it starts."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _DEBUGGING_DEFAULTS: dict[str, Any] = {
     },
     "profiling": {"enabled": False},
 }
-"""What a configuration outside the platform has where it says nothing."""
+"""The defaults of a configuration outside a cluster."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EnvContext:
-    """The facts of this process: whose trial it is, with which values, at which rank.
+    """The facts about this process: its trial, the hyperparameters and its rank.
 
-    ``global_batch_size`` is the effective one: the slots share the requested one evenly, and what does not divide is
-    dropped with a warning.
+    ``global_batch_size`` is the effective value: it is rounded down to a multiple of the number of slots, with a
+    warning.
     """
 
     experiment_config: ExperimentConfig
@@ -78,7 +78,7 @@ class EnvContext:
         """Reads the ``DET_*`` variables that the agent sets.
 
         Raises:
-            ValueError: a variable is missing or is not what it should be.
+            ValueError: a variable is missing or invalid.
         """
         config = ExperimentConfig(_json(environment, "DET_EXPERIMENT_CONFIG"))
         size = integer(environment, "DET_SIZE", 1)
@@ -101,10 +101,10 @@ class EnvContext:
 
     @staticmethod
     def for_debugging(config: Mapping[str, Any], *, managed: bool, hparams: dict[str, Any] | None = None) -> EnvContext:
-        """An environment outside the platform: one slot, and values drawn from the ranges of the configuration.
+        """An environment outside a cluster: one slot, and hyperparameters drawn from the ranges of the configuration.
 
-        What only a cluster gives a meaning to (``resources``, ``optimizations``, storage, mounts) is not used: one slot
-        and the defaults take its place, so that a trial finds these sections as on a cluster.
+        Settings that need a cluster (``resources``, ``optimizations``, storage, mounts) are replaced by one slot and
+        the defaults, so that a trial finds these sections as on a cluster.
         """
         ignored = ("bind_mounts", "checkpoint_storage", "environment", "resources", "optimizations")
         given = {key: value for key, value in config.items() if key not in ignored}
@@ -123,7 +123,7 @@ class EnvContext:
 def split_batch(
     hparams: Mapping[str, Any], slots: int, *, native_parallel: bool = False, warn: bool = True
 ) -> tuple[int, int]:
-    """The batch size of one slot, and what all slots train on together."""
+    """Returns the batch size of one slot, and that of all slots together."""
     if "global_batch_size" not in hparams:
         raise AssertionError(
             "hyperparameters.global_batch_size is missing; every trial needs it, so add it to the configuration"
@@ -151,7 +151,7 @@ def split_batch(
 
 
 def integer(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
-    """A variable that holds a whole number; ``default`` where it is not set."""
+    """Returns the whole number in a variable; ``default`` if it is not set."""
     text = environment.get(name, "")
     if not text:
         if default is None:

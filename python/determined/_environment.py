@@ -1,6 +1,6 @@
-"""What a process finds where it runs: packages, hardware, switches. Recorded with each trial, once for each run.
+"""Records the environment of a process: packages, hardware, switches. Every run of a trial has one record.
 
-It names nothing that changes from trial to trial, so that a thousand trials on one machine share one record.
+A record contains nothing that differs between trials, so that a thousand trials on one machine share one record.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _INSTALLED = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-py[0-9.]+)?(-[^-]+)?
 _VARIABLES = re.compile(
     "PYTHONHASHSEED|PYTHONOPTIMIZE|LD_PRELOAD|(OMP|MKL|OPENBLAS|NCCL|GLOO|CUBLAS|CUDNN|TORCH|PYTORCH|MALLOC)_.*"
 )
-"""Settings of libraries; other variables may hold secrets."""
+"""Variables that configure libraries; others are left out because they may hold secrets."""
 
 
 def collect() -> dict[str, Any]:
-    """A JSON object. Of PyTorch and NumPy it tells only where this process has imported them."""
+    """Returns a JSON object. It describes PyTorch and NumPy only if this process has imported them."""
     return {
         "versions": _versions(),
         "os": _operating_system(),
@@ -45,7 +45,7 @@ def collect() -> dict[str, Any]:
 
 
 def report_in_background(send: Callable[[str], None]) -> threading.Thread:
-    """Gives :func:`collect` as JSON to ``send`` on a thread of its own. A failure is a line of the log, no more."""
+    """Passes the JSON of :func:`collect` to ``send`` in a thread of its own. A failure is only logged."""
 
     def run() -> None:
         try:
@@ -59,7 +59,9 @@ def report_in_background(send: Callable[[str], None]) -> threading.Thread:
 
 
 def reporter(rank: int, client: RankClient | None, runtime: Any) -> Callable[[str], None]:
-    """For :func:`report_in_background`: the chief's connection, or one of its own for the first rank elsewhere."""
+    """The function to pass to :func:`report_in_background`: uses the chief's connection, or a new one for the first
+    rank of another machine.
+    """
 
     def send(document: str) -> None:
         if client is not None:
@@ -73,7 +75,9 @@ def reporter(rank: int, client: RankClient | None, runtime: Any) -> Callable[[st
 
 
 def packages() -> list[str]:
-    """What ``pip freeze --all`` would say of this process, from the directories that pip made: in milliseconds."""
+    """What ``pip freeze --all`` would print for this process, read from the directories that pip wrote, in
+    milliseconds.
+    """
     found: dict[str, str] = {}
     for place in sys.path:
         for name, version, where in _installed(pathlib.Path(place or ".")):
@@ -144,7 +148,7 @@ def _hardware() -> dict[str, Any]:
 
 
 def _gpus() -> list[dict[str, Any]]:
-    """Those that this process may use, as PyTorch names them."""
+    """The GPUs that this process may use, by PyTorch's names."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return []
@@ -162,7 +166,7 @@ def _gpus() -> list[dict[str, Any]]:
 
 
 def _switches() -> dict[str, Any]:
-    """What decides whether the same numbers come out again."""
+    """The switches that decide whether results can be reproduced."""
     torch = sys.modules.get("torch")
     if torch is None:
         return {}
@@ -181,7 +185,7 @@ def _switches() -> dict[str, Any]:
 
 
 def _fields(path: str, separator: str) -> Mapping[str, str]:
-    """``name: value`` lines; the first of a name counts."""
+    """Parses ``name: value`` lines; the first line of a name counts."""
     fields: dict[str, str] = {}
     for line in _read(path).splitlines():
         name, found, value = line.partition(separator)

@@ -1,4 +1,4 @@
-"""The experiment configuration as the training side reads it."""
+"""The experiment configuration as a trial reads it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class ExperimentConfig(dict[str, Any]):
-    """The whole configuration, a dict with getters for what the trial runtime reads."""
+    """The whole configuration, a dict with getters for what the trial runtime needs."""
 
     def _section(self, name: str) -> Mapping[str, Any]:
         section = self.get(name)
@@ -70,9 +70,9 @@ class ExperimentConfig(dict[str, Any]):
         return bool(self.get("perform_initial_validation", False))
 
     def period_in_batches(self, name: str, global_batch_size: int) -> int:
-        """A period such as ``min_validation_period`` in batches, 0 where it is off.
+        """Returns a period such as ``min_validation_period`` in batches; 0 if it is off.
 
-        Records are divided by the global batch size; epochs are counted by ``records_per_epoch``.
+        Records are divided by the global batch size; an epoch has ``records_per_epoch`` records.
         """
         period = self.get(name)
         if not period:

@@ -1,4 +1,4 @@
-"""Shows a user what went wrong: their code, not ours."""
+"""Explains errors by the user's code, without the platform's frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def explain(error: BaseException) -> str:
-    """The error as text for the trial's log: for broken rules the rule first, always without our own frames."""
+    """Returns the error as text for the trial's log, without the platform's frames. A broken rule comes first."""
     if isinstance(error, SystemExit):
         error = InvalidExperimentException(
             f"the model definition called sys.exit({error.code!r}); remove it: the platform ends the process"
@@ -40,7 +40,7 @@ def _frames(tb: TracebackType | None) -> str:
 
 
 def without_ours(tb: TracebackType | None) -> TracebackType | None:
-    """A traceback without our frames; all of it where there are no others."""
+    """Returns a traceback without the platform's frames; all of it if there are no others."""
     frames = []
     at = tb
     while at is not None:

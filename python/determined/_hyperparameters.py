@@ -1,4 +1,4 @@
-"""Hyperparameter ranges: the helpers that write them, and the random draw of local mode."""
+"""Hyperparameter ranges: functions that write them, and random values for runs outside a cluster."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_range(value: object) -> bool:
 
 
 def sample(hyperparameters: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Draws a value for every range, nested ones too. Used only where no searcher decides."""
+    """Draws a value for every range, also nested ones. Used only if there is no searcher."""
     return _sample_all(hyperparameters, random.Random(seed))
 
 

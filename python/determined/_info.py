@@ -1,4 +1,4 @@
-"""What a process of the platform can know of where it runs."""
+"""What a process can know about the cluster and the task that it belongs to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PATIENCE_SECONDS = 600.0
 
 @dataclasses.dataclass(frozen=True)
 class TrialInfo:
-    """The trial whose process this is. Printed, it is without the configuration, which may have keys to a storage."""
+    """The trial of this process. Its ``repr`` omits the configuration, which may contain keys of a storage."""
 
     trial_id: int
     experiment_id: int
@@ -25,16 +25,16 @@ class TrialInfo:
 
     @property
     def _config(self) -> dict[str, Any]:
-        """The name that older scripts know for ``experiment_config``."""
+        """The former name of ``experiment_config``."""
         return self.experiment_config
 
 
 @dataclasses.dataclass(frozen=True)
 class ClusterInfo:
-    """Where this process runs. ``latest_checkpoint`` is the uuid to go on from, None for a first run.
+    """The cluster and the task of this process. ``latest_checkpoint`` is the UUID to resume from; None for a first run.
 
-    With ``warm_start`` that checkpoint is of another trial: load weights, and begin at step 0. Printed, it is without
-    the token and the configurations: many may read what a trial prints.
+    With ``warm_start``, that checkpoint belongs to another trial: load only the weights, and start at step 0. The
+    ``repr`` omits the token and the configurations, because many users may read the output of a trial.
     """
 
     master_url: str
@@ -52,10 +52,10 @@ class ClusterInfo:
 
     @property
     def trial(self) -> TrialInfo:
-        """The trial whose process this is.
+        """The trial of this process.
 
         Raises:
-            RuntimeError: the task is no trial but a command, a notebook, a shell or a TensorBoard.
+            RuntimeError: the task is not a trial, but a command, a notebook, a shell or a TensorBoard.
         """
         if self.trial_info is None:
             raise RuntimeError(
@@ -71,26 +71,28 @@ class ClusterInfo:
 
     @property
     def container_rank(self) -> int:
-        """Which of the trial's machines this is, from 0."""
+        """The number of this machine among the trial's machines, from 0."""
         return int(os.environ.get("DET_CROSS_RANK") or 0)
 
     @property
     def container_addrs(self) -> list[str]:
-        """The addresses of the trial's machines, by their ranks. With several it waits until all have arrived."""
+        """The addresses of the trial's machines in the order of their ranks. With several machines, it waits until all
+        have arrived.
+        """
         return [str(address) for address in self.machines()["addresses"]]
 
     @property
     def container_slot_counts(self) -> list[int]:
-        """How many slots the trial has on each of its machines, by their ranks."""
+        """The number of the trial's slots on each of its machines, in the order of their ranks."""
         return [int(slots) for slots in self.machines()["slots"]]
 
     @property
     def gpu_uuids(self) -> list[str]:
-        """The GPUs of this machine's slots; none where they are CPUs."""
+        """The GPUs of this machine's slots; empty if the slots are CPUs."""
         return [device for device in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if device.startswith("GPU-")]
 
     def machines(self) -> dict[str, Any]:
-        """``addresses`` and ``slots`` of the trial's machines, and which ``rank`` of them this one has."""
+        """Returns ``addresses`` and ``slots`` of the trial's machines, and the ``rank`` of this machine."""
         from determined.core._connection import Master
 
         size, here = (int(os.environ.get(name) or 1) for name in ("DET_SIZE", "DET_LOCAL_SIZE"))
@@ -106,7 +108,7 @@ class ClusterInfo:
 
 
 def get_cluster_info() -> ClusterInfo | None:
-    """What this process is to the platform; None where it runs outside.
+    """Returns what is known about this process; None outside a cluster.
 
     Example::
 
@@ -133,7 +135,7 @@ def get_cluster_info() -> ClusterInfo | None:
 
 
 def get_trial_cluster_info() -> ClusterInfo | None:
-    """The same in a trial; None in every other task too, where nothing is trained for an experiment."""
+    """Like :func:`get_cluster_info` in a trial; None in every other task."""
     info = get_cluster_info()
     return info if info is not None and info.trial_info is not None else None
 

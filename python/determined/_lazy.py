@@ -1,4 +1,4 @@
-"""Packages whose names import TensorFlow only when one of them is used."""
+"""Packages that import TensorFlow only when one of their names is used."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 
 def names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A ``__getattr__`` for ``package``: each name comes from the module of the package that ``homes`` gives for it,
-    or is a module of the package itself where it gives none."""
+    """Returns a ``__getattr__`` for ``package``: ``homes`` maps a name to its module; other names are modules of the
+    package.
+    """
 
     def get(name: str) -> Any:
         if name not in homes:

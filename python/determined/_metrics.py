@@ -16,10 +16,10 @@ from determined import _arguments
 
 
 def to_json(metrics: Any, name: str = "metrics") -> str:
-    """Metrics as JSON text. NaN and infinities become strings, which is how the platform writes them.
+    """Returns metrics as JSON. NaN and infinities become strings, as everywhere in the platform.
 
     Raises:
-        TypeError: a value has no JSON form; the message says which one of ``name``.
+        TypeError: JSON cannot represent a value; the message names it, beginning with ``name``.
     """
     with naming(**{name: metrics}):
         try:
@@ -30,7 +30,9 @@ def to_json(metrics: Any, name: str = "metrics") -> str:
 
 @contextlib.contextmanager
 def naming(**arguments: Any) -> Iterator[None]:
-    """Where something of these arguments can't be written as JSON, the error says what of which."""
+    """A context manager: if JSON cannot represent a value of these arguments, the error names the argument and the
+    value.
+    """
     try:
         yield
     except TypeError:
@@ -40,7 +42,7 @@ def naming(**arguments: Any) -> Iterator[None]:
 
 
 def _refuse_odd(value: Any, name: str) -> None:
-    """Raises TypeError for the first value or key within that has no JSON form."""
+    """Raises TypeError for the first nested value or key that JSON cannot represent."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, (str, int, float, bool)) and key is not None:
@@ -62,7 +64,7 @@ def _refuse_odd(value: Any, name: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """The JSON form of what ``json`` does not know: NumPy, times, enumerators, ids, and what has ``__json__``."""
+    """Converts values that ``json`` does not know: NumPy, times, enumerators, ids, and objects with ``__json__``."""
     if hasattr(value, "__json__"):
         return value.__json__()
     if isinstance(value, enum.Enum):
@@ -97,14 +99,14 @@ def _finite(value: Any) -> Any:
 
 
 def averages(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The mean of each metric over batches, each batch with the same weight; None where it has none."""
+    """The mean of each metric over batches, with the same weight for each batch; None if it has no mean."""
     if not rows:
         return {}
     return {name: _average([row[name] for row in rows if row[name] is not None]) for name in rows[0]}
 
 
 def mean_over_ranks(by_rank: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """The metrics of each batch, averaged over ranks. None counts for nothing; what can't be averaged is the chief's.
+    """The metrics of each batch, averaged over ranks. None is skipped; for values without a mean, the chief's is used.
 
     Raises:
         ValueError: the ranks report different metrics.
@@ -149,10 +151,10 @@ def _average(values: list[Any]) -> float | None:
 
 
 def searcher_value(name: str | None, metrics: Mapping[str, Any]) -> float:
-    """The validation metric that the searcher goes by.
+    """Returns the searcher's validation metric.
 
     Raises:
-        ValueError: the metric is missing or is not a number; the message lists what there is.
+        ValueError: the metric is missing or not a number; the message lists the existing ones.
     """
     if name is None:
         raise ValueError(
@@ -171,7 +173,7 @@ def searcher_value(name: str | None, metrics: Mapping[str, Any]) -> float:
 
 
 def check_validation(metrics: Mapping[str, Any], warn: Any) -> dict[str, Any]:
-    """The validation metrics that can be reported: no None, and no raw bytes, which are dropped with a warning."""
+    """Returns the validation metrics that can be reported. None raises an error; bytes are dropped with a warning."""
     missing = [name for name, value in metrics.items() if value is None]
     if missing:
         raise ValueError(f"no value for these validation metrics: {', '.join(missing)}")

@@ -23,10 +23,10 @@ _PYTHON = re.compile(r"(\S*/)?python(3(\.\d+)?)?")
 
 
 def class_in(entrypoint: object) -> str | None:
-    """The ``module:Name`` of an entrypoint; None where it is a command to run.
+    """Returns the ``module:Name`` of an entrypoint; None if it is a command to run.
 
-    ``python3 -m determined.launch.horovod --autohorovod --trial module:Name`` is such a class too: the platform starts
-    a process for each slot by itself.
+    ``python3 -m determined.launch.horovod --autohorovod --trial module:Name`` also names a class, because the platform
+    itself starts a process for each slot.
     """
     if isinstance(entrypoint, str) and _FORM.fullmatch(entrypoint):
         return entrypoint
@@ -38,18 +38,20 @@ def class_in(entrypoint: object) -> str | None:
 
 
 def is_trial_entrypoint(entrypoint: object) -> bool:
-    """Whether an entrypoint names a class, rather than a command to run."""
+    """Whether an entrypoint names a class rather than a command to run."""
     return entrypoint is None or class_in(entrypoint) is not None
 
 
 def load_trial_class(entrypoint: str | list[str] | None, directory: str) -> type[Trial]:
-    """The class behind ``module:Name``; ``directory`` is the model definition and must be importable from.
+    """Returns the class that ``module:Name`` names. ``directory`` is the model definition and must be on the import
+    path.
 
-    ``:Name`` and an absent entrypoint mean the directory itself as a package, through its ``__init__.py``; without a
-    name it must expose exactly one trial class. What NumPy has removed since (``numpy.int``) exists again after it.
+    ``:Name`` and a missing entrypoint refer to the directory itself as a package with an ``__init__.py``; without a
+    name, it must contain exactly one trial class. The aliases that NumPy removed (such as ``numpy.int``) exist again
+    afterwards.
 
     Raises:
-        CheckFailedError: there is no such class, or it is not a trial; the message names what there is.
+        CheckFailedError: the class does not exist or is not a trial class; the message lists what exists.
     """
     _removed_names.restore()
     if entrypoint is None:
@@ -96,7 +98,9 @@ def _import(name: str, entrypoint: str, directory: str) -> ModuleType:
 
 
 def forget(root: str) -> None:
-    """Drops a module and what is below it, so that another model definition can bring one of the same name."""
+    """Removes a module and its submodules from ``sys.modules``, so that another model definition can have a module of
+    the same name.
+    """
     for name in [n for n in sys.modules if n == root or n.startswith(root + ".")]:
         if not name.startswith("determined"):
             del sys.modules[name]
@@ -141,7 +145,7 @@ def _known(module: ModuleType) -> str:
 
 
 def _elsewhere(name: str, package: str, directory: str) -> str:
-    """Where the model definition does define a class of this name, told from its text; empty where nowhere."""
+    """Where the model definition defines a class of this name, according to its text; empty if nowhere."""
     root = pathlib.Path(directory)
     own = root.joinpath(*package.split("."))
     defined = re.compile(rf"^class {re.escape(name)}\b", re.MULTILINE)
@@ -166,9 +170,10 @@ def _only_trial(module: ModuleType, directory: str) -> type[Trial]:
 
 @contextlib.contextmanager
 def importable(directory: str | os.PathLike[str]) -> Iterator[None]:
-    """Modules of ``directory`` can be imported by plain name inside; afterwards they are forgotten again.
+    """A context manager inside which the modules of ``directory`` can be imported by name; it removes them again at the
+    end.
 
-    Nothing is written into ``directory``, which may be a checkpoint's: no ``__pycache__``.
+    Nothing is written to ``directory``, not even ``__pycache__``, because it may belong to a checkpoint.
     """
     path, before, no_bytecode = list(sys.path), dict(sys.modules), sys.dont_write_bytecode
     sys.dont_write_bytecode = True

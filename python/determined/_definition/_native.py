@@ -1,4 +1,4 @@
-"""Scripts that hand their trial class to ``experimental.create``: on the cluster they run again, up to that call."""
+"""Scripts that pass their trial class to ``experimental.create``; the cluster runs them again, up to that call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from determined.errors import InvalidExperimentException, StopLoadingImplementat
 
 @dataclasses.dataclass
 class Surroundings:
-    """What a script finds while it is run for its trial class alone."""
+    """What a script finds while it is run only for its trial class."""
 
     found: list[type[Trial]]
     env: EnvContext | None
@@ -30,17 +30,17 @@ _recording: Surroundings | None = None
 
 
 def surroundings() -> Surroundings | None:
-    """The process's trial, while a script is run for its class; None where it is run by its user."""
+    """Returns the trial of this process while a script is run for its class; None if a user runs it."""
     return _recording
 
 
 def recording() -> bool:
-    """Whether a script is being run for its trial class alone."""
+    """Whether a script is being run only for its trial class."""
     return _recording is not None
 
 
 def record(trial_class: type[Trial]) -> None:
-    """Keeps the class, and ends the script."""
+    """Records the class and ends the script."""
     assert _recording is not None
     _recording.found.append(trial_class)
     raise StopLoadingImplementation
@@ -50,7 +50,7 @@ def record(trial_class: type[Trial]) -> None:
 def recorded(
     env: EnvContext | None = None, distributed: DistributedContext | None = None
 ) -> Iterator[list[type[Trial]]]:
-    """The class that a script hands over inside; the script ends there."""
+    """A context manager that records the class that a script passes on inside; the script ends there."""
     global _recording
     before, _recording = _recording, Surroundings([], env, distributed)
     found = _recording.found
@@ -76,10 +76,10 @@ def load(
     env: EnvContext | None = None,
     distributed: DistributedContext | None = None,
 ) -> type[Trial]:
-    """Runs a script of the model definition as ``__main__`` until it hands over its trial class.
+    """Runs a script of the model definition as ``__main__`` until it passes on its trial class.
 
     Raises:
-        InvalidExperimentException: there is no such script, or it hands over nothing.
+        InvalidExperimentException: the script does not exist, or it passes on no class.
     """
     script = pathlib.Path(directory) / command[0]
     if not script.is_file():

@@ -1,4 +1,4 @@
-"""The trial class of a checkpoint, from the source that is kept with it."""
+"""Loads the trial class of a checkpoint from the source that is stored with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from determined.common import check
 
 
 def description(root: pathlib.Path) -> dict[str, Any]:
-    """What the checkpoint says of itself, in ``load_data.json`` or, from older times, ``metadata.json``."""
+    """Returns the checkpoint's description from ``load_data.json`` or, in older checkpoints, from ``metadata.json``."""
     described = _description(root)
     if described is not None:
         return described
@@ -28,7 +28,7 @@ def description(root: pathlib.Path) -> dict[str, Any]:
 
 
 def is_pickled_model(root: pathlib.Path) -> bool:
-    """Whether this is a checkpoint of version 0.12.4 or older, whose model stands whole in ``model.pth``."""
+    """Whether this is a checkpoint of version 0.12.4 or older, which has the whole model in ``model.pth``."""
     return (root / "model.pth").is_file() and _description(root) is None
 
 
@@ -43,7 +43,7 @@ def _description(root: pathlib.Path) -> dict[str, Any] | None:
 
 
 def source(root: pathlib.Path, otherwise: str) -> str:
-    """Where the checkpoint has the trial's source; ``otherwise`` says what else there is to do."""
+    """Returns the directory with the trial's source. ``otherwise`` tells the user what to do if there is none."""
     code = root / "code"
     if not code.is_dir():
         check.fail(
@@ -53,7 +53,9 @@ def source(root: pathlib.Path, otherwise: str) -> str:
 
 
 def trial_class(described: dict[str, Any], code: str, env: EnvContext | None = None) -> type[Trial]:
-    """The class; a script that submits itself is stopped where it does. ``env`` is for those of the Native API."""
+    """Returns the class. A script that submits itself is stopped at that call. ``env`` is for scripts of the Native
+    API.
+    """
     if described.get("language") == "c++":
         check.fail(
             f"a checkpoint of {described['trial_cls_spec']}, a trial in C++",

@@ -1,4 +1,4 @@
-"""Names that libraries have removed since model definitions of 2020 were written."""
+"""Names that libraries have removed since 2020, for model definitions that use them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ _NUMPY = {"bool": bool, "complex": complex, "float": float, "int": int, "long": 
 
 
 def restore() -> None:
-    """Gives NumPy the aliases of Python's types back that it lacks, in this process, so that old code runs unmodified.
+    """Restores in this process the aliases of Python's types that NumPy has removed, so that old code runs unchanged.
 
-    What NumPy itself defines today (``numpy.bool`` since 2.0 is its own type) stays as it is.
+    Names that NumPy defines today (such as ``numpy.bool`` since 2.0) stay unchanged.
     """
     import numpy
 

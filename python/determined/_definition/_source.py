@@ -1,4 +1,4 @@
-"""The submitted source of a model definition, as it was before the trial began to run."""
+"""The submitted source of a model definition, as it was before the trial started."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _IGNORED = ("__pycache__",)
 
 
 class SourceSnapshot:
-    """Remembers a model definition at the start of a trial and writes it into checkpoints.
+    """Records a model definition at the start of a trial and writes it into checkpoints.
 
-    Source files are kept in memory, so that what the trial later changes or adds in its directory does not count.
-    Files above 1 MiB (data, weights) are remembered by name and copied when asked for.
+    Source files are kept in memory, so that later changes of the trial in its directory have no effect. Files above 1
+    MiB (data, weights) are recorded by name and copied when they are needed.
     """
 
     def __init__(self, root: str) -> None:
@@ -37,11 +37,11 @@ class SourceSnapshot:
         return str(self._root)
 
     def mentions(self, word: str) -> bool:
-        """Whether a word occurs in any Python file."""
+        """Whether any Python file contains a word."""
         return any(word.encode() in text for path, text in self._contents.items() if path.suffix == ".py")
 
     def write(self, target: pathlib.Path) -> None:
-        """Writes the source below ``target``, which must not exist."""
+        """Writes the source to ``target``, which must not exist."""
         target.mkdir()
         for relative in self._directories:
             (target / relative).mkdir()

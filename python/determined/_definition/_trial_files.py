@@ -1,4 +1,4 @@
-"""What the checkpoints of all families of trials have in common."""
+"""What the checkpoints of all kinds of trials have in common."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger("determined")
 def write_definition(
     directory: pathlib.Path, family: str, trial_class: type, env: EnvContext, source: SourceSnapshot | None
 ) -> None:
-    """The source and what it takes to build the trial again without the platform."""
+    """Writes the source and everything else that is needed to build the trial again outside a cluster."""
     described = {
         "trial_type": family,
         "trial_cls_spec": f"{module_of(trial_class)}:{trial_class.__qualname__}",
@@ -33,7 +33,7 @@ def write_definition(
 
 
 def add_older_name(directory: pathlib.Path) -> None:
-    """Makes ``state-dict.pth`` readable as ``state_dict.pth`` too, where the file system can without a copy."""
+    """Makes ``state-dict.pth`` available as ``state_dict.pth`` as well, if the file system can do so without a copy."""
     state = directory / "state-dict.pth"
     if state.is_file() and not (directory / "state_dict.pth").exists():
         with contextlib.suppress(OSError):
@@ -41,7 +41,7 @@ def add_older_name(directory: pathlib.Path) -> None:
 
 
 def module_of(trial_class: type) -> str:
-    """The module to import the class from; a script that runs is not called ``__main__`` for others."""
+    """The module from which others import the class; a running script is not called ``__main__`` there."""
     if trial_class.__module__ != "__main__":
         return trial_class.__module__
     file = getattr(sys.modules["__main__"], "__file__", None)
@@ -49,7 +49,7 @@ def module_of(trial_class: type) -> str:
 
 
 def of_this_rank(rest: dict[str, Any], ranks: DistributedContext) -> dict[str, Any]:
-    """What a checkpoint holds for this rank alone; for a rank that it does not know, what it holds for rank 0."""
+    """The part of a checkpoint for this rank; for a rank that the checkpoint does not have, the part of rank 0."""
     others = rest.get("other_ranks", [])
     if len(others) + 1 != ranks.size:
         if ranks.rank == 0:

@@ -6,16 +6,16 @@ from typing import Any
 
 
 class DistributedContext:
-    """Which process of the trial this is, and how to talk with the others. Rank 0 is the chief: it alone reports and
-    saves.
+    """Identifies this process among those of the trial, and exchanges values with the others. Rank 0 is the chief,
+    which alone reports and saves.
 
     ``rank`` counts over all machines, ``local_rank`` over this one; ``cross_rank`` is the number of this machine among
-    the ``cross_size`` machines of the trial. The calls that exchange values have to be made by every rank (those that
-    end in ``_local``: by every rank of this machine), in the same order. Values are anything that can be pickled.
+    the ``cross_size`` machines of the trial. Every rank must make the calls that exchange values (for those that end in
+    ``_local``: every rank of this machine), in the same order. Any value that can be pickled can be exchanged.
     """
 
     watch: Any = None
-    """Watches over the ranks, where they are connected."""
+    """Watches the ranks, if they are connected."""
 
     def __init__(
         self,
@@ -35,19 +35,19 @@ class DistributedContext:
         self.cross_size = max(1, size // local_size) if cross_size is None else cross_size
 
     def get_rank(self) -> int:
-        """The number of this process, unique in the trial."""
+        """Returns the number of this process, unique in the trial."""
         return self.rank
 
     def get_local_rank(self) -> int:
-        """The number of this process, unique in the trial on this machine."""
+        """Returns the number of this process, unique in the trial on this machine."""
         return self.local_rank
 
     def get_size(self) -> int:
-        """How many slots the trial trains on."""
+        """Returns the number of the trial's slots."""
         return self.size
 
     def get_num_agents(self) -> int:
-        """How many machines the trial trains on."""
+        """Returns the number of the trial's machines."""
         return self.cross_size
 
     @property
@@ -55,34 +55,36 @@ class DistributedContext:
         return self.rank == 0
 
     def allgather(self, value: Any) -> list[Any]:
-        """One value of each rank, in the order of ranks."""
+        """Returns one value of each rank, in the order of ranks."""
         return [value]
 
     def gather(self, value: Any) -> list[Any] | None:
-        """As ``allgather``, for the chief only; the others get None."""
+        """Like ``allgather``, for the chief only; the others get None."""
         return [value]
 
     def broadcast(self, value: Any) -> Any:
-        """The chief's value, on every rank."""
+        """Returns the chief's value on every rank."""
         return value
 
     def allgather_local(self, value: Any) -> list[Any]:
-        """One value of each rank on this machine."""
+        """Returns one value of each rank on this machine."""
         return [value]
 
     def gather_local(self, value: Any) -> list[Any] | None:
-        """As ``allgather_local``, for local rank 0 only; the others get None."""
+        """Like ``allgather_local``, for local rank 0 only; the others get None."""
         return [value]
 
     def broadcast_local(self, value: Any) -> Any:
-        """The value of local rank 0, on every rank of this machine."""
+        """Returns the value of local rank 0 on every rank of this machine."""
         return value
 
     def note(self, doing: str) -> None:
-        """What this rank does from now on, in words: told where the ranks wait for each other for too long."""
+        """Describes what this rank is doing now; shown if the ranks wait for each other for too long."""
         if self.watch is not None:
             self.watch.note(doing)
 
     def announce(self, value: Any) -> Any:
-        """As ``broadcast``, however long the chief takes before it: it may evaluate, save, or wait for the searcher."""
+        """Like ``broadcast``, without a limit on how long the chief may take to evaluate, save or wait for the
+        searcher.
+        """
         return value

@@ -1,4 +1,4 @@
-"""How a trial with several ranks ends when something goes wrong: the rank where it did says why, the others follow."""
+"""How a trial with several ranks ends after an error: the rank with the error explains it, and the others follow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from determined._ranks._distributed import DistributedContext
 
 
 def first(ranks: DistributedContext, kind: str, text: str) -> bool:
-    """Whether this rank's end is the first of all, so that it may say why; ``told`` after that."""
+    """Whether this rank is the first to end, so that it may explain why; it calls ``told`` afterwards."""
     return ranks.watch is None or bool(ranks.watch.claim(kind, text))
 
 
@@ -21,10 +21,10 @@ def told(ranks: DistributedContext) -> None:
 
 
 def shared(ranks: DistributedContext, gone: type[Exception], work: Callable[[], int]) -> int:
-    """Does the work of one rank; what goes wrong in it is said by the first rank only.
+    """Runs the work of one rank. Only the first rank that fails prints its error.
 
     Raises:
-        BaseException: what the work raised, where there are no other ranks.
+        BaseException: the error of the work, if there are no other ranks.
     """
     watch: _watch.Watch | None = ranks.watch
     if watch is None:
@@ -42,7 +42,9 @@ def shared(ranks: DistributedContext, gone: type[Exception], work: Callable[[], 
 
 
 def followed(ranks: DistributedContext, watch: _watch.Watch, error: BaseException) -> bool:
-    """Whether the error comes of another rank's end, said in one line; else it is the first, to be said at length."""
+    """Whether the error follows from another rank's end, which is printed in one line; otherwise the caller prints it
+    in full.
+    """
     what = _one_line(error)
     if _watch.is_lost_peer(error):
         watch.follow()

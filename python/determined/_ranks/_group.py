@@ -17,10 +17,10 @@ _FOR_EVER = datetime.timedelta(days=365)
 
 
 class Ranks(DistributedContext):
-    """The ranks of a trial, met and connected.
+    """The connected ranks of a trial.
 
-    Values travel over Gloo, in a group of their own; the default group of torch.distributed is left to gradients and to
-    the user. All calls are those of the main thread.
+    Values are exchanged over Gloo, in a separate group; the default group of torch.distributed is for gradients and for
+    the user. Call it from the main thread only.
     """
 
     def __init__(self, env: EnvContext, meeting: _meeting.Meeting, watch: _watch.Watch) -> None:
@@ -94,11 +94,11 @@ class Ranks(DistributedContext):
 
 @contextlib.contextmanager
 def joined(env: EnvContext, client: RankClient) -> Iterator[DistributedContext]:
-    """The trial's ranks, connected; for a trial of one process nothing but their description.
+    """A context manager that connects the trial's ranks. A trial with one process needs no connection.
 
     Raises:
-        RanksMissing, PreemptedEarly, ChiefLost: they did not all come.
-        ValueError: a setting is not what it should be.
+        RanksMissing, PreemptedEarly, ChiefLost: not all ranks came.
+        ValueError: a setting is invalid.
     """
     if env.size == 1:
         yield DistributedContext(rank=env.rank, size=1, local_rank=env.local_rank, local_size=1)
@@ -133,19 +133,19 @@ def joined(env: EnvContext, client: RankClient) -> Iterator[DistributedContext]:
 
 
 def backend(env: EnvContext) -> str:
-    """What torch.distributed is to exchange tensors with."""
+    """The backend with which torch.distributed exchanges tensors."""
     import torch
 
     return "cpu:gloo,cuda:nccl" if env.use_gpu and torch.cuda.is_available() else "gloo"
 
 
 def patience_of_torch(limit: float) -> datetime.timedelta:
-    """Longer than the watch's, which speaks first: it knows what each rank does."""
+    """Longer than the timeout of the watch, which reports first because it knows what each rank is doing."""
     return datetime.timedelta(seconds=2 * limit + 120)
 
 
 def choose_interface(via: str) -> None:
-    """Gloo and NCCL use the network by which the ranks reached rank 0, unless the user chose another."""
+    """Makes Gloo and NCCL use the network on which the ranks reached rank 0, unless the user chose another."""
     name = _meeting.interface_towards(via)
     if name is not None:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", name)

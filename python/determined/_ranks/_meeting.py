@@ -1,4 +1,4 @@
-"""How the ranks of a trial find each other: rank 0 opens a store, the master tells the others where."""
+"""Rendezvous of the ranks of a trial: rank 0 opens a store, and the master tells the others where."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SIOCGIFADDR = 0x8915
 
 
 class Finder(Protocol):
-    """By what the ranks find rank 0: the trial's ``RankClient``, or another way."""
+    """How the ranks find rank 0: through the trial's ``RankClient``, or otherwise."""
 
     def publish_rendezvous(self, addresses: Sequence[str]) -> None: ...
     def rendezvous(self, timeout_seconds: float) -> list[str]: ...
@@ -37,11 +37,11 @@ class Finder(Protocol):
 
 
 class RanksMissing(Exception):
-    """Not all ranks came in time; the text names those that did not."""
+    """Not all ranks came in time; the message names the missing ones."""
 
 
 class PreemptedEarly(Exception):
-    """The trial was asked to give way before all of its ranks had come."""
+    """The trial was preempted before all of its ranks had come."""
 
 
 class ChiefLost(Exception):
@@ -50,30 +50,30 @@ class ChiefLost(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Meeting:
-    """All ranks have come."""
+    """The result of a rendezvous to which all ranks came."""
 
     store: Any
-    """A ``torch.distributed.TCPStore``; rank 0's process serves it."""
+    """A ``torch.distributed.TCPStore``, served by rank 0's process."""
     host: str
     port: int
     machines: list[int]
-    """Of each rank, the number of its machine in the trial."""
+    """For each rank, the number of its machine in the trial."""
     via: str
-    """An address of rank 0's machine that every rank reaches."""
+    """An address of rank 0's machine that every rank can reach."""
 
     def another_connection(self) -> Any:
-        """The same store, for another thread."""
+        """Another connection to the same store, for another thread."""
         return _connect(self.host, self.port)
 
 
 def meet(env: EnvContext, client: Finder, *, name: str, master: str, seconds: float) -> Meeting:
     """Returns when every rank of the trial has come.
 
-    ``name`` tells this run's store from others; ``master`` is the URL whose network the ranks use.
+    ``name`` distinguishes this run's store from others; ``master`` is the URL whose network the ranks use.
 
     Raises:
-        RanksMissing: some rank did not come within ``seconds``.
-        PreemptedEarly, ChiefLost: there will be no training.
+        RanksMissing: a rank did not come within ``seconds``.
+        PreemptedEarly, ChiefLost: the training cannot start.
     """
     if env.rank == 0:
         return _as_chief(env, client, name, master, seconds)
@@ -194,20 +194,20 @@ def _come(env: EnvContext, store: Any, host: str, port: int, seconds: float) -> 
 
 
 def _linger(store: Any, count: int) -> None:
-    """Lets the ranks that have come read why it ends: the store ends with this process."""
+    """Waits until the other ranks have read why the rendezvous ends, because the store ends with this process."""
     end = time.monotonic() + 3
     while count > 0 and time.monotonic() < end and store.add("left", 0) < count:
         time.sleep(0.01)
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Whether a store's call only took too long."""
+    """Whether a call of the store failed by a timeout only."""
     text = str(error).lower()
     return "timeout" in text or "timed out" in text
 
 
 def _reach(host: str, port: int, name: str) -> Any:
-    """A connection to the store, if it is one, and this run's."""
+    """A connection to the store, if it is one and belongs to this run."""
     socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
     try:
         store = _connect(host, port)
@@ -227,7 +227,7 @@ def _connect(host: str, port: int) -> Any:
 
 
 def _listener(outward: bool) -> socket.socket:
-    """A port of its own, on the loopback only where no other machine needs it."""
+    """A listening socket on a free port; on the loopback only if no other machine needs it."""
     if not outward:
         return socket.create_server(("127.0.0.1", 0), backlog=1024)
     if socket.has_dualstack_ipv6():
@@ -236,7 +236,7 @@ def _listener(outward: bool) -> socket.socket:
 
 
 def own_addresses(master: str) -> list[str]:
-    """Where this machine is reached by those who reach the same master: first the address that it is reached from."""
+    """The addresses of this machine on the network of the master, the one used to reach it first."""
     parts = urllib.parse.urlsplit(master)
     first = source_address(parts.hostname or "127.0.0.1")
     found = [first]
@@ -246,7 +246,7 @@ def own_addresses(master: str) -> list[str]:
 
 
 def source_address(target: str) -> str:
-    """The own address from which packets go to ``target``."""
+    """The local address from which packets to ``target`` are sent."""
     family = socket.getaddrinfo(target, 9, type=socket.SOCK_DGRAM)[0][0]
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((target, 9))  # sends nothing
@@ -254,7 +254,7 @@ def source_address(target: str) -> str:
 
 
 def interface_towards(target: str) -> str | None:
-    """The network interface whose address packets to ``target`` come from."""
+    """The network interface from which packets to ``target`` are sent."""
     source = source_address(target)
     if is_loopback(source):
         return "lo"
@@ -277,7 +277,7 @@ def _interfaces() -> list[tuple[str, str]]:
 
 
 def _machine() -> str:
-    """Tells this machine, as it was booted, from others."""
+    """Identifies this machine and its boot."""
     with contextlib.suppress(OSError):
         text = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text() + os.readlink("/proc/self/ns/net")
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -290,7 +290,7 @@ def _address(host: str, port: int) -> str:
 
 
 def _parse(address: str) -> tuple[str, int, bool]:
-    """Host and port, and whether they mean anything on this machine."""
+    """Parses host and port, and whether the address is valid only on this machine."""
     place, _, machine = address.partition("@")
     host, _, port = place.rpartition(":")
     return host.strip("[]"), int(port), not machine or machine == _machine()

@@ -1,4 +1,6 @@
-"""The ranks of a script that ``torchrun`` has started, or whatever sets ``RANK``, ``WORLD_SIZE`` and so on."""
+"""The ranks of a script that was started by ``torchrun``, or by anything else that sets ``RANK``, ``WORLD_SIZE`` and so
+on.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _joined = 0  # how often this process has joined
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Which of the processes this is."""
+    """The position of this process among the others."""
 
     rank: int = 0
     size: int = 1
@@ -29,10 +31,11 @@ class Place:
 
 
 def place(environment: Mapping[str, str], given: DistributedContext | None, slots: int | None) -> Place:
-    """``given`` by the script, else by the environment; ``slots`` are those of the trial, where there is one.
+    """The position that the script gave, or else that of the environment. ``slots`` is the number of slots of the
+    trial, if there is one.
 
     Raises:
-        ValueError: the trial has several slots and the script is one process, or they differ.
+        ValueError: the numbers of slots and of processes differ.
     """
     if given is not None:
         found = Place(given.rank, given.size, given.local_rank, given.local_size, given.cross_rank)
@@ -58,10 +61,10 @@ def place(environment: Mapping[str, str], given: DistributedContext | None, slot
 
 
 class Connection:
-    """The processes, connected; ``close`` it."""
+    """The connected processes. Call ``close`` at the end."""
 
     def __init__(self, env: EnvContext) -> None:
-        """Connects torch.distributed, unless the script has done so, and meets over it."""
+        """Connects torch.distributed, unless the script has already done so, and uses it for the rendezvous."""
         global _joined
         import torch.distributed as dist
 
@@ -86,7 +89,9 @@ class Connection:
             self.ranks = _group.Ranks(env, meeting, watch)
 
     def close(self, *, done: bool) -> None:
-        """Nothing more is exchanged. ``done``: the work is, on this rank; else it failed, and that is said."""
+        """Ends all exchanges. ``done`` is whether this rank has completed its work; otherwise it has failed and
+        reported so.
+        """
         over = done and self.ranks.watch.leave()
         self.ranks.watch.rest()
         if over and self._own:
@@ -95,7 +100,7 @@ class Connection:
 
 
 class _ThroughStore:
-    """What the ranks ask of a master to find each other, answered by the store that torch.distributed has."""
+    """The rendezvous calls of a master, answered through the store of torch.distributed."""
 
     def __init__(self, store: Any, key: str) -> None:
         self._store = store

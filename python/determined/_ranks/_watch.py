@@ -1,4 +1,4 @@
-"""Watches over the ranks of a trial: ends this one when another failed, and finds out why nothing moves."""
+"""Watches the ranks of a trial: ends this one after another failed, and finds out why the ranks hang."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from determined._ranks import _meeting
 
 EXIT_FOLLOWED = 81
-"""The exit status of a rank that ended because another one did."""
+"""The exit status of a rank that ended because another one ended."""
 EXIT_HUNG = 82
 """The exit status of a rank that waited too long for the others."""
 DEFAULT_SECONDS = 1800.0
@@ -42,7 +42,7 @@ _GROUP_WORDS = ("gloo", "nccl", "processgroup", "process group", "tcpstore", "co
 
 
 def is_lost_peer(error: BaseException) -> bool:
-    """Whether an error says that another rank is gone: it is then not this rank's own."""
+    """Whether an error means that another rank is gone, so that this rank is not its cause."""
     for at in _chain(error):
         text = str(at).lower()
         kind = type(at).__name__
@@ -64,18 +64,17 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def say(text: str) -> None:
-    """A line for the trial's log."""
+    """Prints a line to the trial's log."""
     with contextlib.suppress(ValueError, OSError):
         sys.stdout.flush()
         print(text, file=sys.stderr, flush=True)
 
 
 class Watch:
-    """One for each process of a trial with several.
+    """One per process of a trial with several processes.
 
-    A thread of its own waits for what another rank says of the end, and looks whether this rank has
-    waited for the others for longer than ``limit`` seconds. The first rank that has something to say claims the end;
-    all others follow it, and say so in one line.
+    A thread waits for another rank to claim the end, and checks whether this rank has waited for the others for more
+    than ``limit`` seconds. The first rank with an error claims the end; all others follow it, and print one line.
     """
 
     def __init__(self, meeting: _meeting.Meeting, *, rank: int, size: int, limit: float) -> None:
@@ -96,11 +95,11 @@ class Watch:
     # ---- what the main thread says ----
 
     def note(self, doing: str) -> None:
-        """What this rank does from now on; told where nothing moves."""
+        """Sets what this rank is doing; shown if the ranks hang."""
         self._doing = doing
 
     def begin(self, what: str) -> None:
-        """This rank waits for the others from now on."""
+        """Starts a wait for the other ranks."""
         self._waiting = (what, time.monotonic())
 
     def end(self) -> None:
@@ -115,7 +114,7 @@ class Watch:
             self._waiting = None
 
     def claim(self, kind: str, text: str) -> bool:
-        """True when this rank's end is the first: it may say why at length, and calls ``told`` after that."""
+        """Returns True if this rank is the first to end. It may then explain why, and calls ``told`` afterwards."""
         said = json.dumps({"kind": kind, "rank": self._rank, "text": text[:500]})
         try:
             self._mine = self._store.compare_set("end", "", said).decode() == said
@@ -124,21 +123,23 @@ class Watch:
         return self._mine
 
     def told(self, others: int | None = None) -> None:
-        """What this rank had to say is written. Rank 0 keeps the store until the others know."""
+        """Marks the explanation of this rank as written. Rank 0 keeps the store until the others have read it."""
         with contextlib.suppress(RuntimeError):
             self._store.set("told", "1")
             if self._rank == 0:
                 self._await_others("followed", self._size - 1 if others is None else others, _CLAIM_SECONDS)
 
     def follow(self) -> None:
-        """Waits to be ended by what another rank claimed; returns where none did."""
+        """Waits to be ended by the claim of another rank; returns if there is none."""
         time.sleep(0.2)
         end = time.monotonic() + 2 * _CLAIM_SECONDS + _STACKS_SECONDS
         while self._claimed() and time.monotonic() < end:
             time.sleep(0.05)
 
     def leave(self) -> bool:
-        """The trial is over. Rank 0 waits for the others to need its store no more. False: it is over by a failure."""
+        """Ends the watch with the trial. Rank 0 waits until the others no longer need its store. Returns False after a
+        failure.
+        """
         self._leaving = True
         if self._claimed() or self._gone():
             return False
@@ -149,7 +150,7 @@ class Watch:
         return True
 
     def rest(self) -> None:
-        """Ends the thread: an interpreter that ends while it asks the store would abort."""
+        """Stops the thread: an interpreter that ends during a call of the store would abort."""
         self._leaving = True
         self._thread.join(timeout=5.0)
 
@@ -220,7 +221,9 @@ class Watch:
         helper.join(_ACT_SECONDS)
 
     def _store_lost(self) -> None:
-        """Rank 0 is gone. Whoever talks with it notices; whoever does not is ended here, after a while."""
+        """Handles the loss of rank 0. Ranks that talk to it notice by themselves; the others are ended here after a
+        delay.
+        """
         end = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < end:
             if self._leaving:
@@ -272,7 +275,7 @@ class Watch:
 
 
 def limit_from(environment: Callable[[str], str | None], name: str, default: float) -> float:
-    """A number of seconds that a user may set.
+    """Returns a setting in seconds.
 
     Raises:
         ValueError: it is not a number above 0.

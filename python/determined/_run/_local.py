@@ -25,9 +25,9 @@ class LocalOperations:
 
 
 class LocalClient:
-    """Answers a trial as a master would, for operations that are known from the start.
+    """Takes the place of a master for a trial, with operations that are known from the start.
 
-    Everything reported is kept in ``reports``, in order: ``(kind, batches, value)``.
+    All reports are kept in ``reports``, in order: ``(kind, batches, value)``.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class LocalClient:
         logger.info("validation after batch %d: %s", batches, metrics_json)
 
     def report_progress(self, fraction: float) -> None:
-        """Nobody looks."""
+        """Does nothing."""
 
     def report_state(self, state: str) -> None:
         logger.debug("%s", state)
 
     def begin_checkpoint(self, uuid: str) -> None:
-        """Nobody collects."""
+        """Does nothing."""
 
     def report_checkpoint(self, uuid: str, batches: int, resources: Mapping[str, int], metadata_json: str) -> None:
         self.reports.append(("checkpoint", batches, {"uuid": uuid, "resources": dict(resources)}))
@@ -95,14 +95,14 @@ class LocalClient:
         return self._best
 
     def flush(self) -> None:
-        """Nothing is queued."""
+        """Does nothing, because nothing is queued."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing, because nothing is open."""
 
 
 class DirectoryStorage:
-    """Checkpoints as sub-directories of one directory."""
+    """Checkpoints as subdirectories of a directory."""
 
     def __init__(self, root: str) -> None:
         self._root = pathlib.Path(root)

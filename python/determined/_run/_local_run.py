@@ -1,4 +1,4 @@
-"""One batch, one validation, one checkpoint, and the way back: the test of a model definition without a cluster."""
+"""The test of a model definition without a cluster: one batch, one validation, one checkpoint, and loading it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _FLOAT = re.compile(r"[-+]?(?:\d[\d_]*)(?:\.[\d_]*)?(?:[eE][-+]?\d+)|[-+]?\.[\d_
 
 
 def read_config(path: str) -> dict[str, Any]:
-    """An experiment configuration from a JSON or YAML file.
+    """Returns the experiment configuration in a JSON or YAML file.
 
     Raises:
-        ValueError: the file is neither, or holds something else than a mapping.
+        ValueError: the file is invalid, or it does not contain a mapping.
     """
     text = pathlib.Path(path).read_text()
     try:
@@ -47,7 +47,7 @@ def _read_yaml(text: str, path: str) -> Any:
         ) from None
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """YAML 1.2 writes 1e-4 for a number."""
+        """Reads 1e-4 as a number, as in YAML 1.2."""
 
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(_FLOAT.pattern + r"\Z"), list("-+.0123456789"))
     try:
@@ -63,10 +63,10 @@ def test_one_batch(
     rules: Rules,
     directory: str | None = None,
 ) -> None:
-    """Trains one batch, validates, saves, and loads the checkpoint into a second trial.
+    """Trains one batch, validates, saves a checkpoint, and loads it into a second trial.
 
     Raises:
-        Exception: whatever the trial raised; nothing is left behind.
+        Exception: the error of the trial; no files are left behind.
     """
     if trial_class is None:
         _launch.check_entrypoint(config)

@@ -1,4 +1,4 @@
-"""The life of a trial: ask what is next, do it, report it. What is next is decided by the runtime's rules."""
+"""The loop of a trial: get the next action, execute it, report it. The runtime's rules decide the next action."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAUSE_SECONDS = 30.0
 
 
 class Rules(Protocol):
-    """The part of ``determined._runtime`` that decides; a module is one."""
+    """The part of ``determined._runtime`` that decides; the module itself is one."""
 
     @property
     def LoopConfig(self) -> Callable[..., LoopConfig]: ...  # noqa: N802
@@ -52,11 +52,11 @@ def loop_config(rules: Rules, context: TrialContext) -> LoopConfig:
 class Loop:
     """Runs one trial in this process, from its checkpoint (if any) to its end or to a pause.
 
-    Of a trial with several ranks this is the chief's: it alone decides, talks with the master and saves, and says to
-    the others, each of which runs a ``Follower``, what to do.
+    In a trial with several ranks, it runs on the chief, which alone decides, talks to the master and saves. It tells
+    the other ranks, which run a ``Follower``, what to do.
 
-    A restarted trial goes on from the state *in its checkpoint*, never from what the master knows: it may train and
-    report again what is known already, with the same numbers.
+    A restarted trial resumes from the state *in its checkpoint*, never from what the master knows. It may train and
+    report batches again, with the same numbers.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Loop:
         return self._state
 
     def start(self) -> None:
-        """Loads the checkpoint that the trial goes on from and makes everything ready for the first action."""
+        """Loads the checkpoint to resume from, and prepares for the first action."""
         loop = _start(self._context, self._controller, self._storage)
         if loop is not None:
             self._state = self._rules.LoopState.from_dict(loop["state"])
@@ -99,14 +99,14 @@ class Loop:
             logger.info("going on after batch %d", self._state.batches_trained)
 
     def run(self) -> None:
-        """Does one action after the other until there is none left."""
+        """Executes actions until there is none left."""
         while self.step():
             pass
         if self._board is not None:
             self._board.close()
 
     def step(self) -> bool:
-        """Decides and does one action; False after the last."""
+        """Decides and executes one action; returns False after the last."""
         action = self._rules.next_action(
             self._config,
             self._state,
@@ -148,7 +148,7 @@ class Loop:
         state.validate(value, self._config.smaller_is_better, best)
 
     def _compared(self, metrics: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
-        """The metrics that can be reported, and the one by which the searcher compares."""
+        """Returns the metrics that can be reported, and the searcher's metric."""
         kept = _metrics.check_validation(metrics, logger.warning)
         return kept, _metrics.searcher_value(self._context.get_experiment_config().get_searcher_metric(), kept)
 
@@ -176,7 +176,7 @@ class Loop:
         self._controller.stored(uuid)
 
     def _describe(self, reported: Mapping[str, Any]) -> dict[str, Any]:
-        """What ``metadata.json`` says, so that the files alone tell what they are."""
+        """The content of ``metadata.json``, which describes the files without a master."""
         env = self._context.env
         return {
             "experiment_id": env.experiment_id,
@@ -207,7 +207,7 @@ class Loop:
         self._ranks.announce(("wait", None))
 
     def _exit(self, action: Action) -> bool:
-        """True: it is no end, the trial was only paused."""
+        """Returns True if the trial does not end, because it was only paused."""
         self._client.flush()
         if action.preempted and self._waited_to_go_on():
             return True
@@ -221,7 +221,7 @@ class Loop:
         return False
 
     def _waited_to_go_on(self) -> bool:
-        """Gives way, with everything saved, and waits here for as long as the master wants."""
+        """Releases the slots after everything is saved, and waits here for as long as the master wants."""
         logger.info("paused after batch %d", self._state.batches_trained)
         self._client.acknowledge_preemption(True)
         while (wish := self._client.wish(PAUSE_SECONDS)) == "wait":
@@ -238,7 +238,7 @@ class Loop:
 
 
 class Follower:
-    """What a rank that is not the chief does: what the chief says."""
+    """Runs on the ranks other than the chief, and executes what the chief says."""
 
     def __init__(self, *, context: TrialContext, controller: TrialController, storage: CheckpointStorage) -> None:
         self._context = context
@@ -246,7 +246,7 @@ class Follower:
         self._storage = storage
 
     def start(self) -> None:
-        """As ``Loop.start``."""
+        """See ``Loop.start``."""
         _start(self._context, self._controller, self._storage)
 
     def run(self) -> None:
@@ -255,7 +255,7 @@ class Follower:
             pass
 
     def step(self) -> bool:
-        """Does one thing that the chief says; False after the last."""
+        """Executes one command of the chief; returns False after the last."""
         kind, value = self._context.distributed.announce(None)
         if kind == "exit":
             return False
@@ -275,7 +275,7 @@ class Follower:
 
 
 def _agree(context: TrialContext, controller: TrialController) -> tuple[bool, int]:
-    """Whether the trial asked to stop, on any rank; and the records of all ranks."""
+    """Whether the trial requested its stop on any rank, and the number of records on all ranks."""
     of_ranks = context.distributed.allgather((context.get_stop_requested(), controller.records))
     return any(stops for stops, _ in of_ranks), sum(records for _, records in of_ranks)
 
@@ -288,7 +288,7 @@ def _start(context: TrialContext, controller: TrialController, storage: Checkpoi
 
 @contextlib.contextmanager
 def _checkpoint_directory(storage: CheckpointStorage, uuid: str | None) -> Iterator[str | None]:
-    """The files of a checkpoint: in place where the storage is a file system, else fetched for a moment."""
+    """The files of a checkpoint: in place if the storage is a file system, otherwise in a temporary copy."""
     if uuid is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""The Core API's profiler around the training of a trial class."""
+"""Runs the Core API's profiler during the training of a trial class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from determined._info import get_trial_cluster_info
 
 @contextlib.contextmanager
 def measured(asked: bool, ranks: Any) -> Iterator[None]:
-    """Measures this machine inside, if it is asked for and this is the cluster; one rank of each machine does."""
+    """Profiles this machine inside, if requested and on a cluster. One rank per machine does so."""
     info = get_trial_cluster_info() if asked else None
     if info is None:
         yield

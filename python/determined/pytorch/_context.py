@@ -175,7 +175,7 @@ class PyTorchTrialContext(TrialContext):
         self.lr_schedulers.append(wrapper)
 
     def wrap_scaler(self, scaler: Any) -> Any:
-        """Registers a ``GradScaler``, so that it is saved and restored. The trial itself scales, unscales and updates."""
+        """Registers a ``GradScaler``, so that it is saved and restored. The trial scales, unscales and updates."""
         if not self.env.managed_training:
             return scaler
         check.is_none(self.scaler, "wrap_scaler() may be called once")

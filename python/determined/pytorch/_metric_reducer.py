@@ -46,7 +46,7 @@ class MetricReducer(abc.ABC):
 
 
 class FunctionReducer(MetricReducer):
-    """The reducer for a function passed to ``wrap_reducer``: collects values and calls the function with all of them."""
+    """The reducer of a function passed to ``wrap_reducer``: collects values and calls it with all of them."""
 
     def __init__(self, function: Callable[[list[Any]], Any]) -> None:
         self._function = function

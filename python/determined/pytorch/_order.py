@@ -30,7 +30,7 @@ class Epochs(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class PlainEpochs:
-    """Batches of a fixed size, in order or shuffled. The order of an epoch is drawn at once; a batch is a slice of it."""
+    """Batches of a fixed size, in order or shuffled. An epoch is drawn at once; a batch is a slice of it."""
 
     records: int
     batch_size: int

@@ -31,7 +31,7 @@ _FUNCTIONS: dict[Reducer, Callable[[Any], Any]] = {
 
 
 def reduce_values(reducer: Reducer, values: Sequence[Any]) -> float:
-    """Reduces the values of all batches to one number, over all their elements, with the same weight for every batch."""
+    """Reduces the values of all batches to one number, over all elements, with equal weights of batches."""
     return float(_FUNCTIONS[reducer](np.array(values)))
 
 

@@ -62,7 +62,7 @@ class TrainUnit:
         raise NotImplementedError
 
     def to_batches(self, epoch_length: int, after: int = 0) -> int:
-        """The value in batches; for a container, its first moment after that many batches, or 0 if there is none left."""
+        """The value in batches; for a container, its first moment after that many batches, or 0 if none is left."""
         each = self.batches_in(epoch_length)
         if isinstance(self.value, int):
             return self.value * each

@@ -1,4 +1,4 @@
-"""Contexts for trials that a script builds itself."""
+"""Contexts for trials that a script builds."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ _on_cluster: weakref.WeakKeyDictionary[PyTorchTrialContext, RankClient | None] =
 
 
 def client_of(context: PyTorchTrialContext) -> RankClient | None:
-    """The chief's connection, of a context that :func:`init` has made on the cluster; None on the other ranks."""
+    """The chief's connection of a context from :func:`init` on a cluster; None on the other ranks."""
     if context not in _on_cluster:
         raise ValueError("the context was not created by determined.pytorch.init(); use `with pytorch.init() as …`")
     return _on_cluster[context]
 
 
 def free_env(*, hparams: Mapping[str, Any], **fields: Any) -> EnvContext:
-    """An environment whose hyperparameters need no ``global_batch_size``: the script says itself how large a batch is.
+    """An environment that does not require the hyperparameter ``global_batch_size``, because the script sets its own
+    batch size.
 
-    Where it is missing, :meth:`get_per_slot_batch_size` answers 1.
+    If it is missing, :meth:`get_per_slot_batch_size` returns 1.
     """
     given = dict(hparams)
     env = EnvContext(hparams={"global_batch_size": fields.get("size", 1), **given}, **fields)
@@ -46,7 +47,7 @@ def free_env(*, hparams: Mapping[str, Any], **fields: Any) -> EnvContext:
 
 
 class TrainerContext:
-    """What :func:`init` gives: a context manager whose value is the :class:`PyTorchTrialContext`."""
+    """The result of :func:`init`: a context manager whose value is the :class:`PyTorchTrialContext`."""
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class TrainerContext:
             _end.told(ranks)
 
     def _fail(self, ranks: DistributedContext, error: BaseException | None) -> None:
-        """The first rank that fails says why, with its traceback; the others end because of it."""
+        """The first rank that fails prints its traceback; the others end because of it."""
         assert error is not None and ranks.watch is not None
         if self._runtime is not None and isinstance(error, self._runtime.Gone):
             ranks.watch.claim("gone", "the master has ended the allocation")
@@ -113,13 +114,13 @@ def init(
     aggregation_frequency: int = 1,
     enable_tensorboard_logging: bool = True,
 ) -> TrainerContext:
-    """A context for a trial that this script builds and a :class:`Trainer` trains; on the cluster or off it.
+    """Creates a context for a trial that this script builds and a :class:`Trainer` trains, on a cluster or outside one.
 
-    On the cluster ``hparams`` and ``exp_conf`` are by default those of the trial, and all generators are seeded with
-    the trial's seed. Off it they are what is given, and no seed is set.
+    On a cluster, ``hparams`` and ``exp_conf`` default to those of the trial, and all generators are seeded with the
+    trial's seed. Outside a cluster, only the given values are used, and no seed is set.
 
-    A script that ``torchrun`` has started, one process for each slot, trains on all of them; ``distributed`` says which
-    process this is where the variables of ``torchrun`` don't.
+    A script that ``torchrun`` starts with one process per slot trains on all of them. ``distributed`` identifies the
+    process if the variables of ``torchrun`` are not set.
 
     Example::
 
@@ -128,8 +129,8 @@ def init(
             trainer.fit(max_length=det.pytorch.Epoch(10), latest_checkpoint=latest)
 
     Raises:
-        ValueError: the trial has another number of slots than the script has processes, or these cannot meet;
-            ``aggregation_frequency`` is no whole number above 0.
+        ValueError: the numbers of slots and of processes differ, the processes cannot connect, or
+            ``aggregation_frequency`` is not a whole number above 0.
     """
     if (
         not isinstance(aggregation_frequency, int)
@@ -173,7 +174,7 @@ def init(
 
 
 class CheckpointLoadContext(PyTorchTrialContext):
-    """For building a trial whose checkpoint is going to be loaded: nothing is reported or saved."""
+    """A context to build a trial whose checkpoint is going to be loaded; nothing is reported or saved."""
 
     def __init__(self, hparams: dict[str, Any] | None = None, exp_conf: dict[str, Any] | None = None) -> None:
         config = ExperimentConfig(exp_conf or {})

@@ -16,15 +16,15 @@ from determined.pytorch._reducer import Reducer
 
 
 class PyTorchTrial(Trial):
-    """Subclass it and define how to build data, how to train a batch and how to evaluate one.
+    """The base class of PyTorch trials. A subclass defines the data, and how to train and to evaluate a batch.
 
-    There are two generations, told apart by the methods of the subclass:
+    There are two kinds, which differ in the methods of the subclass:
 
     - *context*: the constructor wraps models and optimizers (``context.wrap_model``, ``context.wrap_optimizer``);
       ``train_batch(batch, epoch_idx, batch_idx)`` calls ``context.backward`` and ``context.step_optimizer``.
     - *classic*: ``build_model()`` and ``optimizer(model)`` return them, ``create_lr_scheduler(optimizer)`` may return
       an :class:`LRScheduler`; ``train_batch(batch, model, epoch_idx, batch_idx)`` and ``evaluate_batch(batch, model)``
-      get the model, and the platform goes backward and steps with the ``loss`` of the result.
+      get the model, and the platform computes gradients of the ``loss`` in the result and steps the optimizer.
     """
 
     trial_context_class: ClassVar[type[TrialContext]] = PyTorchTrialContext
@@ -56,7 +56,7 @@ class PyTorchTrial(Trial):
         raise NotImplementedError("evaluate_full_dataset")
 
     def evaluation_reducer(self) -> Reducer | Mapping[str, Reducer]:
-        """How the metrics of batches become those of a validation: one reducer for all, or one for each name."""
+        """Returns how to reduce the metrics of batches to those of a validation: one reducer, or one per name."""
         return Reducer.AVG
 
     def build_callbacks(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class PyTorchTrial(Trial):
         return {}
 
     def get_batch_length(self, batch: Any) -> int:
-        """How many records a batch holds; override it for other types of batches."""
+        """Returns the number of records in a batch; override it for other types of batches."""
         return data_length(batch)
 
 

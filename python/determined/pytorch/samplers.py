@@ -1,7 +1,7 @@
-"""Samplers to build a data order from: shuffle, then repeat, then shard, then batch, then skip.
+"""Samplers to compose an order of data from: shuffle, repeat, shard, batch and skip, in this order.
 
-The data loader of :mod:`determined.pytorch` does all of this by itself; these are for trials that bring a sampler of
-their own. Each passes ``set_epoch`` on to what it wraps.
+The data loader of :mod:`determined.pytorch` does all of this itself; these are for trials with a custom sampler. Each
+passes ``set_epoch`` on to the sampler that it wraps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch.utils.data
 
 
 def set_epoch(sampler: Any, epoch: int) -> bool:
-    """Tells a sampler which epoch comes next, where it has a way to hear that."""
+    """Tells a sampler the next epoch, if it has a method for that."""
     tell = getattr(sampler, "set_epoch", None)
     if not callable(tell):
         return False
@@ -24,7 +24,7 @@ def set_epoch(sampler: Any, epoch: int) -> bool:
 
 
 def repeats(loader: Any) -> bool:
-    """Whether a loader (or a sampler) never ends, for it has a repeating sampler of this module within it."""
+    """Whether a loader or a sampler never ends, because it contains a repeating sampler of this module."""
     at = loader
     for _ in range(20):
         if at is None or isinstance(at, _Repeat):
@@ -35,7 +35,7 @@ def repeats(loader: Any) -> bool:
 
 
 def sharded_length(length: int, replicas: int, rank: int) -> int:
-    """How many of ``length`` things rank ``rank`` gets when they are dealt out in turn."""
+    """How many of ``length`` items rank ``rank`` gets when they are distributed in turn."""
     return length // replicas + (1 if length % replicas > rank else 0)
 
 
@@ -89,7 +89,7 @@ class _Skip(_Wrapper):
         self._skip = skip
 
     def __len__(self) -> int:
-        """What has no end is not shortened: its length is that of an epoch."""
+        """The length; for an endless sampler, that of an epoch."""
         return len(self._inner) if repeats(self._inner) else max(0, len(self._inner) - self._skip)
 
     def __iter__(self) -> Iterator[Any]:
@@ -97,7 +97,7 @@ class _Skip(_Wrapper):
 
 
 class _Shuffle(_Wrapper):
-    """Shuffles with a ``numpy.random.RandomState(seed)`` that goes on from epoch to epoch, as the original's does."""
+    """Shuffles with a ``numpy.random.RandomState(seed)`` that continues from epoch to epoch, like the original's."""
 
     def __init__(self, inner: Any, seed: int) -> None:
         super().__init__(inner)
@@ -124,28 +124,28 @@ class _Shuffle(_Wrapper):
 
 
 class RepeatSampler(_Repeat, torch.utils.data.Sampler[Any]):
-    """Starts again at every end, for ever. Its length stays that of one round."""
+    """Repeats a sampler endlessly. Its length stays that of one pass."""
 
     def __init__(self, sampler: Iterable[Any]) -> None:
         super().__init__(sampler)
 
 
 class RepeatBatchSampler(_Repeat, torch.utils.data.Sampler[Any]):
-    """As :class:`RepeatSampler`, for batches."""
+    """Like :class:`RepeatSampler`, for batches."""
 
     def __init__(self, batch_sampler: Iterable[Any]) -> None:
         super().__init__(batch_sampler)
 
 
 class DistributedSampler(_Distribute, torch.utils.data.Sampler[Any]):
-    """Every ``num_workers``-th record, from ``rank`` on."""
+    """Yields every ``num_workers``-th record, from ``rank`` on."""
 
     def __init__(self, sampler: Iterable[Any], num_workers: int, rank: int) -> None:
         super().__init__(sampler, num_workers, rank)
 
 
 class DistributedBatchSampler(_Distribute, torch.utils.data.Sampler[Any]):
-    """Every ``num_workers``-th batch, from ``rank`` on."""
+    """Yields every ``num_workers``-th batch, from ``rank`` on."""
 
     def __init__(
         self, batch_sampler: Iterable[Any], num_workers: int | None = None, rank: int = 0, *, num_replicas: int = 1
@@ -154,14 +154,14 @@ class DistributedBatchSampler(_Distribute, torch.utils.data.Sampler[Any]):
 
 
 class SkipSampler(_Skip, torch.utils.data.Sampler[Any]):
-    """Leaves out the first ``skip`` records."""
+    """Skips the first ``skip`` records."""
 
     def __init__(self, sampler: Iterable[Any], skip: int) -> None:
         super().__init__(sampler, skip)
 
 
 class SkipBatchSampler(_Skip, torch.utils.data.Sampler[Any]):
-    """Leaves out the first ``skip`` batches. With ``same_length`` its length stays that of what it wraps."""
+    """Skips the first ``skip`` batches. With ``same_length``, its length stays that of the wrapped sampler."""
 
     def __init__(self, batch_sampler: Iterable[Any], skip: int, same_length: bool = False) -> None:
         super().__init__(batch_sampler, skip)
@@ -172,14 +172,14 @@ class SkipBatchSampler(_Skip, torch.utils.data.Sampler[Any]):
 
 
 class ReproducibleShuffleSampler(_Shuffle, torch.utils.data.Sampler[Any]):
-    """Another order of the same records in every epoch, from a seed."""
+    """Yields the same records in another order in every epoch, depending on a seed."""
 
     def __init__(self, sampler: Iterable[Any], seed: int) -> None:
         super().__init__(sampler, seed)
 
 
 class ReproducibleShuffleBatchSampler(_Shuffle, torch.utils.data.Sampler[Any]):
-    """Another order of the same batches in every epoch, from a seed."""
+    """Yields the same batches in another order in every epoch, depending on a seed."""
 
     def __init__(self, batch_sampler: Iterable[Any], seed: int) -> None:
         super().__init__(batch_sampler, seed)

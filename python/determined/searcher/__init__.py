@@ -1,4 +1,4 @@
-"""Searches that you write yourself: which trials to run, how far, and when to stop.
+"""Custom search methods: which trials to run, how far, and when to stop.
 
 ::
 
@@ -9,8 +9,8 @@
     runner = searcher.LocalSearchRunner(Halves(), searcher_dir="state")
     runner.run("custom.yaml", "model_dir")
 
-``RemoteSearchRunner`` does the same in a trial of the cluster. The configuration of what is searched says
-``searcher: {name: custom, metric: …, unit: batches}``.
+``RemoteSearchRunner`` does the same in a trial on a cluster. The experiment's configuration must contain ``searcher:
+{name: custom, metric: …, unit: batches}``.
 """
 
 from determined.searcher._local_runner import LocalSearchRunner

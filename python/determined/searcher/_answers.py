@@ -1,4 +1,4 @@
-"""What a search method may return."""
+"""Checks what a search method returns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from determined.searcher._method import Operation
 
 
 def operations_of(answer: Any, method: str) -> list[Operation]:
-    """The operations that ``method`` returned.
+    """Returns the operations that ``method`` returned.
 
     Raises:
-        TypeError: it returned something else; the text says what.
+        TypeError: it returned something else; the message shows it.
     """
     expected = "must return a list of Create, ValidateAfter, Close and Shutdown; [] for nothing to do"
     if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
@@ -26,10 +26,10 @@ def operations_of(answer: Any, method: str) -> list[Operation]:
 
 
 def progress_of(answer: Any, method: str) -> float:
-    """From 0 to 1; 0 where the method does not know.
+    """Returns a number from 0 to 1; 0 if the method does not know.
 
     Raises:
-        TypeError: what ``method`` returned is no number.
+        TypeError: ``method`` did not return a number.
     """
     try:
         if isinstance(answer, str):

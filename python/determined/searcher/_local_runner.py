@@ -1,4 +1,4 @@
-"""A search method in a program of the user's."""
+"""Runs a search method in a program of the user."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from determined.searcher._runner import Config, Includes, SearchRunner
 
 
 class LocalSearchRunner(SearchRunner):
-    """Runs the search method in this process, and keeps its state in ``searcher_dir``.
+    """Runs the search method in this process, and stores its state in ``searcher_dir``.
 
-    A second run with the same directory goes on with the experiment that the first one created, wherever the first
-    one was killed.
+    Another run with the same directory continues the experiment of the first one, wherever that was interrupted.
     """
 
     def __init__(
@@ -36,12 +35,12 @@ class LocalSearchRunner(SearchRunner):
     def run(
         self, exp_config: Config, model_dir: str | os.PathLike[str] | None = None, includes: Includes = None
     ) -> int:
-        """Submits the experiment, or goes on with it, and drives it to its end. Returns its id.
+        """Submits the experiment or resumes it, and runs it to its end. Returns its id.
 
         Raises:
-            BadRequestException: the configuration, or an operation of the method, makes no sense; the text says why.
-            RuntimeError: another runner drives the experiment, or works in the directory.
-            MasterNotFoundException: for longer than ``patience`` no master answered.
+            BadRequestException: the configuration, or an operation of the method, is invalid; the message says why.
+            RuntimeError: another runner drives the experiment, or uses the directory.
+            MasterNotFoundException: no master answered for more than ``patience`` seconds.
         """
         with self._alone():
             again = self._read(self._directory / "current")
@@ -53,7 +52,7 @@ class LocalSearchRunner(SearchRunner):
             return self._begin(self._submit(exp_config, model_dir, includes, again=again))
 
     def _save(self) -> None:
-        """Writes a new directory and puts it in the place of the old one in one step."""
+        """Writes a new directory and replaces the old one with it in one step."""
         fresh = self._directory / f"state-{os.getpid()}-{time.time_ns()}"
         self._write(fresh)
         for file in fresh.rglob("*"):
@@ -70,7 +69,7 @@ class LocalSearchRunner(SearchRunner):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Holds the directory, so that no second runner goes on from the same state."""
+        """Locks the directory, so that no second runner continues from the same state."""
         self._directory.mkdir(parents=True, exist_ok=True)
         with (self._directory / "lock").open("w") as lock:
             try:

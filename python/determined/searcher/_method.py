@@ -1,4 +1,4 @@
-"""What a search is told, and what it asks for."""
+"""Events and operations of a search."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class ExitedReason(enum.Enum):
 
 
 class Operation(abc.ABC):
-    """Something that a search wants done."""
+    """Something that a search method requests."""
 
     @abc.abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """As the master reads it."""
+        """Returns the operation as the master reads it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Create(Operation):
-    """Start a trial with these hyperparameters. It trains once a :class:`ValidateAfter` says how far.
+    """Creates a trial with these hyperparameters. It trains once a :class:`ValidateAfter` sets its length.
 
-    ``checkpoint``: the one, or its uuid, whose weights the trial starts from, of whatever trial it is; its batches
-    count from 0 nevertheless. It is kept for as long as the trial needs it. One that is not there, or that was
-    deleted, is refused, with all that is asked for at the same time.
+    ``checkpoint`` is a checkpoint of any trial, or its UUID, from whose weights the trial starts; its batches are still
+    counted from 0. The checkpoint is kept for as long as the trial needs it. If it does not exist or was deleted, all
+    operations of the same answer are rejected.
     """
 
     request_id: uuid.UUID
@@ -53,7 +53,7 @@ class Create(Operation):
 
 @dataclasses.dataclass(frozen=True)
 class ValidateAfter(Operation):
-    """Train until ``length`` units **in total**, then validate."""
+    """Trains until ``length`` units **in total**, then validates."""
 
     request_id: uuid.UUID
     length: int
@@ -64,7 +64,7 @@ class ValidateAfter(Operation):
 
 @dataclasses.dataclass(frozen=True)
 class Close(Operation):
-    """The trial ends once it has done what it was asked."""
+    """Ends the trial once it has completed its operations."""
 
     request_id: uuid.UUID
 
@@ -74,7 +74,7 @@ class Close(Operation):
 
 @dataclasses.dataclass(frozen=True)
 class Progress(Operation):
-    """How much of the search is done, from 0 to 1."""
+    """Sets the progress of the search, from 0 to 1."""
 
     progress: float
 
@@ -84,7 +84,7 @@ class Progress(Operation):
 
 @dataclasses.dataclass(frozen=True)
 class Shutdown(Operation):
-    """The search is over. Without it the experiment never ends."""
+    """Ends the search. Without it, the experiment never ends."""
 
     cancel: bool = False
     failure: bool = False
@@ -95,7 +95,7 @@ class Shutdown(Operation):
 
 @dataclasses.dataclass
 class SearcherState:
-    """What the runner knows of the search: saved and restored by the runner, and not to be changed by the method."""
+    """What the runner knows about the search. The runner saves and restores it; search methods must not change it."""
 
     experiment_id: int | None = None
     trials_created: set[uuid.UUID] = dataclasses.field(default_factory=set)
@@ -133,9 +133,9 @@ class SearcherState:
 
 
 class SearchMethod(abc.ABC):
-    """Decides which trials to run. Each method is told what happened, and returns what it wants done.
+    """Decides which trials to run. Each method is told about an event and returns the operations that it requests.
 
-    ``save_method_state`` and ``load_method_state`` keep what the method itself knows over a restart of the runner.
+    ``save_method_state`` and ``load_method_state`` preserve the state of the search method when the runner restarts.
     """
 
     @abc.abstractmethod
@@ -149,7 +149,7 @@ class SearchMethod(abc.ABC):
     def on_validation_completed(
         self, searcher_state: SearcherState, request_id: uuid.UUID, metric: Any, train_length: int
     ) -> list[Operation]:
-        """The trial has trained ``train_length`` units in total; ``metric`` is the searcher's, as it was reported."""
+        """The trial has trained ``train_length`` units in total; ``metric`` is the reported metric of the searcher."""
 
     @abc.abstractmethod
     def on_trial_closed(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]: ...
@@ -161,10 +161,10 @@ class SearchMethod(abc.ABC):
 
     @abc.abstractmethod
     def progress(self, searcher_state: SearcherState) -> float:
-        """How much is done, from 0 to 1."""
+        """Returns the progress, from 0 to 1."""
 
     def save_method_state(self, path: pathlib.Path) -> None:
-        """Writes what the method knows into this directory."""
+        """Writes the state of the search method to this directory."""
 
     def load_method_state(self, path: pathlib.Path) -> None:
         """Reads what ``save_method_state`` wrote."""

@@ -1,4 +1,4 @@
-"""A search method in a trial of the cluster."""
+"""Runs a search method in a trial on a cluster."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ logger = logging.getLogger("determined.searcher")
 
 
 class RemoteSearchRunner(SearchRunner):
-    """Runs the search method in the trial whose script calls this, and keeps its state in the trial's checkpoints.
+    """Runs the search method in the trial whose script calls this, and stores its state in the trial's checkpoints.
 
     ::
 
         with det.core.init() as context:
             searcher.RemoteSearchRunner(method, context).run("custom.yaml", "model_dir")
 
-    The trial is of an experiment of its own: its entrypoint is the script, its searcher ``single``; with
-    ``resources.slots_per_trial: 0`` it takes no slot. It submits the experiment that is searched, as its owner.
-    Killed at any instant, paused, or started again on another machine, the search goes on as if nothing had happened.
+    The trial belongs to a separate experiment, whose entrypoint is the script and whose searcher is ``single``; with
+    ``resources.slots_per_trial: 0`` it needs no slot. It submits the searched experiment for its own owner. The search
+    continues without a difference if the trial is killed, paused, or restarted on another machine.
 
     Raises:
-        RuntimeError: this is no trial of a cluster, or not its first process.
+        RuntimeError: this is not a trial on a cluster, or not its first process.
     """
 
     _poll_seconds = 2  # so that a pause is soon obeyed
@@ -56,12 +56,12 @@ class RemoteSearchRunner(SearchRunner):
     def run(
         self, exp_config: Config, model_dir: str | os.PathLike[str] | None = None, includes: Includes = None
     ) -> int:
-        """Submits the experiment, or goes on with it, and drives it to its end. Returns its id.
+        """Submits the experiment or resumes it, and runs it to its end. Returns its id.
 
-        When the trial has to give its slots back, the process ends in here, with status 0.
+        If the trial is preempted, this call ends the process with status 0.
 
         Raises:
-            BadRequestException: the configuration, or an operation of the method, makes no sense; the text says why.
+            BadRequestException: the configuration, or an operation of the method, is invalid; the message says why.
             RuntimeError: another runner drives the experiment.
         """
         latest = self.info.latest_checkpoint
@@ -87,7 +87,7 @@ class RemoteSearchRunner(SearchRunner):
                 self.context.checkpoint.delete(before)
 
     def _is_worth_saving(self, events: Sequence[Mapping[str, Any]]) -> bool:
-        """A checkpoint for each report of each trial would be too many: of progress, the next report tells as much."""
+        """A checkpoint for each report would be too many: the next progress report replaces the previous one."""
         return any("trialProgress" not in event for event in events)
 
     def _before_waiting(self) -> None:

@@ -1,4 +1,4 @@
-"""Carries events to a search method, and its operations back."""
+"""Passes events to a search method, and its operations to the master."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger("determined.searcher")
 T = TypeVar("T")
 
 Config = str | os.PathLike[str] | Mapping[str, Any]
-"""Of an experiment: the path of a YAML file, or a dict."""
+"""The configuration of an experiment: the path of a YAML file, or a dict."""
 Includes = Iterable[str | os.PathLike[str]] | None
 
 _STATE = "state.json"
@@ -37,15 +37,15 @@ _OVER = ("COMPLETED", "CANCELED", "ERROR", "DELETED", "DELETE_FAILED", "DELETING
 
 
 class SearchRunner(abc.ABC):
-    """Runs a search method against one experiment; where it runs, and where its state is kept, is up to subclasses.
+    """Runs a search method for one experiment. Subclasses define where it runs, and where its state is stored.
 
-    What the method answers to events is saved together with the method's state before it is sent. A runner that
-    ends between the two sends the very same operations when it is started again, and the master takes an answer to
-    an event once. ``patience``: seconds that it waits for a master that does not answer.
+    The operations in answer to an event are saved together with the method's state before they are sent. A runner that
+    is interrupted in between sends the same operations again when it restarts, and the master accepts only one answer
+    to an event. ``patience`` is how many seconds it waits for a master that does not answer.
     """
 
     _poll_seconds = 30
-    """How long the master may take to say that nothing happened."""
+    """How long the master may take before it answers that nothing has happened."""
 
     def __init__(self, search_method: SearchMethod, master: Determined, patience: float) -> None:
         self.search_method = search_method
@@ -59,17 +59,17 @@ class SearchRunner(abc.ABC):
 
     @abc.abstractmethod
     def _save(self) -> None:
-        """Keeps the state and the pending answer, with :meth:`_write`. Durable when it returns."""
+        """Saves the state and the pending answer with :meth:`_write`. Durable on return."""
 
     def _before_waiting(self) -> None:
-        """Called again and again while all that happened is answered."""
+        """Called repeatedly while there is no unanswered event."""
 
     def _is_worth_saving(self, events: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether these change what must be kept."""
+        """Whether these operations change the state to save."""
         return True
 
     def _told(self, fraction: float) -> None:
-        """Called when the master knows how much of the search is done."""
+        """Called when the master knows the progress of the search."""
 
     def _answer(self, event: Mapping[str, Any]) -> list[Operation]:
         """Tells the method of the event."""
@@ -99,7 +99,7 @@ class SearchRunner(abc.ABC):
         raise ValueError(f"the master sent an event {kind!r}, which this version does not know; upgrade the package")
 
     def _ask(self, name: str, *arguments: Any) -> list[Operation]:
-        """What a method of the search method returns, once it is what it should be."""
+        """Returns the result of a method of the search method, once it is checked."""
         answer = getattr(self.search_method, name)(self.state, *arguments)
         return operations_of(answer, f"{type(self.search_method).__name__}.{name}()")
 
@@ -121,7 +121,7 @@ class SearchRunner(abc.ABC):
         return answer.get("searcherEvents") or []
 
     def _take(self, path: str, events: Sequence[Mapping[str, Any]]) -> None:
-        """Answers all events of the queue at once; those that were answered before, with what was said then."""
+        """Answers all events of the queue at once; repeats the previous answer to those that were already answered."""
         if (over := _state_of(events[-1])) in _OVER:
             self.state.experiment_completed = True
             self.state.experiment_failed = over == "ERROR"
@@ -173,14 +173,14 @@ class SearchRunner(abc.ABC):
         return patiently(call, self._patience)
 
     def _write(self, directory: pathlib.Path) -> None:
-        """All that is to be kept, into an empty directory."""
+        """Writes everything to save into an empty directory."""
         (directory / _METHOD).mkdir(parents=True)
         self.search_method.save_method_state(directory / _METHOD)
         saved = {"searcher_state": self.state.to_dict(), "pending": self._pending, "mark": self._mark}
         (directory / _STATE).write_text(json.dumps(saved))
 
     def _read(self, directory: pathlib.Path) -> bool:
-        """What :meth:`_write` wrote; False where it wrote nothing there."""
+        """Reads what :meth:`_write` wrote; returns False if there is nothing."""
         if not (directory / _STATE).exists():
             return False
         saved = json.loads((directory / _STATE).read_text())
@@ -200,9 +200,9 @@ class SearchRunner(abc.ABC):
         parent_id: int | None = None,
         again: bool,
     ) -> int:
-        """Submits the experiment, paused, so that nothing happens unremembered; its id.
+        """Submits the experiment paused, so that nothing happens before its state is saved; returns its id.
 
-        ``again``: an earlier run may have done so and died before it could remember it.
+        ``again`` is whether an earlier run may have submitted it and ended before its state was saved.
         """
         text = f"{config_text(config).rstrip()}\n{self._mark}\n"
         unsure = again
@@ -227,14 +227,14 @@ class SearchRunner(abc.ABC):
         return None
 
     def _begin(self, experiment_id: int) -> int:
-        """Drives an experiment that nobody drove before."""
+        """Starts a new experiment."""
         self.state.experiment_id = experiment_id
         self._save()  # from here on the state belongs to that experiment
         self._activate(experiment_id)
         return self._drive(experiment_id)
 
     def _go_on(self, experiment_id: int) -> int:
-        """Drives the experiment of the state that was read."""
+        """Resumes the experiment of the saved state."""
         logger.info("resuming experiment %s", experiment_id)
         if self.state.last_event_id == 0:
             self._activate(experiment_id)
@@ -250,7 +250,7 @@ class SearchRunner(abc.ABC):
 
 
 def patiently(call: Callable[[], T], patience: float) -> T:
-    """Calls again while no master answers, at most for ``patience`` seconds: it may be starting again."""
+    """Repeats a call while no master answers, for at most ``patience`` seconds, because it may be restarting."""
     limit = time.monotonic() + patience
     while True:
         try:
@@ -263,11 +263,11 @@ def patiently(call: Callable[[], T], patience: float) -> T:
 
 
 def _state_of(event: Mapping[str, Any]) -> str:
-    """The experiment's state that the event tells of; empty where it tells of something else."""
+    """The state of the experiment in the event; empty for other events."""
     return str(event.get("experimentInactive", {}).get("experimentState", "")).removeprefix("STATE_")
 
 
 def _trial_of(event: Mapping[str, Any]) -> str:
-    """The trial that the event tells of; empty where it is of none."""
+    """The trial of the event; empty if it has none."""
     body = next(value for key, value in event.items() if key != "id")
     return str(body.get("requestId", ""))

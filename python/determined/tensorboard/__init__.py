@@ -1,8 +1,8 @@
-"""TensorBoard: what the platform writes for it, and where the user's own files go.
+"""TensorBoard: the files that the platform writes, and the place for the user's own files.
 
-On the cluster the chief's files are copied to
-``<checkpoint storage>/<cluster id>/tensorboard/experiment/<id>/trial/<id>`` after every report. Look at them with
-``tensorboard --logdir`` of that directory, or of one above it.
+On a cluster, the chief's files are copied to ``<checkpoint storage>/<cluster
+id>/tensorboard/experiment/<id>/trial/<id>`` after every report. Show them with ``tensorboard --logdir`` on that
+directory, or on a parent directory.
 """
 
 from determined.tensorboard._board import get_base_path

@@ -1,4 +1,4 @@
-"""The TensorBoard files of this process, and their copy in the checkpoint storage."""
+"""The TensorBoard files of this process, and their copies in the checkpoint storage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _flushes: list[Callable[[], Any]] = []
 
 
 def get_base_path() -> pathlib.Path:
-    """Where this process writes event files; a directory of its own, made by the first call."""
+    """Returns the directory to which this process writes event files; the first call creates it."""
     global _base
     if _base is None:
         _base = pathlib.Path(tempfile.mkdtemp(prefix="tensorboard-"))
@@ -36,12 +36,12 @@ def get_base_path() -> pathlib.Path:
 
 
 def flushed_before_copying(flush: Callable[[], Any]) -> None:
-    """Calls it each time before files are copied."""
+    """Registers a function to call before files are copied."""
     _flushes.append(flush)
 
 
 def storage_root(config: Mapping[str, Any]) -> pathlib.Path | None:
-    """The directory of a ``checkpoint_storage`` section that is a file system all machines see; None for others."""
+    """The directory of a ``checkpoint_storage`` section that is a file system of all machines; None for others."""
     if config.get("type") == "directory":
         return pathlib.Path(config["container_path"])
     if config.get("type") == "shared_fs":
@@ -53,14 +53,14 @@ def storage_root(config: Mapping[str, Any]) -> pathlib.Path | None:
 
 
 def storage_place(config: Mapping[str, Any]) -> pathlib.Path | Bucket | None:
-    """Where event files are kept by a ``checkpoint_storage`` section."""
+    """Where event files are stored for a ``checkpoint_storage`` section."""
     return storage_root(config) or bucket_of(config)
 
 
 class Board:
-    """Writes the chief's metrics as scalars, and keeps a copy of all event files with the checkpoints.
+    """Writes the chief's metrics as scalars, and stores a copy of all event files with the checkpoints.
 
-    A copy that fails is said once in the log, and ends nothing.
+    A failed copy is logged once and does not end the trial.
     """
 
     def __init__(self, root: pathlib.Path | Bucket | None, cluster_id: str, experiment_id: int, trial_id: int) -> None:
@@ -78,7 +78,7 @@ class Board:
 
     @property
     def target(self) -> pathlib.Path | None:
-        """Where the copies are; None where the storage is no file system."""
+        """The directory of the copies; None if the storage is not a file system."""
         return self._target
 
     def training(self, step: int, metrics: Mapping[str, Any]) -> None:
@@ -101,7 +101,7 @@ class Board:
         self.copy()
 
     def copy(self, selector: Selector = lambda _: True, mangler: Mangler = lambda path, _: path, rank: int = 0) -> None:
-        """Brings the copy up to date: event files only grow, so that what is new is appended."""
+        """Updates the copy. Event files only grow, so only new content is appended."""
         if _base is None or (self._target is None and self._bucket is None):
             return
         if self._bucket is not None and time.monotonic() < self._upload_due:
@@ -125,7 +125,7 @@ class Board:
             self._uploaded[str(name)] = size
 
     def close(self) -> None:
-        """Copies what is left, and removes the files of this process."""
+        """Copies the rest, and removes the files of this process."""
         global _base
         self._upload_due = 0.0
         self.copy()
@@ -155,7 +155,7 @@ def _number(value: Any) -> float | None:
 
 
 def _files(directory: str, prefix: str = "") -> Iterator[str]:
-    """The files in a directory and those below it, named from there."""
+    """The files in a directory and its subdirectories, by relative name."""
     with os.scandir(directory) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if entry.is_dir(follow_symlinks=False):

@@ -26,7 +26,7 @@ _TABLE = _table()
 
 
 class EventFile:
-    """One file; every call of :meth:`scalars` is in it when it returns."""
+    """An event file; what :meth:`scalars` wrote is in the file on return."""
 
     def __init__(self, directory: pathlib.Path, suffix: str = "determined") -> None:
         now = time.time()
@@ -51,7 +51,7 @@ class EventFile:
 
 
 def _float32(value: float) -> bytes:
-    """Four bytes; what is too large for them is infinite, as TensorFlow writes it."""
+    """Encodes four bytes; values that are too large become infinite, as TensorFlow writes them."""
     try:
         return struct.pack("<f", value)
     except OverflowError:
@@ -59,7 +59,7 @@ def _float32(value: float) -> bytes:
 
 
 def masked_crc(data: bytes) -> int:
-    """CRC-32C, rotated and shifted as TFRecord wants it."""
+    """CRC-32C, rotated and shifted as in TFRecord."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = _TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
