@@ -23,7 +23,7 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   await page.getByRole("combobox", { name: "X axis", exact: true }).selectOption("records");
   await page.waitForURL(/x=records/);
   await page.getByRole("img", { name: new RegExp(`${metric} over records`) }).waitFor();
-  await page.getByLabel("logarithmic").check();
+  await page.getByLabel("Log scale").check();
   await page.getByRole("combobox", { name: "Metric", exact: true }).selectOption(metric);
   await page.waitForURL(/metric=/);
   assert.equal(await charts.count(), 1);

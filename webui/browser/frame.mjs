@@ -62,14 +62,14 @@ export async function frame({ page, open, path, text, done, expectRefusals }) {
   await done("dark colours are chosen with a button and remembered");
   await page.getByRole("button", { name: "Light theme" }).click();
   await page.getByRole("link", { name: "Settings" }).click();
-  await page.getByRole("combobox", { name: "Colours" }).selectOption("system");
+  await page.getByRole("combobox", { name: "Theme" }).selectOption("system");
   await page.emulateMedia({ colorScheme: "dark" });
   assert.equal(await background(), dark, "the system's colours are followed");
   await page.emulateMedia({ colorScheme: "light" });
   assert.equal(await background(), light);
 
   await open("/det/nothing/here");
-  await page.getByText("There is no page").waitFor();
+  await page.getByText("No page exists at").waitFor();
   await page.getByRole("link", { name: "Go to the dashboard" }).click();
   await page.getByRole("heading", { name: "Dashboard" }).waitFor();
 

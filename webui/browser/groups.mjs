@@ -8,9 +8,9 @@ export async function groups({ page, open, become, done }) {
   const closed = () => dialog.waitFor({ state: "detached" });
 
   await open("/det/users/groups");
-  await page.getByText("Groups are managed by administrators.").waitFor();
+  await page.getByText("Only administrators can manage groups.").waitFor();
   await open("/det/users/tokens");
-  await page.getByText("Access tokens of others are managed by administrators.").waitFor();
+  await page.getByText("Only administrators can manage access tokens of other users.").waitFor();
   const made = await page.evaluate(async () => {
     const headers = { "Content-Type": "application/json" };
     const reply = await fetch("/api/v1/tokens", { method: "POST", headers, body: JSON.stringify({ lifespan: "48h", description: "walked job" }) });
@@ -30,11 +30,11 @@ export async function groups({ page, open, become, done }) {
   await dialog.getByText("No members.").waitFor();
   for (const user of ["admin", "determined"]) {
     await dialog.getByRole("combobox", { name: "Add a user" }).selectOption(user);
-    await dialog.getByRole("button", { name: `Take ${user} out of walkers` }).waitFor();
+    await dialog.getByRole("button", { name: `Remove ${user} from walkers` }).waitFor();
   }
   await done("users are put into a group");
-  await dialog.getByRole("button", { name: "Take admin out of walkers" }).click();
-  await dialog.getByRole("button", { name: "Take admin out of walkers" }).waitFor({ state: "detached" });
+  await dialog.getByRole("button", { name: "Remove admin from walkers" }).click();
+  await dialog.getByRole("button", { name: "Remove admin from walkers" }).waitFor({ state: "detached" });
   await dialog.getByRole("button", { name: "OK" }).click();
   await closed();
   await list.getByRole("cell", { name: "1", exact: true }).waitFor();

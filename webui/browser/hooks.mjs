@@ -5,7 +5,7 @@ export async function hooks({ page, open, become, text, done, expectRefusals }, 
   await open("/det/webhooks");
   await page.getByText("No webhooks yet").waitFor();
   // The default user owns no workspace.
-  await page.getByText("made by administrators").waitFor();
+  await page.getByText("Only administrators and workspace owners can create webhooks.").waitFor();
   assert.equal(await page.getByRole("button", { name: "New webhook" }).count(), 0);
   await done("who may not make webhooks is told who may");
 
@@ -15,29 +15,29 @@ export async function hooks({ page, open, become, text, done, expectRefusals }, 
   const create = dialog.getByRole("button", { name: "Create" });
   await page.getByRole("button", { name: "New webhook" }).click();
   await dialog.getByLabel("Name", { exact: true }).fill("walked hook");
-  await dialog.getByText("It needs an address").waitFor();
-  await dialog.getByLabel("Address").fill("http://169.254.169.254/latest");
+  await dialog.getByText("Enter a URL that starts with").waitFor();
+  await dialog.getByLabel("URL").fill("http://169.254.169.254/latest");
   await dialog.getByLabel("an experiment becomes error").uncheck();
-  await dialog.getByText("It would never fire").waitFor();
+  await dialog.getByText("Select at least one trigger").waitFor();
   assert(await create.isDisabled());
   await dialog.getByLabel("an experiment becomes completed").check();
-  await dialog.getByLabel(/only those whose configuration/).check();
+  await dialog.getByLabel(/Only experiments whose configuration/).check();
   await dialog.getByLabel(/a script calls context.alert/).check();
-  await dialog.getByLabel(/a line of a log fits/).fill("out of memory\nNCCL.*(");
+  await dialog.getByLabel(/A log line matches/).fill("out of memory\nNCCL.*(");
   expectRefusals(2);
   await create.click();
   assert.match(await text(dialog.getByRole("alert")), /169\.254\.169\.254/);
   await done("an address that the master may not call is refused in words");
-  await dialog.getByLabel("Address").fill(receiver);
+  await dialog.getByLabel("URL").fill(receiver);
   await create.click();
   await dialog.getByRole("alert").getByText("NCCL.*(").waitFor();
-  await dialog.getByLabel(/a line of a log fits/).fill("out of memory\nNCCL.*error");
+  await dialog.getByLabel(/A log line matches/).fill("out of memory\nNCCL.*error");
   await create.click();
   await dialog.waitFor({ state: "detached" });
   const row = page.getByRole("table", { name: "Webhooks" }).locator("tbody tr", { hasText: "walked hook" });
-  assert.match(await text(row), /becomes completed[\s\S]*fits out of memory[\s\S]*fits NCCL\.\*error[\s\S]*raises an alert[\s\S]*experiments that name it/);
+  assert.match(await text(row), /becomes completed[\s\S]*matches out of memory[\s\S]*matches NCCL\.\*error[\s\S]*raises an alert[\s\S]*experiments that name it/);
   await page.getByRole("button", { name: "Test walked hook" }).click();
-  await row.getByRole("status").getByText("arrived").waitFor();
+  await row.getByRole("status").getByText("Delivered").waitFor();
   await done("a webhook with every kind of trigger is made, and a test arrives");
   await page.getByRole("button", { name: "Deliveries of walked hook" }).click();
   await dialog.getByText("No deliveries yet.").waitFor();
@@ -45,7 +45,7 @@ export async function hooks({ page, open, become, text, done, expectRefusals }, 
   await dialog.waitFor({ state: "detached" });
 
   await page.getByRole("button", { name: "Change the URL of walked hook" }).click();
-  await dialog.getByLabel("Address").fill("http://127.0.0.1:9/nobody");
+  await dialog.getByLabel("URL").fill("http://127.0.0.1:9/nobody");
   await dialog.getByRole("button", { name: "Save" }).click();
   await dialog.waitFor({ state: "detached" });
   await row.getByText("http://127.0.0.1:9/nobody").waitFor();

@@ -57,7 +57,7 @@ export async function list({ page, open, path, text, done }, { search, long, lon
   await page.getByRole("checkbox", { name: `Select experiment ${search.id}` }).check();
   await page.getByRole("checkbox", { name: `Select experiment ${long.id}` }).check();
   await page.getByText("2 selected").waitFor();
-  await page.getByRole("group", { name: "Actions for the selected experiments" }).getByRole("button", { name: /^pause/ }).click();
+  await page.getByRole("group", { name: "Actions for the selected experiments" }).getByRole("button", { name: /^Pause/ }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("heading", { name: "Pause 1 experiment?" }).waitFor();
   assert.match(await text(dialog.getByRole("list", { name: "Experiments to pause" })), new RegExp(`${long.id}\\s+${long.name}`));
@@ -67,7 +67,7 @@ export async function list({ page, open, path, text, done }, { search, long, lon
   await dialog.waitFor({ state: "detached" });
   await only(long.id).getByText("paused").waitFor();
   await page.getByRole("checkbox", { name: `Select experiment ${long.id}` }).check();
-  await page.getByRole("group").getByRole("button", { name: /^activate/ }).click();
+  await page.getByRole("group").getByRole("button", { name: /^Activate/ }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Activate", exact: true }).click();
   await only(long.id).getByText(/running|queued|starting/).waitFor();
 

@@ -70,7 +70,7 @@ export async function live({ base, page, open, text, done }, { long, waiting }) 
   const job = page.getByRole("table", { name: "Jobs" }).locator("tbody tr", { hasText: long.name });
   await job.waitFor();
   assert.match(await text(job), /1 of 1/);
-  await job.getByRole("button", { name: /^Why does/ }).click();
+  await job.getByRole("button", { name: /^Why is/ }).click();
   await page.getByRole("dialog").getByText("it is not waiting", { exact: false }).or(page.getByRole("dialog").getByText("It does not wait", { exact: false })).first().waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "OK" }).click();
   const places = () => page.locator("table[aria-label=Jobs] tbody tr").allInnerTexts();

@@ -29,15 +29,15 @@ export async function resize({ page, open, text, done, expectRefusals }, { long,
   await page.getByRole("button", { name: "more" }).click();
   assert.equal(await page.getByRole("button", { name: "Extend search" }).count(), 0, "a search of one trial is over");
   await page.getByRole("button", { name: "Resume" }).click();
-  const override = dialog.getByLabel(/What changes in its configuration/);
+  const override = dialog.getByLabel(/Configuration changes/);
   assert.match(await override.inputValue(), /^searcher:\n {2}max_length:\n {4}batches: 600\n$/);
   await override.fill("searcher: {max_length: {batches: 10}}");
   expectRefusals(1);
-  await dialog.getByRole("button", { name: "Go on" }).click();
+  await dialog.getByRole("button", { name: "Resume" }).click();
   await dialog.getByRole("alert").waitFor();
   await override.fill("searcher: {max_length: {batches: 320}}");
   await done("a finished trial goes on in its place, for a greater length");
-  await dialog.getByRole("button", { name: "Go on" }).click();
+  await dialog.getByRole("button", { name: "Resume" }).click();
   await dialog.waitFor({ state: "detached" });
   await page.locator("header .state", { hasText: /running|queued|active|starting/ }).waitFor();
   await page.locator("header .state", { hasText: "completed" }).waitFor({ timeout: 60_000 });

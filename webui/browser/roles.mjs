@@ -13,7 +13,7 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
   await become("admin");
   await open(`/det/workspaces/${mine.id}/members`);
   await page.getByText("No members yet. Assign a role to add a member.").waitFor();
-  assert.equal(await page.getByText("Roles do not count yet").count(), 0);
+  assert.equal(await page.getByText("Roles are not enforced").count(), 0);
   for (const [user, role] of [[editor, "Editor"], [viewer, "Viewer"], [viewer, "ModelRegistryViewer"]]) {
     await button("Assign role").click();
     await dialog.getByRole("combobox", { name: "User or group", exact: true }).selectOption(user);
@@ -77,20 +77,20 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
 
   await open(`/det/workspaces/${mine.id}/members`);
   await page.getByText("you need the role WorkspaceAdmin").waitFor();
-  assert.equal(await members.getByRole("button", { name: /^Take the role/ }).count(), 0);
+  assert.equal(await members.getByRole("button", { name: /^Remove role/ }).count(), 0);
   await page.getByRole("link", { name: "policies" }).click();
   await page.getByText("No policy is set").first().waitFor();
   assert.equal(await page.getByRole("button", { name: /policy/ }).count(), 0, "a WorkspaceAdmin's");
   await open("/det/cluster/policies");
   await page.getByText("Only administrators can change these policies.").waitFor();
-  for (const [tab, sentence] of [["groups", "Groups are managed"], ["tokens", "Access tokens of others are managed"]]) {
+  for (const [tab, sentence] of [["groups", "Only administrators can manage groups."], ["tokens", "Only administrators can manage access tokens"]]) {
     await open(`/det/users/${tab}`);
     await page.getByText(sentence).waitFor();
   }
   await open("/det/audit");
-  await page.getByText("Who did what is shown to administrators").waitFor();
+  await page.getByText("Only administrators can view the audit log.").waitFor();
   await open("/det/cluster/usage");
-  await page.getByText("Who used what is shown to those with the role").waitFor();
+  await page.getByText("Usage is visible to users with the role ClusterAdmin.").waitFor();
   expectRefusals(); // the workspace
   await open(`/det/workspaces/${theirs.id}`);
   await page.getByRole("alert").getByText("not found").waitFor();
@@ -102,7 +102,7 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
   for (const name of ["more", "Edit name"]) assert.equal(await page.getByRole("button", { name }).count(), 0, `${name} for a viewer`);
   await open(experiment);
   await page.getByRole("heading", { name: "offered" }).waitFor();
-  for (const name of ["fork", "TensorBoard", "more", "Edit name", "Change for how long"]) assert.equal(await page.getByRole("button", { name }).count(), 0, `${name} for a viewer`);
+  for (const name of ["fork", "TensorBoard", "more", "Edit name", "Change log retention"]) assert.equal(await page.getByRole("button", { name }).count(), 0, `${name} for a viewer`);
   await done("a viewer sees an experiment and changes nothing");
   await open("/det/tasks");
   await page.getByText("No tasks.").waitFor();
@@ -118,6 +118,6 @@ export async function roles({ page, open, become, text, done, expectRefusals }, 
 
   await become(nobody, "pw");
   await open("/det/workspaces");
-  await page.getByText("You have a role in no workspace.").waitFor();
+  await page.getByText("You have no role in any workspace.").waitFor();
   await done("who has no role is told how to get one");
 }

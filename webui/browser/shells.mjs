@@ -98,7 +98,7 @@ export async function shells({ page, open, path, done }) {
 
   const id = task.split("/").pop();
   await page.evaluate((shell) => fetch(`/api/v1/shells/${shell}/kill`, { method: "POST", body: "{}" }), id);
-  await page.getByText(/It is over: .*killed/).waitFor();
+  await page.getByText(/The shell has ended: .*killed/).waitFor();
   await shows(/^it was hung up/m);
   await done("what was on the screen stays when the task is killed");
 }

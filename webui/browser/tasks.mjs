@@ -21,7 +21,7 @@ export async function tasks({ page, open, text, path, done }, { resumed }) {
   await open("/det/queue");
   await page.getByRole("table", { name: "Jobs" }).getByRole("link", { name: "walked command" }).click();
   await page.getByRole("button", { name: "Kill", exact: true }).click();
-  await dialog.getByText("It ends at once.").waitFor();
+  await dialog.getByText("It stops immediately.").waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();
   await dialog.waitFor({ state: "detached" });
   await page.getByText("running").first().waitFor();

@@ -43,7 +43,7 @@ export async function templates({ page, open, text, done, expectRefusals }) {
   assert.match(await text(row), /walked\/small job\s+resources\.slots, resources\.priority/);
   await page.getByRole("button", { name: "New template" }).click();
   await dialog.getByLabel("Name").fill(name);
-  await dialog.getByText("There is a template walked/small job already").waitFor();
+  await dialog.getByText("Template walked/small job already exists").waitFor();
   assert(await dialog.getByRole("button", { name: "Create" }).isDisabled());
   await done("one that is there is not replaced by a new one of its name");
   await page.keyboard.press("Escape");

@@ -28,12 +28,12 @@ export async function watching({ page, open, become, text, path, done }, { searc
   assert.match(each.text, /\bdetermined\b/);
   await page.getByLabel("From", { exact: true }).fill("2001-01-01");
   await page.getByLabel("to", { exact: true }).fill("2001-01-05");
-  await page.getByText(/No experiment with a label held slots/).waitFor();
+  await page.getByText(/No labeled experiment used slots/).waitFor();
   assert.match(path(), /from=2001-01-01&to=2001-01-05/);
   await done("the address keeps the range, two tables can be taken away, and an empty range says so");
 
   await open("/det/audit");
-  await page.getByText("Who did what is shown to administrators").waitFor();
+  await page.getByText("Only administrators can view the audit log.").waitFor();
   assert.equal(await page.getByRole("link", { name: "Audit log" }).count(), 0);
   await page.evaluate((id) => fetch(`/api/v1/experiments/${id}`, { method: "PATCH", headers: { "Content-Type": "application/json" }, body: '{"notes":"watched"}' }), search.id);
   await become("admin");
@@ -53,10 +53,10 @@ export async function watching({ page, open, become, text, path, done }, { searc
   await page.goBack();
   await entries.first().waitFor();
   await page.getByLabel("From", { exact: true }).fill("2099-01-01T00:00");
-  await page.getByText("Nobody did such a thing").waitFor();
+  await page.getByText("No entries match these filters.").waitFor();
   await done("the log is searched by words, user and time, and leads to what it is about");
   await open("/det/audit");
-  await page.getByRole("checkbox", { name: /refused/ }).check();
+  await page.getByRole("checkbox", { name: /Denied/ }).check();
   await page.waitForURL(/refused=1/);
   await page.waitForFunction(() => ![...document.querySelectorAll("table[aria-label='Audit log'] tbody tr")].some((row) => row.innerText.endsWith("done")));
 

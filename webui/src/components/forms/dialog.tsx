@@ -98,7 +98,7 @@ export function Dialog(props: DialogProps) {
               Discard changes
             </button>
             <button type="button" className="primary" autoFocus onClick={() => setLeaves(false)}>
-              Go on
+              Keep editing
             </button>
           </footer>
         ) : (

@@ -76,7 +76,7 @@ export function Logs({ of, command, live }: { of: LogOf; command: string; live: 
       <Problem text={log.problem} />
       <p className="quiet row" role="status">
         <span>
-          {count(window.lines.length, "line")} here{window.moreBefore && "; scroll up for older lines"}
+          {count(window.lines.length, "line")} loaded{window.moreBefore && "; scroll up for older lines"}
           {window.moreAfter && "; scroll down for newer lines"}
         </span>
         <span>{status === "following" ? "Following." : ""}</span>

@@ -221,7 +221,7 @@ const taskColumns: readonly Column<TaskSummary>[] = [
 function Tasks({ tasks }: { tasks: readonly TaskSummary[] }) {
   return (
     <Panel title="Tasks">
-      <Table label="Tasks" rows={tasks} columns={taskColumns} rowKey={({ allocationId }) => allocationId} order="since" parameter="tasks-by" empty="Nothing runs or waits to run." />
+      <Table label="Tasks" rows={tasks} columns={taskColumns} rowKey={({ allocationId }) => allocationId} order="since" parameter="tasks-by" empty="No running or queued tasks." />
     </Panel>
   );
 }

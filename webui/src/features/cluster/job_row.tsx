@@ -64,7 +64,7 @@ export function JobRow({ job, jobs, ordered: hasOrder, dragged, onDrag, onDrop, 
       </td>
       <td>
         <span className="quiet">{job.waitingReason}</span>{" "}
-        <button type="button" className="text" aria-label={`Why does ${name} wait?`} onClick={onWhy}>
+        <button type="button" className="text" aria-label={`Why is ${name} waiting?`} onClick={onWhy}>
           Why?
         </button>
       </td>

@@ -56,7 +56,7 @@ function Jobs({ jobs, reload }: { jobs: readonly Job[]; reload: () => void }) {
   const [asked, setAsked] = useState<Job>();
   const [dragged, setDragged] = useState<string>();
   const [problem, setProblem] = useState("");
-  if (jobs.length === 0) return <p className="quiet">Nothing runs or waits to run.</p>;
+  if (jobs.length === 0) return <p className="quiet">No running or queued jobs.</p>;
   const update = (change: Change) => {
     setProblem("");
     post("/api/v1/job-queues", { body: { updates: [change] } }).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));

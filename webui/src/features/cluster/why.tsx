@@ -10,7 +10,7 @@ export function WhyDialog({ job, jobs, onClose }: { job: Job; jobs: readonly Job
   const [why] = usePolled(`why ${job.jobId}`, (signal) => get("/api/v1/job-queues/{jobId}/why", { path: { jobId: job.jobId } }, signal), 3000);
   const named = (id: string) => jobs.find(({ jobId }) => jobId === id);
   return (
-    <Dialog title={`Why does ${job.entityId} ${job.name} wait?`} action="OK" wide onAction={() => undefined} onClose={onClose}>
+    <Dialog title={`Why is ${job.entityId} ${job.name} waiting?`} action="OK" wide onAction={() => undefined} onClose={onClose}>
       <Loaded of={why} what="the reason">
         {({ explanation, scheduler, trials }) => (
           <>

@@ -60,7 +60,7 @@ function facts(task: Task): readonly (readonly [string, React.ReactNode])[] {
       ? [["Shows", of.map((view) => <Link key={`${view.page}${view.id}`} to={view}>{`${view.page} ${view.id} `}</Link>)] as const]
       : []),
     ...(task.type === "shell" && !isOver(task) ? [["In your own terminal", <code key="open">det shell open {task.id}</code>] as const] : []),
-    ...(task.waitingReason && !isOver(task) ? [["Waits", task.waitingReason] as const] : []),
+    ...(task.waitingReason && !isOver(task) ? [["Waiting", task.waitingReason] as const] : []),
     ...(isOver(task) ? [["Ended", task.exitStatus] as const] : []),
   ];
 }

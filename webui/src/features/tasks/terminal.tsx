@@ -70,6 +70,6 @@ function Whole({ task }: { task: Task }) {
 
 function whyNot(task: Task, allowed: boolean): string {
   if (!allowed) return `This shell is ${task.username}'s. Only its owner and administrators can use it.`;
-  if (isOver(task)) return `It is over: ${task.exitStatus}`;
-  return `It is not ready yet. ${task.waitingReason}`;
+  if (isOver(task)) return `The shell has ended: ${task.exitStatus}`;
+  return `The shell is not ready yet. ${task.waitingReason}`;
 }

@@ -26,7 +26,7 @@ const verdicts = (runs: readonly Run[], of: TrialEnvironments) => exactness(runs
 test("a run that goes on where it was saved, in the same environment, is exact", () => {
   const checks = exactness([run(1), run(2, went)], ranIn([exact, 1, 2]), true);
   expect(checks.map(({ holds }) => holds)).toEqual([true, true, true, true]);
-  expect(checks[0]?.text).toContain("went on after batch 80: that is where checkpoint c1 was saved");
+  expect(checks[0]?.text).toContain("resumed after batch 80, where checkpoint c1 was saved");
   expect(checks.at(-1)?.text).toContain("seed 17");
 });
 
@@ -35,17 +35,17 @@ test("another host with the same processor changes nothing, another version does
   expect(verdicts([run(1), run(2, went)], ranIn([elsewhere, 2], [exact, 1]))).toEqual([true, true, true, true]);
   const newer = { ...exact, versions: { torch: "2.12" } };
   const checks = exactness([run(1), run(2, went)], ranIn([newer, 2], [exact, 1]), true);
-  expect(checks[1]).toEqual({ holds: false, text: "The runs differ in versions.torch (2.11, then 2.12): numbers may differ from there on." });
+  expect(checks[1]).toEqual({ holds: false, text: "The runs differ in versions.torch (2.11, then 2.12). Metrics may differ from there on." });
 });
 
 test("packages are compared by name: a changed version counts, one that came may not matter, many are not all listed", () => {
   const runs = [run(1), run(2, went)];
   const before = { ...exact, packages: ["torch==1", "mine @ file:///a"] };
   const check = (packages: readonly string[]) => exactness(runs, ranIn([{ ...exact, packages }, 2], [before, 1]), true)[1];
-  expect(check(["torch==2", "mine @ file:///a"])).toEqual({ holds: false, text: "The runs differ in package torch (1, then 2): numbers may differ from there on." });
+  expect(check(["torch==2", "mine @ file:///a"])).toEqual({ holds: false, text: "The runs differ in package torch (1, then 2). Metrics may differ from there on." });
   expect(check(["torch==1", "mine @ file:///a", "flask==3"])).toEqual({
     holds: undefined,
-    text: "Packages came or went between the runs, which changes nothing unless the trial uses them: flask.",
+    text: "Packages were added or removed between the runs, which matters only if the trial uses them: flask.",
   });
   expect(check([..."abcdefgh"].map((name) => `${name}==1`))?.text).toContain("and 4 more");
 });
@@ -61,14 +61,14 @@ test("a run that goes on where nothing was saved, and switches that are off, do 
 });
 
 test("a run that found no checkpoint begins again, which is exact", () => {
-  expect(exactness([run(1), run(2)], ranIn([exact, 1, 2]), true)[0]).toEqual({ holds: true, text: "Run 2 began again at the beginning: no checkpoint had been saved." });
+  expect(exactness([run(1), run(2)], ranIn([exact, 1, 2]), true)[0]).toEqual({ holds: true, text: "Run 2 started from the beginning, because no checkpoint had been saved." });
   expect(exactness([], ranIn(), true)).toEqual([]);
 });
 
 test("the states of the generators are claimed of the loop's checkpoints only", () => {
   const last = (runs: readonly Run[], ofClass: boolean) => exactness(runs, ranIn([exact, 1, 2]), ofClass).at(-1);
-  expect(last([run(1, { checkpoints: 1 }), run(2, went)], true)?.text).toContain("are in the checkpoints");
-  expect(last([run(1), run(2)], true)).toEqual({ holds: true, text: "Every run draws from the trial's seed 17; no checkpoint was saved." });
+  expect(last([run(1, { checkpoints: 1 }), run(2, went)], true)?.text).toContain("are saved in checkpoints");
+  expect(last([run(1), run(2)], true)).toEqual({ holds: true, text: "Every run uses the trial seed 17; no checkpoint was saved." });
   expect(last([run(1, { checkpoints: 1 }), run(2, went)], false)?.holds).toBeUndefined();
 });
 

@@ -17,11 +17,11 @@ const harmless = /^(hardware\.(hostname|memory_bytes|cores|gpu_driver)|os\.(kern
 function starts(runs: readonly Run[]): Check[] {
   return runs.slice(1).map(({ run, from, saidFrom }): Check => {
     if (from !== undefined && saidFrom === from.batches)
-      return { holds: true, text: `Run ${run} says that it went on after batch ${saidFrom}: that is where checkpoint ${from.uuid} was saved.` };
-    if (saidFrom !== undefined) return { holds: false, text: `Run ${run} says that it went on after batch ${saidFrom}, where no checkpoint is known.` };
+      return { holds: true, text: `Run ${run} resumed after batch ${saidFrom}, where checkpoint ${from.uuid} was saved.` };
+    if (saidFrom !== undefined) return { holds: false, text: `Run ${run} resumed after batch ${saidFrom}, but no checkpoint of that batch is known.` };
     if (from !== undefined)
-      return { holds: undefined, text: `Run ${run} was given checkpoint ${from.uuid}, saved after batch ${from.batches}; its log does not say where it went on.` };
-    return { holds: true, text: `Run ${run} began again at the beginning: no checkpoint had been saved.` };
+      return { holds: undefined, text: `Run ${run} started from checkpoint ${from.uuid}, saved after batch ${from.batches}; its log does not show where it resumed.` };
+    return { holds: true, text: `Run ${run} started from the beginning, because no checkpoint had been saved.` };
   });
 }
 
@@ -54,26 +54,26 @@ function environments(runs: readonly Run[], of: TrialEnvironments): Check {
   const changed = different.filter((name) => !comesOrGoes(name));
   if (changed.length > 0) {
     const told = changed.map((name) => `${name} (${[...new Set(values.map((map) => map.get(name) ?? "none"))].join(", then ")})`);
-    return { holds: false, text: `The runs differ in ${some(told)}: numbers may differ from there on.` };
+    return { holds: false, text: `The runs differ in ${some(told)}. Metrics may differ from there on.` };
   }
   if (different.length > 0)
     return {
       holds: undefined,
-      text: `Packages came or went between the runs, which changes nothing unless the trial uses them: ${some(different.map((name) => name.replace("package ", "")))}.`,
+      text: `Packages were added or removed between the runs, which matters only if the trial uses them: ${some(different.map((name) => name.replace("package ", "")))}.`,
     };
-  if (silent.length > 0) return { holds: undefined, text: `What ${silent.length === 1 ? "run" : "runs"} ${silent.join(", ")} ran in is not known.` };
-  return { holds: true, text: "All runs had the same versions, processors, switches, variables and packages." };
+  if (silent.length > 0) return { holds: undefined, text: `The environment of ${silent.length === 1 ? "run" : "runs"} ${silent.join(", ")} is unknown.` };
+  return { holds: true, text: "All runs had the same versions, processors, settings, variables, and packages." };
 }
 
 function switches(of: TrialEnvironments): Check {
   const all = of.environments.map(({ environment }) => environment.switches?.deterministic_algorithms);
-  if (all.length === 0 || all.some((on) => on === undefined)) return { holds: undefined, text: "Whether PyTorch used deterministic algorithms is not known." };
-  if (all.some((on) => on !== true)) return { holds: false, text: "PyTorch's deterministic algorithms were off." };
+  if (all.length === 0 || all.some((on) => on === undefined)) return { holds: undefined, text: "It is unknown whether PyTorch used deterministic algorithms." };
+  if (all.some((on) => on !== true)) return { holds: false, text: "Deterministic algorithms of PyTorch were disabled." };
   const gpus = of.environments.some(({ environment }) => (environment.hardware?.gpus ?? []).length > 0);
   const warns = of.environments.some(({ environment }) => environment.switches?.deterministic_algorithms_warn_only === true);
   return {
     holds: true,
-    text: `PyTorch used deterministic algorithms${gpus && warns ? "; a GPU kernel that has no such form says so in the log" : ""}.`,
+    text: `PyTorch used deterministic algorithms${gpus && warns ? "; GPU kernels without a deterministic version are named in the log" : ""}.`,
   };
 }
 
@@ -85,12 +85,12 @@ export const isClass = (entrypoint: unknown): boolean =>
 function randomness(runs: readonly Run[], of: TrialEnvironments, ofClass: boolean): Check {
   const { trial } = of.seeds;
   if (!ofClass) {
-    const text = `Whether the script draws from the trial's seed ${trial}, and saves the states of its generators, is not known.`;
+    const text = `It is unknown whether the script uses the trial seed ${trial} and saves the states of its random generators.`;
     return { holds: undefined, text };
   }
   const saved = runs.some(({ checkpoints }) => checkpoints > 0);
-  const states = saved ? "the states of the generators are in the checkpoints" : "no checkpoint was saved";
-  return { holds: true, text: `Every run draws from the trial's seed ${trial}; ${states}.` };
+  const states = saved ? "the states of the random generators are saved in checkpoints" : "no checkpoint was saved";
+  return { holds: true, text: `Every run uses the trial seed ${trial}; ${states}.` };
 }
 
 /** What holds, what does not, and what is not known; `ofClass`: the loop trains it, not a script. */

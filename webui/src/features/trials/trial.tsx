@@ -109,7 +109,7 @@ function Head({ trial, experiment, reload }: TrialWithExperiment & { reload: () 
           onAction={() => killTrial(trial.id).then(reload)}
           onClose={() => setAsks(false)}
         >
-          <p>The trial stops immediately without saving. Other trials of experiment {experiment.id} go on.</p>
+          <p>The trial stops immediately without saving. Other trials of experiment {experiment.id} keep running.</p>
         </Dialog>
       )}
     </header>

@@ -66,9 +66,9 @@ function NewToken({ userId, onDone, onClose }: { userId: number; onDone: () => v
   };
   if (made !== undefined)
     return (
-      <Dialog key="made" title="The new token" action="Done" onAction={() => undefined} onClose={onClose}>
+      <Dialog key="made" title="New access token" action="Done" onAction={() => undefined} onClose={onClose}>
         <p>Copy the token now. It is not shown again.</p>
-        <pre className="code wrap" tabIndex={0} aria-label="The token">
+        <pre className="code wrap" tabIndex={0} aria-label="Access token">
           {made}
         </pre>
         <CopyButton text={made} />

@@ -73,7 +73,7 @@ export function WebhookList() {
           </span>
         ),
       },
-      { id: "type", title: "Type", value: ({ webhookType }) => webhookType, cell: ({ webhookType }) => (webhookType === "WEBHOOK_TYPE_SLACK" ? "Slack" : "generic") },
+      { id: "type", title: "Type", value: ({ webhookType }) => webhookType, cell: ({ webhookType }) => (webhookType === "WEBHOOK_TYPE_SLACK" ? "Slack" : "Generic") },
       {
         id: "fires",
         title: "Triggers",
@@ -173,7 +173,7 @@ function TestOutcome({ outcome }: { outcome: Outcome | undefined }) {
   if (outcome === "arrived")
     return (
       <span className="state good" role="status">
-        arrived
+        Delivered
       </span>
     );
   return <Problem text={outcome.problem} />;

@@ -142,7 +142,7 @@ function Head({ project, owners, reload }: Owned & { reload: () => void }) {
           onClose={() => setAsks(undefined)}
         >
           {project.numExperiments > 0 ? (
-            <p>It holds {count(project.numExperiments, "experiment")}, including archived ones. Delete them or move them to another project first.</p>
+            <p>The project holds {count(project.numExperiments, "experiment")}, including archived ones. Delete them or move them to another project first.</p>
           ) : (
             <p>The project has no experiments. Its notes are deleted too.</p>
           )}

@@ -100,7 +100,7 @@ function Head({ workspace, reload }: { workspace: Workspace; reload: () => void 
         <span>
           {count(workspace.numProjects, "project")}, {count(workspace.numExperiments, "experiment")}
         </span>
-        {immutable && <span>what nobody put anywhere is here; it cannot be changed</span>}
+        {immutable && <span>default workspace; it cannot be changed</span>}
       </p>
       <Problem text={problem} />
       {deletes && (
@@ -113,7 +113,7 @@ function Head({ workspace, reload }: { workspace: Workspace; reload: () => void 
           onClose={() => setDeletes(false)}
         >
           {workspace.numProjects > 0 ? (
-            <p>It holds {count(workspace.numProjects, "project")}. Delete them or move them to another workspace first.</p>
+            <p>The workspace holds {count(workspace.numProjects, "project")}. Delete them or move them to another workspace first.</p>
           ) : (
             <p>The workspace is empty. Its role assignments are deleted too.</p>
           )}

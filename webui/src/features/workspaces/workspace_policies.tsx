@@ -10,7 +10,7 @@ export function WorkspacePolicies({ workspace }: { workspace: Workspace }) {
   return (
     <>
       <p className="quiet">
-        Those <Link to={{ page: "cluster", tab: "policies" }}>of the cluster</Link> apply here too and take precedence.
+        <Link to={{ page: "cluster", tab: "policies" }}>Policies of the cluster</Link> apply here too and take precedence.
       </p>
       <Policies at={{ workspace: id }} where={`in workspace ${name}`} changes={may("MODIFY_WORKSPACE_CONFIG_POLICIES", { workspace: id, owners: [userId] })} />
     </>

@@ -17,7 +17,7 @@ export function GoOnDialog({ experiment, onDone, onClose }: GoOnDialogProps) {
   const searches = searcherType !== "single";
   const goOn = () => post("/api/v1/experiments/continue", { body: { id, overrideConfig: override.trim() === "" ? "{}" : override } }).then(onDone);
   return (
-    <Dialog title={`Resume experiment ${id}`} action="Go on" onAction={goOn} onClose={onClose}>
+    <Dialog title={`Resume experiment ${id}`} action="Resume" onAction={goOn} onClose={onClose}>
       <p className="quiet">
         {searches
           ? "The search resumes where it stopped. Stopped and failed trials resume from their latest checkpoints; completed trials stay as they are."
