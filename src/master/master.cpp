@@ -25,6 +25,7 @@
 #include "det/master/logs/log_ring.h"
 #include "det/master/models/registry.h"
 #include "det/master/monitoring/measurements.h"
+#include "det/master/parameters.h"
 #include "det/master/policies/policy_book.h"
 #include "det/master/pools/pool_bindings.h"
 #include "det/master/rights/access_rules.h"
@@ -111,7 +112,7 @@ class Server final : public Master {
         services_{ledger_,   *store_,   auth_,      collector_, registry_,     workspaces_, roles_,
                   policies_, bindings_, unmanaged_, webhooks_,  measurements_, liveness_,   pool_},
         limits_(options_.rate_limit),
-        router_("Determined", DET_VERSION),
+        router_("Determined", DET_VERSION, &parameter_text),
         server_(
             strand,
             [this](http::Request request) {

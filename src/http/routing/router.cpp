@@ -70,6 +70,13 @@ asio::awaitable<void> run_body(std::function<asio::awaitable<Result<void>>(Strea
   co_await writer.write(stream_error_body(outcome.error()) + "\n");
 }
 
+// Routes that differ only in a verb make their summary from it: "kill" + " an experiment".
+std::string capitalized(std::string text) {
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  return text;
+}
+
 constexpr const char* kLines = "application/x-ndjson";  // one JSON object a line
 
 json::object response_of(std::string description, json::object schema,
@@ -193,8 +200,8 @@ std::optional<Error> read_input(const WireStruct& in, const Request& request, bo
   return std::nullopt;
 }
 
-Router::Router(std::string title, std::string version)
-    : title_(std::move(title)), version_(std::move(version)) {
+Router::Router(std::string title, std::string version, ParameterText parameter_text)
+    : title_(std::move(title)), version_(std::move(version)), parameter_text_(parameter_text) {
   for (const auto* path : {"/api/v1/api.swagger.json", "/api/v1/openapi.json"})
     insert(
         Verb::Get, path, [this](Context context) { return serve_document(*this, std::move(context)); }, true);
@@ -320,11 +327,13 @@ void Router::describe(Verb verb, const std::string& path, const Doc& doc, std::v
                       std::optional<json::object> body, json::object reply, bool streams) {
   json::object operation;
   operation["operationId"] = operation_id(verb_text(verb), path);
-  operation["summary"] = doc.summary;
+  operation["summary"] = capitalized(doc.summary);
   if (!doc.tag.empty()) operation["tags"] = json::array{json::value(doc.tag)};
   json::array described;
   for (auto& parameter : parameters) {
     json::object entry{{"name", parameter.name}, {"in", parameter.in_path ? "path" : "query"}};
+    if (parameter_text_ != nullptr)
+      if (auto text = parameter_text_(path, parameter.name); !text.empty()) entry["description"] = text;
     if (parameter.in_path) entry["required"] = true;
     entry["schema"] = std::move(parameter.schema);
     described.push_back(std::move(entry));

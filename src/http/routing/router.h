@@ -23,9 +23,9 @@ BOOST_DESCRIBE_STRUCT(Empty, (), ())
 
 /// What the document says about a route beyond its types.
 struct Doc {
-  std::string summary;
+  std::string summary;  ///< In the imperative, without a period: "List the trials of an experiment".
   std::string tag;
-  std::vector<ErrorCode> errors;  ///< Besides those that every route may answer with.
+  std::vector<ErrorCode> errors;  ///< Besides those that any route can answer with.
   bool open = false;              ///< Needs no login.
   /// The member of In that is the whole request body; empty: all members that
   /// are not in the path.
@@ -130,7 +130,10 @@ class Router {
   };
   using Observer = std::function<asio::awaitable<void>(const Call& call)>;
 
-  Router(std::string title, std::string version);
+  /// The document's description of a path or query parameter of a route; empty for none.
+  using ParameterText = std::string (*)(std::string_view path, std::string_view name);
+
+  Router(std::string title, std::string version, ParameterText parameter_text = nullptr);
 
   /// Told of each answer: the verb, the route as it was added ("" for a request that none fits), the status,
   /// and how long it took until the answer, or the first of its stream, was there.
@@ -192,6 +195,7 @@ class Router {
 
   std::string title_;
   std::string version_;
+  ParameterText parameter_text_;
   asio::awaitable<Response> serve(const Entry& entry, std::shared_ptr<const Request> request,
                                   std::any& principal, std::string& about) const;
 

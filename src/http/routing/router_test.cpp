@@ -98,15 +98,17 @@ asio::awaitable<Result<std::any>> authenticate(const Request& request) {
 }
 
 Router make_router() {
-  Router router("test", "1");
+  Router router("test", "1", [](std::string_view path, std::string_view name) {
+    return name == "trialId" ? fmt::format("The trial of {}.", path) : std::string();
+  });
   router.authenticate(authenticate);
   router.add<GetMetrics, Metrics>(Verb::Get, "/api/v1/trials/{trialId}/metrics", get_metrics,
-                                  Doc{"The metrics of a trial", "Trials", {ErrorCode::NotFound}});
+                                  Doc{"list the metrics of a trial", "Trials", {ErrorCode::NotFound}});
   router.add<Rename, Rename>(Verb::Patch, "/api/v1/experiments/{experimentId}", rename,
-                             Doc{"Renames", "Experiments"});
+                             Doc{"Rename an experiment", "Experiments"});
   router.add<PutConfig, PutConfig>(Verb::Put, "/api/v1/templates/{name}", put_config,
-                                   Doc{"Replaces", "Templates", {}, false, "config"});
-  router.add_stream<Count, Count>(Verb::Get, "/api/v1/count", count, Doc{"Counts", "Test", {}, true});
+                                   Doc{"Replace a template", "Templates", {}, false, "config"});
+  router.add_stream<Count, Count>(Verb::Get, "/api/v1/count", count, Doc{"Count up", "Test", {}, true});
   return router;
 }
 

@@ -80,8 +80,7 @@ asio::awaitable<Result<Empty>> put(Services& s, Context context, ClusterMessageP
     message.end_time = message.start_time + *seconds * kSecond;
   }
   if (message.end_time && *message.end_time < message.start_time)
-    co_return invalid_argument(
-        "the end of the message is not after its start; give a later end or a longer duration");
+    co_return invalid_argument("the message ends before it starts; give a later end or a longer duration");
   auto text = json::serialize(json::to_json(message));
   co_await keep(s, std::move(text));
   co_return Empty{};

@@ -427,7 +427,9 @@ void add_experiment_routes(http::Router& router, Services& s) {
           if (!experiment) co_return tl::unexpected(experiment.error());
           co_return LabelReply{experiment->labels};
         },
-        Doc{.summary = put ? "Add a label" : "Remove a label", .tag = tag, .errors = {ErrorCode::NotFound}});
+        Doc{.summary = put ? "Add a label to an experiment" : "Remove a label from an experiment",
+            .tag = tag,
+            .errors = {ErrorCode::NotFound}});
   router.add<ById, ModelDefinitionReply>(
       Verb::Get, "/api/v1/experiments/{id}/model_def",
       [&s](Context, ById q) -> asio::awaitable<Result<ModelDefinitionReply>> {

@@ -175,7 +175,7 @@ void add_token_routes(http::Router& router, Services& s) {
   router.add<TokenPatchRequest, TokenPatchReply>(
       Verb::Patch, "/api/v1/tokens/{tokenId}",
       [&s](Context c, TokenPatchRequest r) { return patch(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Describe or revoke an access token",
+      Doc{.summary = "Change the description of an access token, or revoke it",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
 }

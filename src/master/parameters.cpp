@@ -1,0 +1,162 @@
+#include "det/master/parameters.h"
+
+#include <algorithm>
+
+namespace det::master {
+namespace {
+
+struct InSomeRoutes {
+  std::string_view path_begin, name, text;
+};
+// The first that fits counts.
+constexpr InSomeRoutes kInSomeRoutes[] = {
+    {"/api/v1/experiments/", "id", "The id of the experiment."},
+    {"/api/v1/trials/", "id", "The id of the trial."},
+    {"/api/v1/projects/", "id", "The id of the project."},
+    {"/api/v1/workspaces/", "id", "The id of the workspace."},
+    {"/api/v1/webhooks/", "id", "The id of the webhook."},
+    {"/api/v1/models", "id", "Only the model with this id."},
+    {"/api/v1/projects/key/", "key", "The key of the project."},
+    {"/api/v1/projects/", "key", "The metadata key; a dot separates the levels."},
+    {"/api/v1/audit", "username", "Only the actions of this user."},
+    {"/api/v1/tokens", "username", "Only the tokens of this user."},
+    {"/api/v1/audit", "after", "Only entries from this time on."},
+    {"/api/v1/audit", "before", "Only entries before this time."},
+    {"/api/v1/audit", "beforeId", "Only entries with a smaller id, to page to older ones."},
+    {"/api/v1/audit", "limit", "The most entries to return; 0 for 100."},
+    {"/api/v1/master/logs", "offset", "The index of the first line; a negative one counts from the end."},
+    {"/api/v1/master/logs", "limit", "The most lines to return; 0 for no limit."},
+    {"/api/v1/roles/", "name", "Only users and groups whose names contain this text."},
+    {"/api/v1/experiment/labels", "projectId", "Only the labels of this project; 0 for all projects."},
+    {"/api/v1/experiments", "projectId", "Only the experiments of this project; 0 for all projects."},
+    {"/api/v1/model/labels", "workspaceId", "Only the labels of this workspace; 0 for all workspaces."},
+    {"/api/v1/commands", "workspaceId", "Only the commands of this workspace; 0 for all workspaces."},
+    {"/api/v1/notebooks", "workspaceId", "Only the notebooks of this workspace; 0 for all workspaces."},
+    {"/api/v1/shells", "workspaceId", "Only the shells of this workspace; 0 for all workspaces."},
+    {"/api/v1/tensorboards", "workspaceId", "Only the TensorBoards of this workspace; 0 for all workspaces."},
+    {"/api/v1/trials/{trialId}/workloads", "filter",
+     "FILTER_OPTION_TRAINING, FILTER_OPTION_VALIDATION, FILTER_OPTION_CHECKPOINT or "
+     "FILTER_OPTION_CHECKPOINT_OR_VALIDATION; empty for all."},
+};
+
+struct InAllRoutes {
+  std::string_view name, text;
+};
+constexpr InAllRoutes kInAllRoutes[] = {
+    {"active", "Only active users (true), or only deactivated ones (false)."},
+    {"admin", "Only administrators (true), or only other users (false)."},
+    {"afterId", "Only log lines with a larger id; 0 for no bound."},
+    {"agentId", "The id of the agent."},
+    {"agentIds", "Only log lines from these agents."},
+    {"allocationId", "The id of the allocation."},
+    {"archived", "Only archived entries (true), or only others (false)."},
+    {"batchesMargin", "How far from batchesProcessed a report can be, in batches."},
+    {"batchesProcessed", "The number of batches at which to read the metric."},
+    {"beforeId", "Only log lines with a smaller id; 0 for no bound."},
+    {"checkpointUuid", "The UUID of the checkpoint."},
+    {"containerIds", "Only log lines from these containers."},
+    {"description", "Only entries whose description contains this text."},
+    {"drain", "Has no effect here."},
+    {"enableRegex", "Whether searchText is a regular expression."},
+    {"endBatches", "The last number of batches to include; 0 for no bound."},
+    {"endDate", "The last day or month, such as 2026-11-22."},
+    {"excludeSlots", "Whether to leave out the slots of each agent."},
+    {"experimentId", "The id of the experiment."},
+    {"experimentIdFilterGt", "Only experiments with a larger id."},
+    {"experimentIdFilterGte", "Only experiments with this id or a larger one."},
+    {"experimentIdFilterIncl", "Only experiments with one of these ids."},
+    {"experimentIdFilterLt", "Only experiments with a smaller id."},
+    {"experimentIdFilterLte", "Only experiments with this id or a smaller one."},
+    {"experimentIdFilterNotIn", "Only experiments with none of these ids."},
+    {"externalExperimentId", "The external id of the unmanaged experiment."},
+    {"externalTrialId", "The external id of the unmanaged trial."},
+    {"follow", "Whether to wait for more until the source ends."},
+    {"group", "The metric group, such as training or validation."},
+    {"groupId", "The id of the group."},
+    {"ids", "The ids of the experiments."},
+    {"includeBatchMetrics", "Whether to include the metrics of single batches."},
+    {"jobId", "The id of the job, the experiment or the task."},
+    {"known", "How many operations the caller knows; the call waits for more than these."},
+    {"label", "The label."},
+    {"labels", "Only entries with all of these labels."},
+    {"labelsAgentId", "Only the series of this agent."},
+    {"labelsGpuUuid", "Only the series of the GPU with this UUID."},
+    {"labelsMetricType", "Only series of this type."},
+    {"labelsName", "Only series with this name."},
+    {"levels", "Only log lines with one of these levels, such as LOG_LEVEL_INFO."},
+    {"limit", "The most entries to return; 0 for the default."},
+    {"maxDatapoints", "The most points to return for each series; 0 for the default."},
+    {"maxTrials", "The most trials to return; 0 for 25."},
+    {"metricGroup", "Only metrics of this group."},
+    {"metricIds", "The metrics as group.name, such as validation.loss."},
+    {"metricName", "The name of the metric."},
+    {"metricNames", "The names of the metrics; empty for all."},
+    {"metricType", "METRIC_TYPE_TRAINING or METRIC_TYPE_VALIDATION; the older form of group."},
+    {"metrics", "The validation metrics, each as name, name:min or name:max."},
+    {"modelName", "The name or the id of the model."},
+    {"modelVersionNum", "The number of the version; 0 and -1 mean the latest."},
+    {"name", "Only entries whose name contains this text, in upper or lower case."},
+    {"nameCaseSensitive", "Only entries whose name contains this text with the same case."},
+    {"offset", "How many entries to skip; a negative number counts from the end."},
+    {"omitConfig", "Whether to leave out the configuration of each experiment."},
+    {"orPreempted", "Whether to return also when the trial is to be preempted or killed."},
+    {"orderBy", "ORDER_BY_ASC or ORDER_BY_DESC."},
+    {"period", "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY or _MONTHLY."},
+    {"periodSeconds", "Seconds between two replies of the stream; 0 for a single reply."},
+    {"pinned", "Only workspaces that the caller pinned (true), or only others (false)."},
+    {"preemption", "The number of the preemption, from the reply of signals/preemption."},
+    {"projectId", "The id of the project."},
+    {"rankIds", "Only log lines from these ranks."},
+    {"refused", "Only calls that were refused."},
+    {"resourcePool", "The name of the resource pool; empty for all."},
+    {"resourcePoolName", "The name of the resource pool."},
+    {"resourcePools", "Only these resource pools; empty for all."},
+    {"resourcesId", "The id of the resources, from the environment of the process."},
+    {"runId", "The id of the run: that of its trial."},
+    {"search", "Words that must all occur in the name, description, labels or user name, or be the id."},
+    {"searchText", "Only log lines that contain this text."},
+    {"showInactive", "Whether to include revoked and expired tokens."},
+    {"slotId", "The number of the slot on its agent."},
+    {"sortBy", "The field to sort by, such as SORT_BY_START_TIME."},
+    {"sortByAttr", "The attribute to sort by, such as SORT_BY_BATCH_NUMBER."},
+    {"sortByMetric", "The validation metric to sort by, instead of sortByAttr."},
+    {"sources", "Only log lines from these sources."},
+    {"startBatches", "The first number of batches to include."},
+    {"startDate", "The first day or month, such as 2026-11-22."},
+    {"states", "Only entries in one of these states, such as STATE_RUNNING."},
+    {"stdtypes", "Only log lines from these streams: stdout or stderr."},
+    {"strict", "Whether to answer 410 Gone once the allocation is over, instead of asking to preempt."},
+    {"tableType", "TABLE_TYPE_EXPERIMENT or TABLE_TYPE_RUN."},
+    {"taskId", "The id of the task."},
+    {"templateName", "The name of the template."},
+    {"text", "Only entries whose call, path or object contains this text."},
+    {"timeoutSeconds", "The most seconds to wait before the call returns without news."},
+    {"timestampAfter", "Only entries after this time."},
+    {"timestampBefore", "Only entries before this time."},
+    {"tokenId", "The id of the access token."},
+    {"tokenIds", "Only the tokens with these ids."},
+    {"trialId", "The id of the trial."},
+    {"trialIds", "The ids of the trials."},
+    {"trialSourceInfoType",
+     "TRIAL_SOURCE_INFO_TYPE_INFERENCE or TRIAL_SOURCE_INFO_TYPE_FINE_TUNING; empty for both."},
+    {"userId", "The id of the user."},
+    {"userIds", "Only the entries of users with these ids."},
+    {"username", "The name of the user."},
+    {"users", "Only the entries of users with these names."},
+    {"uuid", "The UUID of the checkpoint."},
+    {"workloadType", "EXPERIMENT, or NTSC for all other tasks."},
+    {"workspaceId", "The id of the workspace."},
+    {"workspaceIds", "Only the models of the workspaces with these ids."},
+    {"workspaceNames", "Only the models of the workspaces with these names."},
+};
+
+}  // namespace
+
+std::string parameter_text(std::string_view path, std::string_view name) {
+  for (const auto& one : kInSomeRoutes)
+    if (one.name == name && path.starts_with(one.path_begin)) return std::string(one.text);
+  const auto* found = std::ranges::find(kInAllRoutes, name, &InAllRoutes::name);
+  return found == std::end(kInAllRoutes) ? std::string() : std::string(found->text);
+}
+
+}  // namespace det::master
