@@ -9,13 +9,12 @@
 #include "det/access/permission.h"
 #include "det/access/role.h"
 
-/// Who may do what. Everything that matters comes in as an argument, so that every decision is a row of a
-/// table in a test.
+/// Decides who can do what. All inputs are arguments, so each decision is a row of a table in a test.
 namespace det::access {
 
 /// Whether roles are enforced.
 enum class Mode {
-  Basic,  ///< everybody sees and edits all; what cannot be undone is for the owner and administrators
+  Basic,  ///< all users view and edit everything; only owners and administrators do what cannot be undone
   Rbac,   ///< only what a role grants
 };
 

@@ -9,8 +9,8 @@
 
 namespace det::access {
 
-/// How much each caller may ask for in a time: a bucket for everyone, which a call fills by its cost and time
-/// empties. Pure: it is told the time.
+/// A request limit for each caller: a bucket that each call fills by its cost and that empties over time.
+/// Pure: the time is an argument.
 class RateLimit {
  public:
   struct Limits {

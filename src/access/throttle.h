@@ -8,9 +8,9 @@
 
 namespace det::access {
 
-/// How long who failed to log in has to wait before the next attempt: nothing for the first failures, then a
-/// second, doubled with each further one, up to `longest`. Counted per user and address, so that nobody can
-/// lock another out from elsewhere, and per address, so that nobody tries many names.
+/// How long to wait after failed logins before the next attempt: nothing after the first failures, then one
+/// second, doubled with each further one up to `longest`. Failures are counted per user and address, so that
+/// no one can lock out another user from elsewhere, and per address, so that no one can try many names.
 ///
 /// Memory is bounded: what is forgotten first is what nobody waits for any more.
 class Throttle {

@@ -24,8 +24,8 @@ struct Costs {
   double start_seconds = 3;        ///< from its slots to its first batch, at each start
   double validation_seconds = 1;
   double checkpoint_seconds = 1;  ///< before it gives its slots back
-  /// Results as trials had them before, each ascending by batches: the simulated ones get them in turn.
-  /// Empty: every trial has one result, drawn from the seed, wherever it validates.
+  /// Curves of results from earlier trials, each ascending by batches; the simulated trials use them in turn.
+  /// Empty: each trial has one constant result, drawn from the seed.
   std::vector<std::vector<Point>> curves{};
 };
 BOOST_DESCRIBE_STRUCT(Costs, (), (seconds_per_batch, start_seconds, validation_seconds, checkpoint_seconds))
@@ -89,7 +89,7 @@ struct Forecast {
 BOOST_DESCRIBE_STRUCT(Forecast, (), (experiments, slots, end, slot_seconds, usage, events))
 
 constexpr std::size_t kMoments = 60;
-/// More than this is refused rather than awaited.
+/// The most events of a simulation; a longer one is refused.
 constexpr std::int64_t kEventsMax = 1'000'000;
 
 /// InvalidArgument: costs that make no sense, no machines, a search that cannot be foreseen (custom).

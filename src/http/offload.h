@@ -10,11 +10,13 @@
 
 namespace det::http {
 
-/// Runs blocking work on a thread of the pool; who waits goes on where it was, with what the work threw if it
-/// threw. It goes on when the work is done, also when it was cancelled meanwhile: nobody could stop the work.
+/// Runs blocking work on a thread of the pool. The caller resumes on its own executor when the work is done,
+/// with the exception that the work threw, if any. A cancelled caller also waits for the end, because the
+/// work cannot be stopped.
 boost::asio::awaitable<void> run_on(boost::asio::thread_pool& pool, std::function<void()> work);
 
-/// The same for work that has an answer. What it captures lives on with it, also where nobody waits any more.
+/// The same for work with a result. Its captures live as long as the work, even if no one waits for it any
+/// more.
 /// Name `work` before the call: g++ 12 destroys a temporary closure in a co_await expression twice.
 template <class F>
 boost::asio::awaitable<std::invoke_result_t<F&>> offload(boost::asio::thread_pool& pool, F work) {

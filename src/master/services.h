@@ -71,14 +71,14 @@ asio::awaitable<std::invoke_result_t<F&>> offload(Services& s, F work) {
   return http::offload(s.pool, std::move(work));
 }
 
-/// Whether the caller speaks TLS, with us or with a program in front of us, which says so. Who makes that up
-/// deceives only himself.
+/// Whether the caller uses TLS, with the master or with a reverse proxy that says so. A caller that lies
+/// about it deceives only itself.
 inline bool is_encrypted(const Services& s, const http::Request& request) {
   const auto* scheme = request.headers.find("X-Forwarded-Proto");
   return s.https || (scheme != nullptr && *scheme == "https");
 }
 
-/// Until when a long poll may wait: the caller's wish, at most a minute and a half.
+/// The deadline of a long poll: as the caller asks, at most 90 seconds from now.
 /// Time on a clock that no one sets; for `Liveness`.
 inline Time steady_time() {
   return {std::chrono::duration_cast<std::chrono::microseconds>(
@@ -96,22 +96,21 @@ inline std::chrono::milliseconds until(std::chrono::steady_clock::time_point dea
   return std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(left));
 }
 
-/// Who acts: the user, or for the processes of a live allocation the owner of its experiment.
+/// The user for whom a call acts: the caller, or the owner of the experiment for the processes of a live
+/// allocation.
 Result<UserPrincipal> require_actor(Services& s, const std::any& principal);
 
-/// Deletes the logs that are kept no longer; how many lines those are. They are gone for readers when it
-/// returns.
+/// Deletes the expired logs and returns their number of lines. Readers no longer see them when it returns.
 asio::awaitable<std::int64_t> clean_logs(Services& s);
 
-/// A configuration of which only the search is asked, with the master's defaults below it; all problems at
-/// once. It may go without an entrypoint, since nothing runs.
+/// Resolves a configuration, above the master's defaults, of which only the search is used; reports all
+/// problems at once. It needs no entrypoint, because nothing runs.
 Result<config::Resolved> resolve_search(Services& s, const std::string& yaml);
 
-/// The live allocation that speaks, checked to be of the trial that it speaks for.
+/// The live allocation that makes the call, checked to belong to the trial that it reports for.
 Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, TrialId trial);
 
-/// Who reports for a trial: the processes of its live allocation, or, where it runs outside the cluster, a
-/// user.
+/// The reporter of a trial: the processes of its live allocation, or a user if the trial is unmanaged.
 struct Reporter {
   std::int64_t run_id = 0;
   std::string allocation_id;  ///< empty: outside the cluster

@@ -10,16 +10,16 @@ namespace det::store {
 
 class Connection;
 
-/// A checkpoint that an allocation said it would save, and has not reported: there may be nothing of it in
-/// storage, half of it, or all.
+/// A checkpoint that an allocation announced but has not reported: none, some or all of its files may be in
+/// storage.
 struct BegunCheckpointRecord {
   std::string uuid;
   ExperimentId experiment_id;
   std::string allocation_id;
 };
 
-/// Nothing where a checkpoint of that uuid was reported, whatever became of it, or was begun already. A
-/// PutCheckpoint ends it, and so does the end of its experiment.
+/// Has no effect if a checkpoint with that uuid was reported or begun before, even if it was deleted since.
+/// PutCheckpoint removes the row, and so does deleting the experiment.
 struct BeginCheckpoint {
   BegunCheckpointRecord record;
 };

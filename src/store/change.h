@@ -101,8 +101,8 @@ struct Snapshot {
 struct AppendEvent {
   Event event;
 };
-/// Bounds replay: events that neither this snapshot nor the one before it needs leave the disk little by
-/// little, as new ones come.
+/// Bounds replay: events that neither this snapshot nor the one before it needs are deleted in small steps as
+/// new ones arrive.
 struct SaveSnapshot {
   Snapshot snapshot;
 };
@@ -132,9 +132,9 @@ struct AddMetrics {
   MetricRecord record;
   std::function<void(const Error&)> refused = nullptr;
 };
-/// A new run of the trial starts: what earlier runs report from now on is refused. What they reported beyond
-/// `batches` vanishes from all reads (it is archived). Nothing: where the run starts is not known, and what
-/// vanishes is, group by group, what lies beyond a report of its own.
+/// A new run of the trial starts: later reports of earlier runs are refused. Their reports beyond `batches`
+/// are archived and no longer read. Without `batches` it is not known where the run starts; then, group by
+/// group, the reports beyond each report of the new run are archived.
 struct RewindTrial {
   TrialId trial;
   std::int64_t run_id = 0;

@@ -19,8 +19,8 @@ struct SetLogRetention {
   int days = -1;
 };
 
-/// Removes what the logs of these tasks hold now. It is invisible at once and removed bit by bit; what comes
-/// later stays.
+/// Removes the present lines from the logs of these tasks. They are invisible at once and deleted in small
+/// steps; later lines are kept.
 struct DropLogs {
   std::vector<std::string> task_ids;
 };

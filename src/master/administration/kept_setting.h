@@ -8,7 +8,8 @@
 
 namespace det::master {
 
-/// What the store keeps under a key as JSON; nothing where it is not there, or is no such thing.
+/// A setting that the store keeps as JSON under a key; nothing if there is none or it does not have the type
+/// T.
 template <class T>
 std::optional<T> kept_setting(store::Store& store, const std::string& key) {
   const auto text = store.setting(key);

@@ -4,7 +4,7 @@
 
 namespace det::master {
 
-/// What a map of the master's configuration has under a name, taken out of it; null where there is nothing.
+/// Removes a member from a map of the master's configuration and returns it; null if there is none.
 inline json::value take(json::object& from, std::string_view name) {
   const auto found = from.find(name);
   if (found == from.end()) return nullptr;

@@ -6,11 +6,11 @@
 
 namespace det::master {
 
-/// "SCHEDULER_TYPE_FAIR_SHARE". The API has no name for first in, first out: it is the policy by priority
-/// for those who know only that.
+/// The API's name of a policy, such as "SCHEDULER_TYPE_FAIR_SHARE". It has none for first in, first out,
+/// which is shown as the priority policy.
 std::string scheduler_type(scheduler::Policy policy);
 
-/// The administrators' message, if one is to be shown now; else null.
+/// The cluster message if it is to be shown now, else null.
 asio::awaitable<json::value> cluster_message_now(Services& s);
 
 }  // namespace det::master

@@ -19,18 +19,19 @@ namespace det::master {
 
 /// Deletes checkpoints that the policy no longer keeps, and deleted experiments.
 ///
-/// It works when an experiment is over, so that what a running or restorable trial may need
-/// is never touched. Files first, then the row: after a crash the same work is found again
-/// and done again, which is harmless (I-7).
+/// It runs when an experiment has ended, so it never touches what a running or restorable trial may need.
+/// Files are deleted before rows: after a crash the same work is found and done again, which is harmless
+/// (I-7).
 ///
-/// A checkpoint that a model version names, that a live experiment needs or that is held is never
-/// deleted: that is looked at on the strand right before its files go, and whoever begins to need one
-/// holds it first and then looks whether it is still there.
+/// It never deletes a checkpoint that a model version names, a live experiment needs or a Hold protects. This
+/// is checked on the strand right before the files are deleted. Code that starts to need a checkpoint makes a
+/// Hold first and then checks that the checkpoint still exists.
 ///
-/// What was begun and never reported goes with it: a process that was killed while it saved could not.
+/// It also deletes checkpoints that were begun and never reported, because the process was killed while
+/// saving.
 ///
-/// Where deletions can be taken back, only rows say at first that a checkpoint is deleted; its files go
-/// when the time is over, and their row last.
+/// If deletions can be undone, a deletion first changes rows only; the files are deleted when the time for
+/// undoing is over, and the row of the deletion last.
 class Collector {
  public:
   Collector(asio::any_io_executor strand, Ledger& ledger, store::Store& store, const Registry& registry,
@@ -42,40 +43,41 @@ class Collector {
   asio::awaitable<Result<void>> remove_tensorboard_files(experiment::ExperimentRecord record);
   /// Deletes all checkpoints of the experiment and its event files, then its rows.
   void delete_experiment(experiment::ExperimentRecord record);
-  /// Whether it works on that, or is about to: `delete_experiment` was called, or `announce_deletion`.
+  /// Whether the experiment is being deleted: `delete_experiment` or `announce_deletion` was called.
   bool deletes(ExperimentId id) const { return to_delete_.contains(id); }
   void announce_deletion(ExperimentId id) { to_delete_.insert(id); }
   enum class Needed { Skip, Refuse };
-  /// When files go: AsConfigured leaves them for as long as `keep_deleted` says.
+  /// When files are deleted: AsConfigured keeps them for the time set by `keep_deleted`.
   enum class Files { AsConfigured, Now };
-  /// Deletes these checkpoints: files, then rows. Those that are needed stay; with Refuse the first of
-  /// them is an error and ends the work.
+  /// Deletes these checkpoints: files, then rows. Needed ones are skipped or, with Refuse, the first of them
+  /// is an error that ends the work.
   asio::awaitable<Result<void>> remove(std::vector<experiment::CheckpointRecord> checkpoints, Needed needed,
                                        Files files = Files::AsConfigured);
 
-  /// For how long what is deleted can be brought back; 0: not at all.
+  /// How long a deletion can be undone; 0: not at all.
   void keep_deleted(std::int64_t seconds) { undo_seconds_ = seconds; }
-  /// Until when what is deleted now can be brought back; nothing: it cannot.
+  /// Until when a deletion made now can be undone; nothing if it cannot.
   std::optional<Time> can_undo_until() const {
     return undo_seconds_ > 0 ? std::optional(undo_until()) : std::nullopt;
   }
-  /// Makes a deleted checkpoint what it was. FailedPrecondition says why that is not possible.
+  /// Restores a deleted checkpoint. FailedPrecondition says why that is not possible.
   asio::awaitable<Result<void>> bring_back(std::string uuid);
-  /// Deletes the files of what nobody brought back in time; returns at once.
+  /// Deletes the files of deletions that can no longer be undone; returns at once.
   void finish_deletions();
-  /// Deletes those of its files whose names match one of the globs, and remembers what is left. Without globs
-  /// it only looks what is there.
+  /// Deletes the files of the checkpoint that match a glob, and stores which files are left. Without globs it
+  /// only lists the files.
   asio::awaitable<Result<void>> remove_files(experiment::CheckpointRecord checkpoint,
                                              std::vector<std::string> globs);
-  /// Why the checkpoint may not be deleted now, in words for a sentence: "version 2 of model 'x'".
+  /// Why the checkpoint cannot be deleted now, to follow "it is": "version 2 of model 'x'". Nothing if it
+  /// can.
   std::optional<std::string> need_of(const std::string& uuid) const;
-  /// Somebody else who may need one; answers as `need_of` does.
+  /// Sets another source of needs, which answers as `need_of` does.
   using Need = std::function<std::optional<std::string>(const std::string&)>;
   void also_needed(Need need) { also_needed_ = std::move(need); }
-  /// Checkpoints that others need: live experiments, to go on or to start from, and models.
+  /// The checkpoints that live experiments (to resume or to start from) and models need.
   std::set<std::string> needed() const;
 
-  /// Keeps a checkpoint for as long as the object lives. Null: it is being deleted at this moment.
+  /// Protects a checkpoint from deletion for as long as the object lives. Null: it is already being deleted.
   class Hold;
   std::shared_ptr<Hold> hold(const std::string& uuid);
   /// Returns once the cluster has forgotten the finished experiment.
@@ -85,7 +87,8 @@ class Collector {
   asio::awaitable<void> collect_now(ExperimentId id);
   asio::awaitable<void> delete_now(experiment::ExperimentRecord record);
   asio::awaitable<void> finish_deletions_now();
-  /// Deletes what trials of the experiment began to save and never reported. Requires: none of them runs.
+  /// Deletes checkpoints that trials of the experiment began and never reported. Requires: none of the trials
+  /// runs.
   asio::awaitable<Result<void>> remove_begun(ExperimentId id);
   Time undo_until() const { return ledger_.now() + undo_seconds_ * kSecond; }
 
@@ -115,7 +118,7 @@ class Collector::Hold {
   const std::string uuid_;
 };
 
-/// The checkpoints of an experiment that its policy (checkpoint_storage.save_*) lets go.
+/// The checkpoints of an experiment that its policy (checkpoint_storage.save_*) does not keep.
 /// Reads the store; `pinned` are kept whatever the policy says.
 std::vector<experiment::CheckpointRecord> collectable(store::Store& store,
                                                       const experiment::ExperimentRecord& record,

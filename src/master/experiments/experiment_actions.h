@@ -2,16 +2,16 @@
 
 #include "det/master/services.h"
 
-/// What is done to one experiment at a call, also for calls that do it to many.
+/// Actions on one experiment, also used by the calls that act on many.
 namespace det::master {
 
 asio::awaitable<Result<http::Empty>> command_experiment(Services& s, http::Context context, ExperimentId id,
                                                         cluster::Verb verb);
 asio::awaitable<Result<http::Empty>> archive_experiment(Services& s, http::Context context, ExperimentId id,
                                                         bool archived);
-/// Returns once it is marked; files and rows go after that.
+/// Returns once the experiment is marked for deletion; its files and rows are deleted after that.
 asio::awaitable<Result<http::Empty>> delete_experiment(Services& s, http::Context context, ExperimentId id);
-/// The same for whoever was found to be allowed to.
+/// The same for a caller whose permission was already checked.
 asio::awaitable<Result<http::Empty>> begin_deletion(Services& s, ExperimentId id);
 asio::awaitable<Result<http::Empty>> move_experiment(Services& s, http::Context context, ExperimentId id,
                                                      store::ProjectId project);

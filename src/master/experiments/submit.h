@@ -40,16 +40,16 @@ struct SubmitReply {
 };
 BOOST_DESCRIBE_STRUCT(SubmitReply, (), (experiment, config, warnings, launch_reason, config_warnings))
 
-/// Where the experiment shall be: where the request says, else its configuration, else where its parent is.
-/// PermissionDenied where the caller may not.
+/// The project of the new experiment: the one that the request names, else its configuration, else its
+/// parent's. PermissionDenied if the caller cannot create experiments there.
 asio::awaitable<Result<store::ProjectId>> project_of(Services& s, const std::any& principal,
                                                      const SubmitRequest& request,
                                                      const config::Place& place);
 /// What the request says of its git working directory.
 Result<json::object> git_of(const SubmitRequest& request);
 
-/// An experiment whose processes run outside the cluster: its configuration needs no entrypoint, and its
-/// searcher is only described by it.
+/// Submits an unmanaged experiment, whose processes run outside the cluster: its configuration needs no
+/// entrypoint, and its searcher is only a description.
 asio::awaitable<Result<SubmitReply>> create_unmanaged(Services& s, http::Context context,
                                                       SubmitRequest request);
 

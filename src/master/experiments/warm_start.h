@@ -10,11 +10,11 @@
 
 namespace det::master {
 
-/// Keeps a checkpoint for a trial that is about to be created and starts from it: what holds it until the
-/// trial does. `storage`: where the trial will look for it.
+/// Protects the checkpoint from which a new trial starts until the trial itself protects it. `storage`: where
+/// the trial will look for it.
 ///
-/// InvalidArgument: there is no such checkpoint, it was deleted, in part too, or it is kept where the trial
-/// would not find it. Whether the caller may read it is asked by `may`.
+/// InvalidArgument: there is no such checkpoint, all or part of it was deleted, or it is stored where the
+/// trial would not find it. The caller's permission is checked by `may`.
 asio::awaitable<Result<std::shared_ptr<Collector::Hold>>> hold_source(Services& s,
                                                                       config::CheckpointStorage storage,
                                                                       std::string uuid);

@@ -56,8 +56,9 @@ class Auth {
   void load();
 
   std::string task_token(const std::string& allocation_id) const;
-  /// With it the processes of an allocation act as the user whom it belongs to, as long as it lives: what the
-  /// user may, but not what administrators may, and nothing that outlives it (passwords, tokens).
+  /// The token with which the processes of an allocation act for its owner while it lives: with the owner's
+  /// permissions, but not those of administrators, and without anything that outlasts the allocation
+  /// (passwords, tokens).
   std::string owner_token(const std::string& allocation_id) const;
   asio::awaitable<Result<std::any>> authenticate(const http::Request& request);
 
@@ -78,19 +79,19 @@ class Auth {
     std::string token;  ///< shown this once; only its hash is kept
   };
   asio::awaitable<AccessToken> create_access_token(UserId user, std::string description, Time expires);
-  /// Requires: it exists. What is revoked stays so, and logs nobody in any more.
+  /// Requires: the token exists. A revoked token stays revoked and no longer logs anyone in.
   asio::awaitable<store::AccessTokenRecord> change_access_token(store::AccessTokenId id,
                                                                 std::optional<std::string> description,
                                                                 bool revoke);
 
   const std::map<UserId, store::UserRecord>& users() const { return users_; }
   const store::UserRecord* user(const std::string& username) const;
-  /// InvalidArgument: no user can be called that, or another than `own` is.
+  /// InvalidArgument: the name is not valid, or a user other than `own` has it.
   Result<void> check_name(const std::string& name, UserId own) const;
   /// `record` gets its id.
   asio::awaitable<Result<store::UserRecord>> create_user(store::UserRecord record, std::string password,
                                                          bool is_hashed);
-  /// A new password ends the user's log-ins, but for the one with that hash; so does the end of being active.
+  /// A new password ends the user's sessions except the one with that hash; so does deactivating the user.
   asio::awaitable<Result<store::UserRecord>> change_user(store::UserRecord record,
                                                          std::optional<std::string> password, bool is_hashed,
                                                          std::string kept_session = "");
@@ -113,12 +114,12 @@ class Auth {
 /// "user 2", "allocation 1.….1" or "agent", as events remember it.
 std::string principal_name(const std::any& principal);
 
-/// What the call needs, or an error that says who is missing.
+/// The principal that the call requires, or an error that says who can make it.
 Result<UserPrincipal> require_user(const std::any& principal);
-/// A user who is there in person: a task that acts as its owner is not.
+/// A user who logged in; a task that acts for its owner is refused.
 Result<UserPrincipal> require_person(const std::any& principal);
 Result<UserPrincipal> require_admin(const std::any& principal);
-/// The live allocation that speaks. Gone when it is over; PermissionDenied for anyone else.
+/// The live allocation that makes the call. Gone if it is over; PermissionDenied for any other caller.
 Result<std::string> require_task(const std::any& principal);
 Result<void> require_agent(const std::any& principal);
 

@@ -8,16 +8,16 @@
 
 namespace det::master {
 
-/// What a call counts: 1, or more where it costs the master more than most.
+/// The cost of a call: 1, or more for calls that are expensive for the master.
 double cost_of(const std::string& operation);
 
-/// How much each user may ask for in a time. Agents and the processes of tasks are not counted: they pace
-/// themselves, and what they say must arrive.
+/// The request limit of each user. Agents and the processes of tasks are not limited: they pace themselves,
+/// and their reports must arrive.
 class RequestLimits {
  public:
   explicit RequestLimits(const access::RateLimit::Limits& limits) : rates_(limits) {}
 
-  /// ResourceExhausted says when to try again.
+  /// ResourceExhausted says when to retry.
   Result<void> admit(const std::any& principal, const std::string& operation, Time now);
 
  private:

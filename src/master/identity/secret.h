@@ -19,7 +19,7 @@ inline std::string hex(std::span<const unsigned char> bytes) {
   return text;
 }
 
-/// What tells the text from every other, as 64 digits.
+/// The SHA-256 of the text, as 64 hexadecimal digits.
 inline std::string digest(std::string_view text) {
   unsigned char hash[crypto_generichash_BYTES];
   crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(text.data()), text.size(),

@@ -7,9 +7,9 @@
 
 namespace det::master {
 
-/// Time that neither jumps nor stands still: the wall's when it is made, and from then on it passes as on a
-/// clock that no one sets. Where somebody sets the wall's clock it follows slowly, so that no deadline is
-/// over for that and no duration is wrong by more than a twentieth. A restart takes the wall's at once.
+/// A clock that neither jumps nor stops. It starts with the wall clock's time and then advances with the
+/// steady clock. If the wall clock is set, it follows slowly: no deadline passes because of that, and no
+/// duration is off by more than a twentieth. After a restart it starts with the wall clock's time again.
 class EvenClock {
  public:
   using Read = std::function<Time()>;

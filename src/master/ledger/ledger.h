@@ -20,8 +20,8 @@ namespace asio = boost::asio;
 
 class Ledger;
 
-/// Notices every ring of a key from its creation on: make it, then look, then wait. A change between the look
-/// and the wait is then not missed, whatever the look waited for itself.
+/// Notices every ring of a key from its construction on. Make it, then look at the state, then wait: a change
+/// between looking and waiting is not missed, even if looking has a co_await of its own.
 ///
 /// Threads: the ledger's strand. May outlive the ledger, but not wait then.
 class Watch {
@@ -31,8 +31,8 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  /// Returns at once when the key rang since the last return, or since the creation; else when it rings,
-  /// or after `limit`.
+  /// Returns at once if the key rang since the last return or the construction; else when it rings, or after
+  /// `limit`.
   asio::awaitable<void> wait(std::chrono::milliseconds limit);
 
  private:
@@ -50,16 +50,15 @@ struct RememberedEvent {
   cluster::Event event;
 };
 json::value to_remember(const std::string& by, const cluster::Event& event);
-/// Also reads events of before they said by whom; `by` is empty then.
+/// Also reads old events, which do not say who caused them; `by` is empty then.
 Result<RememberedEvent> remembered(const json::value& body);
 
 /// The cluster with its memory: decide, remember, act, acknowledge, in that order.
 ///
-/// `handle` decides at once, on the strand, and queues the event with all rows that
-/// follow from it as one commit. Its caller goes on, and those who wait for what
-/// changed are woken, only when the commit is durable. A reply that shows the
-/// cluster's state must be made first and sent after `durable()`, so that nobody
-/// ever sees what a crash could take back (I-2).
+/// `handle` decides at once, on the strand, and queues the event with all its rows as one commit. Only when
+/// the commit is durable does the caller continue and are the waiters of the changed keys woken. A reply that
+/// shows the cluster's state must be made first and sent after `durable()`, so that no one sees a state that
+/// a crash could lose (I-2).
 ///
 /// Threads: everything on the executor given, which is the master's one strand.
 class Ledger {
@@ -86,14 +85,14 @@ class Ledger {
   asio::awaitable<Result<Handled>> handle(cluster::Event event, std::vector<store::Change> also = {},
                                           std::string by = "master");
   asio::awaitable<Result<Handled>> handle(cluster::Event event, std::string by);
-  /// Remembers what decides nothing.
+  /// Stores changes that do not affect the state of the cluster.
   asio::awaitable<void> write(std::vector<store::Change> changes);
   /// Returns once all that was decided before the call is durable.
   asio::awaitable<void> durable();
 
-  /// Returns when `key` rings or after `limit`. Only for what was looked at without a co_await since: else
-  /// make a Watch first. Keys: agent_key, trial_key, allocation_key, task_log_key, metric_key,
-  /// search_key, experiment_key, task_key. A key rings when what it names has changed durably.
+  /// Returns when `key` rings or after `limit`. Use it only if there was no co_await since the state was
+  /// looked at; else make a Watch first. Keys: agent_key, trial_key, allocation_key, task_log_key,
+  /// metric_key, search_key, experiment_key, task_key. A key rings when what it names has changed durably.
   asio::awaitable<void> wait(std::string key, std::chrono::milliseconds limit);
   void ring(const std::string& key);
   static std::string agent_key(const std::string& id) { return "agent " + id; }
@@ -118,9 +117,9 @@ class Ledger {
     forget_allocation_.push_back(std::move(forget));
   }
 
-  /// Called with the changes of each commit before it is queued; it may add to them, and so what it adds is
-  /// remembered together with them or not at all. What it returns, if anything, is called once they are
-  /// durable.
+  /// Called with the changes of each commit before it is queued. It may add changes, which are then stored
+  /// together with the others or not at all. The function that it returns, if any, is called once the commit
+  /// is durable.
   void on_commit(std::function<std::function<void()>(std::vector<store::Change>&)> add) {
     on_commit_.push_back(std::move(add));
   }

@@ -12,12 +12,12 @@
 
 namespace det::master {
 
-/// One after the other, in the order of asking, for what leaves the strand in between. On one strand.
+/// A mutex for coroutines of one strand: turns are given one at a time, in the order of asking.
 class Turns {
   struct State;
 
  public:
-  /// Whose turn it is, until it goes.
+  /// Holds the turn until it is destroyed.
   class Turn {
    public:
     explicit Turn(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -34,7 +34,7 @@ class Turns {
   std::size_t waiting() const { return state_->waiting.size(); }
   bool idle() const { return !state_->taken; }
 
-  /// Throws as Asio does where the caller is cancelled; then its turn passes on.
+  /// Throws as Asio does if the caller is cancelled; its turn then passes to the next one.
   boost::asio::awaitable<Turn> take() {
     const auto state = state_;
     if (!state->taken) {
@@ -89,8 +89,8 @@ class Turns {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-/// Turns of many things: those of one do not hold up another's. For what is read, changed and written back
-/// whole, so that two changes at once are both there afterwards.
+/// One sequence of turns for each id. For records that are read, changed and written back as a whole, so that
+/// concurrent changes do not overwrite each other.
 template <class Key>
 class TurnsOf {
  public:

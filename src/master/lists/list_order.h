@@ -11,8 +11,9 @@ inline bool is_descending(std::string_view order_by) {
   return order_by == "ORDER_BY_DESC" || order_by == "2";
 }
 
-/// Refuses what is no name of an enumeration. An attribute that a list cannot be sorted by is one: clients of
-/// other versions send such, and get the list in its usual order.
+/// Refuses values that are not names of the enumeration. The name of an attribute by which this list cannot
+/// be sorted is accepted, because clients of other versions send such names; the list then has its usual
+/// order.
 inline Result<void> check_order(std::string_view sort_by, std::string_view order_by) {
   const auto is_number = [](std::string_view text) {
     return text.find_first_not_of("0123456789") == std::string_view::npos;

@@ -13,10 +13,10 @@
 
 namespace det::master {
 
-/// What experiments want to happen when their trials print certain lines: `log_policies`.
+/// Matches the log lines of trials against the `log_policies` of their experiments.
 ///
-/// It only looks; what follows is decided by the experiment, which remembers for each trial what was found,
-/// so that the same lines may be looked at twice.
+/// It only finds matches. The experiment decides what follows and remembers the matches of each trial, so the
+/// same lines may be checked twice.
 class LogPolicies {
  public:
   struct Policy {
@@ -27,8 +27,7 @@ class LogPolicies {
   /// InvalidArgument: a pattern is no regular expression (RE2's syntax).
   static Result<std::vector<Policy>> of(const json::object& config);
 
-  /// What these lines of the allocation say that is not known of its trial yet. Nothing where it is over, or
-  /// of no trial.
+  /// The new matches in these lines of the allocation. Nothing if it is over or does not belong to a trial.
   std::vector<cluster::LogPolicyMatched> found(const cluster::Cluster& cluster,
                                                const std::string& allocation_id, const std::string& agent,
                                                const std::vector<store::Change>& lines);

@@ -11,7 +11,7 @@
 
 namespace det::master {
 
-/// How long the logs of what is over are kept, and how often the master looks for those that are not.
+/// How long logs are kept after the end, and how often the master deletes the expired ones.
 struct LogRetention {
   int days = -1;  ///< where nobody said otherwise; -1: as long as their experiment
   std::int64_t every_seconds = 24 * 3600;
@@ -26,7 +26,7 @@ struct LogRetention {
 /// InvalidArgument names what is not known or wrong.
 Result<LogRetention> take_log_retention(json::object& configuration);
 
-/// Which of them are kept no longer: pure.
+/// Which of the logs have expired. Pure.
 std::vector<std::string> expired_logs(const std::vector<store::EndedLog>& logs, int default_days, Time now);
 
 /// Days that are left of `days` after `ended`, rounded up; -1: for ever. Nothing has ended: all of them.

@@ -15,11 +15,11 @@ using store::ModelId;
 using store::ModelRecord;
 using store::ModelVersionRecord;
 
-/// The model registry, whole and in memory: names for checkpoints, which are kept as long as a version
-/// names them.
+/// The model registry, completely in memory: names for checkpoints, which are kept as long as a version names
+/// them.
 ///
-/// Every change is made here at once and returned as changes for the store; whoever asked for it is
-/// answered after these are durable. So two calls cannot take one name or one number.
+/// Every change is made here at once and returned as changes for the store; the call is answered after these
+/// are durable. So two calls cannot take the same name or number.
 ///
 /// Threads: not safe; on the master's strand.
 class Registry {

@@ -12,12 +12,12 @@
 
 namespace det::master {
 
-/// What the master counts of its own work since it started.
+/// The master's measurements of its own work since it started.
 ///
 /// Threads: the master's strand.
 class Measurements {
  public:
-  /// Counts what these two do from now on.
+  /// Starts to measure these two.
   void watch(Ledger& ledger, http::Router& router);
 
   /// (verb, route): how long answers took. As many as there are routes in use, and one for all others.

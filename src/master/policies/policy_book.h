@@ -16,8 +16,8 @@ namespace det::master {
 
 struct Services;
 
-/// What administrators decided about the configurations of others, whole and in memory: for the cluster (the
-/// workspace 0) and for workspaces. Changes are made here at once and returned for the store, as in RoleBook.
+/// The configuration policies of the cluster (workspace 0) and of workspaces, completely in memory. Changes
+/// are made here at once and returned for the store, as in RoleBook.
 class PolicyBook {
  public:
   using Changes = std::vector<store::Change>;
@@ -41,7 +41,7 @@ class PolicyBook {
 
 /// Those for experiments where this project is.
 Result<config::Policies> policies_of(Services& s, ProjectId project);
-/// What the layers come to under these policies, within whose limits it is.
+/// The configuration that results from the layers under these policies, checked against their limits.
 Result<config::Resolved> resolve(Services& s, const config::Layers& layers, const config::Policies& policies);
 /// Whether they let a submitted experiment of this project change like that.
 Result<void> check_policies(Services& s, ProjectId project, const experiment::Reconfiguration& change);

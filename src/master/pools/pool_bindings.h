@@ -10,8 +10,8 @@
 
 namespace det::master {
 
-/// Which workspaces alone may use a resource pool; a pool that is bound to none is open to all. Whole and in
-/// memory; changes are made here at once and returned for the store, as in RoleBook.
+/// The workspaces to which each resource pool is bound. Only they can use it; a pool without bindings is open
+/// to all. Completely in memory; changes are made here at once and returned for the store, as in RoleBook.
 ///
 /// Threads: not safe; on the master's strand.
 class PoolBindings {
@@ -29,7 +29,8 @@ class PoolBindings {
   Changes set(const std::string& pool, Bound bound);
   /// A pool that is bound to this workspace and to no other; empty: there is none.
   std::string only_of(WorkspaceId workspace) const;
-  /// The workspace is gone. Requires: no pool is its alone, for that would be open to all from now on.
+  /// Forgets a deleted workspace. Requires: no pool is bound to it alone, because that pool would become open
+  /// to all.
   Changes forget(WorkspaceId workspace);
 
  private:
@@ -40,10 +41,10 @@ class PoolBindings {
 
 struct Services;
 
-/// Where an experiment of this project runs: the pool that it names, its workspace's usual one, or the
-/// cluster's.
+/// The pool of an experiment in this project: the one that it names, else the default of its workspace, else
+/// that of the cluster.
 std::string pool_in(Services& s, ProjectId project, const config::ExperimentConfig& config);
-/// Whether what is in this workspace may run in the pool; if not, which pools it may use.
+/// Whether this workspace can use the pool; if not, the error names the pools that it can use.
 Result<void> check_pool(Services& s, WorkspaceId workspace, const std::string& pool);
 /// The same for the experiments of a project.
 Result<void> check_pool(Services& s, ProjectId project, const std::string& pool);

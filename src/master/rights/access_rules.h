@@ -7,7 +7,7 @@
 
 namespace det::master {
 
-/// What a call names, and so where it is and whose.
+/// The kind of object that a call names, which determines its workspace and its owner.
 enum class Kind {
   Cluster,  ///< all of it; nothing is named
   Experiment,
@@ -25,9 +25,9 @@ enum class Kind {
   Webhook,    ///< of its workspace, which the workspace's owner owns, or of the cluster
 };
 
-/// One thing that a call needs. `from` says where the call names what it is about: "id" is a parameter of
-/// the path, "?ids" of the query, "body:logs.taskId" a member of the body, of all items where lists are on
-/// the way; "body:workspaceId|1" is 1 where there is none.
+/// One permission that a call needs. `from` says where the call names the object: "id" is a path parameter,
+/// "?ids" a query parameter, "body:logs.taskId" a member of the body (of all items if there are lists on the
+/// way), and "body:workspaceId|1" is 1 if the member is missing.
 struct Demand {
   access::Permission permission;
   Kind kind = Kind::Cluster;
@@ -50,12 +50,12 @@ struct Rule {
   bool reads = false;           ///< changes nothing, whatever its method: not in the audit log
 };
 
-/// What each call of the API needs: all of them but the open ones, in one place. What is not declared here is
-/// for administrators only, and a test fails.
+/// The permissions that each call of the API needs, except the open ones, in one place. A call without a rule
+/// is for administrators only, and makes a test fail.
 const std::vector<Rule>& access_rules();
 /// Null: it is not declared.
 const Rule* access_rule(std::string_view operation);
-/// Whether the operation is a user's wish to change something; what agents and tasks report is none.
+/// Whether users change something with the operation; reports of agents and tasks do not count.
 bool changes_something(std::string_view operation);
 
 }  // namespace det::master

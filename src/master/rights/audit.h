@@ -5,8 +5,8 @@
 
 namespace det::master {
 
-/// Remembers the call if it changed something for a user, or would have, and every attempt to log in. The
-/// entry is durable before the answer is sent. What processes report of themselves is not remembered.
+/// Adds the call to the audit log if a user changed something with it or was refused, or if it is a login.
+/// The entry is durable before the answer is sent. Reports of processes are not logged.
 asio::awaitable<void> audit(Services& s, const http::Router::Call& call);
 
 }  // namespace det::master

@@ -12,8 +12,8 @@ namespace det::master {
 
 using store::GroupId;
 
-/// Which groups of users there are, whole and in memory. Changes are made here at once and returned for the
-/// store, as in RoleBook, of which this is a part. A copy shows what a change would bring about.
+/// The groups of users, completely in memory. Changes are made here at once and returned for the store, as in
+/// RoleBook, of which this is a part. To see the effect of a change beforehand, make it in a copy.
 class GroupBook {
  public:
   using Record = store::GroupRecord;

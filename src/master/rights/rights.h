@@ -9,28 +9,29 @@
 #include "det/master/rights/access_rules.h"
 #include "det/master/services.h"
 
-/// Asks the decisions of det/access: for whom a call acts, and where the things are that it names.
+/// Connects the API with the decisions of det/access: finds out for whom a call acts, and the workspace of
+/// the objects that it names.
 namespace det::master {
 
-/// The user, or for the processes of a live allocation its owner, with the roles. Gone where the allocation
-/// is over; PermissionDenied for agents.
+/// The caller with its roles: the user, or the owner of a live allocation for its processes. Gone if the
+/// allocation is over; PermissionDenied for agents.
 Result<access::Caller> caller_of(Services& s, const std::any& principal);
 
-/// Whether the caller may make this call, before its handler sees it: what it is about, in words for the
-/// audit log. Named things that do not exist are left to the handler; those that the caller may not see are
-/// NotFound in the same words.
+/// Checks, before the handler runs, whether the caller can make this call. Returns what the call is about,
+/// for the audit log. Objects that do not exist are left to the handler; those that the caller cannot view
+/// are NotFound with the same message.
 asio::awaitable<Result<std::string>> check_rights(Services& s, const std::string& operation,
                                                   const http::Request& request, const std::any& principal);
 
-/// The same for one thing, by its id as JSON: for handlers whose rule says that they ask. What does not
-/// exist is allowed: whoever asks finds out.
+/// The same for one object, by its id as JSON, for handlers whose rule says that they ask. An object that
+/// does not exist is allowed: the handler finds that out.
 asio::awaitable<Result<void>> may(Services& s, std::any principal, access::Permission permission, Kind kind,
                                   json::value id);
-/// For something in this workspace, of whoever calls.
+/// Checks a permission for an object of the caller in this workspace.
 Result<void> may_in(Services& s, const std::any& principal, access::Permission permission,
                     std::int64_t workspace);
 
-/// Where the caller may see what needs `permission`: lists leave out the rest.
+/// The workspaces in which the caller has `permission`: lists leave out objects of the others.
 class Sight {
  public:
   /// Requires: a principal. Agents and tasks that are over see nothing.

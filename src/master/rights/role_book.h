@@ -10,11 +10,10 @@
 
 namespace det::master {
 
-/// Who has which role where, themselves or by a group, whole and in memory, and whether that counts.
+/// The role assignments of users and groups, completely in memory, and whether roles are enforced.
 ///
-/// Every change is made here at once and returned as changes for the store; whoever asked for it is answered
-/// after these are durable. What is assigned in mode Basic counts from the day on which the master runs in
-/// mode Rbac.
+/// Every change is made here at once and returned as changes for the store; the call is answered after these
+/// are durable. Assignments made in mode Basic take effect once the master runs in mode Rbac.
 ///
 /// Threads: not safe; on the master's strand.
 class RoleBook {
@@ -27,7 +26,7 @@ class RoleBook {
   access::Mode mode() const { return mode_; }
   bool enforced() const { return mode_ == access::Mode::Rbac; }
 
-  /// The first time: who is an administrator becomes a ClusterAdmin, so that there is one.
+  /// On the first start with roles, makes all administrators ClusterAdmin, so that there is one.
   Changes begin(const std::map<UserId, store::UserRecord>& users);
 
   const std::set<Record>& all() const { return assignments_; }
@@ -37,7 +36,7 @@ class RoleBook {
 
   Changes assign(const std::vector<Record>& records);
   Changes remove(const std::vector<Record>& records);
-  /// The workspace is gone, and with it the roles in it.
+  /// Removes the role assignments of a deleted workspace.
   Changes forget_workspace(std::int64_t workspace);
   /// The group and its roles.
   Changes forget_group(GroupId group);

@@ -54,8 +54,8 @@ class Unmanaged {
   };
   /// Begins a run of the trial; earlier ones are over. With `resume` it goes on from the latest checkpoint.
   asio::awaitable<Result<Run>> start(TrialId trial, bool resume);
-  /// What the process says of itself; without a state only that it lives. `run` 0: it does not say which it
-  /// is.
+  /// The process reports its state, or without a state that it is alive. `run` 0: it does not say which run
+  /// it is.
   asio::awaitable<Result<void>> heard(TrialId trial, std::optional<experiment::State> state,
                                       std::string error = "", std::int64_t run = 0);
   asio::awaitable<Result<void>> progressed(TrialId trial, double progress);
@@ -78,7 +78,7 @@ class Unmanaged {
   /// It is being deleted: its name is free again.
   void forget(ExperimentId id);
 
-  /// Ends what was silent for too long, and lets go of what is over. Each second.
+  /// Ends trials that were silent for too long and forgets what is over. Called each second.
   asio::awaitable<void> tick(Time now);
 
  private:

@@ -10,9 +10,8 @@
 
 #include "det/base/error.h"
 
-/// Which addresses the master calls because a user said so: those of the public Internet, and those that its
-/// operator allowed. Else whoever may make a webhook could have the master ask services that trust its
-/// network.
+/// The addresses that the master calls at a user's request: those of the public Internet and those that the
+/// operator allows. Otherwise a user could make the master call services that trust its network.
 namespace det::master {
 
 /// A range of addresses; those of IPv4 as ::ffff:a.b.c.d.
@@ -24,7 +23,8 @@ struct Network {
 /// "10.0.0.0/8", "fd00::/8" or one address.
 Result<Network> parse_network(std::string_view text);
 
-/// Why the master does not call `address`: "127.0.0.1 is a loopback address"; nothing: it does.
+/// Why the master refuses to call `address`, such as "127.0.0.1 is a loopback address"; nothing if it does
+/// not refuse.
 std::optional<std::string> refusal(const boost::asio::ip::address& address,
                                    const std::vector<Network>& allowed);
 

@@ -11,7 +11,7 @@
 #include "det/experiment/records.h"
 #include "det/store/webhook_records.h"
 
-/// Which webhooks hear of what, and what they are told. Pure: no clock, no network, no store.
+/// Which webhooks receive which events, and the body of a delivery. Pure: no clock, no network, no store.
 namespace det::master {
 
 using store::TriggerType;

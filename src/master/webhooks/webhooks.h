@@ -19,12 +19,12 @@
 
 namespace det::master {
 
-/// Who is told of what, whole and in memory, and the deliveries that are not over.
+/// The webhooks, completely in memory, and their pending deliveries.
 ///
-/// A delivery is made by the very commit that brings its reason about (a state, a log line): a crash loses
-/// neither of them, or both. It leaves once that is durable, and is forgotten once its webhook took it, so a
-/// crash in between repeats it, with the same event id. What a webhook does not take is tried again (see
-/// delay_after) for six hours. One delivery a webhook is under way at a time, kInFlightMax in all.
+/// A delivery is stored by the same commit as its cause (a state, a log line), so a crash loses both or
+/// neither. It is sent once the commit is durable and forgotten once the webhook has accepted it. A crash in
+/// between repeats it with the same event id. A failed delivery is retried (see delay_after) for six hours.
+/// Each webhook has one delivery in progress at a time, and all together kInFlightMax.
 ///
 /// Changes are made here at once and returned for the store, as in Registry.
 ///

@@ -16,11 +16,11 @@ using store::ProjectRecord;
 using store::WorkspaceId;
 using store::WorkspaceRecord;
 
-/// To whom experiments belong, whole and in memory: workspaces hold projects, projects hold experiments.
+/// Workspaces and their projects, completely in memory: workspaces hold projects, projects hold experiments.
 /// The workspace and the project "Uncategorized" (id 1) are always there and cannot be changed.
 ///
-/// Every change is made here at once and returned as changes for the store; whoever asked for it is
-/// answered after these are durable. So two calls cannot take one name.
+/// Every change is made here at once and returned as changes for the store; the call is answered after these
+/// are durable. So two calls cannot take the same name.
 ///
 /// Threads: not safe; on the master's strand.
 class Workspaces {
@@ -38,14 +38,14 @@ class Workspaces {
   const ProjectRecord* project(WorkspaceId workspace, std::string_view name) const;
   const ProjectRecord* project_with_key(std::string_view key) const;
   std::size_t project_count(WorkspaceId workspace) const;
-  /// Whether nothing can be put into the project: it is archived, or its workspace is.
+  /// Whether the project accepts nothing new, because it or its workspace is archived.
   bool closed(const ProjectRecord& project) const;
   /// When the user pinned the workspace.
   std::optional<Time> pinned(UserId user, WorkspaceId workspace) const;
 
-  /// The project of a name, or FailedPrecondition and NotFound in the words of the one who names it.
+  /// The project with these names; NotFound or FailedPrecondition name them as the caller did.
   Result<ProjectId> place(const std::string& workspace, const std::string& project) const;
-  /// Whether experiments can be put there: NotFound, FailedPrecondition where it is closed.
+  /// Whether experiments can be added to the project: NotFound, or FailedPrecondition if it is archived.
   Result<void> check_open(ProjectId project) const;
 
   /// AlreadyExists for a name that is taken, InvalidArgument for one that cannot be,
@@ -60,18 +60,19 @@ class Workspaces {
   /// Requires: it holds no experiments.
   Result<Changes> remove(ProjectId id);
 
-  /// A deletion with all that the place holds: it goes on, or why it came to its end before that.
+  /// The deletion of a place with its contents: in progress, or why it failed.
   struct Deletion {
     bool failed = false;
     std::string error;
   };
-  /// Null: nobody wants it deleted.
+  /// Null: the place is not being deleted.
   const Deletion* deletion(ProjectId id) const;
   const Deletion* deletion(WorkspaceId id) const;
-  /// From here on the place takes nothing new and is not changed, until it is removed or that failed.
+  /// From now on the place accepts nothing new and cannot be changed, until it is removed or the deletion
+  /// fails.
   Result<Changes> begin_deletion(ProjectId id);
   Result<Changes> begin_deletion(WorkspaceId id);
-  /// As if it had not begun. Requires: its changes were not written.
+  /// Undoes `begin_deletion`. Requires: its changes were not written.
   void give_up_deletion(ProjectId id) { project_deletions_.erase(id); }
   void give_up_deletion(WorkspaceId id) { workspace_deletions_.erase(id); }
   Result<Changes> fail_deletion(ProjectId id, std::string error);
