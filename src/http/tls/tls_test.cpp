@@ -34,8 +34,9 @@ TEST(TlsIdentity, RefusesFilesThatAreMissingOrHoldSomethingElse) {
   files.write("text.crt", "no certificate");
   files.write("text.key", "no key");
   ::chmod(files.key("text").c_str(), 0600);
-  EXPECT_THAT(refusal(files, "text", "one"), HasSubstr("text.crt is no TLS certificate in PEM form"));
-  EXPECT_THAT(refusal(files, "one", "text"), HasSubstr("text.key is no private key in PEM form"));
+  EXPECT_THAT(refusal(files, "text", "one"),
+              HasSubstr("text.crt is not a usable TLS certificate in PEM format"));
+  EXPECT_THAT(refusal(files, "one", "text"), HasSubstr("text.key is not a usable private key in PEM format"));
   const auto directory = TlsIdentity::load(files.file("."), files.key("one"));
   ASSERT_FALSE(directory);
   EXPECT_THAT(directory.error().message(), HasSubstr("is not a file"));
@@ -73,7 +74,8 @@ TEST(TlsTrust, SaysWhichFileHoldsNoCertificate) {
   files.write("text.pem", "nothing");
   const auto loaded = TlsTrust::load(Trust::from(files.file("text.pem"), ""));
   ASSERT_FALSE(loaded);
-  EXPECT_THAT(loaded.error().message(), HasSubstr("text.pem holds no certificate"));
+  EXPECT_THAT(loaded.error().message(),
+              HasSubstr("text.pem, given by DET_MASTER_CERT_FILE, has no certificate"));
 }
 
 // Two sessions that talk with each other; every byte may travel alone.
@@ -176,11 +178,11 @@ TEST(TlsSession, TheClientSaysWhyItDoesNotTrust) {
 
   Pair name(files, Trust::from(files.authority(), ""), "elsewhere.example.com");
   EXPECT_FALSE(name.greet());
-  EXPECT_THAT(name.client.fault(), HasSubstr("not for elsewhere.example.com"));
+  EXPECT_THAT(name.client.fault(), HasSubstr("not valid for elsewhere.example.com"));
   EXPECT_THAT(name.client.fault(), HasSubstr("DET_MASTER_CERT_NAME"));
   Pair address(files, Trust::from(files.authority(), ""), "10.1.2.3");
   EXPECT_FALSE(address.greet());
-  EXPECT_THAT(address.client.fault(), HasSubstr("not for 10.1.2.3"));
+  EXPECT_THAT(address.client.fault(), HasSubstr("not valid for 10.1.2.3"));
 }
 
 TEST(TlsSession, TheClientTrustsWhatItWasToldTo) {

@@ -404,7 +404,7 @@ for call in (latest.delete, client.get_experiment(TRAINED).delete):
         call()
         raise SystemExit("deleted")
     except errors.BadRequestException as error:
-        assert f"what trial {experiment.get_trials()[0].id} of experiment {experiment.id} starts from" in str(error)
+        assert f"trial {experiment.get_trials()[0].id} of experiment {experiment.id} starts" in str(error)
 experiment.kill()
 experiment.wait(interval=0.1)
 """.replace("TRAINED", str(trained)).replace("NOISY", repr(str(HERE / "models" / "noisy"))),

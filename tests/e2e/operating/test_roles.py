@@ -55,7 +55,7 @@ def test_two_teams_share_a_cluster_and_neither_sees_nor_touches_the_other(start,
     bob = of("bob", "trial", "logs", 1, code=None)
     assert "not found" in bob, bob
     whole = of("bob", "audit", "list", code=None)
-    assert "that needs the role ClusterAdmin" in whole, whole
+    assert "that requires the role ClusterAdmin" in whole, whole
 
     members = of("eve", "workspace", "list-members", "vision")
     assert "ann" in members and "Editor" in members and "bob" not in members

@@ -133,7 +133,7 @@ def test_without_slots_it_runs_beside_a_full_cluster_and_with_one_it_waits(clust
     second = detached(cluster, "--config", "description=the second", "echo", "my turn")
     assert shown(cluster, second)["state"] == "STATE_QUEUED"
     assert "the second" in cluster.run("job", "list") and "COMMAND" in cluster.run("job", "list")
-    assert "it waits: needs 1 slot" in cluster.run("job", "why", second)
+    assert "it is waiting: needs 1 slot" in cluster.run("job", "why", second)
     assert "Set the priority" in cluster.run("command", "set", "priority", second, "7")
     assert second in cluster.run("task", "list")
     cluster.run("task", "kill", first)

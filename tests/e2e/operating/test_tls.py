@@ -153,7 +153,7 @@ def test_clients_say_whom_they_do_not_trust(cluster, tmp_path):
     text = cluster.run("experiment", "list", environment=wrong, code=1)
     assert "is not trusted" in text and "DET_MASTER_CERT_FILE" in text
     text = cluster.run("experiment", "list", environment={"DET_MASTER_CERT_NAME": "elsewhere"}, code=1)
-    assert "not for elsewhere" in text
+    assert "not valid for elsewhere" in text
     text = cluster.run("experiment", "list", environment={"DET_MASTER_CERT_FILE": "/nowhere.crt"}, code=1)
     assert "/nowhere.crt cannot be read" in text
     token = tmp_path / "token"
