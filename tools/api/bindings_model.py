@@ -5,7 +5,8 @@ messages and enumerations that a call or a member of a message has, and of the e
 there: the schema of a call's reply gets the name of that reply, the schema of a member the name of that member's type.
 A schema that is reached under several names becomes a message for each. `extensions` names the calls that the original
 lacks; a call without a name gets one made from its path, and a schema without a name keeps its own. `open` has messages
-that the document leaves open, as free JSON or not at all, with all their members.
+that the document leaves open, as free JSON or not at all, with all their members. `more` has members of requests that
+the master accepts and the document lacks.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ class Model:
     def __init__(self, document: dict[str, Any], names: dict[str, Any]) -> None:
         self.schemas: dict[str, Schema] = document["components"]["schemas"]
         self.known: dict[str, dict[str, str]] = names["messages"]
+        self.more: dict[str, dict[str, str]] = names["more"]
         self.open: dict[str, dict[str, str]] = names["open"]
         self.enums: dict[str, list[str]] = names["enums"]
         self._operations = {anonymous(key): (key, entry) for key, entry in names["operations"].items()}
@@ -192,6 +194,8 @@ class Model:
                     may_be_null = "type" not in its and "$ref" not in its and type_ != "Any"
                     required = all(member in other.get("required", []) for other in schemas) and not may_be_null
                     members[member] = Member(member, type_, required)
+        for member, type_ in self.more.get(name, {}).items():
+            members.setdefault(member, Member(member, type_, False))
         return Message(name, sorted(members.values(), key=lambda m: not m.required))
 
     def _foreign(self, name: str) -> set[str]:

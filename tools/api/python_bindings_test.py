@@ -26,6 +26,7 @@ NAMES: dict[str, Any] = {
         "v1GetShellResponse": {"shell": "v1Shell"},
         "v1Notebook": {"state": "taskv1State", "owner": "v1Owner"},
     },
+    "more": {},
     "open": {"v1Owner": {"uid": "int"}},
     "enums": {"taskv1State": ["STATE_QUEUED", "STATE_RUNNING"]},
 }

@@ -105,7 +105,7 @@ def test_the_metrics_and_the_log_of_a_trial_are_streamed(cluster, trained, tmp_p
         + f"""
 (trial,) = bindings.get_GetExperimentTrials(session, experimentId={trained}).trials
 assert trial.state is bindings.trialv1State.COMPLETED and trial.totalBatchesProcessed == 20
-reports = [r for reply in bindings.get_GetValidationMetrics(session, trialIds=[trial.id]) for r in reply.metrics]
+reports = [r for reply in bindings.get_GetValidationMetrics(session, trialIds=range(trial.id, trial.id + 1)) for r in reply.metrics]
 assert [report.totalBatches for report in reports] == [20]
 loss = reports[0].metrics["validation_metrics"]["validation_loss"]
 assert trial.bestValidation.metrics.avgMetrics["validation_loss"] == loss == trial.searcherMetricValue
@@ -119,10 +119,11 @@ assert checkpoint.state is bindings.checkpointv1State.COMPLETED and checkpoint.t
     )
 
 
-def test_every_reply_of_the_master_is_what_its_message_says(cluster, trained, tmp_path):
+def test_every_reply_of_the_master_is_what_its_message_says(cluster, trained):
     run_python(
         cluster,
         HEAD
+        + CREATE
         + f"""
 import inspect
 session = api.Session(user="admin", password="")
@@ -130,8 +131,10 @@ session = api.Session(user="admin", password="")
 bindings.post_PostModel(session, body=bindings.v1PostModelRequest(name="model"))
 version = bindings.v1PostModelVersionRequest(modelName="model", checkpointUuid=trial.bestCheckpoint.uuid)
 bindings.post_PostModelVersion(session, modelName="model", body=version)
-template = bindings.v1Template(name="template", config={{"max_restarts": 1}}, workspaceId=1)
+template = bindings.v1Template(name="template", config={{"labels": ["of the template"]}}, workspaceId=1)
 bindings.post_PostTemplate(session, template_name="template", body=template)
+body = bindings.v1CreateExperimentRequest(config=config, modelDefinition=files, template="template", validateOnly=True)
+assert bindings.post_CreateExperiment(session, body=body).config["labels"] == ["of the template"]
 hook = bindings.v1Webhook(
     url="https://hooks.invalid/hook", webhookType=bindings.v1WebhookType.DEFAULT, workspaceId=1, name="hook",
     mode=bindings.v1WebhookMode.WORKSPACE, triggers=[bindings.v1Trigger(
@@ -142,6 +145,8 @@ bindings.post_PostWebhook(session, body=hook)
 group = bindings.post_CreateGroup(session, body=bindings.v1CreateGroupRequest(name="group", addUsers=[1])).group
 launch = bindings.v1LaunchCommandRequest(config={{"entrypoint": ["true"]}})
 command = bindings.post_LaunchCommand(session, body=launch).command
+first = bindings.v1SetCommandPriorityRequest(commandId=command.id, priority=7)
+assert bindings.post_SetCommandPriority(session, commandId=command.id, body=first).command.id == command.id
 (allocation,) = bindings.get_GetTask(session, taskId=trial.taskId).task.allocations
 given = {{
     "experimentId": {trained}, "trialId": trial.id, "trialIds": [trial.id], "taskId": trial.taskId,
@@ -175,5 +180,5 @@ for name in sorted(vars(bindings)):
             print(name, error)
 assert refused == {REFUSED} and len(answered) > 90, len(answered)
 """,
-        tmp_path,
+        HERE / "models" / "noisy",
     )

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from determined.common.api import errors
@@ -22,7 +22,7 @@ from determined.common.api._tls import advice, connection, trust_of
 logger = logging.getLogger("determined")
 
 Parameters = Mapping[str, Any]
-"""Query parameters: None is left out, a list is repeated."""
+"""Query parameters: None is left out, a sequence is repeated."""
 
 _RETRY_DELAYS = (0.1, 0.2, 0.4, 0.8)
 _TRY_LATER = (502, 503, 504)
@@ -298,7 +298,7 @@ class Session:
 def _with_query(path: str, params: Parameters | None) -> str:
     items: list[tuple[str, str]] = []
     for name, value in (params or {}).items():
-        for one in value if isinstance(value, (list, tuple)) else [value]:
+        for one in value if isinstance(value, Sequence) and not isinstance(value, str) else [value]:
             if one is not None:
                 items.append((name, str(one).lower() if isinstance(one, bool) else str(one)))
     return f"{path}?{urllib.parse.urlencode(items)}" if items else path

@@ -123,6 +123,7 @@ class v1CreateExperimentRequest(Message):
     gitBranch: str | None = None
     gitDirty: bool | None = None
     externalExperimentId: str | None = None
+    template: str | None = None
 
 
 class v1Experiment(Message):

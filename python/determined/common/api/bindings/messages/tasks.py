@@ -199,6 +199,7 @@ class v1IdleNotebookRequest(Message):
     idle: bool
     taskId: str | None = None
     since: str | None = None
+    notebookId: str | None = None
 
 
 class v1KillCommandResponse(Message):
@@ -333,6 +334,7 @@ class v1ReportTaskReadyRequest(Message):
 class v1SetCommandPriorityRequest(Message):
     taskId: str | None = None
     priority: int | None = None
+    commandId: str | None = None
 
 
 class v1SetCommandPriorityResponse(Message):
@@ -342,6 +344,7 @@ class v1SetCommandPriorityResponse(Message):
 class v1SetNotebookPriorityRequest(Message):
     taskId: str | None = None
     priority: int | None = None
+    notebookId: str | None = None
 
 
 class v1SetNotebookPriorityResponse(Message):
@@ -351,6 +354,7 @@ class v1SetNotebookPriorityResponse(Message):
 class v1SetShellPriorityRequest(Message):
     taskId: str | None = None
     priority: int | None = None
+    shellId: str | None = None
 
 
 class v1SetShellPriorityResponse(Message):
@@ -360,6 +364,7 @@ class v1SetShellPriorityResponse(Message):
 class v1SetTensorboardPriorityRequest(Message):
     taskId: str | None = None
     priority: int | None = None
+    tensorboardId: str | None = None
 
 
 class v1SetTensorboardPriorityResponse(Message):
