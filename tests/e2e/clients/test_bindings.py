@@ -63,7 +63,7 @@ bindings.post_Logout(session)
     )
 
 
-def test_an_experiment_is_created_paused_found_and_patched(cluster):
+def test_an_experiment_is_created_paused_found_and_patched(cluster, trained):
     run_python(
         cluster,
         HEAD
@@ -87,6 +87,13 @@ listed = bindings.get_GetExperiments(
 )
 assert [e.id for e in listed.experiments] == [created.id] and listed.pagination.total == 1
 bindings.post_KillExperiment(session, id=created.id)
+
+def page(offset):
+    return bindings.get_GetExperiments(session, offset=offset, limit=1)
+
+everything = bindings.get_GetExperiments(session).experiments
+assert [one.id for reply in api.read_paginated(page) for one in reply.experiments] == [e.id for e in everything]
+assert len(list(api.read_paginated(page, pages=api.PageOpts.single))) == 1
 try:
     bindings.get_GetExperiment(session, experimentId=99999)
 except errors.NotFoundException as error:
@@ -105,7 +112,8 @@ def test_the_metrics_and_the_log_of_a_trial_are_streamed(cluster, trained, tmp_p
         + f"""
 (trial,) = bindings.get_GetExperimentTrials(session, experimentId={trained}).trials
 assert trial.state is bindings.trialv1State.COMPLETED and trial.totalBatchesProcessed == 20
-reports = [r for reply in bindings.get_GetValidationMetrics(session, trialIds=range(trial.id, trial.id + 1)) for r in reply.metrics]
+stream = bindings.get_GetValidationMetrics(session, trialIds=range(trial.id, trial.id + 1))
+reports = [report for reply in stream for report in reply.metrics]
 assert [report.totalBatches for report in reports] == [20]
 loss = reports[0].metrics["validation_metrics"]["validation_loss"]
 assert trial.bestValidation.metrics.avgMetrics["validation_loss"] == loss == trial.searcherMetricValue
