@@ -65,7 +65,7 @@ def test_it_tells_machine_versions_and_switches(monkeypatch: pytest.MonkeyPatch)
     assert text == json.dumps(_environment.collect() | {"switches": found["switches"]}), "the same for every trial"
 
 
-def test_a_failure_to_tell_it_disturbs_nobody() -> None:
+def test_a_failed_report_is_ignored() -> None:
     def refuse(_: str) -> None:
         raise RuntimeError("no")
 

@@ -23,7 +23,7 @@ os._exit(0)
 """
 
 
-def test_what_users_want_at_the_end_is_done_and_pytorch_is_not_taken_apart():
+def test_exit_functions_run_and_pytorch_is_not_torn_down():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
     assert done.stdout.splitlines() == ["a thread", "registered", "what the user wants at the end"], done.stderr
 

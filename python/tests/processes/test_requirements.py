@@ -84,14 +84,14 @@ def test_processes_that_start_at_once_share_one_build(definition: pathlib.Path) 
     assert sum("building the environment" in one.stdout for one in ended) == 1
 
 
-def test_another_content_is_another_environment(definition: pathlib.Path) -> None:
+def test_other_requirements_get_another_environment(definition: pathlib.Path) -> None:
     before = _requirements.key(definition)
     (definition / "requirements.txt").write_text(f"./{wheel(definition, '2.0')}\n")
     assert _requirements.key(definition) != before
     assert "tiny 2.0" in run(definition).stdout
 
 
-def test_a_comment_makes_no_other_environment(tmp_path: pathlib.Path) -> None:
+def test_a_comment_does_not_change_the_environment(tmp_path: pathlib.Path) -> None:
     (tmp_path / "requirements.txt").write_text("numpy\n")
     before = _requirements.key(tmp_path)
     (tmp_path / "requirements.txt").write_text("# numbers\n\nnumpy  # any version\n")
@@ -108,7 +108,7 @@ def test_a_package_that_was_imported_already_is_replaced_by_a_fresh_start(defini
     assert "afresh" not in ended.stdout  # it concerns nobody who reads the log
 
 
-def test_what_was_left_by_a_builder_that_was_killed_is_built_again(definition: pathlib.Path) -> None:
+def test_what_a_killed_builder_left_behind_is_built_again(definition: pathlib.Path) -> None:
     run(definition)
     (complete,) = (definition.parent / "environments").glob("*/complete")
     complete.unlink()
@@ -136,7 +136,7 @@ def built(folder: pathlib.Path) -> set[str]:
     return {path.parent.name for path in (folder.parent / "environments").glob("*/complete")}
 
 
-def test_what_no_platform_can_use_again_goes_when_the_next_is_built(definition: pathlib.Path) -> None:
+def test_unusable_environments_are_removed_when_the_next_is_built(definition: pathlib.Path) -> None:
     run(definition)
     [first] = built(definition)
     of_whom = definition.parent / "environments" / first / "platform"
@@ -154,7 +154,7 @@ def test_what_no_platform_can_use_again_goes_when_the_next_is_built(definition: 
         assert (built(definition) == {first}) == kept, changed
 
 
-def test_what_somebody_uses_stays(definition: pathlib.Path) -> None:
+def test_an_environment_in_use_is_not_removed(definition: pathlib.Path) -> None:
     (definition / "program.py").write_text(PROGRAM.format(before="") + "print(flush=True)\ninput()\n")
     environment = os.environ | {"DET_ENVIRONMENTS": str(definition.parent / "environments"), "PYTHONPATH": str(PYTHON)}
     with subprocess.Popen(

@@ -83,7 +83,7 @@ def master() -> Iterator[Master]:
     server.server_close()
 
 
-def test_a_program_waits_for_a_master_that_is_away_and_believes_a_refusal(master: Master) -> None:
+def test_a_program_waits_for_an_absent_master_but_stops_at_a_refusal(master: Master) -> None:
     service = _service.Service(master.environment())
     master.fail_with = [503]
     service.ready(8888)
@@ -93,7 +93,7 @@ def test_a_program_waits_for_a_master_that_is_away_and_believes_a_refusal(master
         service.ready(8888)
 
 
-def test_only_what_has_changed_is_told(master: Master) -> None:
+def test_idleness_is_reported_only_when_it_changes(master: Master) -> None:
     service = _service.Service(master.environment())
     for idle in (False, False, True, True, False):
         service.report_idle(idle)
@@ -235,7 +235,7 @@ def test_output_that_waits_for_its_reader_outlives_the_program(shells: dict[str,
     assert shell.read() == ({1: "second\n", 2: ""}, {"exit": 0})
 
 
-def test_keys_that_come_too_late_meet_an_open_connection(shells: dict[str, Any]) -> None:
+def test_late_keys_find_an_open_connection(shells: dict[str, Any]) -> None:
     shell = Shell(shells, {"tty": False, "command": "echo bye"})
     time.sleep(0.8)
     for _ in range(3):
@@ -263,7 +263,7 @@ def test_others_on_the_machine_get_no_shell(shells: dict[str, Any]) -> None:
         assert plain.recv(4096).startswith(b"HTTP/1.1 426")
 
 
-def test_frames_that_are_none_end_the_connection_and_nothing_else(shells: dict[str, Any]) -> None:
+def test_invalid_frames_end_only_their_connection(shells: dict[str, Any]) -> None:
     for payload in (b"\xff\xff\xff\xff\xff\xff", b"\x81\x05hello", b"\x82\xff\x7f" + b"\xff" * 7 + b"mask"):
         shell = Shell(shells, {"tty": False})
         shell._socket.sendall(payload)

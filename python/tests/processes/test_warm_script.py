@@ -109,7 +109,7 @@ def test_a_script_finds_what_it_would_find_in_a_new_interpreter(both: Any, entry
     assert all(one != other for one, other in zip(chance, another_chance, strict=True))
 
 
-def test_chance_is_another_one_in_every_fork(worker: WarmWorker, place: pathlib.Path) -> None:
+def test_every_fork_draws_other_random_numbers(worker: WarmWorker, place: pathlib.Path) -> None:
     master = SmallMaster([1])
     values = variables(master, place, "python3 train.py facts")
     drawn = [json.loads(worker.run(values, place / f"task-{i}").stdout)[2] for i in range(2)]
@@ -120,13 +120,13 @@ def test_chance_is_another_one_in_every_fork(worker: WarmWorker, place: pathlib.
 @pytest.mark.parametrize(
     ("what", "status"), [("fails", 1), ("leaves", 3), ("complains", 1), ("late", 0), ("spawns", 0)]
 )
-def test_it_ends_as_in_a_new_interpreter(both: Any, what: str, status: int) -> None:
+def test_a_script_ends_as_in_a_new_interpreter(both: Any, what: str, status: int) -> None:
     cold, forked = both(f"python3 train.py {what}")
     assert (cold.returncode, forked.returncode) == (status, status), forked.stderr
     assert (forked.stdout, forked.stderr) == (cold.stdout, cold.stderr)
 
 
-def test_what_interpreters_read_when_they_start_wants_a_new_one(both: Any) -> None:
+def test_other_interpreter_settings_need_a_new_interpreter(both: Any) -> None:
     _, forked = both("python3 train.py facts", PYTHONOPTIMIZE="1")
     assert json.loads(forked.stdout)[0] is False
     _, forked = both("python3 absent.py")
@@ -152,5 +152,5 @@ def test_what_interpreters_read_when_they_start_wants_a_new_one(both: Any) -> No
         ({"a": 1}, None),
     ],
 )
-def test_only_a_plain_call_of_a_script_is_run_so(entrypoint: Any, words: list[str] | None) -> None:
+def test_only_a_plain_call_of_a_script_runs_in_the_fork(entrypoint: Any, words: list[str] | None) -> None:
     assert _warm_script.words_of(entrypoint) == words

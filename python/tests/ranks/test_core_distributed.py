@@ -56,7 +56,7 @@ def ranks(size: int, work: Any, *arguments: Any, local_size: int | None = None) 
     return [results[rank] for rank in range(size)]
 
 
-def test_every_rank_hears_what_it_should() -> None:
+def test_every_exchange_gives_each_rank_its_documented_values() -> None:
     def work(context: core.DistributedContext) -> Any:
         return (
             context.allgather(context.rank * 10),

@@ -98,7 +98,7 @@ def test_an_address_has_one_form(text: str, url: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["ftp://host", "http://", "http://u:p@host", "host:99999", "http://host?x=1"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="invalid master URL"):
         master_url(text)
 
@@ -125,7 +125,7 @@ def test_tokens_are_kept_for_their_owner_only_and_for_each_master(tmp_path: path
     assert os.stat(tmp_path / "c" / "auth.json").st_mode & 0o777 == 0o600
 
 
-def test_a_damaged_cache_is_empty(tmp_path: pathlib.Path) -> None:
+def test_a_damaged_token_cache_counts_as_empty(tmp_path: pathlib.Path) -> None:
     (tmp_path / "auth.json").write_text("{")
     cache = TokenCache("http://a:1", tmp_path)
     assert cache.token("ada") is None

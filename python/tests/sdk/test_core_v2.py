@@ -63,7 +63,9 @@ def test_a_storage_is_a_directory_an_address_or_a_section(tmp_path: pathlib.Path
         storage_section("ftp://x")
 
 
-def test_without_a_storage_it_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+def test_the_default_storage_is_in_the_users_data_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert storage_section(None)["container_path"] == str(tmp_path / "determined" / "checkpoints")
 
@@ -94,7 +96,7 @@ def test_a_trials_name_needs_that_of_its_experiment() -> None:
         track(None, core_v2.Config(external_trial_id="a"), {}, core.DistributedContext.single())
 
 
-def test_before_init_and_after_close_there_is_nothing() -> None:
+def test_nothing_is_available_before_init_and_after_close() -> None:
     assert not core_v2.train and core_v2.info is None
     for call in (lambda: core_v2.train.report_training_metrics(1, {}), lambda: core_v2.checkpoint.store_path({})):
         with pytest.raises(RuntimeError, match=r"unavailable without a trial; call core_v2\.init\(\) first"):

@@ -35,7 +35,7 @@ def test_the_script_is_run_up_to_create(tmp_path: pathlib.Path) -> None:
     assert not _native.recording()
 
 
-def test_a_script_without_create_is_told(tmp_path: pathlib.Path) -> None:
+def test_a_script_without_a_call_of_create_is_named(tmp_path: pathlib.Path) -> None:
     (tmp_path / "script.py").write_text("pass")
     with pytest.raises(InvalidExperimentException, match=r"script\.py ended without calling"):
         _native.load(["script.py"], str(tmp_path))
@@ -43,7 +43,7 @@ def test_a_script_without_create_is_told(tmp_path: pathlib.Path) -> None:
         _native.load(["other.py"], str(tmp_path))
 
 
-def test_what_create_cannot_do_is_said(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_arguments_of_create_are_explained(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotImplementedError, match="needs test=True"):
         create(EverythingTrial, local=True)
     with pytest.raises(InvalidExperimentException, match="context_dir is empty"):

@@ -105,7 +105,7 @@ def test_code_of_a_checkpoint_is_imported_from_its_directory_and_forgotten(tmp_p
     assert str(tmp_path) not in sys.path
 
 
-def test_horovod_is_asked_for_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hvd_answers_questions_about_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     hvd.init()
     assert (hvd.rank(), hvd.size(), hvd.local_rank(), hvd.local_size(), hvd.cross_size()) == (0, 1, 0, 1, 1)
     for name, value in {"RANK": 5, "SIZE": 8, "LOCAL_RANK": 1, "LOCAL_SIZE": 4, "CROSS_RANK": 1}.items():

@@ -100,7 +100,7 @@ def test_what_is_made_from_an_id_is_read_when_it_is_asked_for(master: Master) ->
         (lambda d: Checkpoint(d._session, "a/b").reload(), "/api/v1/checkpoints/a%2Fb"),
     ],
 )
-def test_odd_names_stay_names(master: Master, call: Callable[[Determined], Any], path: str) -> None:
+def test_special_characters_in_names_are_escaped(master: Master, call: Callable[[Determined], Any], path: str) -> None:
     determined = master.client()
     with pytest.raises(errors.NotFoundException):
         call(determined)
@@ -225,7 +225,7 @@ def test_a_time_of_a_log_is_sent_in_utc(given: Any, sent: str | None) -> None:
 
 
 @pytest.mark.parametrize("given", ["yesterday", "", [1], 10**20])
-def test_what_is_no_time_is_refused(given: Any) -> None:
+def test_an_invalid_time_is_refused(given: Any) -> None:
     with pytest.raises(ValueError, match=r"timestamp_after is .*; it must be seconds since 1970, or a time such as"):
         moment("timestamp_after", given)
 

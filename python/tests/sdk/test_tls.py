@@ -74,7 +74,7 @@ def test_a_certificate_is_believed_by_argument_or_environment(url, files, monkey
     assert Master(url, "token").get("/x") == {"ok": True}
 
 
-def test_whoever_is_not_believed_gets_nothing_and_the_error_says_what_to_do(url, files):
+def test_an_untrusted_master_gets_no_request_and_the_error_says_what_to_do(url, files):
     with pytest.raises(errors.MasterNotFoundException, match="set DET_MASTER_CERT_FILE to a file"):
         Session(url).get("/x")
     with pytest.raises(errors.MasterNotFoundException, match="set DET_MASTER_CERT_FILE to a file"):

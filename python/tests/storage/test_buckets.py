@@ -59,7 +59,7 @@ def test_a_checkpoint_comes_back_as_it_was_whatever_its_names(
     place.remove(uuid)
     place.remove(uuid)
     assert Bucket(section).sizes() == {}
-    with pytest.raises(FileNotFoundError, match=f"{uuid}: there is no such checkpoint in (s3|gs)://models/team/"):
+    with pytest.raises(FileNotFoundError, match=f"{uuid}: checkpoint not found in (s3|gs)://models/team/"):
         place.restore(uuid, str(tmp_path / "again"))
 
 
@@ -71,7 +71,7 @@ def test_a_file_that_was_changed_in_the_bucket_is_named(
     place.save(str(source), uuid)
     (tmp_path / "other").write_text("sprint()")
     Bucket(section).put(f"{uuid}/code/model_def.py", tmp_path / "other")
-    with pytest.raises(Exception, match=r"code/model_def.py is damaged: it has 8 bytes, saved were 7"):
+    with pytest.raises(Exception, match=r"code/model_def.py is damaged: it has 8 bytes instead of 7"):
         place.restore(uuid, str(tmp_path / "back"))
     assert not (tmp_path / "back").exists()
     place.remove(uuid)
@@ -102,7 +102,7 @@ def test_event_files_are_kept_in_the_bucket(section: dict[str, Any], monkeypatch
     assert [name for name in kept if "tfevents" in name] and all(size > 0 for size in kept.values())
 
 
-def test_what_is_wrong_with_a_bucket_is_said_in_its_own_words(source: pathlib.Path) -> None:
+def test_errors_of_a_bucket_are_passed_on(source: pathlib.Path) -> None:
     with object_servers.s3() as section:
         with pytest.raises(PermissionError, match="SignatureDoesNotMatch"):
             storage(section, secret_key="wrong").probe()

@@ -89,7 +89,7 @@ def test_a_blob_comes_through_a_server_that_fails_at_first(read: object) -> None
     assert at[1] - at[0] >= 1 and at[2] - at[1] >= 2  # the pauses grow
 
 
-def test_a_blob_that_never_comes_ends_with_the_servers_word(read: object) -> None:
+def test_a_blob_that_never_arrives_raises_the_servers_error(read: object) -> None:
     assert callable(read)
     bucket, ended = read([404] * 5, 2)
     assert ended.returncode != 0 and "NotFound: 404" in ended.stderr

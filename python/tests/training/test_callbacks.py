@@ -84,7 +84,7 @@ def test_callbacks_run_in_the_order_of_the_dict(tmp_path: pathlib.Path) -> None:
     assert run
 
 
-def test_hooks_get_what_they_are_about(tmp_path: pathlib.Path) -> None:
+def test_hooks_get_their_documented_arguments(tmp_path: pathlib.Path) -> None:
     seen: dict[str, Any] = {}
 
     class Curious(PyTorchCallback):
@@ -153,7 +153,7 @@ def test_state_and_added_files_are_in_the_checkpoint(tmp_path: pathlib.Path) -> 
     assert again.count == 3  # state is taken before on_checkpoint_end
 
 
-def test_a_checkpoint_may_be_changed_on_its_way(tmp_path: pathlib.Path) -> None:
+def test_callbacks_may_change_a_checkpoint(tmp_path: pathlib.Path) -> None:
     class Stamp(PyTorchCallback):
         found: Any = None
 

@@ -43,7 +43,7 @@ def test_a_definition_that_names_a_family_on_tensorflow_needs_it(source: str, tm
         "this is no Python",
     ],
 )
-def test_any_other_definition_does_not(source: str, tmp_path: pathlib.Path) -> None:
+def test_any_other_definition_does_not_need_it(source: str, tmp_path: pathlib.Path) -> None:
     (tmp_path / "model_def.py").write_text(source)
     assert not needs(tmp_path)
 

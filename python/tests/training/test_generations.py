@@ -187,7 +187,7 @@ def test_classic_trials_clip_by_callbacks_or_hyperparameters(tmp_path: pathlib.P
         train(Clipped, tmp_path, 1, config={"hyperparameters": {"clip_grad_val": 1, "clip_grad_l2_norm": 1}})
 
 
-def test_clipping_that_never_happens_is_said(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_clipping_that_never_happens_is_warned_about(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
     class Clipped(ContextTrial):
         def build_callbacks(self) -> dict[str, Any]:
             return {"clip": ClipGradsL2Norm(1.0), "quiet": PyTorchCallback()}

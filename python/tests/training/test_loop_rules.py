@@ -34,7 +34,7 @@ def decide(rules: ModuleType, case: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("case", TABLE["cases"], ids=lambda case: case["name"])
-def test_the_table(rules: ModuleType, case: dict[str, Any]) -> None:
+def test_next_action_follows_the_written_table(rules: ModuleType, case: dict[str, Any]) -> None:
     expected = {"batches": 0, "reason": "", "length": 0, "preempted": False, **case["then"]}
     assert decide(rules, case) == expected
 

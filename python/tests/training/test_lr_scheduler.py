@@ -117,7 +117,7 @@ for _ in range(3):
     assert done.stderr.count("UserWarning") == done.stderr.count("UserWarning: something else") == 1
 
 
-def test_what_is_no_scheduler_is_refused() -> None:
+def test_an_object_that_is_not_a_scheduler_is_refused() -> None:
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
     with pytest.raises(CheckFailedError, match="None"):

@@ -65,7 +65,7 @@ def test_values_and_their_json(value: Any, text: Any) -> None:
     assert json.loads(_metrics.to_json({"m": value, "n": math.nan})) == {"m": text, "n": "NaN"}
 
 
-def test_what_has_no_json_is_named() -> None:
+def test_a_value_that_json_cannot_represent_is_named() -> None:
     for metrics, message in (
         ({"m": object()}, r"metrics\['m'\] is a value of the type object, which JSON cannot represent"),
         ({"m": math.nan, "n": [1, {"z": 1j}]}, r"metrics\['n'\]\[1\]\['z'\] is a value of the type complex"),
