@@ -25,6 +25,7 @@ export async function dark({ page, open, done }, { search, resumed }) {
     "/det/templates",
     "/det/webhooks",
     "/det/settings",
+    "/det/api?search=trial",
   ];
   const settled = async () => {
     await page.getByRole("heading", { level: 1 }).waitFor();
