@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import math
 import pathlib
+import pickle
 import subprocess
 import sys
 from typing import Any
@@ -112,6 +114,9 @@ def test_only_members_that_were_given_are_sent() -> None:
 def test_members_and_values_that_this_version_does_not_know_are_tolerated() -> None:
     job = bindings.v1JobSummary.from_json({"jobsAhead": 2, "state": "STATE_OF_TOMORROW", "more": 1})
     assert job.state == "STATE_OF_TOMORROW" and job.to_json() == {"jobsAhead": 2, "state": "STATE_OF_TOMORROW"}
+    assert copy.deepcopy(job) == job == pickle.loads(pickle.dumps(job))
+    known = bindings.jobv1State.QUEUED
+    assert copy.deepcopy(known) is known and pickle.loads(pickle.dumps(known)) is known
 
 
 def test_what_is_missing_or_misspelled_is_named() -> None:

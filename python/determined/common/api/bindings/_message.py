@@ -28,6 +28,9 @@ class Enumeration(enum.StrEnum):
         unknown._name_ = unknown._value_ = value
         return unknown
 
+    def __reduce_ex__(self, _: object) -> tuple[type[Self], tuple[str]]:  # a copy of an unknown text is found by it
+        return type(self), (self.value,)
+
 
 class _Member(typing.NamedTuple):
     name: str
