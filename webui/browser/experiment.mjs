@@ -15,7 +15,7 @@ export async function isDrawn(page, chart) {
 /** One experiment that is a search: its curves, pictures, trials, configuration, code, notes. */
 export async function experiment({ page, open, path, text, done, expectRefusals, problems }, { search, lonely }) {
   const { id, metric } = search;
-  const tab = (name) => page.getByRole("navigation", { name: "Of this experiment" }).getByRole("link", { name });
+  const tab = (name) => page.getByRole("navigation", { name: "Experiment sections" }).getByRole("link", { name });
   await open(`/det/experiments/${id}`);
   const charts = page.locator("figure.chart");
   await isDrawn(page, charts.first());

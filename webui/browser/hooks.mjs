@@ -22,8 +22,8 @@ export async function hooks({ page, open, become, text, done, expectRefusals }, 
   assert(await create.isDisabled());
   await dialog.getByLabel("an experiment becomes completed").check();
   await dialog.getByLabel(/Only experiments whose configuration/).check();
-  await dialog.getByLabel(/a script calls context.alert/).check();
-  await dialog.getByLabel(/A log line matches/).fill("out of memory\nNCCL.*(");
+  await dialog.getByLabel(/Script calls context.alert/).check();
+  await dialog.getByLabel(/Log line matches/).fill("out of memory\nNCCL.*(");
   expectRefusals(2);
   await create.click();
   assert.match(await text(dialog.getByRole("alert")), /169\.254\.169\.254/);
@@ -31,7 +31,7 @@ export async function hooks({ page, open, become, text, done, expectRefusals }, 
   await dialog.getByLabel("URL").fill(receiver);
   await create.click();
   await dialog.getByRole("alert").getByText("NCCL.*(").waitFor();
-  await dialog.getByLabel(/A log line matches/).fill("out of memory\nNCCL.*error");
+  await dialog.getByLabel(/Log line matches/).fill("out of memory\nNCCL.*error");
   await create.click();
   await dialog.waitFor({ state: "detached" });
   const row = page.getByRole("table", { name: "Webhooks" }).locator("tbody tr", { hasText: "walked hook" });

@@ -72,7 +72,7 @@ export async function places({ page, open, text, path, done, expectRefusals }, {
   await here.first().waitFor();
   await done("a project lists its experiments with the usual filters");
 
-  await page.getByRole("navigation", { name: "Of this project" }).getByRole("link", { name: "notes" }).click();
+  await page.getByRole("navigation", { name: "Project sections" }).getByRole("link", { name: "notes" }).click();
   await press("New note");
   await edit("text of Note 1", "first the small nets");
   await edit("title of Note 1", "Plan");
@@ -111,7 +111,7 @@ export async function places({ page, open, text, path, done, expectRefusals }, {
   await dialog.getByRole("button", { name: "delete" }).click();
   await page.waitForURL(/\/det\/workspaces\/\d+$/);
   await page.getByText("No projects yet.").waitFor();
-  await page.getByRole("navigation", { name: "Of this workspace" }).getByRole("link", { name: "members" }).click();
+  await page.getByRole("navigation", { name: "Workspace sections" }).getByRole("link", { name: "members" }).click();
   await page.getByText("Roles are not enforced").waitFor();
   await done("a project moves between workspaces, and is deleted once it is empty");
   for (const name of ["other place", "walked workspace"]) {

@@ -19,7 +19,7 @@ export async function resize({ page, open, text, done, expectRefusals }, { long,
   await dialog.getByLabel(/^Priority/).fill("7");
   await dialog.getByRole("button", { name: "Save" }).click();
   await dialog.waitFor({ state: "detached" });
-  await page.getByRole("navigation", { name: "Of this experiment" }).getByRole("link", { name: "configuration" }).click();
+  await page.getByRole("navigation", { name: "Experiment sections" }).getByRole("link", { name: "configuration" }).click();
   const defaults = page.getByRole("region", { name: "With all defaults" });
   await defaults.getByText(`"batches": ${now + 1}`).waitFor();
   await defaults.getByText('"priority": 7').waitFor();

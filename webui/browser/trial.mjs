@@ -5,7 +5,7 @@ import { isDrawn } from "./experiment.mjs";
 /** One trial that was interrupted and went on: curves, workloads, runs, logs; and trials beside each other. */
 export async function trial({ page, open, path, text, done, expectRefusals }, { resumed, search, profiled, curve, lonely }) {
   const id = resumed.trial;
-  const tab = (name) => page.getByRole("navigation", { name: "Of this trial" }).getByRole("link", { name });
+  const tab = (name) => page.getByRole("navigation", { name: "Trial sections" }).getByRole("link", { name });
   await open(`/det/experiments/${resumed.id}`);
   await page.getByRole("table", { name: "Trials" }).locator("tbody a").first().click();
   await page.waitForURL(new RegExp(`/det/trials/${id}$`));

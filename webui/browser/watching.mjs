@@ -4,15 +4,15 @@ import { readFile } from "node:fs/promises";
 /** What administrators look at: who used how much, and who did what. */
 export async function watching({ page, open, become, text, path, done }, { search }) {
   await open("/det/cluster");
-  await page.getByRole("navigation", { name: "Of the cluster" }).getByRole("link", { name: "usage" }).click();
+  await page.getByRole("navigation", { name: "Cluster sections" }).getByRole("link", { name: "usage" }).click();
   const rows = page.getByRole("table", { name: "Usage" }).locator("tbody tr");
   await rows.filter({ hasText: "determined" }).waitFor();
   await page.getByRole("img", { name: /^Slot-hours from \d{4}-\d\d-\d\d to/ }).waitFor();
   await done("usage is a chart and a table of users");
-  await page.getByRole("combobox", { name: "By" }).selectOption("label");
+  await page.getByRole("combobox", { name: "Group by" }).selectOption("label");
   await rows.filter({ hasText: search.label }).waitFor();
-  await page.getByRole("combobox", { name: "Last" }).selectOption("7 days");
-  await page.getByRole("combobox", { name: "Bars" }).selectOption("months");
+  await page.getByRole("combobox", { name: "Range" }).selectOption("7 days");
+  await page.getByRole("combobox", { name: "Interval" }).selectOption("months");
   await page.waitForURL((url) => url.search === "?by=experiment_label&range=7&period=month");
   await page.reload();
   await rows.filter({ hasText: search.label }).waitFor();

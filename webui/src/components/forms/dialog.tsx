@@ -103,9 +103,11 @@ export function Dialog(props: DialogProps) {
           </footer>
         ) : (
           <footer className="row">
-            <button type="button" disabled={busy} onClick={props.onClose}>
-              Close
-            </button>
+            {props.action !== "OK" && (
+              <button type="button" disabled={busy} onClick={props.onClose}>
+                Close
+              </button>
+            )}
             <button type="submit" className={props.danger ? "danger" : "primary"} disabled={busy || props.disabled}>
               {props.action}
             </button>

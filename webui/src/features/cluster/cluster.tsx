@@ -36,7 +36,7 @@ export function ClusterPage({ tab }: { tab: ClusterTab }) {
   return (
     <>
       <PageHead title="Cluster" />
-      <Tabs label="Of the cluster">
+      <Tabs label="Cluster sections">
         {clusterTabs.map((name) => (
           <Link key={name} to={{ page: "cluster", tab: name }} current={name === tab}>
             {name === "logs" ? "master log" : name}

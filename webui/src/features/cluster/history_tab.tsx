@@ -47,9 +47,9 @@ function Usage() {
   return (
     <>
       <search className="row filters">
-        <Choice label="By" value={grouping} options={groupings} onChange={(by) => change({ by: by === "username" ? "" : by })} />
+        <Choice label="Group by" value={grouping} options={groupings} onChange={(by) => change({ by: by === "username" ? "" : by })} />
         <Choice
-          label="Last"
+          label="Range"
           value={own ? "own" : (ranges.find(([name]) => name === query.range)?.[0] ?? usualRange)}
           options={own ? [["own", "custom"], ...ranges] : ranges}
           onChange={(name) => change({ range: name === usualRange ? "" : name, from: "", to: "", period: "" })}
@@ -63,7 +63,7 @@ function Usage() {
           <input type="date" value={range.to} min={range.from} onChange={(event) => setDay({ to: event.target.value })} />
         </label>
         <Choice
-          label="Bars"
+          label="Interval"
           value={range.period}
           options={[["day", "days"], ["month", "months"]]}
           onChange={(period) => change(query.range === "year" ? { range: "", from: range.from, to: range.to, period } : { period: period === "day" ? "" : period })}

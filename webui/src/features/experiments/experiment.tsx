@@ -42,7 +42,7 @@ export function ExperimentPage({ id, tab }: { id: number; tab: ExperimentTab }) 
       {({ experiment, trials }) => (
         <>
           <Head experiment={experiment} trials={trials} reload={reload} />
-          <Tabs label="Of this experiment">
+          <Tabs label="Experiment sections">
             {experimentTabs
               .filter((name) => name !== "search" || trials.length > 1 || tab === "search")
               .map((name) => (

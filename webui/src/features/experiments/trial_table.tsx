@@ -129,7 +129,7 @@ function columnsFor(trials: readonly Trial[], metric: string, best: number | und
     },
     {
       id: "duration",
-      title: "Time",
+      title: "Duration",
       number: true,
       value: ({ startTime, endTime }) => (endTime ? Date.parse(endTime) : Date.now()) - Date.parse(startTime),
       cell: ({ state, totalBatchesProcessed, startTime, endTime }) =>

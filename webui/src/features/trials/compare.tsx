@@ -143,7 +143,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
                 ))}
               </tr>
               <tr>
-                <th scope="row">Time</th>
+                <th scope="row">Duration</th>
                 {list.map(({ trial }) => (
                   <td key={trial.id}>{runTime(trial.startTime, trial.endTime, Date.now())}</td>
                 ))}

@@ -31,7 +31,7 @@ export function TrialPage({ id, tab }: { id: number; tab: TrialTab }) {
       {({ trial, experiment }) => (
         <>
           <Head trial={trial} experiment={experiment} reload={reload} />
-          <Tabs label="Of this trial">
+          <Tabs label="Trial sections">
             {trialTabs.map((name) => (
               <Link key={name} to={{ page: "trial", id, tab: name }} current={name === tab}>
                 {name}

@@ -4,7 +4,7 @@ import { toApiError, usePolled } from "../../api/loadable";
 import type { Group } from "../../api/types";
 import type { User } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
-import { count } from "../../components/format";
+import { capitalized, count } from "../../components/format";
 import { useRights } from "../../components/people/me";
 import { Field, Loaded, Pick, Problem } from "../../components/parts";
 import { type Column, Table } from "../../components/tables/table";
@@ -26,7 +26,7 @@ export function Groups() {
   const columns = useMemo((): Column<Found>[] => {
     const button = (what: Opened["what"], label: (name: string) => string) => (found: Found) => (
       <button type="button" className="text" aria-label={label(found.group.name)} onClick={() => setOpened({ what, found })}>
-        {what}
+        {capitalized(what)}
       </button>
     );
     return [

@@ -24,7 +24,7 @@ export function UsersPage({ tab }: { tab: UserTab }) {
   return (
     <>
       <PageHead title="Users" />
-      <Tabs label="Of users">
+      <Tabs label="User sections">
         {userTabs.map((name) => (
           <Link key={name} to={{ page: "users", tab: name }} current={name === tab}>
             {tabNames[name]}

@@ -61,7 +61,7 @@ export function NewWebhook({ places, everywhere, onDone, onClose }: NewWebhookPr
               checked={draft.states.includes(state)}
               onChange={(event) => set({ states: endStates.filter((name) => (name === state ? event.target.checked : draft.states.includes(name))) })}
             />{" "}
-            an experiment becomes {state.toLowerCase()}
+            Experiment becomes {state.toLowerCase()}
           </label>
         ))}
         <label className="check">
@@ -71,9 +71,9 @@ export function NewWebhook({ places, everywhere, onDone, onClose }: NewWebhookPr
             disabled={!draft.specific}
             onChange={(event) => set({ alerts: event.target.checked })}
           />{" "}
-          a script calls context.alert(){draft.specific ? "" : " (of experiments that name it only)"}
+          Script calls context.alert(){draft.specific ? "" : " (only for experiments that name it)"}
         </label>
-        <Field label="A log line matches, once per task (RE2 regular expressions, one per line)">
+        <Field label="Log line matches, once per task (RE2 regular expressions, one per line)">
           <textarea
             rows={3}
             className="mono"

@@ -43,9 +43,9 @@ test.each<[Partial<Draft>, RegExp | undefined]>([
 });
 
 test("triggers read as sentences, also those of a newer master", () => {
-  expect(triggerText({ triggerType: "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", condition: { state: "ERROR" } })).toBe("an experiment becomes error");
-  expect(triggerText({ triggerType: "TRIGGER_TYPE_TASK_LOG", condition: { regex: "a|b" } })).toBe("a log line matches a|b");
-  expect(triggerText({ triggerType: "TRIGGER_TYPE_CUSTOM", condition: {} })).toBe("a script raises an alert");
+  expect(triggerText({ triggerType: "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", condition: { state: "ERROR" } })).toBe("Experiment becomes error");
+  expect(triggerText({ triggerType: "TRIGGER_TYPE_TASK_LOG", condition: { regex: "a|b" } })).toBe("Log line matches a|b");
+  expect(triggerText({ triggerType: "TRIGGER_TYPE_CUSTOM", condition: {} })).toBe("Script raises an alert");
   expect(triggerText({ triggerType: "TRIGGER_TYPE_MOON" })).toBe("TRIGGER_TYPE_MOON");
 });
 

@@ -60,11 +60,11 @@ export function missing(draft: Draft): string | undefined {
 export function triggerText({ triggerType, condition }: Trigger): string {
   switch (triggerType) {
     case "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE":
-      return `an experiment becomes ${(condition?.state ?? "").toLowerCase()}`;
+      return `Experiment becomes ${(condition?.state ?? "").toLowerCase()}`;
     case "TRIGGER_TYPE_TASK_LOG":
-      return `a log line matches ${condition?.regex ?? ""}`;
+      return `Log line matches ${condition?.regex ?? ""}`;
     case "TRIGGER_TYPE_CUSTOM":
-      return "a script raises an alert";
+      return "Script raises an alert";
     default:
       return triggerType;
   }

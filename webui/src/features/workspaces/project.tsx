@@ -43,7 +43,7 @@ export function ProjectPage({ id, tab, experiments }: ProjectPageProps) {
         {({ project, owners }) => (
           <>
             <Head project={project} owners={owners} reload={reload} />
-            <Tabs label="Of this project">
+            <Tabs label="Project sections">
               {projectTabs.map((name) => (
                 <Link key={name} to={{ page: "project", id, tab: name }} current={name === tab}>
                   {name}

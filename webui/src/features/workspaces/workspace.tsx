@@ -32,7 +32,7 @@ export function WorkspacePage({ id, tab }: { id: number; tab: WorkspaceTab }) {
         {(workspace) => (
           <>
             <Head workspace={workspace} reload={reload} />
-            <Tabs label="Of this workspace">
+            <Tabs label="Workspace sections">
               {workspaceTabs.map((name) => (
                 <Link key={name} to={{ page: "workspace", id, tab: name }} current={name === tab}>
                   {name}

@@ -22,7 +22,7 @@ export function GoOnDialog({ experiment, onDone, onClose }: GoOnDialogProps) {
         {searches
           ? "The search resumes where it stopped. Stopped and failed trials resume from their latest checkpoints; completed trials stay as they are."
           : "The same trial resumes from its latest checkpoint."}{" "}
-        To start a new experiment from one of its checkpoints, use <em>continue</em>.
+        To start a new experiment from one of its checkpoints, use <em>Continue</em>.
       </p>
       <textarea
         className="mono"

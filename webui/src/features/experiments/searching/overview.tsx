@@ -51,7 +51,8 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
         <Panel title="Details">
           <Pairs
             rows={[
-              ["Searcher", `${experiment.searcherType}, ${smaller ? "lowest" : "highest"} ${experiment.searcherMetric}`],
+              ["Searcher", experiment.searcherType],
+              ["Metric", `${experiment.searcherMetric} (${smaller ? "lower" : "higher"} is better)`],
               ["Longest trial", lengthText(experiment.config)],
               experiment.unmanaged ? ["Execution", "outside the cluster (unmanaged)"] : ["Resource pool", experiment.resourcePool],
               ["Checkpoints", `${experiment.checkpointCount}, ${formatBytes(Number(experiment.checkpointSize))}`],
