@@ -176,7 +176,7 @@ def test_where_caches_are_follows_from_the_configuration(tmp_path: pathlib.Path)
     assert _data_layer.place({}) == (pathlib.Path("~/data/determined").expanduser(), None)
     with pytest.raises(AssertionError, match="'nfs'; it must be one of shared_fs, s3, gcs"):
         _data_layer.place({"data_layer": {"type": "nfs"}})
-    with pytest.raises(InvalidConfigurationException, match=r"data_layer\.bucket is None; it must be a name"):
+    with pytest.raises(InvalidConfigurationException, match=r"data_layer\.bucket is None; it must be a non-empty name"):
         _data_layer.place({"data_layer": {"type": "s3"}})
     section = {"type": "gcs", "bucket": "b", "bucket_directory_path": "/sets/", "local_cache_host_path": "/local"}
     directory, bucket = _data_layer.place({"data_layer": section})

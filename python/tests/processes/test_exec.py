@@ -184,7 +184,7 @@ def test_a_trial_whose_allocation_is_over_ends_with_status_80(
     [
         ("impossible", 0, "EXITED_REASON_INIT_INVALID_HP", "no such kind"),
         ("impossible later", 0, "EXITED_REASON_INVALID_HP", "after all"),
-        ("stops", 0, "EXITED_REASON_USER_REQUESTED_STOP", "asked to stop"),
+        ("stops", 0, "EXITED_REASON_USER_REQUESTED_STOP", "requested its own stop"),
         ("wrong", 1, None, "ArithmeticError: so it goes"),
         ("leaves", 1, None, "sys.exit(0); remove it"),
     ],
