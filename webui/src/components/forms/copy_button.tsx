@@ -8,9 +8,9 @@ export function CopyButton({ text }: { text: string }) {
     try {
       if (window.isSecureContext) await navigator.clipboard.writeText(text);
       else copySelected(text, button.current ?? document.body);
-      setOutcome("copied");
+      setOutcome("Copied");
     } catch {
-      setOutcome("cannot be copied: select it");
+      setOutcome("Cannot copy. Select the text instead.");
     }
   };
   return (

@@ -65,7 +65,7 @@ export function RoleLabel({ assignment, where = "", removable, onRemoved }: Role
           onAction={() => change("remove", assignment).then(onRemoved)}
           onClose={() => setAsks(false)}
         >
-          <p>What {holder.name} started keeps running. You can assign the role again.</p>
+          <p>Workloads that {holder.name} started keep running. You can assign the role again.</p>
         </Dialog>
       )}
     </span>

@@ -43,7 +43,7 @@ export function readTar(archive: Uint8Array): TarEntry[] {
     if (header[0] === 0) break;
     const size = octal(header.subarray(124, 136));
     const content = archive.subarray(at + block, at + block + size);
-    if (!Number.isSafeInteger(size) || content.length < size) throw new Error("The archive of the model definition is cut off.");
+    if (!Number.isSafeInteger(size) || content.length < size) throw new Error("The archive of the model definition is truncated.");
     at += block + Math.ceil(size / block) * block;
     const type = header[156] === 0 ? 48 : (header[156] ?? 48);
     if (type === 120 /* x: pax */) longName = pax(content).get("path") ?? longName;

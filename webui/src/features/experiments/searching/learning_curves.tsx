@@ -73,7 +73,7 @@ export function LearningCurves({ experiment, trials, space }: { experiment: Expe
             </span>
           ))
         )}
-        {space.points.length > trialsMax && <span>The best {trialsMax} of {space.points.length} trials are drawn.</span>}
+        {space.points.length > trialsMax && <span>Showing the best {trialsMax} of {space.points.length} trials.</span>}
       </p>
     </Panel>
   );

@@ -48,7 +48,7 @@ function ImportanceBars({ space: made }: { space: Space }) {
   const list = importances(made);
   return (
     <Panel title="Importance of hyperparameters">
-      {list.length === 0 && <p className="quiet">Shown when {trialsMin} trials have reported a validation metric.</p>}
+      {list.length === 0 && <p className="quiet">Shown once {trialsMin} trials have reported a validation metric.</p>}
       {list.map(({ name, value }) => (
         <div key={name} className="bar-row">
           <span className="ellipsis" title={name}>
