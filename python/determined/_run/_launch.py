@@ -1,4 +1,4 @@
-"""From a model definition to a running trial, in this process."""
+"""Builds a running trial from a model definition, in this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from determined.errors import InvalidConfigurationException
 
 
 def enter(directory: str) -> str:
-    """Makes a model definition the working directory and the first place to import from."""
+    """Makes a model definition the working directory and the first entry of the import path."""
     path = os.path.abspath(directory)
     os.chdir(path)
     sys.path[:] = [path, *(entry for entry in sys.path if entry not in ("", path))]
@@ -29,15 +29,15 @@ def enter(directory: str) -> str:
 
 
 def threads(environment: dict[str, str]) -> int:
-    """How many threads this slot has: what the agent says, else all processors of the process."""
+    """The number of threads of this slot: that of the agent, or else all processors of the process."""
     text = environment.get("OMP_NUM_THREADS", "").split(",")[0]
     return int(text) if text.isdigit() and int(text) > 0 else len(os.sched_getaffinity(0))
 
 
 def load(env: EnvContext, source: SourceSnapshot, distributed: DistributedContext | None = None) -> type[Trial]:
-    """The trial class of a model definition, imported under generators in a known state.
+    """Imports the trial class of a model definition, with seeded generators.
 
-    So what its modules draw while they are imported depends neither on chance nor on what this process did before.
+    So the random numbers that its modules draw while they are imported are the same in every process.
     """
     check_entrypoint(env.experiment_config)
     entrypoint = env.experiment_config.get("entrypoint")
@@ -55,7 +55,7 @@ def load(env: EnvContext, source: SourceSnapshot, distributed: DistributedContex
 
 
 def check_entrypoint(config: Mapping[str, Any]) -> None:
-    """Raises where a configuration names no trial class, but a command to run."""
+    """Raises if a configuration names a command to run instead of a trial class."""
     entrypoint = config.get("entrypoint")
     if _native.command_of(config) is None and not _entrypoint.is_trial_entrypoint(entrypoint):
         raise InvalidConfigurationException(
@@ -64,7 +64,7 @@ def check_entrypoint(config: Mapping[str, Any]) -> None:
 
 
 def _choose_generation(env: EnvContext, source: SourceSnapshot) -> None:
-    """Makes ``tensorflow`` mean its first generation, where the experiment's image asks for it."""
+    """Makes ``tensorflow`` refer to TensorFlow 1, if the experiment's image asks for it."""
     from determined._tensorflow import _first_generation
     from determined.exec import _families
 
@@ -108,7 +108,7 @@ def build(
         family = next(one.__name__ for one in trial_class.__mro__ if one.__module__.startswith("determined."))
         check.fail(
             f"{trial_class.__name__} without {', '.join(f'{name}()' for name in missing)}",
-            f"all methods that a {family} needs",
+            f"all methods that a {family} must have",
         )
     kind.prepare_process(env, threads(dict(os.environ)))
     context = trial_class.trial_context_class(env, distributed)

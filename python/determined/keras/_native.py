@@ -36,7 +36,7 @@ class TFKerasNativeContext(NativeContext, TFKerasContext):
     ) -> None:
         """Takes the place of the model's ``fit``. Lengths and batch sizes are those of the experiment configuration."""
         if self.env.managed_training and not self.compiled:
-            raise InvalidExperimentException("the model's fit() was called before its compile(); compile the model first")
+            raise InvalidExperimentException("the model's fit() was called before its compile(); compile it first")
         if validation_data is None:
             raise InvalidExperimentException("fit() was called without validation_data; every trial needs it")
         given = {name: options[name] for name in _OPTIONS if name in options}
