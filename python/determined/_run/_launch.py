@@ -48,7 +48,7 @@ def load(env: EnvContext, source: SourceSnapshot, distributed: DistributedContex
     if (torch := _imported("torch", source)) is not None:
         torch.default_generator.manual_seed(env.trial_seed)
     if source.mentions("tensorflow"):
-        _choose_generation(env, source)
+        _prepare_tensorflow(env, source)
     if command is not None:
         return _native.load(command, source.root, env, distributed)
     return _entrypoint.load_trial_class(entrypoint, source.root)
@@ -63,15 +63,11 @@ def check_entrypoint(config: Mapping[str, Any]) -> None:
         )
 
 
-def _choose_generation(env: EnvContext, source: SourceSnapshot) -> None:
-    """Makes ``tensorflow`` refer to TensorFlow 1, if the experiment's image asks for it."""
-    from determined._tensorflow import _first_generation
-    from determined.exec import _families
+def _prepare_tensorflow(env: EnvContext, source: SourceSnapshot) -> None:
+    """Prepares this process for the TensorFlow that the model definition is written for."""
+    from determined._tensorflow import _era
 
-    if _first_generation.wanted(env.experiment_config):
-        families = _families.on_tensorflow(pathlib.Path(source.root), env.experiment_config)
-        if families and "keras" not in families:
-            _first_generation.switch()
+    _era.prepare(env.experiment_config, pathlib.Path(source.root), quiet=env.rank > 0)
 
 
 def _imported(name: str, source: SourceSnapshot) -> Any:

@@ -31,9 +31,13 @@ def needs_tensorflow(directory: pathlib.Path, config: Mapping[str, Any]) -> bool
 
 def on_tensorflow(directory: pathlib.Path, config: Mapping[str, Any]) -> set[str]:
     """The families on TensorFlow that the entry point's module reaches: "estimator", "keras", "tensorpack"."""
+    return {name.rpartition(".")[2] for name in _TENSORFLOW & names_used(directory, config)}
+
+
+def names_used(directory: pathlib.Path, config: Mapping[str, Any]) -> set[str]:
+    """The dotted names, such as ``tensorflow.train.Saver``, that the entry point's module and what it reaches use."""
     start = _entry(directory, config)
-    found = _TENSORFLOW & _names(start, directory) if start is not None else set()
-    return {name.rpartition(".")[2] for name in found}
+    return _names(start, directory) if start is not None else set()
 
 
 def _entry(directory: pathlib.Path, config: Mapping[str, Any]) -> pathlib.Path | None:

@@ -104,7 +104,7 @@ def wanted(directory: pathlib.Path, config: Mapping[str, Any] | None = None) -> 
     own = directory / NAME
     asked = _lines(own.read_text()) if own.is_file() else []
     family = list(TENSORFLOW) if config is not None and _families.needs_tensorflow(directory, config) else []
-    if any(_NAMES_TENSORFLOW.match(line) for line in asked):  # The trial's own version goes before the platform's.
+    if names_tensorflow(asked):  # The trial's own version goes before the platform's.
         beside = tuple(line for line in family if not _NAMES_TENSORFLOW.match(line))
         return [Layer(NAME, beside, directory, file=True)]
     layers = []
@@ -113,6 +113,11 @@ def wanted(directory: pathlib.Path, config: Mapping[str, Any] | None = None) -> 
     if asked:
         layers.append(Layer(NAME, (), directory, file=True))
     return layers
+
+
+def names_tensorflow(lines: Sequence[str]) -> bool:
+    """Whether one of the lines of a ``requirements.txt`` asks for TensorFlow."""
+    return any(_NAMES_TENSORFLOW.match(line) for line in lines)
 
 
 def _is_there(line: str) -> bool:

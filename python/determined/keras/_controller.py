@@ -126,6 +126,8 @@ class TFKerasTrialController(TensorFlowController):
                 self._load_optimizers(path / _OPTIMIZERS)
         self._spread(model.weights)
         context.waiting.restore(own.get("waiting", []))
+        for generator, state in zip(self._generators(), own.get("generators", []), strict=False):
+            generator.state.assign(state)
         options = context.fit_options
         self._callbacks = tf.keras.callbacks.CallbackList(
             list(self._given),
@@ -310,7 +312,14 @@ class TFKerasTrialController(TensorFlowController):
             **super()._own_state(),
             "callbacks": [_state_of(one) for one in self._own],
             "waiting": self._context.waiting.state(),
+            "generators": [one.state.numpy() for one in self._generators()],
         }
+
+    def _generators(self) -> list[Any]:
+        """Those of layers that draw, such as ``RandomFlip``: Keras keeps them out of its checkpoints."""
+        layers = self._model._flatten_layers()
+        found = [getattr(getattr(layer, "_random_generator", None), "_generator", None) for layer in layers]
+        return [one for one in found if isinstance(one, tf.random.Generator)]
 
     def _written(self, directory: pathlib.Path) -> None:
         for one in self._own:

@@ -37,16 +37,24 @@ class SequenceAdapter:
 class Batches:
     """Batches by number: the index of a sequence, or slices of arrays.
 
-    ``alike``: all have the shape of the first, but for the number of records.
+    ``alike``: all have the shape of the first, but for the number of records. ``seen`` is told before each batch how
+    many came before it.
     """
 
     def __init__(
-        self, count: int, get: Callable[[int], Any], epoch_end: Callable[[], None] | None = None, *, alike: bool = True
+        self,
+        count: int,
+        get: Callable[[int], Any],
+        epoch_end: Callable[[], None] | None = None,
+        *,
+        alike: bool = True,
+        seen: Callable[[int], None] | None = None,
     ) -> None:
         self.count = count
         self.get = get
         self.epoch_end = epoch_end
         self.alike = alike
+        self.seen = seen or (lambda number: None)
         self._ended = 0
 
     @functools.cached_property
@@ -76,11 +84,13 @@ class Batches:
         while True:
             epoch, place = divmod(number, self.count)
             self._end_epochs(seed, epoch)
+            self.seen(number)
             yield self.get(int(order(epoch)[place]))
             number += ranks.size
 
     def validation(self, ranks: DistributedContext) -> Iterator[Any]:
         for number in range(ranks.rank, self.count, ranks.size):
+            self.seen(number)
             yield self.get(number)
 
 
@@ -100,7 +110,10 @@ def batches_of(data: Any, batch_size: int, method: str) -> Batches | None:
         return None
     if isinstance(data, tf.keras.utils.Sequence):
         check.gt(len(data), 0, f"the batches of the sequence from {method}")
-        return Batches(len(data), lambda number: _structured(data[number]), data.on_epoch_end, alike=False)
+        seen = None
+        if hasattr(data, "total_batches_seen"):  # an ImageDataGenerator's: what it draws depends on its own count
+            seen = functools.partial(setattr, data, "total_batches_seen")
+        return Batches(len(data), lambda number: _structured(data[number]), data.on_epoch_end, alike=False, seen=seen)
     if isinstance(data, tuple) and len(data) in (2, 3):
         arrays = _structured(data)
         for given, taken in zip((one for one in data if one is not None), arrays, strict=True):

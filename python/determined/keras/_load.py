@@ -9,6 +9,7 @@ from typing import Any
 from determined._definition import _entrypoint, _rebuilding
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
+from determined._tensorflow import _earlier, _era
 from determined.common import check
 from determined.keras._controller import TFKerasTrialController
 from determined.keras._trial import TFKerasTrial
@@ -40,7 +41,8 @@ def load_model_from_checkpoint_path(path: str | os.PathLike[str], tags: list[str
     )
     TFKerasTrialController.prepare_process(env, 1)
     code = _rebuilding.source(root, "its weights can be read with tf.train.load_checkpoint()")
-    with _entrypoint.importable(code):
+    era, _ = _era.of(described["experiment_config"], pathlib.Path(code))
+    with _earlier.taken(era is not _era.Era.OURS), _entrypoint.importable(code):
         found = _rebuilding.trial_class(described, code, env)
         if not issubclass(found, TFKerasTrial):
             check.fail(f"a {found.__name__} in the checkpoint", "a TFKerasTrial")

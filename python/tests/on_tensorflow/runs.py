@@ -17,6 +17,7 @@ from determined._experiment_config import ExperimentConfig
 from determined._run import _launch
 from determined._trial import Trial
 
+SEED = 7
 CONFIG: dict[str, Any] = {
     "searcher": {"metric": "loss", "smaller_is_better": True},
     "hyperparameters": {"global_batch_size": 4},

@@ -13,7 +13,8 @@ from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined._run import _launch
-from determined._tensorflow import _first_generation
+from determined._tensorflow import _earlier, _era
+from determined._tensorflow._era import Era
 
 OLD = """
 import numpy as np
@@ -50,18 +51,45 @@ class OldTrial(EstimatorTrial):
 IMAGE = "determinedai/environments:cuda-10.0-pytorch-1.4-tf-1.15-gpu-0.8.0"
 
 
+SECOND = "determinedai/environments:cuda-11.0-pytorch-1.7-tf-2.4-gpu-0.9.0"
+NEW = "determinedai/environments:cuda-11.3-pytorch-1.12-tf-2.11-gpu-0.20.1"
+KERAS = "import tensorflow as tf\nfrom determined.keras import TFKerasTrial\nadam = tf.keras.optimizers.Adam\n"
+ESTIMATOR = "import tensorflow as tf\nimport determined.estimator\n"
+STEPS = {"max_steps": 3, "max_length": {"batches": 300}}
+
+
 @pytest.mark.parametrize(
-    ("image", "first"),
+    ("code", "config", "era", "reason"),
     [
-        (IMAGE, True),
-        ({"cpu": "x", "gpu": IMAGE}, True),
-        ("determinedai/environments:cuda-10.1-pytorch-1.4-tf-2.2-gpu-0.8.0", False),
-        (None, False),
+        (ESTIMATOR, {"environment": {"image": IMAGE}}, Era.FIRST, "names TensorFlow 1.15"),
+        (ESTIMATOR, {"environment": {"image": {"cpu": "x", "cuda": IMAGE}}}, Era.FIRST, "names TensorFlow 1.15"),
+        (ESTIMATOR, {"environment": {"image": SECOND}}, Era.EARLIER, "names TensorFlow 2.4"),
+        (ESTIMATOR, {"environment": {"image": NEW}}, Era.OURS, "names TensorFlow 2.11"),
+        (ESTIMATOR, {"searcher": STEPS}, Era.FIRST, "searcher.max_steps"),
+        (ESTIMATOR + "tf.random.set_seed(1)", {"searcher": STEPS}, Era.EARLIER, "searcher.max_steps"),
+        (ESTIMATOR + "tf.layers.dense", {}, Era.FIRST, "the code uses tf.layers.dense"),
+        (ESTIMATOR + "tf.contrib.slim", {}, Era.FIRST, "the code uses tf.contrib.slim"),
+        (ESTIMATOR + "tf.compat.v1.layers.dense", {}, Era.EARLIER, "entrypoint: model:Trial"),
+        (ESTIMATOR + "tf.layers.dense\ntf.random.set_seed", {}, Era.EARLIER, "entrypoint: model:Trial"),
+        (KERAS, {}, Era.EARLIER, "entrypoint: model:Trial"),
+        (KERAS, {"searcher": {"max_time": 100}}, Era.OURS, "searcher.max_time"),
+        (KERAS, {"entrypoint": "python3 model.py"}, Era.OURS, ""),
+        ("import tensorflow as tf\nimport determined.pytorch", {}, Era.OURS, ""),
     ],
 )
-def test_an_image_says_which_generation_is_meant(image: Any, first: bool) -> None:
-    assert _first_generation.wanted({"environment": {"image": image}}) is first
-    assert not _first_generation.wanted({})
+def test_configuration_and_code_say_which_tensorflow_is_meant(
+    code: str, config: Any, era: Era, reason: str, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "model.py").write_text(code)
+    found = _era.of({"entrypoint": "model:Trial", **config}, tmp_path)
+    assert found.era is era and reason in found.reason
+
+
+def test_a_version_in_the_requirements_goes_before_everything_else(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "model.py").write_text(ESTIMATOR)
+    (tmp_path / "requirements.txt").write_text("pandas\ntensorflow-cpu==2.15.1\n")
+    config = {"entrypoint": "model:Trial", "environment": {"image": IMAGE}, "searcher": STEPS}
+    assert _era.of(config, tmp_path) == (Era.OURS, "requirements.txt")
 
 
 def test_code_of_tensorflow_1_trains_where_the_image_says_so(
@@ -81,3 +109,4 @@ def test_code_of_tensorflow_1_trains_where_the_image_says_so(
         controller.close()
     finally:
         sys.modules["tensorflow"] = tensorflow
+        _earlier.give_back()
