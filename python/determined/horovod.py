@@ -1,7 +1,7 @@
-"""Horovod's questions about ranks, answered for code that was written when the platform trained with Horovod.
+"""Horovod's functions about ranks, for code that was written for trials on Horovod.
 
-``from determined.horovod import hvd`` and ``hvd.rank()``, ``hvd.size()``, ``hvd.local_rank()`` work as they did.
-Gradients are exchanged by the platform (docs/decisions/0015): what Horovod did with tensors is not there, and says so.
+``from determined.horovod import hvd`` and ``hvd.rank()``, ``hvd.size()``, ``hvd.local_rank()`` work as they did. The
+platform exchanges gradients itself (docs/decisions/0015); Horovod's functions on tensors raise an error.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ __all__ = ["HorovodContext", "hvd"]
 
 
 def _in_torchrun() -> bool:
-    """Whether a launch layer started this process: then the agent speaks of its machine, and torchrun of the rank."""
+    """Whether a launch layer started this process; then the agent's variables describe the machine, and those of
+    torchrun the rank.
+    """
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 class _Hvd:
-    """The ranks of this trial, by Horovod's names. Outside a trial: one rank."""
+    """The ranks of this trial, under Horovod's names. Outside a trial there is one rank."""
 
     def init(self) -> None:
-        """Does nothing: ranks have met before any code of a model definition runs."""
+        """Does nothing: ranks are connected before any code of a model definition runs."""
 
     def is_initialized(self) -> bool:
         return True
 
     def shutdown(self) -> None:
-        """Does nothing: the platform ends its ranks."""
+        """Does nothing: the platform ends the ranks."""
 
     def rank(self) -> int:
         return integer(os.environ, "RANK" if _in_torchrun() else "DET_RANK", 0)
@@ -52,7 +54,7 @@ class _Hvd:
         return max(1, self.size() // self.local_size())
 
     def require_horovod_type(self, horovod_type: str, reason: str) -> None:
-        """Accepts every type: nothing here depends on a framework."""
+        """Accepts every type, because nothing here depends on a framework."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
@@ -66,7 +68,7 @@ hvd = _Hvd()
 
 @dataclasses.dataclass(frozen=True)
 class HorovodContext:
-    """How a trial trains on several slots, under the names that older contexts took it by (``hvd_config``)."""
+    """How a trial trains on several slots, under the names of older contexts (``hvd_config``)."""
 
     use: bool = False
     aggregation_frequency: int = 1
@@ -76,7 +78,7 @@ class HorovodContext:
 
     @staticmethod
     def from_configs(experiment_config: Mapping[str, Any], *_: Any) -> HorovodContext:
-        """Reads ``optimizations`` and ``resources`` of an experiment's configuration."""
+        """Reads ``optimizations`` and ``resources`` of an experiment configuration."""
         wanted = dict(experiment_config.get("optimizations") or {})
         known = {field.name for field in dataclasses.fields(HorovodContext)} - {"use"}
         slots = (experiment_config.get("resources") or {}).get("slots_per_trial", 1)

@@ -1,4 +1,4 @@
-"""What the client and the training side share."""
+"""What the clients and the trials share."""
 
 import logging
 
@@ -6,7 +6,7 @@ from determined.common import check
 
 
 def set_logger(debug_enabled: bool) -> None:
-    """Sends what this program logs to stderr, from INFO on, or from DEBUG on."""
+    """Logs to stderr, from INFO on, or from DEBUG on."""
     from determined import LOG_FORMAT
 
     logging.basicConfig(level=logging.DEBUG if debug_enabled else logging.INFO, format=LOG_FORMAT, force=True)

@@ -1,4 +1,4 @@
-"""A model definition on its way to the master."""
+"""Packs a model definition for the master."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from determined.common._ignore import IgnoreRules
 logger = logging.getLogger("determined")
 
 BYTES_MAX = 96 * 1000 * 1000
-"""The most that all files of a model definition may have together: encoded, they still fit into one request."""
+"""The maximum size of all files of a model definition; encoded, they still fit into one request."""
 
 _ALWAYS = (
     "__pycache__/\n*.py[co]\n*$py.class\n.detignore\n"
@@ -25,13 +25,13 @@ _DIRECTORY, _FILE = 53, 48  # as in tar
 
 
 def read_context(directory: str | os.PathLike[str] | None, includes: Iterable[str | os.PathLike[str]] = ()) -> Any:
-    """The files of a directory, and those that are to go with it, as the master takes them.
+    """Returns the files of a directory, and the additional ones, in the format of the master.
 
-    Left out is what Python compiles and what a ``.detignore`` at the top of ``directory`` names. Links count as what
-    they point to. What cannot be read is skipped with a warning.
+    Compiled Python files and files that match a ``.detignore`` at the top of ``directory`` are left out. Links are
+    followed. Files that cannot be read are skipped with a warning.
 
     Raises:
-        FileNotFoundError, NotADirectoryError: there is no such directory.
+        FileNotFoundError, NotADirectoryError: the directory does not exist.
         ValueError: the files are too large, or two have the same name.
     """
     rules = IgnoreRules(_ALWAYS)

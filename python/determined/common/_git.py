@@ -1,4 +1,4 @@
-"""Which commit a directory of code is of, where it is a git working directory."""
+"""The commit of a directory of code, if it is a git working directory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _SECONDS = 2.0
 
 
 def origin(directory: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """``gitCommit``, ``gitRemote``, ``gitDirty``, … of a submission; empty where git knows nothing or is too slow."""
+    """``gitCommit``, ``gitRemote``, ``gitDirty`` and so on of a submission; empty if git does not know them or is too
+    slow.
+    """
     if directory is None:
         return {}
     deadline = time.monotonic() + _SECONDS
@@ -41,7 +43,7 @@ def origin(directory: str | os.PathLike[str] | None) -> dict[str, Any]:
 
 
 def _git(directory: str | os.PathLike[str], deadline: float, *words: str) -> str | None:
-    """What git prints; None where it fails. It changes nothing and starts nothing that the repository names."""
+    """The output of git; None if it fails. Changes nothing, and starts no program that the repository names."""
     command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", os.fspath(directory), *words]
     try:
         ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""Patterns as in .gitignore, for what is not sent to the master."""
+"""Patterns as in .gitignore, for files that are not sent to the master."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 class IgnoreRules:
     """The last pattern that matches decides.
 
-    A pattern with a slash before its end belongs to the top directory, any other matches at every depth; a final
-    slash means directories only; ``!`` takes a name back; ``*`` and ``?`` stop at slashes, ``**`` does not.
+    A pattern with a slash before its end matches from the top directory; any other matches at every depth. A final
+    slash restricts it to directories; ``!`` includes a name again; ``*`` and ``?`` do not match slashes, ``**`` does.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -17,7 +17,7 @@ class IgnoreRules:
         self.add(text)
 
     def add(self, text: str) -> None:
-        """Adds patterns, one a line, after those that are there."""
+        """Adds patterns, one per line, after the existing ones."""
         for line in text.split("\n"):
             line = line.removesuffix("\r")
             while line.endswith(" ") and not line.endswith("\\ "):
@@ -81,7 +81,7 @@ def _segment(segment: str) -> str:
 
 
 def _class_end(segment: str, at: int) -> int:
-    """Where the class that begins before ``at`` ends; 0: never."""
+    """The end of the class that begins before ``at``; 0 if it has no end."""
     first = at + 1 if segment[at : at + 1] in ("!", "^") else at
     found = segment.find("]", first + 1)
     return max(found, 0)

@@ -1,4 +1,4 @@
-"""Checks of what user code hands over: each raises :class:`CheckFailedError` with what it got and what it expected."""
+"""Checks of values from user code. Each raises :class:`CheckFailedError` with what it got and what it expected."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 class CheckFailedError(Exception):
-    """User code broke a rule of the API. The text says which, and what was found instead."""
+    """User code broke a rule of the API. The message says which one, and what was found instead."""
 
 
 def fail(found: str, expected: str, reason: str | None = None) -> None:
-    """Raises with one sentence: what was found, what was expected, and why."""
+    """Raises an error with one sentence: what was found, what was expected, and why."""
     ending = f": {reason}" if reason else ""
     raise CheckFailedError(f"CHECK FAILED! Got {found}, expected {expected}{ending}")
 

@@ -1,4 +1,4 @@
-"""Small helpers that programs around the platform share."""
+"""Small functions for programs that use the platform."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 
 def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """``items`` in order, ``size`` at a time; the last part may be shorter.
+    """Yields ``items`` in order, ``size`` at a time; the last part may be shorter.
 
     Raises:
         ValueError: ``size`` is below 1.
@@ -22,7 +22,7 @@ def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 
 
 def sizeof_fmt(number: float) -> str:
-    """A number of bytes for people: ``1536`` is ``1.5KB``."""
+    """Formats a number of bytes for people: ``1536`` is ``1.5KB``."""
     for unit in ("B", "KB", "MB", "GB", "TB"):
         if abs(number) < 1024:
             return f"{number:.1f}{unit}"
@@ -31,12 +31,12 @@ def sizeof_fmt(number: float) -> str:
 
 
 def get_default_master_address() -> str:
-    """The master that the environment names (``DET_MASTER``), else the one of this machine."""
+    """The master in the environment (``DET_MASTER``), or else the one on this machine."""
     from determined.common.api import master_url  # not for every trial that asks debug_mode()
 
     return master_url()
 
 
 def debug_mode() -> bool:
-    """Whether ``DET_DEBUG`` asks for more words."""
+    """Whether ``DET_DEBUG`` asks for debug output."""
     return os.environ.get("DET_DEBUG", "").lower() in ("1", "true")

@@ -1,1 +1,1 @@
-"""Programs that run inside a trial's process: ``python -m determined.exec.trial`` and its siblings."""
+"""Programs that run as a task's process, such as ``python -m determined.exec.trial``."""

@@ -1,4 +1,4 @@
-"""The end of a trial's process: all that an interpreter does at its end, save taking itself apart."""
+"""The end of a trial's process: everything that an interpreter does at its end, except for clearing its modules."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ PATIENCE_SECONDS = 60.0
 
 
 def wind_up(patience: float = PATIENCE_SECONDS) -> None:
-    """Waits for the user's threads, runs what was registered for the exit and writes out what was printed.
+    """Waits for the user's threads, runs the registered exit functions, and flushes the output.
 
-    After this ``os._exit`` loses nothing; taking apart all imported modules would cost seconds for nothing. A thread
-    that does not end keeps the trial's slots no longer than ``patience`` seconds.
+    After this, ``os._exit`` loses nothing, and saves the seconds that clearing all imported modules takes. A thread
+    that does not end keeps the trial's slots for at most ``patience`` seconds.
     """
     try:
         _wait_for_threads(patience)
@@ -26,7 +26,7 @@ def wind_up(patience: float = PATIENCE_SECONDS) -> None:
 
 
 def _wait_for_threads(patience: float) -> None:
-    """What ``threading`` does at the end of an interpreter, in a thread of its own, for that knows no patience."""
+    """Does what ``threading`` does at the end of an interpreter, in a thread of its own, because it has no timeout."""
     main = threading.current_thread()
 
     def others() -> list[threading.Thread]:
@@ -50,8 +50,9 @@ def _wait_for_threads(patience: float) -> None:
 
 
 def _leave_operators() -> None:
-    """PyTorch would take the operators that it registered away again, one by one: in a fork of the warm worker, that
-    copies 7,000 pages of memory, a quarter of the time of a trial that computes little."""
+    """Prevents PyTorch from removing its registered operators one by one, which would copy 7,000 pages of memory in a
+    fork of the warm worker: a quarter of the time of a trial that computes little.
+    """
     for finalizer in list(weakref.finalize._registry):  # type: ignore[attr-defined]
         found = finalizer.peek()
         if found is not None and getattr(found[1], "__module__", None) == "torch.library":

@@ -1,4 +1,4 @@
-"""Where a trial's output goes: ``print`` to stdout, line by line; logging to stderr."""
+"""The output of a trial: ``print`` goes to stdout line by line, and logging to stderr."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def set_up(*, debug: bool = False) -> None:
-    """Sends every line on its way at once, and all logging from INFO on (DEBUG with ``debug``) to stderr."""
+    """Makes stdout write every line at once, and sends all logging from INFO on (DEBUG with ``debug``) to stderr."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, write_through=False)

@@ -1,4 +1,4 @@
-"""Trials that are scripts: the entry point is a command, and the script speaks to the platform itself."""
+"""Trials that are scripts: the entry point is a command, and the script uses the Core API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _entrypoint_of(environment: Mapping[str, str]) -> Any:
 
 
 def command_of(environment: Mapping[str, str]) -> list[str] | None:
-    """The command that the experiment configuration names; None where it names a trial class."""
+    """Returns the command of the experiment configuration; None if it names a trial class."""
     entrypoint = _entrypoint_of(environment)
     if _entrypoint.is_trial_entrypoint(entrypoint):
         return None
@@ -30,13 +30,12 @@ def command_of(environment: Mapping[str, str]) -> list[str] | None:
 
 
 def run(command: list[str], environment: MutableMapping[str, str], worker: Mapping[str, str] | None) -> int:
-    """Becomes the command, in the model definition's directory; returns only where it cannot.
+    """Replaces this process with the command, in the model definition's directory; returns only on failure.
 
-    In the fork of a warm worker, which was started with the environment ``worker``, a Python script is run in this
-    process.
+    In a fork of a warm worker, which was started with the environment ``worker``, a Python script runs in this process.
 
-    It runs once on each machine, whatever number of slots it has there: a script that wants a process for each starts
-    them, as with ``torchrun``. ``python`` and ``python3`` mean the interpreter of the trial.
+    The command runs once on each machine, for any number of slots; a script that needs one process per slot starts them
+    itself, for example with ``torchrun``. ``python`` and ``python3`` are the interpreter of the trial.
     """
     if environment.get("DET_LOCAL_RANK", "0") != "0":
         return 0

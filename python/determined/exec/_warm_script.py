@@ -1,4 +1,4 @@
-"""Scripts in the fork of a warm worker, which has imported PyTorch already: as a new interpreter would run them."""
+"""Runs scripts in a fork of a warm worker, which has imported PyTorch, as a new interpreter would run them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TAKEN_OVER = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "PYTHONPATH", "TORCH_CPP_LO
 
 
 def words_of(entrypoint: Any) -> list[str] | None:
-    """The script and its arguments, where the entry point is no more than ``python3 script.py …``."""
+    """The script and its arguments, if the entry point is just ``python3 script.py …``."""
     words = entrypoint
     if isinstance(entrypoint, str):
         words = [] if _SHELL & set(entrypoint) else entrypoint.split()
@@ -35,16 +35,16 @@ def words_of(entrypoint: Any) -> list[str] | None:
 
 
 def started_alike(environment: Mapping[str, str], worker: Mapping[str, str]) -> bool:
-    """Whether what interpreters and libraries read when they start is what the worker has read."""
+    """Whether everything that interpreters and libraries read at their start is as the worker read it."""
     names = {name for name in (*environment, *worker) if name.startswith(READ_AT_START)} - _TAKEN_OVER
     return all(environment.get(name) == worker.get(name) for name in names)
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the script in this process, as ``__main__``; the status that ``python3`` would have ended with.
+    """Runs the script in this process as ``__main__``; returns the status with which ``python3`` would have ended.
 
-    The working directory and ``PATH`` are the script's already. What it prints is not flushed, threads are not waited
-    for: that is ``_ending``'s.
+    The working directory and ``PATH`` are already those of the script. Flushing the output and waiting for threads is
+    left to ``_ending``.
     """
     path = os.path.abspath(words[0])
     _as_new(os.path.dirname(path))
@@ -75,7 +75,7 @@ def _status(code: Any) -> int:
 
 
 def _as_new(directory: str) -> None:
-    """Forgets what the worker and the way to here have left behind, and a new interpreter would not have."""
+    """Removes what the worker has left behind and a new interpreter would not have."""
     sys.path[:] = [directory, *(entry for entry in sys.path if entry not in ("", os.getcwd(), directory))]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, write_through=True)  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""WebSockets for a server, in as much as RFC 6455 asks of one without extensions."""
+"""The server side of WebSockets, as RFC 6455 requires it without extensions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NORMAL, PROTOCOL_ERROR, TOO_BIG = 1000, 1002, 1009
 
 
 class Closed(Exception):
-    """The other side has gone."""
+    """The connection is closed."""
 
 
 class WebSocket:
@@ -32,10 +32,10 @@ class WebSocket:
         self._closing = False
 
     async def receive(self) -> str | bytes:
-        """The next message: text or bytes.
+        """Returns the next message: text or bytes.
 
         Raises:
-            Closed: there is none.
+            Closed: there are no more messages.
         """
         kind, parts = 0, bytearray()
         while True:
@@ -58,10 +58,10 @@ class WebSocket:
                 await self._fail(PROTOCOL_ERROR)
 
     async def send(self, message: str | bytes) -> None:
-        """Returns when there is room for more.
+        """Sends a message; returns when there is room for more.
 
         Raises:
-            Closed: the other side has gone.
+            Closed: the connection is closed.
         """
         if isinstance(message, str):
             await self._send(_TEXT, message.encode())
@@ -69,7 +69,7 @@ class WebSocket:
             await self._send(_BINARY, message)
 
     async def close(self, code: int) -> None:
-        """Ends the connection; no other coroutine may receive any more."""
+        """Closes the connection; no other coroutine may receive any more."""
         if not self._closing:
             self._closing = True
             with contextlib.suppress(Closed, OSError):
@@ -134,7 +134,7 @@ class WebSocket:
 async def accept(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, allows: Callable[[str | None], bool]
 ) -> WebSocket | None:
-    """Answers the request of a new connection; None where it is none for a WebSocket, or ``allows`` says no."""
+    """Answers the request of a new connection; returns None if it is not for a WebSocket, or ``allows`` denies it."""
     try:
         async with asyncio.timeout(_HEAD_SECONDS):
             head = await reader.readuntil(b"\r\n\r\n")

@@ -1,7 +1,7 @@
-"""The name that some releases have for what starts a trial class.
+"""The name of the program that starts a trial class in some releases.
 
-``entrypoint: python3 -m determined.exec.harness m:C`` is ``determined.launch.torch_distributed --trial m:C``, with a
-process for each slot; plain ``entrypoint: m:C`` takes trials of every framework.
+``entrypoint: python3 -m determined.exec.harness m:C`` is ``determined.launch.torch_distributed --trial m:C``, with one
+process per slot; a plain ``entrypoint: m:C`` accepts trials of every framework.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from determined.launch import torch_distributed
 
 
 def main() -> int:
-    """Becomes ``torchrun``; returns only where it cannot."""
+    """Replaces this process with ``torchrun``; returns only on failure."""
     words = [word for word in sys.argv[1:] if word not in ("--trial", "--train-entrypoint")]
     if len(words) != 1:
         print("usage: python3 -m determined.exec.harness MODULE:CLASS", file=sys.stderr)

@@ -1,9 +1,9 @@
 """Runs JupyterLab as a task: ``python -m determined.exec.notebook``.
 
-It serves the directory it is started in. Who may use it decides the master; a secret between the two keeps out others
-on the same machine. ``notebook_idle_type`` of the task's configuration says what is use: ``kernels_or_terminals``
-(any that runs; the default), ``kernel_connections`` (a page that has a kernel open) or ``activity`` (code that runs, or
-ran in the last minute).
+It serves the directory in which it is started. The master decides who may use it; a shared secret excludes other users
+of the machine. ``notebook_idle_type`` of the task's configuration defines when it is in use: ``kernels_or_terminals``
+(one of them runs; the default), ``kernel_connections`` (a page has a kernel open) or ``activity`` (code runs, or ran in
+the last minute).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _END_SECONDS = 10.0
 
 
 def main() -> int:
-    """Serves until JupyterLab ends; its status."""
+    """Serves until JupyterLab ends; returns its status."""
     service = _service.Service()
     python = _service.environment_with("jupyterlab", "JupyterLab", *PACKAGES) or sys.executable
     _service.end_on_signals()
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def settings(service: _service.Service) -> list[str]:
-    """How JupyterLab is told where it is. The secret is not among them: everybody can read command lines."""
+    """The settings of JupyterLab. They do not contain the secret, because every user can read command lines."""
     return [
         "--no-browser",
         "--allow-root",
@@ -78,7 +78,7 @@ def settings(service: _service.Service) -> list[str]:
 
 
 def wait_for_port(server: subprocess.Popen[bytes], runtime: pathlib.Path) -> int | None:
-    """The port that JupyterLab found; None where it ended instead."""
+    """Returns JupyterLab's port; None if it has ended."""
     end = time.monotonic() + _START_SECONDS
     while server.poll() is None:
         for path in runtime.glob("jpserver-*.json"):
@@ -94,7 +94,7 @@ def wait_for_port(server: subprocess.Popen[bytes], runtime: pathlib.Path) -> int
 
 
 class Lab:
-    """JupyterLab's own API."""
+    """The API of JupyterLab."""
 
     def __init__(self, service: _service.Service, port: int) -> None:
         self._service = service
@@ -107,7 +107,7 @@ class Lab:
             return json.loads(reply.read())
 
     def wait(self) -> None:
-        """Until it answers."""
+        """Waits until it answers."""
         end = time.monotonic() + _START_SECONDS
         while True:
             try:
@@ -119,7 +119,7 @@ class Lab:
             time.sleep(_LOOK_SECONDS)
 
     def is_idle(self, kind: str) -> bool:
-        """Whether nobody uses it, in one of the meanings that the module's text names."""
+        """Whether it is not in use, by one of the definitions above."""
         kernels: list[dict[str, Any]] = self.get("kernels")
         if kind == "kernel_connections":
             return not any(kernel["connections"] for kernel in kernels)

@@ -1,7 +1,7 @@
 """Runs TensorBoard as a task: ``python -m determined.exec.tensorboard [arguments of tensorboard]``.
 
-Which trials it shows is in ``DET_TENSORBOARD_EXPERIMENT_IDS`` and ``DET_TENSORBOARD_TRIAL_IDS``, separated by commas;
-of experiments all trials, at most a hundred. Their files are looked for in the checkpoint storage of each experiment.
+``DET_TENSORBOARD_EXPERIMENT_IDS`` and ``DET_TENSORBOARD_TRIAL_IDS`` list what it shows, separated by commas; of an
+experiment it shows all trials, up to a hundred. The files are in the checkpoint storage of each experiment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _QUIET_SECONDS = 40.0  # a page that is open asks every thirty seconds
 
 
 def main() -> int:
-    """Serves until it is ended; the status to exit with."""
+    """Serves until it is ended; returns the exit status."""
     service = _service.Service()
     python = _service.environment_with("tensorboard", "TensorBoard", *PACKAGES)
     if python is not None:
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def follow_buckets(following: list[tuple[Any, pathlib.Path]]) -> None:
-    """Keeps copies of what is below buckets, for as long as this process runs."""
+    """Updates copies of what is in buckets, for as long as this process runs."""
     said = ""
     while True:
         for bucket, directory in following:
@@ -67,11 +67,11 @@ def follow_buckets(following: list[tuple[Any, pathlib.Path]]) -> None:
 def log_directories(
     service: _service.Service, experiments: Iterable[int], trials: Iterable[int]
 ) -> tuple[dict[str, pathlib.Path], dict[str, Any]]:
-    """Where the event files of these trials are, by what each is called in TensorBoard: directories, and buckets.
+    """Returns the places of the event files of these trials, by their names in TensorBoard: directories and buckets.
 
     Raises:
-        Refused: there is no such experiment or trial.
-        ValueError: an experiment keeps its checkpoints where TensorBoard cannot read them.
+        Refused: an experiment or a trial does not exist.
+        ValueError: TensorBoard cannot read the checkpoint storage of an experiment.
     """
     from determined.tensorboard._board import storage_place
 

@@ -1,8 +1,8 @@
 """Runs one process of a trial: ``python -m determined.exec.trial`` with the ``DET_*`` variables set by the agent.
 
-Ends with status 0 when the trial is done, paused or closed; 80 when the master has ended the allocation; 1 when the
-trial failed, with the reason on stderr; 81 when this rank ended because another one did, 82 when it waited too long for
-the others. SIGUSR2 writes the stacks of all threads to stderr.
+The exit status is 0 if the trial is completed, paused or closed; 80 if the master has ended the allocation; 1 if the
+trial failed, with the reason on stderr; 81 if this rank ended because another one did; 82 if it waited too long for the
+others. SIGUSR2 writes the stacks of all threads to stderr.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _CONTAINER_ROOT = "/determined_shared_fs"
 
 
 def main(worker: Mapping[str, str] | None = None) -> int:
-    """Runs the trial that the environment describes and returns the status to exit with.
+    """Runs the trial that the environment describes, and returns the exit status.
 
-    ``worker``: this process is a fork of a warm worker, which was started with that environment.
+    ``worker`` is the environment of the warm worker of which this process is a fork.
     """
     _output.set_up(debug=util.debug_mode())
     faulthandler.register(signal.SIGUSR2, file=sys.stderr, all_threads=True)  # asked before a kill: where is it?

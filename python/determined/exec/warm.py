@@ -1,11 +1,11 @@
-"""The warm worker: has imported the framework already, and forks a trial for every request.
+"""The warm worker: imports the framework in advance, and forks a trial for every request.
 
 ``python -m determined.exec.warm`` with a Unix socket (SOCK_SEQPACKET, listening or connected) as file descriptor 3.
-Request: ``{"directory": "<task directory with spec.json>"}``. Answer: ``{"pid": 1234}``, the shim's, or
-``{"error": "…"}``. The worker ends when the socket's other end does, and takes no running trial with it.
+Request: ``{"directory": "<task directory with spec.json>"}``. Answer: ``{"pid": 1234}``, the shim's, or ``{"error":
+"…"}``. The worker ends when the other end of the socket closes; running trials continue.
 
-Nothing of the worker may show in a trial: it has one thread, one environment at start, no device context; the fork
-takes its environment, working directory, arguments and import path anew, and every generator is seeded.
+A trial must not depend on the worker's state. The worker has one thread, the environment from its start, and no device
+context; the fork sets its own environment, working directory, arguments and import path, and seeds every generator.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LOOK_SECONDS = 1.0
 
 
 def main() -> int:
-    """Warms up, then serves requests until the agent is gone."""
+    """Warms up, then serves requests until the agent has ended."""
     try:
         from determined import _runtime
     except ImportError as error:
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def warm_up() -> None:
-    """Imports what a PyTorch trial imports and takes one small step, on one thread and on the CPU."""
+    """Imports what a PyTorch trial imports and trains one small step, on one thread and on the CPU."""
     os.environ["OMP_NUM_THREADS"] = "1"  # the pool of a fork is the fork's own
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # read once; a trial tells a lost rank once, itself
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # looking for a GPU must not open one here
@@ -74,7 +74,9 @@ def warm_up() -> None:
 
 @contextlib.contextmanager
 def no_gpus() -> Iterator[None]:
-    """Inside, PyTorch counts no GPUs without asking the driver: whoever has asked it once has no forks with GPUs."""
+    """A context manager in which PyTorch finds no GPUs without asking the driver: forks of a process that has asked it
+    cannot use GPUs.
+    """
     before = os.environ.get("CUDA_VISIBLE_DEVICES")
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     try:
@@ -103,7 +105,7 @@ def threads_of_this_process() -> int:
 
 
 def serve(listener: socket.socket, run_shim: Callable[[str, Callable[[], int]], Any]) -> None:
-    """Answers requests one after the other; returns when nobody can ask any more."""
+    """Answers requests one after the other; returns when the socket is closed."""
     listening = bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
     peers = [] if listening else [listener]
     parent = os.getppid()
@@ -130,7 +132,7 @@ def serve(listener: socket.socket, run_shim: Callable[[str, Callable[[], int]], 
 
 
 def _reap() -> None:
-    """Forgets shims that have ended: whoever asked for them watches them."""
+    """Collects shims that have ended; the agent that requested them watches them."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0] != 0:
             pass
@@ -172,7 +174,7 @@ def _become_shim(
 
 
 def run_task() -> int:
-    """The trial, in a process that has the task's environment and working directory already."""
+    """Runs the trial, in a process that already has the task's environment and working directory."""
     from determined import _failure
     from determined.exec import _ending, trial
 
@@ -190,7 +192,7 @@ def run_task() -> int:
 
 
 def take_environment() -> None:
-    """Makes ``os.environ`` what the process's environment is by now: Python copies it only at its start."""
+    """Updates ``os.environ`` from the process's environment, which Python copies only at its start."""
     environ = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
     entries = []
     index = 0
@@ -204,7 +206,7 @@ def take_environment() -> None:
 
 
 def take_import_path() -> None:
-    """The import path as a new interpreter would build it from this environment."""
+    """Sets the import path that a new interpreter would have in this environment."""
     extra = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     kept = [entry for entry in sys.path if entry not in ("", _OWN_DIRECTORY)]
     sys.path[:] = [os.getcwd(), *(entry for entry in extra if entry not in kept), *kept]
@@ -212,7 +214,7 @@ def take_import_path() -> None:
 
 _STARTED_WITH = dict(os.environ)
 _OWN_DIRECTORY = os.getcwd()
-"""Where the worker was started; ``python -m`` puts it first into the import path."""
+"""Where the worker was started; ``python -m`` makes it the first entry of the import path."""
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Launch layers: programs that an entry point names to start a process for each slot."""
+"""Launch layers: programs that start one process per slot for an entry point."""

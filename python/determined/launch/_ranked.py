@@ -1,9 +1,9 @@
-"""Becomes a worker's command, and puts ``[rank=N] `` before each line that it prints; the master reads it there.
+"""Runs a worker's command and prefixes each line of its output with ``[rank=N] ``, which the master reads.
 
-``python -I -S _ranked.py COMMAND …``, by its path: nothing is imported that each worker would have to wait for.
+It is run by its path, ``python -I -S _ranked.py COMMAND …``, so that no worker waits for the import of the package.
 
-The worker keeps its process, so statuses and signals are its own. A process beside it, which is no child of it, copies
-its two streams line by line: whole lines, so that those of several ranks do not mix.
+The worker replaces this process, so exit statuses and signals are its own. A separate process, which is not its child,
+copies its two streams line by line, so that the lines of several ranks do not mix.
 """
 
 import contextlib
@@ -22,14 +22,14 @@ _IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal
 
 
 class Lines:
-    """A stream of bytes as lines with a prefix."""
+    """Splits a stream of bytes into lines with a prefix."""
 
     def __init__(self, prefix: bytes) -> None:
         self._prefix = prefix
         self._rest = b""
 
     def take(self, data: bytes) -> bytes:
-        """The lines that are complete now."""
+        """Returns the lines that are complete."""
         data = self._rest + data
         ready, at = [], 0
         for found in _LINE_END.finditer(data):
@@ -42,13 +42,15 @@ class Lines:
         return b"".join(ready)
 
     def end(self) -> bytes:
-        """The last line, if it has no end."""
+        """Returns the last line, if it is not terminated."""
         rest, self._rest = self._rest, b""
         return self._prefix + rest + b"\n" if rest else b""
 
 
 def copy(sources: "dict[int, int]", prefix: bytes, worker: int) -> None:
-    """Copies each source to its target until all are closed; an unfinished line goes when the worker has ended."""
+    """Copies each source to its target until all are closed; the last unterminated line is copied when the worker has
+    ended.
+    """
     lines = {source: Lines(prefix) for source in sources}
     poll = select.poll()
     for source in sources:
@@ -89,7 +91,7 @@ def _write(target: int, data: bytes) -> None:
 
 
 def _prefixed(rank: str) -> None:
-    """From now on what this process prints has its rank."""
+    """Prefixes the output of this process with its rank from now on."""
     worker = os.getpid()
     pipes = {target: os.pipe() for target in (1, 2)}
     child = os.fork()
@@ -109,7 +111,7 @@ def _prefixed(rank: str) -> None:
 
 
 def main() -> int:
-    """Becomes the command; returns only where it cannot."""
+    """Replaces this process with the command; returns only on failure."""
     if os.environ.get("WORLD_SIZE", "1") != "1":
         _prefixed(os.environ.get("RANK", "0"))
     command = sys.argv[1:]

@@ -1,12 +1,12 @@
-"""What entry points of the original's say to start DeepSpeed's processes, one for each slot; ``torchrun`` does it here.
+"""The original's launch layer for DeepSpeed, with one process per slot, which ``torchrun`` starts here.
 
 ::
 
     entrypoint: python3 -m determined.launch.deepspeed python3 train.py --deepspeed_config ds.json
 
-``torchrun`` sets the variables that ``deepspeed.init_distributed()`` reads. DeepSpeed itself is the model definition's:
-name it in ``requirements.txt``. Options of DeepSpeed's own launcher, which may come first, followed by ``--``, mean
-nothing here and are named in the log. There is no ``DeepSpeedTrial``; with ``--trial`` a ``PyTorchTrial`` is trained.
+``torchrun`` sets the variables that ``deepspeed.init_distributed()`` reads. DeepSpeed itself must be listed in the
+model definition's ``requirements.txt``. Options of DeepSpeed's own launcher may come first, followed by ``--``; they
+are ignored, with a line in the log. There is no ``DeepSpeedTrial``; ``--trial`` trains a ``PyTorchTrial``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from determined.launch import torch_distributed
 
 
 def main() -> int:
-    """Becomes ``torchrun``; returns only where it cannot."""
+    """Replaces this process with ``torchrun``; returns only on failure."""
     script, unused = torch_distributed.split(sys.argv[1:])
     if unused:
         print(

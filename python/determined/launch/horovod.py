@@ -1,12 +1,12 @@
-"""What entry points of the original's say to start a process for each slot; ``torchrun`` does it here.
+"""The original's launch layer for Horovod, with one process per slot, which ``torchrun`` starts here.
 
 ::
 
     entrypoint: python3 -m determined.launch.horovod --autohorovod --trial model_def:MyTrial
     entrypoint: python3 -m determined.launch.horovod python3 train.py --epochs 3
 
-A trial class of any framework is run as ``entrypoint: model_def:MyTrial`` is. Options of ``horovodrun``, which may come
-first, followed by ``--``, mean nothing here and are named in the log.
+A trial class of any framework runs as with ``entrypoint: model_def:MyTrial``. Options of ``horovodrun`` may come first,
+followed by ``--``; they are ignored, with a line in the log.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from determined.launch import torch_distributed
 
 
 def script_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The script with its arguments, and the options of ``horovodrun`` before it."""
+    """Returns the script with its arguments, and the options of ``horovodrun`` before it."""
     script, options = torch_distributed.split(words)
     if not options and script[:1] == ["--autohorovod"]:
         script = script[1:]
@@ -26,7 +26,7 @@ def script_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def main() -> int:
-    """Becomes ``torchrun``; returns only where it cannot."""
+    """Replaces this process with ``torchrun``; returns only on failure."""
     script, unused = script_of(sys.argv[1:])
     if unused:
         print(

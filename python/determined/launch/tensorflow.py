@@ -1,11 +1,11 @@
-"""Starts a script of TensorFlow: one process on each machine of the trial, which drives all slots of that machine.
+"""Starts a TensorFlow script with one process per machine, which uses all slots of the machine.
 
 ::
 
     entrypoint: python3 -m determined.launch.tensorflow python3 train.py --epochs 3
 
-With several machines ``TF_CONFIG`` names them, for ``tf.distribute.MultiWorkerMirroredStrategy``; with one it is not
-set. A trial class needs no launch layer: ``entrypoint: model_def:MyTrial``.
+With several machines, ``TF_CONFIG`` lists them for ``tf.distribute.MultiWorkerMirroredStrategy``; with a single machine
+it is not set. A trial class needs no launch layer: ``entrypoint: model_def:MyTrial``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _USAGE = "python3 -m determined.launch.tensorflow [--] SCRIPT ..."
 
 
 def command(words: Sequence[str]) -> list[str]:
-    """What to run for these arguments.
+    """Returns the command for these arguments.
 
     Raises:
         ValueError: the arguments name no script.
@@ -38,19 +38,19 @@ def command(words: Sequence[str]) -> list[str]:
 
 
 def tf_config(addresses: Sequence[str], rank: int, port: int) -> str:
-    """``TF_CONFIG`` of machine ``rank``: each listens at the first one's port plus its rank."""
+    """``TF_CONFIG`` of machine ``rank``; each machine listens at the first one's port plus its rank."""
     workers = [f"{address}:{port + index}" for index, address in enumerate(addresses)]
     return json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}})
 
 
 def place_of(info: ClusterInfo | None) -> str | None:
-    """The ``TF_CONFIG`` of this machine; None where there is one alone."""
+    """Returns the ``TF_CONFIG`` of this machine; None if there is only one."""
     met = torch_distributed.meet(info) if info is not None else None
     return tf_config(met.addresses, met.rank, met.port) if met is not None else None
 
 
 def main() -> int:
-    """Becomes the script; returns only where it cannot."""
+    """Replaces this process with the script; returns only on failure."""
     try:
         words = command(sys.argv[1:])
     except ValueError as error:

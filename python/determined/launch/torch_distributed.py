@@ -1,4 +1,4 @@
-"""Starts a script with ``torchrun``, one process for each slot, on all machines of the trial.
+"""Starts a script with ``torchrun``, one process per slot, on all machines of the trial.
 
 ::
 
@@ -6,7 +6,7 @@
     entrypoint: python3 -m determined.launch.torch_distributed --trial model_def:MyTrial
 
 Options of ``torchrun`` may come first, followed by ``--``. The processes meet at a port that is free when they start.
-Where there are several, ``[rank=N] `` is put before each line that they print (``_ranked.py``). Outside the cluster
+With several processes, each line of their output is prefixed with ``[rank=N] `` (``_ranked.py``). Outside a cluster
 there is one process.
 """
 
@@ -28,7 +28,7 @@ _USAGE = "python3 -m determined.launch.torch_distributed [options of torchrun --
 
 
 def command(words: Sequence[str], place: Sequence[str]) -> list[str]:
-    """What to start for these arguments; ``place`` says to torchrun which machine this is.
+    """Returns the command for these arguments. ``place`` tells torchrun which machine this is.
 
     Raises:
         ValueError: the arguments name neither a trial nor a script.
@@ -48,13 +48,13 @@ def command(words: Sequence[str], place: Sequence[str]) -> list[str]:
 
 
 def _torchrun(place: Sequence[str], options: Sequence[str], worker: Sequence[str]) -> list[str]:
-    """torchrun with workers whose lines have their rank."""
+    """The command of torchrun, with workers whose lines are prefixed with their rank."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", *place, *options]
     return [*torchrun, "--no-python", sys.executable, "-I", "-S", _ranked.__file__, *worker]
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What to start, and the launcher's options, which a ``--`` ends."""
+    """Returns what to start, and the options of the launcher, which end at ``--``."""
     if "--" not in words:
         return list(words), []
     at = list(words).index("--")
@@ -63,7 +63,7 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 @dataclasses.dataclass(frozen=True)
 class Meeting:
-    """The machines of a trial, which of them this is, and the port of the first that all know."""
+    """The machines of a trial, the number of this machine among them, and the port of the first one."""
 
     addresses: list[str]
     rank: int
@@ -71,7 +71,7 @@ class Meeting:
 
 
 def meet(info: ClusterInfo) -> Meeting | None:
-    """Where the machines of the trial meet; waits until all have arrived. None where there is one alone."""
+    """Waits until all machines of the trial have arrived, and returns where they meet. None if there is only one."""
     size, here = (int(os.environ.get(name) or 1) for name in ("DET_SIZE", "DET_LOCAL_SIZE"))
     if size == here:
         return None
@@ -89,7 +89,7 @@ def meet(info: ClusterInfo) -> Meeting | None:
 
 
 def place_of(info: ClusterInfo | None) -> list[str]:
-    """Options of torchrun: how many processes here, and where all machines meet."""
+    """The options of torchrun for the number of processes and the place of rendezvous."""
     here = int(os.environ.get("DET_LOCAL_SIZE") or 1) if info is not None else 1
     if info is not None and info.trial_info is None:
         here = max(1, len(info.slot_ids))  # a command is one process, whatever number of slots it has
@@ -116,7 +116,7 @@ def _free_port() -> int:
 
 
 def main() -> int:
-    """Becomes ``torchrun``; returns only where it cannot."""
+    """Replaces this process with ``torchrun``; returns only on failure."""
     try:
         words = command(sys.argv[1:], place_of(get_cluster_info()))
     except ValueError as error:

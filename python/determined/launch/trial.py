@@ -1,4 +1,4 @@
-"""One process of a PyTorch trial that ``torch_distributed --trial`` has started: its class is trained by a Trainer."""
+"""One process of a PyTorch trial started by ``torch_distributed --trial``; a Trainer trains its class."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from determined.exec import _output
 
 
 def main(spec: str) -> None:
-    """Trains the class that ``spec`` names, as the experiment configuration says.
+    """Trains the class that ``spec`` names, as configured in the experiment.
 
     Raises:
-        CheckFailedError: it is no PyTorchTrial.
+        CheckFailedError: it is not a PyTorchTrial.
     """
     from determined import pytorch
 

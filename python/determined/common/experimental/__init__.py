@@ -1,4 +1,4 @@
-"""The name that ``determined.experimental`` has in older programs: the same objects."""
+"""The former name of ``determined.experimental``, with the same objects."""
 
 from determined.common.experimental import (
     checkpoint,

@@ -1,4 +1,4 @@
-"""The entry to everything that a master knows."""
+"""The entry point to a master."""
 
 from determined.experimental._determined import Determined
 

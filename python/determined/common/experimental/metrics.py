@@ -1,4 +1,4 @@
-"""What trials reported."""
+"""The reported metrics of trials."""
 
 from determined.experimental._metrics import TrainingMetrics, TrialMetrics, ValidationMetrics
 
