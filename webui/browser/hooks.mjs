@@ -17,10 +17,10 @@ export async function hooks({ page, open, become, text, done, expectRefusals }, 
   await dialog.getByLabel("Name", { exact: true }).fill("walked hook");
   await dialog.getByText("Enter a URL that starts with").waitFor();
   await dialog.getByLabel("URL").fill("http://169.254.169.254/latest");
-  await dialog.getByLabel("an experiment becomes error").uncheck();
+  await dialog.getByLabel("Experiment becomes error").uncheck();
   await dialog.getByText("Select at least one trigger").waitFor();
   assert(await create.isDisabled());
-  await dialog.getByLabel("an experiment becomes completed").check();
+  await dialog.getByLabel("Experiment becomes completed").check();
   await dialog.getByLabel(/Only experiments whose configuration/).check();
   await dialog.getByLabel(/Script calls context.alert/).check();
   await dialog.getByLabel(/Log line matches/).fill("out of memory\nNCCL.*(");

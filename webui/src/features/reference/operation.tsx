@@ -3,6 +3,9 @@ import { CopyButton } from "../../components/forms/copy_button";
 import { AnchorLink } from "./anchor_link";
 import { curlOf, type Field, fieldsOf, type Operation, type Schema, type Schemas, typeOf } from "./document";
 
+/** Of a request one says what must be there, of a reply what may be missing. */
+type Side = "request" | "reply";
+
 interface OperationProps {
   readonly operation: Operation;
   readonly schemas: Schemas;
@@ -40,10 +43,10 @@ function Everything({ operation, schemas }: Omit<OperationProps, "target">) {
         <AnchorLink to={id}>Link to this operation</AnchorLink>
         {needsLogin ? "" : " · No login needed"}
       </p>
-      <Fields title="Path parameters" fields={pathParameters} schemas={schemas} />
-      <Fields title="Query parameters" fields={queryParameters} schemas={schemas} />
-      <Body title="Request body" schema={body} schemas={schemas} />
-      <Body title={streams ? "Reply: one JSON object per line" : "Reply"} schema={reply} schemas={schemas} />
+      <Fields title="Path parameters" side="request" fields={pathParameters} schemas={schemas} />
+      <Fields title="Query parameters" side="request" fields={queryParameters} schemas={schemas} />
+      <Body title="Request body" side="request" schema={body} schemas={schemas} />
+      <Body title={streams ? "Reply: one JSON object per line" : "Reply"} side="reply" schema={reply} schemas={schemas} />
       <h3>Errors</h3>
       <ul className="plain errors">
         {errors.map(({ status, reason }) => (
@@ -59,10 +62,10 @@ function Everything({ operation, schemas }: Omit<OperationProps, "target">) {
   );
 }
 
-function Body({ title, schema, schemas }: { title: string; schema: Schema | undefined; schemas: Schemas }) {
+function Body({ title, side, schema, schemas }: { title: string; side: Side; schema: Schema | undefined; schemas: Schemas }) {
   if (schema === undefined) return null;
   const fields = fieldsOf(schema, schemas);
-  if (fields.length > 0) return <Fields title={title} fields={fields} schemas={schemas} />;
+  if (fields.length > 0) return <Fields title={title} side={side} fields={fields} schemas={schemas} />;
   const type = typeOf(schema);
   return (
     <>
@@ -72,45 +75,46 @@ function Body({ title, schema, schemas }: { title: string; schema: Schema | unde
   );
 }
 
-function Fields({ title, fields, schemas }: { title: string; fields: readonly Field[]; schemas: Schemas }) {
+function Fields({ title, side, fields, schemas }: { title: string; side: Side; fields: readonly Field[]; schemas: Schemas }) {
   if (fields.length === 0) return null;
   return (
     <>
       <h3>{title}</h3>
-      <FieldList fields={fields} schemas={schemas} />
+      <FieldList side={side} fields={fields} schemas={schemas} />
     </>
   );
 }
 
 /** Members with their types; an object inside one is shown when it is opened. */
-function FieldList({ fields, schemas }: { fields: readonly Field[]; schemas: Schemas }) {
+function FieldList({ side, fields, schemas }: { side: Side; fields: readonly Field[]; schemas: Schemas }) {
   return (
     <ul className="plain fields">
       {fields.map((field) => (
-        <li key={field.name}>{field.inner === undefined ? <FieldHead field={field} /> : <Inner field={field} schemas={schemas} />}</li>
+        <li key={field.name}>{field.inner === undefined ? <FieldHead side={side} field={field} /> : <Inner side={side} field={field} schemas={schemas} />}</li>
       ))}
     </ul>
   );
 }
 
-function FieldHead({ field: { name, type, required, description } }: { field: Field }) {
+function FieldHead({ side, field: { name, type, required, description } }: { side: Side; field: Field }) {
   return (
     <>
       <code>{name}</code> <span className="quiet">{type}</span>
-      {required && <span className="label">required</span>}
-      {description !== "" && <span> {description}</span>}
+      {side === "request" && required && <span className="label">required</span>}
+      {side === "reply" && !required && <span className="label">optional</span>}
+      {description !== "" && <span>{description}</span>}
     </>
   );
 }
 
-function Inner({ field, schemas }: { field: Field; schemas: Schemas }) {
+function Inner({ side, field, schemas }: { side: Side; field: Field; schemas: Schemas }) {
   const [open, setOpen] = useState(false);
   return (
     <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <FieldHead field={field} />
+        <FieldHead side={side} field={field} />
       </summary>
-      {open && <FieldList fields={fieldsOf(field.inner, schemas)} schemas={schemas} />}
+      {open && <FieldList side={side} fields={fieldsOf(field.inner, schemas)} schemas={schemas} />}
     </details>
   );
 }
