@@ -83,15 +83,14 @@ void DirectoryStorage::check_within(const Fd& root) const {
   if (within_.empty()) return;
   std::error_code failure;
   const auto real = fs::read_symlink(fmt::format("/proc/self/fd/{}", root.get()), failure);
-  if (failure) throw_errno("find out where " + root_.string() + " is", failure.value());
+  if (failure) throw_errno("resolve " + root_.string(), failure.value());
   const auto outer = fs::canonical(within_, failure);
-  if (failure) throw_errno("find out where " + within_.string() + " is", failure.value());
+  if (failure) throw_errno("resolve " + within_.string(), failure.value());
   const auto relative = real.lexically_relative(outer);
   if (relative.empty() || *relative.begin() == "..")
-    throw Failure(
-        Error(ErrorCode::PermissionDenied,
-              fmt::format("checkpoint storage {} leads through a symbolic link to {}, which is outside {}",
-                          root_.string(), real.string(), within_.string())));
+    throw Failure(Error(ErrorCode::PermissionDenied,
+                        fmt::format("checkpoint storage {} is a symbolic link to {}, which is outside {}",
+                                    root_.string(), real.string(), within_.string())));
 }
 
 Fd DirectoryStorage::open_root() const {
@@ -169,7 +168,8 @@ Result<Resources> DirectoryStorage::save(const fs::path& directory, const std::s
       if (errno != ENOTEMPTY && errno != EEXIST)
         throw_errno("rename " + shown(partial) + " to " + shown(uuid), errno);
       if (read_manifest(root.get(), uuid) != manifest)
-        throw Failure(Error(ErrorCode::AlreadyExists, shown(uuid) + " exists with other content"));
+        throw Failure(
+            Error(ErrorCode::AlreadyExists, shown(uuid) + " already exists with different content"));
       sync(root.get(), root_.string());  // who made it may have crashed before this
       remove_tree(root.get(), partial, shown(partial));
       return resources(manifest);
@@ -185,7 +185,7 @@ Result<Resources> DirectoryStorage::save(const fs::path& directory, const std::s
 
 Manifest DirectoryStorage::read_manifest(int root, const std::string& uuid) const {
   if (!exists_beneath(root, uuid, root_.string()))
-    throw Failure(Error(ErrorCode::NotFound, "there is no such checkpoint in " + root_.string()));
+    throw Failure(Error(ErrorCode::NotFound, "checkpoint not found in " + root_.string()));
   const auto name = uuid + "/" + kManifestName;
   if (!exists_beneath(root, name, root_.string())) throw_missing(shown(name));
   const Fd file = open_file_beneath(root, name, shown(name));
@@ -195,7 +195,7 @@ Manifest DirectoryStorage::read_manifest(int root, const std::string& uuid) cons
 Manifest DirectoryStorage::read_checkpoint(const std::string& uuid, const fs::path& target) {
   check_name(uuid);
   const auto root = find_root();
-  if (!root) throw Failure(Error(ErrorCode::NotFound, "there is no checkpoint storage at " + root_.string()));
+  if (!root) throw Failure(Error(ErrorCode::NotFound, "checkpoint storage not found at " + root_.string()));
   auto manifest = read_manifest(root->get(), uuid);
   const Fd checkpoint = open_directory_beneath(root->get(), uuid, shown(uuid));
   Fd out;
@@ -261,8 +261,7 @@ Result<Resources> DirectoryStorage::remove_files(const std::string& uuid,
   return guarded(uuid, [&] {
     check_name(uuid);
     const auto root = find_root();
-    if (!root)
-      throw Failure(Error(ErrorCode::NotFound, "there is no checkpoint storage at " + root_.string()));
+    if (!root) throw Failure(Error(ErrorCode::NotFound, "checkpoint storage not found at " + root_.string()));
     auto manifest = read_manifest(root->get(), uuid);
     const Fd checkpoint = open_directory_beneath(root->get(), uuid, shown(uuid));
     std::vector<std::string> gone;
@@ -326,7 +325,8 @@ Result<void> DirectoryStorage::probe() {
       write_text(root.get(), name, name, shown(name));
       const Fd file = open_file_beneath(root.get(), name, shown(name));
       if (read_text(file.get(), shown(name)) != name)
-        throw Failure(Error(ErrorCode::Unavailable, shown(name) + " reads back other than it was written"));
+        throw Failure(Error(ErrorCode::Unavailable,
+                            shown(name) + " has different content after it was written; check the storage"));
     } catch (const Failure&) {
       ::unlinkat(root.get(), name.c_str(), 0);
       throw;

@@ -209,7 +209,7 @@ namespace {
 
 void scan_into(int directory, const std::string& shown, const std::string& prefix, int depth,
                std::vector<Member>& members) {
-  if (depth > kDepthMax) refuse(shown, "it lies more than 100 directories deep");
+  if (depth > kDepthMax) refuse(shown, "it is more than 100 directories deep");
   for (const auto& name : names_in(directory, shown)) {
     const auto path = joined(shown, name);
     if (!is_utf8(name)) refuse(path, "its name is not UTF-8");
@@ -217,10 +217,9 @@ void scan_into(int directory, const std::string& shown, const std::string& prefi
     if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
       throw_errno("read " + path, errno);
     if (S_ISLNK(status.st_mode)) {
-      if (::fstatat(directory, name.c_str(), &status, 0) != 0)
-        refuse(path, "it is a symbolic link to nothing");
+      if (::fstatat(directory, name.c_str(), &status, 0) != 0) refuse(path, "it is a dangling symbolic link");
       if (!S_ISREG(status.st_mode))
-        refuse(path, "it is a symbolic link to something that is not a regular file");
+        refuse(path, "it is a symbolic link, and its target is not a regular file");
     }
     if (S_ISREG(status.st_mode)) {
       members.push_back({prefix + name, status.st_size});
@@ -275,7 +274,7 @@ EmptyDirectory::EmptyDirectory(std::filesystem::path path) : path_(std::move(pat
   created_ = std::filesystem::create_directories(path_, failure);
   if (failure) throw_errno("create directory " + path_.string(), failure.value());
   if (!created_ && !std::filesystem::is_empty(path_, failure))
-    throw Failure(Error(ErrorCode::FailedPrecondition, path_.string() + " is not empty"));
+    throw Failure(Error(ErrorCode::FailedPrecondition, "directory " + path_.string() + " is not empty"));
 }
 
 EmptyDirectory::~EmptyDirectory() {

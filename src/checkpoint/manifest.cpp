@@ -13,7 +13,8 @@ Result<Manifest> decode(const std::string& text) {
   DET_TRY(const auto parsed, json::parse(text));
   DET_TRY(auto manifest, json::from_json<Manifest>(parsed));
   if (manifest.version != 1)
-    return failed_precondition("the manifest has version {}; this release reads version 1", manifest.version);
+    return failed_precondition("the manifest has version {}; this release supports only version 1",
+                               manifest.version);
   for (const auto& [name, file] : manifest.files)
     if (!is_member_name(name) || name.ends_with('/') || file.size < 0)
       return failed_precondition("the manifest names \"{}\", which is not a file of a checkpoint", name);
@@ -35,11 +36,11 @@ void check_content(const std::string& shown, const ManifestFile& expected, std::
   if (bytes != expected.size)
     throw Failure(
         Error(ErrorCode::FailedPrecondition,
-              fmt::format("{} is damaged: it has {} bytes, saved were {}", shown, bytes, expected.size)));
+              fmt::format("{} is damaged: it has {} bytes instead of {}", shown, bytes, expected.size)));
   if (sha256 != expected.sha256)
     throw Failure(
         Error(ErrorCode::FailedPrecondition,
-              fmt::format("{} is damaged: its SHA-256 is {}, saved was {}", shown, sha256, expected.sha256)));
+              fmt::format("{} is damaged: its SHA-256 is {} instead of {}", shown, sha256, expected.sha256)));
 }
 
 void throw_missing(const std::string& shown) {

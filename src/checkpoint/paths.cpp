@@ -37,10 +37,10 @@ bool is_checkpoint_name(std::string_view name) {
 
 void check_name(const std::string& uuid) {
   if (!is_checkpoint_name(uuid))
-    throw Failure(
-        Error(ErrorCode::InvalidArgument,
-              "not a checkpoint's uuid: it must consist of 1 to 128 letters, digits and \"-_.\" and not "
-              "begin with a dot"));
+    throw Failure(Error(
+        ErrorCode::InvalidArgument,
+        "not a valid checkpoint UUID; it must have 1 to 128 letters, digits, '-', '_' and '.', and must not "
+        "start with '.'"));
 }
 
 Result<fs::path> shared_fs_root(const std::string& host_path, const std::string& storage_path,
@@ -48,15 +48,14 @@ Result<fs::path> shared_fs_root(const std::string& host_path, const std::string&
   if (host_path.find('\0') != std::string::npos || storage_path.find('\0') != std::string::npos)
     return invalid_argument("checkpoint_storage: a path must not contain a zero byte");
   if (!fs::path(host_path).is_absolute())
-    return invalid_argument("checkpoint_storage.host_path is \"{}\"; must be an absolute path", host_path);
+    return invalid_argument("checkpoint_storage.host_path is \"{}\"; it must be an absolute path", host_path);
   const fs::path host = normal(host_path);
   const fs::path stored = storage_path;
   const fs::path relative = stored.is_absolute() ? normal(stored).lexically_relative(host) : normal(stored);
   if (escapes(relative))
     return invalid_argument(
-        "checkpoint_storage.storage_path is \"{}\"; must be a relative directory, or a subdirectory of "
-        "host_path "
-        "\"{}\"",
+        "checkpoint_storage.storage_path is \"{}\"; it must be a relative path, or a subdirectory of "
+        "host_path \"{}\"",
         storage_path, host.string());
   return normal((container_root.empty() ? host : container_root) / relative);
 }
@@ -70,7 +69,7 @@ Result<std::unique_ptr<Storage>> open_storage(const config::CheckpointStorage& c
   }
   if (config.type == "directory") {
     if (!fs::path(config.container_path).is_absolute())
-      return invalid_argument("checkpoint_storage.container_path is \"{}\"; must be an absolute path",
+      return invalid_argument("checkpoint_storage.container_path is \"{}\"; it must be an absolute path",
                               config.container_path);
     return directory_storage(normal(config.container_path));
   }
@@ -93,7 +92,7 @@ Result<Resources> Storage::restore(const std::string& uuid, const fs::path& dire
 
 Result<std::shared_ptr<LocalFiles>> LocalFiles::of(Storage& storage, const std::string& uuid) {
   DET_TRY(const bool there, storage.exists(uuid));
-  if (!there) return not_found("the files of checkpoint '{}' are not in storage", uuid);
+  if (!there) return not_found("checkpoint '{}' not found in the storage", uuid);
   auto files = std::make_shared<LocalFiles>();
   files->path_ = storage.path(uuid);
   if (!files->path_.empty()) return files;

@@ -60,7 +60,7 @@ TEST(OpenStorage, NamesTheValueAndTheRule) {
   const auto storage = open_storage(config);
   ASSERT_FALSE(storage);
   EXPECT_EQ(storage.error().message(),
-            "checkpoint_storage.storage_path is \"/data-secret\"; must be a relative directory, or a "
+            "checkpoint_storage.storage_path is \"/data-secret\"; it must be a relative path, or a "
             "subdirectory of "
             "host_path \"/data\"");
 }
@@ -71,7 +71,7 @@ TEST(OpenStorage, SaysWhichTypesItKnows) {
   ASSERT_FALSE(storage);
   EXPECT_EQ(storage.error().code(), ErrorCode::Unimplemented);
   EXPECT_EQ(storage.error().message(),
-            "storage of the type \"azure\" cannot be used; use shared_fs, directory, s3 or gcs");
+            "checkpoint_storage.type is \"azure\"; it must be shared_fs, directory, s3 or gcs");
 }
 
 TEST(OpenStorage, ABucketIsOpenedWithoutACall) {

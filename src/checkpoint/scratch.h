@@ -15,7 +15,7 @@ class Scratch {
   explicit Scratch(const std::string& prefix) {
     auto name = (std::filesystem::temp_directory_path() / (prefix + "-XXXXXX")).string();
     if (::mkdtemp(name.data()) == nullptr)
-      throw std::system_error(errno, std::generic_category(), "cannot make the directory " + name);
+      throw std::system_error(errno, std::generic_category(), "cannot create the directory " + name);
     path_ = name;
   }
   ~Scratch() {

@@ -118,7 +118,7 @@ TEST_F(StorageTest, RestoreNamesTheFileThatGotShorter) {
   EXPECT_NE(storage->restore(kUuid, target.path())
                 .error()
                 .message()
-                .find("model.pth is damaged: it has 3 bytes, saved were 7"),
+                .find("model.pth is damaged: it has 3 bytes instead of 7"),
             std::string::npos);
 }
 
@@ -175,7 +175,7 @@ TEST_F(StorageTest, AnUnknownCheckpointIsNotFound) {
   ASSERT_TRUE(storage->save(source.path(), "other"));
   const auto restored = storage->restore(kUuid, target.path());
   EXPECT_EQ(restored.error().message(),
-            "checkpoint " + kUuid + ": there is no such checkpoint in " + (shared.path() / "ckpts").string());
+            "checkpoint " + kUuid + ": checkpoint not found in " + (shared.path() / "ckpts").string());
 }
 
 TEST_F(StorageTest, RemovingIsIdempotent) {
@@ -274,9 +274,9 @@ TEST_F(StorageTest, RefusesWhatIsNoFileByItsName) {
     fs::remove(odd);
   };
   fs::create_symlink("nowhere", odd);
-  refused("it is a symbolic link to nothing");
+  refused("it is a dangling symbolic link");
   fs::create_directory_symlink("code", odd);
-  refused("it is a symbolic link to something that is not a regular file");
+  refused("it is a symbolic link, and its target is not a regular file");
   ASSERT_EQ(::mkfifo(odd.c_str(), 0600), 0);
   refused("it is neither a regular file nor a directory");
   const int server = ::socket(AF_UNIX, SOCK_STREAM, 0);

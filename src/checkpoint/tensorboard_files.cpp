@@ -15,7 +15,8 @@ Result<fs::path> root_of(const config::CheckpointStorage& storage) {
   if (storage.type == "directory" && fs::path(storage.container_path).is_absolute())
     return fs::path(storage.container_path);
   return fail(ErrorCode::Unimplemented,
-              "checkpoint_storage.type is \"{}\"; TensorBoard's files are kept on shared_fs and directory",
+              "checkpoint_storage.type is \"{}\"; only shared_fs and directory have a directory for "
+              "TensorBoard files",
               storage.type);
 }
 
@@ -55,11 +56,12 @@ Result<void> remove_tensorboard_files(const config::CheckpointStorage& storage, 
   const auto real_parent = failed ? fs::path() : fs::canonical(directory.parent_path(), failed);
   if (!failed &&
       real_parent.lexically_relative(real_root) != directory.parent_path().lexically_relative(root))
-    return failed_precondition("{} leads out of the checkpoint storage by a link; it is left alone",
-                               directory.string());
+    return failed_precondition(
+        "{} is behind a link to a directory outside the checkpoint storage; it was not deleted",
+        directory.string());
   if (!failed) fs::remove_all(real_parent / directory.filename(), failed);
   if (failed)
-    return fail(ErrorCode::Unavailable, "TensorBoard's files in {} cannot be deleted: {}", directory.string(),
+    return fail(ErrorCode::Unavailable, "cannot delete the TensorBoard files in {}: {}", directory.string(),
                 failed.message());
   return {};
 }

@@ -42,7 +42,7 @@ TEST(TensorboardFiles, ALinkLeadsNobodyOutOfTheStorage) {
   fs::create_directory_symlink(elsewhere.path(), directory.path() / "a" / "c" / "tensorboard" / "experiment");
   const auto refused = remove_tensorboard_files(storage, "c", 1);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message().find("by a link"), std::string::npos) << refused.error().message();
+  EXPECT_NE(refused.error().message().find("behind a link"), std::string::npos) << refused.error().message();
   fs::remove(directory.path() / "a" / "c" / "tensorboard" / "experiment");
   fs::create_directories(directory.path() / "a" / "c" / "tensorboard" / "experiment");
   fs::create_directory_symlink(elsewhere.path() / "1", *tensorboard_directory(storage, "c", 1));

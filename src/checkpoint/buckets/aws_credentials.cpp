@@ -109,9 +109,9 @@ AwsCredentials AwsChain::look() {
   if (auto found = from_machine()) return *found;
   throw Failure(Error(
       ErrorCode::PermissionDenied,
-      "no credentials for S3: there are no access_key and secret_key in the configuration, no "
-      "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, no profile \"" +
-          profile() + "\" in ~/.aws/credentials, and neither the container nor the machine has a role"));
+      "no credentials for S3 found: set access_key and secret_key in the configuration, or AWS_ACCESS_KEY_ID "
+      "and AWS_SECRET_ACCESS_KEY in the environment, or the profile \"" +
+          profile() + "\" in ~/.aws/credentials, or give the machine or container a role"));
 }
 
 AwsCredentials AwsChain::read(const std::string& body, const std::string& from) {
@@ -120,7 +120,7 @@ AwsCredentials AwsChain::read(const std::string& body, const std::string& from) 
   AwsCredentials found{json::text_member(said, "AccessKeyId"), json::text_member(said, "SecretAccessKey"),
                        json::text_member(said, "Token"), seconds_of(json::text_member(said, "Expiration"))};
   if (found.access_key.empty() || found.secret_key.empty())
-    throw Failure(Error(ErrorCode::PermissionDenied, from + " gives no credentials for S3"));
+    throw Failure(Error(ErrorCode::PermissionDenied, from + " returned no credentials for S3"));
   return found;
 }
 

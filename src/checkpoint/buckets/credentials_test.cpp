@@ -80,12 +80,11 @@ TEST(AwsCredentials, WithoutAnyTheMessageSaysWhereWasLooked) {
                                             {"AWS_CONFIG_FILE", "/nonexistent"},
                                             {"AWS_EC2_METADATA_DISABLED", "true"}});
   WebClient web;
-  EXPECT_EQ(reason([&] { AwsChain(web, "", "").get(); }),
-            "no credentials for S3: there are no access_key and secret_key in the configuration, no "
-            "AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY in the environment, no profile \"default\" in ~/.aws/credentials, and "
-            "neither the "
-            "container nor the machine has a role");
+  EXPECT_EQ(
+      reason([&] { AwsChain(web, "", "").get(); }),
+      "no credentials for S3 found: set access_key and secret_key in the configuration, or AWS_ACCESS_KEY_ID "
+      "and AWS_SECRET_ACCESS_KEY in the environment, or the profile \"default\" in ~/.aws/credentials, or "
+      "give the machine or container a role");
 }
 
 TEST(AwsCredentials, TimesAreInUtc) {
@@ -118,26 +117,26 @@ TEST(GoogleCredentials, ATokenForAServiceAccountIsSignedByItsKey) {
 
 TEST(GoogleCredentials, AKeyThatIsNoneAndAFileThatIsNoneAreNamed) {
   EXPECT_EQ(reason([] { signed_jwt({}, "not a key", ""); }),
-            "the service account's private_key is no RSA key in PEM form");
+            "the private_key of the service account is not an RSA key in PEM format");
   TemporaryDirectory home;
   home.write("key.json", R"({"type": "external_account"})");
   const Variables file(Variables::Values{{"GOOGLE_APPLICATION_CREDENTIALS", home.path() / "key.json"}});
   WebClient web;
   EXPECT_EQ(reason([&] { GoogleTokens(web).get(); }),
-            "Google's credentials in " + (home.path() / "key.json").string() +
-                " are of type \"external_account\"; must be service_account or authorized_user");
+            "the type of the Google credentials in " + (home.path() / "key.json").string() +
+                " is \"external_account\"; it must be service_account or authorized_user");
   const Variables missing(Variables::Values{{"GOOGLE_APPLICATION_CREDENTIALS", "/nonexistent.json"}});
   EXPECT_EQ(
       reason([&] { GoogleTokens(web).get(); }),
-      "Google's credentials in /nonexistent.json cannot be read: it must be a JSON file that Google made");
+      "cannot read the Google credentials in /nonexistent.json; it must be a JSON file created by Google");
 }
 
 TEST(WebClient, AnAddressWhereCloudsTellSecretsIsRefusedAsStorage) {
   WebClient web;
   EXPECT_EQ(reason([&] { web.send({.url = "http://169.254.169.254/latest/", .attempts = 1}); }),
-            "http://169.254.169.254/latest/ is at a link-local address, where no storage is");
+            "http://169.254.169.254/latest/ has a link-local address, which is not allowed for storage");
   EXPECT_EQ(reason([&] { web.send({.url = "file:///etc/passwd", .attempts = 1}); }),
-            "file:///etc/passwd does not answer: Unsupported protocol");
+            "no response from file:///etc/passwd: Unsupported protocol");
 }
 
 TEST(WebClient, NamesAreEncodedAsSignaturesWantThem) {

@@ -122,15 +122,14 @@ class GcsStore : public ObjectStore {
 
   void written(const WebReply& reply, const std::string& key, std::int64_t bytes) const {
     if (const auto there = info(read(reply, key).get_object()).bytes; there != bytes)
-      throw Failure(Error(ErrorCode::Unavailable,
-                          fmt::format("{} has {} bytes after {} were written", shown(key), there, bytes)));
+      throw Failure(Error(ErrorCode::Unavailable, fmt::format("{} has {} bytes after {} bytes were written",
+                                                              shown(key), there, bytes)));
   }
 
   json::value read(const WebReply& reply, const std::string& key) const {
     auto document = json::parse(reply.body);
     if (!document || !document->is_object())
-      throw Failure(
-          Error(ErrorCode::Unavailable, shown(key) + " is answered with something that is not JSON"));
+      throw Failure(Error(ErrorCode::Unavailable, shown(key) + ": the response is not JSON"));
     return *std::move(document);
   }
 

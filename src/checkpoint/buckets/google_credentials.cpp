@@ -47,7 +47,7 @@ std::string rs256(const std::string& text, const std::string& private_key) {
   if (sized) signature.resize(size);
   if (!sized || EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
                                bytes, text.size()) != 1)
-    throw refused("the service account's private_key is no RSA key in PEM form");
+    throw refused("the private_key of the service account is not an RSA key in PEM format");
   signature.resize(size);
   return signature;
 }
@@ -58,8 +58,8 @@ json::object read_file(const std::string& path) {
   text << file.rdbuf();
   auto document = json::parse(text.str());
   if (!file || !document || !document->is_object())
-    throw refused("Google's credentials in " + path +
-                  " cannot be read: it must be a JSON file that Google made");
+    throw refused("cannot read the Google credentials in " + path +
+                  "; it must be a JSON file created by Google");
   return document->get_object();
 }
 
@@ -90,9 +90,9 @@ std::string GoogleTokens::look() {
   const auto type = json::text_member(file, "type");
   if (type == "service_account") return from_service_account(file);
   if (type == "authorized_user") return from_user(file);
-  throw refused(
-      fmt::format("Google's credentials in {} are of type \"{}\"; must be service_account or authorized_user",
-                  path, type));
+  throw refused(fmt::format(
+      "the type of the Google credentials in {} is \"{}\"; it must be service_account or authorized_user",
+      path, type));
 }
 
 std::string GoogleTokens::from_service_account(const json::object& key) {
@@ -125,7 +125,7 @@ std::string GoogleTokens::exchange(const std::string& url, const std::string& fo
                                 .headers = {"Content-Type: application/x-www-form-urlencoded"},
                                 .body = form});
   if (reply.status >= 400 && reply.status < 500)
-    throw refused(fmt::format("{} refuses Google's credentials: {}", url, reply.body.substr(0, 300)));
+    throw refused(fmt::format("{} rejected the Google credentials: {}", url, reply.body.substr(0, 300)));
   check_reply(reply, "ask " + url + " for a token");
   return keep(reply.body, url);
 }
@@ -145,8 +145,9 @@ std::string GoogleTokens::from_machine() {
     return keep(reply.body, url);
   } catch (const Failure&) {
     throw refused(
-        "no credentials for Google Cloud Storage: GOOGLE_APPLICATION_CREDENTIALS names no file, `gcloud auth "
-        "application-default login` left none, and the machine has no service account");
+        "no credentials for Google Cloud Storage found: set GOOGLE_APPLICATION_CREDENTIALS to a file, run "
+        "`gcloud "
+        "auth application-default login`, or give the machine a service account");
   }
 }
 
@@ -154,7 +155,7 @@ std::string GoogleTokens::keep(const std::string& body, const std::string& from)
   const auto document = json::parse(body);
   const auto token =
       document && document->is_object() ? json::text_member(document->get_object(), "access_token") : "";
-  if (token.empty()) throw refused(from + " gives no token");
+  if (token.empty()) throw refused(from + " returned no token");
   const auto* seconds = document->get_object().if_contains("expires_in");
   const auto number = seconds == nullptr ? std::nullopt : json::to_double(*seconds);
   expires_ = std::time(nullptr) + static_cast<std::int64_t>(number.value_or(3600));

@@ -78,8 +78,8 @@ Result<Resources> ObjectStorage::save(const fs::path& directory, const std::stri
     }
     if (const auto earlier = find_manifest(uuid)) {
       if (*earlier != manifest)
-        throw Failure(
-            Error(ErrorCode::AlreadyExists, objects_->shown(prefix_ + uuid) + " exists with other content"));
+        throw Failure(Error(ErrorCode::AlreadyExists,
+                            objects_->shown(prefix_ + uuid) + " already exists with different content"));
       return resources(manifest);
     }
     objects_->put(key(uuid, kUnfinished), std::string_view());
@@ -110,7 +110,7 @@ Manifest ObjectStorage::read_manifest(const std::string& uuid) {
   if (auto manifest = find_manifest(uuid)) return *std::move(manifest);
   if (!objects_->list(key(uuid, "")).empty() && !objects_->find(key(uuid, kUnfinished)))
     throw_missing(objects_->shown(key(uuid, kManifestName)));
-  throw Failure(Error(ErrorCode::NotFound, "there is no such checkpoint in " + objects_->shown(prefix_)));
+  throw Failure(Error(ErrorCode::NotFound, "checkpoint not found in " + objects_->shown(prefix_)));
 }
 
 void ObjectStorage::read_file(const std::string& uuid, const std::string& name, const ManifestFile& expected,
@@ -257,7 +257,8 @@ Result<void> ObjectStorage::probe() {
     objects_->put(name, name);
     if (objects_->text(name) != name)
       throw Failure(
-          Error(ErrorCode::Unavailable, objects_->shown(name) + " reads back other than it was written"));
+          Error(ErrorCode::Unavailable,
+                objects_->shown(name) + " has different content after it was written; check the storage"));
     objects_->remove(name);
   });
 }

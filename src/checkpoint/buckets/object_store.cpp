@@ -39,7 +39,7 @@ Result<std::unique_ptr<ObjectStore>> open_object_store(const json::object& secti
   if (name == "s3") return s3_store(section);
   if (name == "gcs") return gcs_store(section);
   return fail(ErrorCode::Unimplemented,
-              "storage of the type \"{}\" cannot be used; use shared_fs, directory, s3 or gcs", name);
+              "checkpoint_storage.type is \"{}\"; it must be shared_fs, directory, s3 or gcs", name);
 }
 
 std::string bucket_prefix(const json::object& section) {

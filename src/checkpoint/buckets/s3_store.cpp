@@ -35,7 +35,7 @@ pt::ptree xml(const std::string& text, const std::string& from) {
     pt::read_xml(in, tree, pt::xml_parser::trim_whitespace);
     return tree;
   } catch (const pt::xml_parser_error&) {
-    throw Failure(Error(ErrorCode::Unavailable, from + " answers with something that is not XML"));
+    throw Failure(Error(ErrorCode::Unavailable, from + ": the response is not XML"));
   }
 }
 

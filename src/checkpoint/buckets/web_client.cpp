@@ -59,8 +59,8 @@ std::size_t take_body(char* data, std::size_t size, std::size_t count, void* to)
     }
   }
   if (attempt.reply.body.size() + piece.size() > kKeptBody) {
-    attempt.failure = Error(ErrorCode::Unavailable,
-                            fmt::format("{} answers with more than {} bytes", attempt.call.url, kKeptBody));
+    attempt.failure = Error(ErrorCode::Unavailable, fmt::format("the response of {} has more than {} bytes",
+                                                                attempt.call.url, kKeptBody));
     return 0;
   }
   attempt.reply.body += piece;
@@ -76,8 +76,8 @@ std::size_t give_part(char* data, std::size_t size, std::size_t count, void* to)
   const auto got = ::pread(part.file, data, static_cast<std::size_t>(wanted), part.offset + attempt.sent);
   if (got <= 0) {
     attempt.failure = Error(ErrorCode::Unavailable,
-                            fmt::format("the file that is sent to {} cannot be read: {}", attempt.call.url,
-                                        got == 0 ? "it became shorter" : std::strerror(errno)));
+                            fmt::format("cannot read the file to send to {}: {}", attempt.call.url,
+                                        got == 0 ? "the file became shorter" : std::strerror(errno)));
     return CURL_READFUNC_ABORT;
   }
   attempt.sent += got;
@@ -108,7 +108,7 @@ curl_socket_t open_socket(void* to, curlsocktype, curl_sockaddr* address) {
   if (!attempt.call.to_link_local && is_link_local(&address->addr)) {
     attempt.failure =
         Error(ErrorCode::PermissionDenied,
-              fmt::format("{} is at a link-local address, where no storage is", attempt.call.url));
+              fmt::format("{} has a link-local address, which is not allowed for storage", attempt.call.url));
     return CURL_SOCKET_BAD;
   }
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -234,7 +234,7 @@ WebReply WebClient::send(const WebCall& call) {
   for (int number = 0;; ++number) {
     if (call.restart) call.restart();
     auto* handle = take();
-    if (handle == nullptr) throw Failure(Error(ErrorCode::Internal, "libcurl cannot be used"));
+    if (handle == nullptr) throw Failure(Error(ErrorCode::Internal, "cannot initialize libcurl"));
     Attempt attempt{.call = call, .handle = handle};
     HeaderList headers;
     prepare(attempt, headers);
@@ -248,7 +248,7 @@ WebReply WebClient::send(const WebCall& call) {
     if (code == CURLE_OK && (last || !may_pass(attempt.reply.status))) return std::move(attempt.reply);
     if (code != CURLE_OK && (last || !may_pass(code)))
       throw Failure(Error(ErrorCode::Unavailable,
-                          fmt::format("{} does not answer: {}", call.url.substr(0, call.url.find('?')),
+                          fmt::format("no response from {}: {}", call.url.substr(0, call.url.find('?')),
                                       curl_easy_strerror(code))));
     std::this_thread::sleep_for(delay_after(number, attempt.reply));
   }
