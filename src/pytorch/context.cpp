@@ -83,7 +83,7 @@ c10::Device TrialContext::device() const {
 }
 
 void TrialContext::register_model(std::shared_ptr<torch::nn::Module> model) {
-  if (!model) throw UsageError("wrap_model() got an empty module holder");
+  if (!model) throw UsageError("wrap_model() got an empty module holder; construct the module first");
   if (!parts_->device.is_cpu()) model->to(parts_->device);
   parts_->models.push_back(std::move(model));
 }
@@ -99,10 +99,10 @@ void TrialContext::register_optimizer(std::shared_ptr<torch::optim::Optimizer> o
 void TrialContext::register_lr_scheduler(std::shared_ptr<torch::optim::LRScheduler> scheduler,
                                          StepMode step_mode, std::int64_t frequency) {
   if (frequency < 1)
-    throw UsageError(c10::str("frequency of wrap_lr_scheduler() is ", frequency, "; must be at least 1"));
+    throw UsageError(c10::str("frequency of wrap_lr_scheduler() is ", frequency, "; it must be at least 1"));
   if (parts_->optimizers.empty())
     throw UsageError(
-        "wrap_lr_scheduler() before wrap_optimizer(): build the scheduler with a wrapped optimizer");
+        "wrap_lr_scheduler() needs a scheduler of a wrapped optimizer; call wrap_optimizer() first");
   parts_->schedulers.push_back({std::move(scheduler), step_mode, frequency});
 }
 
@@ -114,14 +114,16 @@ void TrialContext::register_reducer(std::shared_ptr<MetricReducer> reducer, std:
 }
 
 void TrialContext::use_amp() {
-  if (parts_->amp || parts_->scaler) throw UsageError("use_amp() is called once, and excludes wrap_scaler()");
+  if (parts_->amp || parts_->scaler)
+    throw UsageError("call use_amp() only once, and not together with wrap_scaler()");
   parts_->amp = true;
   parts_->scales = !parts_->device.is_cpu();
   if (parts_->scales) parts_->scaler = std::make_shared<GradScaler>();
 }
 
 std::shared_ptr<GradScaler> TrialContext::wrap_scaler(GradScaler scaler) {
-  if (parts_->scaler || parts_->amp) throw UsageError("wrap_scaler() is called once, and excludes use_amp()");
+  if (parts_->scaler || parts_->amp)
+    throw UsageError("call wrap_scaler() only once, and not together with use_amp()");
   parts_->scaler = std::make_shared<GradScaler>(std::move(scaler));
   return parts_->scaler;
 }
@@ -182,7 +184,7 @@ bool TrialContext::is_update_batch() const {
 
 std::int64_t TrialContext::current_train_batch() const {
   if (parts_->batch_index < 0)
-    throw UsageError("the context knows the current batch and epoch only while a batch is trained");
+    throw UsageError("the current batch and epoch are known only during train_batch()");
   return parts_->batch_index;
 }
 

@@ -20,7 +20,7 @@ class TensorDataset {
   TensorDataset(at::Tensor data, at::Tensor target) : data_(std::move(data)), target_(std::move(target)) {
     if (data_.dim() == 0 || target_.dim() == 0 || data_.size(0) != target_.size(0))
       throw UsageError(c10::str("TensorDataset: ", data_.sizes(), " and ", target_.sizes(),
-                                " must have equally many rows"));
+                                " must have the same number of rows"));
   }
   torch::data::Example<> get_batch(const Indices& rows) const {
     return {select_rows(data_, rows), select_rows(target_, rows)};
@@ -57,12 +57,12 @@ class DataLoader {
   template <typename Dataset, typename Collate>
   DataLoader(Dataset dataset, DataLoaderOptions options, Collate collate) : options_(std::move(options)) {
     if (options_.batch_size < 1)
-      throw UsageError(c10::str("batch_size is ", options_.batch_size, "; must be at least 1"));
+      throw UsageError(c10::str("batch_size is ", options_.batch_size, "; it must be at least 1"));
     if (options_.workers < 0)
-      throw UsageError(c10::str("workers is ", options_.workers, "; must not be negative"));
+      throw UsageError(c10::str("workers is ", options_.workers, "; it must not be negative"));
     if (options_.prefetch < 1)
-      throw UsageError(c10::str("prefetch is ", options_.prefetch, "; must be at least 1"));
-    if (options_.sampler && options_.shuffle) throw UsageError("sampler and shuffle exclude each other");
+      throw UsageError(c10::str("prefetch is ", options_.prefetch, "; it must be at least 1"));
+    if (options_.sampler && options_.shuffle) throw UsageError("sampler and shuffle cannot be used together");
     auto shared = std::make_shared<Dataset>(std::move(dataset));
     records_ = size_of(*shared);
     load_ = [shared, collate](const Indices& indices, const std::function<std::uint64_t()>& seed) -> Batch {
@@ -93,7 +93,8 @@ class DataLoader {
     } else {
       const std::optional<std::size_t> size = dataset.size();
       if (!size)
-        throw UsageError("the data set does not know its size; it can't be sharded or resumed at a batch");
+        throw UsageError(
+            "the size of the data set is unknown; it must be known to split and resume the data");
       return *size;
     }
   }

@@ -21,9 +21,9 @@ const char* type_of(const json::value& value) {
     case boost::json::kind::int64:
     case boost::json::kind::uint64: return "a whole number";
     case boost::json::kind::double_: return "a number";
-    case boost::json::kind::string: return "a text";
+    case boost::json::kind::string: return "a string";
     case boost::json::kind::array: return "a list";
-    case boost::json::kind::object: return "a section";
+    case boost::json::kind::object: return "a map";
   }
   return "a value";
 }
@@ -68,7 +68,7 @@ Settings Settings::from_json(const std::string& text, std::string what, std::str
   auto parsed = json::parse(text);
   if (!parsed) throw UsageError(fmt::format("{}: {}", where, parsed.error().message()));
   if (!parsed->is_object())
-    throw UsageError(fmt::format("{} is {}; must be a section", where, type_of(*parsed)));
+    throw UsageError(fmt::format("{} is {}; it must be a map", where, type_of(*parsed)));
   auto document = std::make_shared<const json::value>(*std::move(parsed));
   auto node = std::make_shared<Node>();
   node->value = document.get();
@@ -81,9 +81,9 @@ Settings Settings::find(const std::string& name) const {
   if (value == nullptr) {
     std::string known;
     list_names(*node_->value, "", known);
-    throw UsageError(
-        fmt::format("the {} {} is not set; the section {} of the experiment configuration has: {}", what_,
-                    name_.empty() ? name : name_ + "." + name, where_, known.empty() ? "nothing" : known));
+    throw UsageError(fmt::format("the {} {} is not set; {} in the experiment configuration has: {}", what_,
+                                 name_.empty() ? name : name_ + "." + name, where_,
+                                 known.empty() ? "nothing" : known));
   }
   auto node = std::make_shared<Node>();
   node->document = node_->document;
@@ -116,7 +116,7 @@ std::string Settings::json() const {
 }
 
 void Settings::wrong_type(const char* wanted) const {
-  throw UsageError(fmt::format("{}.{} is {}, {}; the trial asked for {}", where_, name_,
+  throw UsageError(fmt::format("{}.{} is {}, {}; the trial needs {}", where_, name_,
                                det::json::serialize(*node_->value).substr(0, 80), type_of(*node_->value),
                                wanted));
 }
@@ -139,7 +139,7 @@ std::int64_t Settings::read_integer(std::int64_t low, std::uint64_t high) const 
 }
 
 void Settings::out_of_range(std::int64_t low, std::uint64_t high) const {
-  throw UsageError(fmt::format("{}.{} is {}; the trial reads it as a number from {} to {}", where_, name_,
+  throw UsageError(fmt::format("{}.{} is {}; it must be from {} to {}", where_, name_,
                                det::json::serialize(*node_->value), low, high));
 }
 
@@ -151,7 +151,7 @@ double Settings::read_number() const {
 
 std::string Settings::read_text() const {
   if (const auto* text = node_->value->if_string()) return std::string(*text);
-  wrong_type("a text");
+  wrong_type("a string");
 }
 
 std::vector<Settings> Settings::read_list() const {

@@ -42,21 +42,20 @@ TEST(SettingsTest, ValuesAreReadByDottedNamesInTheirTypes) {
 
 TEST(SettingsTest, AMissingNameListsThoseThereAre) {
   EXPECT_EQ(message_of([] { settings().get<int>("net.depth"); }),
-            "the hyperparameter net.depth is not set; the section hyperparameters of the experiment "
+            "the hyperparameter net.depth is not set; hyperparameters in the experiment "
             "configuration has: "
             "lr, layers, name, on, big, net, net.width, net.betas, a.b, no");
 }
 
 TEST(SettingsTest, AnotherTypeAndANumberThatDoesNotFitAreNamed) {
   EXPECT_EQ(message_of([] { settings().get<int>("lr"); }),
-            "hyperparameters.lr is 0.1, a number; the trial asked for a whole number");
+            "hyperparameters.lr is 0.1, a number; the trial needs a whole number");
   EXPECT_EQ(message_of([] { settings().get<double>("name"); }),
-            "hyperparameters.name is \"adam\", a text; the trial asked for a number");
-  EXPECT_EQ(
-      message_of([] { settings().get<int>("big"); }),
-      "hyperparameters.big is 5000000000; the trial reads it as a number from -2147483648 to 2147483647");
+            "hyperparameters.name is \"adam\", a string; the trial needs a number");
+  EXPECT_EQ(message_of([] { settings().get<int>("big"); }),
+            "hyperparameters.big is 5000000000; it must be from -2147483648 to 2147483647");
   EXPECT_EQ(message_of([] { settings().get<Settings>("net").get<bool>("width"); }),
-            "hyperparameters.net.width is 8, a whole number; the trial asked for true or false");
+            "hyperparameters.net.width is 8, a whole number; the trial needs true or false");
 }
 
 TEST(EntrypointTest, ATrialInCxxIsNamedByItsFile) {

@@ -74,8 +74,7 @@ class PyTorchTrial : public TrialBase {
   /// The metrics of one validation batch; reduced by `evaluation_reducer`. Gradients are off, models in
   /// evaluation mode; random numbers drawn here leave training as it is.
   virtual Metrics evaluate_batch(const Batch& /*batch*/) {
-    throw UsageError(
-        "the trial overrides neither evaluate_batch nor evaluate_full_dataset; it needs one of them");
+    throw UsageError("the trial must override evaluate_batch or evaluate_full_dataset");
   }
   /// The metrics of the whole validation set. Override it in place of `evaluate_batch`. `next` gives one
   /// batch after the other, then nothing. On several slots rank 0 alone evaluates.

@@ -130,7 +130,7 @@ Result<void> Build::make_header() {
   const auto target = header();
   fs::create_directories(target.parent_path(), error);
   fs::create_directories(o_.cache / "locks", error);
-  if (error) return fail(ErrorCode::Unavailable, "cannot make {}: {}", o_.cache.string(), error.message());
+  if (error) return fail(ErrorCode::Unavailable, "cannot create {}: {}", o_.cache.string(), error.message());
   const Lock lock(o_.cache / "locks" / "headers",
                   [this] { o_.log("waiting for another trial that compiles headers"); });
   if (fs::exists(target, error)) {
@@ -146,7 +146,7 @@ Result<void> Build::make_header() {
                                  "c++-header", o_.sdk.root / "include/det/pytorch.h", "-o", partial});
   if (!call(command, o_.cache)) {
     fs::remove(partial, error);
-    return fail(ErrorCode::FailedPrecondition, "the headers of LibTorch do not compile with {} (status {})",
+    return fail(ErrorCode::FailedPrecondition, "cannot compile the headers of LibTorch with {} (status {})",
                 toolchain_.compiler.string(), status_);
   }
   fs::rename(partial, target, error);
@@ -247,9 +247,9 @@ bool Build::copy_sources(const fs::path& to) {
 }
 
 BuildFailure Build::failure() const {
-  std::string text = "the model definition does not compile";
+  std::string text = "cannot compile the model definition";
   if (errors_.empty())
-    text += fmt::format(" ({} ended with status {})", toolchain_.compiler.filename().string(), status_);
+    text += fmt::format(" ({} exited with status {})", toolchain_.compiler.filename().string(), status_);
   for (const auto& line : errors_) text += (&line == &errors_[0] ? ": " : "\n") + line;
   return {text};
 }
@@ -263,7 +263,7 @@ Result<std::variant<fs::path, BuildFailure>> Build::run() {
       if (has_extension(entry.path(), kSources) || entry.path().filename() == kCMakeFile)
         known += (known.empty() ? "" : ", ") + entry.path().filename().string();
     return Outcome(
-        BuildFailure{fmt::format("the entry point names {}, which is not in the model definition; it has: {}",
+        BuildFailure{fmt::format("the entrypoint names {}, which is not in the model definition; it has: {}",
                                  o_.file, known.empty() ? "no C++ sources" : known)});
   }
   BuildInputs inputs(o_.directory, o_.cache / "reads", toolchain_.digest + "\n" + o_.file,
@@ -289,7 +289,7 @@ Result<std::variant<fs::path, BuildFailure>> Build::run() {
   const auto began = std::chrono::steady_clock::now();
   const auto partial = o_.cache / "libraries" / fmt::format(".{}-{}.partial", key, ::getpid());
   if (!std::ofstream(partial))  // better now than after the compiler's work
-    return fail(ErrorCode::Unavailable, "the cache of builds cannot be written: {}: {}", partial.string(),
+    return fail(ErrorCode::Unavailable, "cannot write the build cache: {}: {}", partial.string(),
                 std::strerror(errno));
   o_.log(fmt::format("building {} with {}", o_.file, toolchain_.compiler.filename().string()));
   auto name = (fs::temp_directory_path() / "det-build-XXXXXX").string();
@@ -310,11 +310,11 @@ Result<std::variant<fs::path, BuildFailure>> Build::run() {
     fs::remove(partial, error);
     // Compilers end with 1 and make with 2 over wrong sources; anything else is the machine's fault.
     if (status_ > 2 || !machines_fault_.empty())
-      return fail(
-          ErrorCode::ResourceExhausted,
-          "the machine could not build the model definition (status {}{}{}); is there room on its disk, and "
-          "memory for the compiler (--memory-per-slot)?",
-          status_, machines_fault_.empty() ? "" : ": ", machines_fault_);
+      return fail(ErrorCode::ResourceExhausted,
+                  "the machine could not build the model definition (status {}{}{}); check its free disk "
+                  "space and the "
+                  "memory limit of the agent (--memory-per-slot)",
+                  status_, machines_fault_.empty() ? "" : ": ", machines_fault_);
     return Outcome(failure());
   }
   fs::rename(partial, library, error);
@@ -330,7 +330,7 @@ Result<std::variant<fs::path, BuildFailure>> Build::run() {
 Result<Entrypoint> parse_entrypoint(const std::string& entrypoint) {
   if (!config::is_cxx_entrypoint(entrypoint))
     return invalid_argument(
-        "entrypoint is \"{}\"; for a trial in C++ it must be file:Class, such as model_def.cpp:MnistTrial",
+        "entrypoint is \"{}\"; for a C++ trial, it must be file:Class, such as model_def.cpp:MnistTrial",
         entrypoint);
   const auto colon = entrypoint.find(':');
   return Entrypoint{.file = entrypoint.substr(0, colon), .name = entrypoint.substr(colon + 1)};

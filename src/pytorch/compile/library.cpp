@@ -18,7 +18,7 @@ std::string last_part(const std::string& name) {
 
 Result<void> load_library(const std::filesystem::path& library) {
   if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
-  return failed_precondition("the model definition cannot be loaded: {}", ::dlerror());
+  return failed_precondition("cannot load the model definition: {}", ::dlerror());
 }
 
 Result<TrialClass> find_trial(const std::string& name) {
@@ -34,9 +34,11 @@ Result<TrialClass> find_trial(const std::string& name) {
   if (classes.empty())
     return invalid_argument("the model definition has no trial; end it with DET_TRIAL({})",
                             name.empty() ? "YourTrial" : name);
-  if (name.empty()) return invalid_argument("there are several trials; name one of: {}", known);
-  if (!found.empty()) return invalid_argument("there are several trials {}; name one of: {}", name, known);
-  return invalid_argument("there is no trial {} in the model definition; it has: {}", name, known);
+  if (name.empty())
+    return invalid_argument("the model definition has several trials; name one of: {}", known);
+  if (!found.empty())
+    return invalid_argument("the model definition has several trials {}; name one of: {}", name, known);
+  return invalid_argument("trial {} is not in the model definition; it has: {}", name, known);
 }
 
 }  // namespace det::pytorch

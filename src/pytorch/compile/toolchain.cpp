@@ -95,14 +95,15 @@ std::string digest_of(const std::string& bytes) {
 Result<Toolchain> Toolchain::find(const Sdk& sdk, const std::function<const char*(const char*)>& variable) {
   std::error_code error;
   if (!fs::exists(sdk.root / "include/det/pytorch.h", error))
-    return failed_precondition("{} has no include/det/pytorch.h: det-trial was moved away from its headers",
+    return failed_precondition("{} has no include/det/pytorch.h; keep det-trial together with its headers",
                                sdk.root.string());
   const char* path = variable("PATH");
   const char* chosen = variable("DET_CXX");
   Toolchain found;
   if (chosen != nullptr && *chosen != '\0') {
     const auto compiler = on_path(chosen, path);
-    if (!compiler) return failed_precondition("DET_CXX is \"{}\", and there is no such program", chosen);
+    if (!compiler)
+      return failed_precondition("DET_CXX is \"{}\", which does not exist; set it to a C++ compiler", chosen);
     found.compiler = *compiler;
   } else {
     std::vector<std::string> names;
@@ -117,7 +118,8 @@ Result<Toolchain> Toolchain::find(const Sdk& sdk, const std::function<const char
     }
     if (found.compiler.empty())
       return failed_precondition(
-          "no C++ compiler: a trial in C++ is compiled on the machine that runs it. Install clang and lld "
+          "no C++ compiler found; C++ trials are compiled on the machine that runs them. Install clang and "
+          "lld "
           "there "
           "(apt-get install clang lld), or g++");
   }

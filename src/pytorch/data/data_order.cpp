@@ -35,7 +35,7 @@ DataOrder::DataOrder(std::size_t records, DataLoaderOptions options, Share share
         c10::str("the ", use, " data loader has no batches: ", records, " records in batches of ", size));
   if (!share.training && batches_ < share.replicas)
     throw UsageError(c10::str("the validation data has ", batches_,
-                              " batches; must have at least one for each of ", share.replicas, " slots"));
+                              " batches; it must have at least one for each of ", share.replicas, " slots"));
 }
 
 std::int64_t DataOrder::rank_batches() const {
@@ -53,7 +53,7 @@ void DataOrder::draw(std::int64_t epoch) {
     sampled_ = options_.sampler(epoch, seeded_generator(derive(order_seed_, {"sampler", name})));
     if (sampled_.size() != records_)
       throw UsageError(c10::str("the sampler gave ", sampled_.size(), " records for epoch ", epoch,
-                                "; must give as many as for epoch 0, ", records_));
+                                "; it must give the same number as for epoch 0, ", records_));
   } else {
     const auto generator = seeded_generator(derive(order_seed_, {"shuffle", name}));
     shuffled_ = at::randperm(static_cast<std::int64_t>(records_), generator, at::TensorOptions(at::kLong));

@@ -23,7 +23,8 @@ void Collector::other_names(const Metrics& metrics, std::int64_t batch) const {
   std::vector<std::string> found;
   for (const auto& [name, value] : metrics.entries()) found.push_back(name);
   throw UsageError(c10::str(method_, " returned the metrics ", joined(found), " at batch ", batch, ", but ",
-                            joined(names_), " for the batches before; must return the same for every batch"));
+                            joined(names_),
+                            " for earlier batches; it must return the same metrics for every batch"));
 }
 
 std::size_t Collector::column_of(const std::string& name, std::size_t expected, const Metrics& metrics,
@@ -39,7 +40,7 @@ double Collector::read(const std::string& name, const at::Tensor& tensor, std::s
     throw UsageError(
         c10::str(method_, ": metric ", name, " is ",
                  tensor.defined() ? c10::str("a tensor of shape ", tensor.sizes()) : "an empty tensor",
-                 "; must have one element"));
+                 "; it must have one element"));
   if (!tensor.is_cpu()) {
     later_.push_back({rows_.size() - 1, column, tensor.detach().clone()});
     return 0;

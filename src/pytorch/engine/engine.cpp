@@ -24,9 +24,9 @@ std::optional<SavedLoop> Engine::start(const std::optional<std::filesystem::path
   auto& p = *parts_;
   if (p.own.models.empty() && p.callbacks.empty())
     throw UsageError(
-        "the trial wraps no model and has no callbacks, so that nothing of it would be in its checkpoints: "
-        "call "
-        "context.wrap_model() in its constructor");
+        "the trial has no model and no callbacks, so its checkpoints would be empty; call "
+        "context.wrap_model() "
+        "in its constructor");
   CheckpointFiles files;
   if (checkpoint) files = read_checkpoint(*checkpoint);
   std::optional<SavedLoop> loop;
@@ -46,7 +46,9 @@ std::optional<SavedLoop> Engine::start(const std::optional<std::filesystem::path
                     .rank = p.own.environment.rank,
                     .training = true};
   p.own.epoch_length = p.trial->open_training(share);
-  if (p.own.epoch_length < 1) throw UsageError("the training data has fewer batches than there are slots");
+  if (p.own.epoch_length < 1)
+    throw UsageError(
+        "the training data has fewer batches than the trial has slots; use more data or fewer slots");
   p.own.chiefs_epoch_length = p.own.epoch_length;
   if (p.ranks != nullptr)
     p.own.chiefs_epoch_length =

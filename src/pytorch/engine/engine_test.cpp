@@ -154,7 +154,7 @@ TEST_F(EngineTest, MetricsThatChangeTheirNamesOrAreNoNumbersAreNamed) {
             "return the "
             "same for every batch");
   EXPECT_EQ(message_of([&] { one->validate(); }),
-            "evaluate_batch: metric loss is a tensor of shape [4, 3]; must have one element");
+            "evaluate_batch: metric loss is a tensor of shape [4, 3]; it must have one element");
 }
 
 template <bool graphed>
@@ -221,7 +221,7 @@ TEST_F(EngineTest, WeightsOfAnotherModelAreRefusedByName) {
   const auto message = message_of([&] { other->start(checkpoint, "one", true); });
   EXPECT_NE(message.find("missing: 2.weight, 2.bias"), std::string::npos) << message;
   EXPECT_NE(message.find("not in this model: "), std::string::npos) << message;
-  EXPECT_NE(message.find("0.weight is [5, 3], must be [4, 3]"), std::string::npos) << message;
+  EXPECT_NE(message.find("0.weight is [5, 3], expected [4, 3]"), std::string::npos) << message;
 }
 
 class EmptyTrial final : public PyTorchTrial<> {
@@ -237,14 +237,14 @@ class EmptyTrial final : public PyTorchTrial<> {
 TEST_F(EngineTest, ATrialOfWhichNothingWouldBeSavedIsRefused) {
   auto one = engine<EmptyTrial>(environment());
   const auto message = message_of([&] { one->start({}, "", false); });
-  EXPECT_NE(message.find("the trial wraps no model"), std::string::npos) << message;
+  EXPECT_NE(message.find("the trial has no model"), std::string::npos) << message;
 }
 
 TEST_F(EngineTest, ATrialThatEvaluatesNothingIsToldWhatItNeeds) {
   auto one = engine<OtherModelTrial>(environment());
   one->start({}, "", false);
   EXPECT_EQ(message_of([&] { one->validate(); }),
-            "the trial overrides neither evaluate_batch nor evaluate_full_dataset; it needs one of them");
+            "the trial must override evaluate_batch or evaluate_full_dataset");
 }
 
 }  // namespace

@@ -50,10 +50,10 @@ void Engine::Parts::evaluate_batches(Numbers& metrics) {
   if (by_name != nullptr && by_name->size() != collector.names().size())
     throw UsageError(c10::str("evaluation_reducer() names ", by_name->size(),
                               " metrics; evaluate_batch returns ", collector.names().size(),
-                              ", and each needs its reducer"));
+                              "; each metric needs a reducer"));
   if (ranks != nullptr && collector.rows().empty())
     throw UsageError(
-        c10::str("rank ", own.environment.rank, " has no validation batches; must have at least one"));
+        c10::str("rank ", own.environment.rank, " has no validation batches; it must have at least one"));
   std::vector<Reducer> reducers;
   for (const auto& name : collector.names()) {
     if (by_name != nullptr && !by_name->contains(name))

@@ -20,7 +20,7 @@ void load_cuda() {
   if (::access("/dev/nvidiactl", F_OK) != 0) return;
   const auto library = torch_directory() / "lib/libtorch_cuda.so";
   if (::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
-    std::fprintf(stderr, "there is a GPU, but %s cannot be loaded: %s\n", library.c_str(), ::dlerror());
+    std::fprintf(stderr, "found a GPU, but cannot load %s: %s\n", library.c_str(), ::dlerror());
 }
 
 /// The library beside this one, where there is one.
@@ -33,7 +33,7 @@ const GpuParts* load_gpu_parts() {
   if (!std::filesystem::exists(library, error)) return nullptr;
   void* loaded = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (loaded == nullptr) {
-    std::fprintf(stderr, "%s cannot be loaded, gradients travel through main memory: %s\n", library.c_str(),
+    std::fprintf(stderr, "cannot load %s, so gradients go through main memory: %s\n", library.c_str(),
                  ::dlerror());
     return nullptr;
   }

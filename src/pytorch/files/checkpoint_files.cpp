@@ -41,7 +41,7 @@ const List& entries(const Dict& state, const char* key, const char* kind, std::s
   const auto& list = state.at(key).list();
   if (list.size() != count)
     throw UsageError(c10::str("the checkpoint has ", list.size(), " ", kind, ", this trial has ", count,
-                              "; a trial goes on only with what it was saved with"));
+                              "; the numbers must be equal to resume"));
   return list;
 }
 
@@ -54,7 +54,7 @@ CheckpointFiles read_checkpoint(const std::filesystem::path& directory) {
     if (found.empty() && std::filesystem::is_regular_file(directory / name)) found = directory / name;
   if (found.empty())
     throw UsageError("checkpoint " + directory.filename().string() + " has no " + kStateFile +
-                     "; it is not one of a PyTorch trial");
+                     "; it is not a checkpoint of a PyTorch trial");
   files.state = load_value(found).dict();
   for (const auto& [plural, singular] : kSingular) {
     if (files.state.contains(plural)) continue;

@@ -41,7 +41,7 @@ void load_module_state(torch::nn::Module& module, const Dict& state) {
     if (saved == nullptr) {
       missing += (missing.empty() ? "" : ", ") + name;
     } else if (++known; saved->tensor().sizes() != tensor.sizes()) {
-      shapes += c10::str(shapes.empty() ? "" : ", ", name, " is ", saved->tensor().sizes(), ", must be ",
+      shapes += c10::str(shapes.empty() ? "" : ", ", name, " is ", saved->tensor().sizes(), ", expected ",
                          tensor.sizes());
     }
   });
@@ -54,8 +54,8 @@ void load_module_state(torch::nn::Module& module, const Dict& state) {
   std::string text;
   list(text, "missing", missing);
   list(text, "not in this model", unexpected);
-  list(text, "of another shape", shapes);
-  if (!text.empty()) throw UsageError("the saved weights are not those of this model; " + text);
+  list(text, "with another shape", shapes);
+  if (!text.empty()) throw UsageError("the saved weights do not fit this model; " + text);
   for_each_tensor(module, "", [&](const std::string& name, const at::Tensor& tensor) {
     at::Tensor(tensor).copy_(state.at(name).tensor());
   });

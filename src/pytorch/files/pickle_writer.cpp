@@ -80,7 +80,7 @@ class Writer {
     if (const auto* list = value.as<List>()) return write_list(*list);
     if (const auto* dict = value.as<Dict>()) return write_dict(*dict);
     throw UsageError(
-        c10::str("an object of Python's type ", value.as<Value::Foreign>()->type, " can't be saved here"));
+        c10::str("an object of Python's type ", value.as<Value::Foreign>()->type, " cannot be saved in C++"));
   }
 
   void write_integer(std::int64_t integer) {
@@ -155,7 +155,7 @@ class Writer {
     const auto tensor = given.detach().to(at::kCPU).contiguous();
     const auto* storage = pickle::storage_name(tensor.scalar_type());
     if (storage == nullptr)
-      throw UsageError(c10::str("a tensor of type ", tensor.scalar_type(), " can't be saved"));
+      throw UsageError(c10::str("a tensor of type ", tensor.scalar_type(), " cannot be saved"));
     write_global("torch._utils", "_rebuild_tensor_v2");
     op(Op::Mark);
     op(Op::Mark);

@@ -12,7 +12,7 @@ std::string text_of(const Dict::Key& key) {
 }
 
 [[noreturn]] void wrong(const char* wanted, const Value& found) {
-  throw UsageError(c10::str("saved state: found ", found.kind(), " where ", wanted, " is expected"));
+  throw UsageError(c10::str("saved state: found ", found.kind(), "; expected ", wanted));
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ const Value& Dict::at(const Key& key) const {
   std::string known;
   for (const auto& [name, value] : entries_) known += (known.empty() ? "" : ", ") + text_of(name);
   throw UsageError(
-      c10::str("saved state: there is no ", text_of(key), "; there is ", known.empty() ? "nothing" : known));
+      c10::str("saved state: key ", text_of(key), " not found; it has: ", known.empty() ? "nothing" : known));
 }
 
 std::size_t Dict::size() const {

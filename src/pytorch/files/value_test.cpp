@@ -57,7 +57,7 @@ TEST_F(ValueTest, AWrongKindAndAMissingKeyAreNamed) {
         try {
           dict.at("b");
         } catch (const UsageError& error) {
-          EXPECT_STREQ(error.what(), "saved state: there is no b; there is a");
+          EXPECT_STREQ(error.what(), "saved state: key b not found; it has: a");
           throw;
         }
       },

@@ -21,8 +21,8 @@ GradScaler::GradScaler(Options options) : options_(options) {
   if (!(options_.init_scale > 0) || !(options_.growth_factor > 1) || !(options_.backoff_factor < 1) ||
       options_.growth_interval < 1)
     throw UsageError(
-        "GradScaler needs init_scale above 0, growth_factor above 1, backoff_factor below 1 and "
-        "growth_interval from 1");
+        "GradScaler needs init_scale above 0, growth_factor above 1, backoff_factor below 1, and "
+        "growth_interval of at least 1");
 }
 
 void GradScaler::place(c10::Device device) {
@@ -40,7 +40,7 @@ at::Tensor GradScaler::scale(const at::Tensor& loss) {
 }
 
 void GradScaler::unscale(torch::optim::Optimizer& optimizer) {
-  if (!scale_.defined()) throw UsageError("GradScaler: unscale() or step() before the first scale()");
+  if (!scale_.defined()) throw UsageError("GradScaler: call scale() before unscale() and step()");
   if (found_inf_.contains(&optimizer)) return;
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> gradients;

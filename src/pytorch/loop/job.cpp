@@ -19,23 +19,25 @@ Result<std::int64_t> number(const Variable& variable, const char* name,
   const char* text = variable(name);
   if (text == nullptr || *text == '\0') {
     if (otherwise) return *otherwise;
-    return failed_precondition(
-        "environment variable {} is missing; it is set by the agent that starts a trial", name);
+    return failed_precondition("the environment variable {} is not set; only an agent can start this process",
+                               name);
   }
   const auto parsed = json::to_int64(json::value(text));
   if (!parsed)
-    return failed_precondition("environment variable {} is \"{}\"; must be a whole number", name, text);
+    return failed_precondition("the environment variable {} is \"{}\"; it must be a whole number", name,
+                               text);
   return *parsed;
 }
 
 Result<json::object> object(const Variable& variable, const char* name) {
   const char* text = variable(name);
   if (text == nullptr || *text == '\0')
-    return failed_precondition(
-        "environment variable {} is missing; it is set by the agent that starts a trial", name);
+    return failed_precondition("the environment variable {} is not set; only an agent can start this process",
+                               name);
   auto parsed = json::parse(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error().within(name));
-  if (!parsed->is_object()) return failed_precondition("environment variable {} must be a JSON object", name);
+  if (!parsed->is_object())
+    return failed_precondition("the environment variable {} must be a JSON object", name);
   return std::move(parsed->get_object());
 }
 
@@ -79,7 +81,7 @@ void take_config(Environment& environment, const json::object& document, const j
 Result<void> refuse_moved_hyperparameters(const json::object& hparams) {
   for (const char* name : {"aggregation_frequency", "gradient_compression", "grad_updates_size_file"})
     if (hparams.contains(name))
-      return invalid_argument("hyperparameters.{} has no meaning; set it in the section optimizations", name);
+      return invalid_argument("hyperparameters.{} has no effect; set it under optimizations", name);
   return {};
 }
 
@@ -89,7 +91,8 @@ Result<void> set_batch_sizes(Environment& environment,
                              const std::function<void(const std::string&)>& notice) {
   const auto& hparams = environment.hparams;
   if (!hparams.contains("global_batch_size"))
-    return invalid_argument("hyperparameters.global_batch_size is missing; every trial needs it");
+    return invalid_argument(
+        "hyperparameters.global_batch_size is missing; every trial needs it, so add it to the configuration");
   std::int64_t wanted = 0;
   try {
     wanted = hparams.get<std::int64_t>("global_batch_size");
@@ -99,15 +102,16 @@ Result<void> set_batch_sizes(Environment& environment,
   const auto slots = environment.size;
   if (wanted < slots || wanted < 1)
     return invalid_argument(
-        "hyperparameters.global_batch_size is {}; must be at least the number of slots, {}", wanted, slots);
+        "hyperparameters.global_batch_size is {}; it must be at least the number of slots, {}", wanted,
+        slots);
   if (hparams.contains("batch_size"))
-    notice("hyperparameters.batch_size has no meaning here; the batch size is global_batch_size");
+    notice("hyperparameters.batch_size has no effect; set global_batch_size instead");
   environment.per_slot_batch_size = wanted / slots;
   environment.global_batch_size = environment.per_slot_batch_size * slots;
   if (environment.global_batch_size != wanted)
-    notice(fmt::format(
-        "hyperparameters.global_batch_size is {}, which {} slots can't share evenly; it is taken as {}",
-        wanted, slots, environment.global_batch_size));
+    notice(
+        fmt::format("hyperparameters.global_batch_size is {}, which is not divisible by {} slots; using {}",
+                    wanted, slots, environment.global_batch_size));
   return {};
 }
 

@@ -69,8 +69,8 @@ void Loop::start() {
   p_.log(fmt::format("going on after batch {}", state_.batches_trained));
   if (const auto slots = p_.job.environment.size; loop->slots != slots)
     print_warning(fmt::format(
-        "the checkpoint is of {} slots, this trial has {}: what only single slots had (generators, "
-        "waiting gradients, states of callbacks) is taken from the first",
+        "the checkpoint was saved with {} slots, and this trial has {}; the state of each slot (random "
+        "generators, gradients, callbacks) comes from the first slot",
         loop->slots, slots));
 }
 
@@ -192,9 +192,9 @@ json::object Loop::described(json::object reported) const {
 
 void Loop::complete(std::int64_t length) {
   if (!searcher_metric_ || std::isnan(*searcher_metric_))
-    throw UsageError(fmt::format(
-        "validation metric \"{}\" is {} after batch {}; the searcher can't compare it",
-        p_.job.config.searcher.metric, searcher_metric_ ? "NaN" : "missing", state_.batches_trained));
+    throw UsageError(fmt::format("validation metric \"{}\" is {} after batch {}; it must be a number",
+                                 p_.job.config.searcher.metric, searcher_metric_ ? "NaN" : "missing",
+                                 state_.batches_trained));
   must(p_.master.complete_operation(length, *searcher_metric_));
   state_.complete_operation();
 }

@@ -136,7 +136,7 @@ void step_all(torch::optim::Optimizer& optimizer, Kernel kernel, bool decoupled)
   for (const auto& group : optimizer.param_groups()) {
     if (any_sparse(group))
       throw UsageError(
-          "a parameter of an Adam optimizer has a sparse gradient; needs sparse(false) in its embedding");
+          "a parameter of an Adam optimizer has a sparse gradient; use sparse(false) in its embedding");
     const auto& o = static_cast<const Options&>(group.options());
     const AdamRule rule{.lr = o.lr(),
                         .beta1 = std::get<0>(o.betas()),

@@ -51,7 +51,8 @@ std::vector<double> LambdaLR::get_lrs() {
 
 StepLR::StepLR(torch::optim::Optimizer& optimizer, std::int64_t step_size, double gamma)
     : LRScheduler(optimizer), step_size_(step_size), gamma_(gamma) {
-  if (step_size < 1) throw UsageError(c10::str("step_size of StepLR is ", step_size, "; must be at least 1"));
+  if (step_size < 1)
+    throw UsageError(c10::str("step_size of StepLR is ", step_size, "; it must be at least 1"));
 }
 
 std::vector<double> StepLR::get_lrs() {

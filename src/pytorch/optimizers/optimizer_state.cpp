@@ -256,7 +256,8 @@ void load_optimizer_state(Optimizer& optimizer, const Dict& saved) {
   if (saved.contains("libtorch"))
     load_bytes(optimizer, saved);
   else if (!for_kind(optimizer, load))
-    throw UsageError("the saved optimizer is one of Python's; this trial's has no counterpart there");
+    throw UsageError(
+        "the saved optimizer is from Python, and the optimizer of this trial has no Python counterpart");
 }
 
 }  // namespace det::pytorch

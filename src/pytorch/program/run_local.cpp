@@ -51,7 +51,7 @@ class NotOver {
   NotOver() {
     static const int kOnce = std::atexit([] {
       if (!g_running) return;
-      print_plain("ERROR: determined: the trial ended the process (exit) before it was done");
+      print_plain("ERROR: determined: the trial called exit() before it was complete");
       std::_Exit(1);
     });
     (void)kOnce;
@@ -84,7 +84,8 @@ Result<Arguments> parse(int argc, char** argv, int first) {
     } else if (word == "--batches") {
       DET_TRY(const auto text, value());
       const auto batches = json::to_int64(json::value(text));
-      if (!batches || *batches < 1) return invalid_argument("--batches is {}; must be a number from 1", text);
+      if (!batches || *batches < 1)
+        return invalid_argument("--batches is {}; it must be a number of at least 1", text);
       parsed.run.batches = *batches;
     } else if (word == "--checkpoints") {
       DET_TRY(parsed.run.checkpoints, value());
@@ -101,7 +102,7 @@ Result<Arguments> parse(int argc, char** argv, int first) {
 
 Result<Job> read_job(const std::string& path, bool test) {
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) return not_found("there is no file {}", path);
+  if (!fs::is_regular_file(path, error)) return not_found("file {} not found", path);
   return job_from_config(read_file(path), test, print_info);
 }
 
@@ -136,7 +137,7 @@ void run_locally(const TrialClass& trial, Job job, const Source& source, const L
   const auto newest = run_once(trial, job, source, test ? 1 : options.batches, *storage);
   if (!test) return;
   if (newest.empty()) throw UsageError("the trial asked to stop before its first batch; nothing was tested");
-  print_info("loading the checkpoint again");
+  print_info("reloading the checkpoint");
   job.latest_checkpoint = newest;
   run_once(trial, job, source, 1, *storage);
   print_info("the test of " + trial.name + " passed");
@@ -148,8 +149,7 @@ int run(int argc, char** argv) {
   const auto arguments = parse(argc, argv, 1);
   if (!arguments || arguments->words.size() != 1) {
     std::fprintf(stderr, "%s\nusage: %s CONFIG [--trial NAME] [--batches N] [--checkpoints DIR]\n",
-                 arguments ? "one configuration file is needed" : arguments.error().message().c_str(),
-                 argv[0]);
+                 arguments ? "give one configuration file" : arguments.error().message().c_str(), argv[0]);
     return 2;
   }
   return guarded([&] {
@@ -168,7 +168,7 @@ int run_local_directory(int argc, char** argv) {
   if (!arguments || arguments->words.size() != 2) {
     std::fprintf(
         stderr, "%s\nusage: det-trial local CONFIG DIRECTORY [--test] [--batches N] [--checkpoints DIR]\n",
-        arguments ? "a configuration file and a directory are needed" : arguments.error().message().c_str());
+        arguments ? "give a configuration file and a directory" : arguments.error().message().c_str());
     return 2;
   }
   return guarded([&] {

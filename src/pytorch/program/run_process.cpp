@@ -225,7 +225,7 @@ int run(trial::Client& client) {
     print_error(fmt::format("rank {} ends: {}", job.environment.rank, error.what()));
     return kExitFollowed;
   } catch (const StoreLost& error) {
-    print_error(fmt::format("rank {} ends because it lost rank 0 while they met ({})", job.environment.rank,
+    print_error(fmt::format("rank {} ends because it lost rank 0 while connecting ({})", job.environment.rank,
                             error.what()));
     return kExitFollowed;
   }

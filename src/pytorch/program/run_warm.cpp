@@ -76,7 +76,7 @@ int run_warm_worker() {
   ::setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);  // read once; a lost rank is told once, by us
   warm_up();
   if (const auto count = threads_of_this_process(); count != 1) {
-    print_error(fmt::format("the warm worker has {} threads; must have 1 to fork", count));
+    print_error(fmt::format("the warm worker has {} threads; it must have 1 to fork", count));
     return 1;
   }
   const auto parent = ::getppid();

@@ -58,8 +58,9 @@ void compare_names(const List& all, const char* method) {
   const auto wanted = joined(all[0].dict().at("names").list());
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (const auto found = joined(all[rank].dict().at("names").list()); found != wanted)
-      throw UsageError(c10::str(method, " returned the metrics ", found, " on rank ", rank, " and ", wanted,
-                                " on rank 0; must return the same, in the same order, on every rank"));
+      throw UsageError(
+          c10::str(method, " returned the metrics ", found, " on rank ", rank, " and ", wanted,
+                   " on rank 0; it must return the same metrics in the same order on every rank"));
 }
 
 /// One number that differs where parameters differ in any bit, as good as always.

@@ -39,7 +39,7 @@ Order Order::parse(const std::string& text) {
   if (order.kind == Kind::Train)
     found = found && std::from_chars(rest.data(), rest.data() + rest.size(), order.batches).ec == std::errc();
   order.uuid = rest;
-  if (!found) throw UsageError("rank 0 says \"" + text + "\", which is no order; is it of another version?");
+  if (!found) throw UsageError("rank 0 sent the unknown command \"" + text + "\"; is it of another version?");
   return order;
 }
 

@@ -141,8 +141,7 @@ void GradientExchange::send(Bucket& bucket) {
       bucket.views[i].zero_();
     else if (gradient.is_sparse())
       throw UsageError(
-          "a parameter has a sparse gradient; a trial on several slots needs sparse(false) in its "
-          "embeddings");
+          "a parameter has a sparse gradient; on several slots, use sparse(false) in embeddings");
     else
       bucket.views[i].copy_(gradient);
   }
@@ -224,7 +223,7 @@ void equalise(const std::vector<std::shared_ptr<torch::nn::Module>>& models, Ran
   if (!others.empty())
     throw UsageError(
         "the models on rank " + others +
-        " differ from those of rank 0; must be the same, with the same parameters, on every rank");
+        " differ from those on rank 0; every rank must build the same models with the same parameters");
   if (!tensors.empty()) ranks.spread(tensors);
 }
 

@@ -38,9 +38,8 @@ std::string missing(const std::set<std::int64_t>& ranks, const MeetingOptions& o
   std::string names;
   for (const auto rank : ranks) names += (names.empty() ? "" : ", ") + std::to_string(rank);
   return fmt::format(
-      "{} {} of {} did not come within {:g} s; the agents' logs say why a process was not started. If they "
-      "only need "
-      "longer, set DET_RENDEZVOUS_TIMEOUT (seconds) in environment.environment_variables",
+      "{} {} of {} did not connect within {:g} s; see the agents' logs for why. If they only need more time, "
+      "set DET_RENDEZVOUS_TIMEOUT (seconds) in environment.environment_variables",
       ranks.size() == 1 ? "rank" : "ranks", names, options.size, seconds(options.patience));
 }
 
@@ -75,8 +74,7 @@ class Chief {
     }
     if (!strangers.empty())
       give_up(fmt::format(
-          "rank {} is a process of Python, rank 0 is one of C++; all ranks of a trial must be of one "
-          "language",
+          "rank {} runs Python and rank 0 runs C++; all ranks of a trial must use the same language",
           strangers));
     json::object go;
     go["machines"] = json::array(meeting_.machines.begin(), meeting_.machines.end());
@@ -137,10 +135,11 @@ class Chief {
 /// A connection to the store, if it is one, and this run's; else why not.
 Result<std::unique_ptr<Store>> reach(const Address& address, const std::string& name) {
   if (!answers(address.host, address.port, static_cast<int>(kConnect.count())))
-    return fail(ErrorCode::Unavailable, "nothing answers");
+    return fail(ErrorCode::Unavailable, "no answer");
   try {
     auto store = Store::connect(address.host, address.port, 3 * kConnect);
-    if (store->get("name") != name) return fail(ErrorCode::Unavailable, "another trial's rank 0 is there");
+    if (store->get("name") != name)
+      return fail(ErrorCode::Unavailable, "rank 0 of another trial answers there");
     return store;
   } catch (const StoreLost& error) {
     return fail(ErrorCode::Unavailable, "{}", error.what());
@@ -158,11 +157,11 @@ Meeting come(const MeetingOptions& options, std::unique_ptr<Store> store, const 
     const auto end = Clock::now() + options.patience + std::chrono::minutes(1);
     while (!store->wait("go", kSayAgain))
       if (Clock::now() > end)
-        throw RanksMissing(fmt::format("rank 0 waited for others for more than {:g} s and said nothing",
-                                       seconds(options.patience)));
+        throw RanksMissing(
+            fmt::format("rank 0 sent nothing for more than {:g} s", seconds(options.patience)));
     go = parse(store->get("go"));
   } catch (const StoreLost&) {
-    throw ChiefLost("rank 0 ended before all ranks had come");
+    throw ChiefLost("rank 0 ended before all ranks connected");
   }
   try {
     store->add("left", 1);
@@ -180,7 +179,7 @@ Meeting come(const MeetingOptions& options, std::unique_ptr<Store> store, const 
       meeting.machines.push_back(json::to_int64(machine).value_or(0));
   if (static_cast<std::int64_t>(meeting.machines.size()) != options.size)
     throw ChiefLost(
-        fmt::format("rank 0 speaks of {} ranks, and there are {}", meeting.machines.size(), options.size));
+        fmt::format("rank 0 expects {} ranks, but the trial has {}", meeting.machines.size(), options.size));
   return meeting;
 }
 
@@ -236,7 +235,7 @@ Result<milliseconds> seconds_from(const char* text, const char* name, millisecon
   const auto* end = text + std::char_traits<char>::length(text);
   const auto parsed = std::from_chars(text, end, seconds);
   if (parsed.ec != std::errc() || parsed.ptr != end || !(seconds > 0) || seconds >= 1e7)
-    return invalid_argument("{} is \"{}\"; must be a number of seconds above 0", name, text);
+    return invalid_argument("{} is \"{}\"; it must be a number of seconds greater than 0", name, text);
   return milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 

@@ -91,16 +91,15 @@ TEST_F(MeetingTest, ARankOfPythonIsRefusedAndBothAreToldWhy) {
   const auto go = store->get("go");
   store->add("left", 1);
   EXPECT_THAT(go, HasSubstr("all ranks of a trial must be of one language"));
-  EXPECT_EQ(
-      message_of<RanksMissing>(chief),
-      "rank 1 is a process of Python, rank 0 is one of C++; all ranks of a trial must be of one language");
+  EXPECT_EQ(message_of<RanksMissing>(chief),
+            "rank 1 runs Python and rank 0 runs C++; all ranks of a trial must use the same language");
 }
 
 TEST_F(MeetingTest, RanksThatDoNotComeAreNamed) {
   auto chief = start(options(0, milliseconds(200)));
-  EXPECT_THAT(message_of<RanksMissing>(chief), HasSubstr("rank 1 of 2 did not come within 0.2 s"));
+  EXPECT_THAT(message_of<RanksMissing>(chief), HasSubstr("rank 1 of 2 did not connect within 0.2 s"));
   auto other = start(options(1, milliseconds(200)));
-  EXPECT_THAT(message_of<RanksMissing>(other), HasSubstr("rank 0 of 2 did not come within 0.2 s"));
+  EXPECT_THAT(message_of<RanksMissing>(other), HasSubstr("rank 0 of 2 did not connect within 0.2 s"));
 }
 
 TEST_F(MeetingTest, AnotherTrialsStoreIsNotTaken) {
@@ -109,7 +108,7 @@ TEST_F(MeetingTest, AnotherTrialsStoreIsNotTaken) {
   auto chief = start(stranger);
   published();
   auto other = start(options(1, milliseconds(500)));
-  EXPECT_THAT(message_of<RanksMissing>(other), HasSubstr("another trial's rank 0 is there"));
+  EXPECT_THAT(message_of<RanksMissing>(other), HasSubstr("rank 0 of another trial answers there"));
   const auto lock = master.lock();
   master.preempt = true;
 }
@@ -121,7 +120,7 @@ TEST(Network, AddressesAreReadAndALoopbackAddressMeansSomethingHereOnly) {
   EXPECT_FALSE(parse_address("127.0.0.1:4021@elsewhere")->here);
   EXPECT_EQ(parse_address("[fe80::1]:4021")->host, "fe80::1");
   EXPECT_EQ(parse_address("nowhere").error().message(),
-            "the address of rank 0 is \"nowhere\"; must be host:port");
+            "the address of rank 0 is \"nowhere\"; it must be host:port");
   EXPECT_EQ(interface_towards("127.0.0.1"), "lo");
 }
 
@@ -129,7 +128,7 @@ TEST(Network, SecondsOfTheEnvironmentAreChecked) {
   EXPECT_EQ(*seconds_from(nullptr, "X", milliseconds(7)), milliseconds(7));
   EXPECT_EQ(*seconds_from("1.5", "X", milliseconds(7)), milliseconds(1500));
   EXPECT_EQ(seconds_from("soon", "X", milliseconds(7)).error().message(),
-            "X is \"soon\"; must be a number of seconds above 0");
+            "X is \"soon\"; it must be a number of seconds greater than 0");
   EXPECT_FALSE(seconds_from("0", "X", milliseconds(7)));
 }
 

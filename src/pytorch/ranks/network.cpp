@@ -49,7 +49,7 @@ Result<Found> look_up(const std::string& host, const char* port, int type) {
   hints.ai_socktype = type;
   addrinfo* list = nullptr;
   if (const int error = ::getaddrinfo(host.c_str(), port, &hints, &list); error != 0)
-    return fail(ErrorCode::Unavailable, "cannot find {}: {}", host, ::gai_strerror(error));
+    return fail(ErrorCode::Unavailable, "cannot resolve {}: {}", host, ::gai_strerror(error));
   return Found(list, &::freeaddrinfo);
 }
 
@@ -103,7 +103,7 @@ Result<std::string> source_address(const std::string& host) {
   socklen_t size = sizeof own;
   if (probe.fd() < 0 || ::connect(probe.fd(), target->ai_addr, target->ai_addrlen) != 0 ||
       ::getsockname(probe.fd(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
-    return fail(ErrorCode::Unavailable, "no way leads to {}: {}", host, std::strerror(errno));
+    return fail(ErrorCode::Unavailable, "no route to {}: {}", host, std::strerror(errno));
   return text_of(reinterpret_cast<sockaddr*>(&own));
 }
 
@@ -160,7 +160,7 @@ Result<Address> parse_address(const std::string& text) {
     if (std::from_chars(place.data() + colon + 1, end, address.port).ptr != end) address.port = 0;
   }
   if (address.host.empty() || address.port == 0)
-    return invalid_argument("the address of rank 0 is \"{}\"; must be host:port", text);
+    return invalid_argument("the address of rank 0 is \"{}\"; it must be host:port", text);
   address.here = at == std::string::npos || text.substr(at + 1) == machine_name();
   return address;
 }

@@ -89,16 +89,16 @@ void asked(int) {
 
 const char* name_of(int signal) {
   switch (signal) {
-    case SIGSEGV: return "SIGSEGV (a wrong address)";
-    case SIGBUS: return "SIGBUS (a wrong address)";
-    case SIGFPE: return "SIGFPE (a wrong operation on numbers)";
-    case SIGILL: return "SIGILL (a wrong instruction)";
+    case SIGSEGV: return "SIGSEGV (invalid memory access)";
+    case SIGBUS: return "SIGBUS (invalid memory access)";
+    case SIGFPE: return "SIGFPE (invalid arithmetic operation)";
+    case SIGILL: return "SIGILL (invalid instruction)";
     default: return "SIGABRT (abort)";
   }
 }
 
 void crashed(int signal) {
-  say("ERROR: determined: the trial has crashed with ");
+  say("ERROR: determined: the trial crashed with ");
   say(name_of(signal));
   if (g_doing[0] != '\0') {
     say(" while ");

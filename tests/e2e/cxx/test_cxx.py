@@ -126,7 +126,7 @@ def test_a_compile_error_is_the_trials_error_in_the_compilers_words_and_is_not_t
 def test_a_trial_that_the_entry_point_does_not_find_is_told_what_there_is(run):
     id = run.create(NOISY, "--config", "entrypoint=model_def.cpp:NoiseTrial")
     run.wait_for_state(id, "ERROR", seconds=400)
-    assert "there is no trial NoiseTrial in the model definition; it has: NoisyTrial" in run.log_text(id)
+    assert "trial NoiseTrial is not in the model definition; it has: NoisyTrial" in run.log_text(id)
 
 
 def test_a_trial_that_fails_says_at_which_batch_and_its_callbacks_hear_of_the_end(run):
@@ -139,7 +139,7 @@ def test_a_trial_that_fails_says_at_which_batch_and_its_callbacks_hear_of_the_en
     thrown, crashed = (run.log_text(id) for id in ids)
     assert "while training batch 13: std::runtime_error: record 17 is broken" in thrown
     assert "goodbye" in thrown
-    assert "the trial has crashed with SIGSEGV (a wrong address) while training the batches 10 to 19" in crashed
+    assert "the trial crashed with SIGSEGV (invalid memory access) while training the batches 10 to 19" in crashed
     assert re.search(r"/cxx/libraries/\w+\.so\(\+0x", crashed), "where: for addr2line"
 
 
@@ -152,7 +152,7 @@ def test_a_local_run_whose_trial_ends_the_process_has_failed(compiled):
         timeout=400,
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "the trial ended the process (exit) before it was done" in done.stderr
+    assert "the trial called exit() before it was complete" in done.stderr
 
 
 @pytest.mark.parametrize("apart", [False, True], ids=["det up", "apart"])
@@ -187,7 +187,7 @@ def test_the_examples_in_c_plus_plus_pass_the_local_test_which_needs_no_master(c
     )
     text = done.stdout + done.stderr
     assert done.returncode == 0, text
-    assert "loading the checkpoint again" in text
+    assert "reloading the checkpoint" in text
     assert re.search(r"the test of \w+ passed", text), text
 
 
