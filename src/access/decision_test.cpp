@@ -167,7 +167,7 @@ TEST(Refusals, NameWhoWhatAndTheRoleThatWouldBeNeeded) {
             "user 'ann' cannot kill or cancel experiment 3: it belongs to another user; only its owner and "
             "administrators can");
   EXPECT_EQ(decide(Mode::Basic, user(3), UpdateAgents, cluster()).reason,
-            "user 'ann' may not change agents of the cluster: the user is not an administrator");
+            "user 'ann' cannot change agents of the cluster: the user is not an administrator");
 }
 
 TEST(Always, AgreesWithTheDecisionForEveryRoleAndPermission) {
