@@ -63,18 +63,19 @@ Result<AgentOptions> complete(AgentOptions options) {
   }
   if (!api::is_name(options.agent_id))
     return invalid_argument(
-        "agent id \"{}\": only letters, digits, \".\", \"_\" and \"-\" are allowed, and no dot first",
+        "agent ID '{}' is invalid; it may have letters, digits, '.', '_' and '-', and must not start with "
+        "'.'",
         options.agent_id);
-  if (options.state_dir.empty()) return invalid_argument("the agent needs a state directory: --dir");
+  if (options.state_dir.empty()) return invalid_argument("no state directory given; name one with --dir");
   std::error_code error;
   options.state_dir = std::filesystem::absolute(options.state_dir, error).lexically_normal();
   if (options.slots && *options.slots < 0)
-    return invalid_argument("slots is {}; must be at least 0", *options.slots);
+    return invalid_argument("--slots is {}; it must be at least 0", *options.slots);
   if (options.memory_per_slot != 0 && options.memory_per_slot < kMemoryMin)
-    return invalid_argument("memory per slot is {} bytes; must be 0 (no limit) or at least {}",
+    return invalid_argument("--memory-per-slot is {} bytes; it must be 0 (no limit) or at least {}",
                             options.memory_per_slot, kMemoryMin);
   if (options.pids_per_slot && *options.pids_per_slot != 0 && *options.pids_per_slot < kPidsMin)
-    return invalid_argument("processes per slot is {}; must be 0 (no limit) or at least {}",
+    return invalid_argument("--pids-per-slot is {}; it must be 0 (no limit) or at least {}",
                             *options.pids_per_slot, kPidsMin);
   DET_TRY(const auto url, http::parse_url(options.master_url));
   options.master_url = url.text();
@@ -85,7 +86,7 @@ Result<AgentOptions> complete(AgentOptions options) {
   }
   if (options.token.empty() && !options.token_file.empty()) {
     const auto text = read_small_file(options.token_file, 64 * 1024);
-    if (!text) return tl::unexpected(Error(text.error()).within("the agent's token"));
+    if (!text) return tl::unexpected(Error(text.error()).within("cannot read the agent token"));
     options.token = trim(*text);
   }
   return options;
@@ -140,7 +141,9 @@ asio::awaitable<Result<void>> Daemon::run() {
   }
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   if (!live_.empty())
-    spdlog::info("the agent stops; {} allocation(s) run on and are found again when it starts", live_.size());
+    spdlog::info(
+        "stopping; {} allocation(s) keep running, and the agent takes them over when it starts again",
+        live_.size());
   co_await coroutines_.stop();
   client_.close();
   pool_.join();
@@ -173,7 +176,7 @@ asio::awaitable<void> Daemon::decide() {
         if (written) {
           remembered_ = revision;
         } else {
-          spdlog::error("the agent cannot write down what it runs, and starts nothing until it can: {}",
+          spdlog::error("cannot save the agent's state; no allocation starts until this works: {}",
                         written.error().message());
           asio::steady_timer timer(executor_, pause);
           co_await timer.async_wait(asio::use_awaitable);
@@ -197,7 +200,7 @@ asio::awaitable<void> Daemon::renew_lease() {
   if (written)
     leased_ = until;
   else
-    spdlog::error("the lease is not passed on, so running tasks end with the one before: {}",
+    spdlog::error("cannot renew the lease of running tasks; they stop when the old one expires: {}",
                   written.error().message());
 }
 
@@ -208,7 +211,7 @@ void Daemon::perform(const Action& action) {
   } else if (const auto* asked = std::get_if<Terminate>(&action)) {
     signal(asked->allocation_id, SIGTERM);
   } else if (const auto* killed = std::get_if<Kill>(&action)) {
-    spdlog::warn("{} did not end within its grace period and is killed", killed->allocation_id);
+    spdlog::warn("{} did not exit within its grace period; killing it", killed->allocation_id);
     signal(killed->allocation_id, SIGKILL);
   } else if (const auto* forgotten = std::get_if<Forget>(&action)) {
     const auto id = forgotten->allocation_id;
@@ -284,16 +287,16 @@ asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
   } else if (!reply->ok()) {
     trouble = http::error_of(reply->status, reply->body).message();
   } else if (auto answer = http::from_wire_text<api::SyncReply>(reply->body); !answer) {
-    trouble = "its answer is not understood: " + answer.error().message();
+    trouble = "invalid response: " + answer.error().message();
   } else {
     happened([this, answer = *std::move(answer)] {
       auto actions = reconciler_->on_reply(answer, boot_time());
       if (reconciler_->last_dropped() == Dropped::ForeignCluster)
         spdlog::error(
-            "the master is of another cluster than the allocations of this agent; it must end them first, or "
-            "use another --dir");
+            "the allocations of this agent belong to another cluster; connect to its master until they end, "
+            "or use another --dir");
       if (reconciler_->last_dropped() == Dropped::OldEpoch)
-        spdlog::warn("an answer of an older master was dropped");
+        spdlog::warn("ignored a response of an earlier master process");
       return actions;
     });
   }
@@ -307,7 +310,7 @@ asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
 void Daemon::heard(const std::string& trouble) {
   if (!trouble.empty()) {
     if (trouble != trouble_)
-      spdlog::warn("cannot talk with the master at {}: {}. Running trials go on; trying again",
+      spdlog::warn("cannot reach the master at {}: {}. Running trials continue; retrying",
                    options_.master_url, trouble);
     connected_ = false;
   } else if (!connected_) {
@@ -332,7 +335,7 @@ asio::awaitable<Result<void>> Daemon::download_model(std::string digest) {
   if (!reply) co_return tl::unexpected(reply.error());
   if (!reply->ok()) co_return tl::unexpected(http::error_of(reply->status, reply->body));
   if (reply->body.size() > kModelBytesMax)
-    co_return fail(ErrorCode::ResourceExhausted, "the model definition has {}; at most {}",
+    co_return fail(ErrorCode::ResourceExhausted, "the model definition has {}; the limit is {}",
                    human_size(static_cast<std::int64_t>(reply->body.size())), human_size(kModelBytesMax));
   auto work = [this, digest, body = std::move(reply->body)] { return tasks_.keep_model(digest, body); };
   co_return co_await on_pool(pool_, std::move(work));
@@ -342,7 +345,7 @@ asio::awaitable<void> Daemon::ship(TaskPtr task, std::vector<int> ranks) {
   LogShipper shipper(tasks_.allocation(task->id), task->id, std::move(ranks));
   if (auto opened = shipper.open(); !opened) {
     // A damaged file must not hold back the exit; the lines that it knew of are with the master or lost.
-    spdlog::error("the logs of {} cannot be shipped: {}", task->id, opened.error().message());
+    spdlog::error("cannot send the logs of {}: {}", task->id, opened.error().message());
     happened([this, id = task->id] { return reconciler_->logs_shipped(id); });
     co_return;
   }
@@ -352,7 +355,7 @@ asio::awaitable<void> Daemon::ship(TaskPtr task, std::vector<int> ranks) {
     auto work = [&shipper, ended] { return shipper.next(ended, wall_clock()); };
     auto batch = co_await on_pool(pool_, std::move(work));
     if (!batch) {
-      spdlog::error("the logs of {} cannot be prepared: {}", task->id, batch.error().message());
+      spdlog::error("cannot read the logs of {}: {}", task->id, batch.error().message());
     } else if (*batch) {
       const bool delivered = co_await deliver(**batch);
       if (delivered) {
@@ -381,8 +384,8 @@ asio::awaitable<bool> Daemon::deliver(const api::LogBatch& batch) {
   if (reply->ok()) co_return true;
   const int status = reply->status;
   const bool for_ever = status == 400 || status == 404 || status == 410 || status == 413 || status == 422;
-  spdlog::warn("the master refuses {} log lines of {}{}: {}", batch.entries.size(), batch.allocation_id,
-               for_ever ? ", which are dropped" : "", http::error_of(status, reply->body).message());
+  spdlog::warn("the master refused {} log lines of {}{}: {}", batch.entries.size(), batch.allocation_id,
+               for_ever ? ", which are lost" : "", http::error_of(status, reply->body).message());
   co_return for_ever;
 }
 

@@ -62,16 +62,16 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
   const auto prepared = co_await prepare(task, wanted);
   for (const int rank : ranks) {
     if (!prepared) {
-      co_await give_up(task, rank, 1, 0, "it could not be started: " + prepared.error().message());
+      co_await give_up(task, rank, 1, 0, "cannot start the task: " + prepared.error().message());
     } else if (task->stopping) {
-      co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "ended before it was started");
+      co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "stopped before it started");
     } else {
       auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
       const auto laid = co_await on_pool(pool_, std::move(work));
       if (laid)
         co_await launch(task, rank, wanted.framework);
       else
-        co_await give_up(task, rank, 1, 0, "it could not be started: " + laid.error().message());
+        co_await give_up(task, rank, 1, 0, "cannot start the task: " + laid.error().message());
     }
   }
   if (prepared) happened([this, id = task->id] { return reconciler_->running(id); });
@@ -92,7 +92,7 @@ asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocati
       if (result) co_return result;
     }
     if (result.error().code() != ErrorCode::Unavailable) co_return result;
-    spdlog::warn("{} waits for its start: {}", task->id, result.error().message());
+    spdlog::warn("cannot start {} yet, retrying: {}", task->id, result.error().message());
     co_await task->news.wait(pause);
   }
 }
@@ -126,7 +126,7 @@ void Daemon::rank_ended(const TaskPtr& task, int rank, const ShimExit& exit) {
   task->running.erase(rank);
   task->ended.insert(rank);
   task->news.ring();
-  spdlog::info("{} rank {} has ended with {}{}", task->id, rank,
+  spdlog::info("{} rank {} exited with {}{}", task->id, rank,
                exit.signal != 0 ? fmt::format("signal {}", exit.signal) : fmt::format("status {}", exit.code),
                exit.reason.empty() ? "" : ": " + exit.reason);
   api::RankExit report;
@@ -151,7 +151,7 @@ asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framewo
         coroutines_.spawn(watch(task, rank, *pid, std::nullopt));
         co_return;
       }
-      spdlog::warn("{} rank {} starts cold: {}", task->id, rank, pid.error().message());
+      spdlog::warn("{} rank {} starts without a warm worker: {}", task->id, rank, pid.error().message());
       if (!tasks_.take_ticket(task->id, rank)) {  // It was forked after all.
         coroutines_.spawn(adopt_rank(task, rank));
         co_return;
@@ -159,9 +159,10 @@ asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framewo
       auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
       const auto laid = co_await on_pool(pool_, std::move(work));
       if (!laid)
-        co_return co_await give_up(task, rank, 1, 0, "it could not be started: " + laid.error().message());
+        co_return co_await give_up(task, rank, 1, 0, "cannot start the task: " + laid.error().message());
     } else {
-      spdlog::info("{} rank {} starts cold: the warm worker for {} is not ready", task->id, rank, framework);
+      spdlog::info("{} rank {} starts without a warm worker: the worker for {} is not ready", task->id, rank,
+                   framework);
     }
   }
   auto command = options_.shim_command;
@@ -194,9 +195,10 @@ asio::awaitable<void> Daemon::settle(TaskPtr task, int rank) {
   if (found.state == FoundRank::State::Ended) co_return rank_ended(task, rank, found.exit);
   if (tasks_.take_ticket(task->id, rank)) {
     if (task->stopping)
-      co_return co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "ended before it was started");
+      co_return co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "stopped before it started");
     co_return co_await give_up(
-        task, rank, 127, 0, "it could not be started: " + options_.shim_command.front() + " ended at once");
+        task, rank, 127, 0,
+        "cannot start the task: " + options_.shim_command.front() + " exited immediately");
   }
   // Killed. Its slot is free only when nothing of the task is left.
   for (int i = 0; i < kEndLooks && found.shim.taskPid > 0 && process_alive(found.shim.taskPid); ++i)
@@ -210,7 +212,7 @@ asio::awaitable<void> Daemon::settle(TaskPtr task, int rank) {
   ShimExit exit;
   exit.signal = task->stopping && !task->forcing ? SIGTERM : SIGKILL;
   exit.code = 128 + exit.signal;
-  if (!task->stopping || !cleaned) exit.reason = "the process above the task was killed";
+  if (!task->stopping || !cleaned) exit.reason = "the process that supervises the task (det shim) was killed";
   rank_ended(task, rank, exit);
 }
 
@@ -245,7 +247,7 @@ asio::awaitable<void> Daemon::adopt(std::string id, Remembered remembered, bool 
       began = true;
   }
   if (!began && !machine_restarted) {
-    spdlog::info("{} had not begun when the agent ended", id);
+    spdlog::info("{} had not started when the agent stopped", id);
     live_.erase(id);
     auto work = [this, id] { return tasks_.remove(id); };
     const auto removed = co_await on_pool(pool_, std::move(work));
@@ -271,7 +273,7 @@ asio::awaitable<void> Daemon::adopt_rank(TaskPtr task, int rank) {
     const auto found = tasks_.look(task->id, rank);
     switch (found.state) {
       case FoundRank::State::Running:
-        spdlog::info("{} rank {} runs on as process {}", task->id, rank, found.shim.pid);
+        spdlog::info("{} rank {} is still running as process {}", task->id, rank, found.shim.pid);
         co_return co_await watch(task, rank, static_cast<pid_t>(found.shim.pid), found.shim.startTime);
       case FoundRank::State::Ended:
       case FoundRank::State::Killed: co_return co_await settle(task, rank);
@@ -281,7 +283,7 @@ asio::awaitable<void> Daemon::adopt_rank(TaskPtr task, int rank) {
         auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
         const auto laid = co_await on_pool(pool_, std::move(work));
         if (laid) co_return co_await launch(task, rank, "");
-        co_return co_await give_up(task, rank, 1, 0, "it could not be started: " + laid.error().message());
+        co_return co_await give_up(task, rank, 1, 0, "cannot start the task: " + laid.error().message());
       }
       case FoundRank::State::Beginning: co_await rest(milliseconds(10));
     }

@@ -57,7 +57,7 @@ bool StreamTail::fill() {
   auto frames = reader_.read(kReadBytes);
   if (!frames) {
     start_.broken = true;
-    damage_ = fmt::format("[determined] output was lost: {}", frames.error().message());
+    damage_ = fmt::format("[determined] lost output: {}", frames.error().message());
     return false;
   }
   auto position = before;

@@ -172,7 +172,7 @@ TEST_F(Logs, ShippedSegmentsAreDeleted) {
 TEST_F(Logs, ADamagedSpoolIsToldAndEnds) {
   write("good\n");
   std::ofstream(directory / "0" / "stdout.0", std::ios::app | std::ios::binary) << std::string(12, '\xff');
-  EXPECT_TRUE(ship().starts_with("good|[determined] output was lost: "));
+  EXPECT_TRUE(ship().starts_with("good|[determined] lost output: "));
   ended = {0};
   EXPECT_EQ(ship(), "");
   EXPECT_TRUE(shipper->finished(ended));

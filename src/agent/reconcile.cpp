@@ -127,7 +127,7 @@ void Reconciler::start_wanted(Time now, Actions& actions) {
     if (!api::is_name(id) || memory_.allocations.contains(id)) continue;
     // The master waits for the end of what it thinks may run here.
     if (wanted.kill) {
-      remember_ended(wanted, 143, 15, "ended before it was started");
+      remember_ended(wanted, 143, 15, "stopped before it started");
       continue;
     }
     if (const auto error = api::problem(wanted)) {
@@ -210,7 +210,7 @@ Actions Reconciler::exited(const std::string& id, const api::RankExit& exit, Tim
     said = {.rank = exit.rank,
             .code = api::kLostStatus,
             .signal = 0,
-            .reason = "ended because its agent reached no master"};
+            .reason = "stopped because the agent could not reach the master"};
   entry->exits.insert(at, said);
   ++memory_revision_;
   ++report_revision_;

@@ -180,7 +180,7 @@ TEST(Reconciler, AKillOfWhatWasNeverStartedIsAnsweredWithAnExit) {  // V24
   ended.kill = true;
   EXPECT_EQ(w.hears({ended}), Actions{});
   EXPECT_EQ(w.report("a.1").state, api::AllocationState::exited);
-  EXPECT_EQ(w.report("a.1").exits.at(0).reason, "ended before it was started");
+  EXPECT_EQ(w.report("a.1").exits.at(0).reason, "stopped before it started");
   EXPECT_EQ(w.hears({wanted("a.1")}), Actions{}) << "and it is not started later";
 }
 

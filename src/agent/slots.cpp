@@ -128,15 +128,15 @@ std::vector<std::string> unmet(const AgentOptions& options, const Machine& machi
   const auto allows = [&](const char* step) {
     return options.isolate && std::ranges::find(machine.isolation, step) != machine.isolation.end();
   };
-  const auto why = options.isolate ? "this machine does not let the agent make control groups for it"
-                                   : "tasks run without control groups";
+  const auto why = options.isolate ? "the agent may not create control groups on this machine"
+                                   : "control groups are off (--no-isolation)";
   std::vector<std::string> sentences;
   if (options.memory_per_slot > 0 && !allows("memory"))
-    sentences.push_back(fmt::format("tasks run without the memory limit of {} a slot: {}",
+    sentences.push_back(fmt::format("the memory limit of {} per slot is not enforced: {}",
                                     bytes_text(options.memory_per_slot), why));
   if (options.pids_per_slot.value_or(0) > 0 && !allows("processes"))
     sentences.push_back(
-        fmt::format("tasks run without the limit of {} processes a slot: {}", *options.pids_per_slot, why));
+        fmt::format("the limit of {} processes per slot is not enforced: {}", *options.pids_per_slot, why));
   return sentences;
 }
 
@@ -165,8 +165,8 @@ std::string describe(const Machine& machine) {
     auto& list = has ? works : missing;
     list += (list.empty() ? "" : ", ") + std::string(step);
   }
-  text += "isolation of tasks: " + (works.empty() ? "none" : works) + "\n";
-  if (!missing.empty()) text += "isolation that this machine does not allow: " + missing + "\n";
+  text += "task isolation: " + (works.empty() ? "none" : works) + "\n";
+  if (!missing.empty()) text += "task isolation not available on this machine: " + missing + "\n";
   return text;
 }
 

@@ -56,15 +56,15 @@ constexpr std::uint64_t kNoLinks = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOL
 /// The parts of a name; fails unless it leads from the root down.
 Result<std::vector<std::string>> parts_of(const std::string& name) {
   if (name.size() > kNameBytesMax)
-    return invalid_argument("{}…: a name has {} bytes; at most {}", name.substr(0, 80), name.size(),
+    return invalid_argument("{}…: the name has {} bytes; the limit is {}", name.substr(0, 80), name.size(),
                             kNameBytesMax);
-  if (name.starts_with('/')) return invalid_argument("{}: absolute names are refused", name);
+  if (name.starts_with('/')) return invalid_argument("{}: absolute paths are not allowed", name);
   std::vector<std::string> parts;
   for (auto& part : split(name, '/')) {
     if (part.empty() || part == ".") continue;
-    if (part == "..") return invalid_argument("{}: \"..\" is refused", name);
+    if (part == "..") return invalid_argument("{}: \"..\" is not allowed", name);
     if (part.size() > kComponentBytesMax)
-      return invalid_argument("{}…: a part of a name has {} bytes; at most {}", part.substr(0, 80),
+      return invalid_argument("{}…: a part of the name has {} bytes; the limit is {}", part.substr(0, 80),
                               part.size(), kComponentBytesMax);
     parts.push_back(std::move(part));
   }
@@ -112,38 +112,40 @@ class Unpacker {
   Result<void> refused(const std::string& name, const char* what) const {
     if (errno == ENOSPC || errno == EDQUOT)
       return fail(ErrorCode::Unavailable, "{}: no space left on the disk", name);
-    if (errno == ELOOP || errno == EXDEV) return invalid_argument("{}: leads through a symbolic link", name);
+    if (errno == ELOOP || errno == EXDEV)
+      return invalid_argument("{}: the path goes through a symbolic link", name);
     return invalid_argument("{}: cannot {}: {}", name, what, std::strerror(errno));
   }
 
   Result<void> unpack_entry(archive* reader, archive_entry* entry) {
     const char* raw = archive_entry_pathname(entry);
-    if (raw == nullptr) return invalid_argument("an entry's name cannot be read");
+    if (raw == nullptr) return invalid_argument("cannot read the name of an entry");
     const std::string name = raw;
     DET_TRY(const auto parts, parts_of(name));
     const auto mode = archive_entry_perm(entry);
-    if ((mode & (S_ISUID | S_ISGID)) != 0) return invalid_argument("{}: set-id bits are refused", name);
+    if ((mode & (S_ISUID | S_ISGID)) != 0)
+      return invalid_argument("{}: set-user-ID and set-group-ID bits are not allowed", name);
     const auto type = archive_entry_filetype(entry);
     const char* hard_link = archive_entry_hardlink(entry);
     const bool directory = hard_link == nullptr && type == AE_IFDIR;
-    if (parts.empty()) return directory ? Result<void>() : invalid_argument("{}: has no name", name);
+    if (parts.empty()) return directory ? Result<void>() : invalid_argument("{}: the name is empty", name);
     const auto clean = joined(parts, parts.size());
     if (const auto [seen, fresh] = names_.emplace(clean, directory); !fresh && !(seen->second && directory))
-      return invalid_argument("{}: the name comes twice", name);
+      return invalid_argument("{}: the name occurs twice", name);
     DET_TRY(const auto parent, parent_of(parts));
     if (hard_link != nullptr) return unpack_hard_link(parent.get(), parts.back(), clean, hard_link);
     if (directory) {
       if (::mkdirat(parent.get(), parts.back().c_str(), 0700) != 0 && errno != EEXIST)
-        return refused(name, "make the directory");
+        return refused(name, "create the directory");
       if (!open_beneath(root_, clean, O_RDONLY | O_DIRECTORY, 0, kNoLinks))
-        return refused(name, "make the directory");
+        return refused(name, "create the directory");
       directory_modes_[clean] = mode & 0777;
       return {};
     }
     if (type == AE_IFLNK) return unpack_link(parent.get(), parts, clean, archive_entry_symlink(entry));
-    if (type != AE_IFREG) return invalid_argument("{}: only files, directories and links are accepted", name);
+    if (type != AE_IFREG) return invalid_argument("{}: only files, directories and links are allowed", name);
     const auto file = create(parent.get(), parts.back(), mode);
-    if (!file) return refused(name, "make the file");
+    if (!file) return refused(name, "create the file");
     if (auto copied = copy(reader, file.get(), name); !copied) return copied;
     if (archive_entry_mtime_is_set(entry) != 0 && archive_entry_mtime(entry) >= 0 &&
         archive_entry_mtime(entry) < kNewestTime) {
@@ -164,8 +166,8 @@ class Unpacker {
     const auto name = joined(parts, parts.size() - 1);
     auto fd = open_beneath(root_, name, O_RDONLY | O_DIRECTORY, 0, kNoLinks);
     if (!fd) {
-      if (errno == ENOTDIR) return invalid_argument("{}: is both a file and a directory", name);
-      return tl::unexpected(refused(joined(parts, parts.size()), "enter its directory").error());
+      if (errno == ENOTDIR) return invalid_argument("{}: the path is both a file and a directory", name);
+      return tl::unexpected(refused(joined(parts, parts.size()), "open its directory").error());
     }
     return fd;
   }
@@ -212,18 +214,18 @@ class Unpacker {
   Result<void> unpack_link(int parent, const std::vector<std::string>& parts, const std::string& name,
                            const char* target) {
     if (target == nullptr || *target == '\0')
-      return invalid_argument("{}: a symbolic link without a target", name);
+      return invalid_argument("{}: the symbolic link has no target", name);
     if (*target == '/')
-      return invalid_argument("{}: a symbolic link to {} leads out of the directory", name, target);
+      return invalid_argument("{}: the symbolic link to {} points outside the directory", name, target);
     // As text; check_links() asks the kernel once all links are in place.
     auto depth = static_cast<std::int64_t>(parts.size()) - 1;
     for (const auto& part : split(target, '/')) {
       if (part.empty() || part == ".") continue;
       depth += part == ".." ? -1 : 1;
       if (depth < 0)
-        return invalid_argument("{}: a symbolic link to {} leads out of the directory", name, target);
+        return invalid_argument("{}: the symbolic link to {} points outside the directory", name, target);
     }
-    if (::symlinkat(target, parent, parts.back().c_str()) != 0) return refused(name, "make the link");
+    if (::symlinkat(target, parent, parts.back().c_str()) != 0) return refused(name, "create the link");
     links_.push_back(name);
     return {};
   }
@@ -235,10 +237,10 @@ class Unpacker {
     const auto from = open_beneath(root_, joined(parts, parts.size()), O_RDONLY | O_NONBLOCK, 0, kNoLinks);
     struct stat status{};
     if (parts.empty() || !from || ::fstat(from.get(), &status) != 0 || !S_ISREG(status.st_mode))
-      return invalid_argument("{}: a hard link to {}, which is not a file before it in the archive", name,
-                              target);
+      return invalid_argument("{}: the target of the hard link, {}, is not an earlier file of the archive",
+                              name, target);
     const auto file = create(parent, last, status.st_mode);
-    if (!file) return refused(name, "make the file");
+    if (!file) return refused(name, "create the file");
     std::string block(kBlockBytes, '\0');
     for (ssize_t got = 0; (got = ::read(from.get(), block.data(), block.size())) > 0;) {
       if (auto counted = account(got); !counted) return counted;
@@ -252,7 +254,7 @@ class Unpacker {
     for (const auto& name : links_) {
       const auto fd = open_beneath(root_, name, O_PATH, 0, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
       if (!fd && errno == EXDEV)
-        return invalid_argument("{}: a symbolic link that leads out of the directory", name);
+        return invalid_argument("{}: the symbolic link points outside the directory", name);
     }
     return {};
   }

@@ -68,7 +68,7 @@ asio::awaitable<void> WarmWorker::run() {
 asio::awaitable<void> WarmWorker::live() {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) != 0) {
-    spdlog::warn("no warm worker for {}: {}", options_.framework, std::strerror(errno));
+    spdlog::warn("cannot start the warm worker for {}: {}", options_.framework, std::strerror(errno));
     co_return;
   }
   ::fcntl(sockets[1], F_SETFL, 0);  // The worker reads as it likes.
@@ -77,7 +77,7 @@ asio::awaitable<void> WarmWorker::live() {
   ::close(sockets[1]);
   if (!pid) {
     ::close(sockets[0]);
-    spdlog::warn("no warm worker for {}: {}", options_.framework, pid.error().message());
+    spdlog::warn("cannot start the warm worker for {}: {}", options_.framework, pid.error().message());
     co_return;
   }
   socket_.emplace(executor_, sockets[0]);
@@ -91,13 +91,14 @@ asio::awaitable<void> WarmWorker::live() {
   if (hello) {
     ready_ = true;
     free_.ring();
-    spdlog::info("warm worker for {} is ready after {} ms", options_.framework,
+    spdlog::info("the warm worker for {} is ready after {} ms", options_.framework,
                  std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began).count());
     co_await process_->ended();
-    spdlog::warn("warm worker for {} has ended and is started again; until then trials start cold",
+    spdlog::warn("the warm worker for {} exited; restarting it (trials start slower until then)",
                  options_.framework);
   } else {
-    spdlog::warn("warm worker for {} does not start: {}; trials start cold", options_.framework,
+    spdlog::warn("cannot start the warm worker for {}: {}; trials start slower without it",
+                 options_.framework,
                  last_line(options_.log).empty() ? hello.error().message() : last_line(options_.log));
   }
   drop();
@@ -118,9 +119,9 @@ void WarmWorker::drop() {
 }
 
 asio::awaitable<Result<std::string>> WarmWorker::ask(std::string request, milliseconds patience) {
-  if (!socket_) co_return fail(ErrorCode::Unavailable, "the warm worker does not run");
+  if (!socket_) co_return fail(ErrorCode::Unavailable, "the warm worker is not running");
   if (::send(socket_->native_handle(), request.data(), request.size(), MSG_NOSIGNAL) < 0)
-    co_return fail(ErrorCode::Unavailable, "the warm worker does not listen: {}", std::strerror(errno));
+    co_return fail(ErrorCode::Unavailable, "cannot connect to the warm worker: {}", std::strerror(errno));
   auto late = std::make_shared<bool>(false);
   asio::steady_timer timer(executor_, patience);
   timer.async_wait([this, late](boost::system::error_code failure) {
@@ -140,7 +141,7 @@ asio::awaitable<Result<std::string>> WarmWorker::ask(std::string request, millis
     const auto got = ::recv(socket_->native_handle(), answer.data(), answer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     timer.cancel();
-    if (got <= 0) co_return fail(ErrorCode::Unavailable, "the warm worker has ended");
+    if (got <= 0) co_return fail(ErrorCode::Unavailable, "the warm worker exited");
     answer.resize(static_cast<std::size_t>(got));
     co_return answer;
   }
@@ -164,9 +165,8 @@ asio::awaitable<Result<pid_t>> WarmWorker::start(std::filesystem::path directory
   const auto answer =
       json::parse(*text).and_then([](const json::value& v) { return json::from_json<Answer>(v); });
   if (!answer)
-    co_return fail(ErrorCode::Internal, "the warm worker's answer is not understood: {}",
-                   answer.error().message());
-  if (answer->pid <= 0) co_return fail(ErrorCode::Internal, "the warm worker: {}", answer->error);
+    co_return fail(ErrorCode::Internal, "invalid response of the warm worker: {}", answer.error().message());
+  if (answer->pid <= 0) co_return fail(ErrorCode::Internal, "the warm worker failed: {}", answer->error);
   co_return static_cast<pid_t>(answer->pid);
 }
 

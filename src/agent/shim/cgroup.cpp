@@ -170,10 +170,10 @@ std::string ControlGroups::trouble() const {
       return limits_.memory_bytes_max > 0
                  ? fmt::format("killed by the kernel: out of memory (limit {})",
                                bytes_text(limits_.memory_bytes_max))
-                 : "killed by the kernel: out of memory (no limit of its own; the machine's ran out)";
+                 : "killed by the kernel: out of memory (no limit set; the machine ran out of memory)";
   }
   if (!pids_.empty() && limits_.pids_max > 0 && counter(pids_ + "/pids.events", "max") > 0)
-    return fmt::format("it reached its limit of {} processes and threads", limits_.pids_max);
+    return fmt::format("reached the limit of {} processes and threads (--pids-per-slot)", limits_.pids_max);
   return {};
 }
 

@@ -46,13 +46,13 @@ Result<Process> Process::open(const asio::any_io_executor& executor, pid_t pid,
                               std::optional<std::int64_t> start_time) {
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (fd < 0) {
-    if (errno == ESRCH) return not_found("process {} has ended", pid);
+    if (errno == ESRCH) return not_found("process {} has exited", pid);
     return fail(ErrorCode::Unavailable, "cannot watch process {}: {}", pid, std::strerror(errno));
   }
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   asio::posix::stream_descriptor descriptor(executor, fd);
   // Looked at after the descriptor was opened: now the number cannot change its meaning.
-  if (start_time && process_start_time(pid) != start_time) return not_found("process {} has ended", pid);
+  if (start_time && process_start_time(pid) != start_time) return not_found("process {} has exited", pid);
   return Process(pid, std::move(descriptor));
 }
 

@@ -37,8 +37,8 @@ constexpr int kSayTries = 60;
 constexpr std::int64_t kLastWords = kSecond;  // How long a task that is ended by force may say where it is.
 constexpr std::int64_t kLeaseMargin = kSecond / 2;  // The agent, if it lives, comes first.
 constexpr std::int64_t kLeaseLook = 5 * kSecond;    // While nobody asks for a lease.
-constexpr const char* kForced = "it did not end when it was asked to, and was killed";
-constexpr const char* kLapsed = "ended because its agent reached no master";
+constexpr const char* kForced = "did not exit within its grace period and was killed";
+constexpr const char* kLapsed = "stopped because the agent could not reach the master";
 
 class Shim {
  public:
@@ -52,7 +52,7 @@ class Shim {
     int errors[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0 ||
         ::pipe2(outputs, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0)
-      return finish(1 << 8, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+      return finish(1 << 8, fmt::format("cannot create a pipe: {}", std::strerror(errno)));
     const int on = 1;
     ::setsockopt(sockets[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
     isolation.before_fork();
@@ -90,8 +90,8 @@ class Shim {
       reason_ = forced_;
     } else if (!ended_) {
       status_ = WIFSIGNALED(init_status_) ? WTERMSIG(init_status_) : init_status_;
-      reason_ = WIFSIGNALED(init_status_) ? "everything that belongs to the process was killed from outside"
-                                          : "the process could not be set up";
+      reason_ = WIFSIGNALED(init_status_) ? "the process and its children were killed from outside"
+                                          : "cannot set up the process";
       if (status_ == 0) status_ = 1 << 8;
     }
     if (lapsed_ && status_ != 0)

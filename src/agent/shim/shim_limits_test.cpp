@@ -47,7 +47,7 @@ TEST_P(ShimEnd, ByForceLetsTheTaskSayWhereItIs) {
   const auto exit = rank.exit();
   EXPECT_EQ(exit.signal, SIGKILL);
   EXPECT_EQ(exit.code, 137);
-  EXPECT_EQ(exit.reason, "it did not end when it was asked to, and was killed");
+  EXPECT_EQ(exit.reason, "did not exit within its grace period and was killed");
   EXPECT_EQ(rank.output("stderr"), "in line 7\n");
 }
 
@@ -77,7 +77,7 @@ TEST_P(ShimEnd, ComesWithTheLeaseAndIsNotTheTasksFault) {
   const auto exit = rank.exit();
   EXPECT_EQ(exit.code, 7);
   EXPECT_TRUE(exit.lapsed);
-  EXPECT_EQ(exit.reason, "ended because its agent reached no master");
+  EXPECT_EQ(exit.reason, "stopped because the agent could not reach the master");
   EXPECT_TRUE(rank.output().ends_with("saved\n"));
 }
 
@@ -193,7 +193,7 @@ TEST_F(ShimLimits, AForkBombEndsAtItsLimitAndIsToldSo) {
   rank.start("for i in $(seq 100); do sleep 1000 & done; echo all; exit 0");
   const auto exit = rank.exit();
   EXPECT_NE(exit.code, 0);
-  EXPECT_EQ(exit.reason, "it reached its limit of 40 processes and threads");
+  EXPECT_EQ(exit.reason, "reached the limit of 40 processes and threads (--pids-per-slot)");
   groups_are_gone();
 }
 
@@ -219,12 +219,11 @@ TEST(AgentLimits, WhatTheMachineDoesNotAllowIsSaid) {
   EXPECT_TRUE(unmet(options, machine).empty()) << "nobody asked";
   options.memory_per_slot = 2LL << 30;
   options.pids_per_slot = 100;
-  EXPECT_EQ(
-      unmet(options, machine),
-      (std::vector<std::string>{"tasks run without the memory limit of 2 GiB a slot: this machine does "
-                                "not let the agent make control groups for it",
-                                "tasks run without the limit of 100 processes a slot: this machine does "
-                                "not let the agent make control groups for it"}));
+  EXPECT_EQ(unmet(options, machine),
+            (std::vector<std::string>{"the memory limit of 2 GiB per slot is not enforced: the agent may not "
+                                      "create control groups on this machine",
+                                      "the limit of 100 processes per slot is not enforced: the agent may "
+                                      "not create control groups on this machine"}));
   machine.isolation = {"memory", "processes"};
   EXPECT_TRUE(unmet(options, machine).empty());
   options.isolate = false;
@@ -259,7 +258,7 @@ TEST_P(ShimEnd, WhatAFullDiskDidNotTakeIsSaidOnceThereIsRoomAndBeforeItsExit) {
   // Where a mark still fitted and no more, there is another one.
   const std::string output = rank.output();
   const std::regex mark(
-      "\\[determined\\] (\\d+) bytes of output were dropped here: the disk of the agent took no more\\n");
+      "\\[determined\\] (\\d+) bytes of output are missing here: the disk of the agent is full\\n");
   std::int64_t dropped = 0;
   std::size_t marked = 0;
   for (std::sregex_iterator at(output.begin(), output.end(), mark), none; at != none; ++at) {

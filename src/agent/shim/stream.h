@@ -85,8 +85,8 @@ class Stream {
   }
   bool mark() {
     const auto text = fmt::format(
-        "{}[determined] {} bytes of output were dropped here: {}\n", at_line_start_ ? "" : "\n", dropped_,
-        refused_ ? "the disk of the agent took no more" : "nobody had fetched the output before them");
+        "{}[determined] {} bytes of output are missing here: {}\n", at_line_start_ ? "" : "\n", dropped_,
+        refused_ ? "the disk of the agent is full" : "the agent did not collect the output in time");
     if (!writer_.append(Time{microseconds(CLOCK_REALTIME)}, text)) return false;
     at_line_start_ = true;
     dropped_ = 0;
