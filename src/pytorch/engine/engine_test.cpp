@@ -150,9 +150,8 @@ TEST_F(EngineTest, MetricsThatChangeTheirNamesOrAreNoNumbersAreNamed) {
   auto one = engine<ChangingTrial>(environment());
   one->start({}, "", false);
   EXPECT_EQ(message_of([&] { one->train(5); }),
-            "train_batch returned the metrics accuracy at batch 2, but loss for the batches before; must "
-            "return the "
-            "same for every batch");
+            "train_batch returned the metrics accuracy at batch 2, but loss for earlier batches; it must "
+            "return the same metrics for every batch");
   EXPECT_EQ(message_of([&] { one->validate(); }),
             "evaluate_batch: metric loss is a tensor of shape [4, 3]; it must have one element");
 }

@@ -90,7 +90,7 @@ TEST_F(MeetingTest, ARankOfPythonIsRefusedAndBothAreToldWhy) {
   store->set("come/1", R"({"host":"127.0.0.1","machine":0})");
   const auto go = store->get("go");
   store->add("left", 1);
-  EXPECT_THAT(go, HasSubstr("all ranks of a trial must be of one language"));
+  EXPECT_THAT(go, HasSubstr("all ranks of a trial must use the same language"));
   EXPECT_EQ(message_of<RanksMissing>(chief),
             "rank 1 runs Python and rank 0 runs C++; all ranks of a trial must use the same language");
 }
