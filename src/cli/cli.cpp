@@ -83,7 +83,8 @@ std::string command_help(const CLI::App& app, const Command& command, const std:
       if (!positional && option->get_items_expected_max() > 0) name += ' ' + option->get_type_name();
       for (std::size_t at = 0; (at = name.find(',', at)) != std::string::npos; at += 2)
         name.insert(at + 1, " ");
-      if (const auto values = name.find(":{"); values != std::string::npos) name.erase(values);  // in the text
+      if (const auto values = name.find(":{"); values != std::string::npos)
+        name.erase(values);  // in the text
       rows.emplace_back(name, option->get_description());
     }
     if (rows.empty()) return;
