@@ -12,23 +12,35 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tensorflow.python.framework import config
+from tensorflow.python.framework import config, random_seed
 from tensorflow.python.ops import nn_ops
 
-from determined._tensorflow._framework import tf
+from determined._tensorflow._framework import tf, v1
 
 _CROSS_ENTROPIES = ("softmax_cross_entropy_with_logits_v2_helper", "_sparse_softmax_cross_entropy_with_rank_2_logits")
 _building = threading.RLock()
+_graph_seed = [0]
+_own_get_seed = random_seed.get_seed
 
 
-def enable() -> None:
-    """Switches determinism on for this process; calling it again changes nothing."""
+def enable(seed: int = 0) -> None:
+    """Switches determinism on for this process; calling it again changes only the seed."""
     tf.config.experimental.enable_op_determinism()
+    _graph_seed[:] = [seed % 2**31]
+    if random_seed.get_seed is not _seed_of_operation:
+        random_seed.get_seed = _seed_of_operation
     module: Any = nn_ops
     for name in _CROSS_ENTROPIES if not tf.config.list_physical_devices("GPU") else ():
         own = getattr(module, name, None)  # other versions may have other names
         if own is not None and not getattr(own, "is_one_operation", False):
             setattr(module, name, _as_one_operation(own))
+
+
+def _seed_of_operation(op_seed: int | None) -> Any:
+    """As TensorFlow's own; a graph without a seed, such as ``model_to_estimator`` makes, gets the trial's."""
+    if op_seed is None and not tf.executing_eagerly() and (graph := v1.get_default_graph()).seed is None:
+        graph.seed = _graph_seed[0]
+    return _own_get_seed(op_seed)
 
 
 class _Off:

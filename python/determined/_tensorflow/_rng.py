@@ -20,7 +20,7 @@ def prepare_process(env: EnvContext, threads: int) -> None:
     """Seeds all generators and sets the number of threads, before any graph is built."""
     _random_state.seed(env.trial_seed)
     tf.random.set_seed(env.trial_seed)
-    _determinism.enable()
+    _determinism.enable(env.trial_seed)
     with contextlib.suppress(RuntimeError):  # it began to run before: a test, a notebook
         tf.config.threading.set_intra_op_parallelism_threads(threads)
         tf.config.threading.set_inter_op_parallelism_threads(max(2, threads))

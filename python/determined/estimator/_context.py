@@ -29,6 +29,10 @@ class EstimatorContext(TrialContext):
         self.optimizer_wrapped = False
         self.dataset_wrapped = False
 
+    def __deepcopy__(self, memo: Any) -> EstimatorContext:
+        """Itself: an Estimator copies the ``params`` that it is given, and a context may be among them."""
+        return self
+
     def wrap_optimizer(self, optimizer: Any) -> Any:
         """Registers an optimizer right after it was made. Use the result in its place: on several slots it applies the
         mean of all slots' gradients, and with ``optimizations.aggregation_frequency`` k it does so at every k-th batch,

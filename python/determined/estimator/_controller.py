@@ -11,7 +11,7 @@ import tempfile
 from typing import Any
 
 import numpy as np
-from tensorflow.python.training import training_util
+from tensorflow.python.training import checkpoint_management, training_util
 from tensorflow_estimator.python.estimator import util as estimator_util
 
 from determined import _metrics
@@ -307,6 +307,10 @@ class EstimatorTrialController(TensorFlowController):
             path = self._scaffold.saver.save(
                 self._session, str(directory / "model.ckpt"), global_step=step, write_meta_graph=meta
             )
+        # A saver of the user's own, and one of Keras, names a path that is another one when the trial resumes.
+        checkpoint_management.update_checkpoint_state_internal(
+            str(directory), str(path), all_model_checkpoint_paths=[str(path)], save_relative_paths=True
+        )
         return str(path)
 
     def _write(self, directory: pathlib.Path) -> None:
