@@ -14,6 +14,7 @@ PACKAGES=(
   libarchive-dev libcurl4-openssl-dev libssl-dev openssl libre2-dev libsodium-dev libgtest-dev libgmock-dev libbenchmark-dev libmimalloc-dev
   python3-venv python3-dev dataset-fashion-mnist
   clang-19 libclang-rt-19-dev lld  # half the time of g++, for us and for trials in C++
+  openssh-server openssh-client rsync  # shells are SSH servers
   chromium  # the pages are tested in a real browser
 )
 

@@ -113,7 +113,7 @@ Command root_command() {
           job_commands(),           task_commands(),        command_commands(),    notebook_commands(),
           shell_commands(),         tensorboard_commands(), dev_commands(),        preview_search_command(),
           simulate_command(),       version_command(),      user_group_commands(), config_policies_commands(),
-          resource_pool_commands(), completion_command()}};
+          resource_pool_commands(), tunnel_command(),       completion_command()}};
 }
 
 }  // namespace det::cli

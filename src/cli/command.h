@@ -63,6 +63,7 @@ Command command_commands();
 Command notebook_commands();
 Command shell_commands();
 Command tensorboard_commands();
+Command tunnel_command();
 Command dev_commands();
 Command preview_search_command();
 Command simulate_command();

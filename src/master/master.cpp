@@ -161,7 +161,8 @@ class Server final : public Master {
         [this](const std::string& id) { services_.proxies.remove(id.substr(0, id.rfind('.'))); });
     for (const auto& [id, task] : ledger_.cluster().tasks())
       if (const auto& address = task.record().address)
-        services_.proxies.set(id, address->host, static_cast<std::uint16_t>(address->port), address->secret);
+        services_.proxies.set(id, address->host, static_cast<std::uint16_t>(address->port), address->secret,
+                              address->ssh_port);
     measurements_.watch(ledger_, router_);
     ledger_.on_collect([this](ExperimentId id) { collector_.collect(id); });
     collector_.keep_deleted(options_.checkpoint_undo_seconds);

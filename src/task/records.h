@@ -30,9 +30,11 @@ struct Address {
   std::string host;
   int port = 0;
   std::string secret{};  ///< what the program wants to hear, so that only the master can use it; may be empty
+  int ssh_port = 0;      ///< of a shell's SSH server; 0: there is none
+  std::string user{};    ///< whom a shell's SSH server lets in
   friend bool operator==(const Address&, const Address&) = default;
 };
-BOOST_DESCRIBE_STRUCT(Address, (), (host, port, secret))
+BOOST_DESCRIBE_STRUCT(Address, (), (host, port, secret, ssh_port, user))
 
 struct TaskRecord {
   std::string id;  ///< UUID
@@ -54,7 +56,8 @@ struct TaskRecord {
   std::optional<std::int64_t> idle_timeout_seconds;
   std::vector<ExperimentId> experiment_ids;  ///< of a TensorBoard
   std::vector<TrialId> trial_ids;
-  Time start_time;  ///< when it was submitted
+  std::string public_key{}, private_key{};  ///< of a shell: who has the private one may log in by SSH
+  Time start_time;                          ///< when it was submitted
   std::optional<Time> end_time;
   std::int64_t run_id = 0;         ///< of its latest allocation
   std::optional<Address> address;  ///< once it is ready
@@ -64,8 +67,8 @@ struct TaskRecord {
 BOOST_DESCRIBE_STRUCT(TaskRecord, (),
                       (id, type, state, description, owner, config, command, program_is_ours, context,
                        context_bytes, job_id, resource_pool, workspace_id, slots, priority,
-                       idle_timeout_seconds, experiment_ids, trial_ids, start_time, end_time, run_id, address,
-                       exit_status, exit_code))
+                       idle_timeout_seconds, experiment_ids, trial_ids, public_key, private_key, start_time,
+                       end_time, run_id, address, exit_status, exit_code))
 
 /// "command", "shell", "notebook", "tensorboard"
 const char* type_word(Type type);

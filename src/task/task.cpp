@@ -52,8 +52,11 @@ Result<void> Task::ready(Address address) {
   if (address.port < 1 || address.port > 65535)
     return invalid_argument("port of {} {} is {}; it must be 1 to 65535", type_word(record_.type), record_.id,
                             address.port);
+  if (address.ssh_port < 0 || address.ssh_port > 65535)
+    return invalid_argument("SSH port of {} {} is {}; it must be 1 to 65535, or 0 for none",
+                            type_word(record_.type), record_.id, address.ssh_port);
   if (record_.state != State::Starting && record_.state != State::Running)
-    return failed_precondition("{} {} does not run", type_word(record_.type), record_.id);
+    return failed_precondition("{} {} is not running", type_word(record_.type), record_.id);
   record_.address = std::move(address);
   return {};
 }

@@ -60,13 +60,17 @@ class Service:
         scheme, _, given = (authorization or "").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.secret.encode())
 
-    def ready(self, port: int) -> None:
-        """Says that the service answers there; waits for a master that is away.
+    def ready(self, port: int, ssh_port: int = 0, user: str = "") -> None:
+        """Says that the service answers there, and on which port an SSH server lets which user in; waits for a master
+        that is away.
 
         Raises:
             Refused: the task is over, or this is not its process.
         """
-        self.call("POST", f"/api/v1/tasks/{self.task_id}/ready", {"port": port, "secret": self.secret})
+        body: dict[str, Any] = {"port": port, "secret": self.secret}
+        if ssh_port:
+            body |= {"sshPort": ssh_port, "user": user}
+        self.call("POST", f"/api/v1/tasks/{self.task_id}/ready", body)
 
     def report_idle(self, idle: bool) -> None:
         """Says whether somebody uses the service, where that has changed."""

@@ -1,4 +1,5 @@
-"""Serves shells as a task: ``python -m determined.exec.shell``. Each WebSocket is a shell of its own.
+"""Serves shells as a task: ``python -m determined.exec.shell``. It runs an SSH server (_sshd.py), and serves terminals
+to browsers, for which each WebSocket is a shell of its own.
 
 The first message says what is wanted, as JSON: ``{"tty": true, "columns": 80, "rows": 24, "term": "xterm"}``; with
 ``command`` that command is run instead. Then bytes are input, and text is ``{"columns": …, "rows": …}`` after a change
@@ -26,7 +27,7 @@ import termios
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from determined.exec import _service, _websocket
+from determined.exec import _service, _sshd, _websocket
 
 _PIECE_BYTES = 16 * 1024
 _LAST_WORDS_SECONDS = 0.5
@@ -40,24 +41,29 @@ def main() -> int:
     _service.end_on_signals()
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # where nohup has it ignored no shell could be hung up
     service = _service.Service()
-    asyncio.run(Shells(service).serve())
+    try:
+        ssh = _sshd.Server(service.host, os.environ["DET_SSH_PUBLIC_KEY"], _shell(), _environment({}))
+    except (_sshd.Missing, RuntimeError, OSError) as error:
+        print(f"the shell cannot start: {error}", file=sys.stderr, flush=True)
+        return 1
+    asyncio.run(Shells(service, ssh).serve())
     return 0
 
 
 class Shells:
     """All shells of the task."""
 
-    def __init__(self, service: _service.Service) -> None:
-        self._service = service
+    def __init__(self, service: _service.Service, ssh: _sshd.Server) -> None:
+        self._service, self._ssh = service, ssh
         self._open = 0
 
     async def serve(self) -> None:
         listener = self._service.listener()
         port = int(listener.getsockname()[1])
         server = await asyncio.start_server(self._connected, sock=listener)
-        await asyncio.to_thread(self._service.ready, port)
+        await asyncio.to_thread(self._service.ready, port, self._ssh.port, self._ssh.user)
         print("the shell is ready", flush=True)
-        self._service.watch(lambda: self._open == 0)
+        self._service.watch(lambda: self._open == 0 and self._ssh.sessions() == 0)
         await server.serve_forever()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -288,11 +294,18 @@ def _set_size(terminal: int, size: dict[str, Any]) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-def _command(wanted: dict[str, Any]) -> list[str]:
-    shell = os.environ.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell
+def _shell() -> str:
+    shell = os.environ.get("SHELL", "")
+    if not shell:
+        with contextlib.suppress(KeyError):
+            shell = pwd.getpwuid(os.getuid()).pw_shell
     if not shell or not os.access(shell, os.X_OK) or shell.endswith(("/nologin", "/false")):
         shell = shutil.which("bash") or "/bin/sh"
-    return [shell, "-c", str(wanted["command"])] if wanted.get("command") else [shell]
+    return shell
+
+
+def _command(wanted: dict[str, Any]) -> list[str]:
+    return [_shell(), "-c", str(wanted["command"])] if wanted.get("command") else [_shell()]
 
 
 def _environment(wanted: dict[str, Any]) -> dict[str, str]:

@@ -8,6 +8,7 @@
 #include "det/cli/output/numbers.h"
 #include "det/cli/output/output.h"
 #include "det/cli/session/lookup.h"
+#include "det/cli/tasks/tunnel.h"
 
 namespace det::cli {
 
@@ -213,23 +214,39 @@ Action define_set_priority(CLI::App& app) {
 template <const TaskKind& kind>
 Action define_open(CLI::App& app) {
   struct Options {
-    std::string id, command;
+    std::string id;
     bool no_browser = false;
+    SshWish ssh;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("id", options->id, "ID of the task, or a unique prefix of it")->type_name("ID")->required();
-  if (&kind == &kShellKind)
-    app.add_option("--command", options->command, "Run this command instead of a shell")
+  if (&kind == &kShellKind) {
+    app.add_option("ssh_options", options->ssh.options, "Options for ssh, after --")->type_name("SSH_OPTION");
+    app.add_option("--command", options->ssh.command, "Run this command instead of a shell")
         ->type_name("COMMAND");
-  else
+    app.add_flag("--show-ssh-command", options->ssh.show, "Print the ssh command, for use in an editor");
+  } else {
     app.add_flag("--no-browser", options->no_browser, "Print the address, and open no browser");
+  }
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto id, find_task_id(session, kind, options->id));
     DET_TRY(const auto answer, session.get(task_path(kind, id)));
     if (text_at(answer, fmt::format("{}.state", kind.word)) == "STATE_TERMINATED")
       return failed_precondition("{} {} must be in a running state; it has ended: {}", kind.title, id,
                                  text_at(answer, fmt::format("{}.exitStatus", kind.word)));
-    return open_task(session, kind, id, !options->no_browser, options->command);
+    return open_task(session, kind, id, !options->no_browser, options->ssh);
+  };
+}
+
+Action define_show_ssh_command(CLI::App& app) {
+  const auto id = std::make_shared<std::string>();
+  const auto ssh =
+      std::make_shared<SshWish>(SshWish{.options = {}, .command = {}, .show = true, .connect = false});
+  app.add_option("id", *id, "ID of the shell, or a unique prefix of it")->type_name("ID")->required();
+  app.add_option("ssh_options", ssh->options, "Options for ssh, after --")->type_name("SSH_OPTION");
+  return [id, ssh](Session& session) -> Result<int> {
+    DET_TRY(const auto shell, find_task_id(session, kShellKind, *id));
+    return open_task(session, kShellKind, shell, false, *ssh);
   };
 }
 
@@ -255,6 +272,11 @@ Command group(std::vector<std::string> names, std::string example, Command start
       .default_child = "list"};
   if (&kind != &kCommandKind)
     commands.children.push_back({{"open"}, fmt::format("Open a {}", kind.word), "", define_open<kind>});
+  if (&kind == &kShellKind)
+    commands.children.push_back({{"show-ssh-command", "show_ssh_command"},
+                                 "Print the ssh command that opens a shell",
+                                 "",
+                                 define_show_ssh_command});
   return commands;
 }
 
@@ -277,6 +299,13 @@ Command notebook_commands() {
 Command shell_commands() {
   return group<kShellKind>({"shell"}, "det shell start --config resources.slots=1",
                            {{"start"}, "Start a shell", "", define_shell_start});
+}
+
+Command tunnel_command() {
+  return {{"tunnel"},
+          "Connect to a port of a task through the master",
+          "det tunnel 5f0c8d1e-6a0b-4c0e-9d53-0c1e5f3c7a11 --listener 8080:5000",
+          define_tunnel};
 }
 
 Command tensorboard_commands() {

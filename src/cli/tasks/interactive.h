@@ -3,6 +3,7 @@
 #include <string>
 
 #include "det/cli/command.h"
+#include "det/cli/tasks/ssh.h"
 
 /// Commands, notebooks, shells and TensorBoards: what their commands share.
 namespace det::cli {
@@ -31,8 +32,8 @@ Action define_shell_start(CLI::App& app);
 Action define_tensorboard_start(CLI::App& app);
 
 /// Says where a task that runs is, and shows it in a browser where there is one; waits until it is ready. A
-/// shell opens in this terminal (terminal.h).
+/// shell opens in this terminal (ssh.h).
 Result<int> open_task(Session& session, const TaskKind& kind, const std::string& id, bool browser,
-                      const std::string& command = "");
+                      const SshWish& wish = {});
 
 }  // namespace det::cli

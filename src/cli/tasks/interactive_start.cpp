@@ -16,7 +16,6 @@
 #include "det/cli/output/format.h"
 #include "det/cli/output/output.h"
 #include "det/cli/tasks/interactive.h"
-#include "det/cli/tasks/terminal.h"
 
 extern char** environ;
 
@@ -29,6 +28,7 @@ struct StartOptions {
   std::string config_file, context, template_name, workspace;
   std::vector<std::string> overrides, includes, volumes;
   bool detach = false, no_browser = false, preview = false;
+  SshWish ssh;
   std::vector<std::int64_t> experiment_ids, trial_ids;
 };
 
@@ -170,7 +170,7 @@ Action start_and_open(const TaskKind& kind, std::shared_ptr<StartOptions> option
     }
     session.console().note(fmt::format("Scheduling {} (id: {})...", kind.title, id));
     session.console().flush();
-    return open_task(session, kind, id, !options->no_browser);
+    return open_task(session, kind, id, !options->no_browser, options->ssh);
   };
 }
 
@@ -186,7 +186,7 @@ std::shared_ptr<StartOptions> interactive_flags(CLI::App& app, const TaskKind* k
 }  // namespace
 
 Result<int> open_task(Session& session, const TaskKind& kind, const std::string& id, bool browser,
-                      const std::string& command) {
+                      const SshWish& wish) {
   auto& console = session.console();
   for (auto pause = 50ms;; pause = std::min(pause * 2, std::chrono::milliseconds(1s))) {
     DET_TRY(const auto answer, patient_get(session, task_path(kind, id)));
@@ -200,7 +200,7 @@ Result<int> open_task(Session& session, const TaskKind& kind, const std::string&
     }
     if (at(task, "isReady") == json::value(true)) {
       console.clear_status();
-      if (&kind == &kShellKind) return open_shell(session, id, command);
+      if (&kind == &kShellKind) return open_shell(session, id, wish);
       DET_TRY(const auto master, session.master_url());
       const auto url = master + text_at(task, "serviceAddress");
       console.good(
@@ -257,11 +257,11 @@ Action define_notebook_start(CLI::App& app) {
 }
 
 Action define_shell_start(CLI::App& app) {
-  constexpr const char* kNoKey =
-      "shells do not use SSH: the terminal goes through the connection to the master";
-  add_refused(app, "-p,--passphrase", kNoKey, false);
-  add_refused(app, "--show-ssh-command", kNoKey, false);
-  return start_and_open(kShellKind, interactive_flags(app, &kShellKind));
+  add_refused(app, "-p,--passphrase", "keys of shells have no passphrase", false);
+  const auto options = interactive_flags(app, &kShellKind);
+  app.add_option("ssh_options", options->ssh.options, "Options for ssh, after --")->type_name("SSH_OPTION");
+  app.add_flag("--show-ssh-command", options->ssh.show, "Print the ssh command, for use in an editor");
+  return start_and_open(kShellKind, options);
 }
 
 Action define_tensorboard_start(CLI::App& app) {

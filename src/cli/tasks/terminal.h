@@ -21,12 +21,4 @@ TerminalSize terminal_size();
 /// of input instead if it asked for that.
 void end_on_interrupt();
 
-class Session;
-
-/// Opens a shell of a task in this terminal, until it ends; its status. Where standard input is no terminal,
-/// it is what the shell reads, to its end, and standard output and error stay apart.
-///
-/// With `command` that command is run in place of a shell. Unavailable when the connection is lost.
-Result<int> open_shell(Session& session, const std::string& task_id, const std::string& command = "");
-
 }  // namespace det::cli

@@ -109,8 +109,9 @@ std::string request_head(const Passage& way, const std::string& upgrade) {
   remove_hop_by_hop(headers, true);
   headers.erase("content-length");
   const auto& request = way.exchange->request();
-  auto out = fmt::format("{} {} HTTP/1.1\r\n", request.method,
-                         request.target.starts_with('/') ? request.target : request.path);
+  const auto& own = request.target.starts_with('/') ? request.target : request.path;
+  const auto& target = way.how.target.empty() ? own : way.how.target;
+  auto out = fmt::format("{} {} HTTP/1.1\r\n", request.method, target);
   if (!headers.contains("host")) out += fmt::format("Host: {}:{}\r\n", way.how.host, way.how.port);
   out += fields_text(headers);
   const auto length = way.exchange->body_length();

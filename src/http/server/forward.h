@@ -16,6 +16,7 @@ namespace det::http {
 struct Forward {
   std::string host;  ///< an IP address
   std::uint16_t port = 0;
+  std::string target;  ///< the request's path and query, as the service gets them; empty: as they are
   /// What the service gets; start with the request's. What concerns one connection only (hop-by-hop) is
   /// removed, and what frames the body is written anew.
   Headers headers;

@@ -14,6 +14,7 @@ constexpr std::string_view kGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 constexpr unsigned kFinal = 0x80;
 constexpr unsigned kContinued = 0;
 constexpr std::size_t kControlMax = 125;
+constexpr std::size_t kMaskBytes = 4;
 
 std::string random_bytes(std::size_t count) {
   static thread_local std::random_device device;
@@ -43,23 +44,25 @@ std::string accept_of(std::string_view key) {
   return base64_encode(bytes);
 }
 
-std::string frame(Kind kind, std::string_view payload) {
-  constexpr unsigned kMasked = 0x80;
+std::string frame(Kind kind, std::string_view payload, Side from) {
+  const unsigned masked = from == Side::Client ? 0x80 : 0;
   std::string out;
   out.reserve(payload.size() + 14);
   out += static_cast<char>(kFinal | static_cast<unsigned>(kind));
   if (payload.size() < 126) {
-    out += static_cast<char>(kMasked | payload.size());
+    out += static_cast<char>(masked | payload.size());
   } else if (payload.size() < 65536) {
-    out += static_cast<char>(kMasked | 126U);
+    out += static_cast<char>(masked | 126U);
     append_big_endian(out, payload.size(), 2);
   } else {
-    out += static_cast<char>(kMasked | 127U);
+    out += static_cast<char>(masked | 127U);
     append_big_endian(out, payload.size(), 8);
   }
-  const auto mask = random_bytes(4);
+  if (from == Side::Server) return out += payload;
+  const auto mask = random_bytes(kMaskBytes);
   out += mask;
-  for (std::size_t i = 0; i < payload.size(); ++i) out += static_cast<char>(payload[i] ^ mask[i % 4]);
+  for (std::size_t i = 0; i < payload.size(); ++i)
+    out += static_cast<char>(payload[i] ^ mask[i % kMaskBytes]);
   return out;
 }
 
@@ -89,19 +92,27 @@ Result<bool> Reader::take_frame(std::optional<Message>& out) {
   const bool final = (byte(0) & kFinal) != 0;
   const unsigned operation = byte(0) & 0x0F;
   const bool control = operation >= static_cast<unsigned>(Kind::Close);
-  if ((byte(0) & 0x70) != 0 || (byte(1) & 0x80) != 0 || (control && (size > kControlMax || !final)))
-    return fail(ErrorCode::Unavailable, "the server sent a malformed WebSocket frame");
+  const auto* sender = from_ == Side::Server ? "the server" : "the client";
+  const bool has_mask = (byte(1) & 0x80) != 0;
+  if ((byte(0) & 0x70) != 0 || has_mask != (from_ == Side::Client) ||
+      (control && (size > kControlMax || !final)))
+    return fail(ErrorCode::Unavailable, "{} sent a malformed WebSocket frame", sender);
   if (size > message_max_ || (begun_ && begun_->payload.size() + size > message_max_))
-    return fail(ErrorCode::Unavailable, "the server sent a message of more than {} bytes", message_max_);
-  if (unread_.size() - head < size) return false;
+    return fail(ErrorCode::Unavailable, "{} sent a message of more than {} bytes", sender, message_max_);
+  const std::size_t mask_at = head;
+  if (has_mask) head += kMaskBytes;
+  if (unread_.size() < head || unread_.size() - head < size) return false;
   auto payload = unread_.substr(head, size);
+  if (has_mask)
+    for (std::size_t i = 0; i < payload.size(); ++i)
+      payload[i] = static_cast<char>(payload[i] ^ unread_[mask_at + i % kMaskBytes]);
   unread_.erase(0, head + size);
   if (control) {
     out = Message{static_cast<Kind>(operation), std::move(payload)};
     return true;
   }
   if ((operation == kContinued) != begun_.has_value() || operation > static_cast<unsigned>(Kind::Binary))
-    return fail(ErrorCode::Unavailable, "the server sent a WebSocket frame out of order");
+    return fail(ErrorCode::Unavailable, "{} sent a WebSocket frame out of order", sender);
   if (!begun_) begun_ = Message{static_cast<Kind>(operation), {}};
   begun_->payload += payload;
   if (final) out = *std::exchange(begun_, std::nullopt);

@@ -9,8 +9,7 @@
 
 namespace det::http {
 
-/// A client's half of the WebSocket protocol (RFC 6455, no extensions): bytes in, bytes out, no socket of its
-/// own.
+/// The WebSocket protocol (RFC 6455, no extensions): bytes in, bytes out, no socket of its own.
 namespace websocket {
 
 /// The random text that a handshake sends as Sec-WebSocket-Key.
@@ -25,13 +24,16 @@ struct Message {
   std::string payload;
 };
 
-/// A whole message as a client sends it.
-std::string frame(Kind kind, std::string_view payload);
+enum class Side : std::uint8_t { Client, Server };
 
-/// Reads what a server sends.
+/// A whole message as that side sends it.
+std::string frame(Kind kind, std::string_view payload, Side from = Side::Client);
+
+/// Reads what the other side sends.
 class Reader {
  public:
-  explicit Reader(std::size_t message_max = std::size_t{16} << 20) : message_max_(message_max) {}
+  explicit Reader(std::size_t message_max = std::size_t{16} << 20, Side from = Side::Server)
+      : message_max_(message_max), from_(from) {}
 
   void put(std::string_view bytes) { unread_ += bytes; }
   /// The next message, put together from its fragments; nothing: more bytes are needed. The error: these
@@ -42,6 +44,7 @@ class Reader {
   Result<bool> take_frame(std::optional<Message>& out);
 
   std::size_t message_max_;
+  Side from_;
   std::string unread_;
   std::optional<Message> begun_;
 };

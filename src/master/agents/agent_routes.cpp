@@ -8,6 +8,7 @@
 #include "det/master/agents/environment.h"
 #include "det/master/logs/log_policies.h"
 #include "det/master/services.h"
+#include "det/master/tasks/proxy_ports.h"
 
 namespace det::master {
 namespace {
@@ -98,6 +99,7 @@ api::SyncReply reply_to(Services& s, const Sync& request) {
   for (auto& allocation : reply.desired) {
     allocation.token = s.auth.task_token(allocation.allocation_id);
     allocation.environment = task_environment(s, allocation);
+    allocation.run_as = account_of(s, allocation);
   }
   for (const auto& report : request.allocations)
     if (report.state == api::AllocationState::exited &&
@@ -123,6 +125,7 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   s.ledger.ring(Ledger::agent_key(agent));
   for (const auto& report : request.allocations)
     if (!report.addresses.empty()) s.agent_addresses[agent] = report.addresses.front();
+  s.proxies.saw_agent(agent, service_host(s, agent, context.request->remote));
 
   if (s.ledger.cluster().joins(agent, request)) {
     cluster::Event joined =

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "det/master/workspaces/workspaces.h"
+
 namespace det::master {
 namespace {
 
@@ -50,6 +52,7 @@ std::map<std::string, std::string> other_environment(Services& s, const task::Ta
   environment["DET_USER"] = owner_name(s, task.owner);
   environment["DET_TASK_CONFIG"] = json::serialize(task.config);
   if (task.program_is_ours) environment["DET_PROXY_PATH"] = fmt::format("/proxy/{}/", task.id);
+  if (task.type == task::Type::Shell) environment["DET_SSH_PUBLIC_KEY"] = task.public_key;
   std::vector<std::int64_t> experiments, trials;
   for (const auto id : task.experiment_ids) experiments.push_back(id.value());
   for (const auto id : task.trial_ids) trials.push_back(id.value());
@@ -84,6 +87,28 @@ std::map<std::string, std::string> task_environment(Services& s, const api::Desi
     environment["DET_WARM_START"] = "1";
   }
   return environment;
+}
+
+namespace {
+
+std::optional<config::AgentUserGroup> account_in(Services& s, const store::WorkspaceRecord* workspace,
+                                                 UserId owner) {
+  const auto user = s.auth.users().find(owner);
+  return config::effective(workspace == nullptr ? std::nullopt : workspace->agent_user_group,
+                           user == s.auth.users().end() ? std::nullopt : user->second.agent_user_group);
+}
+
+}  // namespace
+
+std::optional<config::AgentUserGroup> account_of(Services& s, const task::TaskRecord& task) {
+  return account_in(s, s.workspaces.find(store::WorkspaceId(task.workspace_id)), task.owner);
+}
+
+std::optional<config::AgentUserGroup> account_of(Services& s, const api::DesiredAllocation& allocation) {
+  if (!allocation.trial_id) return account_of(s, s.ledger.cluster().task(allocation.task_id)->record());
+  const auto& record = s.ledger.cluster().experiment(allocation.experiment_id)->record();
+  const auto* project = s.workspaces.project(store::ProjectId(record.project_id));
+  return account_in(s, project == nullptr ? nullptr : s.workspaces.find(project->workspace), record.owner);
 }
 
 }  // namespace det::master

@@ -96,12 +96,14 @@ asio::awaitable<Result<TaskRecord>> find(Services& s, TaskKind kind, std::string
   co_return record;
 }
 
-asio::awaitable<Result<LaunchedTaskReply>> get(Services& s, TaskKind kind, ById query) {
+asio::awaitable<Result<LaunchedTaskReply>> get(Services& s, TaskKind kind, Context context, ById query) {
   auto record = co_await find(s, kind, query.task_id);
   if (!record) co_return tl::unexpected(record.error());
   LaunchedTaskReply reply;
   reply.config = config::masked(record->config);
-  put(reply, kind, to_api(s, *record));
+  auto shown = to_api(s, *record);
+  show_key(shown, *record, context.principal);
+  put(reply, kind, std::move(shown));
   co_await s.ledger.durable();
   co_return reply;
 }
@@ -148,7 +150,8 @@ void add_command_routes(http::Router& router, Services& s) {
         [&s, kind](Context c, ListQuery q) { return list(s, kind, std::move(c), std::move(q)); },
         Doc{.summary = fmt::format("List {}, including finished ones", kind.plural), .tag = tag});
     router.add<ById, LaunchedTaskReply>(
-        Verb::Get, path + "/{taskId}", [&s, kind](Context, ById q) { return get(s, kind, std::move(q)); },
+        Verb::Get, path + "/{taskId}",
+        [&s, kind](Context c, ById q) { return get(s, kind, std::move(c), std::move(q)); },
         Doc{.summary = fmt::format("Get a {}", kind.word), .tag = tag, .errors = {ErrorCode::NotFound}});
     router.add<ById, TaskReply>(
         Verb::Post, path + "/{taskId}/kill",

@@ -21,11 +21,13 @@ class Proxies {
     /// What the service wants to see as `Authorization: Bearer …`, so that nobody but the master can use it.
     /// Empty: it wants nothing.
     std::string secret;
+    int ssh_port = 0;  ///< of a shell's SSH server, which lets in who has the shell's key; 0: there is none
     bool operator==(const Address&) const = default;
   };
 
-  void set(const std::string& task, std::string host, std::uint16_t port, std::string secret = {}) {
-    addresses_.insert_or_assign(task, Address{std::move(host), port, std::move(secret)});
+  void set(const std::string& task, std::string host, std::uint16_t port, std::string secret = {},
+           int ssh_port = 0) {
+    addresses_.insert_or_assign(task, Address{std::move(host), port, std::move(secret), ssh_port});
   }
   void remove(const std::string& task) { addresses_.erase(task); }
 
@@ -34,7 +36,17 @@ class Proxies {
     return found == addresses_.end() ? std::nullopt : std::optional(found->second);
   }
 
+  /// Where the ports of an agent's machine are reached, as it was seen last; empty: it was not seen.
+  void saw_agent(const std::string& agent, std::string host) {
+    hosts_.insert_or_assign(agent, std::move(host));
+  }
+  std::string host_of(const std::string& agent) const {
+    const auto found = hosts_.find(agent);
+    return found == hosts_.end() ? std::string() : found->second;
+  }
+
  private:
+  std::map<std::string, std::string> hosts_;
   std::map<std::string, Address> addresses_;
 };
 

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "det/base/text.h"
 #include "det/http/routing/status.h"
 #include "det/http/server/forward.h"
+#include "det/http/server/tcp_tunnel.h"
 #include "det/master/rights/rights.h"
 #include "det/master/services.h"
+#include "det/master/tasks/proxy_ports.h"
 #include "det/master/tasks/task_objects.h"
 
 namespace det::master {
@@ -145,6 +148,62 @@ void confine(http::Headers& headers, const std::string& base) {
   for (auto& cookie : cookies) headers.add("Set-Cookie", std::move(cookie));
 }
 
+asio::awaitable<bool> tunnel(std::shared_ptr<http::Exchange> exchange, http::TcpTunnel how) {
+  co_return co_await http::tunnel_tcp(std::move(exchange), std::move(how));
+}
+
+/// A WebSocket that carries the bytes of a TCP connection to that port.
+http::Response tunnel_to(const std::string& host, int port, std::string service) {
+  http::TcpTunnel how;
+  how.host = host;
+  how.port = static_cast<std::uint16_t>(port);
+  how.failure = [service = std::move(service)](int status, const std::string& why) {
+    return say(false, status, Error(ErrorCode::Unavailable, fmt::format("{} {}", service, why)));
+  };
+  http::Response response;
+  response.take = [how = std::move(how)](std::shared_ptr<http::Exchange> exchange) {
+    return tunnel(std::move(exchange), how);
+  };
+  return response;
+}
+
+/// What of the path is after "/proxy/": the task, which may name one of its ports, and the rest from the "/"
+/// on, which may be missing.
+struct Place {
+  std::string task;
+  std::optional<int> port;
+  std::string_view rest;
+  std::string base;  ///< what pages of this place begin with
+};
+std::optional<Place> place_of(std::string_view path) {
+  const auto segment = path.substr(kPrefix.size());
+  const auto slash = std::min(segment.find('/'), segment.size());
+  const auto name = http::percent_decode(segment.substr(0, slash));
+  if (!name) return std::nullopt;
+  Place place{.task = *name,
+              .port = std::nullopt,
+              .rest = segment.substr(slash),
+              .base = std::string(kPrefix) + std::string(segment.substr(0, slash)) + "/"};
+  if (const auto colon = name->find(':'); colon != std::string::npos) {
+    place.task = name->substr(0, colon);
+    int port = 0;
+    for (const char c : std::string_view(*name).substr(colon + 1))
+      port = c >= '0' && c <= '9' && port < 65536 ? port * 10 + (c - '0') : 65536;
+    place.port = port;
+  }
+  if (place.task.empty()) return std::nullopt;
+  return place;
+}
+
+http::Response to_base(const http::Request& request, const std::string& base) {
+  http::Response response;
+  response.status = 307;
+  const auto mark = request.target.find('?');
+  response.headers.add("Location",
+                       base + (mark == std::string::npos ? std::string() : request.target.substr(mark)));
+  return response;
+}
+
 asio::awaitable<bool> hand_on(std::shared_ptr<http::Exchange> exchange, http::Forward how) {
   co_return co_await http::forward(std::move(exchange), std::move(how));
 }
@@ -155,53 +214,123 @@ bool is_proxied(const http::Request& head) {
   return head.path.starts_with(kPrefix);
 }
 
-asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
-  const bool page = is_for_people(request);
-  const auto principal = co_await s.auth.authenticate(request);
+namespace {
+
+/// Who asks, or what a request without a user who is logged in is answered with.
+struct Caller {
+  std::any principal;
+  UserPrincipal user;
+};
+asio::awaitable<tl::expected<Caller, http::Response>> caller_of(Services& s, const http::Request& request,
+                                                                bool page) {
+  const auto refuse = [](http::Response response) { return tl::unexpected(std::move(response)); };
+  auto principal = co_await s.auth.authenticate(request);
   if (!principal) {
     const bool unknown = principal.error().code() == ErrorCode::Unauthenticated;
     if (!page || !unknown)
-      co_return say(page, unknown ? 401 : 403, principal.error(), "<p><a href=\"/det/\">Log in</a></p>");
+      co_return refuse(
+          say(page, unknown ? 401 : 403, principal.error(), "<p><a href=\"/det/\">Log in</a></p>"));
     // The pages ask who it is and lead back here: webui/src/app/session.ts.
     const auto there = "/det/?then=" + percent_encode(request.target);
     auto response =
         say(page, 401, Error(ErrorCode::Unauthenticated, "log in first; you will then return to this page"),
             fmt::format("<p><a href=\"{}\">Log in</a></p>", there));
     response.headers.add("Refresh", "0; url=" + there);
-    co_return response;
+    co_return refuse(std::move(response));
   }
   const auto user = require_user(*principal);
-  if (!user) co_return say(page, 403, user.error());
+  if (!user) co_return refuse(say(page, 403, user.error()));
+  co_return Caller{*std::move(principal), *user};
+}
 
-  const auto segment = std::string_view(request.path).substr(kPrefix.size());
-  const auto slash = segment.find('/');
-  const auto task = http::percent_decode(segment.substr(0, slash));
-  if (!task || task->empty())
-    co_return say(page, 404, Error(ErrorCode::NotFound, "the address names no task"));
-  const auto record = co_await find_task(s, *task);
-  if (!record)
-    co_return say(page, 404, Error(ErrorCode::NotFound, fmt::format("task '{}' not found", *task)));
-  const auto seen = co_await may(s, *principal, access::Permission::ViewNsc, Kind::Task, json::value(*task));
+/// A port of the task's proxy_ports: its pages without the prefix of the path, or a TCP connection.
+asio::awaitable<http::Response> to_port(Services& s, http::Request request, Place place, OpenPort port,
+                                        bool page) {
+  if (!port.unauthenticated) {
+    const auto caller = co_await caller_of(s, request, page);
+    if (!caller) co_return caller.error();
+    const auto needed =
+        port.of_trial ? access::Permission::ViewExperimentArtifacts : access::Permission::ViewNsc;
+    const auto seen = co_await may(s, caller->principal, needed, Kind::Task, json::value(place.task));
+    if (!seen) co_return say(page, http::status_of(seen.error().code()).http, seen.error());
+    if (port.owner != caller->user.id && !caller->user.admin)
+      co_return say(
+          page, 403,
+          Error(ErrorCode::PermissionDenied,
+                fmt::format("task {} belongs to another user; only its owner and administrators can "
+                            "use port {}",
+                            place.task, port.port)));
+  }
+  const auto service = fmt::format("port {} of task {}", port.port, place.task);
+  if (port.tcp) {
+    if (http::wants_websocket(request)) co_return tunnel_to(port.host, port.port, service);
+    co_return say(page, 426,
+                  Error(ErrorCode::FailedPrecondition,
+                        fmt::format("{} carries TCP; connect to it with: det tunnel {}:{} --listener {}",
+                                    service, place.task, port.port, port.port)));
+  }
+  if (place.rest.empty()) co_return to_base(request, place.base);
+  http::Forward how;
+  how.host = port.host;
+  how.port = static_cast<std::uint16_t>(port.port);
+  const auto in_target = request.target.find(place.base);
+  how.target = in_target == std::string::npos ? std::string(place.rest)
+                                              : request.target.substr(in_target + place.base.size() - 1);
+  how.headers = handed_on(request, place.base, "", is_encrypted(s, request));
+  how.on_reply = [base = place.base](http::Headers& reply) { confine(reply, base); };
+  how.failure = [page, service](int status, const std::string& why) {
+    return say(page, status, Error(ErrorCode::Unavailable, fmt::format("{} {}", service, why)));
+  };
+  http::Response response;
+  response.take = [how = std::move(how)](std::shared_ptr<http::Exchange> exchange) {
+    return hand_on(std::move(exchange), how);
+  };
+  co_return response;
+}
+
+}  // namespace
+
+asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
+  const auto place = place_of(request.path);
+  // The SSH server of a shell asks for the shell's key itself, and SSH clients know no token.
+  if (place && place->rest == "/" && http::wants_websocket(request))
+    if (const auto address = s.proxies.find(place->task); address && address->ssh_port != 0)
+      co_return tunnel_to(address->host, address->ssh_port,
+                          fmt::format("the SSH server of shell {}", place->task));
+  const bool page = is_for_people(request);
+  if (place && (place->port || !s.proxies.find(place->task)))
+    if (auto port = find_open_port(s, place->task, place->port)) {
+      auto where = *place;
+      co_return co_await to_port(s, std::move(request), std::move(where), *std::move(port), page);
+    }
+  const auto caller = co_await caller_of(s, request, page);
+  if (!caller) co_return caller.error();
+
+  if (!place) co_return say(page, 404, Error(ErrorCode::NotFound, "the address names no task"));
+  const auto& task = place->task;
+  const auto record = co_await find_task(s, task);
+  if (!record) co_return say(page, 404, Error(ErrorCode::NotFound, fmt::format("task '{}' not found", task)));
+  const auto seen =
+      co_await may(s, caller->principal, access::Permission::ViewNsc, Kind::Task, json::value(task));
   if (!seen) co_return say(page, http::status_of(seen.error().code()).http, seen.error());
-  if (const auto allowed = check_right(*record, *user); !allowed) co_return say(page, 403, allowed.error());
-  const auto address = s.proxies.find(*task);
+  if (place->port)
+    co_return say(page, 404,
+                  Error(ErrorCode::NotFound,
+                        fmt::format("task {} does not run with port {} among its environment.proxy_ports",
+                                    task, *place->port)));
+  if (const auto allowed = check_right(*record, caller->user); !allowed)
+    co_return say(page, 403, allowed.error());
+  const auto address = s.proxies.find(task);
   if (!address) co_return without_address(*record, page);
 
-  const auto base = std::string(kPrefix) + percent_encode(*task) + "/";
-  if (slash == std::string_view::npos) {  // pages name what is beside them: the base ends in a slash
-    http::Response response;
-    response.status = 307;
-    const auto mark = request.target.find('?');
-    response.headers.add("Location",
-                         base + (mark == std::string::npos ? std::string() : request.target.substr(mark)));
-    co_return response;
-  }
+  const auto base = std::string(kPrefix) + percent_encode(task) + "/";
+  if (place->rest.empty()) co_return to_base(request, base);  // pages name what is beside them
   http::Forward how;
   how.host = address->host;
   how.port = address->port;
   how.headers = handed_on(request, base, address->secret, is_encrypted(s, request));
   how.on_reply = [base](http::Headers& reply) { confine(reply, base); };
-  how.failure = [page, task = *task](int status, const std::string& why) {
+  how.failure = [page, task](int status, const std::string& why) {
     return say(page, status,
                Error(ErrorCode::Unavailable, fmt::format("the service of task {} {}", task, why)));
   };

@@ -1,5 +1,6 @@
 #include "det/master/tasks/task_objects.h"
 
+#include "det/master/agents/environment.h"
 #include "det/master/models/model_objects.h"
 
 namespace det::master {
@@ -10,6 +11,20 @@ std::string upper(std::string_view text) {
   std::string out(text);
   for (auto& c : out) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   return out;
+}
+
+/// The account that a shell runs as. Before it has told, it is the linked one, else root, as agents mostly
+/// are.
+api::SshAccount ssh_account(Services& s, const task::TaskRecord& r) {
+  api::SshAccount account{.user = "root", .uid = std::nullopt, .gid = std::nullopt, .group = ""};
+  if (const auto linked = account_of(s, r)) {
+    account.user = linked->agent_user.value_or(account.user);
+    account.group = linked->agent_group.value_or("");
+    account.uid = linked->agent_uid;
+    account.gid = linked->agent_gid;
+  }
+  if (r.address && !r.address->user.empty()) account.user = r.address->user;
+  return account;
 }
 
 }  // namespace
@@ -46,9 +61,19 @@ api::Task to_api(Services& s, const task::TaskRecord& r) {
     t.experiment_ids = r.experiment_ids;
     t.trial_ids = r.trial_ids;
   }
+  if (r.type == task::Type::Shell) {
+    t.public_key = r.public_key;
+    t.agent_user_group = ssh_account(s, r);
+  }
   if (const auto* live = s.ledger.cluster().task(r.id))
     t.waiting_reason = s.ledger.cluster().waiting_reason(live->allocation());
   return t;
+}
+
+void show_key(api::Task& task, const task::TaskRecord& record, const std::any& principal) {
+  const auto user = require_user(principal);
+  if (record.type == task::Type::Shell && user && user->id == record.owner)
+    task.private_key = record.private_key;
 }
 
 std::string state_name(experiment::AllocationState state) {

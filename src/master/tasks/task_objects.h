@@ -10,6 +10,14 @@
 /// Tasks that are no trials, as the API shows them.
 namespace det::api {
 
+/// Whom the SSH server of a shell lets in.
+struct SshAccount {
+  std::string user;
+  std::optional<std::int32_t> uid, gid;  ///< where the task runs as a linked account
+  std::string group;
+};
+BOOST_DESCRIBE_STRUCT(SshAccount, (), (user, uid, gid, group))
+
 /// A command, notebook, shell or TensorBoard.
 struct Task {
   std::string id, description, state;
@@ -21,17 +29,21 @@ struct Task {
   std::optional<std::string> service_address;  ///< where the proxy serves it; of all but commands
   std::optional<std::vector<ExperimentId>> experiment_ids;  ///< of TensorBoards
   std::optional<std::vector<TrialId>> trial_ids;
-  std::string type;                       ///< ours: "command", "notebook", …
-  std::int32_t slots = 0, priority = 42;  ///< ours
-  bool is_ready = false;                  ///< ours: its program answers
-  std::string waiting_reason;             ///< ours: why it does not run yet
-  std::optional<Time> end_time;           ///< ours
-  std::optional<std::int32_t> exit_code;  ///< ours: of its process
+  std::optional<std::string> private_key;  ///< of a shell: what its SSH server lets in; for its owner only
+  std::optional<std::string> public_key;
+  std::optional<SshAccount> agent_user_group;  ///< of a shell: as whom to log in
+  std::string type;                            ///< ours: "command", "notebook", …
+  std::int32_t slots = 0, priority = 42;       ///< ours
+  bool is_ready = false;                       ///< ours: its program answers
+  std::string waiting_reason;                  ///< ours: why it does not run yet
+  std::optional<Time> end_time;                ///< ours
+  std::optional<std::int32_t> exit_code;       ///< ours: of its process
 };
 BOOST_DESCRIBE_STRUCT(Task, (),
                       (id, description, state, start_time, display_name, user_id, username, resource_pool,
-                       exit_status, job_id, workspace_id, service_address, experiment_ids, trial_ids, type,
-                       slots, priority, is_ready, waiting_reason, end_time, exit_code))
+                       exit_status, job_id, workspace_id, service_address, experiment_ids, trial_ids,
+                       private_key, public_key, agent_user_group, type, slots, priority, is_ready,
+                       waiting_reason, end_time, exit_code))
 
 }  // namespace det::api
 
@@ -61,6 +73,8 @@ BOOST_DESCRIBE_STRUCT(TaskReply, (), (command, notebook, shell, tensorboard))
 void put(TaskReply& reply, const TaskKind& kind, api::Task task);
 
 api::Task to_api(Services& s, const task::TaskRecord& record);
+/// Adds a shell's private key where the caller owns the shell.
+void show_key(api::Task& task, const task::TaskRecord& record, const std::any& principal);
 
 /// The newest record: the live one, else the stored one; NotFound.
 asio::awaitable<Result<task::TaskRecord>> find_task(Services& s, std::string id);

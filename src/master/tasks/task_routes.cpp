@@ -1,12 +1,12 @@
 // Tasks of all types, trials too: what runs, their files; and what the programs of tasks say.
 
 #include <algorithm>
-#include <boost/asio/ip/address.hpp>
 
 #include "det/base/text.h"
 #include "det/cluster/usage.h"
 #include "det/master/agents/cluster_objects.h"
 #include "det/master/rights/rights.h"
+#include "det/master/tasks/proxy_ports.h"
 #include "det/master/tasks/task_objects.h"
 
 namespace det::master {
@@ -17,10 +17,10 @@ using http::Doc;
 using http::Empty;
 using http::Verb;
 
-struct ProxyPort {
+struct PortShown {
   std::int32_t port = 0;
 };
-BOOST_DESCRIBE_STRUCT(ProxyPort, (), (port))
+BOOST_DESCRIBE_STRUCT(PortShown, (), (port))
 struct TaskSummary {
   std::string task_id, allocation_id, name;
   Time registered_time;
@@ -28,7 +28,7 @@ struct TaskSummary {
   std::int32_t slots_needed = 0;
   std::vector<json::value> resources;
   std::int32_t priority = 42;
-  std::vector<ProxyPort> proxy_ports;
+  std::vector<PortShown> proxy_ports;
   std::string state;           ///< ours
   std::string waiting_reason;  ///< ours
   std::string type;            ///< ours: "trial", "command", …
@@ -104,10 +104,12 @@ BOOST_DESCRIBE_STRUCT(AcceleratorsReply, (), (accelerator_data))
 struct ReadyRequest {
   std::string task_id;
   std::int32_t port = 0;
-  std::string secret;  ///< what the program wants to hear as `Authorization: Bearer …`; empty: nothing
+  std::string secret;         ///< what the program wants to hear as `Authorization: Bearer …`; empty: nothing
+  std::int32_t ssh_port = 0;  ///< ours: of a shell's SSH server
+  std::string user;           ///< ours: whom that server lets in
   static bool required(std::string_view name) { return name == "port"; }
 };
-BOOST_DESCRIBE_STRUCT(ReadyRequest, (), (task_id, port, secret))
+BOOST_DESCRIBE_STRUCT(ReadyRequest, (), (task_id, port, secret, ssh_port, user))
 struct IdleRequest {
   std::string task_id;
   bool idle = false;
@@ -146,6 +148,11 @@ TaskSummary summary_of(Services& s, const cluster::Allocation& allocation) {
   }
   if (task != nullptr)
     if (const auto& address = task->record().address) summary.proxy_ports.push_back({address->port});
+  const auto* experiment = cluster.experiment(allocation.record.experiment_id);
+  if (task != nullptr || experiment != nullptr)
+    for (const auto& open :
+         proxy_ports_of(task != nullptr ? task->record().config : experiment->record().config))
+      summary.proxy_ports.push_back({open.port});
   return summary;
 }
 
@@ -295,33 +302,23 @@ Result<const cluster::Allocation*> speaker(Services& s, const std::any& principa
   return allocation;
 }
 
-/// Where the program that speaks is reached: as its agent says, but on this machine, or where the agent knows
-/// itself by a name, at the address that it speaks from.
-std::string service_host(Services& s, const experiment::AllocationRecord& allocation,
-                         const std::string& remote) {
-  boost::system::error_code failure;
-  const auto from = asio::ip::make_address(remote.substr(0, remote.rfind(':')), failure);
-  const auto agent = allocation.shares.empty() ? "" : allocation.shares.front().agent;
-  const auto told = s.agent_addresses.find(agent);
-  if (!failure && from.is_loopback()) return from.to_string();
-  if (told != s.agent_addresses.end()) {
-    asio::ip::make_address(told->second, failure);
-    if (!failure) return told->second;
-  }
-  return from.to_string();
-}
-
 asio::awaitable<Result<Empty>> ready(Services& s, Context context, ReadyRequest request) {
   const auto allocation = speaker(s, context.principal, request.task_id);
   if (!allocation) co_return tl::unexpected(allocation.error());
-  const auto host = service_host(s, (*allocation)->record, context.request->remote);
-  const task::Address address{.host = host, .port = request.port, .secret = request.secret};
+  const auto& shares = (*allocation)->record.shares;
+  const auto host = service_host(s, shares.empty() ? "" : shares.front().agent, context.request->remote);
+  const task::Address address{.host = host,
+                              .port = request.port,
+                              .secret = request.secret,
+                              .ssh_port = request.ssh_port,
+                              .user = request.user};
   cluster::Event event = cluster::TaskReady{(*allocation)->record.id, address};
   auto by = principal_name(context.principal);
   const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
   if (!done) co_return tl::unexpected(done.error());
   if (s.ledger.cluster().task(request.task_id) != nullptr)
-    s.proxies.set(request.task_id, address.host, static_cast<std::uint16_t>(address.port), address.secret);
+    s.proxies.set(request.task_id, address.host, static_cast<std::uint16_t>(address.port), address.secret,
+                  address.ssh_port);
   co_return Empty{};
 }
 
@@ -342,6 +339,34 @@ asio::awaitable<Result<Empty>> idle(Services& s, Context context, IdleRequest re
   co_return Empty{};
 }
 
+TasksReply tasks_seen_by(Services& s, const std::any& principal) {
+  TasksReply reply;
+  const Sight trials(s, principal, access::Permission::ViewExperimentMetadata);
+  const Sight tasks(s, principal, access::Permission::ViewNsc);
+  const auto& cluster = s.ledger.cluster();
+  const auto seen = [&](const cluster::Allocation& allocation) {
+    if (const auto* task = cluster.task(allocation.record.task_id))
+      return tasks.workspace(task->record().workspace_id);
+    const auto* of = cluster.experiment(allocation.record.experiment_id);
+    return trials.project(of == nullptr ? 1 : of->record().project_id);
+  };
+  for (const auto& [id, allocation] : cluster.allocations())
+    if (seen(allocation)) reply.allocation_id_to_summary.emplace(id, summary_of(s, allocation));
+  return reply;
+}
+
+/// What /tasks answers, from before there was /api/v1.
+json::object as_older_clients_read(const TaskSummary& task) {
+  return {{"task_id", task.task_id},
+          {"allocation_id", task.allocation_id},
+          {"name", task.name},
+          {"registered_time", to_rfc3339(task.registered_time)},
+          {"resource_pool", task.resource_pool},
+          {"slots_needed", task.slots_needed},
+          {"scheduler_type", task.scheduler_type},
+          {"priority", task.priority}};
+}
+
 }  // namespace
 
 void add_task_routes(http::Router& router, Services& s) {
@@ -351,22 +376,19 @@ void add_task_routes(http::Router& router, Services& s) {
   router.add<Empty, TasksReply>(
       Verb::Get, "/api/v1/tasks",
       [&s](Context c, Empty) -> asio::awaitable<Result<TasksReply>> {
-        TasksReply reply;
-        const Sight trials(s, c.principal, access::Permission::ViewExperimentMetadata);
-        const Sight tasks(s, c.principal, access::Permission::ViewNsc);
-        const auto& cluster = s.ledger.cluster();
-        const auto seen = [&](const cluster::Allocation& allocation) {
-          if (const auto* task = cluster.task(allocation.record.task_id))
-            return tasks.workspace(task->record().workspace_id);
-          const auto* of = cluster.experiment(allocation.record.experiment_id);
-          return trials.project(of == nullptr ? 1 : of->record().project_id);
-        };
-        for (const auto& [id, allocation] : cluster.allocations())
-          if (seen(allocation)) reply.allocation_id_to_summary.emplace(id, summary_of(s, allocation));
+        auto reply = tasks_seen_by(s, c.principal);
         co_await s.ledger.durable();
         co_return reply;
       },
       Doc{.summary = "List the tasks that run or wait to run", .tag = tag});
+  router.add_closed_raw(Verb::Get, "/tasks",
+                        [&s](http::Request, std::any principal) -> asio::awaitable<http::Response> {
+                          const auto tasks = tasks_seen_by(s, principal).allocation_id_to_summary;
+                          json::object reply;
+                          for (const auto& [id, task] : tasks) reply[id] = as_older_clients_read(task);
+                          co_await s.ledger.durable();
+                          co_return http::json_response(json::serialize(reply));
+                        });
   router.add<Empty, CountReply>(
       Verb::Get, "/api/v1/tasks/count",
       [&s](Context, Empty) -> asio::awaitable<Result<CountReply>> {

@@ -7,6 +7,7 @@
 #include "det/master/policies/policy_book.h"
 #include "det/master/pools/pool_bindings.h"
 #include "det/master/rights/rights.h"
+#include "det/master/tasks/ssh_keys.h"
 #include "det/master/tasks/task_objects.h"
 #include "det/master/workspaces/workspaces.h"
 
@@ -229,7 +230,17 @@ asio::awaitable<Result<LaunchReply>> launch(Services& s, TaskKind kind, Context 
     co_return reply;
   }
   const auto id = record.id;
-  put(reply, kind, to_api(s, record));
+  if (kind.type == task::Type::Shell) {
+    auto keys = make_ssh_keys("shell " + id);
+    record.public_key = std::move(keys.public_key);
+    record.private_key = std::move(keys.private_key);
+  }
+  const auto show = [&](const task::TaskRecord& now) {
+    auto shown = to_api(s, now);
+    show_key(shown, now, context.principal);
+    put(reply, kind, std::move(shown));
+  };
+  show(record);
   std::vector<store::Change> also;
   if (!packed.digest.empty())
     also.push_back(store::PutModelDefinition{packed.digest, std::move(packed.archive)});
@@ -237,7 +248,7 @@ asio::awaitable<Result<LaunchReply>> launch(Services& s, TaskKind kind, Context 
   auto by = principal_name(context.principal);
   const auto done = co_await s.ledger.handle(std::move(event), std::move(also), std::move(by));
   if (!done) co_return tl::unexpected(done.error());
-  if (const auto* live = s.ledger.cluster().task(id)) put(reply, kind, to_api(s, live->record()));
+  if (const auto* live = s.ledger.cluster().task(id)) show(live->record());
   co_return reply;
 }
 

@@ -86,6 +86,8 @@ TEST_F(TaskTest, SurvivesARestartOfTheMasterWithItsAddress) {
   EXPECT_EQ(text(shown(id, "notebooks"), "serviceAddress"), "/proxy/" + id + "/");
   const auto tasks = call(user_, "GET", "/api/v1/tasks").body.at("allocationIdToSummary").get_object();
   EXPECT_EQ(tasks.at(wanted.allocation_id).at("proxyPorts").at(0).at("port").to_number<int>(), 4000);
+  const auto older = call(user_, "GET", "/tasks").body.get_object();
+  EXPECT_EQ(text(older.at(wanted.allocation_id), "task_id"), id);
 }
 
 TEST_F(TaskTest, OnlyItsOwnProgramSpeaksForATask) {

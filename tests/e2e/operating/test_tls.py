@@ -94,7 +94,7 @@ def test_a_shell_is_reached_through_the_proxy(cluster):
     headers = {"Authorization": f"Bearer {cluster.token}"}
 
     def opened():
-        link = WebSocket(cluster.url, f"/proxy/{shell}/", headers, cluster.context)
+        link = WebSocket(cluster.url, f"/proxy/{shell}/terminal", headers, cluster.context)
         if link.status == 101:
             return link
         link.close()

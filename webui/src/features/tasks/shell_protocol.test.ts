@@ -37,8 +37,8 @@ test("reports of the mouse are bytes, not characters", () => {
 });
 
 test.each([
-  ["/proxy/5f/", "http://host:8080/det/tasks/shell/5f/terminal", "ws://host:8080/proxy/5f/"],
-  ["/proxy/5f/", "https://host/det/x", "wss://host/proxy/5f/"],
+  ["/proxy/5f/", "http://host:8080/det/tasks/shell/5f/terminal", "ws://host:8080/proxy/5f/terminal"],
+  ["/proxy/5f/", "https://host/det/x", "wss://host/proxy/5f/terminal"],
 ])("%s on the page %s is reached at %s", (service, page, address) => {
   expect(webSocketAddress(service, page)).toBe(address);
 });

@@ -41,5 +41,5 @@ export function hear(message: string | ArrayBuffer): Heard {
   return { kind: "nothing" };
 }
 
-/** Where the shell is reached, given the page's own address. */
-export const webSocketAddress = (service: string, page: string): string => new URL(service, page).href.replace(/^http/, "ws");
+/** Where a terminal of the shell is reached, given the page's own address; the service's own address is its SSH server's. */
+export const webSocketAddress = (service: string, page: string): string => new URL("terminal", new URL(service, page)).href.replace(/^http/, "ws");
