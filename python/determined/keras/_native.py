@@ -19,8 +19,24 @@ class TFKerasNativeContext(NativeContext, TFKerasContext):
     def wrap_model(self, model: Any) -> Any:
         model = self.model = super().wrap_model(model)
         model.fit = self._fit
-        model.fit_generator = self._fit
+        model.fit_generator = self._fit_generator
         return model
+
+    def _fit_generator(
+        self,
+        generator: Any,
+        steps_per_epoch: Any = None,
+        epochs: Any = None,
+        verbose: Any = None,
+        callbacks: Any = None,
+        validation_data: Any = None,
+        validation_steps: Any = None,
+        **options: Any,
+    ) -> None:
+        """Takes the place of the model's ``fit_generator``, whose arguments come in another order."""
+        if validation_steps is not None:
+            options["validation_steps"] = validation_steps
+        self._fit(generator, verbose=verbose, callbacks=callbacks, validation_data=validation_data, **options)
 
     def _fit(
         self,

@@ -64,7 +64,10 @@ def process(
     try:
         directory = str(HERE / "of_that_time" / family)
         sys.path[:0] = [directory]
-        whole = {**runs.CONFIG, **config, "entrypoint": entrypoint}
+        start: dict[str, Any] = {"entrypoint": entrypoint}
+        if ":" not in entrypoint:  # a script of the Native API
+            start = {"internal": {"native": {"command": entrypoint.split()}}}
+        whole = {**runs.CONFIG, **config, **start}
         env = EnvContext(
             experiment_config=ExperimentConfig(whole), hparams=whole["hyperparameters"], trial_seed=runs.SEED
         )

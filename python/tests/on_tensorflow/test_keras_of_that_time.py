@@ -26,6 +26,7 @@ def _environment() -> Any:
         ("mixed:MixedPrecisionTrial", config_of("val_loss", image=SECOND), "names TensorFlow 2.4"),
         ("own_step:OwnStepTrial", config_of("val_accuracy"), "entrypoint: own_step:OwnStepTrial"),
         ("recurrent:RecurrentTrial", config_of("val_loss", steps=True), "the code uses tf.ConfigProto"),
+        ("script.py 3", config_of("val_accuracy"), "a script of the Native API"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
