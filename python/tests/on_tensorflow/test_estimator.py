@@ -336,7 +336,7 @@ def test_another_trials_weights_are_taken_without_its_optimizer_and_its_place(tm
         ("build_train_spec", 3, "a int.*build_train_spec"),
         ("build_validation_spec", {}, "a dict.*build_validation_spec"),
         ("build_serving_input_receiver_fns", [], "a list.*build_serving_input_receiver_fns"),
-        ("build_serving_input_receiver_fns", {"code": None}, "'code'.*a name for a directory"),
+        ("build_serving_input_receiver_fns", {"code": None}, "'code'.*a valid directory name other than code"),
     ],
 )
 def test_a_method_that_returns_something_else_is_named(
