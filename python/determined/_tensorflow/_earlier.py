@@ -27,6 +27,7 @@ class _Changes:
 
     def __init__(self) -> None:
         self._before: list[tuple[Any, str, Any]] = []
+        self._modules = set(sys.modules)
 
     def put(self, owner: Any, name: str, value: Any) -> None:
         self._before.append((owner, name, vars(owner).get(name, _ABSENT)))
@@ -39,6 +40,9 @@ class _Changes:
             else:
                 setattr(owner, name, value)
         self._before.clear()
+        for name in set(sys.modules) - self._modules:
+            if name.startswith(("tensorflow.contrib", "tensorflow.keras.mixed_precision.experimental")):
+                del sys.modules[name]
 
 
 _taken: list[_Changes] = []

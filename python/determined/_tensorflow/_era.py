@@ -10,6 +10,7 @@ import enum
 import logging
 import pathlib
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -119,17 +120,21 @@ def prepare(config: Mapping[str, Any], directory: pathlib.Path, *, quiet: bool =
     if era is Era.OURS:
         return
     from determined._tensorflow import _earlier, _first_generation
+    from determined._tensorflow._framework import tf
 
     names = _families.names_used(directory, config)
     if any(name.startswith("tensorflow.python.keras") for name in names):
         _earlier.alias_private_keras()
     _earlier.take()
+    for message in ("The `lr` argument is deprecated", r"`tf\.layers\."):  # who uses them knows
+        warnings.filterwarnings("ignore", message=message)
     first = era is Era.FIRST and "keras" not in _families.on_tensorflow(directory, config)
     if first:
         _first_generation.switch()
     if not quiet:
-        meaning = "`import tensorflow` imports tensorflow.compat.v1" if first else "tf.keras.optimizers has its"
-        logger.info(
-            "code for %s (%s): %s%s; to use the installed version's own names, name tensorflow in requirements.txt",
-            *(era.value, reason, meaning, "" if first else " legacy optimizers, and names of that time are found"),
+        meaning = (
+            "`import tensorflow` imports tensorflow.compat.v1" if first else "tf.keras.optimizers are the legacy ones"
         )
+        installed = ".".join(tf.__version__.split(".")[:2])
+        told = "The code is taken to be for %s (%s): %s. To use TensorFlow %s as it is, set environment.image to tf-%s"
+        logger.info(told, era.value, reason, meaning, installed, installed)

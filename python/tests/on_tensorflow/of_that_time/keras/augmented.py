@@ -2,9 +2,10 @@
 
 import tensorflow as tf
 from data import stripes
-from tensorflow.keras import backend as K  # noqa: N812
 from tensorflow.keras.preprocessing.image import ImageDataGenerator
 from tensorflow.keras.utils import multi_gpu_model
+from tensorflow.python.keras import backend as K  # noqa: N812
+from tensorflow.python.keras.layers import LeakyReLU
 
 from determined.keras import InputData, SequenceAdapter, TFKerasTrial
 
@@ -26,7 +27,7 @@ class AugmentedTrial(TFKerasTrial):
         inputs = tf.keras.layers.Input(shape=(8, 8, 1))
         x = tf.keras.layers.Flatten()(inputs)
         x = tf.keras.layers.Dense(8, kernel_initializer=tf.keras.initializers.normal(stddev=0.05))(x)
-        x = tf.keras.layers.LeakyReLU(alpha=0.1)(x)
+        x = LeakyReLU(alpha=0.1)(x)
         x = tf.keras.layers.Lambda(lambda one: K.log(1.0 + K.abs(one)))(x)
         outputs = tf.keras.layers.Dense(2, activation="softmax")(x)
         model = multi_gpu_model(tf.keras.models.Model(inputs, outputs), gpus=2)
